@@ -1,0 +1,2 @@
+//! annulus
+fn main(){}

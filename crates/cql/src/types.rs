@@ -1,0 +1,173 @@
+//! The type system of CQL, and the exact spelling of a type in `system_schema`.
+
+use std::fmt;
+
+/// Upper bound of the dimensions of a `vector<float, n>`, as in ScyllaDB.
+pub const MAX_VECTOR_DIMENSIONS: u16 = 16_000;
+
+/// A CQL type.
+///
+/// `Display` gives the text of `system_schema.columns.type` (`frozen<list<int>>`,
+/// `vector<float, 3>`), which [`crate::parser::parse_type`] reads back.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum CqlType {
+    Ascii,
+    Bigint,
+    Blob,
+    Boolean,
+    Counter,
+    Date,
+    Decimal,
+    Double,
+    Duration,
+    Float,
+    Inet,
+    Int,
+    Smallint,
+    Text,
+    Time,
+    Timestamp,
+    Timeuuid,
+    Tinyint,
+    Uuid,
+    Varint,
+    List {
+        element: Box<CqlType>,
+        frozen: bool,
+    },
+    Set {
+        element: Box<CqlType>,
+        frozen: bool,
+    },
+    Map {
+        key: Box<CqlType>,
+        value: Box<CqlType>,
+        frozen: bool,
+    },
+    /// Always frozen.
+    Tuple(Vec<CqlType>),
+    /// Always frozen; exactly `dimensions` non-null elements.
+    Vector {
+        element: Box<CqlType>,
+        dimensions: u16,
+    },
+}
+
+impl CqlType {
+    /// Whether values of the type are kept as separate cells, one an element (a non-frozen collection).
+    pub fn is_multi_cell(&self) -> bool {
+        matches!(
+            self,
+            CqlType::List { frozen: false, .. }
+                | CqlType::Set { frozen: false, .. }
+                | CqlType::Map { frozen: false, .. }
+        )
+    }
+
+    /// Whether the type is a list, set or map, frozen or not.
+    pub fn is_collection(&self) -> bool {
+        matches!(
+            self,
+            CqlType::List { .. } | CqlType::Set { .. } | CqlType::Map { .. }
+        )
+    }
+
+    /// The dimensions of a `vector<float, n>`; `None` for every other type.
+    pub fn float_vector_dimensions(&self) -> Option<u16> {
+        match self {
+            CqlType::Vector {
+                element,
+                dimensions,
+            } if **element == CqlType::Float => Some(*dimensions),
+            _ => None,
+        }
+    }
+
+    /// The same type with its own collection frozen (inner collections are frozen already).
+    pub fn frozen(&self) -> CqlType {
+        let mut copy = self.clone();
+        if let CqlType::List { frozen, .. }
+        | CqlType::Set { frozen, .. }
+        | CqlType::Map { frozen, .. } = &mut copy
+        {
+            *frozen = true;
+        }
+        copy
+    }
+
+    /// The length in bytes of every serialised value, for types where it is fixed.
+    ///
+    /// This is what decides whether the elements of a vector carry a length each.
+    pub fn fixed_length(&self) -> Option<usize> {
+        match self {
+            CqlType::Boolean => Some(1),
+            CqlType::Int | CqlType::Float => Some(4),
+            CqlType::Bigint | CqlType::Double | CqlType::Timestamp => Some(8),
+            CqlType::Uuid | CqlType::Timeuuid => Some(16),
+            CqlType::Vector {
+                element,
+                dimensions,
+            } => element
+                .fixed_length()
+                .map(|length| length * usize::from(*dimensions)),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for CqlType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let frozen_or_not = |f: &mut fmt::Formatter<'_>, frozen: bool, text: fmt::Arguments<'_>| {
+            if frozen {
+                write!(f, "frozen<{text}>")
+            } else {
+                f.write_fmt(text)
+            }
+        };
+        match self {
+            CqlType::Ascii => f.write_str("ascii"),
+            CqlType::Bigint => f.write_str("bigint"),
+            CqlType::Blob => f.write_str("blob"),
+            CqlType::Boolean => f.write_str("boolean"),
+            CqlType::Counter => f.write_str("counter"),
+            CqlType::Date => f.write_str("date"),
+            CqlType::Decimal => f.write_str("decimal"),
+            CqlType::Double => f.write_str("double"),
+            CqlType::Duration => f.write_str("duration"),
+            CqlType::Float => f.write_str("float"),
+            CqlType::Inet => f.write_str("inet"),
+            CqlType::Int => f.write_str("int"),
+            CqlType::Smallint => f.write_str("smallint"),
+            CqlType::Text => f.write_str("text"),
+            CqlType::Time => f.write_str("time"),
+            CqlType::Timestamp => f.write_str("timestamp"),
+            CqlType::Timeuuid => f.write_str("timeuuid"),
+            CqlType::Tinyint => f.write_str("tinyint"),
+            CqlType::Uuid => f.write_str("uuid"),
+            CqlType::Varint => f.write_str("varint"),
+            CqlType::List { element, frozen } => {
+                frozen_or_not(f, *frozen, format_args!("list<{element}>"))
+            }
+            CqlType::Set { element, frozen } => {
+                frozen_or_not(f, *frozen, format_args!("set<{element}>"))
+            }
+            CqlType::Map { key, value, frozen } => {
+                frozen_or_not(f, *frozen, format_args!("map<{key}, {value}>"))
+            }
+            CqlType::Tuple(elements) => {
+                f.write_str("frozen<tuple<")?;
+                for (position, element) in elements.iter().enumerate() {
+                    if position > 0 {
+                        f.write_str(", ")?;
+                    }
+                    write!(f, "{element}")?;
+                }
+                f.write_str(">>")
+            }
+            CqlType::Vector {
+                element,
+                dimensions,
+            } => write!(f, "vector<{element}, {dimensions}>"),
+        }
+    }
+}

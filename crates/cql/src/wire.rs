@@ -1,0 +1,1 @@
+//! The native protocol v4: frames, requests, responses.
