@@ -1,1 +1,0 @@
-//! The native protocol v4: frames, requests, responses.

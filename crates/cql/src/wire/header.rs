@@ -1,0 +1,167 @@
+//! The nine bytes in front of every frame.
+//!
+//! ```text
+//!  0         8        16                32       40                                 72
+//!  | version | flags  | stream (signed) | opcode | length of the body, big-endian   |
+//! ```
+//!
+//! The top bit of the version byte is set in responses.
+
+use std::fmt;
+
+use bytes::{BufMut, BytesMut};
+
+/// The protocol version spoken here, and the only one.
+pub const VERSION: u8 = 4;
+
+/// Bytes of a frame header.
+pub const HEADER_LENGTH: usize = 9;
+
+/// The bit of the version byte that tells a response from a request.
+const RESPONSE_BIT: u8 = 0x80;
+
+/// Who sends the frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the client to the server.
+    Request,
+    /// From the server to the client.
+    Response,
+}
+
+/// The flags of a frame. Bits that the protocol does not define are kept but mean nothing.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// The body is compressed.
+    pub const COMPRESSION: Flags = Flags(0x01);
+    /// A request asks for tracing; a response's body begins with the trace's id.
+    pub const TRACING: Flags = Flags(0x02);
+    /// The body carries a map of bytes beside its content.
+    pub const CUSTOM_PAYLOAD: Flags = Flags(0x04);
+    /// The response's body carries warnings.
+    pub const WARNING: Flags = Flags(0x08);
+    /// The client agrees to a beta version of the protocol.
+    pub const USE_BETA: Flags = Flags(0x10);
+
+    /// Whether every bit of `other` is set.
+    pub fn contains(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// With the bits of `other` set.
+    #[must_use]
+    pub fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+
+impl fmt::Debug for Flags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Flags({:#04x})", self.0)
+    }
+}
+
+/// What a frame holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+#[allow(missing_docs)] // One opcode for each message; the messages are documented.
+pub enum Opcode {
+    Error = 0x00,
+    Startup = 0x01,
+    Ready = 0x02,
+    Authenticate = 0x03,
+    Options = 0x05,
+    Supported = 0x06,
+    Query = 0x07,
+    Result = 0x08,
+    Prepare = 0x09,
+    Execute = 0x0A,
+    Register = 0x0B,
+    Event = 0x0C,
+    Batch = 0x0D,
+    AuthChallenge = 0x0E,
+    AuthResponse = 0x0F,
+    AuthSuccess = 0x10,
+}
+
+impl Opcode {
+    /// The code on the wire.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// The opcode of a code; `None` if the protocol has none.
+    pub fn from_code(code: u8) -> Option<Opcode> {
+        Some(match code {
+            0x00 => Opcode::Error,
+            0x01 => Opcode::Startup,
+            0x02 => Opcode::Ready,
+            0x03 => Opcode::Authenticate,
+            0x05 => Opcode::Options,
+            0x06 => Opcode::Supported,
+            0x07 => Opcode::Query,
+            0x08 => Opcode::Result,
+            0x09 => Opcode::Prepare,
+            0x0A => Opcode::Execute,
+            0x0B => Opcode::Register,
+            0x0C => Opcode::Event,
+            0x0D => Opcode::Batch,
+            0x0E => Opcode::AuthChallenge,
+            0x0F => Opcode::AuthResponse,
+            0x10 => Opcode::AuthSuccess,
+            _ => return None,
+        })
+    }
+
+    /// Who sends frames of this opcode.
+    pub fn direction(self) -> Direction {
+        match self {
+            Opcode::Startup
+            | Opcode::Options
+            | Opcode::Query
+            | Opcode::Prepare
+            | Opcode::Execute
+            | Opcode::Register
+            | Opcode::Batch
+            | Opcode::AuthResponse => Direction::Request,
+            Opcode::Error
+            | Opcode::Ready
+            | Opcode::Authenticate
+            | Opcode::Supported
+            | Opcode::Result
+            | Opcode::Event
+            | Opcode::AuthChallenge
+            | Opcode::AuthSuccess => Direction::Response,
+        }
+    }
+}
+
+/// A frame header of protocol v4; the opcode tells the direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameHeader {
+    /// What the frame's flags say.
+    pub flags: Flags,
+    /// Which request a response answers; -1 in an event.
+    pub stream: i16,
+    /// What the body is.
+    pub opcode: Opcode,
+    /// Bytes of the body as sent, so compressed if it is.
+    pub length: u32,
+}
+
+impl FrameHeader {
+    /// Appends the header's nine bytes.
+    pub fn encode(&self, out: &mut BytesMut) {
+        let direction = match self.opcode.direction() {
+            Direction::Request => 0,
+            Direction::Response => RESPONSE_BIT,
+        };
+        out.put_u8(VERSION | direction);
+        out.put_u8(self.flags.0);
+        out.put_i16(self.stream);
+        out.put_u8(self.opcode.code());
+        out.put_u32(self.length);
+    }
+}
