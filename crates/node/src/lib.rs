@@ -1,1 +1,16 @@
-//! node
+//! The CQL server on embedded storage.
+//!
+//! A statement goes one way: bytes → [`server`] (frames, admission, prepared statements) →
+//! `cql::parser` → [`query`] (resolved against the catalog into a plan that can be printed) →
+//! the plan's own module, which does it: [`select`], [`modify`], [`schema`], [`describe`].
+//! An `ANN OF` asks the index service over HTTP for primary keys and reads the rows here.
+
+pub mod bind;
+pub mod describe;
+pub mod functions;
+pub mod modify;
+pub mod query;
+pub mod schema;
+pub mod select;
+pub mod server;
+pub mod system;

@@ -1,0 +1,241 @@
+//! The schema: keyspaces, tables, columns, indexes, and where CDC streams lie.
+//!
+//! A [`Catalog`] is an immutable snapshot behind an `Arc`; a change makes a new one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cql::token::Partitioner;
+use cql::types::CqlType;
+use uuid::Uuid;
+
+/// The identity of a table: a dropped and recreated table gets another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TableId(pub Uuid);
+
+/// The identity of a column within its table; never used twice, even after DROP and ADD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ColumnId(pub u32);
+
+#[derive(Clone, Debug)]
+pub struct Catalog {
+    /// A timeuuid that rises with every change: the newest `state_id` of `system.group0_history`.
+    pub version: Uuid,
+    /// The identity of this node, made when the directory was.
+    pub host_id: Uuid,
+    pub cluster_name: String,
+    /// When the directory was made; the first generation of the vnode streams. Milliseconds.
+    pub created_at_ms: i64,
+    /// The CDC streams of all keyspaces without tablets.
+    pub vnode_streams: StreamGeneration,
+    /// User keyspaces only; system tables are the node's.
+    pub keyspaces: BTreeMap<String, Arc<Keyspace>>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Keyspace {
+    pub name: String,
+    /// As given, with `class` among the keys.
+    pub replication: BTreeMap<String, String>,
+    pub durable_writes: bool,
+    /// `tablets = {'enabled': ...}`; decides the form of the CDC streams.
+    pub tablets: bool,
+    pub tables: BTreeMap<String, Arc<Table>>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    pub id: TableId,
+    pub keyspace: String,
+    pub name: String,
+    /// In the order of definition.
+    pub columns: Vec<Column>,
+    /// The id that the next added column gets.
+    pub next_column: ColumnId,
+    /// Columns dropped, by name: type and time (microseconds) of the last drop.
+    pub dropped_columns: BTreeMap<String, DroppedColumn>,
+    pub partitioner: TablePartitioner,
+    /// Seconds; 0 for none.
+    pub default_ttl_s: u32,
+    pub gc_grace_s: u32,
+    /// All further table options (`comment`, `compaction`, `caching`, ...) as CQL text of their
+    /// value, kept to be shown back.
+    pub options: BTreeMap<String, String>,
+    pub indexes: BTreeMap<String, Arc<Index>>,
+    /// `WITH cdc = {...}` as the user gave it; `None` if never given.
+    pub cdc: Option<CdcOptions>,
+    /// The CDC log, while there is one: because `cdc.enabled`, or because of a vector index.
+    pub log: Option<CdcLog>,
+    /// For a CDC log: the table it belongs to.
+    pub log_of: Option<TableId>,
+    /// When TRUNCATE last emptied the table. Milliseconds.
+    pub truncated_at_ms: Option<i64>,
+}
+
+/// [`Partitioner`] as the catalog keeps it.
+pub type TablePartitioner = Partitioner;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    pub id: ColumnId,
+    pub name: String,
+    pub kind: ColumnKind,
+    pub cql_type: CqlType,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnKind {
+    /// With its position in the key, from 0.
+    PartitionKey { position: usize },
+    Clustering { position: usize, descending: bool },
+    Static,
+    Regular,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct DroppedColumn {
+    pub cql_type: CqlType,
+    pub is_static: bool,
+    pub dropped_at_micros: i64,
+}
+
+/// A secondary index; so far always a vector index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Index {
+    pub name: String,
+    /// `options['target']` of `system_schema.indexes`.
+    pub target: String,
+    /// The column that is indexed.
+    pub column: String,
+    /// What the user gave in `WITH OPTIONS`.
+    pub options: BTreeMap<String, String>,
+    /// `vector_index`.
+    pub class_name: String,
+    /// A timeuuid made at CREATE.
+    pub version: Uuid,
+}
+
+/// `WITH cdc = {...}`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CdcOptions {
+    pub enabled: bool,
+    pub preimage: ImageMode,
+    pub postimage: bool,
+    pub delta: DeltaMode,
+    /// Seconds that log rows live; 0 for ever.
+    pub ttl_s: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImageMode {
+    Off,
+    /// The columns that the write touches.
+    On,
+    Full,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeltaMode {
+    Full,
+    Keys,
+}
+
+/// The log of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CdcLog {
+    pub table: TableId,
+    /// What is written into it: the user's options, or keys only where an index alone needs it.
+    pub options: CdcOptions,
+    /// The table's own streams in tablets mode; `None` in vnode mode ([`Catalog::vnode_streams`]).
+    pub streams: Option<StreamGeneration>,
+}
+
+/// A set of CDC streams and when it came into force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamGeneration {
+    /// Milliseconds since the epoch.
+    pub since_ms: i64,
+    /// 16 bytes each, in token order; the token of a stream is the last token of its range.
+    pub streams: Vec<Bytes>,
+}
+
+impl Catalog {
+    pub fn keyspace(&self, name: &str) -> Option<&Arc<Keyspace>> {
+        self.keyspaces.get(name)
+    }
+
+    pub fn table(&self, keyspace: &str, name: &str) -> Option<&Arc<Table>> {
+        self.keyspaces.get(keyspace)?.tables.get(name)
+    }
+
+    /// Linear in the number of tables; the hot path keeps the `Arc<Table>`.
+    pub fn table_by_id(&self, id: TableId) -> Option<&Arc<Table>> {
+        self.keyspaces
+            .values()
+            .flat_map(|keyspace| keyspace.tables.values())
+            .find(|table| table.id == id)
+    }
+
+    /// Puts a table in, or in the place of the one of its name, and makes its CDC log what
+    /// [`Table::cdc`] and the indexes ask for: creates `<table>_scylla_cdc_log` with its stream
+    /// generation, adapts its columns after ALTER TABLE, or drops it.
+    ///
+    /// This is the one way to change a table inside [`crate::Storage::change_catalog`].
+    ///
+    /// # Panics
+    /// If the keyspace does not exist: the caller has checked.
+    pub fn put_table(&mut self, table: Table) {
+        let _ = table;
+        todo!()
+    }
+
+    /// Takes a table and its CDC log out.
+    pub fn remove_table(&mut self, keyspace: &str, name: &str) {
+        let _ = (keyspace, name);
+        todo!()
+    }
+}
+
+impl Table {
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|column| column.name == name)
+    }
+
+    pub fn column_by_id(&self, id: ColumnId) -> Option<&Column> {
+        self.columns.iter().find(|column| column.id == id)
+    }
+
+    /// The partition key columns in their order.
+    pub fn partition_key(&self) -> Vec<&Column> {
+        todo!()
+    }
+
+    /// The clustering columns in their order.
+    pub fn clustering_key(&self) -> Vec<&Column> {
+        todo!()
+    }
+
+    pub fn static_columns(&self) -> impl Iterator<Item = &Column> {
+        self.columns
+            .iter()
+            .filter(|column| column.kind == ColumnKind::Static)
+    }
+
+    pub fn regular_columns(&self) -> impl Iterator<Item = &Column> {
+        self.columns
+            .iter()
+            .filter(|column| column.kind == ColumnKind::Regular)
+    }
+
+    /// The columns as `SELECT *` shows them: partition key, clustering key, then static and
+    /// regular columns together... each group by name, statics first, as Cassandra orders them.
+    pub fn columns_in_select_order(&self) -> Vec<&Column> {
+        todo!()
+    }
+}
+
+/// The name of a table's CDC log.
+pub fn log_table_name(table: &str) -> String {
+    format!("{table}_scylla_cdc_log")
+}

@@ -1,0 +1,106 @@
+//! What a write says: the changes to one partition, with their timestamps.
+
+use bytes::Bytes;
+
+use crate::catalog::{ColumnId, TableId};
+use crate::read::{ClusteringBound, Row};
+
+/// Mutations that commit together or not at all.
+#[derive(Clone, Debug)]
+pub struct Write {
+    pub mutations: Vec<PartitionMutation>,
+    /// Looked at and obeyed in the same step, so that no other write comes between.
+    pub condition: Option<Condition>,
+}
+
+/// What must hold for a write to be applied.
+#[derive(Clone, Debug)]
+pub enum Condition {
+    /// No live row with this key (`INSERT ... IF NOT EXISTS`); with `clustering` empty on a table
+    /// that has clustering columns: no live static content.
+    RowNotExists {
+        table: TableId,
+        partition_key: Vec<Bytes>,
+        clustering: Vec<Bytes>,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub enum WriteOutcome {
+    Applied,
+    /// The condition did not hold; the row that stood in the way.
+    NotApplied { existing: Box<Row> },
+}
+
+/// The changes to one partition.
+#[derive(Clone, Debug)]
+pub struct PartitionMutation {
+    pub table: TableId,
+    /// Serialised values of the partition key columns.
+    pub partition_key: Vec<Bytes>,
+    pub changes: Vec<Change>,
+}
+
+/// One change. Timestamps are microseconds since the epoch; the greater one wins, and at equal
+/// ones a deletion wins over a value and the greater value over the smaller, as in Cassandra.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// Cells of a row.
+    Row {
+        /// Serialised values of all clustering columns; empty for a table without.
+        clustering: Vec<Bytes>,
+        cells: Vec<CellChange>,
+        timestamp: i64,
+        /// Seconds to live of the cells and of the marker; `None` for ever.
+        ttl_s: Option<u32>,
+        /// INSERT marks the row itself as alive, so that it lives on when all its cells are null;
+        /// UPDATE doesn't.
+        marker: bool,
+    },
+    /// Cells of the static row.
+    Static {
+        cells: Vec<CellChange>,
+        timestamp: i64,
+        ttl_s: Option<u32>,
+    },
+    DeleteRow {
+        clustering: Vec<Bytes>,
+        timestamp: i64,
+    },
+    /// Every row between the bounds, in clustering order (with `DESC` columns reversed, the start
+    /// is what comes first on disk).
+    DeleteRange {
+        start: ClusteringBound,
+        end: ClusteringBound,
+        timestamp: i64,
+    },
+    /// The whole partition, static row included.
+    DeletePartition { timestamp: i64 },
+}
+
+#[derive(Clone, Debug)]
+pub struct CellChange {
+    pub column: ColumnId,
+    pub change: CellOperation,
+}
+
+/// What happens to a column. Collections that are not frozen are kept as one cell an element,
+/// addressed by its *path*: the element of a set, the key of a map, a timeuuid of a list.
+#[derive(Clone, Debug)]
+pub enum CellOperation {
+    /// The whole value of a column that is one cell.
+    Set(Bytes),
+    /// Null; for a non-frozen collection: all of it.
+    Delete,
+    /// A non-frozen collection gets exactly these (path, value) elements.
+    ReplaceElements(Vec<(Bytes, Bytes)>),
+    /// Elements are added or overwritten.
+    PutElements(Vec<(Bytes, Bytes)>),
+    /// Elements are removed by path.
+    DeleteElements(Vec<Bytes>),
+    /// The list element at a position, as the list stands when the write commits.
+    SetListIndex { index: u32, value: Bytes },
+    DeleteListIndex { index: u32 },
+    /// All list elements equal to one of these values.
+    RemoveListValues(Vec<Bytes>),
+}
