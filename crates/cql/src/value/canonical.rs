@@ -1,0 +1,174 @@
+//! The form in which sets and maps are stored.
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+use super::collection::{join_elements, join_entries, put_field};
+use super::elements::{Elements, Entries, Fields, VectorElements};
+use super::{ValueError, compare, validate, vint};
+use crate::types::CqlType;
+
+/// Checks `bytes` as [`validate`] does, and gives the form in which the database keeps it: sets in
+/// order and without repeats, maps in order of their keys with the last of equal keys, at every
+/// depth. Other values come back as they are, without a copy.
+///
+/// # Errors
+/// If `bytes` is no value of `cql_type`.
+pub fn canonical(cql_type: &CqlType, bytes: &Bytes) -> Result<Bytes, ValueError> {
+    validate(cql_type, bytes)?;
+    if holds_order(cql_type) {
+        canonical_copy(cql_type, bytes)
+    } else {
+        Ok(bytes.clone())
+    }
+}
+
+/// Whether values of the type hold something whose order counts.
+pub(super) fn holds_order(cql_type: &CqlType) -> bool {
+    match cql_type {
+        CqlType::Set { .. } | CqlType::Map { .. } => true,
+        CqlType::List { element, .. } | CqlType::Vector { element, .. } => holds_order(element),
+        CqlType::Tuple(types) => types.iter().any(holds_order),
+        _ => false,
+    }
+}
+
+/// As [`canonical`], of a value that has been validated.
+pub(super) fn canonical_copy(cql_type: &CqlType, bytes: &[u8]) -> Result<Bytes, ValueError> {
+    match cql_type {
+        _ if !holds_order(cql_type) => Ok(Bytes::copy_from_slice(bytes)),
+        CqlType::List { element, .. } => {
+            let elements = each(element, Elements::of_list(bytes)?)?;
+            Ok(join_elements(elements.iter().map(Bytes::as_ref)))
+        }
+        CqlType::Set { element, .. } => {
+            let mut elements = each(element, Elements::of_set(bytes)?)?;
+            elements.sort_by(|a, b| compare(element, a, b));
+            elements.dedup_by(|a, b| compare(element, a, b).is_eq());
+            Ok(join_elements(elements.iter().map(Bytes::as_ref)))
+        }
+        CqlType::Map { key, value, .. } => map(key, value, Entries::new(bytes)?),
+        CqlType::Tuple(types) => tuple(types, bytes),
+        CqlType::Vector {
+            element,
+            dimensions,
+        } => {
+            // An element that holds a set or map has no fixed length.
+            let mut out = BytesMut::with_capacity(bytes.len());
+            for bytes in VectorElements::new(element, *dimensions, bytes) {
+                let bytes = canonical_copy(element, bytes?)?;
+                vint::put_unsigned(&mut out, bytes.len() as u64);
+                out.put_slice(&bytes);
+            }
+            Ok(out.freeze())
+        }
+        _ => Ok(Bytes::copy_from_slice(bytes)),
+    }
+}
+
+fn each(element: &CqlType, elements: Elements<'_>) -> Result<Vec<Bytes>, ValueError> {
+    elements
+        .map(|bytes| canonical_copy(element, bytes?))
+        .collect()
+}
+
+fn map(key: &CqlType, value: &CqlType, entries: Entries<'_>) -> Result<Bytes, ValueError> {
+    let mut entries = entries
+        .map(|entry| {
+            let (key_bytes, value_bytes) = entry?;
+            Ok((
+                canonical_copy(key, key_bytes)?,
+                canonical_copy(value, value_bytes)?,
+            ))
+        })
+        .collect::<Result<Vec<_>, ValueError>>()?;
+    entries.sort_by(|(a, _), (b, _)| compare(key, a, b));
+    // The sort is stable, so the last of equal keys is the last written; `kept` precedes `next`.
+    entries.dedup_by(|next, kept| {
+        let repeated = compare(key, &next.0, &kept.0).is_eq();
+        if repeated {
+            std::mem::swap(&mut next.1, &mut kept.1);
+        }
+        repeated
+    });
+    Ok(join_entries(
+        entries.iter().map(|(key, value)| (&key[..], &value[..])),
+    ))
+}
+
+fn tuple(types: &[CqlType], bytes: &[u8]) -> Result<Bytes, ValueError> {
+    let mut out = BytesMut::with_capacity(bytes.len());
+    for (field, cql_type) in Fields::new(types.len(), bytes).zip(types) {
+        match field? {
+            Some(bytes) => put_field(&mut out, &canonical_copy(cql_type, bytes)?),
+            None => out.put_i32(-1),
+        }
+    }
+    Ok(out.freeze())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::Value;
+
+    fn set_of(element: CqlType) -> CqlType {
+        CqlType::Set {
+            element: Box::new(element),
+            frozen: true,
+        }
+    }
+
+    fn ints(numbers: &[i32]) -> Bytes {
+        let elements: Vec<_> = numbers.iter().map(|n| n.to_be_bytes()).collect();
+        join_elements(elements.iter().map(|e| &e[..]))
+    }
+
+    #[test]
+    fn sets_are_sorted_at_every_depth_and_lose_repeats() {
+        assert_eq!(
+            canonical(&set_of(CqlType::Int), &ints(&[3, -1, 3])).unwrap(),
+            ints(&[-1, 3])
+        );
+        let outer = [ints(&[2, 1]), ints(&[1, 2]), ints(&[0])];
+        assert_eq!(
+            canonical(
+                &set_of(set_of(CqlType::Int)),
+                &join_elements(outer.iter().map(Bytes::as_ref))
+            )
+            .unwrap(),
+            join_elements([ints(&[0]), ints(&[1, 2])].iter().map(Bytes::as_ref))
+        );
+    }
+
+    #[test]
+    fn the_last_of_equal_keys_wins() {
+        let map = CqlType::Map {
+            key: Box::new(CqlType::Text),
+            value: Box::new(CqlType::Text),
+            frozen: false,
+        };
+        let entries = [("b", "1"), ("a", "2"), ("b", "3"), ("b", "4")];
+        let bytes = join_entries(
+            entries
+                .map(|(k, v)| (k.as_bytes(), v.as_bytes()))
+                .into_iter(),
+        );
+        let text = |text: &str| Value::Text(text.to_owned());
+        assert_eq!(
+            Value::deserialize(&map, &bytes).unwrap(),
+            Value::Map(vec![(text("a"), text("2")), (text("b"), text("4"))])
+        );
+    }
+
+    #[test]
+    fn a_list_keeps_its_order() {
+        let list = CqlType::List {
+            element: Box::new(CqlType::Int),
+            frozen: false,
+        };
+        assert_eq!(
+            canonical(&list, &ints(&[2, 1, 2])).unwrap(),
+            ints(&[2, 1, 2])
+        );
+    }
+}

@@ -1,0 +1,138 @@
+//! Values: decoded, serialised, compared.
+//!
+//! A *serialised* value is the byte string of the native protocol (v4, section 6), without its
+//! length. Storage keeps cells in this form, so most values are never decoded on their way.
+//!
+//! Two serialised values can be equal to [`compare`] and differ in bytes: decimals of different
+//! scale (`1.0`, `1.00`), varints with superfluous leading bytes, true booleans other than 1, NaNs
+//! of different payload, and tuples that leave out trailing nulls. Partition keys go by bytes,
+//! clustering keys and everything else by [`compare`].
+
+mod calendar;
+mod canonical;
+mod collection;
+mod compare;
+mod deserialize;
+mod duration;
+mod elements;
+mod from_literal;
+mod numeric;
+mod serialize;
+mod text;
+pub mod timeuuid;
+mod validate;
+mod vint;
+
+use std::net::IpAddr;
+
+use bigdecimal::BigDecimal;
+use bytes::Bytes;
+use num_bigint::BigInt;
+use uuid::Uuid;
+
+use crate::types::CqlType;
+
+pub use canonical::canonical;
+pub use collection::{join_elements, join_entries, split_elements, split_entries};
+pub use compare::compare;
+pub(crate) use duration::parse_duration;
+pub use from_literal::from_literal;
+pub use validate::validate;
+
+/// The longest varint, and the longest unscaled part of a decimal, in bytes: about 39,000 digits.
+///
+/// Printing and comparing such numbers takes time that grows with the square of their length, so
+/// that without a bound one value could occupy a core for hours.
+pub const MAX_NUMERIC_BYTES: usize = 16 * 1024;
+
+/// Nanoseconds of a day: every `time` is smaller.
+const NANOSECONDS_PER_DAY: i64 = 86_400_000_000_000;
+
+/// A decoded, non-null value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Ascii(String),
+    Bigint(i64),
+    Blob(Bytes),
+    Boolean(bool),
+    Counter(i64),
+    /// Days, with 1970-01-01 at 2^31.
+    Date(u32),
+    /// The scale fits an `i32`.
+    Decimal(BigDecimal),
+    Double(f64),
+    Duration {
+        months: i32,
+        days: i32,
+        nanoseconds: i64,
+    },
+    Float(f32),
+    Inet(IpAddr),
+    Int(i32),
+    Smallint(i16),
+    Text(String),
+    /// Nanoseconds since midnight.
+    Time(i64),
+    /// Milliseconds since the epoch.
+    Timestamp(i64),
+    Timeuuid(Uuid),
+    Tinyint(i8),
+    Uuid(Uuid),
+    Varint(BigInt),
+    List(Vec<Value>),
+    /// Sorted by the element type, without repeats.
+    Set(Vec<Value>),
+    /// Sorted by key, without repeated keys.
+    Map(Vec<(Value, Value)>),
+    /// Trailing fields that the serialised form leaves out are left out here too.
+    Tuple(Vec<Option<Value>>),
+    /// A `vector<float, n>`.
+    FloatVector(Vec<f32>),
+    /// A vector of anything else.
+    Vector(Vec<Value>),
+    /// No bytes at all, which is neither null nor a number: a legacy of Thrift that the protocol
+    /// still allows for bigint, boolean, counter, decimal, double, float, inet, int, timestamp,
+    /// timeuuid, uuid and varint. It sorts before every other value.
+    Empty,
+}
+
+/// Why bytes are no value of a type.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ValueError(pub String);
+
+impl ValueError {
+    fn new(message: impl Into<String>) -> Self {
+        ValueError(message.into())
+    }
+
+    /// The same error of an element, naming the type that it lies in.
+    fn inside(self, outer: &CqlType) -> Self {
+        ValueError(format!("in a {outer}: {}", self.0))
+    }
+}
+
+impl Value {
+    /// The serialised form of the value.
+    ///
+    /// # Panics
+    /// If the scale of a decimal doesn't fit an `i32`, which no value read or parsed here has.
+    pub fn serialize(&self) -> Bytes {
+        serialize::serialize(self)
+    }
+
+    /// Reads a serialised value. Sets and maps come out in order even if `bytes` holds them out
+    /// of order, as a client may send them.
+    ///
+    /// # Errors
+    /// If `bytes` is no value of `cql_type`, with a sentence naming both.
+    pub fn deserialize(cql_type: &CqlType, bytes: &[u8]) -> Result<Value, ValueError> {
+        deserialize::deserialize(cql_type, bytes)
+    }
+
+    /// The value as CQL text, quoted where a literal needs quotes, as `DESCRIBE` and error
+    /// messages print it. [`Value::Empty`] prints as `''`.
+    pub fn to_literal(&self) -> String {
+        text::to_literal(self)
+    }
+}
