@@ -6,6 +6,7 @@
 //! An `ANN OF` asks the index service over HTTP for primary keys and reads the rows here.
 
 pub mod bind;
+pub mod clock;
 pub mod describe;
 pub mod functions;
 pub mod modify;
