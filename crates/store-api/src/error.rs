@@ -1,0 +1,36 @@
+//! What can go wrong on the asking side.
+
+/// Why there is no answer; `Display` is the text that the CQL user sees (contract, section 2.3).
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ClientError {
+    /// No index service is configured.
+    #[error("Vector Store is disabled")]
+    Disabled,
+    /// The request took longer than its timeout.
+    #[error("Vector Store request was aborted")]
+    Aborted,
+    /// No service could be reached, or each is still starting.
+    #[error("Vector Store service is unavailable")]
+    Unavailable,
+    /// A service answered with something else than success.
+    #[error("Vector Store error: HTTP status {status}, message: {message}")]
+    Status {
+        /// Code and reason, as `404 Not Found`.
+        status: String,
+        /// The answer's body: a JSON string, the `message` of a JSON object, or any other text.
+        message: String,
+    },
+    /// A successful answer that isn't what the API promises.
+    #[error("Vector Store returned an invalid JSON")]
+    InvalidJson,
+}
+
+/// A base URI that the client can't use.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{uri}` is not the URI of an index service: {reason} (expected http://host:port)")]
+pub struct InvalidUri {
+    /// As configured.
+    pub uri: String,
+    /// What is wrong with it.
+    pub reason: String,
+}

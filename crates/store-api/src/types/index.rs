@@ -1,0 +1,147 @@
+//! What a service says of an index.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// An index and the options in effect.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct IndexInfo {
+    /// The keyspace, case preserved.
+    pub keyspace: String,
+    /// The name of the index, case preserved.
+    pub index: String,
+    /// What it was made with.
+    pub options: IndexOptions,
+}
+
+/// Options by the kind of index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum IndexOptions {
+    /// An index over a vector column.
+    Vector {
+        /// Elements of a vector.
+        dimensions: usize,
+        /// The `m` of HNSW.
+        maximum_node_connections: usize,
+        /// The `ef_construction` of HNSW.
+        construction_beam_width: usize,
+        /// The `ef` of HNSW.
+        search_beam_width: usize,
+        /// As configured, whatever the quantization forces.
+        similarity_function: SimilarityFunction,
+        /// What a vector is kept as.
+        quantization: Quantization,
+    },
+    /// An index over a text column.
+    FullText {
+        /// How text becomes terms.
+        analyzer: String,
+        /// Whether the places of terms are kept, as phrases need.
+        positions: bool,
+    },
+}
+
+/// How near two vectors are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum SimilarityFunction {
+    /// By the squared Euclidean distance.
+    Euclidean,
+    /// By the angle.
+    Cosine,
+    /// By the inner product.
+    DotProduct,
+    /// By the number of differing bits.
+    Hamming,
+}
+
+/// What an element of a vector is kept as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Quantization {
+    /// 32-bit float.
+    F32,
+    /// 16-bit float, IEEE.
+    F16,
+    /// 16-bit float, the upper half of 32.
+    Bf16,
+    /// A byte.
+    I8,
+    /// A bit.
+    B1,
+}
+
+/// Where an index stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum IndexState {
+    /// Discovered.
+    Initializing,
+    /// The table is being scanned.
+    Bootstrapping,
+    /// Complete, and following the table's changes.
+    Serving,
+}
+
+/// `GET /api/v1/indexes/{keyspace}/{index}/status`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct IndexStatus {
+    /// What to go by.
+    pub status: IndexState,
+    /// Live rows in the index.
+    pub count: usize,
+    /// Per cent of the scan, 0 to 100; for people.
+    #[serde(default = "complete")]
+    pub build_progress: f64,
+}
+
+/// What an absent progress means to clients.
+fn complete() -> f64 {
+    100.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_the_wire() {
+        let info = IndexInfo {
+            keyspace: "ks".into(),
+            index: "idx".into(),
+            options: IndexOptions::Vector {
+                dimensions: 3,
+                maximum_node_connections: 16,
+                construction_beam_width: 128,
+                search_beam_width: 64,
+                similarity_function: SimilarityFunction::DotProduct,
+                quantization: Quantization::Bf16,
+            },
+        };
+        assert_eq!(
+            serde_json::to_value(&info).unwrap(),
+            serde_json::json!({
+                "keyspace": "ks",
+                "index": "idx",
+                "options": {
+                    "type": "vector",
+                    "dimensions": 3,
+                    "maximum_node_connections": 16,
+                    "construction_beam_width": 128,
+                    "search_beam_width": 64,
+                    "similarity_function": "DOT_PRODUCT",
+                    "quantization": "BF16",
+                },
+            })
+        );
+        let text = IndexOptions::FullText {
+            analyzer: "standard".into(),
+            positions: true,
+        };
+        assert_eq!(serde_json::to_value(&text).unwrap()["type"], "fulltext");
+        let status: IndexStatus =
+            serde_json::from_str(r#"{"status":"SERVING","count":4}"#).unwrap();
+        assert_eq!(status.build_progress, 100.0);
+    }
+}

@@ -1,0 +1,13 @@
+//! Bodies of requests and answers (contract, section 1.3).
+
+mod ann;
+mod filter;
+mod index;
+mod node;
+
+pub use ann::{AnnRequest, AnnResponse, PrimaryKeys};
+pub use filter::{Filter, Restriction};
+pub use index::{
+    IndexInfo, IndexOptions, IndexState, IndexStatus, Quantization, SimilarityFunction,
+};
+pub use node::{Info, NodeStatus, Unavailable, UnavailableReason};

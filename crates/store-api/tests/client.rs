@@ -1,0 +1,129 @@
+//! The client against a service on a socket.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use store_api::{Client, ClientError, ClientOptions};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Answers every request of every connection with the same bytes after a delay.
+async fn service(answer: String, delay: Duration) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let uri = format!("http://{}", listener.local_addr().unwrap());
+    let connections = Arc::new(AtomicUsize::new(0));
+    let counter = connections.clone();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            counter.fetch_add(1, Ordering::SeqCst);
+            tokio::spawn(serve(stream, answer.clone(), delay));
+        }
+    });
+    (uri, connections)
+}
+
+async fn serve(mut stream: TcpStream, answer: String, delay: Duration) {
+    let mut pending = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        match stream.read(&mut buffer).await {
+            Ok(0) | Err(_) => return,
+            Ok(n) => pending.extend_from_slice(&buffer[..n]),
+        }
+        // Bodies here are small enough to come with their head.
+        if pending.windows(4).any(|four| four == b"\r\n\r\n") {
+            pending.clear();
+            tokio::time::sleep(delay).await;
+            if stream.write_all(answer.as_bytes()).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn http(status: &str, body: &str) -> String {
+    format!(
+        "HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+fn client(base_uris: &[&str]) -> Client {
+    Client::new(ClientOptions {
+        base_uris: base_uris.iter().map(|uri| (*uri).to_owned()).collect(),
+        request_timeout: Duration::from_millis(500),
+        ..ClientOptions::default()
+    })
+    .unwrap()
+}
+
+const FOUND: &str = r#"{"primary_keys":{"id":[7]},"distances":[0.0],"similarity_scores":[1.0]}"#;
+
+#[tokio::test]
+async fn connections_are_kept() {
+    let (uri, connections) = service(http("200 OK", FOUND), Duration::ZERO).await;
+    let client = client(&[&uri]);
+    for _ in 0..5 {
+        let found = client.ann("ks", "i", &[1.0], 1, &["id"]).await.unwrap();
+        assert_eq!(found.keys, vec![vec![serde_json::json!(7)]]);
+    }
+    assert_eq!(connections.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn no_service_and_no_answer() {
+    assert_eq!(
+        Client::disabled().ann("ks", "i", &[1.0], 1, &["id"]).await,
+        Err(ClientError::Disabled)
+    );
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let closed = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    assert_eq!(
+        client(&[&closed]).ann("ks", "i", &[1.0], 1, &["id"]).await,
+        Err(ClientError::Unavailable)
+    );
+    let (slow, _) = service(http("200 OK", FOUND), Duration::from_secs(5)).await;
+    assert_eq!(
+        client(&[&slow]).ann("ks", "i", &[1.0], 1, &["id"]).await,
+        Err(ClientError::Aborted)
+    );
+}
+
+#[tokio::test]
+async fn only_unavailable_moves_on() {
+    let (starting, _) = service(
+        http(
+            "503 Service Unavailable",
+            r#"{"reason":"NODE_BOOTSTRAPPING"}"#,
+        ),
+        Duration::ZERO,
+    )
+    .await;
+    let (serving, _) = service(http("200 OK", FOUND), Duration::ZERO).await;
+    let both = client(&[&starting, &serving]);
+    for _ in 0..4 {
+        assert!(both.ann("ks", "i", &[1.0], 1, &["id"]).await.is_ok());
+    }
+    let (building, _) = service(
+        http(
+            "503 Service Unavailable",
+            r#"{"reason":"INDEX_BUILDING","message":"soon"}"#,
+        ),
+        Duration::ZERO,
+    )
+    .await;
+    let client = client(&[&building, &serving]);
+    let mut refused = 0;
+    for _ in 0..4 {
+        if let Err(error) = client.ann("ks", "i", &[1.0], 1, &["id"]).await {
+            assert_eq!(
+                error.to_string(),
+                "Vector Store error: HTTP status 503 Service Unavailable, message: soon"
+            );
+            refused += 1;
+        }
+    }
+    assert_eq!(refused, 2, "the services are asked in turn");
+}
