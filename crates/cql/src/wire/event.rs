@@ -2,6 +2,11 @@
 
 use std::net::SocketAddr;
 
+use bytes::BytesMut;
+
+use super::reader::{DecodeError, Reader};
+use super::writer::Writer;
+
 /// What a client registers for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind {
@@ -132,4 +137,150 @@ pub enum SchemaTarget {
         /// The types of the arguments, as CQL.
         arguments: Vec<String>,
     },
+}
+
+impl TopologyChange {
+    /// The name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            TopologyChange::NewNode => "NEW_NODE",
+            TopologyChange::RemovedNode => "REMOVED_NODE",
+            TopologyChange::MovedNode => "MOVED_NODE",
+        }
+    }
+}
+
+impl StatusChange {
+    /// The name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            StatusChange::Up => "UP",
+            StatusChange::Down => "DOWN",
+        }
+    }
+}
+
+impl SchemaChangeKind {
+    /// The name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            SchemaChangeKind::Created => "CREATED",
+            SchemaChangeKind::Updated => "UPDATED",
+            SchemaChangeKind::Dropped => "DROPPED",
+        }
+    }
+}
+
+/// The one of `choices` that has the name which is read next.
+fn read_choice<T: Copy, const N: usize>(
+    reader: &mut Reader,
+    choices: [T; N],
+    name: impl Fn(T) -> &'static str,
+) -> Result<T, DecodeError> {
+    let read = reader.string("an event")?;
+    choices
+        .into_iter()
+        .find(|&choice| name(choice) == read)
+        .ok_or_else(|| DecodeError::Invalid(format!("unknown event '{read}'")))
+}
+
+impl Event {
+    pub(super) fn put(&self, out: &mut BytesMut) {
+        out.put_string(self.kind().name());
+        match self {
+            Event::TopologyChange { change, node } => {
+                out.put_string(change.name());
+                out.put_inet(*node);
+            }
+            Event::StatusChange { change, node } => {
+                out.put_string(change.name());
+                out.put_inet(*node);
+            }
+            Event::SchemaChange(change) => change.put(out),
+        }
+    }
+
+    pub(super) fn read(reader: &mut Reader) -> Result<Event, DecodeError> {
+        let name = reader.string("an event")?;
+        match EventKind::from_name(&name) {
+            Some(EventKind::TopologyChange) => {
+                let choices = [
+                    TopologyChange::NewNode,
+                    TopologyChange::RemovedNode,
+                    TopologyChange::MovedNode,
+                ];
+                Ok(Event::TopologyChange {
+                    change: read_choice(reader, choices, TopologyChange::name)?,
+                    node: reader.inet("an event")?,
+                })
+            }
+            Some(EventKind::StatusChange) => {
+                let choices = [StatusChange::Up, StatusChange::Down];
+                Ok(Event::StatusChange {
+                    change: read_choice(reader, choices, StatusChange::name)?,
+                    node: reader.inet("an event")?,
+                })
+            }
+            Some(EventKind::SchemaChange) => SchemaChange::read(reader).map(Event::SchemaChange),
+            None => Err(DecodeError::Invalid(format!("unknown event type '{name}'"))),
+        }
+    }
+}
+
+impl SchemaChange {
+    pub(super) fn put(&self, out: &mut BytesMut) {
+        out.put_string(self.change.name());
+        let (target, name, arguments) = match &self.target {
+            SchemaTarget::Keyspace => ("KEYSPACE", None, None),
+            SchemaTarget::Table(name) => ("TABLE", Some(name), None),
+            SchemaTarget::Type(name) => ("TYPE", Some(name), None),
+            SchemaTarget::Function { name, arguments } => ("FUNCTION", Some(name), Some(arguments)),
+            SchemaTarget::Aggregate { name, arguments } => {
+                ("AGGREGATE", Some(name), Some(arguments))
+            }
+        };
+        out.put_string(target);
+        out.put_string(&self.keyspace);
+        if let Some(name) = name {
+            out.put_string(name);
+        }
+        if let Some(arguments) = arguments {
+            out.put_string_list(arguments);
+        }
+    }
+
+    pub(super) fn read(reader: &mut Reader) -> Result<SchemaChange, DecodeError> {
+        const WHAT: &str = "a schema change";
+        let kinds = [
+            SchemaChangeKind::Created,
+            SchemaChangeKind::Updated,
+            SchemaChangeKind::Dropped,
+        ];
+        let change = read_choice(reader, kinds, SchemaChangeKind::name)?;
+        let target = reader.string(WHAT)?;
+        let keyspace = reader.string(WHAT)?;
+        let target = match target.as_str() {
+            "KEYSPACE" => SchemaTarget::Keyspace,
+            "TABLE" => SchemaTarget::Table(reader.string(WHAT)?),
+            "TYPE" => SchemaTarget::Type(reader.string(WHAT)?),
+            "FUNCTION" => SchemaTarget::Function {
+                name: reader.string(WHAT)?,
+                arguments: reader.string_list(WHAT)?,
+            },
+            "AGGREGATE" => SchemaTarget::Aggregate {
+                name: reader.string(WHAT)?,
+                arguments: reader.string_list(WHAT)?,
+            },
+            other => {
+                return Err(DecodeError::Invalid(format!(
+                    "unknown target '{other}' of a schema change"
+                )));
+            }
+        };
+        Ok(SchemaChange {
+            change,
+            keyspace,
+            target,
+        })
+    }
 }

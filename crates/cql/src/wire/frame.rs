@@ -3,9 +3,11 @@
 //! [`FrameDecoder`] holds the little state that lies between two reads of a socket, so it works under
 //! any runtime: append what was read to a buffer, then call [`FrameDecoder::decode`] until it asks for more.
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 
-use super::header::{Direction, FrameHeader};
+use super::header::{
+    Direction, Flags, FrameHeader, HEADER_LENGTH, Opcode, RESPONSE_BIT, VERSION, VERSION_BITS,
+};
 use crate::error::CqlError;
 
 /// The default limit of a frame's body, sent or decompressed, in bytes: the protocol's own.
@@ -46,7 +48,7 @@ pub enum FrameError {
         /// The stream to answer on.
         stream: i16,
     },
-    /// The protocol has no such opcode.
+    /// The protocol has no such opcode, or not in this direction.
     #[error("Unknown opcode {opcode:#04x}")]
     UnknownOpcode {
         /// The opcode that came.
@@ -112,7 +114,15 @@ impl From<FrameError> for CqlError {
 pub struct FrameDecoder {
     direction: Direction,
     body_limit: usize,
+    /// Bytes of a refused frame's body that are still to come.
+    to_skip: usize,
+    /// The error after which the bytes make no sense any more.
+    failure: Option<FrameError>,
 }
+
+/// How many bytes to make room for at once while a large body comes in: enough for few reads, and no more than a
+/// peer who only announces a body can make us waste.
+const READ_AHEAD: usize = 64 << 10;
 
 impl FrameDecoder {
     /// A decoder of the frames that come in `direction` ([`Direction::Request`] in a server), which
@@ -121,6 +131,8 @@ impl FrameDecoder {
         FrameDecoder {
             direction,
             body_limit,
+            to_skip: 0,
+            failure: None,
         }
     }
 
@@ -130,7 +142,248 @@ impl FrameDecoder {
     /// After an error that is not fatal ([`FrameError::is_fatal`]) the bad frame's body is skipped as it
     /// comes, without being kept, and decoding goes on; after a fatal one every call gives that error again.
     pub fn decode(&mut self, input: &mut BytesMut) -> Result<Option<Frame>, FrameError> {
-        let _ = (input, self.direction, self.body_limit);
-        todo!()
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
+        }
+        if self.to_skip > 0 {
+            let skipped = self.to_skip.min(input.len());
+            input.advance(skipped);
+            self.to_skip -= skipped;
+            if self.to_skip > 0 {
+                return Ok(None);
+            }
+        }
+        let header = match read_header(input, self.direction, self.body_limit) {
+            Ok(Some(header)) => header,
+            Ok(None) => return Ok(None),
+            Err(refusal) => {
+                match refusal.body_length {
+                    Some(length) => {
+                        input.advance(HEADER_LENGTH);
+                        self.to_skip = length;
+                    }
+                    None => self.failure = Some(refusal.error.clone()),
+                }
+                return Err(refusal.error);
+            }
+        };
+        let length = header.length as usize;
+        let available = input.len() - HEADER_LENGTH;
+        if available < length {
+            input.reserve((length - available).min(READ_AHEAD.max(available)));
+            return Ok(None);
+        }
+        input.advance(HEADER_LENGTH);
+        let body = input.split_to(length).freeze();
+        Ok(Some(Frame { header, body }))
+    }
+}
+
+/// A header that is refused, with the length of its body if the frame can be skipped.
+struct Refusal {
+    error: FrameError,
+    body_length: Option<usize>,
+}
+
+impl Refusal {
+    fn fatal(error: FrameError) -> Self {
+        Refusal {
+            error,
+            body_length: None,
+        }
+    }
+}
+
+/// Reads the header at the front of `input` without taking it off; `None` if it is not all there.
+fn read_header(
+    input: &[u8],
+    direction: Direction,
+    body_limit: usize,
+) -> Result<Option<FrameHeader>, Refusal> {
+    let Some(&version_byte) = input.first() else {
+        return Ok(None);
+    };
+    let version = version_byte & VERSION_BITS;
+    if version != VERSION {
+        return match foreign_stream(version, input) {
+            Some(stream) => Err(Refusal::fatal(FrameError::UnsupportedVersion {
+                version,
+                stream,
+            })),
+            None => Ok(None),
+        };
+    }
+    let Some(header) = input.first_chunk::<HEADER_LENGTH>() else {
+        return Ok(None);
+    };
+    let &[_, flags, s0, s1, code, l0, l1, l2, l3] = header;
+    let stream = i16::from_be_bytes([s0, s1]);
+    let came = match version_byte & RESPONSE_BIT {
+        0 => Direction::Request,
+        _ => Direction::Response,
+    };
+    if came != direction {
+        return Err(Refusal::fatal(FrameError::WrongDirection {
+            version_byte,
+            opcode: code,
+            stream,
+        }));
+    }
+    let length = i32::from_be_bytes([l0, l1, l2, l3]);
+    let Ok(length) = u32::try_from(length) else {
+        return Err(Refusal::fatal(FrameError::NegativeLength {
+            length,
+            stream,
+        }));
+    };
+    let skippable = |error| Refusal {
+        error,
+        body_length: Some(length as usize),
+    };
+    let opcode = Opcode::from_code(code)
+        .filter(|opcode| opcode.direction() == direction)
+        .ok_or_else(|| {
+            skippable(FrameError::UnknownOpcode {
+                opcode: code,
+                stream,
+            })
+        })?;
+    if length as usize > body_limit {
+        return Err(skippable(FrameError::TooLarge {
+            length,
+            limit: body_limit,
+            stream,
+        }));
+    }
+    Ok(Some(FrameHeader {
+        flags: Flags(flags),
+        stream,
+        opcode,
+        length,
+    }))
+}
+
+/// The stream id of a frame of another version, once it is there. Versions 1 and 2 had one byte for it.
+fn foreign_stream(version: u8, input: &[u8]) -> Option<i16> {
+    match (version, input) {
+        (0..=2, [_, _, stream, ..]) => Some(i16::from(*stream as i8)),
+        (3.., [_, _, s0, s1, ..]) => Some(i16::from_be_bytes([*s0, *s1])),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decoder() -> FrameDecoder {
+        FrameDecoder::new(Direction::Request, 100)
+    }
+
+    fn frame(opcode: u8, body: &[u8]) -> BytesMut {
+        let mut bytes = BytesMut::from(&[4, 0, 0x12, 0x34, opcode, 0, 0, 0][..]);
+        bytes.extend_from_slice(&[body.len() as u8]);
+        bytes.extend_from_slice(body);
+        bytes
+    }
+
+    #[test]
+    fn frames_come_out_whole_however_the_bytes_come_in() {
+        let mut stream = frame(7, b"query");
+        stream.extend_from_slice(&frame(5, b""));
+        for step in 1..=stream.len() {
+            let mut decoder = decoder();
+            let mut input = BytesMut::new();
+            let mut frames = Vec::new();
+            for part in stream.chunks(step) {
+                input.extend_from_slice(part);
+                while let Some(frame) = decoder.decode(&mut input).unwrap() {
+                    frames.push(frame);
+                }
+            }
+            assert_eq!(frames.len(), 2);
+            assert_eq!(frames[0].body, "query");
+            assert_eq!(frames[0].header.stream, 0x1234);
+            assert_eq!(frames[1].header.opcode, Opcode::Options);
+            assert!(input.is_empty());
+        }
+    }
+
+    #[test]
+    fn another_version_is_answered_so_that_drivers_go_down() {
+        let mut input = BytesMut::from(&[0x05, 0, 0, 7, 5, 0, 0, 0, 0][..]);
+        let mut decoder = decoder();
+        let error = decoder.decode(&mut input).unwrap_err();
+        assert_eq!(error.stream(), 7);
+        assert!(error.is_fatal());
+        assert_eq!(
+            CqlError::from(error.clone()),
+            CqlError::protocol(
+                "Invalid or unsupported protocol version (5); the lowest supported version is 4 and the greatest is 4"
+            )
+        );
+        assert_eq!(decoder.decode(&mut input), Err(error));
+    }
+
+    #[test]
+    fn the_short_header_of_version_2_is_answered_too() {
+        let mut input = BytesMut::from(&[0x02, 0, 9, 5, 0, 0, 0, 0][..]);
+        let error = decoder().decode(&mut input).unwrap_err();
+        assert_eq!(
+            error,
+            FrameError::UnsupportedVersion {
+                version: 2,
+                stream: 9
+            }
+        );
+    }
+
+    #[test]
+    fn a_refused_frame_is_skipped_and_the_next_one_taken() {
+        for bad in [
+            frame(0x7F, b"abc"),
+            frame(2, b"READY, from a client"),
+            frame(7, &[0; 101]),
+        ] {
+            let mut stream = bad.clone();
+            stream.extend_from_slice(&frame(7, b"good"));
+            let mut decoder = decoder();
+            let mut input = BytesMut::new();
+            let mut seen = Vec::new();
+            for byte in stream {
+                input.extend_from_slice(&[byte]);
+                match decoder.decode(&mut input) {
+                    Ok(None) => {}
+                    Ok(Some(frame)) => seen.push(Ok(frame.body)),
+                    Err(error) => {
+                        assert!(!error.is_fatal());
+                        seen.push(Err(error.stream()));
+                    }
+                }
+                assert!(input.len() < 20, "a refused body is kept");
+            }
+            assert_eq!(seen, vec![Err(0x1234), Ok(Bytes::from_static(b"good"))]);
+        }
+    }
+
+    #[test]
+    fn a_response_or_a_negative_length_ends_the_connection() {
+        let mut response = frame(7, b"");
+        response[0] = 0x84;
+        let error = decoder().decode(&mut response).unwrap_err();
+        assert!(error.is_fatal(), "{error}");
+
+        let mut negative = frame(7, b"");
+        negative[5] = 0x80;
+        let error = decoder().decode(&mut negative).unwrap_err();
+        assert!(error.is_fatal(), "{error}");
+    }
+
+    #[test]
+    fn an_announced_body_takes_no_memory_before_it_comes() {
+        let mut decoder = FrameDecoder::new(Direction::Request, DEFAULT_BODY_LIMIT);
+        let mut input = BytesMut::from(&[4, 0, 0, 1, 7, 0x0F, 0xFF, 0xFF, 0xFF][..]);
+        assert_eq!(decoder.decode(&mut input), Ok(None));
+        assert!(input.capacity() <= 2 * READ_AHEAD);
     }
 }

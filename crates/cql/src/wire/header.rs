@@ -9,8 +9,6 @@
 
 use std::fmt;
 
-use bytes::{BufMut, BytesMut};
-
 /// The protocol version spoken here, and the only one.
 pub const VERSION: u8 = 4;
 
@@ -18,7 +16,10 @@ pub const VERSION: u8 = 4;
 pub const HEADER_LENGTH: usize = 9;
 
 /// The bit of the version byte that tells a response from a request.
-const RESPONSE_BIT: u8 = 0x80;
+pub(super) const RESPONSE_BIT: u8 = 0x80;
+
+/// The bits of the version byte that are the version.
+pub(super) const VERSION_BITS: u8 = 0x7F;
 
 /// Who sends the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,16 +153,52 @@ pub struct FrameHeader {
 }
 
 impl FrameHeader {
-    /// Appends the header's nine bytes.
-    pub fn encode(&self, out: &mut BytesMut) {
+    /// The header's nine bytes.
+    pub fn to_bytes(&self) -> [u8; HEADER_LENGTH] {
         let direction = match self.opcode.direction() {
             Direction::Request => 0,
             Direction::Response => RESPONSE_BIT,
         };
-        out.put_u8(VERSION | direction);
-        out.put_u8(self.flags.0);
-        out.put_i16(self.stream);
-        out.put_u8(self.opcode.code());
-        out.put_u32(self.length);
+        let [s0, s1] = self.stream.to_be_bytes();
+        let [l0, l1, l2, l3] = self.length.to_be_bytes();
+        [
+            VERSION | direction,
+            self.flags.0,
+            s0,
+            s1,
+            self.opcode.code(),
+            l0,
+            l1,
+            l2,
+            l3,
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opcodes_lead_back() {
+        let known = (0..=u8::MAX).filter_map(|code| Some((code, Opcode::from_code(code)?)));
+        assert!(known.clone().all(|(code, opcode)| opcode.code() == code));
+        assert_eq!(known.count(), 16);
+    }
+
+    #[test]
+    fn the_direction_is_the_top_bit() {
+        let mut header = FrameHeader {
+            flags: Flags::COMPRESSION.with(Flags::WARNING),
+            stream: -2,
+            opcode: Opcode::Result,
+            length: 0x0102_0304,
+        };
+        assert_eq!(
+            header.to_bytes(),
+            [0x84, 0x09, 0xFF, 0xFE, 0x08, 1, 2, 3, 4]
+        );
+        header.opcode = Opcode::Query;
+        assert_eq!(header.to_bytes()[0], 0x04);
     }
 }

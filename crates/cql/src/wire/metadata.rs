@@ -2,7 +2,25 @@
 
 use std::sync::Arc;
 
+use bytes::{BufMut, Bytes, BytesMut};
+
+use super::reader::{DecodeError, Reader};
+use super::type_option::{put_type, read_type};
+use super::writer::Writer;
 use crate::types::CqlType;
+
+/// Flags of metadata.
+pub(super) mod flag {
+    /// All columns are of one table, which is named once before them.
+    pub(in super::super) const GLOBAL_TABLE: i32 = 0x0001;
+    /// A paging state follows.
+    pub(in super::super) const HAS_MORE_PAGES: i32 = 0x0002;
+    /// The columns are left out.
+    pub(in super::super) const NO_METADATA: i32 = 0x0004;
+}
+
+/// The fewest bytes of a column: the length of its name and a type.
+const COLUMN_BYTES_MIN: usize = 4;
 
 /// One column of a result, or one bind marker.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +46,7 @@ pub struct Metadata {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prepared {
     /// The id for EXECUTE.
-    pub id: bytes::Bytes,
+    pub id: Bytes,
     /// The bind markers.
     pub bind: Metadata,
     /// For each partition key column, in order, the position of the marker that gives its value. Empty
@@ -36,4 +54,194 @@ pub struct Prepared {
     pub partition_key_indexes: Vec<u16>,
     /// The columns of the result; `None` if there is no result set.
     pub result: Option<Metadata>,
+}
+
+impl Metadata {
+    /// The flag for a global table, if all columns are of one table.
+    pub(super) fn table_flag(&self) -> i32 {
+        let same = self
+            .columns
+            .windows(2)
+            .all(|pair| pair[0].keyspace == pair[1].keyspace && pair[0].table == pair[1].table);
+        if same && !self.columns.is_empty() {
+            flag::GLOBAL_TABLE
+        } else {
+            0
+        }
+    }
+
+    /// Appends the columns, in the form that `table_flag` says:
+    ///
+    /// ```text
+    /// [keyspace string, table string], columns
+    /// a column: [keyspace string, table string], name string, type
+    /// ```
+    pub(super) fn put_columns(&self, out: &mut BytesMut) {
+        let global = self.table_flag() != 0;
+        if let (true, Some(first)) = (global, self.columns.first()) {
+            out.put_string(&first.keyspace);
+            out.put_string(&first.table);
+        }
+        for column in &self.columns {
+            if !global {
+                out.put_string(&column.keyspace);
+                out.put_string(&column.table);
+            }
+            out.put_string(&column.name);
+            put_type(out, &column.cql_type);
+        }
+    }
+
+    /// Reads `count` columns.
+    pub(super) fn read_columns(
+        reader: &mut Reader,
+        flags: i32,
+        count: usize,
+    ) -> Result<Metadata, DecodeError> {
+        const WHAT: &str = "the metadata";
+        let name = |reader: &mut Reader| reader.string(WHAT).map(Arc::<str>::from);
+        let global = match flags & flag::GLOBAL_TABLE {
+            0 => None,
+            _ => Some((name(reader)?, name(reader)?)),
+        };
+        let mut columns = Vec::with_capacity(reader.capacity(count, COLUMN_BYTES_MIN));
+        for _ in 0..count {
+            let (keyspace, table) = match &global {
+                Some(table) => table.clone(),
+                None => (name(reader)?, name(reader)?),
+            };
+            columns.push(ColumnSpec {
+                keyspace,
+                table,
+                name: name(reader)?,
+                cql_type: read_type(reader)?,
+            });
+        }
+        Ok(Metadata { columns })
+    }
+}
+
+impl Prepared {
+    /// Appends the answer to PREPARE:
+    ///
+    /// ```text
+    /// id short bytes,
+    /// flags i32, count i32, key count i32, key indexes u16 each, bind markers,
+    /// flags i32, count i32, result columns
+    /// ```
+    pub(super) fn put(&self, out: &mut BytesMut) {
+        out.put_short_bytes(&self.id);
+        out.put_i32(self.bind.table_flag());
+        put_count(out, self.bind.columns.len());
+        put_count(out, self.partition_key_indexes.len());
+        for &index in &self.partition_key_indexes {
+            out.put_u16(index);
+        }
+        self.bind.put_columns(out);
+        match &self.result {
+            Some(result) => {
+                out.put_i32(result.table_flag());
+                put_count(out, result.columns.len());
+                result.put_columns(out);
+            }
+            None => {
+                out.put_i32(flag::NO_METADATA);
+                out.put_i32(0);
+            }
+        }
+    }
+
+    /// Reads the answer to PREPARE.
+    pub(super) fn read(reader: &mut Reader) -> Result<Prepared, DecodeError> {
+        const WHAT: &str = "the metadata of a prepared statement";
+        let id = reader.short_bytes(WHAT)?;
+        let flags = reader.i32(WHAT)?;
+        let count = reader.count(WHAT)?;
+        let key_count = reader.count(WHAT)?;
+        let mut partition_key_indexes = Vec::with_capacity(reader.capacity(key_count, 2));
+        for _ in 0..key_count {
+            partition_key_indexes.push(reader.u16(WHAT)?);
+        }
+        let bind = Metadata::read_columns(reader, flags, count)?;
+        let flags = reader.i32(WHAT)?;
+        let count = reader.count(WHAT)?;
+        if flags & flag::HAS_MORE_PAGES != 0 {
+            reader.bytes(WHAT)?;
+        }
+        let result = match flags & flag::NO_METADATA {
+            0 => Some(Metadata::read_columns(reader, flags, count)?),
+            _ => None,
+        };
+        Ok(Prepared {
+            id,
+            bind,
+            partition_key_indexes,
+            result,
+        })
+    }
+}
+
+/// Appends a count of columns.
+pub(super) fn put_count(out: &mut BytesMut, count: usize) {
+    out.put_i32(i32::try_from(count).expect("bug: a count of columns beyond 31 bits"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(table: &str, name: &str) -> ColumnSpec {
+        ColumnSpec {
+            keyspace: "k".into(),
+            table: table.into(),
+            name: name.into(),
+            cql_type: CqlType::Int,
+        }
+    }
+
+    fn encoded(columns: Vec<ColumnSpec>) -> (Metadata, i32, Bytes) {
+        let metadata = Metadata { columns };
+        let mut out = BytesMut::new();
+        metadata.put_columns(&mut out);
+        let flag = metadata.table_flag();
+        (metadata, flag, out.freeze())
+    }
+
+    #[test]
+    fn one_table_is_named_once() {
+        let (metadata, flag, bytes) = encoded(vec![column("t", "a"), column("t", "b")]);
+        assert_eq!(flag, flag::GLOBAL_TABLE);
+        assert_eq!(&bytes[..], b"\0\x01k\0\x01t\0\x01a\0\x09\0\x01b\0\x09");
+        let read = Metadata::read_columns(&mut Reader::new(bytes), flag, 2);
+        assert_eq!(read, Ok(metadata));
+    }
+
+    #[test]
+    fn several_tables_are_named_with_each_column() {
+        let (metadata, flag, bytes) = encoded(vec![column("t", "a"), column("u", "b")]);
+        assert_eq!(flag, 0);
+        assert_eq!(
+            &bytes[..],
+            b"\0\x01k\0\x01t\0\x01a\0\x09\0\x01k\0\x01u\0\x01b\0\x09"
+        );
+        let read = Metadata::read_columns(&mut Reader::new(bytes), flag, 2);
+        assert_eq!(read, Ok(metadata));
+    }
+
+    #[test]
+    fn a_statement_without_markers_or_result_says_so() {
+        let prepared = Prepared {
+            id: Bytes::from_static(b"id"),
+            bind: Metadata::default(),
+            partition_key_indexes: Vec::new(),
+            result: None,
+        };
+        let mut out = BytesMut::new();
+        prepared.put(&mut out);
+        assert_eq!(
+            &out[..],
+            b"\0\x02id\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x04\0\0\0\0"
+        );
+        assert_eq!(Prepared::read(&mut Reader::new(out.freeze())), Ok(prepared));
+    }
 }

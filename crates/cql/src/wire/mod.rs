@@ -10,15 +10,21 @@
 
 mod compression;
 mod consistency;
+mod error_codec;
 mod event;
 mod frame;
+mod frame_body;
 mod header;
 mod marshal;
 mod metadata;
-mod primitives;
+mod reader;
 mod request;
+mod request_codec;
 mod response;
+mod response_codec;
 mod rows;
+mod type_option;
+mod writer;
 
 pub use compression::Compression;
 pub use consistency::{Consistency, UnknownConsistency};
@@ -29,7 +35,7 @@ pub use frame::{DEFAULT_BODY_LIMIT, Frame, FrameDecoder, FrameError};
 pub use header::{Direction, Flags, FrameHeader, HEADER_LENGTH, Opcode, VERSION};
 pub use marshal::{marshal_name, parse_marshal_name};
 pub use metadata::{ColumnSpec, Metadata, Prepared};
-pub use primitives::DecodeError;
+pub use reader::DecodeError;
 pub use request::{
     Batch, BatchKind, BatchStatement, BatchedStatement, BoundValue, QueryParameters, Request,
     Startup, Values,

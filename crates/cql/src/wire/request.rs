@@ -1,12 +1,12 @@
-//! Requests: what a client asks.
+//! Requests: what a client asks. How they lie in a frame is in the module `request_codec`.
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 
 use super::compression::Compression;
 use super::consistency::Consistency;
 use super::event::EventKind;
-use super::frame::Frame;
-use super::primitives::DecodeError;
+use super::header::Opcode;
+use super::reader::DecodeError;
 
 /// A request of protocol v4.
 #[derive(Clone, Debug, PartialEq)]
@@ -191,25 +191,17 @@ pub enum BatchedStatement {
 }
 
 impl Request {
-    /// Reads the request that a frame holds; `compression` is what STARTUP agreed on.
-    ///
-    /// Values, ids and tokens share the frame's memory. A custom payload is passed over.
-    ///
-    /// # Errors
-    /// If the body is malformed or would be longer than `body_limit` bytes when decompressed. The
-    /// connection can go on: the frame's end is known.
-    pub fn decode(
-        frame: &Frame,
-        compression: Option<Compression>,
-        body_limit: usize,
-    ) -> Result<Request, DecodeError> {
-        let _ = (frame, compression, body_limit);
-        todo!()
-    }
-
-    /// Appends the request as a frame, as a client does.
-    pub fn encode(&self, stream: i16, compression: Option<Compression>, out: &mut BytesMut) {
-        let _ = (stream, compression, out);
-        todo!()
+    /// The opcode of the request's frame.
+    pub fn opcode(&self) -> Opcode {
+        match self {
+            Request::Startup(_) => Opcode::Startup,
+            Request::Options => Opcode::Options,
+            Request::Query { .. } => Opcode::Query,
+            Request::Prepare { .. } => Opcode::Prepare,
+            Request::Execute { .. } => Opcode::Execute,
+            Request::Batch(_) => Opcode::Batch,
+            Request::Register { .. } => Opcode::Register,
+            Request::AuthResponse { .. } => Opcode::AuthResponse,
+        }
     }
 }

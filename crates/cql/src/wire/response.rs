@@ -1,13 +1,11 @@
-//! Responses: what a server answers.
+//! Responses: what a server answers. How they lie in a frame is in the module `response_codec`.
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use uuid::Uuid;
 
-use super::compression::Compression;
 use super::event::{Event, SchemaChange};
-use super::frame::Frame;
+use super::header::Opcode;
 use super::metadata::Prepared;
-use super::primitives::DecodeError;
 use super::rows::Rows;
 use crate::error::CqlError;
 
@@ -76,42 +74,21 @@ impl ResponseContext {
 pub const EVENT_STREAM: i16 = -1;
 
 impl Response {
-    /// Appends the response as a frame, compressed with what STARTUP agreed on.
-    ///
-    /// A response whose body would exceed the protocol's limit of 256 MiB becomes an error response that says so.
-    pub fn encode(
-        &self,
-        context: &ResponseContext,
-        compression: Option<Compression>,
-        out: &mut BytesMut,
-    ) {
-        let _ = (context, compression, out);
-        todo!()
-    }
-
-    /// As [`Response::encode`], but leaves the bulk of an uncompressed result set where it is: what is returned must
-    /// be sent right after what was appended to `out`. It is empty for every small response.
-    #[must_use = "the frame is incomplete without these bytes"]
-    pub fn encode_parts(
-        &self,
-        context: &ResponseContext,
-        compression: Option<Compression>,
-        out: &mut BytesMut,
-    ) -> Bytes {
-        let _ = (context, compression, out);
-        todo!()
-    }
-
-    /// Reads the response that a frame holds, as a client does.
-    ///
-    /// # Errors
-    /// If the body is malformed or would be longer than `body_limit` bytes when decompressed.
-    pub fn decode(
-        frame: &Frame,
-        compression: Option<Compression>,
-        body_limit: usize,
-    ) -> Result<(ResponseContext, Response), DecodeError> {
-        let _ = (frame, compression, body_limit);
-        todo!()
+    /// The opcode of the response's frame.
+    pub fn opcode(&self) -> Opcode {
+        match self {
+            Response::Error(_) => Opcode::Error,
+            Response::Ready => Opcode::Ready,
+            Response::Authenticate { .. } => Opcode::Authenticate,
+            Response::AuthChallenge { .. } => Opcode::AuthChallenge,
+            Response::AuthSuccess { .. } => Opcode::AuthSuccess,
+            Response::Supported(_) => Opcode::Supported,
+            Response::Void
+            | Response::Rows(_)
+            | Response::SetKeyspace(_)
+            | Response::Prepared(_)
+            | Response::SchemaChange(_) => Opcode::Result,
+            Response::Event(_) => Opcode::Event,
+        }
     }
 }

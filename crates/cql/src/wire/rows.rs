@@ -1,15 +1,28 @@
 //! Result sets: written cell by cell into one buffer, and read back.
+//!
+//! ```text
+//! flags i32, column count i32, [paging state bytes],    <- written with the frame, when the paging state is known
+//! [columns], row count i32, rows                        <- written as the rows come: the content
+//! a row: its cells, each a length i32 (-1 for null) and that many bytes
+//! ```
 
-use bytes::Bytes;
+use bytes::{BufMut, Bytes, BytesMut};
 
-use super::metadata::Metadata;
-use super::primitives::DecodeError;
+use super::metadata::{Metadata, flag, put_count};
+use super::reader::{DecodeError, Reader};
+use super::writer::Writer;
 
 /// A result set in its encoded form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rows {
     /// Where the next page begins; `None` on the last page.
     pub paging_state: Option<Bytes>,
+    /// How the columns are written: `GLOBAL_TABLE` or `NO_METADATA`.
+    flags: i32,
+    column_count: usize,
+    row_count: usize,
+    /// From the columns on.
+    content: Bytes,
 }
 
 /// A result set taken apart.
@@ -23,10 +36,12 @@ pub struct DecodedRows {
     pub rows: Vec<Vec<Option<Bytes>>>,
 }
 
+const WHAT: &str = "a result set";
+
 impl Rows {
     /// How many rows there are.
     pub fn row_count(&self) -> usize {
-        todo!()
+        self.row_count
     }
 
     /// Takes the result set apart.
@@ -34,27 +49,128 @@ impl Rows {
     /// # Errors
     /// If it is malformed; never for what a [`RowsEncoder`] made.
     pub fn decode(&self) -> Result<DecodedRows, DecodeError> {
-        todo!()
+        let mut reader = Reader::new(self.content.clone());
+        let metadata = self.read_columns(&mut reader)?;
+        let row_count = reader.count(WHAT)?;
+        let row_bytes_min = 4 * self.column_count;
+        let mut rows = Vec::with_capacity(reader.capacity(row_count, row_bytes_min.max(1)));
+        for _ in 0..row_count {
+            let mut row = Vec::with_capacity(reader.capacity(self.column_count, 4));
+            for _ in 0..self.column_count {
+                row.push(reader.bytes("a cell")?);
+            }
+            rows.push(row);
+        }
+        Ok(DecodedRows {
+            metadata,
+            paging_state: self.paging_state.clone(),
+            rows,
+        })
+    }
+
+    fn read_columns(&self, reader: &mut Reader) -> Result<Option<Metadata>, DecodeError> {
+        match self.flags & flag::NO_METADATA {
+            0 => Metadata::read_columns(reader, self.flags, self.column_count).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Appends what comes before the content.
+    pub(super) fn put_head(&self, out: &mut BytesMut) {
+        match &self.paging_state {
+            None => {
+                out.put_i32(self.flags);
+                put_count(out, self.column_count);
+            }
+            Some(state) => {
+                out.put_i32(self.flags | flag::HAS_MORE_PAGES);
+                put_count(out, self.column_count);
+                out.put_nullable_bytes(Some(state));
+            }
+        }
+    }
+
+    /// What comes after [`Rows::put_head`].
+    pub(super) fn content(&self) -> &Bytes {
+        &self.content
+    }
+
+    /// Reads what a frame holds of a result set; the cells are left for [`Rows::decode`].
+    pub(super) fn read(mut reader: Reader) -> Result<Rows, DecodeError> {
+        let flags = reader.i32(WHAT)?;
+        let column_count = reader.count(WHAT)?;
+        let paging_state = match flags & flag::HAS_MORE_PAGES {
+            0 => None,
+            _ => reader.bytes(WHAT)?,
+        };
+        let mut rows = Rows {
+            paging_state,
+            flags: flags & (flag::GLOBAL_TABLE | flag::NO_METADATA),
+            column_count,
+            row_count: 0,
+            content: reader.into_rest(),
+        };
+        let mut reader = Reader::new(rows.content.clone());
+        rows.read_columns(&mut reader)?;
+        rows.row_count = reader.count(WHAT)?;
+        if column_count == 0 && rows.row_count > 0 {
+            // Rows of no cells take no bytes, so their number would be bounded by nothing.
+            return Err(DecodeError::invalid("rows without columns"));
+        }
+        Ok(rows)
     }
 }
+
+/// Where the row count is written before it is known.
+const COUNT_PLACEHOLDER: i32 = 0;
+
+/// Room that a result set begins with: one allocation for most answers to a read of one row.
+const CAPACITY_FIRST: usize = 1024;
 
 /// Writes a result set row by row.
 ///
 /// Cells are copied once, into one growing buffer; there is no allocation for a cell or a row.
 #[derive(Debug)]
-pub struct RowsEncoder {}
+pub struct RowsEncoder {
+    flags: i32,
+    column_count: usize,
+    content: BytesMut,
+    /// Where in `content` the row count lies.
+    count_at: usize,
+    /// Where in `content` the current row begins.
+    row_at: usize,
+    row_count: usize,
+    /// Cells of the current row so far.
+    cells: usize,
+}
 
 impl RowsEncoder {
     /// Begins a result set of the given columns. With `skip_metadata` only their number is sent.
     pub fn new(metadata: &Metadata, skip_metadata: bool) -> Self {
-        let _ = (metadata, skip_metadata);
-        todo!()
+        let mut content = BytesMut::with_capacity(CAPACITY_FIRST);
+        let flags = if skip_metadata {
+            flag::NO_METADATA
+        } else {
+            metadata.put_columns(&mut content);
+            metadata.table_flag()
+        };
+        let count_at = content.len();
+        content.put_i32(COUNT_PLACEHOLDER);
+        RowsEncoder {
+            flags,
+            column_count: metadata.columns.len(),
+            row_at: content.len(),
+            content,
+            count_at,
+            row_count: 0,
+            cells: 0,
+        }
     }
 
     /// Appends the next cell of the current row: a serialised value, or `None` for null.
     pub fn cell(&mut self, value: Option<&[u8]>) {
-        let _ = value;
-        todo!()
+        self.content.put_nullable_bytes(value);
+        self.cells += 1;
     }
 
     /// Ends the current row.
@@ -62,27 +178,127 @@ impl RowsEncoder {
     /// # Panics
     /// If the row has not as many cells as there are columns: that is a bug of the caller.
     pub fn end_row(&mut self) {
-        todo!()
+        assert_eq!(self.cells, self.column_count, "bug: cells of a row");
+        self.row_count += 1;
+        self.row_at = self.content.len();
+        self.cells = 0;
     }
 
     /// Takes back the cells of the row that was not ended yet.
     pub fn abandon_row(&mut self) {
-        todo!()
+        self.content.truncate(self.row_at);
+        self.cells = 0;
     }
 
     /// Rows ended so far.
     pub fn row_count(&self) -> usize {
-        todo!()
+        self.row_count
     }
 
     /// Bytes written so far, metadata included: what a page bounded by size is measured by.
     pub fn encoded_length(&self) -> usize {
-        todo!()
+        self.content.len()
     }
 
     /// Ends the result set; `paging_state` tells where the next page begins, `None` that this is the last.
-    pub fn finish(self, paging_state: Option<Bytes>) -> Rows {
-        let _ = paging_state;
-        todo!()
+    ///
+    /// # Panics
+    /// If a row was begun and neither ended nor abandoned: that is a bug of the caller.
+    pub fn finish(mut self, paging_state: Option<Bytes>) -> Rows {
+        assert_eq!(self.cells, 0, "bug: a row that was not ended");
+        let count = i32::try_from(self.row_count).expect("bug: rows beyond 31 bits");
+        self.content[self.count_at..self.count_at + size_of::<i32>()]
+            .copy_from_slice(&count.to_be_bytes());
+        Rows {
+            paging_state,
+            flags: self.flags,
+            column_count: self.column_count,
+            row_count: self.row_count,
+            content: self.content.freeze(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::metadata::ColumnSpec;
+    use super::*;
+    use crate::types::CqlType;
+
+    fn metadata() -> Metadata {
+        let column = |name: &str, cql_type| ColumnSpec {
+            keyspace: "k".into(),
+            table: "t".into(),
+            name: name.into(),
+            cql_type,
+        };
+        Metadata {
+            columns: vec![column("id", CqlType::Int), column("name", CqlType::Text)],
+        }
+    }
+
+    fn read_back(rows: &Rows) -> DecodedRows {
+        let mut body = BytesMut::new();
+        rows.put_head(&mut body);
+        body.extend_from_slice(rows.content());
+        let read = Rows::read(Reader::new(body.freeze())).unwrap();
+        assert_eq!(&read, rows);
+        read.decode().unwrap()
+    }
+
+    #[test]
+    fn rows_lead_back() {
+        for skip_metadata in [false, true] {
+            let mut encoder = RowsEncoder::new(&metadata(), skip_metadata);
+            encoder.cell(Some(&7i32.to_be_bytes()));
+            encoder.cell(Some(b"seven"));
+            encoder.end_row();
+            encoder.cell(Some(b"never"));
+            encoder.abandon_row();
+            encoder.cell(Some(b""));
+            encoder.cell(None);
+            encoder.end_row();
+            assert_eq!(encoder.row_count(), 2);
+            let rows = encoder.finish(Some(Bytes::from_static(b"next")));
+            assert_eq!(rows.row_count(), 2);
+            let decoded = read_back(&rows);
+            assert_eq!(decoded.metadata, (!skip_metadata).then(metadata));
+            assert_eq!(decoded.paging_state.as_deref(), Some(&b"next"[..]));
+            assert_eq!(
+                decoded.rows,
+                vec![
+                    vec![
+                        Some(Bytes::from_static(&[0, 0, 0, 7])),
+                        Some(Bytes::from_static(b"seven"))
+                    ],
+                    vec![Some(Bytes::new()), None],
+                ]
+            );
+        }
+    }
+
+    #[test]
+    fn no_rows_are_a_result_too() {
+        let rows = RowsEncoder::new(&metadata(), false).finish(None);
+        let decoded = read_back(&rows);
+        assert_eq!(decoded.rows.len(), 0);
+        assert_eq!(decoded.paging_state, None);
+    }
+
+    #[test]
+    #[should_panic(expected = "bug: cells of a row")]
+    fn a_row_of_too_few_cells_is_a_bug() {
+        let mut encoder = RowsEncoder::new(&metadata(), false);
+        encoder.cell(None);
+        encoder.end_row();
+    }
+
+    #[test]
+    fn rows_without_columns_are_refused() {
+        let mut body = BytesMut::new();
+        body.put_i32(flag::NO_METADATA);
+        body.put_i32(0);
+        body.put_i32(i32::MAX);
+        assert!(Rows::read(Reader::new(body.freeze())).is_err());
     }
 }

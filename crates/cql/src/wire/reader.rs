@@ -1,0 +1,282 @@
+//! Reading the notations of the protocol (v4, section 3) with bounds.
+//!
+//! A length or count is believed only as far as the bytes that are there: nothing is allocated for
+//! what a peer merely announces. Byte strings share the memory that they are read from.
+
+use std::net::{IpAddr, SocketAddr};
+
+use bytes::{Buf, Bytes};
+use uuid::Uuid;
+
+use super::consistency::Consistency;
+use super::request::BoundValue;
+use crate::error::CqlError;
+
+/// Why the bytes of a body are no such message.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// The body ends within what it announces.
+    #[error("the frame ends within {0}")]
+    Truncated(&'static str),
+    /// A value that the protocol does not allow.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+impl DecodeError {
+    pub(super) fn invalid(message: impl Into<String>) -> Self {
+        DecodeError::Invalid(message.into())
+    }
+}
+
+impl From<DecodeError> for CqlError {
+    /// A malformed message is a protocol error; the connection survives it.
+    fn from(error: DecodeError) -> CqlError {
+        CqlError::protocol(error.to_string())
+    }
+}
+
+/// Reads a body from its front. `what` names the part that is read, for the error if it is not all there.
+#[derive(Debug)]
+pub(super) struct Reader {
+    rest: Bytes,
+}
+
+impl Reader {
+    pub(super) fn new(body: Bytes) -> Self {
+        Reader { rest: body }
+    }
+
+    /// What has not been read yet.
+    pub(super) fn into_rest(self) -> Bytes {
+        self.rest
+    }
+
+    /// How many items to make room for when `announced` are, each taking at least `bytes_each` bytes of the body.
+    pub(super) fn capacity(&self, announced: usize, bytes_each: usize) -> usize {
+        announced.min(self.rest.len() / bytes_each)
+    }
+
+    pub(super) fn take(&mut self, length: usize, what: &'static str) -> Result<Bytes, DecodeError> {
+        if self.rest.len() < length {
+            return Err(DecodeError::Truncated(what));
+        }
+        Ok(self.rest.split_to(length))
+    }
+
+    pub(super) fn u8(&mut self, what: &'static str) -> Result<u8, DecodeError> {
+        self.rest
+            .try_get_u8()
+            .map_err(|_| DecodeError::Truncated(what))
+    }
+
+    /// A `[short]`, which is unsigned.
+    pub(super) fn u16(&mut self, what: &'static str) -> Result<u16, DecodeError> {
+        self.rest
+            .try_get_u16()
+            .map_err(|_| DecodeError::Truncated(what))
+    }
+
+    /// An `[int]`.
+    pub(super) fn i32(&mut self, what: &'static str) -> Result<i32, DecodeError> {
+        self.rest
+            .try_get_i32()
+            .map_err(|_| DecodeError::Truncated(what))
+    }
+
+    /// A `[long]`.
+    pub(super) fn i64(&mut self, what: &'static str) -> Result<i64, DecodeError> {
+        self.rest
+            .try_get_i64()
+            .map_err(|_| DecodeError::Truncated(what))
+    }
+
+    /// An `[int]` that counts something.
+    pub(super) fn count(&mut self, what: &'static str) -> Result<usize, DecodeError> {
+        let count = self.i32(what)?;
+        usize::try_from(count)
+            .map_err(|_| DecodeError::Invalid(format!("negative count {count} of {what}")))
+    }
+
+    /// A `[string]`.
+    pub(super) fn string(&mut self, what: &'static str) -> Result<String, DecodeError> {
+        let length = self.u16(what)?;
+        self.utf8(usize::from(length), what)
+    }
+
+    /// A `[long string]`.
+    pub(super) fn long_string(&mut self, what: &'static str) -> Result<String, DecodeError> {
+        let length = self.count(what)?;
+        self.utf8(length, what)
+    }
+
+    fn utf8(&mut self, length: usize, what: &'static str) -> Result<String, DecodeError> {
+        let bytes = self.take(length, what)?;
+        match std::str::from_utf8(&bytes) {
+            Ok(text) => Ok(text.to_owned()),
+            Err(error) => Err(DecodeError::Invalid(format!(
+                "{what} is not UTF-8 at byte {}",
+                error.valid_up_to()
+            ))),
+        }
+    }
+
+    /// A `[bytes]`: any negative length is null.
+    pub(super) fn bytes(&mut self, what: &'static str) -> Result<Option<Bytes>, DecodeError> {
+        match usize::try_from(self.i32(what)?) {
+            Ok(length) => self.take(length, what).map(Some),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// A `[short bytes]`.
+    pub(super) fn short_bytes(&mut self, what: &'static str) -> Result<Bytes, DecodeError> {
+        let length = self.u16(what)?;
+        self.take(usize::from(length), what)
+    }
+
+    /// A `[value]`: -1 is null, -2 not set, and no other negative length is allowed.
+    pub(super) fn bound_value(&mut self) -> Result<BoundValue, DecodeError> {
+        const WHAT: &str = "a bound value";
+        match self.i32(WHAT)? {
+            -1 => Ok(BoundValue::Null),
+            -2 => Ok(BoundValue::Unset),
+            length => {
+                let length = usize::try_from(length).map_err(|_| {
+                    DecodeError::Invalid(format!("invalid length {length} of {WHAT}"))
+                })?;
+                self.take(length, WHAT).map(BoundValue::Value)
+            }
+        }
+    }
+
+    /// A `[string list]`.
+    pub(super) fn string_list(&mut self, what: &'static str) -> Result<Vec<String>, DecodeError> {
+        let count = usize::from(self.u16(what)?);
+        let mut list = Vec::with_capacity(self.capacity(count, 2));
+        for _ in 0..count {
+            list.push(self.string(what)?);
+        }
+        Ok(list)
+    }
+
+    /// A `[bytes map]`.
+    pub(super) fn bytes_map(
+        &mut self,
+        what: &'static str,
+    ) -> Result<Vec<(String, Option<Bytes>)>, DecodeError> {
+        let count = usize::from(self.u16(what)?);
+        let mut map = Vec::with_capacity(self.capacity(count, 6));
+        for _ in 0..count {
+            map.push((self.string(what)?, self.bytes(what)?));
+        }
+        Ok(map)
+    }
+
+    /// A `[bytes map]` that nobody wants.
+    pub(super) fn skip_bytes_map(&mut self, what: &'static str) -> Result<(), DecodeError> {
+        for _ in 0..self.u16(what)? {
+            self.short_bytes(what)?;
+            self.bytes(what)?;
+        }
+        Ok(())
+    }
+
+    /// A `[consistency]`.
+    pub(super) fn consistency(&mut self) -> Result<Consistency, DecodeError> {
+        let code = self.u16("the consistency level")?;
+        Consistency::from_code(code).ok_or_else(|| {
+            DecodeError::Invalid(format!("Unknown code {code} for a consistency level"))
+        })
+    }
+
+    /// A `[uuid]`.
+    pub(super) fn uuid(&mut self, what: &'static str) -> Result<Uuid, DecodeError> {
+        let bytes = self.take(16, what)?;
+        Uuid::from_slice(&bytes).map_err(|_| DecodeError::Truncated(what))
+    }
+
+    /// An `[inet]`.
+    pub(super) fn inet(&mut self, what: &'static str) -> Result<SocketAddr, DecodeError> {
+        let length = self.u8(what)?;
+        let bytes = self.take(usize::from(length), what)?;
+        let address = if let Ok(octets) = <[u8; 4]>::try_from(&bytes[..]) {
+            IpAddr::from(octets)
+        } else if let Ok(octets) = <[u8; 16]>::try_from(&bytes[..]) {
+            IpAddr::from(octets)
+        } else {
+            return Err(DecodeError::Invalid(format!(
+                "an address of {length} bytes in {what}"
+            )));
+        };
+        let port = self.i32(what)?;
+        let port = u16::try_from(port)
+            .map_err(|_| DecodeError::Invalid(format!("port {port} in {what}")))?;
+        Ok(SocketAddr::new(address, port))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reader(bytes: &'static [u8]) -> Reader {
+        Reader::new(Bytes::from_static(bytes))
+    }
+
+    #[test]
+    fn a_negative_length_is_null_in_bytes_but_has_two_meanings_in_a_value() {
+        assert_eq!(reader(&[0xFF; 4]).bytes("x"), Ok(None));
+        assert_eq!(reader(&[0x80, 0, 0, 0]).bytes("x"), Ok(None));
+        assert_eq!(reader(&[0xFF; 4]).bound_value(), Ok(BoundValue::Null));
+        assert_eq!(
+            reader(&[0xFF, 0xFF, 0xFF, 0xFE]).bound_value(),
+            Ok(BoundValue::Unset)
+        );
+        assert!(matches!(
+            reader(&[0xFF, 0xFF, 0xFF, 0xFD]).bound_value(),
+            Err(DecodeError::Invalid(_))
+        ));
+        assert_eq!(
+            reader(&[0, 0, 0, 0]).bound_value(),
+            Ok(BoundValue::Value(Bytes::new()))
+        );
+    }
+
+    #[test]
+    fn a_count_reserves_no_more_than_the_bytes_can_hold() {
+        let reader = reader(&[0; 60]);
+        assert_eq!(reader.capacity(usize::MAX, 6), 10);
+        assert_eq!(reader.capacity(3, 6), 3);
+    }
+
+    #[test]
+    fn text_must_be_utf8() {
+        assert_eq!(reader(b"\0\x02\xC3\xA9").string("x"), Ok("é".to_owned()));
+        assert_eq!(
+            reader(b"\0\x03a\xC3a").string("the name"),
+            Err(DecodeError::Invalid(
+                "the name is not UTF-8 at byte 1".to_owned()
+            ))
+        );
+        assert_eq!(
+            reader(b"\0\x03a").string("the name"),
+            Err(DecodeError::Truncated("the name"))
+        );
+        assert!(reader(&[0xFF; 4]).long_string("x").is_err());
+    }
+
+    #[test]
+    fn an_address_has_four_or_sixteen_bytes() {
+        assert_eq!(
+            reader(&[4, 127, 0, 0, 1, 0, 0, 0x23, 0x52]).inet("x"),
+            Ok("127.0.0.1:9042".parse().unwrap())
+        );
+        assert!(
+            reader(&[5, 127, 0, 0, 1, 0, 0, 0, 0x23, 0x52])
+                .inet("x")
+                .is_err()
+        );
+        assert!(reader(&[4, 127, 0, 0, 1, 0, 1, 0, 0]).inet("x").is_err());
+    }
+}

@@ -1,0 +1,208 @@
+//! Responses written into frames, and read as a client does.
+//!
+//! A body is, in this order and each where a flag of the header says so: the trace's id, the warnings, the
+//! custom payload, and then the response.
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+use super::compression::Compression;
+use super::error_codec::{put_error, read_error};
+use super::event::{Event, SchemaChange};
+use super::frame::{DEFAULT_BODY_LIMIT, Frame};
+use super::frame_body::{FrameStart, plain_body};
+use super::header::{Flags, Opcode};
+use super::metadata::Prepared;
+use super::reader::{DecodeError, Reader};
+use super::response::{Response, ResponseContext};
+use super::rows::Rows;
+use super::writer::Writer;
+use crate::error::CqlError;
+
+/// The kinds of a RESULT.
+mod kind {
+    pub(super) const VOID: i32 = 1;
+    pub(super) const ROWS: i32 = 2;
+    pub(super) const SET_KEYSPACE: i32 = 3;
+    pub(super) const PREPARED: i32 = 4;
+    pub(super) const SCHEMA_CHANGE: i32 = 5;
+}
+
+impl Response {
+    /// Appends the response as a frame, compressed with what STARTUP agreed on if that makes it shorter.
+    ///
+    /// A response whose body would exceed the protocol's limit of 256 MiB becomes an error response that says so.
+    pub fn encode(
+        &self,
+        context: &ResponseContext,
+        compression: Option<Compression>,
+        out: &mut BytesMut,
+    ) {
+        let rest = self.encode_parts(context, compression, out);
+        out.extend_from_slice(&rest);
+    }
+
+    /// As [`Response::encode`], but leaves the bulk of an uncompressed result set where it is: what is returned must
+    /// be sent right after what was appended to `out`. It is empty for every other response.
+    #[must_use = "the frame is incomplete without these bytes"]
+    pub fn encode_parts(
+        &self,
+        context: &ResponseContext,
+        compression: Option<Compression>,
+        out: &mut BytesMut,
+    ) -> Bytes {
+        let frame = FrameStart::new(self.opcode(), context.stream, out);
+        let flags = put_context(out, context);
+        let content = self.put(out);
+        let length = frame.body_length(out) + content.len();
+        if length > DEFAULT_BODY_LIMIT {
+            frame.abandon(out);
+            too_large(length).encode(&ResponseContext::new(context.stream), None, out);
+            return Bytes::new();
+        }
+        if compression.is_some() {
+            out.extend_from_slice(&content);
+            frame.finish(flags, compression, out);
+            Bytes::new()
+        } else {
+            frame.finish_parts(flags, content.len(), out);
+            content
+        }
+    }
+
+    /// Appends the response itself, but for the content of a result set, which is returned.
+    fn put(&self, out: &mut BytesMut) -> Bytes {
+        match self {
+            Response::Error(error) => put_error(out, error),
+            Response::Ready => {}
+            Response::Authenticate { authenticator } => out.put_string(authenticator),
+            Response::AuthChallenge { token } | Response::AuthSuccess { token } => {
+                out.put_nullable_bytes(token.as_deref());
+            }
+            Response::Supported(options) => {
+                out.put_short_count(options.len());
+                for (name, values) in options {
+                    out.put_string(name);
+                    out.put_string_list(values);
+                }
+            }
+            Response::Void => out.put_i32(kind::VOID),
+            Response::Rows(rows) => {
+                out.put_i32(kind::ROWS);
+                rows.put_head(out);
+                return rows.content().clone();
+            }
+            Response::SetKeyspace(keyspace) => {
+                out.put_i32(kind::SET_KEYSPACE);
+                out.put_string(keyspace);
+            }
+            Response::Prepared(prepared) => {
+                out.put_i32(kind::PREPARED);
+                prepared.put(out);
+            }
+            Response::SchemaChange(change) => {
+                out.put_i32(kind::SCHEMA_CHANGE);
+                change.put(out);
+            }
+            Response::Event(event) => event.put(out),
+        }
+        Bytes::new()
+    }
+
+    /// Reads the response that a frame holds, as a client does.
+    ///
+    /// # Errors
+    /// If the body is malformed or would be longer than `body_limit` bytes when decompressed.
+    pub fn decode(
+        frame: &Frame,
+        compression: Option<Compression>,
+        body_limit: usize,
+    ) -> Result<(ResponseContext, Response), DecodeError> {
+        let mut reader = Reader::new(plain_body(frame, compression, body_limit)?);
+        let context = read_context(&mut reader, frame)?;
+        let response = match frame.header.opcode {
+            Opcode::Error => Response::Error(read_error(&mut reader)?),
+            Opcode::Ready => Response::Ready,
+            Opcode::Authenticate => Response::Authenticate {
+                authenticator: reader.string("the authenticator")?,
+            },
+            Opcode::AuthChallenge => Response::AuthChallenge {
+                token: reader.bytes("the token")?,
+            },
+            Opcode::AuthSuccess => Response::AuthSuccess {
+                token: reader.bytes("the token")?,
+            },
+            Opcode::Supported => Response::Supported(read_supported(&mut reader)?),
+            Opcode::Result => read_result(reader)?,
+            Opcode::Event => Response::Event(Event::read(&mut reader)?),
+            opcode => {
+                return Err(DecodeError::Invalid(format!(
+                    "opcode {:#04x} is no response",
+                    opcode.code()
+                )));
+            }
+        };
+        Ok((context, response))
+    }
+}
+
+fn too_large(length: usize) -> Response {
+    Response::Error(CqlError::server(format!(
+        "the result takes {length} bytes, more than the {DEFAULT_BODY_LIMIT} of a frame: ask for smaller pages or fewer columns"
+    )))
+}
+
+/// Appends what goes before the response, and gives the flags that announce it.
+fn put_context(out: &mut BytesMut, context: &ResponseContext) -> Flags {
+    let mut flags = Flags::default();
+    if let Some(id) = context.tracing_id {
+        flags = flags.with(Flags::TRACING);
+        out.put_slice(id.as_bytes());
+    }
+    if !context.warnings.is_empty() {
+        flags = flags.with(Flags::WARNING);
+        out.put_string_list(&context.warnings);
+    }
+    if !context.custom_payload.is_empty() {
+        flags = flags.with(Flags::CUSTOM_PAYLOAD);
+        out.put_bytes_map(&context.custom_payload);
+    }
+    flags
+}
+
+fn read_context(reader: &mut Reader, frame: &Frame) -> Result<ResponseContext, DecodeError> {
+    let flags = frame.header.flags;
+    let mut context = ResponseContext::new(frame.header.stream);
+    if flags.contains(Flags::TRACING) {
+        context.tracing_id = Some(reader.uuid("the id of the trace")?);
+    }
+    if flags.contains(Flags::WARNING) {
+        context.warnings = reader.string_list("the warnings")?;
+    }
+    if flags.contains(Flags::CUSTOM_PAYLOAD) {
+        context.custom_payload = reader.bytes_map("the custom payload")?;
+    }
+    Ok(context)
+}
+
+fn read_supported(reader: &mut Reader) -> Result<Vec<(String, Vec<String>)>, DecodeError> {
+    const WHAT: &str = "the supported options";
+    let count = usize::from(reader.u16(WHAT)?);
+    let mut options = Vec::with_capacity(reader.capacity(count, 4));
+    for _ in 0..count {
+        options.push((reader.string(WHAT)?, reader.string_list(WHAT)?));
+    }
+    Ok(options)
+}
+
+fn read_result(mut reader: Reader) -> Result<Response, DecodeError> {
+    match reader.i32("the kind of a result")? {
+        kind::VOID => Ok(Response::Void),
+        kind::ROWS => Rows::read(reader).map(Response::Rows),
+        kind::SET_KEYSPACE => reader.string("a keyspace").map(Response::SetKeyspace),
+        kind::PREPARED => Prepared::read(&mut reader).map(Response::Prepared),
+        kind::SCHEMA_CHANGE => SchemaChange::read(&mut reader).map(Response::SchemaChange),
+        other => Err(DecodeError::Invalid(format!(
+            "unknown kind {other} of a result"
+        ))),
+    }
+}

@@ -1,0 +1,199 @@
+//! Types as the metadata of a result carries them: an `[option]` with the code of the type and what it is of.
+//!
+//! A type without a code in v4 goes as code 0, custom, with its marshal class. Those are vectors and, as
+//! Cassandra does it, durations, whose code came with v5.
+
+use bytes::{BufMut, BytesMut};
+
+use super::marshal::{MAX_TYPE_DEPTH, marshal_name, parse_marshal_name};
+use super::reader::{DecodeError, Reader};
+use super::writer::Writer;
+use crate::types::CqlType;
+
+const CUSTOM: u16 = 0x0000;
+const LIST: u16 = 0x0020;
+const MAP: u16 = 0x0021;
+const SET: u16 = 0x0022;
+const USER_TYPE: u16 = 0x0030;
+const TUPLE: u16 = 0x0031;
+
+/// The codes of the types that are nothing but a code.
+const SIMPLE: [(u16, CqlType); 19] = [
+    (0x0001, CqlType::Ascii),
+    (0x0002, CqlType::Bigint),
+    (0x0003, CqlType::Blob),
+    (0x0004, CqlType::Boolean),
+    (0x0005, CqlType::Counter),
+    (0x0006, CqlType::Decimal),
+    (0x0007, CqlType::Double),
+    (0x0008, CqlType::Float),
+    (0x0009, CqlType::Int),
+    (0x000B, CqlType::Timestamp),
+    (0x000C, CqlType::Uuid),
+    (0x000D, CqlType::Text),
+    (0x000E, CqlType::Varint),
+    (0x000F, CqlType::Timeuuid),
+    (0x0010, CqlType::Inet),
+    (0x0011, CqlType::Date),
+    (0x0012, CqlType::Time),
+    (0x0013, CqlType::Smallint),
+    (0x0014, CqlType::Tinyint),
+];
+
+/// Appends a type.
+pub(super) fn put_type(out: &mut BytesMut, cql_type: &CqlType) {
+    match cql_type {
+        CqlType::List { element, .. } => {
+            out.put_u16(LIST);
+            put_type(out, element);
+        }
+        CqlType::Set { element, .. } => {
+            out.put_u16(SET);
+            put_type(out, element);
+        }
+        CqlType::Map { key, value, .. } => {
+            out.put_u16(MAP);
+            put_type(out, key);
+            put_type(out, value);
+        }
+        CqlType::Tuple(elements) => {
+            out.put_u16(TUPLE);
+            out.put_short_count(elements.len());
+            for element in elements {
+                put_type(out, element);
+            }
+        }
+        simple => match SIMPLE.iter().find(|(_, known)| known == simple) {
+            Some((code, _)) => out.put_u16(*code),
+            None => {
+                out.put_u16(CUSTOM);
+                out.put_string(&marshal_name(cql_type));
+            }
+        },
+    }
+}
+
+/// Reads a type. Whether a collection is frozen is not on the wire: inner ones are taken as frozen, as they
+/// must be, the outermost as not.
+///
+/// # Errors
+/// If the type is unknown here or nests too deep.
+pub(super) fn read_type(reader: &mut Reader) -> Result<CqlType, DecodeError> {
+    read_nested_type(reader, 0)
+}
+
+fn read_nested_type(reader: &mut Reader, depth: usize) -> Result<CqlType, DecodeError> {
+    const WHAT: &str = "a type";
+    if depth > MAX_TYPE_DEPTH {
+        return Err(DecodeError::Invalid(format!(
+            "a type nested more than {MAX_TYPE_DEPTH} deep"
+        )));
+    }
+    let inner = |reader: &mut Reader| read_nested_type(reader, depth + 1);
+    let frozen = depth > 0;
+    match reader.u16(WHAT)? {
+        CUSTOM => parse_marshal_name(&reader.string(WHAT)?),
+        LIST => Ok(CqlType::List {
+            element: Box::new(inner(reader)?),
+            frozen,
+        }),
+        SET => Ok(CqlType::Set {
+            element: Box::new(inner(reader)?),
+            frozen,
+        }),
+        MAP => Ok(CqlType::Map {
+            key: Box::new(inner(reader)?),
+            value: Box::new(inner(reader)?),
+            frozen,
+        }),
+        TUPLE => {
+            let count = usize::from(reader.u16(WHAT)?);
+            let mut elements = Vec::with_capacity(reader.capacity(count, 2));
+            for _ in 0..count {
+                elements.push(inner(reader)?);
+            }
+            Ok(CqlType::Tuple(elements))
+        }
+        USER_TYPE => Err(DecodeError::invalid("user-defined types are not supported")),
+        code => SIMPLE
+            .iter()
+            .find(|(known, _)| *known == code)
+            .map(|(_, cql_type)| cql_type.clone())
+            .ok_or_else(|| DecodeError::Invalid(format!("unknown type code {code:#06x}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn encoded(cql_type: &CqlType) -> Bytes {
+        let mut out = BytesMut::new();
+        put_type(&mut out, cql_type);
+        out.freeze()
+    }
+
+    #[test]
+    fn every_simple_type_leads_back() {
+        for (code, cql_type) in SIMPLE {
+            assert_eq!(encoded(&cql_type), code.to_be_bytes().to_vec());
+            assert_eq!(
+                read_type(&mut Reader::new(encoded(&cql_type))),
+                Ok(cql_type)
+            );
+        }
+    }
+
+    #[test]
+    fn vectors_and_durations_are_custom() {
+        let vector = CqlType::Vector {
+            element: Box::new(CqlType::Float),
+            dimensions: 3,
+        };
+        let name = "org.apache.cassandra.db.marshal.VectorType(org.apache.cassandra.db.marshal.FloatType , 3)";
+        let bytes = encoded(&vector);
+        assert_eq!(&bytes[..4], &[0, 0, 0, name.len() as u8]);
+        assert_eq!(&bytes[4..], name.as_bytes());
+        assert_eq!(read_type(&mut Reader::new(bytes)), Ok(vector));
+
+        let duration = encoded(&CqlType::Duration);
+        assert_eq!(
+            &duration[4..],
+            b"org.apache.cassandra.db.marshal.DurationType"
+        );
+    }
+
+    #[test]
+    fn collections_nest() {
+        let cql_type = CqlType::Map {
+            key: Box::new(CqlType::Text),
+            value: Box::new(CqlType::List {
+                element: Box::new(CqlType::Tuple(vec![CqlType::Int, CqlType::Duration])),
+                frozen: true,
+            }),
+            frozen: false,
+        };
+        let bytes = encoded(&cql_type);
+        assert_eq!(
+            &bytes[..12],
+            &[0, 0x21, 0, 0x0D, 0, 0x20, 0, 0x31, 0, 2, 0, 9]
+        );
+        assert_eq!(read_type(&mut Reader::new(bytes)), Ok(cql_type));
+    }
+
+    #[test]
+    fn deep_nesting_and_unknown_codes_are_refused() {
+        let deep = Bytes::from([0u8, 0x20].repeat(100_000));
+        assert!(matches!(
+            read_type(&mut Reader::new(deep)),
+            Err(DecodeError::Invalid(_))
+        ));
+        let unknown = Bytes::from_static(&[0, 0x7F]);
+        assert!(matches!(
+            read_type(&mut Reader::new(unknown)),
+            Err(DecodeError::Invalid(_))
+        ));
+    }
+}
