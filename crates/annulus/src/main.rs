@@ -1,2 +1,31 @@
-//! annulus
-fn main(){}
+//! The `annulus` binary: command line, configuration, wiring, signals. The work is done in the
+//! crates below.
+
+mod cli;
+mod exit;
+mod films;
+mod logging;
+mod sample;
+mod serve;
+mod settings;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let command_line = cli::CommandLine::parse();
+    match run(command_line) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("annulus: {error:#}");
+            exit::code_of(&error)
+        }
+    }
+}
+
+fn run(command_line: cli::CommandLine) -> anyhow::Result<()> {
+    match command_line.command {
+        cli::Command::Serve(arguments) => serve::run(arguments),
+    }
+}

@@ -1,0 +1,59 @@
+# Everything a newcomer needs: `make run` and `make test`. Both install what they use.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+PORT ?= 9042
+DATA_DIR ?= annulus-data
+# A venv for each driver: the two Python drivers share a module name.
+VENVS := .venv
+DRIVERS := cassandra scylla
+
+.PHONY: help
+help: ## Show the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+
+.PHONY: run
+run: ## Build and start the product with the film sample
+	cargo run --release --locked -p annulus -- serve --data-dir $(DATA_DIR) --sample movies
+
+.PHONY: test
+test: check test-rust test-drivers ## Formatting, lints and every test
+
+.PHONY: check
+check:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+.PHONY: test-rust
+test-rust:
+	cargo test --workspace --locked
+
+.PHONY: test-drivers
+test-drivers: $(DRIVERS:%=$(VENVS)/%/.installed)
+	cargo build --locked -p annulus
+	$(foreach driver,$(DRIVERS),$(VENVS)/$(driver)/bin/python -m pytest -q tests/drivers &&) true
+
+$(VENVS)/%/.installed: tests/drivers/requirements-%.txt
+	$(PYTHON) -m venv $(VENVS)/$*
+	$(VENVS)/$*/bin/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+.PHONY: crash-test
+crash-test: ## 200 kill -9 under load (about 20 minutes; ROUNDS=n for another number)
+	ANNULUS_CRASH_ROUNDS=$${ROUNDS:-200} cargo test --release --locked -p annulus --test crash -- --nocapture
+
+.PHONY: films
+films: $(VENVS)/films/.installed ## Find films by a sentence: make films QUERY="..."
+	@$(VENVS)/films/bin/python examples/films/films.py --port $(PORT) $(if $(QUERY),"$(QUERY)")
+
+$(VENVS)/films/.installed: examples/films/requirements.txt
+	$(PYTHON) -m venv $(VENVS)/films
+	$(VENVS)/films/bin/pip install --no-deps --quiet --disable-pip-version-check -r $<
+	touch $@
+
+.PHONY: bench-cql
+bench-cql: $(VENVS)/cassandra/.installed ## Inserts and point reads beside a real Cassandra (needs Java 17 and Maven)
+	benchmarks/cql/run

@@ -1,0 +1,29 @@
+//! What can be typed.
+
+use clap::{Parser, Subcommand};
+
+use crate::serve::ServeArguments;
+
+/// Vector search for CQL databases.
+#[derive(Debug, Parser)]
+#[command(
+    name = "annulus",
+    version,
+    propagate_version = true,
+    after_help = "Exit codes: 0 stopped as asked, 1 failed, 2 bad command line or configuration, \
+                  3 address in use, 4 data directory in use, 5 data directory unreadable."
+)]
+pub struct CommandLine {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run an embedded CQL database with its index service, in one process
+    ///
+    /// Any Cassandra or ScyllaDB driver connects to the CQL port. Every setting may also stand in
+    /// a TOML file (--config) under its long name, or in the environment under the name shown;
+    /// a flag wins over the environment, the environment over the file.
+    Serve(Box<ServeArguments>),
+}

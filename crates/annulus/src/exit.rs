@@ -1,0 +1,34 @@
+//! Exit codes, so that scripts can tell why the process ended.
+
+use std::process::ExitCode;
+
+use storage::StorageError;
+
+/// A failure whose cause has an exit code of its own.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    #[error("{0}")]
+    Configuration(String),
+    #[error("{0}")]
+    AddressInUse(String),
+}
+
+/// The exit code of a failure (listed in `annulus --help`).
+pub fn code_of(error: &anyhow::Error) -> ExitCode {
+    for cause in error.chain() {
+        if let Some(failure) = cause.downcast_ref::<Failure>() {
+            return match failure {
+                Failure::Configuration(_) => 2.into(),
+                Failure::AddressInUse(_) => 3.into(),
+            };
+        }
+        if let Some(failure) = cause.downcast_ref::<StorageError>() {
+            return match failure {
+                StorageError::Locked(_) => 4.into(),
+                StorageError::NewerFormat(_) | StorageError::Corrupt(_) => 5.into(),
+                _ => 1.into(),
+            };
+        }
+    }
+    1.into()
+}

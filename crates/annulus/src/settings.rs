@@ -1,0 +1,223 @@
+//! The settings of `annulus serve`: flags, environment and a TOML file, in this order of rank.
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+use storage::Durability;
+
+use crate::exit::Failure;
+use crate::logging::LogFormat;
+
+/// What may be set. Everything is optional here; [`Settings::resolve`] fills in the defaults.
+#[derive(Args, Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Settings {
+    /// Where the data live; created if missing [default: annulus-data]
+    #[arg(long, env = "ANNULUS_DATA_DIR", value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+
+    /// Address to listen on [default: 127.0.0.1]
+    #[arg(long, env = "ANNULUS_LISTEN", value_name = "ADDRESS")]
+    pub listen: Option<IpAddr>,
+
+    /// Port for CQL drivers and cqlsh; 0 takes a free one [default: 9042]
+    #[arg(long, env = "ANNULUS_CQL_PORT", value_name = "PORT")]
+    pub cql_port: Option<u16>,
+
+    /// Port of the HTTP API and the metrics; 0 takes a free one [default: 6080]
+    #[arg(long, env = "ANNULUS_HTTP_PORT", value_name = "PORT")]
+    pub http_port: Option<u16>,
+
+    /// Listen beyond loopback although there is no authentication yet
+    #[arg(long, env = "ANNULUS_INSECURE", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub insecure: Option<bool>,
+
+    /// Load a sample on start, unless it is there already
+    #[arg(long, env = "ANNULUS_SAMPLE", value_name = "NAME")]
+    pub sample: Option<Sample>,
+
+    /// When a write is acknowledged [default: synced]
+    #[arg(long, env = "ANNULUS_DURABILITY", value_name = "WHEN")]
+    pub durability: Option<DurabilityName>,
+
+    /// Milliseconds between syncs with --durability buffered [default: 1000]
+    #[arg(long, env = "ANNULUS_SYNC_INTERVAL_MS", value_name = "MS")]
+    pub sync_interval_ms: Option<u64>,
+
+    /// MiB of memory for cached blocks of rows [default: 256]
+    #[arg(long, env = "ANNULUS_CACHE_MIB", value_name = "MIB")]
+    pub cache_mib: Option<u64>,
+
+    /// MiB that one frame of a CQL client may have at most [default: 256]
+    #[arg(long, env = "ANNULUS_MAX_FRAME_MIB", value_name = "MIB")]
+    pub max_frame_mib: Option<u32>,
+
+    /// Requests of CQL clients worked on at once; more get Overloaded [default: 4096]
+    #[arg(long, env = "ANNULUS_MAX_REQUESTS", value_name = "N")]
+    pub max_requests: Option<usize>,
+
+    /// Searches computed at once [default: the number of cores]
+    #[arg(long, env = "ANNULUS_SEARCH_THREADS", value_name = "N")]
+    pub search_threads: Option<usize>,
+
+    /// What is logged: a level, or directives such as store=debug,info [default: info]
+    #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]
+    pub log: Option<String>,
+
+    /// How it is logged [default: text]
+    #[arg(long, env = "ANNULUS_LOG_FORMAT", value_name = "FORMAT")]
+    pub log_format: Option<LogFormat>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Sample {
+    /// 10,000 films with embeddings of their plots
+    Movies,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum DurabilityName {
+    /// After it is synced to the disk: a power cut loses nothing acknowledged
+    Synced,
+    /// After the kernel has it: a killed process loses nothing, a power cut up to the sync
+    /// interval
+    Buffered,
+}
+
+/// Settings with every default filled in, and checked.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    pub data_dir: PathBuf,
+    pub listen: IpAddr,
+    pub cql_port: u16,
+    pub http_port: u16,
+    pub sample: Option<Sample>,
+    pub durability: Durability,
+    pub cache_bytes: u64,
+    pub max_frame_bytes: usize,
+    pub max_requests: usize,
+    pub search_threads: usize,
+    pub log: String,
+    pub log_format: LogFormat,
+}
+
+impl Settings {
+    /// Reads a TOML file.
+    pub fn read(path: &Path) -> anyhow::Result<Settings> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Failure::Configuration(error.to_string()))
+            .with_context(|| format!("configuration file {}", path.display()))?;
+        toml::from_str(&text)
+            .map_err(|error| Failure::Configuration(error.to_string()))
+            .with_context(|| format!("configuration file {}", path.display()))
+    }
+
+    /// These settings, and those of `other` where these are silent.
+    pub fn or(self, other: Settings) -> Settings {
+        Settings {
+            data_dir: self.data_dir.or(other.data_dir),
+            listen: self.listen.or(other.listen),
+            cql_port: self.cql_port.or(other.cql_port),
+            http_port: self.http_port.or(other.http_port),
+            insecure: self.insecure.or(other.insecure),
+            sample: self.sample.or(other.sample),
+            durability: self.durability.or(other.durability),
+            sync_interval_ms: self.sync_interval_ms.or(other.sync_interval_ms),
+            cache_mib: self.cache_mib.or(other.cache_mib),
+            max_frame_mib: self.max_frame_mib.or(other.max_frame_mib),
+            max_requests: self.max_requests.or(other.max_requests),
+            search_threads: self.search_threads.or(other.search_threads),
+            log: self.log.or(other.log),
+            log_format: self.log_format.or(other.log_format),
+        }
+    }
+
+    /// Fills in the defaults and checks what can be checked without acting.
+    pub fn resolve(self) -> Result<Resolved, Failure> {
+        let listen = self.listen.unwrap_or(IpAddr::from([127, 0, 0, 1]));
+        if !listen.is_loopback() && !self.insecure.unwrap_or(false) {
+            return Err(Failure::Configuration(format!(
+                "refusing to listen on {listen}: there is no authentication yet, so anyone who \
+                 reaches this address could read and change everything; listen on 127.0.0.1, or \
+                 add --insecure if the network is trusted"
+            )));
+        }
+        let sync_interval_ms = self.sync_interval_ms.unwrap_or(1_000);
+        if sync_interval_ms == 0 {
+            return Err(Failure::Configuration(
+                "sync-interval-ms must be at least 1; to sync every write use --durability synced"
+                    .to_owned(),
+            ));
+        }
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Resolved {
+            data_dir: self.data_dir.unwrap_or_else(|| "annulus-data".into()),
+            listen,
+            cql_port: self.cql_port.unwrap_or(9042),
+            http_port: self.http_port.unwrap_or(6080),
+            sample: self.sample,
+            durability: match self.durability.unwrap_or(DurabilityName::Synced) {
+                DurabilityName::Synced => Durability::Synced,
+                DurabilityName::Buffered => Durability::Buffered {
+                    sync_interval: Duration::from_millis(sync_interval_ms),
+                },
+            },
+            cache_bytes: self.cache_mib.unwrap_or(256) << 20,
+            max_frame_bytes: at_least_one("max-frame-mib", self.max_frame_mib.unwrap_or(256) as usize)?
+                << 20,
+            max_requests: at_least_one("max-requests", self.max_requests.unwrap_or(4096))?,
+            search_threads: at_least_one("search-threads", self.search_threads.unwrap_or(cores))?,
+            log: self.log.unwrap_or_else(|| "info".to_owned()),
+            log_format: self.log_format.unwrap_or_default(),
+        })
+    }
+}
+
+fn at_least_one(name: &str, value: usize) -> Result<usize, Failure> {
+    if value == 0 {
+        return Err(Failure::Configuration(format!("{name} must be at least 1")));
+    }
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_beyond_loopback_needs_the_word_insecure() {
+        let settings = Settings {
+            listen: Some(IpAddr::from([0, 0, 0, 0])),
+            ..Settings::default()
+        };
+        assert!(settings.clone().resolve().is_err());
+        let insecure = Settings {
+            insecure: Some(true),
+            ..settings
+        };
+        assert!(insecure.resolve().is_ok());
+    }
+
+    #[test]
+    fn a_flag_wins_over_the_file() {
+        let file: Settings = toml::from_str("cql-port = 1\nhttp-port = 2").unwrap();
+        let flags = Settings {
+            cql_port: Some(3),
+            ..Settings::default()
+        };
+        let resolved = flags.or(file).resolve().unwrap();
+        assert_eq!((resolved.cql_port, resolved.http_port), (3, 2));
+    }
+
+    #[test]
+    fn an_unknown_name_in_the_file_is_an_error() {
+        let error = toml::from_str::<Settings>("cql-prot = 1").unwrap_err();
+        assert!(error.to_string().contains("cql-prot"), "{error}");
+    }
+}

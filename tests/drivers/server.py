@@ -1,0 +1,95 @@
+"""Starts and stops the real binary for tests."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = pathlib.Path(os.environ.get("ANNULUS_BINARY", ROOT / "target/debug/annulus"))
+READY = re.compile(r"ready: CQL on ([\d.]+):(\d+), HTTP on ([\d.]+):(\d+)")
+START_SECONDS = 60
+STOP_SECONDS = 15
+
+
+class Server:
+    """One `annulus serve` on free ports of loopback."""
+
+    def __init__(self, data_dir, *arguments):
+        self.data_dir = pathlib.Path(data_dir)
+        self.arguments = arguments
+        self.process = None
+        self.host, self.cql_port, self.http_port = None, None, None
+
+    def start(self):
+        command = [BINARY, "serve", "--data-dir", self.data_dir, "--cql-port", "0", "--http-port", "0"]
+        log = open(self.data_dir.with_suffix(".log"), "ab")
+        self.process = subprocess.Popen(
+            [*command, *self.arguments], stdout=subprocess.PIPE, stderr=log, text=True
+        )
+        log.close()
+        timer = threading.Timer(START_SECONDS, self.process.kill)
+        timer.start()
+        try:
+            for line in self.process.stdout:
+                if ready := READY.search(line):
+                    self.host = ready[1]
+                    self.cql_port, self.http_port = int(ready[2]), int(ready[4])
+                    return self
+        finally:
+            timer.cancel()
+        raise AssertionError(f"no ready line; exit code {self.process.wait()}; log:\n{self.log()}")
+
+    def log(self):
+        return self.data_dir.with_suffix(".log").read_text()
+
+    def kill(self):
+        """kill -9"""
+        self._end(signal.SIGKILL)
+
+    def stop(self):
+        """SIGTERM; the exit code."""
+        return self._end(signal.SIGTERM)
+
+    def _end(self, how):
+        self.process.send_signal(how)
+        try:
+            return self.process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise AssertionError(f"still running {STOP_SECONDS} s after signal {how}") from None
+        finally:
+            self.process.stdout.close()
+
+    def http(self, path, body=None, headers=None):
+        """(status, text) of a GET, or of a POST if there is a body (a dict is sent as JSON)."""
+        request = urllib.request.Request(f"http://{self.host}:{self.http_port}{path}", headers=headers or {})
+        if body is not None:
+            request.data = body if isinstance(body, bytes) else json.dumps(body).encode()
+            request.headers.setdefault("Content-type", "application/json")
+        try:
+            with urllib.request.urlopen(request, timeout=30) as response:
+                return response.status, response.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def index_status(self, keyspace, index):
+        status, text = self.http(f"/api/v1/indexes/{keyspace}/{index}/status")
+        return json.loads(text) if status == 200 else {"status": f"HTTP {status}", "count": -1}
+
+
+def eventually(check, seconds=20, every=0.02):
+    """Waits until `check()` is true and returns its value."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = check()
+        if value:
+            return value
+        assert time.monotonic() < deadline, f"not so within {seconds} s: {check}"
+        time.sleep(every)
