@@ -1,0 +1,129 @@
+//! Where the streams of CDC lie: a generation of streams a table with tablets, and one for all
+//! keyspaces without.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use cql::value::Value;
+use storage::catalog::{StreamGeneration, Table};
+
+use super::Source;
+use super::definition::Declaration;
+use super::record::{Record, record, text};
+
+/// `stream_state` of the streams that a generation consists of. (1 and 2 tell what it closed and opened,
+/// which follows from two generations.)
+const STATE_CURRENT: i8 = 0;
+
+pub(super) const TABLES: &[Declaration] = &[
+    Declaration {
+        cql: "CREATE TABLE system.cdc_timestamps (
+            keyspace_name text,
+            table_name text,
+            timestamp timestamp,
+            PRIMARY KEY ((keyspace_name, table_name), timestamp))
+            WITH CLUSTERING ORDER BY (timestamp DESC)",
+        records: timestamps,
+    },
+    Declaration {
+        cql: "CREATE TABLE system.cdc_streams (
+            keyspace_name text,
+            table_name text,
+            timestamp timestamp,
+            stream_state tinyint,
+            stream_id blob,
+            PRIMARY KEY ((keyspace_name, table_name), timestamp, stream_state, stream_id))
+            WITH CLUSTERING ORDER BY (timestamp DESC, stream_state ASC, stream_id ASC)",
+        records: streams,
+    },
+    Declaration {
+        cql: "CREATE TABLE system_distributed.cdc_generation_timestamps (
+            key text,
+            time timestamp,
+            expired timestamp,
+            PRIMARY KEY (key, time)) WITH CLUSTERING ORDER BY (time DESC)",
+        records: generation_timestamps,
+    },
+    Declaration {
+        cql: "CREATE TABLE system_distributed.cdc_streams_descriptions_v2 (
+            time timestamp,
+            range_end bigint,
+            streams frozen<set<blob>>,
+            PRIMARY KEY (time, range_end))",
+        records: streams_descriptions,
+    },
+];
+
+/// The tables that have streams of their own, with these.
+fn tables_with_streams<'a>(
+    source: &'a Source<'_>,
+) -> impl Iterator<Item = (&'a Table, &'a StreamGeneration)> {
+    source.tables().filter_map(|table| {
+        let streams = table.log.as_ref()?.streams.as_ref()?;
+        Some((&**table, streams))
+    })
+}
+
+fn timestamps(source: &Source<'_>) -> Vec<Record> {
+    tables_with_streams(source)
+        .map(|(table, generation)| {
+            record([
+                ("keyspace_name", text(&table.keyspace)),
+                ("table_name", text(&table.name)),
+                ("timestamp", Value::Timestamp(generation.since_ms)),
+            ])
+        })
+        .collect()
+}
+
+fn streams(source: &Source<'_>) -> Vec<Record> {
+    tables_with_streams(source)
+        .flat_map(|(table, generation)| {
+            generation.streams.iter().map(|stream| {
+                record([
+                    ("keyspace_name", text(&table.keyspace)),
+                    ("table_name", text(&table.name)),
+                    ("timestamp", Value::Timestamp(generation.since_ms)),
+                    ("stream_state", Value::Tinyint(STATE_CURRENT)),
+                    ("stream_id", Value::Blob(stream.clone())),
+                ])
+            })
+        })
+        .collect()
+}
+
+fn generation_timestamps(source: &Source<'_>) -> Vec<Record> {
+    vec![record([
+        ("key", text("timestamps")),
+        (
+            "time",
+            Value::Timestamp(source.catalog.vnode_streams.since_ms),
+        ),
+    ])]
+}
+
+fn streams_descriptions(source: &Source<'_>) -> Vec<Record> {
+    let generation = &source.catalog.vnode_streams;
+    let mut by_range_end: BTreeMap<i64, Vec<Bytes>> = BTreeMap::new();
+    for stream in &generation.streams {
+        let token = cql::token::Partitioner::Cdc.token(stream);
+        by_range_end
+            .entry(token.0)
+            .or_default()
+            .push(stream.clone());
+    }
+    by_range_end
+        .into_iter()
+        .map(|(range_end, mut streams)| {
+            streams.sort();
+            record([
+                ("time", Value::Timestamp(generation.since_ms)),
+                ("range_end", Value::Bigint(range_end)),
+                (
+                    "streams",
+                    Value::Set(streams.into_iter().map(Value::Blob).collect()),
+                ),
+            ])
+        })
+        .collect()
+}

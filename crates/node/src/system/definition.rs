@@ -1,0 +1,100 @@
+//! System tables as declared: the CQL that says what a table looks like, beside the function that
+//! makes its rows.
+
+use std::collections::BTreeMap;
+
+use cql::ast::{CreateTable, Direction, Statement};
+use cql::token::Partitioner;
+use storage::catalog::{Column, ColumnId, ColumnKind, Table, TableId};
+use uuid::Uuid;
+
+use super::Source;
+use super::record::Record;
+
+/// A system table.
+pub(super) struct Declaration {
+    /// A `CREATE TABLE` statement with the keyspace in the name and no options but the order.
+    pub cql: &'static str,
+    /// All rows of the table, in any order.
+    pub records: fn(&Source<'_>) -> Vec<Record>,
+}
+
+/// For tables that are there because drivers read them, and have nothing to say.
+pub(super) fn none(_: &Source<'_>) -> Vec<Record> {
+    Vec::new()
+}
+
+impl Declaration {
+    /// The definition in the form of the catalog.
+    ///
+    /// # Panics
+    /// If the declaration's text is no such statement, which is a bug that every start shows.
+    pub fn table(&self) -> Table {
+        let parsed = cql::parser::parse_statement(self.cql)
+            .unwrap_or_else(|error| panic!("bug: {error} in {}", self.cql));
+        let Statement::CreateTable(create) = parsed.statement else {
+            panic!("bug: no CREATE TABLE: {}", self.cql);
+        };
+        table(create)
+    }
+}
+
+fn table(create: CreateTable) -> Table {
+    let keyspace = create
+        .table
+        .keyspace
+        .clone()
+        .expect("bug: a system table without its keyspace");
+    let name = create.table.name.clone();
+    let columns: Vec<Column> = create
+        .columns
+        .iter()
+        .zip(1..)
+        .map(|(column, id)| Column {
+            id: ColumnId(id),
+            name: column.name.clone(),
+            kind: kind(&create, &column.name, column.is_static),
+            cql_type: column.cql_type.clone(),
+        })
+        .collect();
+    Table {
+        id: TableId(Uuid::new_v5(
+            &Uuid::nil(),
+            format!("{keyspace}.{name}").as_bytes(),
+        )),
+        next_column: ColumnId(columns.len() as u32 + 1),
+        keyspace,
+        name,
+        columns,
+        dropped_columns: BTreeMap::new(),
+        partitioner: Partitioner::Murmur3,
+        default_ttl_s: 0,
+        gc_grace_s: 0,
+        options: BTreeMap::new(),
+        indexes: BTreeMap::new(),
+        cdc: None,
+        log: None,
+        log_of: None,
+        truncated_at_ms: None,
+    }
+}
+
+fn kind(create: &CreateTable, name: &str, is_static: bool) -> ColumnKind {
+    let position_in = |key: &[String]| key.iter().position(|column| column == name);
+    if let Some(position) = position_in(&create.partition_key) {
+        ColumnKind::PartitionKey { position }
+    } else if let Some(position) = position_in(&create.clustering_key) {
+        let descending = create
+            .clustering_order
+            .iter()
+            .any(|(column, direction)| column == name && *direction == Direction::Descending);
+        ColumnKind::Clustering {
+            position,
+            descending,
+        }
+    } else if is_static {
+        ColumnKind::Static
+    } else {
+        ColumnKind::Regular
+    }
+}

@@ -1,0 +1,156 @@
+//! What the node says of itself.
+
+use std::net::IpAddr;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use cql::token::Token;
+use cql::types::CqlType;
+use cql::value::{Value, compare};
+use uuid::Uuid;
+
+use super::definition::Declaration;
+use super::record::{Record, record, text};
+use super::{CQL_VERSION, DATA_CENTER, PARTITIONER, RACK, RELEASE_VERSION, Source};
+
+pub(super) const TABLES: &[Declaration] = &[
+    Declaration {
+        cql: "CREATE TABLE system.local (
+            key text PRIMARY KEY,
+            bootstrapped text,
+            broadcast_address inet,
+            broadcast_port int,
+            cluster_name text,
+            cql_version text,
+            data_center text,
+            gossip_generation int,
+            host_id uuid,
+            listen_address inet,
+            listen_port int,
+            native_protocol_version text,
+            partitioner text,
+            rack text,
+            release_version text,
+            rpc_address inet,
+            rpc_port int,
+            schema_version uuid,
+            tokens set<text>,
+            truncated_at map<uuid, blob>)",
+        records: local,
+    },
+    Declaration {
+        cql: "CREATE TABLE system.versions (
+            key text PRIMARY KEY,
+            build_id text,
+            build_mode text,
+            version text)",
+        records: versions,
+    },
+    // ScyllaDB's log of changes to the cluster's common state. Whoever follows the schema reads the newest
+    // entry, which is the only one kept here.
+    Declaration {
+        cql: "CREATE TABLE system.group0_history (
+            key text,
+            state_id timeuuid,
+            description text,
+            PRIMARY KEY (key, state_id)) WITH CLUSTERING ORDER BY (state_id DESC)",
+        records: group0_history,
+    },
+    Declaration {
+        cql: "CREATE TABLE system.truncated (
+            table_uuid uuid PRIMARY KEY,
+            truncated_at timestamp)",
+        records: truncated,
+    },
+];
+
+fn local(source: &Source<'_>) -> Vec<Record> {
+    let catalog = source.catalog;
+    let address = source.system.options.rpc_address;
+    let inet = |address: IpAddr| Value::Inet(address);
+    let port = Value::Int(i32::from(address.port()));
+    let generation = i32::try_from(source.system.started_at_s).unwrap_or(i32::MAX);
+    vec![record([
+        ("key", text("local")),
+        ("bootstrapped", text("COMPLETED")),
+        ("broadcast_address", inet(address.ip())),
+        ("cluster_name", text(&catalog.cluster_name)),
+        ("cql_version", text(CQL_VERSION)),
+        ("data_center", text(DATA_CENTER)),
+        ("gossip_generation", Value::Int(generation)),
+        ("host_id", Value::Uuid(catalog.host_id)),
+        ("listen_address", inet(address.ip())),
+        ("native_protocol_version", text("4")),
+        ("partitioner", text(PARTITIONER)),
+        ("rack", text(RACK)),
+        ("release_version", text(RELEASE_VERSION)),
+        ("rpc_address", inet(address.ip())),
+        ("rpc_port", port),
+        ("schema_version", Value::Uuid(catalog.version)),
+        ("tokens", tokens()),
+        ("truncated_at", truncated_at(source)),
+    ])]
+}
+
+/// The tokens of the ring, all this node's.
+const RING_TOKENS: [Token; 1] = [Token(0)];
+
+fn tokens() -> Value {
+    let mut tokens: Vec<String> = RING_TOKENS
+        .iter()
+        .map(|token| token.0.to_string())
+        .collect();
+    tokens.sort();
+    Value::Set(tokens.into_iter().map(text).collect())
+}
+
+/// By table id: a position in a commit log (which there is none of) and the time in milliseconds.
+fn truncated_at(source: &Source<'_>) -> Value {
+    let mut entries: Vec<(Uuid, i64)> = truncations(source).collect();
+    entries.sort_by(|(a, _), (b, _)| compare(&CqlType::Uuid, a.as_bytes(), b.as_bytes()));
+    Value::Map(
+        entries
+            .into_iter()
+            .map(|(id, at_ms)| (Value::Uuid(id), Value::Blob(truncation_record(at_ms))))
+            .collect(),
+    )
+}
+
+fn truncation_record(at_ms: i64) -> Bytes {
+    let mut out = BytesMut::new();
+    out.put_i64(0);
+    out.put_i32(0);
+    out.put_i64(at_ms);
+    out.freeze()
+}
+
+fn truncations<'a>(source: &'a Source<'_>) -> impl Iterator<Item = (Uuid, i64)> + 'a {
+    source
+        .tables()
+        .filter_map(|table| Some((table.id.0, table.truncated_at_ms?)))
+}
+
+fn versions(_: &Source<'_>) -> Vec<Record> {
+    vec![record([
+        ("key", text("local")),
+        ("version", text(env!("CARGO_PKG_VERSION"))),
+    ])]
+}
+
+fn group0_history(source: &Source<'_>) -> Vec<Record> {
+    vec![record([
+        ("key", text("history")),
+        ("state_id", Value::Timeuuid(source.catalog.version)),
+        ("description", text("schema change")),
+    ])]
+}
+
+fn truncated(source: &Source<'_>) -> Vec<Record> {
+    truncations(source)
+        .map(|(id, at_ms)| {
+            record([
+                ("table_uuid", Value::Uuid(id)),
+                ("truncated_at", Value::Timestamp(at_ms)),
+            ])
+        })
+        .collect()
+}

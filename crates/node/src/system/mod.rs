@@ -1,0 +1,176 @@
+//! The tables of `system`, `system_schema`, `system_distributed` and `system_virtual_schema`: made
+//! from the catalog when they are read, and read-only.
+//!
+//! Drivers, `cqlsh` and CDC readers learn all they know of a node here, so names and types are
+//! those of Cassandra 5, and where it has no such table, of ScyllaDB. A table is a [`definition::Declaration`]: its
+//! `CREATE TABLE` statement and the function that makes its rows, side by side in the file of its kind.
+
+mod cdc;
+mod definition;
+mod local;
+mod peers;
+mod record;
+mod schema;
+mod table_options;
+mod traces;
+mod virtual_schema;
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use cql::error::CqlError;
+use storage::Storage;
+use storage::catalog::{Catalog, Keyspace, Table, TableId};
+use storage::read::Row;
+
+use record::Record;
+
+/// The one data center.
+pub const DATA_CENTER: &str = "datacenter1";
+/// The one rack.
+pub const RACK: &str = "rack1";
+/// The version of Cassandra whose schema tables these are: drivers choose their queries by it.
+pub const RELEASE_VERSION: &str = "5.0.0";
+/// The version of the language.
+pub const CQL_VERSION: &str = "3.4.7";
+/// The partitioner of the ring, as drivers know it.
+pub const PARTITIONER: &str = "org.apache.cassandra.dht.Murmur3Partitioner";
+
+const LOCAL_STRATEGY: &str = "org.apache.cassandra.locator.LocalStrategy";
+const SIMPLE_STRATEGY: &str = "org.apache.cassandra.locator.SimpleStrategy";
+
+/// The keyspace of the tables that describe themselves: drivers look for it in
+/// `system_virtual_schema` alone.
+const VIRTUAL_SCHEMA: &str = "system_virtual_schema";
+
+/// What the tables say about this node that the catalog does not know.
+#[derive(Clone, Debug)]
+pub struct SystemOptions {
+    /// Where drivers reach the node: an address that they can connect to, so never `0.0.0.0`.
+    pub rpc_address: SocketAddr,
+}
+
+/// The definitions and contents of the system tables.
+pub struct SystemTables {
+    options: SystemOptions,
+    keyspaces: BTreeMap<String, Arc<Keyspace>>,
+    contents: HashMap<TableId, fn(&Source<'_>) -> Vec<Record>>,
+    /// Seconds since the epoch.
+    started_at_s: i64,
+}
+
+/// What rows are made from.
+struct Source<'a> {
+    catalog: &'a Catalog,
+    system: &'a SystemTables,
+}
+
+impl SystemTables {
+    /// The tables of a node that starts now.
+    pub fn new(options: SystemOptions) -> SystemTables {
+        let mut keyspaces: BTreeMap<String, Keyspace> = BTreeMap::new();
+        let mut contents = HashMap::new();
+        let declarations = [
+            local::TABLES,
+            peers::TABLES,
+            schema::TABLES,
+            virtual_schema::TABLES,
+            cdc::TABLES,
+            traces::TABLES,
+        ];
+        for declaration in declarations.into_iter().flatten() {
+            let table = declaration.table();
+            contents.insert(table.id, declaration.records);
+            keyspaces
+                .entry(table.keyspace.clone())
+                .or_insert_with(|| keyspace(&table.keyspace))
+                .tables
+                .insert(table.name.clone(), Arc::new(table));
+        }
+        SystemTables {
+            options,
+            keyspaces: keyspaces
+                .into_iter()
+                .map(|(name, keyspace)| (name, Arc::new(keyspace)))
+                .collect(),
+            contents,
+            started_at_s: crate::clock::now_micros() / 1_000_000,
+        }
+    }
+
+    /// A system keyspace by its name.
+    pub fn keyspace(&self, name: &str) -> Option<&Arc<Keyspace>> {
+        self.keyspaces.get(name)
+    }
+
+    /// All system keyspaces, by name.
+    pub fn keyspaces(&self) -> impl Iterator<Item = &Arc<Keyspace>> {
+        self.keyspaces.values()
+    }
+
+    /// A system table by its name.
+    pub fn table(&self, keyspace: &str, name: &str) -> Option<&Arc<Table>> {
+        self.keyspace(keyspace)?.tables.get(name)
+    }
+
+    /// All rows of a system table, by partition in token order, then in clustering order.
+    ///
+    /// # Errors
+    /// If the table is none of these.
+    pub fn rows(&self, storage: &Storage, table: &Table) -> Result<Vec<Row>, CqlError> {
+        self.rows_of(&storage.catalog(), table)
+    }
+
+    fn rows_of(&self, catalog: &Catalog, table: &Table) -> Result<Vec<Row>, CqlError> {
+        let records = self.contents.get(&table.id).ok_or_else(|| {
+            CqlError::invalid(format!(
+                "unconfigured table {}.{}",
+                table.keyspace, table.name
+            ))
+        })?;
+        let source = Source {
+            catalog,
+            system: self,
+        };
+        Ok(record::assemble(
+            table,
+            &records(&source),
+            catalog.created_at_ms * 1000,
+        ))
+    }
+}
+
+impl Source<'_> {
+    /// Every keyspace that `system_schema` tells of, by name.
+    fn keyspaces(&self) -> impl Iterator<Item = &Arc<Keyspace>> {
+        let of_the_system = self.system.keyspaces.values();
+        of_the_system
+            .filter(|keyspace| keyspace.name != VIRTUAL_SCHEMA)
+            .chain(self.catalog.keyspaces.values())
+    }
+
+    /// Every table that `system_schema` tells of.
+    fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
+        self.keyspaces()
+            .flat_map(|keyspace| keyspace.tables.values())
+    }
+}
+
+fn keyspace(name: &str) -> Keyspace {
+    let replicated = matches!(name, "system_distributed" | "system_traces");
+    let mut replication = BTreeMap::new();
+    if replicated {
+        replication.insert("class".to_owned(), SIMPLE_STRATEGY.to_owned());
+        replication.insert("replication_factor".to_owned(), "1".to_owned());
+    } else {
+        replication.insert("class".to_owned(), LOCAL_STRATEGY.to_owned());
+    }
+    Keyspace {
+        name: name.to_owned(),
+        replication,
+        durable_writes: true,
+        tablets: false,
+        tables: BTreeMap::new(),
+    }
+}

@@ -1,0 +1,56 @@
+//! What is said of other nodes, of which there are none, and of how the data spread.
+//!
+//! `system.peers_v2` is missing on purpose: drivers that do without it take ports from their own
+//! configuration, which is right for one node behind any port mapping.
+
+use super::definition::{Declaration, none};
+
+pub(super) const TABLES: &[Declaration] = &[
+    Declaration {
+        cql: "CREATE TABLE system.peers (
+            peer inet PRIMARY KEY,
+            data_center text,
+            host_id uuid,
+            preferred_ip inet,
+            rack text,
+            release_version text,
+            rpc_address inet,
+            schema_version uuid,
+            tokens set<text>)",
+        records: none,
+    },
+    Declaration {
+        cql: "CREATE TABLE system.size_estimates (
+            keyspace_name text,
+            table_name text,
+            range_start text,
+            range_end text,
+            mean_partition_size bigint,
+            partitions_count bigint,
+            PRIMARY KEY (keyspace_name, table_name, range_start, range_end))",
+        records: none,
+    },
+    Declaration {
+        cql: "CREATE TABLE system.table_estimates (
+            keyspace_name text,
+            table_name text,
+            range_type text,
+            range_start text,
+            range_end text,
+            mean_partition_size bigint,
+            partitions_count bigint,
+            PRIMARY KEY (keyspace_name, table_name, range_type, range_start, range_end))",
+        records: none,
+    },
+    Declaration {
+        cql: "CREATE TABLE system.tablets (
+            table_id uuid,
+            last_token bigint,
+            keyspace_name text STATIC,
+            table_name text STATIC,
+            tablet_count int STATIC,
+            replicas frozen<list<frozen<tuple<uuid, int>>>>,
+            PRIMARY KEY (table_id, last_token))",
+        records: none,
+    },
+];

@@ -1,0 +1,389 @@
+//! `system_schema`: keyspaces, tables, columns and indexes as drivers read them, and the tables that
+//! stay empty because there is nothing of their kind.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use cql::token::Partitioner;
+use cql::value::Value;
+use storage::catalog::{
+    CdcOptions, Column, ColumnKind, DeltaMode, ImageMode, Index, Keyspace, Table,
+};
+
+use super::definition::{Declaration, none};
+use super::record::{Record, record, text, text_map};
+use super::{DATA_CENTER, Source, table_options};
+
+pub(super) const TABLES: &[Declaration] = &[
+    Declaration {
+        cql: "CREATE TABLE system_schema.keyspaces (
+            keyspace_name text PRIMARY KEY,
+            durable_writes boolean,
+            replication frozen<map<text, text>>)",
+        records: keyspaces,
+    },
+    Declaration {
+        cql: "CREATE TABLE system_schema.tables (
+            keyspace_name text,
+            table_name text,
+            additional_write_policy text,
+            allow_auto_snapshot boolean,
+            bloom_filter_fp_chance double,
+            caching frozen<map<text, text>>,
+            cdc boolean,
+            comment text,
+            compaction frozen<map<text, text>>,
+            compression frozen<map<text, text>>,
+            crc_check_chance double,
+            dclocal_read_repair_chance double,
+            default_time_to_live int,
+            extensions frozen<map<text, blob>>,
+            flags frozen<set<text>>,
+            gc_grace_seconds int,
+            id uuid,
+            incremental_backups boolean,
+            max_index_interval int,
+            memtable text,
+            memtable_flush_period_in_ms int,
+            min_index_interval int,
+            read_repair text,
+            read_repair_chance double,
+            speculative_retry text,
+            PRIMARY KEY (keyspace_name, table_name))",
+        records: tables,
+    },
+    Declaration {
+        cql: "CREATE TABLE system_schema.columns (
+            keyspace_name text,
+            table_name text,
+            column_name text,
+            clustering_order text,
+            column_name_bytes blob,
+            kind text,
+            position int,
+            type text,
+            PRIMARY KEY (keyspace_name, table_name, column_name))",
+        records: columns,
+    },
+    Declaration {
+        cql: "CREATE TABLE system_schema.dropped_columns (
+            keyspace_name text,
+            table_name text,
+            column_name text,
+            dropped_time timestamp,
+            kind text,
+            type text,
+            PRIMARY KEY (keyspace_name, table_name, column_name))",
+        records: dropped_columns,
+    },
+    Declaration {
+        cql: "CREATE TABLE system_schema.indexes (
+            keyspace_name text,
+            table_name text,
+            index_name text,
+            kind text,
+            options frozen<map<text, text>>,
+            PRIMARY KEY (keyspace_name, table_name, index_name))",
+        records: indexes,
+    },
+    Declaration {
+        cql: "CREATE TABLE system_schema.scylla_tables (
+            keyspace_name text,
+            table_name text,
+            cdc map<text, text>,
+            partitioner text,
+            version uuid,
+            PRIMARY KEY (keyspace_name, table_name))",
+        records: scylla_tables,
+    },
+    Declaration {
+        cql: "CREATE TABLE system_schema.scylla_keyspaces (
+            keyspace_name text PRIMARY KEY,
+            consistency text,
+            initial_tablets int,
+            storage_options frozen<map<text, text>>,
+            storage_type text)",
+        records: scylla_keyspaces,
+    },
+    Declaration {
+        cql: "CREATE TABLE system_schema.views (
+            keyspace_name text,
+            view_name text,
+            additional_write_policy text,
+            allow_auto_snapshot boolean,
+            base_table_id uuid,
+            base_table_name text,
+            bloom_filter_fp_chance double,
+            caching frozen<map<text, text>>,
+            cdc boolean,
+            comment text,
+            compaction frozen<map<text, text>>,
+            compression frozen<map<text, text>>,
+            crc_check_chance double,
+            dclocal_read_repair_chance double,
+            default_time_to_live int,
+            extensions frozen<map<text, blob>>,
+            gc_grace_seconds int,
+            id uuid,
+            include_all_columns boolean,
+            incremental_backups boolean,
+            max_index_interval int,
+            memtable text,
+            memtable_flush_period_in_ms int,
+            min_index_interval int,
+            read_repair text,
+            read_repair_chance double,
+            speculative_retry text,
+            where_clause text,
+            PRIMARY KEY (keyspace_name, view_name))",
+        records: none,
+    },
+    Declaration {
+        cql: "CREATE TABLE system_schema.types (
+            keyspace_name text,
+            type_name text,
+            field_names frozen<list<text>>,
+            field_types frozen<list<text>>,
+            PRIMARY KEY (keyspace_name, type_name))",
+        records: none,
+    },
+    Declaration {
+        cql: "CREATE TABLE system_schema.functions (
+            keyspace_name text,
+            function_name text,
+            argument_types frozen<list<text>>,
+            argument_names frozen<list<text>>,
+            body text,
+            called_on_null_input boolean,
+            language text,
+            return_type text,
+            PRIMARY KEY (keyspace_name, function_name, argument_types))",
+        records: none,
+    },
+    Declaration {
+        cql: "CREATE TABLE system_schema.aggregates (
+            keyspace_name text,
+            aggregate_name text,
+            argument_types frozen<list<text>>,
+            final_func text,
+            initcond text,
+            return_type text,
+            state_func text,
+            state_type text,
+            PRIMARY KEY (keyspace_name, aggregate_name, argument_types))",
+        records: none,
+    },
+    Declaration {
+        cql: "CREATE TABLE system_schema.triggers (
+            keyspace_name text,
+            table_name text,
+            trigger_name text,
+            options frozen<map<text, text>>,
+            PRIMARY KEY (keyspace_name, table_name, trigger_name))",
+        records: none,
+    },
+];
+
+/// What ScyllaDB calls the partitioner of a CDC log.
+const CDC_PARTITIONER: &str = "com.scylladb.dht.CDCPartitioner";
+
+fn keyspaces(source: &Source<'_>) -> Vec<Record> {
+    source
+        .keyspaces()
+        .map(|keyspace| {
+            record([
+                ("keyspace_name", text(&keyspace.name)),
+                ("durable_writes", Value::Boolean(keyspace.durable_writes)),
+                ("replication", text_map(&replication(keyspace))),
+            ])
+        })
+        .collect()
+}
+
+/// The replication as drivers compute with it: the class with its package, and the factor
+/// by data center.
+fn replication(keyspace: &Keyspace) -> BTreeMap<String, String> {
+    let mut replication = keyspace.replication.clone();
+    if let Some(class) = replication.get_mut("class")
+        && !class.contains('.')
+    {
+        *class = format!("org.apache.cassandra.locator.{class}");
+    }
+    let by_data_center = replication
+        .get("class")
+        .is_some_and(|class| class.ends_with(".NetworkTopologyStrategy"));
+    if by_data_center && let Some(factor) = replication.remove("replication_factor") {
+        replication.entry(DATA_CENTER.to_owned()).or_insert(factor);
+    }
+    replication
+}
+
+fn tables(source: &Source<'_>) -> Vec<Record> {
+    source
+        .tables()
+        .map(|table| {
+            let mut row = record([
+                ("keyspace_name", text(&table.keyspace)),
+                ("table_name", text(&table.name)),
+                (
+                    "default_time_to_live",
+                    Value::Int(seconds(table.default_ttl_s)),
+                ),
+                ("extensions", Value::Map(Vec::new())),
+                ("flags", Value::Set(vec![text("compound")])),
+                ("gc_grace_seconds", Value::Int(seconds(table.gc_grace_s))),
+                ("id", Value::Uuid(table.id.0)),
+            ]);
+            row.0.extend(table_options::columns(table));
+            row
+        })
+        .collect()
+}
+
+fn seconds(value: u32) -> i32 {
+    i32::try_from(value).unwrap_or(i32::MAX)
+}
+
+fn columns(source: &Source<'_>) -> Vec<Record> {
+    source
+        .tables()
+        .flat_map(|table| {
+            table
+                .columns
+                .iter()
+                .map(|column| column_record(table, column))
+        })
+        .collect()
+}
+
+/// A row of `columns`, here and in `system_virtual_schema`.
+pub(super) fn column_record(table: &Table, column: &Column) -> Record {
+    let (kind, position, order) = match column.kind {
+        ColumnKind::PartitionKey { position } => ("partition_key", position as i32, "none"),
+        ColumnKind::Clustering {
+            position,
+            descending,
+        } => (
+            "clustering",
+            position as i32,
+            if descending { "desc" } else { "asc" },
+        ),
+        ColumnKind::Static => ("static", -1, "none"),
+        ColumnKind::Regular => ("regular", -1, "none"),
+    };
+    let name = Bytes::copy_from_slice(column.name.as_bytes());
+    record([
+        ("keyspace_name", text(&table.keyspace)),
+        ("table_name", text(&table.name)),
+        ("column_name", text(&column.name)),
+        ("clustering_order", text(order)),
+        ("column_name_bytes", Value::Blob(name)),
+        ("kind", text(kind)),
+        ("position", Value::Int(position)),
+        ("type", text(column.cql_type.to_string())),
+    ])
+}
+
+fn dropped_columns(source: &Source<'_>) -> Vec<Record> {
+    source
+        .tables()
+        .flat_map(|table| {
+            table.dropped_columns.iter().map(|(name, dropped)| {
+                let kind = if dropped.is_static {
+                    "static"
+                } else {
+                    "regular"
+                };
+                record([
+                    ("keyspace_name", text(&table.keyspace)),
+                    ("table_name", text(&table.name)),
+                    ("column_name", text(name)),
+                    (
+                        "dropped_time",
+                        Value::Timestamp(dropped.dropped_at_micros.div_euclid(1000)),
+                    ),
+                    ("kind", text(kind)),
+                    ("type", text(dropped.cql_type.to_string())),
+                ])
+            })
+        })
+        .collect()
+}
+
+fn indexes(source: &Source<'_>) -> Vec<Record> {
+    source
+        .tables()
+        .flat_map(|table| {
+            table.indexes.values().map(|index| {
+                record([
+                    ("keyspace_name", text(&table.keyspace)),
+                    ("table_name", text(&table.name)),
+                    ("index_name", text(&index.name)),
+                    ("kind", text("CUSTOM")),
+                    ("options", text_map(&index_options(index))),
+                ])
+            })
+        })
+        .collect()
+}
+
+/// The user's options with those that the database adds.
+fn index_options(index: &Index) -> BTreeMap<String, String> {
+    let mut options = index.options.clone();
+    options.insert("target".to_owned(), index.target.clone());
+    options.insert("class_name".to_owned(), index.class_name.clone());
+    options.insert("index_version".to_owned(), index.version.to_string());
+    options
+}
+
+fn scylla_tables(source: &Source<'_>) -> Vec<Record> {
+    source
+        .tables()
+        .map(|table| {
+            let partitioner = match table.partitioner {
+                Partitioner::Murmur3 => None,
+                Partitioner::Cdc => Some(text(CDC_PARTITIONER)),
+            };
+            let cdc = table.cdc.as_ref().map(|cdc| text_map(&cdc_options(cdc)));
+            record([
+                ("keyspace_name", text(&table.keyspace)),
+                ("table_name", text(&table.name)),
+            ])
+            .with("partitioner", partitioner)
+            .with("cdc", cdc)
+        })
+        .collect()
+}
+
+/// `cdc = {...}` as a map, with every option.
+pub(crate) fn cdc_options(cdc: &CdcOptions) -> BTreeMap<String, String> {
+    let preimage = match cdc.preimage {
+        ImageMode::Off => "false",
+        ImageMode::On => "true",
+        ImageMode::Full => "full",
+    };
+    let delta = match cdc.delta {
+        DeltaMode::Full => "full",
+        DeltaMode::Keys => "keys",
+    };
+    BTreeMap::from([
+        ("enabled".to_owned(), cdc.enabled.to_string()),
+        ("preimage".to_owned(), preimage.to_owned()),
+        ("postimage".to_owned(), cdc.postimage.to_string()),
+        ("delta".to_owned(), delta.to_owned()),
+        ("ttl".to_owned(), cdc.ttl_s.to_string()),
+    ])
+}
+
+/// Drivers and the CDC library tell a keyspace with tablets by `initial_tablets` not being null.
+fn scylla_keyspaces(source: &Source<'_>) -> Vec<Record> {
+    source
+        .catalog
+        .keyspaces
+        .values()
+        .map(|keyspace| {
+            record([("keyspace_name", text(&keyspace.name))])
+                .with("initial_tablets", keyspace.tablets.then_some(Value::Int(0)))
+        })
+        .collect()
+}

@@ -1,0 +1,121 @@
+//! The options of a table as `system_schema.tables` shows them: what the user gave, else what
+//! Cassandra would have by default. Most have no effect here; drivers and tools read them all the same.
+
+use cql::ast::{AlterTable, AlterTableChange, OptionValue, Statement};
+use cql::value::Value;
+use storage::catalog::Table;
+
+use super::record::text;
+
+/// An option's type, by its default.
+#[derive(Clone, Copy)]
+enum Default {
+    Text(&'static str),
+    Boolean(bool),
+    Double(f64),
+    Int(i32),
+    /// Pairs in the order of their keys.
+    Map(&'static [(&'static str, &'static str)]),
+}
+
+/// The options that [`Table::options`] may hold and Cassandra 5 has a column for. The column has the option's name.
+const OPTIONS: &[(&str, Default)] = &[
+    ("additional_write_policy", Default::Text("99p")),
+    ("allow_auto_snapshot", Default::Boolean(true)),
+    ("bloom_filter_fp_chance", Default::Double(0.01)),
+    (
+        "caching",
+        Default::Map(&[("keys", "ALL"), ("rows_per_partition", "NONE")]),
+    ),
+    ("comment", Default::Text("")),
+    (
+        "compaction",
+        Default::Map(&[
+            (
+                "class",
+                "org.apache.cassandra.db.compaction.SizeTieredCompactionStrategy",
+            ),
+            ("max_threshold", "32"),
+            ("min_threshold", "4"),
+        ]),
+    ),
+    (
+        "compression",
+        Default::Map(&[
+            ("chunk_length_in_kb", "16"),
+            ("class", "org.apache.cassandra.io.compress.LZ4Compressor"),
+        ]),
+    ),
+    ("crc_check_chance", Default::Double(1.0)),
+    ("dclocal_read_repair_chance", Default::Double(0.0)),
+    ("incremental_backups", Default::Boolean(true)),
+    ("max_index_interval", Default::Int(2048)),
+    ("memtable_flush_period_in_ms", Default::Int(0)),
+    ("min_index_interval", Default::Int(128)),
+    ("read_repair", Default::Text("BLOCKING")),
+    ("read_repair_chance", Default::Double(0.0)),
+    ("speculative_retry", Default::Text("99p")),
+];
+
+/// The columns of `system_schema.tables` that are plain options.
+pub(super) fn columns(table: &Table) -> impl Iterator<Item = (&'static str, Value)> {
+    OPTIONS.iter().map(|&(name, default)| {
+        let given = table
+            .options
+            .get(name)
+            .and_then(|value| read(value))
+            .and_then(|value| typed(&value, default));
+        (name, given.unwrap_or_else(|| default_value(default)))
+    })
+}
+
+/// The meaning of an option's text.
+fn read(value: &str) -> Option<OptionValue> {
+    let parsed = cql::parser::parse_statement(&format!("ALTER TABLE t WITH o = {value}")).ok()?;
+    match parsed.statement {
+        Statement::AlterTable(AlterTable {
+            change: AlterTableChange::Options(options),
+            ..
+        }) => options.into_iter().next().map(|(_, value)| value),
+        _ => None,
+    }
+}
+
+/// The value as the type of the option wants it; `None` if it does not fit.
+fn typed(value: &OptionValue, default: Default) -> Option<Value> {
+    match (default, value) {
+        (Default::Text(_), OptionValue::Scalar(value)) => Some(text(value)),
+        (Default::Boolean(_), OptionValue::Scalar(value)) => {
+            value.to_lowercase().parse().ok().map(Value::Boolean)
+        }
+        (Default::Double(_), OptionValue::Scalar(value)) => value.parse().ok().map(Value::Double),
+        (Default::Int(_), OptionValue::Scalar(value)) => value.parse().ok().map(Value::Int),
+        (Default::Map(_), OptionValue::Map(pairs)) => {
+            let mut pairs: Vec<_> = pairs.iter().collect();
+            pairs.sort();
+            pairs.dedup_by(|(a, _), (b, _)| a == b);
+            let pairs = pairs.into_iter();
+            Some(Value::Map(
+                pairs.map(|(key, value)| (text(key), text(value))).collect(),
+            ))
+        }
+        _ => None,
+    }
+}
+
+fn default_value(default: Default) -> Value {
+    match default {
+        Default::Text(value) => text(value),
+        Default::Boolean(value) => Value::Boolean(value),
+        Default::Double(value) => Value::Double(value),
+        Default::Int(value) => Value::Int(value),
+        Default::Map(pairs) => {
+            let pairs = pairs.iter();
+            Value::Map(
+                pairs
+                    .map(|(key, value)| (text(*key), text(*value)))
+                    .collect(),
+            )
+        }
+    }
+}
