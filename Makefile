@@ -55,5 +55,5 @@ $(VENVS)/films/.installed: examples/films/requirements.txt
 	touch $@
 
 .PHONY: bench-cql
-bench-cql: $(VENVS)/cassandra/.installed ## Inserts and point reads beside a real Cassandra (needs Java 17 and Maven)
+bench-cql: ## Inserts and point reads beside a real Cassandra (needs Java 17 and Maven)
 	benchmarks/cql/run

@@ -1,0 +1,79 @@
+//! Starts and kills the real binary.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use scylla::client::session::Session;
+use scylla::client::session_builder::SessionBuilder;
+
+const START: Duration = Duration::from_secs(60);
+
+/// A running `annulus serve`, killed when dropped.
+pub struct Server {
+    process: Child,
+    pub cql: SocketAddr,
+    pub http: SocketAddr,
+}
+
+impl Server {
+    /// Starts the binary on free ports and waits for its ready line.
+    pub fn start(data_dir: &Path) -> Server {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_annulus"))
+            .args(["serve", "--cql-port", "0", "--http-port", "0", "--log", "warn"])
+            .arg("--data-dir")
+            .arg(data_dir)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let stdout = process.stdout.take().expect("stdout is piped");
+        let (send, receive) = mpsc::channel();
+        // The thread ends with the process, whose stdout it reads to the end.
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                if line.contains("ready") {
+                    let _ = send.send(line);
+                }
+            }
+        });
+        let line = receive.recv_timeout(START).unwrap_or_else(|_| {
+            let _ = process.kill();
+            panic!("no ready line within {START:?}");
+        });
+        let addresses: Vec<SocketAddr> = line
+            .split([' ', ','])
+            .filter_map(|word| word.parse().ok())
+            .collect();
+        let [cql, http] = addresses[..] else {
+            panic!("no two addresses in {line:?}");
+        };
+        Server { process, cql, http }
+    }
+
+    /// `kill -9`, and waits until the process is gone.
+    pub fn kill(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+
+    pub async fn connect(&self) -> Session {
+        SessionBuilder::new()
+            .known_node_addr(self.cql)
+            .build()
+            .await
+            .expect("the driver connects")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
