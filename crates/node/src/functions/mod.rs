@@ -1,9 +1,17 @@
 //! Scalar functions: what may be called in a selection and within a term.
 //!
-//! One table (`table`) declares them all. [`resolve`] picks the declaration that a call means,
+//! One table (`table.rs`) declares them all. [`resolve`] picks the declaration that a call means,
 //! by name and by what is known of its arguments, and settles the types; the result evaluates
-//! serialised values. `token()` depends on the table it is called for and `cast` is no function in the
-//! grammar, so both belong to the selection.
+//! serialised values. `token()` depends on the table it is called for and `cast` is no function in
+//! the grammar, so both belong to the selection; what a cast does is in [`Cast`].
+
+mod blob;
+mod cast;
+mod resolve;
+mod similarity;
+mod table;
+mod text;
+mod time;
 
 use bytes::Bytes;
 use cql::ast::Term;
@@ -12,13 +20,25 @@ use cql::types::CqlType;
 
 use crate::clock::StatementClock;
 
+pub use cast::Cast;
+pub use resolve::resolve;
+pub use similarity::Similarity;
+pub use text::term_text;
+
+pub(crate) use cast::{decimal_to_integer, double_to_decimal};
+
 /// What is known of an argument before its function is chosen.
 #[derive(Clone, Copy, Debug)]
 pub enum Argument<'a> {
     /// A term; it takes the type that the function wants, if it can.
     Term(&'a Term),
     /// Something of a settled type (a column, a selected function), with its text for messages.
-    Typed { cql_type: &'a CqlType, text: &'a str },
+    Typed {
+        /// Its type.
+        cql_type: &'a CqlType,
+        /// How it is called in messages.
+        text: &'a str,
+    },
 }
 
 /// A function with its types settled.
@@ -26,32 +46,24 @@ pub enum Argument<'a> {
 pub struct ScalarFunction {
     /// As called, in lower case, without a keyspace.
     pub name: &'static str,
+    /// What [`ScalarFunction::evaluate`] takes, in order.
     pub argument_types: Vec<CqlType>,
+    /// What it gives.
     pub return_type: CqlType,
     /// Equal arguments give equal results, whenever it is called: calls of constants may be folded.
     pub is_pure: bool,
+    body: Body,
 }
 
-/// Finds the function that a call means.
-///
-/// `keyspace` is that of the call (`system.now()`), `receiver` the type that is wanted of the
-/// result, if it is known.
-///
-/// # Errors
-/// Unknown function, wrong number or types of arguments, or a call that several functions fit.
-pub fn resolve(
-    keyspace: Option<&str>,
-    name: &str,
-    arguments: &[Argument<'_>],
-    receiver: Option<&CqlType>,
-) -> Result<ScalarFunction, CqlError> {
-    let _ = (keyspace, name, arguments, receiver);
-    todo!()
-}
+/// What a function does with serialised arguments, none of them null.
+type Body = fn(&[&[u8]], &StatementClock) -> Result<Bytes, CqlError>;
+
+/// More than any declared function takes.
+const ARGUMENTS_MAX: usize = 2;
 
 impl ScalarFunction {
     /// The result for serialised arguments, as many as there are argument types and valid for
-    /// them; `None` is null.
+    /// them; `None` is null. Any null argument gives null.
     ///
     /// # Errors
     /// If the arguments have no result (a time out of range, bytes that are no value of the type).
@@ -60,8 +72,14 @@ impl ScalarFunction {
         arguments: &[Option<Bytes>],
         clock: &StatementClock,
     ) -> Result<Option<Bytes>, CqlError> {
-        let _ = (arguments, clock);
-        todo!()
+        let mut present: [&[u8]; ARGUMENTS_MAX] = [&[]; ARGUMENTS_MAX];
+        for (slot, argument) in present.iter_mut().zip(arguments) {
+            match argument {
+                Some(bytes) => *slot = bytes,
+                None => return Ok(None),
+            }
+        }
+        (self.body)(&present[..arguments.len()], clock).map(Some)
     }
 
     /// The name with its keyspace: `system.now`.

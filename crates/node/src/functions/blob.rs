@@ -1,0 +1,23 @@
+//! Between a blob and the serialised form of a native type: the bytes are the same.
+
+use bytes::Bytes;
+use cql::error::CqlError;
+use cql::types::CqlType;
+use cql::value::validate;
+
+use crate::clock::StatementClock;
+
+/// The bytes of the one argument, under another type that has the same form.
+pub(super) fn same_bytes(arguments: &[&[u8]], _: &StatementClock) -> Result<Bytes, CqlError> {
+    Ok(Bytes::copy_from_slice(arguments[0]))
+}
+
+/// The bytes of the one argument, if they are a value of `cql_type`.
+pub(super) fn checked(cql_type: &CqlType, arguments: &[&[u8]]) -> Result<Bytes, CqlError> {
+    match validate(cql_type, arguments[0]) {
+        Ok(()) => Ok(Bytes::copy_from_slice(arguments[0])),
+        Err(error) => Err(CqlError::invalid(format!(
+            "In call to function system.blobas{cql_type}, the blob is no value of type {cql_type}: {error}"
+        ))),
+    }
+}

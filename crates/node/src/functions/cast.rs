@@ -1,0 +1,352 @@
+//! `CAST(x AS type)`: between the numbers, between the times, and from either to text.
+//!
+//! Numbers are narrowed as in Java, which the database inherits: integers keep their low bits,
+//! floating-point numbers are cut to the nearest bound.
+
+use bigdecimal::{BigDecimal, FromPrimitive, ToPrimitive};
+use bytes::Bytes;
+use cql::error::CqlError;
+use cql::types::CqlType;
+use cql::value::Value;
+use num_bigint::BigInt;
+use uuid::Uuid;
+
+/// A decimal with more digits before its point than this is not expanded into an integer: a
+/// decimal of 10 bytes can stand for a number of two billion digits.
+const EXPANDED_DIGITS_MAX: i64 = 40_000;
+
+const MILLIS_PER_DAY: i64 = 86_400_000;
+const EPOCH_DAY: i64 = 1 << 31;
+
+/// A cast between two types that have one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cast {
+    from: CqlType,
+    to: CqlType,
+}
+
+impl Cast {
+    /// The cast from one type to another.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn new(from: &CqlType, to: &CqlType) -> Result<Cast, CqlError> {
+        let to_text = matches!(to, CqlType::Text | CqlType::Ascii);
+        let allowed = from == to
+            || is_number(from) && (is_number(to) && *to != CqlType::Counter || to_text)
+            || to_text
+                && matches!(
+                    from,
+                    CqlType::Boolean
+                        | CqlType::Ascii
+                        | CqlType::Date
+                        | CqlType::Inet
+                        | CqlType::Time
+                        | CqlType::Timestamp
+                        | CqlType::Timeuuid
+                        | CqlType::Uuid
+                )
+            || matches!(
+                (from, to),
+                (CqlType::Timeuuid, CqlType::Date | CqlType::Timestamp)
+                    | (CqlType::Date, CqlType::Timestamp)
+                    | (CqlType::Timestamp, CqlType::Date)
+            );
+        if allowed {
+            Ok(Cast {
+                from: from.clone(),
+                to: to.clone(),
+            })
+        } else {
+            Err(CqlError::invalid(format!("{from} cannot be cast to {to}")))
+        }
+    }
+
+    /// Casts a serialised, non-null value. `None` if it was the empty value.
+    ///
+    /// # Errors
+    /// If the value has no counterpart in the other type.
+    pub fn apply(&self, bytes: &Bytes) -> Result<Option<Bytes>, CqlError> {
+        if self.from == self.to {
+            return Ok(Some(bytes.clone()));
+        }
+        let value = Value::deserialize(&self.from, bytes)
+            .map_err(|error| CqlError::invalid(error.0))?;
+        if value == Value::Empty {
+            return Ok(None);
+        }
+        self.convert(&value).map(|value| Some(value.serialize()))
+    }
+
+    fn convert(&self, value: &Value) -> Result<Value, CqlError> {
+        Ok(match self.to {
+            CqlType::Text => Value::Text(plain_text(value)),
+            CqlType::Ascii => Value::Ascii(plain_text(value)),
+            CqlType::Timestamp => Value::Timestamp(millis(value).ok_or_else(|| self.refuse())?),
+            CqlType::Date => {
+                let days = millis(value)
+                    .ok_or_else(|| self.refuse())?
+                    .div_euclid(MILLIS_PER_DAY);
+                Value::Date(u32::try_from(days + EPOCH_DAY).map_err(|_| self.refuse())?)
+            }
+            _ => self.number(value)?,
+        })
+    }
+
+    fn number(&self, value: &Value) -> Result<Value, CqlError> {
+        Ok(match self.to {
+            CqlType::Tinyint => Value::Tinyint(self.low_bits(value)? as i8),
+            CqlType::Smallint => Value::Smallint(self.low_bits(value)? as i16),
+            CqlType::Int => match float_of(value) {
+                Some(float) => Value::Int(float as i32),
+                None => Value::Int(self.low_bits(value)? as i32),
+            },
+            CqlType::Bigint => Value::Bigint(self.low_bits(value)?),
+            CqlType::Varint => Value::Varint(self.integer(value)?),
+            CqlType::Float => Value::Float(match value {
+                Value::Float(number) => *number,
+                Value::Double(number) => *number as f32,
+                _ => self.decimal(value)?.to_f32().unwrap_or(f32::NAN),
+            }),
+            CqlType::Double => Value::Double(match float_of(value) {
+                Some(number) => number,
+                None => self.decimal(value)?.to_f64().unwrap_or(f64::NAN),
+            }),
+            CqlType::Decimal => Value::Decimal(self.decimal(value)?),
+            _ => return Err(self.refuse()),
+        })
+    }
+
+    /// The number as an integer of 64 bits: the low ones of a longer integer.
+    fn low_bits(&self, value: &Value) -> Result<i64, CqlError> {
+        match value {
+            Value::Tinyint(number) => Ok(i64::from(*number)),
+            Value::Smallint(number) => Ok(i64::from(*number)),
+            Value::Int(number) => Ok(i64::from(*number)),
+            Value::Bigint(number) | Value::Counter(number) => Ok(*number),
+            _ => match (float_of(value), &self.to) {
+                // Java narrows to int first, cut to its bounds, and then keeps the low bits.
+                (Some(float), CqlType::Tinyint | CqlType::Smallint) => Ok(i64::from(float as i32)),
+                (Some(float), _) => Ok(float as i64),
+                (None, _) => Ok(low_64_bits(&self.integer(value)?)),
+            },
+        }
+    }
+
+    fn integer(&self, value: &Value) -> Result<BigInt, CqlError> {
+        match value {
+            Value::Varint(number) => Ok(number.clone()),
+            Value::Decimal(number) => decimal_to_integer(number),
+            _ => match float_of(value) {
+                Some(float) => BigInt::from_f64(float.trunc()).ok_or_else(|| self.refuse()),
+                None => self.low_bits(value).map(BigInt::from),
+            },
+        }
+    }
+
+    fn decimal(&self, value: &Value) -> Result<BigDecimal, CqlError> {
+        match value {
+            Value::Decimal(number) => Ok(number.clone()),
+            Value::Float(number) => number.to_string().parse().map_err(|_| self.refuse()),
+            Value::Double(number) => double_to_decimal(*number).ok_or_else(|| self.refuse()),
+            _ => self.integer(value).map(BigDecimal::from),
+        }
+    }
+
+    fn refuse(&self) -> CqlError {
+        CqlError::invalid(format!(
+            "the value of type {} has no counterpart of type {}",
+            self.from, self.to
+        ))
+    }
+}
+
+/// The decimal that a double is printed as; `None` for NaN and the infinities.
+pub(crate) fn double_to_decimal(number: f64) -> Option<BigDecimal> {
+    number.to_string().parse().ok()
+}
+
+/// The digits before the point.
+///
+/// # Errors
+/// If there are more of them than are worth writing out.
+pub(crate) fn decimal_to_integer(number: &BigDecimal) -> Result<BigInt, CqlError> {
+    let (digits, scale) = number.as_bigint_and_exponent();
+    let digits_before_point = decimal_digits_at_most(&digits) - scale;
+    if digits_before_point <= 0 {
+        return Ok(BigInt::ZERO);
+    }
+    if digits_before_point > EXPANDED_DIGITS_MAX {
+        return Err(CqlError::invalid(format!(
+            "a decimal of more than {EXPANDED_DIGITS_MAX} digits before its point is not made an integer"
+        )));
+    }
+    Ok(number.with_scale(0).as_bigint_and_exponent().0)
+}
+
+/// An upper bound of the number of decimal digits, off by one at most.
+fn decimal_digits_at_most(number: &BigInt) -> i64 {
+    let bits = i64::try_from(number.bits()).unwrap_or(i64::MAX / 2);
+    // log10(2) is a little less than 30103 / 100000.
+    bits.saturating_mul(30_103) / 100_000 + 1
+}
+
+fn is_number(cql_type: &CqlType) -> bool {
+    matches!(
+        cql_type,
+        CqlType::Bigint
+            | CqlType::Counter
+            | CqlType::Decimal
+            | CqlType::Double
+            | CqlType::Float
+            | CqlType::Int
+            | CqlType::Smallint
+            | CqlType::Tinyint
+            | CqlType::Varint
+    )
+}
+
+fn float_of(value: &Value) -> Option<f64> {
+    match value {
+        Value::Float(number) => Some(f64::from(*number)),
+        Value::Double(number) => Some(*number),
+        _ => None,
+    }
+}
+
+fn low_64_bits(number: &BigInt) -> i64 {
+    let bytes = number.to_signed_bytes_le();
+    let sign = if bytes.last().is_some_and(|last| *last >= 0x80) {
+        0xff
+    } else {
+        0
+    };
+    let mut low = [sign; 8];
+    for (slot, byte) in low.iter_mut().zip(bytes) {
+        *slot = byte;
+    }
+    i64::from_le_bytes(low)
+}
+
+fn millis(value: &Value) -> Option<i64> {
+    match value {
+        Value::Timestamp(millis) => Some(*millis),
+        Value::Date(day) => Some((i64::from(*day) - EPOCH_DAY) * MILLIS_PER_DAY),
+        Value::Timeuuid(uuid) => Some(uuid_millis(uuid)),
+        _ => None,
+    }
+}
+
+fn uuid_millis(uuid: &Uuid) -> i64 {
+    cql::value::timeuuid::unix_millis(uuid)
+}
+
+/// The text of a value without the quotes of a literal.
+fn plain_text(value: &Value) -> String {
+    match value {
+        Value::Ascii(text) | Value::Text(text) => text.clone(),
+        _ => value.to_literal().trim_matches('\'').to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cast(value: &Value, from: &CqlType, to: &CqlType) -> Value {
+        let bytes = Cast::new(from, to)
+            .unwrap()
+            .apply(&value.serialize())
+            .unwrap()
+            .unwrap();
+        Value::deserialize(to, &bytes).unwrap()
+    }
+
+    fn decimal(text: &str) -> BigDecimal {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn numbers_are_cast_as_in_java() {
+        use CqlType::*;
+        let cases = [
+            (Value::Int(300), Int, Tinyint, Value::Tinyint(44)),
+            (Value::Bigint(-1), Bigint, Smallint, Value::Smallint(-1)),
+            (Value::Double(1e20), Double, Int, Value::Int(i32::MAX)),
+            (Value::Double(f64::NAN), Double, Bigint, Value::Bigint(0)),
+            (Value::Double(-2.9), Double, Int, Value::Int(-2)),
+            (Value::Double(70_000.0), Double, Smallint, Value::Smallint(4464)),
+            (Value::Float(0.1), Float, Decimal, Value::Decimal(decimal("0.1"))),
+            (Value::Int(7), Int, Decimal, Value::Decimal(decimal("7"))),
+            (Value::Decimal(decimal("-7.9")), Decimal, Varint, Value::Varint((-7).into())),
+            (Value::Decimal(decimal("0.0007")), Decimal, Int, Value::Int(0)),
+            (Value::Decimal(decimal("99.5")), Decimal, Int, Value::Int(99)),
+            (
+                Value::Varint(BigInt::from(1_u64 << 32) + 5),
+                Varint,
+                Int,
+                Value::Int(5),
+            ),
+            (Value::Varint((-5).into()), Varint, Bigint, Value::Bigint(-5)),
+            (Value::Bigint(3), Bigint, Double, Value::Double(3.0)),
+        ];
+        for (value, from, to, expected) in cases {
+            assert_eq!(cast(&value, &from, &to), expected, "{value:?} as {to}");
+        }
+    }
+
+    #[test]
+    fn times_and_texts() {
+        use CqlType::*;
+        assert_eq!(
+            cast(&Value::Timestamp(-1), &Timestamp, &Date),
+            Value::Date((1 << 31) - 1)
+        );
+        assert_eq!(
+            cast(&Value::Date(1 << 31), &Date, &Timestamp),
+            Value::Timestamp(0)
+        );
+        assert_eq!(
+            cast(&Value::Int(-12), &Int, &Text),
+            Value::Text("-12".to_owned())
+        );
+        assert_eq!(
+            cast(&Value::Date(1 << 31), &Date, &Text),
+            Value::Text("1970-01-01".to_owned())
+        );
+        assert_eq!(
+            cast(&Value::Ascii("it's".to_owned()), &Ascii, &Text),
+            Value::Text("it's".to_owned())
+        );
+    }
+
+    #[test]
+    fn what_has_no_cast_is_refused() {
+        let refused = Cast::new(&CqlType::Text, &CqlType::Int).unwrap_err();
+        assert_eq!(refused.message, "text cannot be cast to int");
+        assert!(Cast::new(&CqlType::Blob, &CqlType::Text).is_err());
+    }
+
+    #[test]
+    fn a_huge_decimal_is_refused_quickly() {
+        let huge = Value::Decimal(BigDecimal::new(BigInt::from(1), -2_000_000_000));
+        let cast = Cast::new(&CqlType::Decimal, &CqlType::Varint).unwrap();
+        assert!(cast.apply(&huge.serialize()).is_err());
+        let to_double = Cast::new(&CqlType::Decimal, &CqlType::Double).unwrap();
+        assert_eq!(
+            to_double.apply(&huge.serialize()).unwrap().unwrap(),
+            Value::Double(f64::INFINITY).serialize()
+        );
+        let tiny = Value::Decimal(BigDecimal::new(BigInt::from(1), 2_000_000_000));
+        assert_eq!(
+            cast.apply(&tiny.serialize()).unwrap().unwrap(),
+            Value::Varint(BigInt::ZERO).serialize()
+        );
+    }
+
+    #[test]
+    fn an_empty_value_becomes_null() {
+        let cast = Cast::new(&CqlType::Int, &CqlType::Text).unwrap();
+        assert_eq!(cast.apply(&Bytes::new()).unwrap(), None);
+    }
+}

@@ -1,0 +1,411 @@
+//! Which function a call means.
+
+use cql::ast::Term;
+use cql::error::CqlError;
+use cql::types::CqlType;
+
+use super::table::{Declaration, Signature, overloads};
+use super::{Argument, ScalarFunction, term_text};
+use crate::bind::{Assignability, assignability, natural_type};
+
+/// Finds the function that a call means.
+///
+/// `keyspace` is that of the call (`system.now()`), `receiver` the type that is wanted of the
+/// result, if it is known.
+///
+/// # Errors
+/// Unknown function, wrong number or types of arguments, or a call that several functions fit.
+pub fn resolve(
+    keyspace: Option<&str>,
+    name: &str,
+    arguments: &[Argument<'_>],
+    receiver: Option<&CqlType>,
+) -> Result<ScalarFunction, CqlError> {
+    if let Some(keyspace) = keyspace.filter(|keyspace| *keyspace != "system") {
+        return Err(CqlError::invalid(format!(
+            "Unknown function '{keyspace}.{name}'"
+        )));
+    }
+    let candidates: Vec<&'static Declaration> = overloads(name).collect();
+    match candidates.as_slice() {
+        [] => Err(unknown(name)),
+        [only] => match &only.signature {
+            Signature::FloatVectors => of_vectors(only, arguments),
+            Signature::Fixed {
+                arguments: types, ..
+            } => {
+                check(only.name, types, arguments)?;
+                Ok(settle(only))
+            }
+        },
+        several => choose(several, arguments, receiver).map(settle),
+    }
+}
+
+fn unknown(name: &str) -> CqlError {
+    CqlError::invalid(match name {
+        "count" | "countrows" | "min" | "max" | "sum" | "avg" => {
+            format!("aggregate function '{name}' is not supported here")
+        }
+        "token" => {
+            "the token function is supported only in the selection and in WHERE, on both sides of a relation"
+                .to_owned()
+        }
+        _ => format!("Unknown function '{name}'"),
+    })
+}
+
+/// The function of a declaration with fixed types.
+fn settle(declaration: &'static Declaration) -> ScalarFunction {
+    let (argument_types, return_type) = match &declaration.signature {
+        Signature::Fixed { arguments, result } => (arguments.to_vec(), result.clone()),
+        Signature::FloatVectors => (Vec::new(), CqlType::Float),
+    };
+    ScalarFunction {
+        name: declaration.name,
+        argument_types,
+        return_type,
+        is_pure: declaration.is_pure,
+        body: declaration.body,
+    }
+}
+
+/// Checks the arguments against the one signature of a name.
+fn check(
+    name: &str,
+    types: &[CqlType],
+    arguments: &[Argument<'_>],
+) -> Result<(), CqlError> {
+    check_count(name, types.len(), arguments.len())?;
+    for (index, (cql_type, argument)) in types.iter().zip(arguments).enumerate() {
+        if argument.fits(cql_type) == Assignability::No {
+            return Err(CqlError::invalid(format!(
+                "Type error: {} cannot be passed as argument {index} of function system.{name} of type {cql_type}",
+                argument.text()
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn check_count(name: &str, required: usize, provided: usize) -> Result<(), CqlError> {
+    if required == provided {
+        Ok(())
+    } else {
+        Err(CqlError::invalid(format!(
+            "Invalid number of arguments in call to function system.{name}: {required} required but {provided} provided"
+        )))
+    }
+}
+
+/// Chooses among overloads: the one that fits exactly, else the only one that fits at all.
+fn choose(
+    candidates: &[&'static Declaration],
+    arguments: &[Argument<'_>],
+    receiver: Option<&CqlType>,
+) -> Result<&'static Declaration, CqlError> {
+    let mut fitting = Vec::new();
+    for declaration in candidates {
+        let Signature::Fixed {
+            arguments: types,
+            result,
+        } = &declaration.signature
+        else {
+            continue;
+        };
+        if receiver.is_some_and(|receiver| receiver != result) || types.len() != arguments.len() {
+            continue;
+        }
+        let worst = types
+            .iter()
+            .zip(arguments)
+            .map(|(cql_type, argument)| argument.fits(cql_type))
+            .min()
+            .unwrap_or(Assignability::Exact);
+        match worst {
+            Assignability::Exact => return Ok(declaration),
+            Assignability::Weak => fitting.push(*declaration),
+            Assignability::No => {}
+        }
+    }
+    match fitting.as_slice() {
+        [only] => Ok(only),
+        [] => Err(CqlError::invalid(format!(
+            "Invalid call to function system.{}, none of its type signatures match (known type signatures: {})",
+            candidates[0].name,
+            signatures(candidates)
+        ))),
+        several => Err(CqlError::invalid(format!(
+            "Ambiguous call to function system.{} (can be matched by following signatures: {}): use type casts to disambiguate",
+            candidates[0].name,
+            signatures(several)
+        ))),
+    }
+}
+
+fn signatures(declarations: &[&Declaration]) -> String {
+    let texts: Vec<String> = declarations
+        .iter()
+        .map(|declaration| match &declaration.signature {
+            Signature::Fixed { arguments, result } => {
+                let types: Vec<String> = arguments.iter().map(CqlType::to_string).collect();
+                format!(
+                    "system.{} : ({}) -> {result}",
+                    declaration.name,
+                    types.join(", ")
+                )
+            }
+            Signature::FloatVectors => format!(
+                "system.{} : (vector<float, n>, vector<float, n>) -> float",
+                declaration.name
+            ),
+        })
+        .collect();
+    texts.join(", ")
+}
+
+/// Settles the dimension of a similarity function: that of an argument with a settled type, or
+/// the length of a literal.
+fn of_vectors(
+    declaration: &'static Declaration,
+    arguments: &[Argument<'_>],
+) -> Result<ScalarFunction, CqlError> {
+    let name = declaration.name;
+    check_count(name, 2, arguments.len())?;
+    let mut settled: Option<u16> = None;
+    for argument in arguments {
+        let Some(dimensions) = argument.dimensions(name)? else {
+            continue;
+        };
+        match settled {
+            Some(other) if other != dimensions => {
+                return Err(CqlError::invalid(format!(
+                    "All arguments must have the same vector dimensions, but found vector<float, {other}> and vector<float, {dimensions}>"
+                )));
+            }
+            _ => settled = Some(dimensions),
+        }
+    }
+    let Some(dimensions) = settled else {
+        return Err(CqlError::invalid(format!(
+            "Cannot infer type of argument {} in call to function system.{name}: use type casts to disambiguate",
+            arguments[0].text()
+        )));
+    };
+    let cql_type = CqlType::Vector {
+        element: Box::new(CqlType::Float),
+        dimensions,
+    };
+    Ok(ScalarFunction {
+        argument_types: vec![cql_type.clone(), cql_type],
+        ..settle(declaration)
+    })
+}
+
+impl Argument<'_> {
+    fn fits(&self, wanted: &CqlType) -> Assignability {
+        match self {
+            Argument::Term(term) => assignability(term, wanted),
+            Argument::Typed { cql_type, .. } => {
+                if *cql_type == wanted {
+                    Assignability::Exact
+                } else if is_read_as(cql_type, wanted) {
+                    Assignability::Weak
+                } else {
+                    Assignability::No
+                }
+            }
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Argument::Term(term) => term_text(term),
+            Argument::Typed { text, .. } => (*text).to_owned(),
+        }
+    }
+
+    /// The dimension that the argument of a similarity function fixes, if it fixes any.
+    fn dimensions(&self, function: &str) -> Result<Option<u16>, CqlError> {
+        let natural;
+        let cql_type = match self {
+            Argument::Typed { cql_type, .. } => *cql_type,
+            Argument::Term(Term::Marker(_) | Term::Null) => return Ok(None),
+            Argument::Term(term) => {
+                natural = match term {
+                    Term::List(elements) => literal_vector(elements.len()),
+                    _ => natural_type(term),
+                };
+                match &natural {
+                    Some(cql_type) if assignability(term, cql_type) != Assignability::No => cql_type,
+                    _ => return Err(self.no_float_vector(function, None)),
+                }
+            }
+        };
+        match cql_type.float_vector_dimensions() {
+            Some(dimensions) => Ok(Some(dimensions)),
+            None => Err(self.no_float_vector(function, Some(cql_type))),
+        }
+    }
+
+    fn no_float_vector(&self, function: &str, cql_type: Option<&CqlType>) -> CqlError {
+        let of_type = cql_type.map_or_else(String::new, |cql_type| format!(" of type {cql_type}"));
+        CqlError::invalid(format!(
+            "Function system.{function} requires a float vector argument, but found argument {}{of_type}",
+            self.text()
+        ))
+    }
+}
+
+/// The type of a list literal that stands for a float vector; `None` if it is too long for one.
+fn literal_vector(length: usize) -> Option<CqlType> {
+    let dimensions = u16::try_from(length)
+        .ok()
+        .filter(|dimensions| (1..=cql::types::MAX_VECTOR_DIMENSIONS).contains(dimensions))?;
+    Some(CqlType::Vector {
+        element: Box::new(CqlType::Float),
+        dimensions,
+    })
+}
+
+/// Whether every value of a type is one of the other too, in the same bytes.
+fn is_read_as(from: &CqlType, to: &CqlType) -> bool {
+    matches!(
+        (from, to),
+        (CqlType::Ascii, CqlType::Text)
+            | (CqlType::Timeuuid, CqlType::Uuid)
+            | (CqlType::Timestamp | CqlType::Counter, CqlType::Bigint)
+            | (_, CqlType::Blob)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use cql::ast::{BindMarker, Literal};
+
+    use super::*;
+
+    fn marker() -> Term {
+        Term::Marker(BindMarker {
+            index: 0,
+            name: None,
+        })
+    }
+
+    fn vector(dimensions: u16) -> CqlType {
+        CqlType::Vector {
+            element: Box::new(CqlType::Float),
+            dimensions,
+        }
+    }
+
+    fn typed<'a>(cql_type: &'a CqlType, text: &'a str) -> Argument<'a> {
+        Argument::Typed { cql_type, text }
+    }
+
+    fn refused(name: &str, arguments: &[Argument<'_>]) -> String {
+        resolve(None, name, arguments, None).unwrap_err().message
+    }
+
+    #[test]
+    fn overloads_are_chosen_by_the_type() {
+        let timestamp = resolve(None, "todate", &[typed(&CqlType::Timestamp, "t")], None).unwrap();
+        assert_eq!(timestamp.argument_types, [CqlType::Timestamp]);
+        let timeuuid = resolve(
+            Some("system"),
+            "todate",
+            &[typed(&CqlType::Timeuuid, "t")],
+            None,
+        )
+        .unwrap();
+        assert_eq!(timeuuid.argument_types, [CqlType::Timeuuid]);
+    }
+
+    #[test]
+    fn wrong_calls_are_explained() {
+        let int = CqlType::Int;
+        let cases: Vec<(&str, Vec<Argument<'_>>, &str)> = vec![
+            ("nope", vec![], "Unknown function 'nope'"),
+            (
+                "mintimeuuid",
+                vec![],
+                "Invalid number of arguments in call to function system.mintimeuuid: 1 required but 0 provided",
+            ),
+            (
+                "mintimeuuid",
+                vec![typed(&int, "i")],
+                "Type error: i cannot be passed as argument 0 of function system.mintimeuuid of type timestamp",
+            ),
+            (
+                "todate",
+                vec![typed(&int, "i")],
+                "Invalid call to function system.todate, none of its type signatures match (known type signatures: system.todate : (timeuuid) -> date, system.todate : (timestamp) -> date)",
+            ),
+            (
+                "similarity_cosine",
+                vec![typed(&int, "i"), typed(&int, "i")],
+                "Function system.similarity_cosine requires a float vector argument, but found argument i of type int",
+            ),
+        ];
+        for (name, arguments, message) in cases {
+            assert_eq!(refused(name, &arguments), message);
+        }
+        assert_eq!(
+            resolve(Some("ks"), "now", &[], None).unwrap_err().message,
+            "Unknown function 'ks.now'"
+        );
+    }
+
+    #[test]
+    fn one_argument_fixes_the_dimension() {
+        let (three, two, unknown) = (vector(3), vector(2), marker());
+        let settled = resolve(
+            None,
+            "similarity_cosine",
+            &[Argument::Term(&unknown), typed(&three, "v")],
+            None,
+        )
+        .unwrap();
+        assert_eq!(settled.argument_types, [three.clone(), three.clone()]);
+        assert_eq!(settled.return_type, CqlType::Float);
+        assert_eq!(settled.argument_name(0), "arg0(system.similarity_cosine)");
+
+        assert_eq!(
+            refused(
+                "similarity_cosine",
+                &[typed(&three, "v"), typed(&two, "w")]
+            ),
+            "All arguments must have the same vector dimensions, but found vector<float, 3> and vector<float, 2>"
+        );
+        assert_eq!(
+            refused(
+                "similarity_cosine",
+                &[Argument::Term(&unknown), Argument::Term(&unknown)]
+            ),
+            "Cannot infer type of argument ? in call to function system.similarity_cosine: use type casts to disambiguate"
+        );
+    }
+
+    #[test]
+    fn a_literal_fixes_the_dimension_too() {
+        let one = || Term::Literal(Literal::Integer("1".to_owned()));
+        let literal = Term::List(vec![one(), one()]);
+        let unknown = marker();
+        let settled = resolve(
+            None,
+            "similarity_euclidean",
+            &[Argument::Term(&literal), Argument::Term(&unknown)],
+            None,
+        )
+        .unwrap();
+        assert_eq!(settled.argument_types, [vector(2), vector(2)]);
+        let three = vector(3);
+        assert!(
+            refused(
+                "similarity_euclidean",
+                &[typed(&three, "v"), Argument::Term(&literal)]
+            )
+            .starts_with("All arguments must have the same vector dimensions")
+        );
+    }
+}

@@ -1,0 +1,191 @@
+//! The declarations of all scalar functions.
+
+use cql::types::CqlType::{self, *};
+
+use super::{Body, blob, similarity, time};
+
+/// One function of one signature; several of a name are overloads.
+pub(super) struct Declaration {
+    /// In lower case, without a keyspace.
+    pub name: &'static str,
+    pub signature: Signature,
+    pub is_pure: bool,
+    pub body: Body,
+}
+
+pub(super) enum Signature {
+    Fixed {
+        arguments: &'static [CqlType],
+        result: CqlType,
+    },
+    /// Two `vector<float, n>` of one n; a float.
+    FloatVectors,
+}
+
+/// A function whose result depends on its arguments alone.
+const fn pure(
+    name: &'static str,
+    arguments: &'static [CqlType],
+    result: CqlType,
+    body: Body,
+) -> Declaration {
+    Declaration {
+        name,
+        signature: Signature::Fixed { arguments, result },
+        is_pure: true,
+        body,
+    }
+}
+
+/// A function whose result depends on when it is called.
+const fn volatile(name: &'static str, result: CqlType, body: Body) -> Declaration {
+    Declaration {
+        name,
+        signature: Signature::Fixed {
+            arguments: &[],
+            result,
+        },
+        is_pure: false,
+        body,
+    }
+}
+
+const fn of_vectors(name: &'static str, body: Body) -> Declaration {
+    Declaration {
+        name,
+        signature: Signature::FloatVectors,
+        is_pure: true,
+        body,
+    }
+}
+
+/// The declarations of `name`.
+pub(super) fn overloads(name: &str) -> impl Iterator<Item = &'static Declaration> {
+    DECLARATIONS
+        .iter()
+        .chain(BLOB_CONVERSIONS)
+        .filter(move |declaration| declaration.name == name)
+}
+
+// Cassandra 5 writes names with underscores and keeps the older ones; both count, and a result
+// column bears the name that was called.
+static DECLARATIONS: &[Declaration] = &[
+    volatile("now", Timeuuid, time::now),
+    volatile("currenttimeuuid", Timeuuid, time::now),
+    volatile("current_timeuuid", Timeuuid, time::now),
+    volatile("currenttimestamp", Timestamp, time::current_timestamp),
+    volatile("current_timestamp", Timestamp, time::current_timestamp),
+    volatile("currentdate", Date, time::current_date),
+    volatile("current_date", Date, time::current_date),
+    volatile("currenttime", Time, time::current_time),
+    volatile("current_time", Time, time::current_time),
+    volatile("uuid", Uuid, time::random_uuid),
+    pure("mintimeuuid", &[Timestamp], Timeuuid, time::min_timeuuid),
+    pure("min_timeuuid", &[Timestamp], Timeuuid, time::min_timeuuid),
+    pure("maxtimeuuid", &[Timestamp], Timeuuid, time::max_timeuuid),
+    pure("max_timeuuid", &[Timestamp], Timeuuid, time::max_timeuuid),
+    pure("dateof", &[Timeuuid], Timestamp, time::timeuuid_to_timestamp),
+    pure(
+        "unixtimestampof",
+        &[Timeuuid],
+        Bigint,
+        time::timeuuid_to_timestamp,
+    ),
+    pure("todate", &[Timeuuid], Date, time::timeuuid_to_date),
+    pure("todate", &[Timestamp], Date, time::timestamp_to_date),
+    pure("to_date", &[Timeuuid], Date, time::timeuuid_to_date),
+    pure("to_date", &[Timestamp], Date, time::timestamp_to_date),
+    pure(
+        "totimestamp",
+        &[Timeuuid],
+        Timestamp,
+        time::timeuuid_to_timestamp,
+    ),
+    pure("totimestamp", &[Date], Timestamp, time::date_to_timestamp),
+    pure(
+        "to_timestamp",
+        &[Timeuuid],
+        Timestamp,
+        time::timeuuid_to_timestamp,
+    ),
+    pure("to_timestamp", &[Date], Timestamp, time::date_to_timestamp),
+    pure(
+        "tounixtimestamp",
+        &[Timeuuid],
+        Bigint,
+        time::timeuuid_to_timestamp,
+    ),
+    pure("tounixtimestamp", &[Timestamp], Bigint, blob::same_bytes),
+    pure("tounixtimestamp", &[Date], Bigint, time::date_to_timestamp),
+    pure(
+        "to_unix_timestamp",
+        &[Timeuuid],
+        Bigint,
+        time::timeuuid_to_timestamp,
+    ),
+    pure("to_unix_timestamp", &[Timestamp], Bigint, blob::same_bytes),
+    pure("to_unix_timestamp", &[Date], Bigint, time::date_to_timestamp),
+    of_vectors("similarity_cosine", similarity::cosine),
+    of_vectors("similarity_euclidean", similarity::euclidean),
+    of_vectors("similarity_dot_product", similarity::dot_product),
+];
+
+/// `typeAsBlob` and `blobAsType` for each name of a native type.
+macro_rules! blob_conversions {
+    ($($name:literal: $type:ident),* $(,)?) => {
+        &[$(
+            pure(concat!($name, "asblob"), &[$type], Blob, blob::same_bytes),
+            pure(concat!($name, "_as_blob"), &[$type], Blob, blob::same_bytes),
+            pure(concat!("blobas", $name), &[Blob], $type, |arguments, _| {
+                blob::checked(&$type, arguments)
+            }),
+            pure(concat!("blob_as_", $name), &[Blob], $type, |arguments, _| {
+                blob::checked(&$type, arguments)
+            }),
+        )*]
+    };
+}
+
+static BLOB_CONVERSIONS: &[Declaration] = blob_conversions!(
+    "ascii": Ascii,
+    "bigint": Bigint,
+    "boolean": Boolean,
+    "counter": Counter,
+    "date": Date,
+    "decimal": Decimal,
+    "double": Double,
+    "duration": Duration,
+    "float": Float,
+    "inet": Inet,
+    "int": Int,
+    "smallint": Smallint,
+    "text": Text,
+    "time": Time,
+    "timestamp": Timestamp,
+    "timeuuid": Timeuuid,
+    "tinyint": Tinyint,
+    "uuid": Uuid,
+    "varchar": Text,
+    "varint": Varint,
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_as_the_parser_gives_them() {
+        for declaration in DECLARATIONS.iter().chain(BLOB_CONVERSIONS) {
+            assert_eq!(declaration.name, declaration.name.to_lowercase());
+        }
+    }
+
+    #[test]
+    fn no_function_takes_more_arguments_than_are_handed_over() {
+        for declaration in DECLARATIONS.iter().chain(BLOB_CONVERSIONS) {
+            if let Signature::Fixed { arguments, .. } = &declaration.signature {
+                assert!(arguments.len() <= crate::functions::ARGUMENTS_MAX);
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Terms as CQL text: the names of result columns and what messages quote.
+
+use cql::ast::{Literal, Term};
+use cql::value::Value;
+
+/// The text of a term as the database prints it back.
+pub fn term_text(term: &Term) -> String {
+    match term {
+        Term::Marker(marker) => match &marker.name {
+            Some(name) => format!(":{name}"),
+            None => "?".to_owned(),
+        },
+        Term::Null => "NULL".to_owned(),
+        Term::Literal(literal) => literal_text(literal),
+        Term::List(terms) => format!("[{}]", joined(terms)),
+        Term::Set(terms) => format!("{{{}}}", joined(terms)),
+        Term::Map(entries) => {
+            let entries: Vec<String> = entries
+                .iter()
+                .map(|(key, value)| format!("{}: {}", term_text(key), term_text(value)))
+                .collect();
+            format!("{{{}}}", entries.join(", "))
+        }
+        Term::Tuple(terms) => format!("({})", joined(terms)),
+        Term::Function(call) => {
+            let keyspace = call.keyspace.as_deref().unwrap_or("system");
+            format!("{keyspace}.{}({})", call.name, joined(&call.arguments))
+        }
+        Term::TypeHint { cql_type, term } => format!("({cql_type}){}", term_text(term)),
+    }
+}
+
+fn joined(terms: &[Term]) -> String {
+    let texts: Vec<String> = terms.iter().map(term_text).collect();
+    texts.join(", ")
+}
+
+fn literal_text(literal: &Literal) -> String {
+    match literal {
+        Literal::String(text) => Value::Text(text.clone()).to_literal(),
+        Literal::Integer(text) | Literal::Float(text) => text.clone(),
+        Literal::Boolean(truth) => truth.to_string(),
+        Literal::Uuid(uuid) => uuid.to_string(),
+        Literal::Blob(bytes) => Value::Blob(bytes.clone()).to_literal(),
+        Literal::Duration {
+            months,
+            days,
+            nanoseconds,
+        } => Value::Duration {
+            months: *months,
+            days: *days,
+            nanoseconds: *nanoseconds,
+        }
+        .to_literal(),
+    }
+}
