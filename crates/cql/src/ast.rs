@@ -185,6 +185,8 @@ pub struct Select {
     pub allow_filtering: bool,
     /// ScyllaDB's hint; accepted, without effect.
     pub bypass_cache: bool,
+    /// ScyllaDB's `USING TIMEOUT`; accepted, without effect.
+    pub timeout: Option<Term>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

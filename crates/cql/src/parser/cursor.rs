@@ -1,0 +1,317 @@
+//! Where the parser stands: the current token, what could have stood there, and the bounds.
+//!
+//! Each test of the current token that fails is remembered until the token is taken. If nothing
+//! fits, all that was tested for is what was expected, so that a message lists every possibility
+//! without the grammar having to repeat itself.
+
+use super::lexer::{Kind, LexError, Lexer, Token};
+use super::{MAX_NESTING, MAX_TOKENS};
+use crate::ast::BindMarker;
+use crate::error::CqlError;
+
+pub(super) type Parse<T> = Result<T, CqlError>;
+
+pub(super) struct Cursor<'a> {
+    lexer: Lexer<'a>,
+    current: Token<'a>,
+    /// What was tested for at the current token, in the order of the tests.
+    expected: Vec<&'static str>,
+    markers: Vec<Option<String>>,
+    depth: usize,
+    tokens: usize,
+}
+
+/// The end of the statement, as an expectation.
+const END: &str = "the end of the statement";
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(text: &'a str) -> Parse<Self> {
+        let mut lexer = Lexer::new(text);
+        let current = lexer
+            .next_token()
+            .map_err(|error| lexical_error(text, error))?;
+        Ok(Cursor {
+            lexer,
+            current,
+            expected: Vec::new(),
+            markers: Vec::new(),
+            depth: 0,
+            tokens: 0,
+        })
+    }
+
+    pub(super) fn current(&self) -> Token<'a> {
+        self.current
+    }
+
+    /// The bind markers seen, in the order of the text.
+    pub(super) fn into_markers(self) -> Vec<Option<String>> {
+        self.markers
+    }
+
+    /// The token `distance` after the current one; `None` if there are malformed ones before it,
+    /// which come up when it is their turn to be taken.
+    pub(super) fn ahead(&self, distance: usize) -> Option<Token<'a>> {
+        let mut lexer = self.lexer.clone();
+        let mut token = None;
+        for _ in 0..distance {
+            token = lexer.next_token().ok();
+            token?;
+        }
+        token
+    }
+
+    /// The token after the current one, as [`Cursor::ahead`].
+    pub(super) fn second(&self) -> Option<Token<'a>> {
+        self.ahead(1)
+    }
+
+    /// Takes the current token.
+    pub(super) fn take(&mut self) -> Parse<Token<'a>> {
+        self.tokens += 1;
+        if self.tokens > MAX_TOKENS {
+            return Err(self.error_here(format!(
+                "the statement has more than {MAX_TOKENS} words, values and signs: split it, or \
+                 bind long collections to markers"
+            )));
+        }
+        let next = self
+            .lexer
+            .next_token()
+            .map_err(|error| lexical_error(self.lexer.text(), error))?;
+        self.expected.clear();
+        Ok(std::mem::replace(&mut self.current, next))
+    }
+
+    /// Remembers that `what` could stand here.
+    pub(super) fn note(&mut self, what: &'static str) {
+        self.expected.push(what);
+    }
+
+    /// Whether the current token is the keyword, given in capitals.
+    pub(super) fn at_word(&mut self, keyword: &'static str) -> bool {
+        let found = is_word(&self.current, keyword);
+        if !found {
+            self.note(keyword);
+        }
+        found
+    }
+
+    pub(super) fn at_symbol(&mut self, symbol: &'static str) -> bool {
+        let found = is_symbol(&self.current, symbol);
+        if !found {
+            self.note(symbol);
+        }
+        found
+    }
+
+    pub(super) fn eat_word(&mut self, keyword: &'static str) -> Parse<bool> {
+        let found = self.at_word(keyword);
+        if found {
+            self.take()?;
+        }
+        Ok(found)
+    }
+
+    pub(super) fn eat_symbol(&mut self, symbol: &'static str) -> Parse<bool> {
+        let found = self.at_symbol(symbol);
+        if found {
+            self.take()?;
+        }
+        Ok(found)
+    }
+
+    pub(super) fn expect_word(&mut self, keyword: &'static str) -> Parse<()> {
+        if self.eat_word(keyword)? {
+            Ok(())
+        } else {
+            Err(self.unexpected())
+        }
+    }
+
+    pub(super) fn expect_words(&mut self, keywords: &[&'static str]) -> Parse<()> {
+        keywords
+            .iter()
+            .try_for_each(|keyword| self.expect_word(keyword))
+    }
+
+    pub(super) fn expect_symbol(&mut self, symbol: &'static str) -> Parse<()> {
+        if self.eat_symbol(symbol)? {
+            Ok(())
+        } else {
+            Err(self.unexpected())
+        }
+    }
+
+    /// The end of the statement, after any number of semicolons.
+    pub(super) fn expect_end(&mut self) -> Parse<()> {
+        while is_symbol(&self.current, ";") {
+            self.take()?;
+        }
+        if self.current.kind == Kind::End {
+            return Ok(());
+        }
+        self.note(END);
+        Err(self.unexpected())
+    }
+
+    /// One or more of `item`, with commas between them.
+    pub(super) fn separated<T>(
+        &mut self,
+        mut item: impl FnMut(&mut Self) -> Parse<T>,
+    ) -> Parse<Vec<T>> {
+        let mut items = vec![item(self)?];
+        while self.eat_symbol(",")? {
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+
+    /// One or more of `item` in parentheses.
+    pub(super) fn parenthesised<T>(
+        &mut self,
+        item: impl FnMut(&mut Self) -> Parse<T>,
+    ) -> Parse<Vec<T>> {
+        self.expect_symbol("(")?;
+        let items = self.separated(item)?;
+        self.expect_symbol(")")?;
+        Ok(items)
+    }
+
+    /// Zero or more of `item` up to `close`, which is taken.
+    pub(super) fn separated_until<T>(
+        &mut self,
+        close: &'static str,
+        item: impl FnMut(&mut Self) -> Parse<T>,
+    ) -> Parse<Vec<T>> {
+        if self.eat_symbol(close)? {
+            return Ok(Vec::new());
+        }
+        let items = self.separated(item)?;
+        self.expect_symbol(close)?;
+        Ok(items)
+    }
+
+    /// Parses one level deeper, within the bound.
+    pub(super) fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
+        if self.depth == MAX_NESTING {
+            return Err(self.error_here(format!(
+                "the statement is nested more than {MAX_NESTING} levels deep"
+            )));
+        }
+        self.depth += 1;
+        let result = inner(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Numbers a bind marker.
+    pub(super) fn marker(&mut self, name: Option<String>) -> Parse<BindMarker> {
+        let index = u16::try_from(self.markers.len())
+            .ok()
+            .filter(|index| *index < u16::MAX)
+            .ok_or_else(|| {
+                CqlError::invalid(format!(
+                    "a statement can have at most {} bind markers",
+                    u16::MAX
+                ))
+            })?;
+        self.markers.push(name.clone());
+        Ok(BindMarker { index, name })
+    }
+
+    /// The current token is none of what was expected.
+    pub(super) fn unexpected(&self) -> CqlError {
+        self.error_here(format!(
+            "expected {}, found {}",
+            alternatives(&self.expected),
+            found(&self.current)
+        ))
+    }
+
+    /// As [`Cursor::unexpected`], with something more that was expected.
+    pub(super) fn expected(&mut self, what: &'static str) -> CqlError {
+        self.note(what);
+        self.unexpected()
+    }
+
+    /// As [`Cursor::expected`], with a remedy.
+    pub(super) fn expected_with_remedy(
+        &mut self,
+        what: &'static str,
+        found: &str,
+        remedy: &str,
+    ) -> CqlError {
+        self.note(what);
+        self.error_here(format!(
+            "expected {}, found {found}: {remedy}",
+            alternatives(&self.expected)
+        ))
+    }
+
+    /// A syntax error at the current token.
+    pub(super) fn error_here(&self, message: impl AsRef<str>) -> CqlError {
+        self.error_at(&self.current, message)
+    }
+
+    /// A syntax error at `token`.
+    pub(super) fn error_at(&self, token: &Token<'_>, message: impl AsRef<str>) -> CqlError {
+        syntax_error(self.lexer.text(), token.start, message.as_ref())
+    }
+}
+
+pub(super) fn is_word(token: &Token<'_>, keyword: &str) -> bool {
+    token.kind == Kind::Word && token.text.eq_ignore_ascii_case(keyword)
+}
+
+pub(super) fn is_symbol(token: &Token<'_>, symbol: &str) -> bool {
+    token.kind == Kind::Symbol && token.text == symbol
+}
+
+fn lexical_error(text: &str, error: LexError) -> CqlError {
+    syntax_error(text, error.start, &error.message)
+}
+
+/// `line L:C message`, both from 1, the column in characters.
+fn syntax_error(text: &str, offset: usize, message: &str) -> CqlError {
+    let before = &text[..offset];
+    let line = before.matches('\n').count() + 1;
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let column = before[line_start..].chars().count() + 1;
+    CqlError::syntax(format!("line {line}:{column} {message}"))
+}
+
+/// `A`, `A or B`, `A, B or C`, without repeats; symbols in quotes.
+fn alternatives(expected: &[&'static str]) -> String {
+    let mut names: Vec<String> = Vec::with_capacity(expected.len());
+    for what in expected {
+        let name = if what.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            (*what).to_owned()
+        } else {
+            format!("'{what}'")
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    match names.split_last() {
+        None => "something else".to_owned(),
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+    }
+}
+
+/// A token as a message quotes it, shortened.
+fn found(token: &Token<'_>) -> String {
+    const MAX_CHARS: usize = 40;
+    let text = match token.text.char_indices().nth(MAX_CHARS) {
+        Some((end, _)) => format!("{}...", &token.text[..end]),
+        None => token.text.to_owned(),
+    };
+    match token.kind {
+        Kind::End => END.to_owned(),
+        Kind::String | Kind::DollarString => format!("the string {text}"),
+        Kind::QuotedName => format!("the name {text}"),
+        _ => format!("'{text}'"),
+    }
+}

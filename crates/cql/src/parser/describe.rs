@@ -1,0 +1,98 @@
+//! `DESCRIBE`, as `cqlsh` sends it to servers since Cassandra 4.
+
+use super::cursor::{Cursor, Parse, is_symbol};
+use crate::ast::{Describe, DescribeTarget, Statement};
+
+/// Kinds of things that a name may follow, and of which there are none here.
+const SINGLE: [&str; 3] = ["TYPE", "FUNCTION", "AGGREGATE"];
+/// The same in the plural, which stand alone.
+const PLURAL: [&str; 3] = ["TYPES", "FUNCTIONS", "AGGREGATES"];
+
+impl Cursor<'_> {
+    /// What follows the word `DESCRIBE` or `DESC`.
+    pub(super) fn describe(&mut self) -> Parse<Statement> {
+        let target = self.describe_target()?;
+        let internals = self.eat_word("WITH")?;
+        if internals {
+            self.expect_word("INTERNALS")?;
+        }
+        Ok(Statement::Describe(Describe { target, internals }))
+    }
+
+    fn describe_target(&mut self) -> Parse<DescribeTarget> {
+        // The unreserved words among these are names if a point follows.
+        let qualified = self.second().is_some_and(|next| is_symbol(&next, "."));
+        if qualified {
+            return self.table_name().map(DescribeTarget::Any);
+        }
+        if self.eat_word("CLUSTER")? {
+            return Ok(DescribeTarget::Cluster);
+        }
+        if self.eat_word("FULL")? {
+            self.expect_word("SCHEMA")?;
+            return Ok(DescribeTarget::Schema { full: true });
+        }
+        if self.eat_word("SCHEMA")? {
+            return Ok(DescribeTarget::Schema { full: false });
+        }
+        if self.eat_word("KEYSPACES")? {
+            return Ok(DescribeTarget::Keyspaces);
+        }
+        if self.eat_word("TABLES")? {
+            return Ok(DescribeTarget::Tables);
+        }
+        let only = self.eat_word("ONLY")?;
+        if only {
+            self.expect_word("KEYSPACE")?;
+            return self.described_keyspace(only);
+        }
+        if self.eat_word("KEYSPACE")? {
+            return self.described_keyspace(only);
+        }
+        if self.eat_word("TABLE")? || self.eat_word("COLUMNFAMILY")? {
+            return self.table_name().map(DescribeTarget::Table);
+        }
+        if self.eat_word("INDEX")? {
+            let index = self.qualified_name("an index name")?;
+            return Ok(DescribeTarget::Index {
+                keyspace: index.keyspace,
+                name: index.name,
+            });
+        }
+        if self.eat_word("MATERIALIZED")? {
+            self.expect_word("VIEW")?;
+            return self.nothing("MATERIALIZED VIEW");
+        }
+        for kind in PLURAL {
+            if self.eat_word(kind)? {
+                return Ok(DescribeTarget::Empty {
+                    kind: kind.to_ascii_lowercase(),
+                    name: None,
+                });
+            }
+        }
+        for kind in SINGLE {
+            if self.eat_word(kind)? {
+                return self.nothing(kind);
+            }
+        }
+        self.qualified_name("the name of a keyspace, table or index")
+            .map(DescribeTarget::Any)
+    }
+
+    fn described_keyspace(&mut self, only: bool) -> Parse<DescribeTarget> {
+        let name = if self.at_name() {
+            Some(self.keyspace_name()?)
+        } else {
+            None
+        };
+        Ok(DescribeTarget::Keyspace { name, only })
+    }
+
+    fn nothing(&mut self, kind: &str) -> Parse<DescribeTarget> {
+        Ok(DescribeTarget::Empty {
+            kind: kind.to_ascii_lowercase(),
+            name: Some(self.qualified_name("a name")?),
+        })
+    }
+}

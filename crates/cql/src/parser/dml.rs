@@ -1,0 +1,253 @@
+//! `INSERT`, `UPDATE`, `DELETE` and `BATCH`.
+
+use super::cursor::{Cursor, Parse, is_symbol};
+use super::lexer::Kind;
+use super::terms::is_constant;
+use crate::ast::{
+    Assignment, Batch, BatchEntry, BatchKind, Condition, Delete, DeleteTarget, Insert,
+    InsertValues, Update, Using,
+};
+
+impl Cursor<'_> {
+    /// What follows the word `INSERT`.
+    pub(super) fn insert(&mut self) -> Parse<Insert> {
+        self.expect_word("INTO")?;
+        let table = self.table_name()?;
+        let values = self.insert_values()?;
+        let condition = self.if_not_exists()?.then_some(Condition::NotExists);
+        Ok(Insert {
+            table,
+            values,
+            condition,
+            using: self.using(&["TIMESTAMP", "TTL", "TIMEOUT"])?,
+        })
+    }
+
+    fn insert_values(&mut self) -> Parse<InsertValues> {
+        if !self.eat_word("JSON")? {
+            let columns = self.parenthesised(Self::column_name)?;
+            self.expect_word("VALUES")?;
+            let terms = self.parenthesised(Self::term)?;
+            return Ok(InsertValues::Columns { columns, terms });
+        }
+        let json = self.term()?;
+        let mut default_unset = false;
+        if self.eat_word("DEFAULT")? {
+            default_unset = self.eat_word("UNSET")?;
+            if !default_unset {
+                self.expect_word("NULL")?;
+            }
+        }
+        Ok(InsertValues::Json {
+            json,
+            default_unset,
+        })
+    }
+
+    /// What follows the word `UPDATE`.
+    pub(super) fn update(&mut self) -> Parse<Update> {
+        let table = self.table_name()?;
+        let using = self.using(&["TIMESTAMP", "TTL", "TIMEOUT"])?;
+        self.expect_word("SET")?;
+        let assignments = self.separated(Self::assignment)?;
+        self.expect_word("WHERE")?;
+        let relations = self.relations()?;
+        Ok(Update {
+            table,
+            using,
+            assignments,
+            relations,
+            condition: self.condition()?,
+        })
+    }
+
+    fn assignment(&mut self) -> Parse<Assignment> {
+        let column = self.column_name()?;
+        if self.eat_symbol("[")? {
+            let key = self.term()?;
+            self.expect_symbol("]")?;
+            self.expect_symbol("=")?;
+            return Ok(Assignment::SetElement {
+                column,
+                key,
+                value: self.term()?,
+            });
+        }
+        if self.eat_symbol("+=")? {
+            return Ok(Assignment::Add {
+                column,
+                value: self.term()?,
+            });
+        }
+        if self.eat_symbol("-=")? {
+            return Ok(Assignment::Subtract {
+                column,
+                value: self.term()?,
+            });
+        }
+        self.expect_symbol("=")?;
+        if self.at_column_in_arithmetic() {
+            self.same_column(&column)?;
+            if self.eat_symbol("+")? {
+                return Ok(Assignment::Add {
+                    column,
+                    value: self.term()?,
+                });
+            }
+            self.expect_symbol("-")?;
+            return Ok(Assignment::Subtract {
+                column,
+                value: self.term()?,
+            });
+        }
+        let value = self.term()?;
+        if self.eat_symbol("+")? {
+            self.same_column(&column)?;
+            return Ok(Assignment::Prepend { column, value });
+        }
+        Ok(Assignment::Set { column, value })
+    }
+
+    /// Whether `name +` or `name -` stands here.
+    fn at_column_in_arithmetic(&self) -> bool {
+        let token = self.current();
+        let is_name =
+            token.kind == Kind::QuotedName || token.kind == Kind::Word && !is_constant(&token);
+        is_name
+            && self
+                .second()
+                .is_some_and(|next| is_symbol(&next, "+") || is_symbol(&next, "-"))
+    }
+
+    /// The column that is added to or taken from, which must be the one assigned to.
+    fn same_column(&mut self, column: &str) -> Parse<()> {
+        let token = self.current();
+        if self.column_name()? == column {
+            return Ok(());
+        }
+        Err(self.error_at(
+            &token,
+            format!(
+                "only expressions of the form {column} = {column} + value, {column} - value and \
+                 value + {column} are supported here, found '{}'",
+                token.text
+            ),
+        ))
+    }
+
+    /// What follows the word `DELETE`.
+    pub(super) fn delete(&mut self) -> Parse<Delete> {
+        let targets = if self.at_word("FROM") {
+            Vec::new()
+        } else {
+            self.separated(Self::delete_target)?
+        };
+        self.expect_word("FROM")?;
+        let table = self.table_name()?;
+        let using = self.using(&["TIMESTAMP", "TIMEOUT"])?;
+        self.expect_word("WHERE")?;
+        let relations = self.relations()?;
+        Ok(Delete {
+            table,
+            targets,
+            using,
+            relations,
+            condition: self.condition()?,
+        })
+    }
+
+    fn delete_target(&mut self) -> Parse<DeleteTarget> {
+        let column = self.column_name()?;
+        if self.eat_symbol("[")? {
+            let key = self.term()?;
+            self.expect_symbol("]")?;
+            return Ok(DeleteTarget::Element { column, key });
+        }
+        Ok(DeleteTarget::Column(column))
+    }
+
+    /// `IF EXISTS`, `IF` with relations, or nothing.
+    fn condition(&mut self) -> Parse<Option<Condition>> {
+        if !self.eat_word("IF")? {
+            return Ok(None);
+        }
+        if self.eat_word("EXISTS")? {
+            return Ok(Some(Condition::Exists));
+        }
+        self.relations().map(Condition::Relations).map(Some)
+    }
+
+    /// `USING` with some of the `allowed` attributes, each at most once.
+    fn using(&mut self, allowed: &[&'static str]) -> Parse<Using> {
+        let mut using = Using::default();
+        if !self.eat_word("USING")? {
+            return Ok(using);
+        }
+        loop {
+            let token = self.current();
+            let mut attribute = None;
+            for word in allowed {
+                if self.eat_word(word)? {
+                    attribute = Some(*word);
+                    break;
+                }
+            }
+            let slot = match attribute {
+                Some("TIMESTAMP") => &mut using.timestamp,
+                Some("TTL") => &mut using.ttl,
+                Some(_) => &mut using.timeout,
+                None => return Err(self.unexpected()),
+            };
+            if slot.is_some() {
+                return Err(self.error_at(
+                    &token,
+                    format!("{} is given twice", token.text.to_uppercase()),
+                ));
+            }
+            *slot = Some(if attribute == Some("TIMEOUT") {
+                self.term()?
+            } else {
+                self.integer_or_marker()?
+            });
+            if !self.eat_word("AND")? {
+                return Ok(using);
+            }
+        }
+    }
+
+    /// What follows the word `BEGIN`.
+    pub(super) fn batch(&mut self) -> Parse<Batch> {
+        let kind = if self.eat_word("UNLOGGED")? {
+            BatchKind::Unlogged
+        } else if self.eat_word("COUNTER")? {
+            BatchKind::Counter
+        } else {
+            BatchKind::Logged
+        };
+        self.expect_word("BATCH")?;
+        let using = self.using(&["TIMESTAMP", "TIMEOUT"])?;
+        let mut statements = Vec::new();
+        while !self.eat_word("APPLY")? {
+            statements.push(self.batch_entry()?);
+            self.eat_symbol(";")?;
+        }
+        self.expect_word("BATCH")?;
+        Ok(Batch {
+            kind,
+            using,
+            statements,
+        })
+    }
+
+    fn batch_entry(&mut self) -> Parse<BatchEntry> {
+        if self.eat_word("INSERT")? {
+            self.insert().map(BatchEntry::Insert)
+        } else if self.eat_word("UPDATE")? {
+            self.update().map(BatchEntry::Update)
+        } else if self.eat_word("DELETE")? {
+            self.delete().map(BatchEntry::Delete)
+        } else {
+            Err(self.unexpected())
+        }
+    }
+}

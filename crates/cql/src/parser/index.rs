@@ -1,0 +1,97 @@
+//! `CREATE` and `DROP INDEX`.
+
+use std::collections::BTreeMap;
+
+use super::cursor::{Cursor, Parse, is_symbol, is_word};
+use super::lexer::Kind;
+use super::names::unquoted;
+use crate::ast::{CreateIndex, IndexTarget, Statement};
+
+impl Cursor<'_> {
+    /// What follows `CREATE INDEX` or `CREATE CUSTOM INDEX`.
+    pub(super) fn create_index(&mut self, custom: bool) -> Parse<Statement> {
+        let if_not_exists = self.if_not_exists()?;
+        let name = if self.at_word("ON") {
+            None
+        } else {
+            Some(self.name("an index name")?)
+        };
+        self.expect_word("ON")?;
+        let table = self.table_name()?;
+        let targets = self.parenthesised(Self::index_target)?;
+        let mut using = None;
+        if self.eat_word("USING")? {
+            using = Some(self.class_name()?);
+        }
+        let mut options = BTreeMap::new();
+        if self.eat_word("WITH")? {
+            self.expect_word("OPTIONS")?;
+            self.expect_symbol("=")?;
+            options = self.index_options()?;
+        }
+        Ok(Statement::CreateIndex(CreateIndex {
+            custom,
+            if_not_exists,
+            name,
+            table,
+            targets,
+            using,
+            options,
+        }))
+    }
+
+    fn class_name(&mut self) -> Parse<String> {
+        let token = self.current();
+        if token.kind != Kind::String {
+            return Err(self.expected("the name of an index class in single quotes"));
+        }
+        self.take()?;
+        Ok(unquoted(&token))
+    }
+
+    fn index_options(&mut self) -> Parse<BTreeMap<String, String>> {
+        let token = self.current();
+        let mut options = BTreeMap::new();
+        for (key, value) in self.option_map()? {
+            if options.contains_key(&key) {
+                return Err(self.error_at(&token, format!("the option '{key}' is given twice")));
+            }
+            options.insert(key, value);
+        }
+        Ok(options)
+    }
+
+    fn index_target(&mut self) -> Parse<IndexTarget> {
+        if self.at_symbol("(") {
+            return self
+                .parenthesised(Self::column_name)
+                .map(IndexTarget::LocalKey);
+        }
+        let token = self.current();
+        let is_part = ["KEYS", "VALUES", "ENTRIES", "FULL"]
+            .iter()
+            .any(|part| is_word(&token, part));
+        if is_part && self.second().is_some_and(|next| is_symbol(&next, "(")) {
+            self.take()?;
+            self.expect_symbol("(")?;
+            let column = self.column_name()?;
+            self.expect_symbol(")")?;
+            return Ok(IndexTarget::Collection {
+                part: token.text.to_ascii_lowercase(),
+                column,
+            });
+        }
+        self.column_name().map(IndexTarget::Column)
+    }
+
+    /// What follows `DROP INDEX`.
+    pub(super) fn drop_index(&mut self) -> Parse<Statement> {
+        let if_exists = self.if_exists()?;
+        let index = self.qualified_name("an index name")?;
+        Ok(Statement::DropIndex {
+            keyspace: index.keyspace,
+            name: index.name,
+            if_exists,
+        })
+    }
+}

@@ -1,0 +1,351 @@
+//! From characters to tokens, one at a time.
+//!
+//! A token is a slice of the statement and its kind; nothing is copied or converted before the
+//! grammar asks for it. Minus signs are tokens of their own, so that `c-1` and `c - 1` are the same.
+
+use crate::value::parse_duration;
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A keyword or an unquoted name.
+    Word,
+    /// `"name"`, with its quotes.
+    QuotedName,
+    /// `'text'`, with its quotes.
+    String,
+    /// `$$text$$`, with its dollars.
+    DollarString,
+    Integer,
+    Float,
+    Duration,
+    Uuid,
+    /// `0x..`: any number of hexadecimal digits.
+    Blob,
+    Symbol,
+    /// The end of the statement; its text is empty.
+    End,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Token<'a> {
+    pub kind: Kind,
+    pub text: &'a str,
+    /// Offset in bytes.
+    pub start: usize,
+}
+
+/// Characters that begin no token.
+#[derive(Debug)]
+pub(super) struct LexError {
+    pub start: usize,
+    pub message: String,
+}
+
+/// Longer symbols before the shorter ones that they begin with.
+const SYMBOLS: [&str; 24] = [
+    "<=", ">=", "!=", "+=", "-=", "(", ")", "[", "]", "{", "}", "<", ">", "=", "+", "-", "*", "/",
+    "%", ",", ".", ";", ":", "?",
+];
+
+#[derive(Clone)]
+pub(super) struct Lexer<'a> {
+    text: &'a str,
+    position: usize,
+}
+
+impl<'a> Lexer<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Lexer { text, position: 0 }
+    }
+
+    pub(super) fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// The next token; [`Kind::End`] again and again once there is none.
+    pub(super) fn next_token(&mut self) -> Result<Token<'a>, LexError> {
+        self.skip_blanks()?;
+        let rest = &self.text[self.position..];
+        let Some(first) = rest.bytes().next() else {
+            return Ok(self.token(Kind::End, 0));
+        };
+        if first.is_ascii_hexdigit() && is_uuid(rest) {
+            return Ok(self.token(Kind::Uuid, UUID_LENGTH));
+        }
+        match first {
+            b'\'' => self.quoted(Kind::String, '\'', "string"),
+            b'"' => self.quoted(Kind::QuotedName, '"', "quoted name"),
+            b'$' if rest.starts_with("$$") => self.dollar_string(rest),
+            b'0'..=b'9' => Ok(self.number(rest)),
+            b'P' if is_alternative_duration(rest) => {
+                Ok(self.token(Kind::Duration, ALTERNATIVE_DURATION.len()))
+            }
+            b'a'..=b'z' | b'A'..=b'Z' => Ok(self.token(Kind::Word, count(rest, is_word_byte))),
+            _ => match SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
+                Some(symbol) => Ok(self.token(Kind::Symbol, symbol.len())),
+                None => Err(self.unexpected_character(rest)),
+            },
+        }
+    }
+
+    fn token(&mut self, kind: Kind, length: usize) -> Token<'a> {
+        let start = self.position;
+        self.position += length;
+        Token {
+            kind,
+            text: &self.text[start..self.position],
+            start,
+        }
+    }
+
+    fn error(&self, message: impl Into<String>) -> LexError {
+        LexError {
+            start: self.position,
+            message: message.into(),
+        }
+    }
+
+    fn unexpected_character(&self, rest: &str) -> LexError {
+        match rest.chars().next() {
+            Some('_') => {
+                self.error("a name can't begin with '_' unless it is put in double quotes")
+            }
+            Some(other) => self.error(format!("unexpected character '{}'", other.escape_debug())),
+            None => self.error("unexpected end of the statement"),
+        }
+    }
+
+    /// Skips white space and comments.
+    fn skip_blanks(&mut self) -> Result<(), LexError> {
+        loop {
+            let rest = &self.text[self.position..];
+            let trimmed = rest.trim_start();
+            self.position += rest.len() - trimmed.len();
+            if trimmed.starts_with("--") || trimmed.starts_with("//") {
+                self.position += trimmed.find('\n').unwrap_or(trimmed.len());
+            } else if trimmed.starts_with("/*") {
+                match trimmed[2..].find("*/") {
+                    Some(end) => self.position += 2 + end + 2,
+                    None => return Err(self.error("this comment is not closed: expected '*/'")),
+                }
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Text between `quote`s, with the quote itself doubled.
+    fn quoted(&mut self, kind: Kind, quote: char, what: &str) -> Result<Token<'a>, LexError> {
+        let rest = &self.text[self.position..];
+        let mut end = 1;
+        while let Some(next) = rest[end..].find(quote) {
+            end += next + 1;
+            if !rest[end..].starts_with(quote) {
+                return Ok(self.token(kind, end));
+            }
+            end += 1;
+        }
+        Err(self.error(format!("this {what} is not closed: expected {quote}")))
+    }
+
+    fn dollar_string(&mut self, rest: &str) -> Result<Token<'a>, LexError> {
+        match rest[2..].find("$$") {
+            Some(end) => Ok(self.token(Kind::DollarString, 2 + end + 2)),
+            None => Err(self.error("this string is not closed: expected $$")),
+        }
+    }
+
+    /// An integer, float, duration or blob. A word may follow an integer without a blank, as in
+    /// `LIMIT 1ALLOW FILTERING`.
+    fn number(&mut self, rest: &str) -> Token<'a> {
+        if rest.starts_with("0x") || rest.starts_with("0X") {
+            let digits = count(&rest[2..], |byte| byte.is_ascii_hexdigit());
+            return self.token(Kind::Blob, 2 + digits);
+        }
+        let whole = count(rest, |byte| byte.is_ascii_digit());
+        let mut length = whole;
+        if rest[length..].starts_with('.') {
+            length += 1;
+            length += count(&rest[length..], |byte| byte.is_ascii_digit());
+        }
+        length += exponent_length(&rest[length..]);
+        if length > whole {
+            return self.token(Kind::Float, length);
+        }
+        // The micro sign is the one unit that is not ASCII.
+        let run = rest
+            .find(|c: char| !c.is_ascii_alphanumeric() && c != '\u{b5}')
+            .unwrap_or(rest.len());
+        if run > whole && run <= MAX_DURATION_LENGTH && parse_duration(&rest[..run]).is_some() {
+            return self.token(Kind::Duration, run);
+        }
+        self.token(Kind::Integer, whole)
+    }
+}
+
+/// Longer than any duration that doesn't overflow and has no leading zeros: eleven units of up to
+/// 19 digits each.
+const MAX_DURATION_LENGTH: usize = 11 * 21;
+
+fn is_word_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// How many bytes at the start of `text` fulfil `condition`, which holds for ASCII alone.
+fn count(text: &str, condition: impl Fn(u8) -> bool) -> usize {
+    text.bytes().take_while(|byte| condition(*byte)).count()
+}
+
+/// The length of `e`, an optional sign, and digits; 0 if the digits are missing.
+fn exponent_length(text: &str) -> usize {
+    if !text.starts_with(['e', 'E']) {
+        return 0;
+    }
+    let sign = usize::from(text[1..].starts_with(['+', '-']));
+    match count(&text[1 + sign..], |byte| byte.is_ascii_digit()) {
+        0 => 0,
+        digits => 1 + sign + digits,
+    }
+}
+
+const UUID_LENGTH: usize = 36;
+
+/// Whether `text` begins with a UUID of the usual form, and nothing that would continue it.
+fn is_uuid(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let fits = |(position, byte): (usize, &u8)| match position {
+        8 | 13 | 18 | 23 => *byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    };
+    bytes.len() >= UUID_LENGTH
+        && bytes[..UUID_LENGTH].iter().enumerate().all(fits)
+        && !bytes.get(UUID_LENGTH).copied().is_some_and(is_word_byte)
+}
+
+/// The ISO 8601 form of a duration that isn't a word; `0` stands for a digit.
+const ALTERNATIVE_DURATION: &[u8] = b"P0000-00-00T00:00:00";
+
+fn is_alternative_duration(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let fits = |(byte, shape): (&u8, &u8)| match shape {
+        b'0' => byte.is_ascii_digit(),
+        other => byte == other,
+    };
+    bytes.len() >= ALTERNATIVE_DURATION.len()
+        && bytes.iter().zip(ALTERNATIVE_DURATION).all(fits)
+        && !bytes
+            .get(ALTERNATIVE_DURATION.len())
+            .copied()
+            .is_some_and(is_word_byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(text: &str) -> Vec<(Kind, &str)> {
+        let mut lexer = Lexer::new(text);
+        let mut tokens = Vec::new();
+        loop {
+            let token = lexer.next_token().unwrap();
+            if token.kind == Kind::End {
+                return tokens;
+            }
+            tokens.push((token.kind, token.text));
+        }
+    }
+
+    fn refused(text: &str) -> (usize, String) {
+        let mut lexer = Lexer::new(text);
+        loop {
+            match lexer.next_token() {
+                Ok(token) => assert_ne!(token.kind, Kind::End, "{text} was accepted"),
+                Err(error) => return (error.start, error.message),
+            }
+        }
+    }
+
+    #[test]
+    fn every_kind_is_told_apart() {
+        use Kind::*;
+        let uuid = "550e8400-e29b-41d4-a716-446655440000";
+        let cases: [(&str, Kind); 17] = [
+            ("select", Word),
+            ("a_1", Word),
+            ("P1D", Word),
+            ("\"a\"\"b\"", QuotedName),
+            ("'it''s'", String),
+            ("$$it's $1$$", DollarString),
+            ("12", Integer),
+            ("1.", Float),
+            ("1.5e-3", Float),
+            ("1E5", Float),
+            ("1h30m", Duration),
+            ("3\u{b5}s", Duration),
+            ("P0001-02-03T04:05:06", Duration),
+            (uuid, Uuid),
+            ("0xCAFE", Blob),
+            ("0x", Blob),
+            ("!=", Symbol),
+        ];
+        for (text, kind) in cases {
+            assert_eq!(tokens(text), [(kind, text)]);
+        }
+    }
+
+    #[test]
+    fn tokens_need_no_blanks_between_them() {
+        let texts =
+            |text| -> Vec<&str> { tokens(text).into_iter().map(|(_, text)| text).collect() };
+        assert_eq!(texts("a=a-1and"), ["a", "=", "a", "-", "1", "and"]);
+        assert_eq!(
+            texts("list<list<int>>"),
+            ["list", "<", "list", "<", "int", ">", ">"]
+        );
+        assert_eq!(texts("t.c+=?"), ["t", ".", "c", "+=", "?"]);
+        assert_eq!(texts("1else"), ["1", "else"]);
+        assert_eq!(texts("LIMIT 10ALLOW"), ["LIMIT", "10", "ALLOW"]);
+        assert_eq!(texts("{'a':1}"), ["{", "'a'", ":", "1", "}"]);
+    }
+
+    #[test]
+    fn comments_are_blanks() {
+        assert_eq!(
+            tokens("a -- b\n// c\n/* d\n*/ e /**/--"),
+            [(Kind::Word, "a"), (Kind::Word, "e")]
+        );
+    }
+
+    #[test]
+    fn what_begins_no_token_is_named() {
+        assert_eq!(refused("a ^"), (2, "unexpected character '^'".to_owned()));
+        assert_eq!(
+            refused("_a"),
+            (
+                0,
+                "a name can't begin with '_' unless it is put in double quotes".to_owned()
+            )
+        );
+        assert_eq!(
+            refused("a 'b''"),
+            (2, "this string is not closed: expected '".to_owned())
+        );
+        assert_eq!(
+            refused("\""),
+            (0, "this quoted name is not closed: expected \"".to_owned())
+        );
+        assert_eq!(
+            refused("$$a$"),
+            (0, "this string is not closed: expected $$".to_owned())
+        );
+        assert_eq!(
+            refused("a /*"),
+            (2, "this comment is not closed: expected '*/'".to_owned())
+        );
+        assert_eq!(
+            refused("\u{1f600}"),
+            (0, "unexpected character '\u{1f600}'".to_owned())
+        );
+    }
+}

@@ -1,0 +1,230 @@
+//! Names of things, and the words that can't be names.
+
+use super::cursor::{Cursor, Parse, is_symbol};
+use super::lexer::{Kind, Token};
+use crate::ast::TableName;
+
+/// Cassandra's reserved words, in order. `TRUE` and `FALSE` are constants wherever they stand, so
+/// they are here too. All other keywords are names where a name may stand.
+const RESERVED: [&str; 59] = [
+    "ADD",
+    "ALLOW",
+    "ALTER",
+    "AND",
+    "APPLY",
+    "ASC",
+    "AUTHORIZE",
+    "BATCH",
+    "BEGIN",
+    "BY",
+    "COLUMNFAMILY",
+    "CREATE",
+    "DELETE",
+    "DESC",
+    "DESCRIBE",
+    "DROP",
+    "ENTRIES",
+    "EXECUTE",
+    "FALSE",
+    "FROM",
+    "FULL",
+    "GRANT",
+    "IF",
+    "IN",
+    "INDEX",
+    "INFINITY",
+    "INSERT",
+    "INTO",
+    "IS",
+    "KEYSPACE",
+    "LIMIT",
+    "MATERIALIZED",
+    "MODIFY",
+    "NAN",
+    "NORECURSIVE",
+    "NOT",
+    "NULL",
+    "OF",
+    "ON",
+    "OR",
+    "ORDER",
+    "PRIMARY",
+    "RENAME",
+    "REVOKE",
+    "SCHEMA",
+    "SELECT",
+    "SET",
+    "TABLE",
+    "TO",
+    "TOKEN",
+    "TRUE",
+    "TRUNCATE",
+    "UNLOGGED",
+    "UPDATE",
+    "USE",
+    "USING",
+    "VIEW",
+    "WHERE",
+    "WITH",
+];
+
+/// Whether a word can't be a name unless it is quoted.
+pub fn is_reserved(word: &str) -> bool {
+    const LONGEST: usize = "COLUMNFAMILY".len();
+    if word.len() > LONGEST {
+        return false;
+    }
+    let upper = word.to_ascii_uppercase();
+    RESERVED.binary_search(&upper.as_str()).is_ok()
+}
+
+/// The text of a quoted name or string, given with its quotes.
+pub(super) fn unquoted(token: &Token<'_>) -> String {
+    let text = token.text;
+    match token.kind {
+        Kind::String => text[1..text.len() - 1].replace("''", "'"),
+        Kind::QuotedName => text[1..text.len() - 1].replace("\"\"", "\""),
+        Kind::DollarString => text[2..text.len() - 2].to_owned(),
+        _ => text.to_owned(),
+    }
+}
+
+impl Cursor<'_> {
+    /// Whether the current token is a name.
+    pub(super) fn at_name(&self) -> bool {
+        let token = self.current();
+        match token.kind {
+            Kind::QuotedName => true,
+            Kind::Word => !is_reserved(token.text),
+            _ => false,
+        }
+    }
+
+    /// A name as the database sees it; `what` says of what, for the message.
+    pub(super) fn name(&mut self, what: &'static str) -> Parse<String> {
+        let token = self.current();
+        match token.kind {
+            Kind::Word if !is_reserved(token.text) => {
+                self.take()?;
+                Ok(token.text.to_ascii_lowercase())
+            }
+            Kind::QuotedName if token.text.len() > 2 => {
+                self.take()?;
+                Ok(unquoted(&token))
+            }
+            Kind::QuotedName => Err(self.error_here("a name can't be empty")),
+            Kind::Word => {
+                let found = format!("the reserved word '{}'", token.text);
+                Err(self.expected_with_remedy(
+                    what,
+                    &found,
+                    "put it in double quotes to use it as a name",
+                ))
+            }
+            _ => Err(self.expected(what)),
+        }
+    }
+
+    /// `[keyspace.]name`.
+    pub(super) fn qualified_name(&mut self, what: &'static str) -> Parse<TableName> {
+        let first = self.name(what)?;
+        if self.eat_symbol(".")? {
+            return Ok(TableName {
+                keyspace: Some(first),
+                name: self.name(what)?,
+            });
+        }
+        Ok(TableName {
+            keyspace: None,
+            name: first,
+        })
+    }
+
+    pub(super) fn table_name(&mut self) -> Parse<TableName> {
+        self.qualified_name("a table name")
+    }
+
+    pub(super) fn column_name(&mut self) -> Parse<String> {
+        self.name("a column name")
+    }
+
+    /// `IF NOT EXISTS`.
+    pub(super) fn if_not_exists(&mut self) -> Parse<bool> {
+        let found = self.eat_word("IF")?;
+        if found {
+            self.expect_words(&["NOT", "EXISTS"])?;
+        }
+        Ok(found)
+    }
+
+    /// `IF EXISTS`.
+    pub(super) fn if_exists(&mut self) -> Parse<bool> {
+        let found = self.eat_word("IF")?;
+        if found {
+            self.expect_word("EXISTS")?;
+        }
+        Ok(found)
+    }
+
+    /// Whether a function call begins here: `name(` or `keyspace.name(`.
+    pub(super) fn at_function(&self) -> bool {
+        let token = self.current();
+        let is_callable = token.kind == Kind::QuotedName
+            || token.kind == Kind::Word
+                && (!is_reserved(token.text) || token.text.eq_ignore_ascii_case("token"));
+        is_callable
+            && match self.second() {
+                Some(second) if is_symbol(&second, "(") => true,
+                Some(second) if is_symbol(&second, ".") => {
+                    self.ahead(3).is_some_and(|token| is_symbol(&token, "("))
+                }
+                _ => false,
+            }
+    }
+
+    /// The name of a function, with the parenthesis after it: its keyspace and its own name.
+    pub(super) fn function_name(&mut self) -> Parse<(Option<String>, String)> {
+        // `token` is the one reserved word that is a function.
+        let name = if self.at_word("TOKEN") {
+            self.take()?;
+            TableName {
+                keyspace: None,
+                name: "token".to_owned(),
+            }
+        } else {
+            self.qualified_name("a function name")?
+        };
+        self.expect_symbol("(")?;
+        Ok((name.keyspace, name.name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reserved_words_are_in_order() {
+        assert!(RESERVED.is_sorted());
+    }
+
+    #[test]
+    fn only_reserved_words_are_refused_as_names() {
+        for word in ["select", "With", "TOKEN", "nan", "add", "where", "true"] {
+            assert!(is_reserved(word), "{word}");
+        }
+        for word in [
+            "key",
+            "ttl",
+            "json",
+            "int",
+            "vector",
+            "ann",
+            "timestamp",
+            "withe",
+            "x",
+        ] {
+            assert!(!is_reserved(word), "{word}");
+        }
+    }
+}

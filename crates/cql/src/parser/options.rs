@@ -1,0 +1,77 @@
+//! `WITH name = value AND ..`.
+
+use super::cursor::{Cursor, Parse, is_symbol};
+use super::lexer::Kind;
+use super::names::unquoted;
+use crate::ast::OptionValue;
+
+impl Cursor<'_> {
+    /// What follows the word `WITH`: one or more options.
+    pub(super) fn options(&mut self) -> Parse<Vec<(String, OptionValue)>> {
+        let mut options = Vec::new();
+        loop {
+            self.option(&mut options)?;
+            if !self.eat_word("AND")? {
+                return Ok(options);
+            }
+        }
+    }
+
+    /// Reads one option behind those that were read before it.
+    pub(super) fn option(&mut self, options: &mut Vec<(String, OptionValue)>) -> Parse<()> {
+        let token = self.current();
+        let name = self.name("the name of an option")?;
+        if options.iter().any(|(known, _)| *known == name) {
+            return Err(self.error_at(&token, format!("the option {name} is given twice")));
+        }
+        self.expect_symbol("=")?;
+        let value = if is_symbol(&self.current(), "{") {
+            OptionValue::Map(self.option_map()?)
+        } else {
+            OptionValue::Scalar(self.option_scalar()?)
+        };
+        options.push((name, value));
+        Ok(())
+    }
+
+    /// `{'key': 'value', ..}`.
+    pub(super) fn option_map(&mut self) -> Parse<Vec<(String, String)>> {
+        self.expect_symbol("{")?;
+        let entries = self.separated_until("}", |cursor| {
+            let key = cursor.option_scalar()?;
+            cursor.expect_symbol(":")?;
+            Ok((key, cursor.option_scalar()?))
+        })?;
+        Ok(entries)
+    }
+
+    /// A string, number, boolean, UUID or bare word, as text.
+    fn option_scalar(&mut self) -> Parse<String> {
+        let negative = is_symbol(&self.current(), "-");
+        if negative {
+            self.take()?;
+        }
+        let token = self.current();
+        let is_number = matches!(token.kind, Kind::Integer | Kind::Float);
+        let is_scalar = is_number
+            || !negative
+                && matches!(
+                    token.kind,
+                    Kind::String
+                        | Kind::DollarString
+                        | Kind::Word
+                        | Kind::Uuid
+                        | Kind::Duration
+                        | Kind::Blob
+                );
+        if !is_scalar {
+            return Err(self.expected("a string, number, boolean or map of these"));
+        }
+        self.take()?;
+        Ok(match token.kind {
+            Kind::Word => token.text.to_ascii_lowercase(),
+            _ if negative => format!("-{}", token.text),
+            _ => unquoted(&token),
+        })
+    }
+}

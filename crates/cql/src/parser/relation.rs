@@ -1,0 +1,116 @@
+//! The conjuncts of `WHERE` and `IF`.
+
+use super::cursor::{Cursor, Parse, is_symbol, is_word};
+use super::lexer::Kind;
+use crate::ast::{Comparand, Operator, Relation, Subject};
+
+impl Cursor<'_> {
+    /// One or more relations with `AND` between them.
+    pub(super) fn relations(&mut self) -> Parse<Vec<Relation>> {
+        let mut relations = vec![self.relation()?];
+        while self.eat_word("AND")? {
+            relations.push(self.relation()?);
+        }
+        Ok(relations)
+    }
+
+    fn relation(&mut self) -> Parse<Relation> {
+        self.nested(|cursor| {
+            if is_symbol(&cursor.current(), "(") && !cursor.at_tuple_of_names() {
+                cursor.expect_symbol("(")?;
+                let relation = cursor.relation()?;
+                cursor.expect_symbol(")")?;
+                return Ok(relation);
+            }
+            let subject = cursor.subject()?;
+            let (operator, comparand) = cursor.comparison()?;
+            Ok(Relation {
+                subject,
+                operator,
+                comparand,
+            })
+        })
+    }
+
+    /// Whether `(name, ..` or `(name)` stands here, and not a relation in parentheses.
+    fn at_tuple_of_names(&self) -> bool {
+        let is_name = self
+            .second()
+            .is_some_and(|token| matches!(token.kind, Kind::Word | Kind::QuotedName));
+        is_name
+            && self
+                .ahead(2)
+                .is_some_and(|token| is_symbol(&token, ",") || is_symbol(&token, ")"))
+    }
+
+    fn subject(&mut self) -> Parse<Subject> {
+        if is_symbol(&self.current(), "(") {
+            return self.parenthesised(Self::column_name).map(Subject::Tuple);
+        }
+        if is_word(&self.current(), "TOKEN") && self.at_function() {
+            self.take()?;
+            return self.parenthesised(Self::column_name).map(Subject::Token);
+        }
+        if self.at_function() {
+            return self.function_of_selectors().map(Subject::Function);
+        }
+        let column = self.column_name()?;
+        if self.eat_symbol("[")? {
+            let key = self.term()?;
+            self.expect_symbol("]")?;
+            return Ok(Subject::Element { column, key });
+        }
+        Ok(Subject::Column(column))
+    }
+
+    /// The operator and what follows it.
+    fn comparison(&mut self) -> Parse<(Operator, Comparand)> {
+        const SIGNS: [(&str, Operator); 6] = [
+            ("=", Operator::Eq),
+            ("<", Operator::Lt),
+            ("<=", Operator::LtEq),
+            (">", Operator::Gt),
+            (">=", Operator::GtEq),
+            ("!=", Operator::NotEq),
+        ];
+        for (sign, operator) in SIGNS {
+            if self.eat_symbol(sign)? {
+                return Ok((operator, Comparand::Term(self.term()?)));
+            }
+        }
+        if self.eat_word("IN")? {
+            return Ok((Operator::In, self.in_values()?));
+        }
+        if self.eat_word("NOT")? {
+            self.expect_word("IN")?;
+            return Ok((Operator::NotIn, self.in_values()?));
+        }
+        if self.eat_word("CONTAINS")? {
+            let operator = if self.eat_word("KEY")? {
+                Operator::ContainsKey
+            } else {
+                Operator::Contains
+            };
+            return Ok((operator, Comparand::Term(self.term()?)));
+        }
+        if self.eat_word("LIKE")? {
+            return Ok((Operator::Like, Comparand::Term(self.term()?)));
+        }
+        if self.eat_word("IS")? {
+            self.expect_words(&["NOT", "NULL"])?;
+            return Ok((Operator::IsNotNull, Comparand::None));
+        }
+        Err(self.unexpected())
+    }
+
+    /// `(a, b)`, `()` or a marker for the whole list.
+    fn in_values(&mut self) -> Parse<Comparand> {
+        if self.at_marker() {
+            return self.term().map(Comparand::Term);
+        }
+        if !self.eat_symbol("(")? {
+            return Err(self.expected("a bind marker"));
+        }
+        self.separated_until(")", Self::term).map(Comparand::List)
+    }
+}

@@ -1,0 +1,107 @@
+//! `SELECT`.
+
+use super::cursor::{Cursor, Parse, is_symbol, is_word};
+use crate::ast::{Ordering, Select};
+
+impl Cursor<'_> {
+    /// What follows the word `SELECT`.
+    pub(super) fn select(&mut self) -> Parse<Select> {
+        let json = self.eat_modifier("JSON")?;
+        let distinct = self.eat_modifier("DISTINCT")?;
+        let projection = self.projection()?;
+        self.expect_word("FROM")?;
+        let table = self.table_name()?;
+        let mut select = Select {
+            table,
+            json,
+            distinct,
+            projection,
+            relations: Vec::new(),
+            group_by: Vec::new(),
+            order_by: Vec::new(),
+            per_partition_limit: None,
+            limit: None,
+            allow_filtering: false,
+            bypass_cache: false,
+            timeout: None,
+        };
+        if self.eat_word("WHERE")? {
+            select.relations = self.relations()?;
+        }
+        if self.eat_word("GROUP")? {
+            self.expect_word("BY")?;
+            select.group_by = self.separated(Self::column_name)?;
+        }
+        if self.eat_word("ORDER")? {
+            self.expect_word("BY")?;
+            select.order_by = self.separated(Self::ordering)?;
+        }
+        if self.eat_word("PER")? {
+            self.expect_words(&["PARTITION", "LIMIT"])?;
+            select.per_partition_limit = Some(self.integer_or_marker()?);
+        }
+        if self.eat_word("LIMIT")? {
+            select.limit = Some(self.integer_or_marker()?);
+        }
+        if self.eat_word("ALLOW")? {
+            self.expect_word("FILTERING")?;
+            select.allow_filtering = true;
+        }
+        if self.eat_word("BYPASS")? {
+            self.expect_word("CACHE")?;
+            select.bypass_cache = true;
+        }
+        if self.eat_word("USING")? {
+            self.expect_word("TIMEOUT")?;
+            select.timeout = Some(self.term()?);
+        }
+        Ok(select)
+    }
+
+    /// `JSON` or `DISTINCT`, unless it is the name of the first column selected.
+    fn eat_modifier(&mut self, word: &'static str) -> Parse<bool> {
+        if !is_word(&self.current(), word) {
+            return Ok(false);
+        }
+        let continues_name = self.second().is_some_and(|next| {
+            is_word(&next, "FROM")
+                || is_word(&next, "AS")
+                || [",", "[", "."]
+                    .iter()
+                    .any(|symbol| is_symbol(&next, symbol))
+        });
+        if !continues_name {
+            self.take()?;
+        }
+        Ok(!continues_name)
+    }
+
+    fn ordering(&mut self) -> Parse<Ordering> {
+        if self.at_function() {
+            let function = self.function_of_selectors()?;
+            return Ok(Ordering::Function {
+                function,
+                descending: self.descending()?,
+            });
+        }
+        let column = self.column_name()?;
+        if self.eat_word("ANN")? {
+            self.expect_word("OF")?;
+            let vector = self.term()?;
+            return Ok(Ordering::Ann {
+                column,
+                vector,
+                descending: self.descending()?,
+            });
+        }
+        Ok(Ordering::Column {
+            column,
+            descending: self.descending()?,
+        })
+    }
+
+    /// `ASC`, `DESC` or nothing.
+    pub(super) fn descending(&mut self) -> Parse<bool> {
+        Ok(!self.eat_word("ASC")? && self.eat_word("DESC")?)
+    }
+}

@@ -1,0 +1,118 @@
+//! What a `SELECT` computes of a row, and the arguments of scoring functions.
+
+use super::cursor::{Cursor, Parse, is_symbol, is_word};
+use super::lexer::Kind;
+use super::terms::is_constant;
+use crate::ast::{FunctionCall, Projection, SelectItem, Selector};
+
+impl Cursor<'_> {
+    /// What stands between `SELECT` and `FROM`.
+    pub(super) fn projection(&mut self) -> Parse<Projection> {
+        if self.eat_symbol("*")? {
+            return Ok(Projection::All);
+        }
+        self.separated(|cursor| {
+            let selector = cursor.selector()?;
+            let alias = if cursor.eat_word("AS")? {
+                Some(cursor.name("an alias")?)
+            } else {
+                None
+            };
+            Ok(SelectItem { selector, alias })
+        })
+        .map(Projection::Items)
+    }
+
+    pub(super) fn selector(&mut self) -> Parse<Selector> {
+        self.nested(Self::selector_here)
+    }
+
+    fn selector_here(&mut self) -> Parse<Selector> {
+        let token = self.current();
+        let may_be_named = match token.kind {
+            Kind::Word => !is_constant(&token),
+            Kind::QuotedName => true,
+            _ => false,
+        };
+        if !may_be_named {
+            return if matches!(token.kind, Kind::End) || is_symbol(&token, "*") {
+                Err(self.expected("a column, function or value"))
+            } else {
+                self.term().map(Selector::Term)
+            };
+        }
+        if self.at_function() {
+            return self.function_selector();
+        }
+        let column = self.column_name()?;
+        if self.eat_symbol("[")? {
+            let key = self.term()?;
+            self.expect_symbol("]")?;
+            return Ok(Selector::Element { column, key });
+        }
+        Ok(Selector::Column(column))
+    }
+
+    fn function_selector(&mut self) -> Parse<Selector> {
+        let token = self.current();
+        let is_native = |name: &str| token.kind == Kind::Word && is_word(&token, name);
+        let unqualified = self.second().is_some_and(|next| is_symbol(&next, "("));
+        if unqualified && (is_native("WRITETIME") || is_native("MAXWRITETIME")) {
+            return Ok(Selector::WriteTime {
+                column: self.single_column()?,
+            });
+        }
+        if unqualified && is_native("TTL") {
+            return Ok(Selector::Ttl {
+                column: self.single_column()?,
+            });
+        }
+        if unqualified && is_native("CAST") {
+            return self.cast();
+        }
+        if unqualified && is_native("COUNT") && self.counts_rows() {
+            // The name, the parenthesis, `*` or `1`.
+            for _ in 0..3 {
+                self.take()?;
+            }
+            self.expect_symbol(")")?;
+            return Ok(Selector::CountAll);
+        }
+        self.function_of_selectors().map(Selector::Function)
+    }
+
+    /// Whether the argument of `count` is `*` or `1`.
+    fn counts_rows(&self) -> bool {
+        self.ahead(2)
+            .is_some_and(|argument| is_symbol(&argument, "*") || argument.text == "1")
+    }
+
+    /// `name(column)`, of which the column is given back.
+    fn single_column(&mut self) -> Parse<String> {
+        self.take()?;
+        self.expect_symbol("(")?;
+        let column = self.column_name()?;
+        self.expect_symbol(")")?;
+        Ok(column)
+    }
+
+    fn cast(&mut self) -> Parse<Selector> {
+        self.take()?;
+        self.expect_symbol("(")?;
+        let selector = Box::new(self.selector()?);
+        self.expect_word("AS")?;
+        let cql_type = self.cql_type()?;
+        self.expect_symbol(")")?;
+        Ok(Selector::Cast { selector, cql_type })
+    }
+
+    /// A function whose arguments may be columns.
+    pub(super) fn function_of_selectors(&mut self) -> Parse<FunctionCall<Selector>> {
+        let (keyspace, name) = self.function_name()?;
+        Ok(FunctionCall {
+            keyspace,
+            name,
+            arguments: self.separated_until(")", Self::selector)?,
+        })
+    }
+}

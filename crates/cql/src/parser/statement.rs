@@ -1,0 +1,182 @@
+//! Which statement it is, told by its first words.
+
+use super::cursor::{Cursor, Parse, is_word};
+use crate::ast::Statement;
+
+/// First words of statements that are known but not carried out, with as many more words as it
+/// takes to name what they are about.
+const UNSUPPORTED: [&[&str]; 36] = [
+    &["CREATE", "ROLE"],
+    &["CREATE", "USER"],
+    &["CREATE", "TYPE"],
+    &["CREATE", "FUNCTION"],
+    &["CREATE", "OR", "REPLACE", "FUNCTION"],
+    &["CREATE", "AGGREGATE"],
+    &["CREATE", "OR", "REPLACE", "AGGREGATE"],
+    &["CREATE", "TRIGGER"],
+    &["CREATE", "MATERIALIZED", "VIEW"],
+    &["CREATE", "SERVICE", "LEVEL"],
+    &["CREATE", "SERVICE_LEVEL"],
+    &["ALTER", "ROLE"],
+    &["ALTER", "USER"],
+    &["ALTER", "TYPE"],
+    &["ALTER", "MATERIALIZED", "VIEW"],
+    &["ALTER", "SERVICE", "LEVEL"],
+    &["ALTER", "SERVICE_LEVEL"],
+    &["ALTER", "INDEX"],
+    &["DROP", "ROLE"],
+    &["DROP", "USER"],
+    &["DROP", "TYPE"],
+    &["DROP", "FUNCTION"],
+    &["DROP", "AGGREGATE"],
+    &["DROP", "TRIGGER"],
+    &["DROP", "MATERIALIZED", "VIEW"],
+    &["DROP", "SERVICE", "LEVEL"],
+    &["DROP", "SERVICE_LEVEL"],
+    &["DROP", "IDENTITY"],
+    &["ADD", "IDENTITY"],
+    &["GRANT"],
+    &["REVOKE"],
+    &["LIST"],
+    &["ATTACH", "SERVICE"],
+    &["DETACH", "SERVICE"],
+    &["PRUNE", "MATERIALIZED", "VIEW"],
+    &["REBUILD", "INDEX"],
+];
+
+impl Cursor<'_> {
+    pub(super) fn statement(&mut self) -> Parse<Statement> {
+        if let Some(words) = self.unsupported() {
+            // Nothing is said about the rest, but it must be made of words and signs.
+            while self.current().kind != super::lexer::Kind::End {
+                self.take()?;
+            }
+            return Ok(Statement::Unsupported(words.join(" ")));
+        }
+        let statement = self.supported_statement()?;
+        self.expect_end()?;
+        Ok(statement)
+    }
+
+    fn unsupported(&self) -> Option<&'static [&'static str]> {
+        UNSUPPORTED.into_iter().find(|words| {
+            is_word(&self.current(), words[0])
+                && words[1..].iter().enumerate().all(|(position, word)| {
+                    self.ahead(position + 1)
+                        .is_some_and(|token| is_word(&token, word))
+                })
+        })
+    }
+
+    fn supported_statement(&mut self) -> Parse<Statement> {
+        if self.eat_word("SELECT")? {
+            return self.select().map(Statement::Select);
+        }
+        if self.eat_word("INSERT")? {
+            return self.insert().map(Statement::Insert);
+        }
+        if self.eat_word("UPDATE")? {
+            return self.update().map(Statement::Update);
+        }
+        if self.eat_word("DELETE")? {
+            return self.delete().map(Statement::Delete);
+        }
+        if self.eat_word("BEGIN")? {
+            return self.batch().map(Statement::Batch);
+        }
+        if self.eat_word("CREATE")? {
+            return self.create();
+        }
+        if self.eat_word("ALTER")? {
+            return self.alter();
+        }
+        if self.eat_word("DROP")? {
+            return self.drop_statement();
+        }
+        if self.eat_word("TRUNCATE")? {
+            return self.truncate();
+        }
+        if self.eat_word("USE")? {
+            return Ok(Statement::Use {
+                keyspace: self.keyspace_name()?,
+            });
+        }
+        if self.eat_word("DESCRIBE")? || self.at_desc()? {
+            return self.describe();
+        }
+        Err(self.unexpected())
+    }
+
+    /// `DESC`, the short form, which needs no mention of its own among what was expected.
+    fn at_desc(&mut self) -> Parse<bool> {
+        let found = is_word(&self.current(), "DESC");
+        if found {
+            self.take()?;
+        }
+        Ok(found)
+    }
+
+    fn create(&mut self) -> Parse<Statement> {
+        if self.eat_keyspace()? {
+            self.create_keyspace()
+        } else if self.eat_table()? {
+            self.create_table()
+        } else if self.eat_word("CUSTOM")? {
+            self.expect_word("INDEX")?;
+            self.create_index(true)
+        } else {
+            self.expect_word("INDEX")?;
+            self.create_index(false)
+        }
+    }
+
+    fn alter(&mut self) -> Parse<Statement> {
+        if self.eat_keyspace()? {
+            self.alter_keyspace()
+        } else if self.eat_table()? {
+            self.alter_table()
+        } else {
+            Err(self.unexpected())
+        }
+    }
+
+    fn drop_statement(&mut self) -> Parse<Statement> {
+        if self.eat_keyspace()? {
+            self.drop_keyspace()
+        } else if self.eat_table()? {
+            self.drop_table()
+        } else {
+            self.expect_word("INDEX")?;
+            self.drop_index()
+        }
+    }
+
+    fn truncate(&mut self) -> Parse<Statement> {
+        self.eat_table()?;
+        let table = self.table_name()?;
+        if self.eat_word("USING")? {
+            // As everywhere, a timeout is accepted and without effect.
+            self.expect_word("TIMEOUT")?;
+            self.term()?;
+        }
+        Ok(Statement::Truncate { table })
+    }
+
+    /// `KEYSPACE` or its other name.
+    fn eat_keyspace(&mut self) -> Parse<bool> {
+        let is_schema = is_word(&self.current(), "SCHEMA");
+        if is_schema {
+            self.take()?;
+        }
+        Ok(is_schema || self.eat_word("KEYSPACE")?)
+    }
+
+    /// `TABLE` or its other name.
+    fn eat_table(&mut self) -> Parse<bool> {
+        let is_column_family = is_word(&self.current(), "COLUMNFAMILY");
+        if is_column_family {
+            self.take()?;
+        }
+        Ok(is_column_family || self.eat_word("TABLE")?)
+    }
+}

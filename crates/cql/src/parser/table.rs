@@ -1,0 +1,222 @@
+//! `CREATE`, `ALTER` and `DROP TABLE`.
+
+use super::cursor::{Cursor, Parse, is_symbol, is_word};
+use super::lexer::Kind;
+use super::names::unquoted;
+use crate::ast::{
+    AlterTable, AlterTableChange, ColumnDefinition, CreateTable, Direction, Statement,
+};
+use crate::error::CqlError;
+
+impl Cursor<'_> {
+    /// What follows `CREATE TABLE`.
+    pub(super) fn create_table(&mut self) -> Parse<Statement> {
+        let if_not_exists = self.if_not_exists()?;
+        let mut create = CreateTable {
+            table: self.table_name()?,
+            if_not_exists,
+            columns: Vec::new(),
+            partition_key: Vec::new(),
+            clustering_key: Vec::new(),
+            clustering_order: Vec::new(),
+            compact_storage: false,
+            options: Vec::new(),
+            id: None,
+        };
+        self.parenthesised(|cursor| cursor.table_element(&mut create))?;
+        if self.eat_word("WITH")? {
+            self.table_option(&mut create)?;
+            while self.eat_word("AND")? {
+                self.table_option(&mut create)?;
+            }
+        }
+        Ok(Statement::CreateTable(create))
+    }
+
+    /// A column or `PRIMARY KEY (..)`.
+    fn table_element(&mut self, create: &mut CreateTable) -> Parse<()> {
+        if self.eat_word("PRIMARY")? {
+            self.expect_word("KEY")?;
+            return self.primary_key(create);
+        }
+        let column = self.column_definition()?;
+        if self.eat_word("PRIMARY")? {
+            self.expect_word("KEY")?;
+            one_primary_key(create)?;
+            create.partition_key = vec![column.name.clone()];
+        }
+        create.columns.push(column);
+        Ok(())
+    }
+
+    /// `(a, b, c)` or `((a, b), c)`.
+    fn primary_key(&mut self, create: &mut CreateTable) -> Parse<()> {
+        one_primary_key(create)?;
+        self.expect_symbol("(")?;
+        create.partition_key = if self.at_symbol("(") {
+            self.parenthesised(Self::column_name)?
+        } else {
+            vec![self.column_name()?]
+        };
+        while self.eat_symbol(",")? {
+            create.clustering_key.push(self.column_name()?);
+        }
+        self.expect_symbol(")")
+    }
+
+    /// `name type [STATIC]`.
+    fn column_definition(&mut self) -> Parse<ColumnDefinition> {
+        Ok(ColumnDefinition {
+            name: self.column_name()?,
+            cql_type: self.cql_type()?,
+            is_static: self.eat_word("STATIC")?,
+        })
+    }
+
+    fn table_option(&mut self, create: &mut CreateTable) -> Parse<()> {
+        let followed_by =
+            |cursor: &Self, word: &str| cursor.second().is_some_and(|next| is_word(&next, word));
+        let token = self.current();
+        if is_word(&token, "COMPACT") && followed_by(self, "STORAGE") {
+            self.expect_words(&["COMPACT", "STORAGE"])?;
+            create.compact_storage = true;
+            return Ok(());
+        }
+        if is_word(&token, "CLUSTERING") && followed_by(self, "ORDER") {
+            self.expect_words(&["CLUSTERING", "ORDER", "BY"])?;
+            let order = self.parenthesised(|cursor| {
+                let column = cursor.column_name()?;
+                let direction = if cursor.descending()? {
+                    Direction::Descending
+                } else {
+                    Direction::Ascending
+                };
+                Ok((column, direction))
+            })?;
+            create.clustering_order.extend(order);
+            return Ok(());
+        }
+        let is_id =
+            is_word(&token, "ID") && self.second().is_some_and(|next| is_symbol(&next, "="));
+        if is_id {
+            return self.table_id(create);
+        }
+        self.option(&mut create.options)
+    }
+
+    /// `ID = uuid`, quoted or not.
+    fn table_id(&mut self, create: &mut CreateTable) -> Parse<()> {
+        self.expect_word("ID")?;
+        self.expect_symbol("=")?;
+        let token = self.current();
+        let id = match token.kind {
+            Kind::Uuid | Kind::String => uuid::Uuid::try_parse(&unquoted(&token)).ok(),
+            _ => None,
+        };
+        if id.is_none() {
+            return Err(self.expected("a UUID"));
+        }
+        self.take()?;
+        create.id = id;
+        Ok(())
+    }
+
+    /// What follows `ALTER TABLE`.
+    pub(super) fn alter_table(&mut self) -> Parse<Statement> {
+        let if_exists = self.if_exists()?;
+        let table = self.table_name()?;
+        let change = if self.eat_word("ADD")? {
+            AlterTableChange::AddColumns {
+                if_not_exists: self.if_not_exists()?,
+                columns: self.one_or_more(Self::column_definition)?,
+            }
+        } else if self.eat_word("DROP")? {
+            self.drop_columns()?
+        } else if self.eat_word("RENAME")? {
+            self.rename_columns()?
+        } else if self.eat_word("ALTER")? {
+            let column = self.column_name()?;
+            self.expect_word("TYPE")?;
+            self.cql_type()?;
+            AlterTableChange::ChangeType { column }
+        } else {
+            self.expect_word("WITH")?;
+            AlterTableChange::Options(self.options()?)
+        };
+        Ok(Statement::AlterTable(AlterTable {
+            table,
+            if_exists,
+            change,
+        }))
+    }
+
+    /// `a, b`, in parentheses or not.
+    fn one_or_more<T>(&mut self, item: impl FnMut(&mut Self) -> Parse<T>) -> Parse<Vec<T>> {
+        if self.at_symbol("(") {
+            self.parenthesised(item)
+        } else {
+            self.separated(item)
+        }
+    }
+
+    fn drop_columns(&mut self) -> Parse<AlterTableChange> {
+        let if_exists = self.if_exists()?;
+        let columns = self.one_or_more(Self::column_name)?;
+        let timestamp = if self.eat_word("USING")? {
+            self.expect_word("TIMESTAMP")?;
+            Some(self.timestamp_constant()?)
+        } else {
+            None
+        };
+        Ok(AlterTableChange::DropColumns {
+            if_exists,
+            columns,
+            timestamp,
+        })
+    }
+
+    /// Microseconds, which can't be bound in a statement that changes the schema.
+    fn timestamp_constant(&mut self) -> Parse<i64> {
+        let negative = self.eat_symbol("-")?;
+        let token = self.current();
+        if token.kind != Kind::Integer {
+            return Err(self.expected("a timestamp in microseconds"));
+        }
+        let sign = if negative { "-" } else { "" };
+        let timestamp = format!("{sign}{}", token.text)
+            .parse()
+            .map_err(|_| self.error_here("the timestamp is out of range"))?;
+        self.take()?;
+        Ok(timestamp)
+    }
+
+    fn rename_columns(&mut self) -> Parse<AlterTableChange> {
+        let mut renames = Vec::new();
+        loop {
+            let from = self.column_name()?;
+            self.expect_word("TO")?;
+            renames.push((from, self.column_name()?));
+            if !self.eat_word("AND")? {
+                return Ok(AlterTableChange::RenameColumns(renames));
+            }
+        }
+    }
+
+    /// What follows `DROP TABLE`.
+    pub(super) fn drop_table(&mut self) -> Parse<Statement> {
+        let if_exists = self.if_exists()?;
+        Ok(Statement::DropTable {
+            table: self.table_name()?,
+            if_exists,
+        })
+    }
+}
+
+fn one_primary_key(create: &CreateTable) -> Parse<()> {
+    if create.partition_key.is_empty() {
+        return Ok(());
+    }
+    Err(CqlError::invalid(
+        "Multiple PRIMARY KEYs specified (exactly one required)",
+    ))
+}

@@ -1,0 +1,251 @@
+//! Terms: constants, bind markers, collections, tuples, function calls and type hints.
+
+use bytes::Bytes;
+
+use super::cursor::{Cursor, Parse, is_symbol, is_word};
+use super::lexer::{Kind, Token};
+use super::names::{is_reserved, unquoted};
+use crate::ast::{FunctionCall, Literal, Term};
+use crate::value::parse_duration;
+
+/// The words that are values.
+const CONSTANTS: [&str; 5] = ["NULL", "TRUE", "FALSE", "NAN", "INFINITY"];
+
+/// Whether the token is a word that is a value.
+pub(super) fn is_constant(token: &Token<'_>) -> bool {
+    CONSTANTS.iter().any(|constant| is_word(token, constant))
+}
+
+/// The duration that a word in a place for terms says, as in `P1DT2H`.
+fn duration_word(token: &Token<'_>) -> Option<(i32, i32, i64)> {
+    (token.kind == Kind::Word && token.text.starts_with('P'))
+        .then(|| parse_duration(token.text))
+        .flatten()
+}
+
+impl Cursor<'_> {
+    /// Whether a bind marker begins here.
+    pub(super) fn at_marker(&self) -> bool {
+        let token = self.current();
+        is_symbol(&token, "?") || is_symbol(&token, ":")
+    }
+
+    pub(super) fn term(&mut self) -> Parse<Term> {
+        let term = self.nested(Self::term_here)?;
+        let token = self.current();
+        let is_operator = ["+", "-", "*", "/", "%"]
+            .iter()
+            .any(|operator| is_symbol(&token, operator));
+        // `c = 1 + c` is the one place where something may be added to a term.
+        let adds_column = is_symbol(&token, "+")
+            && self
+                .second()
+                .is_some_and(|next| matches!(next.kind, Kind::Word | Kind::QuotedName));
+        if is_operator && !adds_column {
+            return Err(self.error_here(format!(
+                "arithmetic is not supported: expected the end of the value, found '{}'",
+                token.text
+            )));
+        }
+        Ok(term)
+    }
+
+    fn term_here(&mut self) -> Parse<Term> {
+        let token = self.current();
+        match token.kind {
+            Kind::Symbol => self.symbol_term(&token),
+            Kind::Word if is_constant(&token) => self.constant(),
+            Kind::Word | Kind::QuotedName if self.at_function() => {
+                let (keyspace, name) = self.function_name()?;
+                Ok(Term::Function(FunctionCall {
+                    keyspace,
+                    name,
+                    arguments: self.separated_until(")", Self::term)?,
+                }))
+            }
+            Kind::Word => match duration_word(&token) {
+                Some(_) => self.literal(false).map(Term::Literal),
+                None if is_reserved(token.text) => Err(self.expected("a value")),
+                None => Err(self.expected_with_remedy(
+                    "a value",
+                    &format!("the name '{}'", token.text),
+                    "a string is written in single quotes",
+                )),
+            },
+            Kind::QuotedName => Err(self.expected_with_remedy(
+                "a value",
+                &format!("the name {}", token.text),
+                "a string is written in single quotes",
+            )),
+            Kind::End => Err(self.expected("a value")),
+            _ => self.literal(false).map(Term::Literal),
+        }
+    }
+
+    fn symbol_term(&mut self, token: &Token<'_>) -> Parse<Term> {
+        match token.text {
+            "?" => {
+                self.take()?;
+                self.marker(None).map(Term::Marker)
+            }
+            ":" => {
+                self.take()?;
+                let name = self.marker_name()?;
+                self.marker(Some(name)).map(Term::Marker)
+            }
+            "[" => {
+                self.take()?;
+                self.separated_until("]", Self::term).map(Term::List)
+            }
+            "{" => self.set_or_map(),
+            "(" => self.hint_or_tuple(),
+            "-" => {
+                self.take()?;
+                self.literal(true).map(Term::Literal)
+            }
+            _ => Err(self.expected("a value")),
+        }
+    }
+
+    /// The name after a colon. Reserved words can be meant as nothing else here.
+    fn marker_name(&mut self) -> Parse<String> {
+        let token = self.current();
+        if token.kind == Kind::Word {
+            self.take()?;
+            return Ok(token.text.to_ascii_lowercase());
+        }
+        self.name("the name of a bind marker")
+    }
+
+    fn constant(&mut self) -> Parse<Term> {
+        if is_word(&self.current(), "NULL") {
+            self.take()?;
+            return Ok(Term::Null);
+        }
+        self.literal(false).map(Term::Literal)
+    }
+
+    /// A constant other than null; `negative` if a minus sign was taken before it.
+    fn literal(&mut self, negative: bool) -> Parse<Literal> {
+        let token = self.current();
+        let sign = if negative { "-" } else { "" };
+        let literal = match token.kind {
+            Kind::Integer => Literal::Integer(format!("{sign}{}", token.text)),
+            Kind::Float => Literal::Float(format!("{sign}{}", token.text)),
+            Kind::Duration => self.duration(parse_duration(token.text), negative)?,
+            Kind::Word if is_word(&token, "NAN") => Literal::Float("NaN".to_owned()),
+            Kind::Word if is_word(&token, "INFINITY") => Literal::Float(format!("{sign}Infinity")),
+            Kind::Word if duration_word(&token).is_some() => {
+                self.duration(duration_word(&token), negative)?
+            }
+            _ if negative => return Err(self.expected("a number or duration after '-'")),
+            Kind::Word if is_word(&token, "TRUE") => Literal::Boolean(true),
+            Kind::Word if is_word(&token, "FALSE") => Literal::Boolean(false),
+            Kind::String | Kind::DollarString => Literal::String(unquoted(&token)),
+            Kind::Uuid => match uuid::Uuid::try_parse(token.text) {
+                Ok(uuid) => Literal::Uuid(uuid),
+                Err(_) => return Err(self.expected("a UUID")),
+            },
+            Kind::Blob => Literal::Blob(self.blob(&token)?),
+            _ => return Err(self.expected("a constant")),
+        };
+        self.take()?;
+        Ok(literal)
+    }
+
+    fn duration(&self, duration: Option<(i32, i32, i64)>, negative: bool) -> Parse<Literal> {
+        let (months, days, nanoseconds) = duration.ok_or_else(|| {
+            self.error_here(
+                "this duration is out of range, or its units are not from the largest to the \
+                 smallest",
+            )
+        })?;
+        let sign = if negative { -1 } else { 1 };
+        Ok(Literal::Duration {
+            months: sign * months,
+            days: sign * days,
+            nanoseconds: i64::from(sign) * nanoseconds,
+        })
+    }
+
+    fn blob(&self, token: &Token<'_>) -> Parse<Bytes> {
+        let digits = token.text[2..].as_bytes();
+        let nibble = |digit: u8| match digit {
+            b'0'..=b'9' => digit - b'0',
+            b'a'..=b'f' => digit - b'a' + 10,
+            _ => digit - b'A' + 10,
+        };
+        let (pairs, []) = digits.as_chunks::<2>() else {
+            return Err(self.error_here(format!(
+                "a blob is written as pairs of hexadecimal digits, but this one has {} digits",
+                digits.len()
+            )));
+        };
+        Ok(pairs
+            .iter()
+            .map(|[high, low]| nibble(*high) << 4 | nibble(*low))
+            .collect())
+    }
+
+    fn set_or_map(&mut self) -> Parse<Term> {
+        self.expect_symbol("{")?;
+        if self.eat_symbol("}")? {
+            return Ok(Term::Set(Vec::new()));
+        }
+        let first = self.term()?;
+        if !self.eat_symbol(":")? {
+            let mut elements = vec![first];
+            if self.eat_symbol(",")? {
+                elements.extend(self.separated(Self::term)?);
+            }
+            self.expect_symbol("}")?;
+            return Ok(Term::Set(elements));
+        }
+        let mut entries = vec![(first, self.term()?)];
+        if self.eat_symbol(",")? {
+            entries.extend(self.separated(|cursor| {
+                let key = cursor.term()?;
+                cursor.expect_symbol(":")?;
+                Ok((key, cursor.term()?))
+            })?);
+        }
+        self.expect_symbol("}")?;
+        Ok(Term::Map(entries))
+    }
+
+    /// `(type) term`, `(term)` or `(term, ..)`, after a look at what follows the parenthesis.
+    fn hint_or_tuple(&mut self) -> Parse<Term> {
+        self.expect_symbol("(")?;
+        if self.at_name() && !self.at_function() && duration_word(&self.current()).is_none() {
+            let cql_type = self.cql_type()?;
+            self.expect_symbol(")")?;
+            return Ok(Term::TypeHint {
+                cql_type,
+                term: Box::new(self.term()?),
+            });
+        }
+        let mut elements = self.separated(Self::term)?;
+        self.expect_symbol(")")?;
+        Ok(match elements.pop() {
+            Some(only) if elements.is_empty() => only,
+            Some(last) => {
+                elements.push(last);
+                Term::Tuple(elements)
+            }
+            None => Term::Tuple(elements),
+        })
+    }
+
+    /// An integer or a bind marker, as after `LIMIT`.
+    pub(super) fn integer_or_marker(&mut self) -> Parse<Term> {
+        let token = self.current();
+        let is_integer = token.kind == Kind::Integer
+            || is_symbol(&token, "-")
+                && self.second().is_some_and(|next| next.kind == Kind::Integer);
+        if is_integer || self.at_marker() {
+            self.term()
+        } else {
+            Err(self.expected("an integer or a bind marker"))
+        }
+    }
+}
