@@ -14,4 +14,5 @@ pub mod query;
 pub mod schema;
 pub mod select;
 pub mod server;
+pub mod slices;
 pub mod system;

@@ -1,7 +1,9 @@
 //! Whether a term may stand where a type is wanted: what functions are chosen by.
 
-use cql::ast::Term;
+use cql::ast::{Literal, Term};
 use cql::types::CqlType;
+
+use crate::functions::{self, Argument};
 
 /// How well a term fits a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -12,15 +14,171 @@ pub enum Assignability {
     Exact,
 }
 
-/// How well `term` fits `cql_type`.
+/// How well `term` fits `cql_type`. A literal is judged by its kind alone: `'x'` fits a timestamp.
 pub fn assignability(term: &Term, cql_type: &CqlType) -> Assignability {
-    let _ = (term, cql_type);
-    todo!()
+    use Assignability::{No, Weak};
+    match (term, cql_type) {
+        (Term::Marker(_) | Term::Null, _) => Weak,
+        (Term::Literal(literal), _) => literal_assignability(literal, cql_type),
+        (Term::List(terms), CqlType::List { element, .. }) => all(terms, element),
+        (
+            Term::List(terms),
+            CqlType::Vector {
+                element,
+                dimensions,
+            },
+        ) if terms.len() == usize::from(*dimensions) => all(terms, element),
+        (Term::Set(terms), CqlType::Set { element, .. }) => all(terms, element),
+        (Term::Set(terms), _) if terms.is_empty() && cql_type.is_collection() => Weak,
+        (Term::Map(entries), CqlType::Map { key, value, .. }) => entries
+            .iter()
+            .map(|(k, v)| assignability(k, key).min(assignability(v, value)))
+            .min()
+            .unwrap_or(Weak),
+        (Term::Tuple(terms), CqlType::Tuple(types)) if terms.len() == types.len() => terms
+            .iter()
+            .zip(types)
+            .map(|(term, cql_type)| assignability(term, cql_type))
+            .min()
+            .unwrap_or(Weak),
+        (Term::Function(_) | Term::TypeHint { .. }, _) => match natural_type(term) {
+            Some(natural) => type_assignability(&natural, cql_type),
+            None => No,
+        },
+        _ => No,
+    }
 }
 
 /// The one type that a term has by itself, wherever it stands: that of a type hint or of a
 /// function's result. `None` for literals and markers.
 pub fn natural_type(term: &Term) -> Option<CqlType> {
-    let _ = term;
-    todo!()
+    match term {
+        Term::TypeHint { cql_type, .. } => Some(cql_type.clone()),
+        Term::Function(call) => {
+            let arguments: Vec<Argument<'_>> = call.arguments.iter().map(Argument::Term).collect();
+            functions::resolve(call.keyspace.as_deref(), &call.name, &arguments, None)
+                .ok()
+                .map(|function| function.return_type)
+        }
+        _ => None,
+    }
+}
+
+/// How well a value of type `from` fits where `to` is wanted.
+pub(super) fn type_assignability(from: &CqlType, to: &CqlType) -> Assignability {
+    // Whether a collection is frozen says how it is stored, not what its value is.
+    if from.frozen() == to.frozen() {
+        return Assignability::Exact;
+    }
+    match (from, to) {
+        (_, CqlType::Blob)
+        | (CqlType::Ascii, CqlType::Text)
+        | (CqlType::Timeuuid, CqlType::Uuid)
+        | (CqlType::Bigint, CqlType::Timestamp)
+        | (CqlType::Timestamp, CqlType::Bigint)
+        | (CqlType::Int | CqlType::Bigint, CqlType::Varint) => Assignability::Weak,
+        _ => Assignability::No,
+    }
+}
+
+fn all(terms: &[Term], element: &CqlType) -> Assignability {
+    terms
+        .iter()
+        .map(|term| assignability(term, element))
+        .min()
+        .unwrap_or(Assignability::Weak)
+}
+
+pub(super) fn literal_assignability(literal: &Literal, cql_type: &CqlType) -> Assignability {
+    use CqlType::*;
+    let (natural, others): (CqlType, &[CqlType]) = match literal {
+        Literal::String(_) => (Text, &[Ascii, Inet, Date, Time, Timestamp]),
+        Literal::Integer(digits) => {
+            let natural = if digits.parse::<i32>().is_ok() {
+                Int
+            } else if digits.parse::<i64>().is_ok() {
+                Bigint
+            } else {
+                Varint
+            };
+            (
+                natural,
+                &[
+                    Int, Bigint, Varint, Smallint, Tinyint, Counter, Date, Time, Timestamp,
+                    Decimal, Float, Double,
+                ],
+            )
+        }
+        Literal::Float(_) => (Double, &[Float, Decimal]),
+        Literal::Boolean(_) => (Boolean, &[]),
+        Literal::Uuid(uuid) if uuid.get_version_num() == 1 => (Timeuuid, &[Uuid]),
+        Literal::Uuid(_) => (Uuid, &[Timeuuid]),
+        Literal::Blob(_) => (Blob, &[]),
+        Literal::Duration { .. } => (Duration, &[]),
+    };
+    if natural == *cql_type {
+        Assignability::Exact
+    } else if others.contains(cql_type) {
+        Assignability::Weak
+    } else {
+        Assignability::No
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn integer(digits: &str) -> Term {
+        Term::Literal(Literal::Integer(digits.to_owned()))
+    }
+
+    #[test]
+    fn an_integer_prefers_the_narrowest_of_int_bigint_varint() {
+        assert_eq!(
+            assignability(&integer("1"), &CqlType::Int),
+            Assignability::Exact
+        );
+        assert_eq!(
+            assignability(&integer("3000000000"), &CqlType::Bigint),
+            Assignability::Exact
+        );
+        assert_eq!(
+            assignability(&integer("1"), &CqlType::Double),
+            Assignability::Weak
+        );
+        assert_eq!(
+            assignability(&integer("1"), &CqlType::Text),
+            Assignability::No
+        );
+    }
+
+    #[test]
+    fn a_list_of_the_right_length_fits_a_vector() {
+        let vector = CqlType::Vector {
+            element: Box::new(CqlType::Float),
+            dimensions: 2,
+        };
+        let two = Term::List(vec![integer("1"), integer("2")]);
+        let one = Term::List(vec![integer("1")]);
+        assert_eq!(assignability(&two, &vector), Assignability::Weak);
+        assert_eq!(assignability(&one, &vector), Assignability::No);
+    }
+
+    #[test]
+    fn a_type_hint_fixes_the_type() {
+        let hinted = Term::TypeHint {
+            cql_type: CqlType::Bigint,
+            term: Box::new(integer("1")),
+        };
+        assert_eq!(
+            assignability(&hinted, &CqlType::Bigint),
+            Assignability::Exact
+        );
+        assert_eq!(
+            assignability(&hinted, &CqlType::Varint),
+            Assignability::Weak
+        );
+        assert_eq!(assignability(&hinted, &CqlType::Int), Assignability::No);
+    }
 }

@@ -1,9 +1,13 @@
 //! From a prepared term and the bound values to a value.
 
+use bytes::{BufMut, Bytes, BytesMut};
 use cql::error::CqlError;
+use cql::types::CqlType;
+use cql::value::{self, Value};
 
+use super::prepare::{Node, invalid_value, null_inside};
 use super::{Bound, PreparedTerm, StatementClock};
-use crate::query::Parameters;
+use crate::query::{BoundValue, Parameters};
 
 impl PreparedTerm {
     /// The value of the term. What is bound to markers is checked here.
@@ -15,7 +19,151 @@ impl PreparedTerm {
         parameters: &Parameters,
         clock: &StatementClock,
     ) -> Result<Bound, CqlError> {
-        let _ = (parameters, clock);
-        todo!()
+        match &self.node {
+            Node::Constant(bound) => Ok(bound.clone()),
+            Node::Marker(index) => self.bound(parameters.values.get(usize::from(*index))),
+            Node::Elements(terms) => self.elements(terms, parameters, clock),
+            Node::Entries(entries) => self.entries(entries, parameters, clock),
+            Node::Function {
+                function,
+                arguments,
+            } => {
+                let arguments = arguments
+                    .iter()
+                    .map(|argument| match argument.evaluate(parameters, clock)? {
+                        Bound::Value(bytes) => Ok(Some(bytes)),
+                        Bound::Null => Ok(None),
+                        Bound::Unset => Err(CqlError::invalid(format!(
+                            "Invalid unset value for argument in call to function {}",
+                            function.name
+                        ))),
+                    })
+                    .collect::<Result<Vec<_>, _>>()?;
+                Ok(match function.evaluate(&arguments, clock)? {
+                    Some(bytes) => Bound::Value(bytes),
+                    None => Bound::Null,
+                })
+            }
+        }
     }
+
+    fn bound(&self, value: Option<&BoundValue>) -> Result<Bound, CqlError> {
+        match value {
+            Some(BoundValue::Value(bytes)) => value::canonical(&self.cql_type, bytes)
+                .map(Bound::Value)
+                .map_err(|error| invalid_value(&self.name, &error.0)),
+            Some(BoundValue::Null) => Ok(Bound::Null),
+            Some(BoundValue::Unset) => Ok(Bound::Unset),
+            // The server checks the count of the values before it executes a plan.
+            None => Err(CqlError::server(format!(
+                "no value was bound for {}",
+                self.name
+            ))),
+        }
+    }
+
+    fn elements(
+        &self,
+        terms: &[PreparedTerm],
+        parameters: &Parameters,
+        clock: &StatementClock,
+    ) -> Result<Bound, CqlError> {
+        if let CqlType::Tuple(_) = self.cql_type {
+            return self.tuple(terms, parameters, clock);
+        }
+        let kind = match self.cql_type {
+            CqlType::Vector { .. } => "vector",
+            _ => "collection",
+        };
+        let elements = terms
+            .iter()
+            .map(|term| self.part(kind, term, parameters, clock))
+            .collect::<Result<Vec<Bytes>, _>>()?;
+        let bytes = match &self.cql_type {
+            CqlType::Vector { element, .. } => {
+                vector(element, &elements).map_err(|error| invalid_value(&self.name, &error.0))?
+            }
+            _ => value::join_elements(elements.iter().map(Bytes::as_ref)),
+        };
+        self.canonical(&bytes)
+    }
+
+    fn entries(
+        &self,
+        entries: &[(PreparedTerm, PreparedTerm)],
+        parameters: &Parameters,
+        clock: &StatementClock,
+    ) -> Result<Bound, CqlError> {
+        let entries = entries
+            .iter()
+            .map(|(key, value)| {
+                Ok((
+                    self.part("collection", key, parameters, clock)?,
+                    self.part("collection", value, parameters, clock)?,
+                ))
+            })
+            .collect::<Result<Vec<(Bytes, Bytes)>, CqlError>>()?;
+        let bytes = value::join_entries(entries.iter().map(|(k, v)| (k.as_ref(), v.as_ref())));
+        self.canonical(&bytes)
+    }
+
+    /// The bytes of an element, which can be neither null nor unset.
+    fn part(
+        &self,
+        kind: &str,
+        term: &PreparedTerm,
+        parameters: &Parameters,
+        clock: &StatementClock,
+    ) -> Result<Bytes, CqlError> {
+        match term.evaluate(parameters, clock)? {
+            Bound::Value(bytes) => Ok(bytes),
+            Bound::Null => Err(null_inside(kind, &self.name)),
+            Bound::Unset => Err(CqlError::invalid(format!(
+                "unset value is not supported inside {kind}s (column {})",
+                self.name
+            ))),
+        }
+    }
+
+    fn tuple(
+        &self,
+        terms: &[PreparedTerm],
+        parameters: &Parameters,
+        clock: &StatementClock,
+    ) -> Result<Bound, CqlError> {
+        let mut out = BytesMut::new();
+        for (position, term) in terms.iter().enumerate() {
+            match term.evaluate(parameters, clock)? {
+                Bound::Value(bytes) => {
+                    out.put_i32(bytes.len() as i32);
+                    out.put_slice(&bytes);
+                }
+                Bound::Null => out.put_i32(-1),
+                Bound::Unset => {
+                    return Err(CqlError::invalid(format!(
+                        "Invalid unset value for tuple field number {position} of {}",
+                        self.name
+                    )));
+                }
+            }
+        }
+        self.canonical(&out.freeze())
+    }
+
+    fn canonical(&self, bytes: &Bytes) -> Result<Bound, CqlError> {
+        value::canonical(&self.cql_type, bytes)
+            .map(Bound::Value)
+            .map_err(|error| invalid_value(&self.name, &error.0))
+    }
+}
+
+fn vector(element: &CqlType, elements: &[Bytes]) -> Result<Bytes, value::ValueError> {
+    if element.fixed_length().is_some() {
+        return Ok(elements.concat().into());
+    }
+    let values = elements
+        .iter()
+        .map(|bytes| Value::deserialize(element, bytes))
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(Value::Vector(values).serialize())
 }

@@ -3,8 +3,9 @@
 use cql::ast::Comparand;
 use cql::error::CqlError;
 use cql::types::CqlType;
+use cql::value::split_elements;
 
-use super::{Bound, PrepareContext, PreparedTerm, StatementClock};
+use super::{Bound, PrepareContext, PreparedTerm, StatementClock, prepare_term};
 use crate::query::Parameters;
 
 /// The values of an `IN`: one marker for them all, or terms.
@@ -17,17 +18,42 @@ pub enum PreparedInList {
 }
 
 /// Prepares the right side of `name IN ...`, whose elements are of type `cql_type`.
+///
+/// # Errors
+/// As [`prepare_term`].
 pub fn prepare_in_list(
     comparand: &Comparand,
     cql_type: &CqlType,
     name: &str,
     ctx: &mut PrepareContext,
 ) -> Result<PreparedInList, CqlError> {
-    let _ = (comparand, cql_type, name, ctx);
-    todo!()
+    let place = format!("in({name})");
+    match comparand {
+        Comparand::List(terms) => terms
+            .iter()
+            .map(|term| prepare_term(term, cql_type, &place, ctx))
+            .collect::<Result<_, _>>()
+            .map(PreparedInList::Terms),
+        Comparand::Term(term) => {
+            let whole = CqlType::List {
+                element: Box::new(cql_type.frozen()),
+                frozen: false,
+            };
+            prepare_term(term, &whole, &place, ctx).map(PreparedInList::Whole)
+        }
+        Comparand::None => Err(CqlError::invalid(format!("IN needs values for {name}"))),
+    }
 }
 
 impl PreparedInList {
+    /// The index of the marker of `IN ?`.
+    pub fn marker(&self) -> Option<u16> {
+        match self {
+            PreparedInList::Whole(term) => term.marker(),
+            PreparedInList::Terms(_) => None,
+        }
+    }
+
     /// The values, in the order written, with repeats.
     ///
     /// # Errors
@@ -37,7 +63,26 @@ impl PreparedInList {
         parameters: &Parameters,
         clock: &StatementClock,
     ) -> Result<Vec<Bound>, CqlError> {
-        let _ = (parameters, clock);
-        todo!()
+        match self {
+            PreparedInList::Terms(terms) => terms
+                .iter()
+                .map(|term| term.evaluate(parameters, clock))
+                .collect(),
+            PreparedInList::Whole(term) => match term.evaluate(parameters, clock)? {
+                Bound::Value(bytes) => Ok(split_elements(&bytes)
+                    .map_err(|error| CqlError::invalid(error.0))?
+                    .into_iter()
+                    .map(Bound::Value)
+                    .collect()),
+                Bound::Null => Err(CqlError::invalid(format!(
+                    "Invalid null value for {}",
+                    term.name
+                ))),
+                Bound::Unset => Err(CqlError::invalid(format!(
+                    "Invalid unset value for {}",
+                    term.name
+                ))),
+            },
+        }
     }
 }

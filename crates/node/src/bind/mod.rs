@@ -8,6 +8,7 @@ mod assign;
 mod evaluate;
 mod in_list;
 mod prepare;
+mod text;
 
 use bytes::Bytes;
 use cql::ast;

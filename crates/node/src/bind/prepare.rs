@@ -1,16 +1,30 @@
 //! From a term as written to a term that fits its place.
 
-use cql::ast::Term;
+use cql::ast::{FunctionCall, Literal, Term};
 use cql::error::CqlError;
 use cql::types::CqlType;
+use cql::value::from_literal;
 
-use super::{Bound, PrepareContext, PreparedTerm};
+use super::assign::{self, Assignability};
+use super::text::{literal_kind, literal_text, term_text};
+use super::{Bound, PrepareContext, PreparedTerm, StatementClock};
+use crate::functions::{self, Argument, ScalarFunction};
+use crate::query::Parameters;
 
 /// What a prepared term is made of.
 #[derive(Clone, Debug)]
 pub(super) enum Node {
     Constant(Bound),
+    /// By the marker's index.
     Marker(u16),
+    /// The elements of a list, set, vector or tuple.
+    Elements(Vec<PreparedTerm>),
+    /// The entries of a map.
+    Entries(Vec<(PreparedTerm, PreparedTerm)>),
+    Function {
+        function: ScalarFunction,
+        arguments: Vec<PreparedTerm>,
+    },
 }
 
 /// Checks `term` against the type of the place where it stands and notes its bind markers.
@@ -25,6 +39,270 @@ pub fn prepare_term(
     spec_name: &str,
     ctx: &mut PrepareContext,
 ) -> Result<PreparedTerm, CqlError> {
-    let _ = (term, cql_type, spec_name, ctx);
-    todo!()
+    let node = match (term, cql_type) {
+        (Term::Marker(marker), _) => {
+            ctx.note(marker, spec_name, cql_type);
+            Node::Marker(marker.index)
+        }
+        (Term::Null, _) => Node::Constant(Bound::Null),
+        (Term::Function(call), _) => function(call, cql_type, spec_name, ctx)?,
+        (
+            Term::TypeHint {
+                cql_type: hint,
+                term: inner,
+            },
+            _,
+        ) => type_hint(term, hint, inner, cql_type, spec_name, ctx)?,
+        (Term::Tuple(terms), CqlType::Tuple(types)) => {
+            tuple(terms, types, cql_type, spec_name, ctx)?
+        }
+        // One element in parentheses is read as the element.
+        (_, CqlType::Tuple(types)) if types.len() == 1 => {
+            tuple(std::slice::from_ref(term), types, cql_type, spec_name, ctx)?
+        }
+        (Term::Literal(literal), _) => constant(literal, cql_type, spec_name)?,
+        (
+            Term::List(terms),
+            CqlType::Vector {
+                element,
+                dimensions,
+            },
+        ) => {
+            if terms.len() != usize::from(*dimensions) {
+                return Err(CqlError::invalid(format!(
+                    "Invalid vector literal for {spec_name} of type {cql_type}; expected \
+                     {dimensions} elements, but given {}",
+                    terms.len()
+                )));
+            }
+            elements("vector", terms, element, spec_name, ctx)?
+        }
+        (Term::List(terms), CqlType::List { element, .. }) => {
+            elements("list", terms, element, spec_name, ctx)?
+        }
+        (Term::Set(terms), CqlType::Set { element, .. }) => {
+            elements("set", terms, element, spec_name, ctx)?
+        }
+        (Term::Map(entries), CqlType::Map { key, value, .. }) => {
+            map(entries, key, value, spec_name, ctx)?
+        }
+        (Term::Set(terms), CqlType::Map { .. }) if terms.is_empty() => Node::Entries(Vec::new()),
+        (Term::Set(terms), CqlType::List { .. }) if terms.is_empty() => Node::Elements(Vec::new()),
+        (Term::List(_), _) => return Err(misplaced("list", spec_name, cql_type)),
+        (Term::Set(_), _) => return Err(misplaced("set", spec_name, cql_type)),
+        (Term::Map(_), _) => return Err(misplaced("map", spec_name, cql_type)),
+        (Term::Tuple(_), _) => return Err(misplaced("tuple", spec_name, cql_type)),
+    };
+    PreparedTerm {
+        cql_type: cql_type.clone(),
+        name: spec_name.to_owned(),
+        node,
+    }
+    .folded()
+}
+
+impl PreparedTerm {
+    /// The term evaluated, if everything in it is known before execution.
+    fn folded(self) -> Result<Self, CqlError> {
+        let constant = |term: &PreparedTerm| term.constant().is_some();
+        let foldable = match &self.node {
+            Node::Constant(_) | Node::Marker(_) => false,
+            Node::Elements(terms) => terms.iter().all(constant),
+            Node::Entries(entries) => entries.iter().all(|(k, v)| constant(k) && constant(v)),
+            Node::Function {
+                function,
+                arguments,
+            } => function.is_pure && arguments.iter().all(constant),
+        };
+        if !foldable {
+            return Ok(self);
+        }
+        let bound = self.evaluate(&Parameters::default(), &StatementClock::start())?;
+        Ok(PreparedTerm {
+            node: Node::Constant(bound),
+            ..self
+        })
+    }
+}
+
+fn constant(literal: &Literal, cql_type: &CqlType, name: &str) -> Result<Node, CqlError> {
+    if assign::literal_assignability(literal, cql_type) == Assignability::No {
+        return Err(CqlError::invalid(format!(
+            "Invalid {} constant ({}) for \"{name}\" of type {cql_type}",
+            literal_kind(literal),
+            literal_text(literal)
+        )));
+    }
+    from_literal(cql_type, literal)
+        .map(|bytes| Node::Constant(Bound::Value(bytes)))
+        .map_err(|error| invalid_value(name, &error.0))
+}
+
+pub(super) fn invalid_value(name: &str, reason: &str) -> CqlError {
+    CqlError::invalid(format!("Invalid value for {name}: {reason}"))
+}
+
+fn misplaced(kind: &str, name: &str, cql_type: &CqlType) -> CqlError {
+    CqlError::invalid(format!(
+        "Invalid {kind} literal for {name} of type {cql_type}"
+    ))
+}
+
+fn elements(
+    kind: &str,
+    terms: &[Term],
+    element: &CqlType,
+    name: &str,
+    ctx: &mut PrepareContext,
+) -> Result<Node, CqlError> {
+    let place = format!("value({name})");
+    terms
+        .iter()
+        .map(|term| part(kind, "value", term, element, &place, name, ctx))
+        .collect::<Result<_, _>>()
+        .map(Node::Elements)
+}
+
+fn map(
+    entries: &[(Term, Term)],
+    key: &CqlType,
+    value: &CqlType,
+    name: &str,
+    ctx: &mut PrepareContext,
+) -> Result<Node, CqlError> {
+    let (key_place, value_place) = (format!("key({name})"), format!("value({name})"));
+    entries
+        .iter()
+        .map(|(k, v)| {
+            Ok((
+                part("map", "key", k, key, &key_place, name, ctx)?,
+                part("map", "value", v, value, &value_place, name, ctx)?,
+            ))
+        })
+        .collect::<Result<_, _>>()
+        .map(Node::Entries)
+}
+
+/// Prepares an element, key or value of a collection or vector.
+fn part(
+    kind: &str,
+    role: &str,
+    term: &Term,
+    cql_type: &CqlType,
+    place: &str,
+    name: &str,
+    ctx: &mut PrepareContext,
+) -> Result<PreparedTerm, CqlError> {
+    if *term == Term::Null {
+        return Err(null_inside(kind, name));
+    }
+    if let Term::Literal(literal) = term
+        && assign::literal_assignability(literal, cql_type) == Assignability::No
+    {
+        return Err(CqlError::invalid(format!(
+            "Invalid {kind} literal for {name}: {role} {} is not of type {cql_type}",
+            term_text(term)
+        )));
+    }
+    prepare_term(term, cql_type, place, ctx)
+}
+
+pub(super) fn null_inside(kind: &str, name: &str) -> CqlError {
+    let place = if kind == "vector" {
+        "vectors"
+    } else {
+        "collections"
+    };
+    CqlError::invalid(format!(
+        "null is not supported inside {place} (column {name})"
+    ))
+}
+
+fn tuple(
+    terms: &[Term],
+    types: &[CqlType],
+    cql_type: &CqlType,
+    name: &str,
+    ctx: &mut PrepareContext,
+) -> Result<Node, CqlError> {
+    if terms.len() != types.len() {
+        let fault = if terms.len() > types.len() {
+            "too many"
+        } else {
+            "not enough"
+        };
+        return Err(CqlError::invalid(format!(
+            "Invalid tuple literal for {name}: {fault} elements. Type {cql_type} expects {} but \
+             got {}",
+            types.len(),
+            terms.len()
+        )));
+    }
+    terms
+        .iter()
+        .zip(types)
+        .enumerate()
+        .map(|(position, (term, cql_type))| {
+            prepare_term(term, cql_type, &format!("{name}[{position}]"), ctx)
+        })
+        .collect::<Result<_, _>>()
+        .map(Node::Elements)
+}
+
+fn function(
+    call: &FunctionCall<Term>,
+    cql_type: &CqlType,
+    name: &str,
+    ctx: &mut PrepareContext,
+) -> Result<Node, CqlError> {
+    let arguments: Vec<Argument<'_>> = call.arguments.iter().map(Argument::Term).collect();
+    let function = functions::resolve(
+        call.keyspace.as_deref(),
+        &call.name,
+        &arguments,
+        Some(cql_type),
+    )?;
+    if assign::type_assignability(&function.return_type, cql_type) == Assignability::No {
+        return Err(CqlError::invalid(format!(
+            "Type error: cannot assign result of function {} (type {}) to {name} (type {cql_type})",
+            function.full_name(),
+            function.return_type
+        )));
+    }
+    let arguments = call
+        .arguments
+        .iter()
+        .zip(&function.argument_types)
+        .enumerate()
+        .map(|(index, (term, cql_type))| {
+            prepare_term(term, cql_type, &function.argument_name(index), ctx)
+        })
+        .collect::<Result<_, _>>()?;
+    Ok(Node::Function {
+        function,
+        arguments,
+    })
+}
+
+fn type_hint(
+    term: &Term,
+    hint: &CqlType,
+    inner: &Term,
+    cql_type: &CqlType,
+    name: &str,
+    ctx: &mut PrepareContext,
+) -> Result<Node, CqlError> {
+    if assign::assignability(inner, hint) == Assignability::No {
+        return Err(CqlError::invalid(format!(
+            "Cannot cast value {} to type {hint}",
+            term_text(inner)
+        )));
+    }
+    if assign::type_assignability(hint, cql_type) == Assignability::No {
+        return Err(CqlError::invalid(format!(
+            "Cannot assign value {} to {name} of type {cql_type}",
+            term_text(term)
+        )));
+    }
+    Ok(prepare_term(inner, hint, name, ctx)?.node)
 }
