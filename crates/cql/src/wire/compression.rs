@@ -107,9 +107,10 @@ impl Compression {
         limit: usize,
     ) -> Result<(), DecodeError> {
         if stated > limit {
-            return Err(DecodeError::Invalid(format!(
-                "the frame is too big: {stated} bytes when decompressed, and the limit is {limit}"
-            )));
+            return Err(DecodeError::TooLarge {
+                length: stated,
+                limit,
+            });
         }
         if stated > compressed.saturating_mul(ratio_max) {
             return Err(self.malformed(format_args!(

@@ -14,7 +14,7 @@ const PACKAGE: &str = "org.apache.cassandra.db.marshal.";
 pub(super) const MAX_TYPE_DEPTH: usize = 32;
 
 /// The classes of the types without parameters.
-const SIMPLE: [(&str, CqlType); 20] = [
+static SIMPLE: [(&str, CqlType); 20] = [
     ("AsciiType", CqlType::Ascii),
     ("LongType", CqlType::Bigint),
     ("BytesType", CqlType::Blob),
@@ -246,7 +246,7 @@ mod tests {
             marshal_name(&CqlType::Text),
             "org.apache.cassandra.db.marshal.UTF8Type"
         );
-        for (class, cql_type) in SIMPLE {
+        for (class, cql_type) in SIMPLE.clone() {
             assert_eq!(short(&cql_type), class);
         }
         let vector = CqlType::Vector {

@@ -21,6 +21,16 @@ pub enum DecodeError {
     /// A value that the protocol does not allow.
     #[error("{0}")]
     Invalid(String),
+    /// The body is small enough as it came, but not when decompressed.
+    #[error(
+        "Request is too big: length {length} exceeds maximum allowed length {limit} when decompressed"
+    )]
+    TooLarge {
+        /// Bytes of the plain body.
+        length: usize,
+        /// The limit in bytes.
+        limit: usize,
+    },
 }
 
 impl DecodeError {
@@ -30,9 +40,15 @@ impl DecodeError {
 }
 
 impl From<DecodeError> for CqlError {
-    /// A malformed message is a protocol error; the connection survives it.
+    /// The error to send: a body too large is the request's fault, all else the protocol's. The connection
+    /// survives both.
     fn from(error: DecodeError) -> CqlError {
-        CqlError::protocol(error.to_string())
+        match error {
+            DecodeError::TooLarge { .. } => CqlError::invalid(error.to_string()),
+            DecodeError::Truncated(_) | DecodeError::Invalid(_) => {
+                CqlError::protocol(error.to_string())
+            }
+        }
     }
 }
 

@@ -18,7 +18,7 @@ const USER_TYPE: u16 = 0x0030;
 const TUPLE: u16 = 0x0031;
 
 /// The codes of the types that are nothing but a code.
-const SIMPLE: [(u16, CqlType); 19] = [
+static SIMPLE: [(u16, CqlType); 19] = [
     (0x0001, CqlType::Ascii),
     (0x0002, CqlType::Bigint),
     (0x0003, CqlType::Blob),
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn every_simple_type_leads_back() {
-        for (code, cql_type) in SIMPLE {
+        for (code, cql_type) in SIMPLE.clone() {
             assert_eq!(encoded(&cql_type), code.to_be_bytes().to_vec());
             assert_eq!(
                 read_type(&mut Reader::new(encoded(&cql_type))),

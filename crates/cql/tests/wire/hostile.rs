@@ -1,0 +1,176 @@
+//! Bytes that no driver sends: whatever comes, the answer is a message or an error.
+
+use bytes::{Bytes, BytesMut};
+use cql::wire::*;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::strategies::{bytes, compression, context, request, response};
+
+const LIMIT: usize = 1 << 20;
+
+pub fn frame(opcode: Opcode, flags: u8, body: Bytes) -> Frame {
+    Frame {
+        header: FrameHeader {
+            flags: Flags(flags),
+            stream: 0,
+            opcode,
+            length: body.len() as u32,
+        },
+        body,
+    }
+}
+
+fn opcode() -> impl Strategy<Value = Opcode> {
+    let opcodes: Vec<_> = (0..=16).filter_map(Opcode::from_code).collect();
+    prop::sample::select(opcodes)
+}
+
+/// Changes a few bytes of a body, mostly to what lengths and counts are made of.
+fn damage(body: &[u8], changes: &[(usize, u8)]) -> Bytes {
+    let mut damaged = body.to_vec();
+    for &(position, byte) in changes {
+        if let Some(length) = std::num::NonZero::new(damaged.len()) {
+            damaged[position % length] = byte;
+        }
+    }
+    damaged.into()
+}
+
+fn changes() -> impl Strategy<Value = Vec<(usize, u8)>> {
+    let byte = prop_oneof![any::<u8>(), Just(0x00), Just(0x7F), Just(0xFF)];
+    vec((any::<usize>(), byte), 1..4)
+}
+
+/// The frame that a message encodes to.
+fn encoded(direction: Direction, encode: impl FnOnce(&mut BytesMut)) -> Frame {
+    let mut out = BytesMut::new();
+    encode(&mut out);
+    let mut decoder = FrameDecoder::new(direction, LIMIT);
+    decoder.decode(&mut out).unwrap().unwrap()
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_bytes_are_frames_or_errors(
+        parts in vec(bytes(40), 1..10),
+        limit in 0usize..1000,
+        version in prop_oneof![Just(Some(4u8)), Just(Some(0x84)), Just(None)],
+    ) {
+        for direction in [Direction::Request, Direction::Response] {
+            let mut decoder = FrameDecoder::new(direction, limit);
+            let mut input = BytesMut::new();
+            input.extend(version);
+            let mut errors = 0;
+            for part in &parts {
+                input.extend_from_slice(part);
+                loop {
+                    match decoder.decode(&mut input) {
+                        Ok(Some(frame)) => prop_assert!(frame.body.len() <= limit),
+                        Ok(None) => break,
+                        Err(error) if error.is_fatal() => break,
+                        Err(_) => errors += 1,
+                    }
+                    prop_assert!(errors <= 400, "no progress");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn arbitrary_bodies_are_messages_or_errors(
+        opcode in opcode(),
+        flags in any::<u8>(),
+        body in bytes(300),
+        compression in compression(),
+    ) {
+        let frame = frame(opcode, flags, body);
+        let _ = Request::decode(&frame, compression, LIMIT);
+        if let Ok((_, Response::Rows(rows))) = Response::decode(&frame, compression, LIMIT) {
+            let _ = rows.decode();
+        }
+    }
+
+    #[test]
+    fn damaged_requests_are_requests_or_errors(request in request(), changes in changes()) {
+        let whole = encoded(Direction::Request, |out| request.encode(0, None, out));
+        let damaged = frame(whole.header.opcode, 0, damage(&whole.body, &changes));
+        let _ = Request::decode(&damaged, None, LIMIT);
+    }
+
+    #[test]
+    fn damaged_responses_are_responses_or_errors(
+        context in context(),
+        response in response(),
+        changes in changes(),
+    ) {
+        let whole = encoded(Direction::Response, |out| response.encode(&context, None, out));
+        let flags = whole.header.flags.0;
+        let damaged = frame(whole.header.opcode, flags, damage(&whole.body, &changes));
+        if let Ok((_, Response::Rows(rows))) = Response::decode(&damaged, None, LIMIT) {
+            let _ = rows.decode();
+        }
+    }
+
+    #[test]
+    fn damaged_compression_gives_a_body_within_the_limit_or_an_error(
+        body in vec(0u8..4, 0..3000),
+        changes in changes(),
+        limit in 0usize..4000,
+    ) {
+        for algorithm in Compression::EVERY {
+            let damaged = damage(&algorithm.compress(&body), &changes);
+            if let Ok(plain) = algorithm.decompress(&damaged, limit) {
+                prop_assert!(plain.len() <= limit);
+            }
+        }
+    }
+
+    #[test]
+    fn a_request_cut_anywhere_is_an_error(request in request()) {
+        let whole = encoded(Direction::Request, |out| request.encode(0, None, out));
+        for end in 0..whole.body.len() {
+            let cut = frame(whole.header.opcode, 0, whole.body.slice(..end));
+            let answer = Request::decode(&cut, None, LIMIT);
+            prop_assert!(
+                matches!(answer, Err(DecodeError::Truncated(_))),
+                "cut at {end}: {answer:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_response_cut_anywhere_is_an_error(context in context(), response in response()) {
+        let whole = encoded(Direction::Response, |out| response.encode(&context, None, out));
+        for end in 0..whole.body.len() {
+            let cut = frame(whole.header.opcode, whole.header.flags.0, whole.body.slice(..end));
+            let answer = Response::decode(&cut, None, LIMIT).and_then(|(_, response)| {
+                match &response {
+                    Response::Rows(rows) => rows.decode().map(|_| response),
+                    _ => Ok(response),
+                }
+            });
+            prop_assert!(
+                matches!(answer, Err(DecodeError::Truncated(_))),
+                "cut at {end}: {answer:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn bytes_behind_a_request_are_ignored(request in request(), extra in bytes(10)) {
+        let whole = encoded(Direction::Request, |out| request.encode(0, None, out));
+        let body = [&whole.body[..], &extra].concat();
+        let longer = frame(whole.header.opcode, 0, body.into());
+        prop_assert_eq!(Request::decode(&longer, None, LIMIT), Ok(request));
+    }
+}
+
+#[test]
+fn a_compressed_frame_without_agreed_compression_is_refused() {
+    let body = Compression::Lz4.compress(b"\0\0\0\x08SELECT 1\0\x01\0");
+    let frame = frame(Opcode::Query, Flags::COMPRESSION.0, body.into());
+    assert!(Request::decode(&frame, Some(Compression::Lz4), LIMIT).is_ok());
+    assert!(Request::decode(&frame, None, LIMIT).is_err());
+    assert!(Request::decode(&frame, Some(Compression::Snappy), LIMIT).is_err());
+}

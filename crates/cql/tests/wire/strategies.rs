@@ -1,0 +1,312 @@
+//! Arbitrary messages of the protocol.
+
+use bytes::Bytes;
+use cql::error::{CqlError, ErrorKind};
+use cql::types::CqlType;
+use cql::wire::*;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use uuid::Uuid;
+
+pub fn bytes(length_max: usize) -> impl Strategy<Value = Bytes> {
+    vec(any::<u8>(), 0..=length_max).prop_map(Bytes::from)
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-zé ]{0,12}", "[a-z]{600,700}"]
+}
+
+fn consistency() -> impl Strategy<Value = Consistency> {
+    select(Consistency::EVERY.to_vec())
+}
+
+fn bound_value() -> impl Strategy<Value = BoundValue> {
+    prop_oneof![
+        Just(BoundValue::Null),
+        Just(BoundValue::Unset),
+        bytes(40).prop_map(BoundValue::Value),
+    ]
+}
+
+fn values() -> impl Strategy<Value = Values> {
+    prop_oneof![
+        vec(bound_value(), 0..6).prop_map(Values::Positional),
+        // No named values at all are sent as no values, which read as positional ones.
+        vec((text(), bound_value()), 1..6).prop_map(Values::Named),
+    ]
+}
+
+fn timestamp() -> impl Strategy<Value = Option<i64>> {
+    option::of(i64::MIN + 1..=i64::MAX)
+}
+
+prop_compose! {
+    fn parameters()(
+        consistency in consistency(),
+        values in values(),
+        skip_metadata in any::<bool>(),
+        page_size in option::of(1..=i32::MAX as u32),
+        paging_state in option::of(bytes(30)),
+        serial_consistency in option::of(consistency()),
+        timestamp in timestamp(),
+    ) -> QueryParameters {
+        QueryParameters {
+            consistency, values, skip_metadata, page_size, paging_state, serial_consistency, timestamp,
+        }
+    }
+}
+
+fn batch_statement() -> impl Strategy<Value = BatchStatement> {
+    let statement = prop_oneof![
+        text().prop_map(BatchedStatement::Text),
+        bytes(20).prop_map(BatchedStatement::Prepared),
+    ];
+    (statement, vec(bound_value(), 0..4))
+        .prop_map(|(statement, values)| BatchStatement { statement, values })
+}
+
+prop_compose! {
+    fn batch()(
+        kind in select(vec![BatchKind::Logged, BatchKind::Unlogged, BatchKind::Counter]),
+        statements in vec(batch_statement(), 0..6),
+        consistency in consistency(),
+        serial_consistency in option::of(consistency()),
+        timestamp in timestamp(),
+    ) -> Batch {
+        Batch { kind, statements, consistency, serial_consistency, timestamp }
+    }
+}
+
+pub fn request() -> impl Strategy<Value = Request> {
+    let kinds = vec![
+        EventKind::TopologyChange,
+        EventKind::StatusChange,
+        EventKind::SchemaChange,
+    ];
+    prop_oneof![
+        vec((text(), text()), 0..5).prop_map(|options| Request::Startup(Startup { options })),
+        Just(Request::Options),
+        (text(), parameters()).prop_map(|(statement, parameters)| Request::Query {
+            statement,
+            parameters
+        }),
+        text().prop_map(|statement| Request::Prepare { statement }),
+        (bytes(20), parameters()).prop_map(|(id, parameters)| Request::Execute { id, parameters }),
+        batch().prop_map(Request::Batch),
+        vec(select(kinds), 0..4).prop_map(|events| Request::Register { events }),
+        option::of(bytes(20)).prop_map(|token| Request::AuthResponse { token }),
+    ]
+}
+
+/// Types as the wire tells them: a collection in another type is frozen, the outermost is not.
+fn cql_type() -> impl Strategy<Value = CqlType> {
+    let simple = select(vec![
+        CqlType::Ascii,
+        CqlType::Bigint,
+        CqlType::Duration,
+        CqlType::Float,
+        CqlType::Text,
+        CqlType::Timeuuid,
+        CqlType::Varint,
+    ]);
+    let nested = simple.prop_recursive(4, 12, 3, |inner| {
+        let boxed = inner.clone().prop_map(Box::new);
+        prop_oneof![
+            boxed.clone().prop_map(|element| CqlType::List {
+                element,
+                frozen: true
+            }),
+            boxed.clone().prop_map(|element| CqlType::Set {
+                element,
+                frozen: true
+            }),
+            (boxed.clone(), boxed.clone()).prop_map(|(key, value)| CqlType::Map {
+                key,
+                value,
+                frozen: true
+            }),
+            vec(inner, 1..3).prop_map(CqlType::Tuple),
+            (boxed, 1..=16_000u16).prop_map(|(element, dimensions)| CqlType::Vector {
+                element,
+                dimensions
+            }),
+        ]
+    });
+    nested.prop_map(|mut cql_type| {
+        if let CqlType::List { frozen, .. }
+        | CqlType::Set { frozen, .. }
+        | CqlType::Map { frozen, .. } = &mut cql_type
+        {
+            *frozen = false;
+        }
+        cql_type
+    })
+}
+
+fn column() -> impl Strategy<Value = ColumnSpec> {
+    (select(vec!["t", "u"]), text(), cql_type()).prop_map(|(table, name, cql_type)| ColumnSpec {
+        keyspace: "ks".into(),
+        table: table.into(),
+        name: name.into(),
+        cql_type,
+    })
+}
+
+fn metadata() -> impl Strategy<Value = Metadata> {
+    vec(column(), 0..5).prop_map(|columns| Metadata { columns })
+}
+
+fn rows() -> impl Strategy<Value = Rows> {
+    vec(column(), 1..5).prop_flat_map(|columns| {
+        let row = vec(option::of(bytes(50)), columns.len());
+        let metadata = Metadata { columns };
+        (vec(row, 0..20), any::<bool>(), option::of(bytes(20))).prop_map(
+            move |(rows, skip_metadata, paging_state)| {
+                let mut encoder = RowsEncoder::new(&metadata, skip_metadata);
+                for row in rows {
+                    row.iter().for_each(|cell| encoder.cell(cell.as_deref()));
+                    encoder.end_row();
+                }
+                encoder.finish(paging_state)
+            },
+        )
+    })
+}
+
+fn schema_change() -> impl Strategy<Value = SchemaChange> {
+    let change = select(vec![
+        SchemaChangeKind::Created,
+        SchemaChangeKind::Updated,
+        SchemaChangeKind::Dropped,
+    ]);
+    let target = prop_oneof![
+        Just(SchemaTarget::Keyspace),
+        text().prop_map(SchemaTarget::Table),
+        text().prop_map(SchemaTarget::Type),
+        (text(), vec(text(), 0..3))
+            .prop_map(|(name, arguments)| SchemaTarget::Function { name, arguments }),
+        (text(), vec(text(), 0..3))
+            .prop_map(|(name, arguments)| SchemaTarget::Aggregate { name, arguments }),
+    ];
+    (change, text(), target).prop_map(|(change, keyspace, target)| SchemaChange {
+        change,
+        keyspace,
+        target,
+    })
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let topology = select(vec![
+        TopologyChange::NewNode,
+        TopologyChange::RemovedNode,
+        TopologyChange::MovedNode,
+    ]);
+    let status = select(vec![StatusChange::Up, StatusChange::Down]);
+    prop_oneof![
+        (topology, any::<std::net::SocketAddrV4>()).prop_map(|(change, node)| {
+            Event::TopologyChange {
+                change,
+                node: node.into(),
+            }
+        }),
+        (status, any::<std::net::Ipv6Addr>(), any::<u16>()).prop_map(|(change, ip, port)| {
+            Event::StatusChange {
+                change,
+                node: (ip, port).into(),
+            }
+        }),
+        schema_change().prop_map(Event::SchemaChange),
+    ]
+}
+
+fn error() -> impl Strategy<Value = CqlError> {
+    let kind = prop_oneof![
+        select(vec![
+            ErrorKind::ServerError,
+            ErrorKind::ProtocolError,
+            ErrorKind::BadCredentials,
+            ErrorKind::Overloaded,
+            ErrorKind::IsBootstrapping,
+            ErrorKind::TruncateError,
+            ErrorKind::SyntaxError,
+            ErrorKind::Unauthorized,
+            ErrorKind::Invalid,
+            ErrorKind::ConfigError,
+        ]),
+        any::<(u16, i32, i32)>().prop_map(|(consistency, required, alive)| {
+            ErrorKind::Unavailable {
+                consistency,
+                required,
+                alive,
+            }
+        }),
+        (any::<(u16, i32, i32)>(), select(vec!["SIMPLE", "CAS"])).prop_map(
+            |((consistency, received, block_for), write_type)| ErrorKind::WriteTimeout {
+                consistency,
+                received,
+                block_for,
+                write_type,
+            }
+        ),
+        any::<(u16, i32, i32, bool)>().prop_map(
+            |(consistency, received, block_for, data_present)| ErrorKind::ReadTimeout {
+                consistency,
+                received,
+                block_for,
+                data_present,
+            }
+        ),
+        (text(), text()).prop_map(|(keyspace, table)| ErrorKind::AlreadyExists { keyspace, table }),
+        bytes(20).prop_map(|id| ErrorKind::Unprepared { id }),
+    ];
+    (kind, text()).prop_map(|(kind, message)| CqlError { kind, message })
+}
+
+fn prepared() -> impl Strategy<Value = Prepared> {
+    (
+        bytes(20),
+        metadata(),
+        vec(any::<u16>(), 0..4),
+        option::of(metadata()),
+    )
+        .prop_map(|(id, bind, partition_key_indexes, result)| Prepared {
+            id,
+            bind,
+            partition_key_indexes,
+            result,
+        })
+}
+
+pub fn response() -> impl Strategy<Value = Response> {
+    prop_oneof![
+        error().prop_map(Response::Error),
+        Just(Response::Ready),
+        text().prop_map(|authenticator| Response::Authenticate { authenticator }),
+        option::of(bytes(20)).prop_map(|token| Response::AuthChallenge { token }),
+        option::of(bytes(20)).prop_map(|token| Response::AuthSuccess { token }),
+        vec((text(), vec(text(), 0..3)), 0..4).prop_map(Response::Supported),
+        Just(Response::Void),
+        rows().prop_map(Response::Rows),
+        text().prop_map(Response::SetKeyspace),
+        prepared().prop_map(Response::Prepared),
+        schema_change().prop_map(Response::SchemaChange),
+        event().prop_map(Response::Event),
+    ]
+}
+
+prop_compose! {
+    pub fn context()(
+        stream in any::<i16>(),
+        tracing_id in option::of(any::<u128>().prop_map(Uuid::from_u128)),
+        warnings in vec(text(), 0..3),
+        custom_payload in vec((text(), option::of(bytes(20))), 0..3),
+    ) -> ResponseContext {
+        ResponseContext { stream, tracing_id, warnings, custom_payload }
+    }
+}
+
+pub fn compression() -> impl Strategy<Value = Option<Compression>> {
+    option::of(select(Compression::EVERY.to_vec()))
+}
