@@ -8,9 +8,11 @@
 pub mod bind;
 pub mod clock;
 pub mod describe;
+pub mod failure;
 pub mod functions;
 pub mod modify;
 pub mod query;
+pub mod resolve;
 pub mod schema;
 pub mod select;
 pub mod server;

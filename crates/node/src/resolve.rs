@@ -1,0 +1,65 @@
+//! From the names in a statement to what they stand for.
+
+use std::sync::Arc;
+
+use cql::ast::TableName;
+use cql::error::CqlError;
+use storage::catalog::Table;
+
+use crate::query::Database;
+
+/// The keyspace that a name means: its own, or the one in use.
+///
+/// # Errors
+/// If there is neither.
+pub fn keyspace_name<'a>(
+    own: Option<&'a str>,
+    in_use: Option<&'a str>,
+) -> Result<&'a str, CqlError> {
+    own.or(in_use).ok_or_else(|| {
+        CqlError::invalid(
+            "No keyspace has been specified. USE a keyspace, or explicitly specify \
+             keyspace.tablename",
+        )
+    })
+}
+
+/// The table of a name, a system table or the user's.
+///
+/// # Errors
+/// If no keyspace is known, or keyspace or table don't exist.
+pub fn table(
+    database: &Database,
+    in_use: Option<&str>,
+    name: &TableName,
+) -> Result<Arc<Table>, CqlError> {
+    let keyspace_name = keyspace_name(name.keyspace.as_deref(), in_use)?;
+    let catalog = database.storage.catalog();
+    let keyspace = catalog
+        .keyspace(keyspace_name)
+        .or_else(|| database.system.keyspace(keyspace_name))
+        .ok_or_else(|| no_such_keyspace(keyspace_name))?;
+    keyspace
+        .tables
+        .get(&name.name)
+        .cloned()
+        .ok_or_else(|| no_such_table(&name.name))
+}
+
+/// "Keyspace 'x' does not exist".
+pub fn no_such_keyspace(name: &str) -> CqlError {
+    CqlError::invalid(format!("Keyspace '{name}' does not exist"))
+}
+
+/// "unconfigured table x".
+pub fn no_such_table(name: &str) -> CqlError {
+    CqlError::invalid(format!("unconfigured table {name}"))
+}
+
+/// "Undefined column name x in table ks.t".
+pub fn no_such_column(name: &str, table: &Table) -> CqlError {
+    CqlError::invalid(format!(
+        "Undefined column name {name} in table {}.{}",
+        table.keyspace, table.name
+    ))
+}
