@@ -1,1 +1,4 @@
-//! store
+//! The indexing service.
+
+pub mod items;
+pub mod keys;

@@ -1,0 +1,73 @@
+//! Keys known to be absent, as long as an older read may still say otherwise.
+
+use std::collections::HashMap;
+
+use crate::keys::{PartitionKey, PrimaryKey};
+
+/// Looking for what may be forgotten pays when at least that many are remembered.
+const FORGET_FROM: usize = 1024;
+
+/// Absent rows and partitions, each with the number of the read that found nothing.
+#[derive(Debug, Default)]
+pub struct Absences {
+    rows: HashMap<Box<[u8]>, u64>,
+    partitions: HashMap<PartitionKey, u64>,
+    key_bytes: usize,
+    /// How many are remembered when the next look is worth its time.
+    look_from: usize,
+    /// The floor of the last look.
+    looked_at: u64,
+}
+
+impl Absences {
+    /// The number of the read that found a row absent; 0 if none did.
+    pub fn row(&self, key: &[u8]) -> u64 {
+        self.rows.get(key).copied().unwrap_or(0)
+    }
+
+    /// The number of the read that saw all of a partition; 0 if none did.
+    pub fn partition(&self, partition: &[u8]) -> u64 {
+        if self.partitions.is_empty() {
+            return 0;
+        }
+        self.partitions.get(partition).copied().unwrap_or(0)
+    }
+
+    pub fn remember_row(&mut self, key: PrimaryKey, sequence: u64) {
+        self.key_bytes += key.as_bytes().len();
+        if let Some(before) = self.rows.insert(key.into_bytes(), sequence) {
+            debug_assert!(before <= sequence);
+        }
+    }
+
+    pub fn remember_partition(&mut self, partition: PartitionKey, sequence: u64) {
+        let stands = self.partitions.entry(partition).or_default();
+        *stands = sequence.max(*stands);
+    }
+
+    pub fn forget_row(&mut self, key: &[u8]) {
+        self.rows.remove(key);
+    }
+
+    /// Forgets what no read numbered `oldest_in_flight` or above can contradict.
+    pub fn forget(&mut self, oldest_in_flight: u64) {
+        let count = self.rows.len() + self.partitions.len();
+        let small = count <= FORGET_FROM;
+        if count == 0 || oldest_in_flight == self.looked_at || (!small && count < self.look_from) {
+            return;
+        }
+        self.looked_at = oldest_in_flight;
+        self.rows
+            .retain(|_, sequence| *sequence >= oldest_in_flight);
+        self.partitions
+            .retain(|_, sequence| *sequence >= oldest_in_flight);
+        self.look_from = 2 * (self.rows.len() + self.partitions.len());
+        self.key_bytes = self.rows.keys().map(|key| key.len()).sum();
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        self.key_bytes
+            + self.rows.capacity() * size_of::<(Box<[u8]>, u64)>()
+            + self.partitions.capacity() * size_of::<(PartitionKey, u64)>()
+    }
+}

@@ -1,0 +1,456 @@
+//! What the index should hold: observations of rows go in, changes to the index come out.
+//!
+//! # Which observation wins
+//!
+//! An [`Observation`] says what a read found under a key: a vector, or none. Reads run beside each
+//! other (a scan in many ranges, the re-reads that the log asks for) and what they find arrives
+//! in any order, more than once, and late. Each read takes a number from a [`Sequencer`] *before*
+//! it is issued, and **of all observations of a key the one with the highest number stands**,
+//! whatever arrives first.
+//!
+//! Why the index then ends up equal to the table, whatever timestamps the clients gave their
+//! writes: Take the last change `W` of a row. Its log row, or the expiry of its TTL, or the marker
+//! that the table was truncated, is noticed after `W` took effect, and then either the index is
+//! built anew or a read `H` of that row is issued. Every read with a number above that of `H` was
+//! issued after `H`, so it sees `W` too. Every read with a lower number loses against `H`. So the
+//! observation that stands tells of `W`, and no later change exists. A row whose last change came
+//! before the log was followed is seen by the scan, which starts after that. Nothing here looks at
+//! write timestamps: the database has resolved them when a row is read, so past, future and equal
+//! ones, conditions and duplicates need no case of their own. The write time is kept with an item
+//! for those who report or save it, not as a judge: an item whose write time falls is rare (a
+//! purged tombstone lets an older write in) but right. Where replicas disagree, a read may find an
+//! old state; the reader that follows the log at a distance of its safety interval reads the row
+//! again when they agree.
+//!
+//! # What absence costs
+//!
+//! "Absent" must stand against observations with lower numbers that are still on their way. So
+//! absent keys, and partitions that were read as a whole, are remembered with their number until
+//! no read below it is in flight.
+
+mod absence;
+mod expiry;
+mod sequence;
+
+#[cfg(test)]
+mod model_tests;
+
+use std::hash::{BuildHasher, RandomState};
+
+use crate::keys::{KeySchema, KeyTable, PartitionKey, PrimaryKey};
+use absence::Absences;
+use expiry::Expiries;
+pub use sequence::{Issue, Sequencer};
+
+/// What a read found under a key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observation {
+    /// The row's primary key.
+    pub key: PrimaryKey,
+    /// Its vector, if it has one.
+    pub state: RowState,
+}
+
+/// Whether a row has something to index.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RowState {
+    /// The row has a vector that can be indexed.
+    Present(Cell),
+    /// There is no such row, or it has no vector, or none that can be indexed.
+    Absent,
+}
+
+/// A vector cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// As many finite elements as the index has dimensions.
+    pub vector: Vec<f32>,
+    /// The cell's write timestamp, microseconds since the epoch.
+    pub written_us: i64,
+    /// When the cell expires, seconds since the epoch.
+    pub expires_s: Option<u32>,
+}
+
+/// A change to the index.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// A vector under an id that the index doesn't hold.
+    Insert {
+        /// The id.
+        id: u32,
+        /// Its vector.
+        vector: Vec<f32>,
+    },
+    /// Another vector under an id that the index holds.
+    Replace {
+        /// The id.
+        id: u32,
+        /// Its new vector.
+        vector: Vec<f32>,
+    },
+    /// An id that the index is to forget. It isn't given out again before
+    /// [`Items::reuse`] returns it.
+    Remove {
+        /// The id.
+        id: u32,
+    },
+}
+
+impl Change {
+    /// The id that changes.
+    pub fn id(&self) -> u32 {
+        match self {
+            Change::Insert { id, .. } | Change::Replace { id, .. } | Change::Remove { id } => *id,
+        }
+    }
+}
+
+/// What is known of the row under an id.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    /// The number of the observation that stands.
+    sequence: u64,
+    /// A hash of the vector, so that a row read again changes nothing. Equal write times
+    /// wouldn't do: of two writes with the same timestamp the greater value wins.
+    vector_hash: u64,
+    written_us: i64,
+    /// 0: never.
+    expires_s: u32,
+}
+
+/// The rows of an index. The keys themselves are in a [`KeyTable`] that searches read too.
+#[derive(Debug)]
+pub struct Items {
+    schema: KeySchema,
+    known: Vec<Known>,
+    /// Ids that were used and may be used again.
+    free: Vec<u32>,
+    absences: Absences,
+    expiries: Expiries,
+    hasher: RandomState,
+}
+
+impl Items {
+    /// No rows.
+    pub fn new(schema: KeySchema) -> Items {
+        Items {
+            schema,
+            known: Vec::new(),
+            free: Vec::new(),
+            absences: Absences::default(),
+            expiries: Expiries::default(),
+            hasher: RandomState::new(),
+        }
+    }
+
+    /// The table for the keys of these rows.
+    pub fn key_table(schema: &KeySchema) -> KeyTable {
+        KeyTable::new(schema.has_clustering().then_some(schema.partition.len()))
+    }
+
+    /// Takes in an observation of the read numbered `sequence`; the change that the index needs,
+    /// if any.
+    pub fn observe(
+        &mut self,
+        keys: &mut KeyTable,
+        sequence: u64,
+        observation: Observation,
+    ) -> Option<Change> {
+        let Observation { key, state } = observation;
+        let id = keys.id(key.as_bytes());
+        let partition = self.schema.partition_of(key.as_bytes());
+        let stands = match id {
+            Some(id) => self.known[id as usize].sequence,
+            None => self.absences.row(key.as_bytes()),
+        }
+        .max(self.absences.partition(partition));
+        if sequence <= stands {
+            return None;
+        }
+        match (id, state) {
+            (None, RowState::Absent) => {
+                self.absences.remember_row(key, sequence);
+                None
+            }
+            (Some(id), RowState::Absent) => {
+                keys.remove(id);
+                self.absences.remember_row(key, sequence);
+                Some(Change::Remove { id })
+            }
+            (None, RowState::Present(cell)) => {
+                let id = self.free.pop().or_else(|| {
+                    let id = u32::try_from(self.known.len()).ok()?;
+                    self.known.push(Known::default());
+                    (id != u32::MAX).then_some(id)
+                })?;
+                self.absences.forget_row(key.as_bytes());
+                keys.insert(id, key);
+                self.note(id, sequence, &cell);
+                Some(Change::Insert {
+                    id,
+                    vector: cell.vector,
+                })
+            }
+            (Some(id), RowState::Present(cell)) => {
+                let before = self.known[id as usize].vector_hash;
+                self.note(id, sequence, &cell);
+                (self.known[id as usize].vector_hash != before).then_some(Change::Replace {
+                    id,
+                    vector: cell.vector,
+                })
+            }
+        }
+    }
+
+    /// Takes in that the read numbered `sequence` has seen the whole of a partition: what it
+    /// didn't find there isn't there.
+    pub fn end_partition(
+        &mut self,
+        keys: &mut KeyTable,
+        sequence: u64,
+        partition: PartitionKey,
+        changes: &mut Vec<Change>,
+    ) {
+        for id in keys.partition(partition.as_bytes()) {
+            if self.known[id as usize].sequence < sequence {
+                keys.remove(id);
+                changes.push(Change::Remove { id });
+            }
+        }
+        self.absences.remember_partition(partition, sequence);
+    }
+
+    /// Undoes an insertion that the index refused. The id may be used again at once.
+    pub fn undo_insert(&mut self, keys: &mut KeyTable, id: u32) {
+        if let Some(key) = keys.remove(id) {
+            let sequence = self.known[id as usize].sequence;
+            self.absences.remember_row(key, sequence);
+            self.free.push(id);
+        }
+    }
+
+    /// The index refused another vector for an id: the row is no longer as it was taken in.
+    pub fn undo_replace(&mut self, id: u32) {
+        self.known[id as usize].vector_hash = 0;
+    }
+
+    /// Ids of [`Change::Remove`] that no search can come upon any more.
+    pub fn reuse(&mut self, ids: impl IntoIterator<Item = u32>) {
+        self.free.extend(ids);
+    }
+
+    /// Forgets the absences that no read in flight can contradict. `oldest_in_flight`: see
+    /// [`Sequencer::oldest_in_flight`].
+    pub fn forget(&mut self, oldest_in_flight: u64) {
+        self.absences.forget(oldest_in_flight);
+    }
+
+    /// When the next row expires, seconds since the epoch.
+    pub fn next_expiry_s(&self) -> Option<u32> {
+        self.expiries.next_s()
+    }
+
+    /// Up to `limit` rows whose time has come; each is to be read again.
+    pub fn expired(&mut self, keys: &KeyTable, now_s: u32, limit: usize) -> Vec<PrimaryKey> {
+        let mut due = Vec::new();
+        while due.len() < limit {
+            let Some((id, expires_s)) = self.expiries.pop(now_s) else {
+                break;
+            };
+            // The row may have been written anew since, or the id may be another row's.
+            if self.known[id as usize].expires_s == expires_s
+                && let Some(key) = keys.key(id)
+            {
+                due.push(PrimaryKey::from_encoded(key));
+            }
+        }
+        due
+    }
+
+    /// The write timestamp of the vector under an id that is in use.
+    pub fn written_us(&self, id: u32) -> Option<i64> {
+        self.known.get(id as usize).map(|known| known.written_us)
+    }
+
+    /// Bytes of memory held, without the keys.
+    pub fn memory_bytes(&self) -> usize {
+        self.known.capacity() * size_of::<Known>()
+            + self.free.capacity() * size_of::<u32>()
+            + self.absences.memory_bytes()
+            + self.expiries.memory_bytes()
+    }
+
+    fn note(&mut self, id: u32, sequence: u64, cell: &Cell) {
+        let expires_s = cell.expires_s.unwrap_or(0);
+        let known = &mut self.known[id as usize];
+        if expires_s != 0 && expires_s != known.expires_s {
+            self.expiries.push(id, expires_s);
+        }
+        *known = Known {
+            sequence,
+            vector_hash: vector_hash(&self.hasher, &cell.vector),
+            written_us: cell.written_us,
+            expires_s,
+        };
+    }
+}
+
+/// Never 0, which stands for a vector that isn't in the index.
+fn vector_hash(hasher: &RandomState, vector: &[f32]) -> u64 {
+    use std::hash::Hasher;
+    let mut state = hasher.build_hasher();
+    for element in vector {
+        state.write_u32(element.to_bits());
+    }
+    state.finish().max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::tests::text_schema;
+
+    fn key(p: &str, c: &str) -> PrimaryKey {
+        text_schema(1, 1).encode([p.as_bytes(), c.as_bytes()])
+    }
+
+    fn partition(p: &str) -> PartitionKey {
+        text_schema(1, 1).encode_partition([p.as_bytes()])
+    }
+
+    fn present(vector: &[f32], expires_s: Option<u32>) -> RowState {
+        RowState::Present(Cell {
+            vector: vector.to_vec(),
+            written_us: 1,
+            expires_s,
+        })
+    }
+
+    struct Table {
+        items: Items,
+        keys: KeyTable,
+    }
+
+    impl Table {
+        fn new() -> Table {
+            let schema = text_schema(1, 1);
+            Table {
+                keys: Items::key_table(&schema),
+                items: Items::new(schema),
+            }
+        }
+
+        fn observe(&mut self, sequence: u64, key: PrimaryKey, state: RowState) -> Option<Change> {
+            self.items
+                .observe(&mut self.keys, sequence, Observation { key, state })
+        }
+    }
+
+    #[test]
+    fn a_late_scan_does_not_bring_a_deleted_row_back() {
+        let mut table = Table::new();
+        assert_eq!(table.observe(2, key("p", "a"), RowState::Absent), None);
+        assert_eq!(table.observe(1, key("p", "a"), present(&[1.0], None)), None);
+        assert!(matches!(
+            table.observe(3, key("p", "a"), present(&[1.0], None)),
+            Some(Change::Insert { id: 0, .. })
+        ));
+    }
+
+    #[test]
+    fn the_same_vector_again_changes_nothing() {
+        let mut table = Table::new();
+        table.observe(1, key("p", "a"), present(&[1.0], None));
+        assert_eq!(table.observe(2, key("p", "a"), present(&[1.0], None)), None);
+        assert!(matches!(
+            table.observe(3, key("p", "a"), present(&[2.0], None)),
+            Some(Change::Replace { id: 0, .. })
+        ));
+        assert_eq!(table.observe(2, key("p", "a"), present(&[1.0], None)), None);
+    }
+
+    #[test]
+    fn a_partition_read_removes_what_it_did_not_find() {
+        let mut table = Table::new();
+        table.observe(1, key("p", "a"), present(&[1.0], None));
+        table.observe(1, key("p", "b"), present(&[1.0], None));
+        table.observe(1, key("q", "a"), present(&[1.0], None));
+        table.observe(9, key("p", "c"), present(&[1.0], None));
+        table.observe(5, key("p", "b"), present(&[1.0], None));
+        let mut changes = Vec::new();
+        table
+            .items
+            .end_partition(&mut table.keys, 5, partition("p"), &mut changes);
+        assert_eq!(changes, [Change::Remove { id: 0 }]);
+        // A scan of before comes late with a row that the partition read didn't see.
+        assert_eq!(table.observe(4, key("p", "d"), present(&[1.0], None)), None);
+        assert!(
+            table
+                .observe(6, key("p", "d"), present(&[1.0], None))
+                .is_some()
+        );
+        assert_eq!(table.keys.len(), 4);
+    }
+
+    #[test]
+    fn absences_are_forgotten_when_nothing_can_contradict_them() {
+        let mut table = Table::new();
+        table.observe(5, key("p", "a"), RowState::Absent);
+        table.items.forget(5);
+        assert_eq!(table.observe(4, key("p", "a"), present(&[1.0], None)), None);
+        table.items.forget(6);
+        assert!(
+            table
+                .observe(4, key("p", "a"), present(&[1.0], None))
+                .is_some()
+        );
+    }
+
+    #[test]
+    fn ids_wait_until_they_may_be_used_again() {
+        let mut table = Table::new();
+        table.observe(1, key("p", "a"), present(&[1.0], None));
+        assert_eq!(
+            table.observe(2, key("p", "a"), RowState::Absent),
+            Some(Change::Remove { id: 0 })
+        );
+        let again = |table: &mut Table, c: &str| {
+            table
+                .observe(3, key("p", c), present(&[1.0], None))
+                .map(|change| change.id())
+        };
+        assert_eq!(again(&mut table, "b"), Some(1));
+        table.items.reuse([0]);
+        assert_eq!(again(&mut table, "c"), Some(0));
+    }
+
+    #[test]
+    fn an_expiry_names_the_row_once_and_only_if_it_still_stands() {
+        let mut table = Table::new();
+        table.observe(1, key("p", "a"), present(&[1.0], Some(100)));
+        table.observe(1, key("p", "b"), present(&[1.0], Some(100)));
+        table.observe(2, key("p", "b"), present(&[1.0], Some(200)));
+        table.observe(1, key("p", "c"), present(&[1.0], None));
+        assert_eq!(table.items.next_expiry_s(), Some(100));
+        let expired = |table: &mut Table, now_s| table.items.expired(&table.keys, now_s, 10);
+        assert_eq!(expired(&mut table, 99), []);
+        assert_eq!(expired(&mut table, 150), [key("p", "a")]);
+        assert_eq!(expired(&mut table, 150), []);
+        table.observe(3, key("p", "b"), RowState::Absent);
+        assert_eq!(expired(&mut table, 250), []);
+    }
+
+    #[test]
+    fn a_refused_insertion_leaves_no_key() {
+        let mut table = Table::new();
+        table.observe(1, key("p", "a"), present(&[1.0], None));
+        table.items.undo_insert(&mut table.keys, 0);
+        assert_eq!(table.keys.len(), 0);
+        assert_eq!(table.observe(1, key("p", "a"), present(&[1.0], None)), None);
+        assert!(
+            table
+                .observe(2, key("p", "a"), present(&[1.0], None))
+                .is_some()
+        );
+    }
+}

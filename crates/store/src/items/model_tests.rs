@@ -1,0 +1,254 @@
+//! Reads that are issued, executed and delivered at arbitrary moments, against the table itself.
+//!
+//! The table changes under the reads. A read takes its number when it is issued, sees the table
+//! as it is when it is executed (a partition read page by page), and is taken in when it is
+//! delivered. Whatever the interleaving, once every change has been followed by a read that was
+//! issued after it and everything has been delivered, the items equal the table.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::{Cell, Change, Issue, Items, Observation, RowState, Sequencer};
+use crate::keys::tests::text_schema;
+use crate::keys::{KeySchema, KeyTable, PartitionKey, PrimaryKey};
+
+const PARTITIONS: u8 = 3;
+const ROWS: u8 = 4;
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// Gives a row this vector.
+    Write(u8, u8, u8),
+    Delete(u8, u8),
+    DeletePartition(u8),
+    /// Issues the read of the whole table.
+    Scan,
+    /// Issues the read that the oldest unanswered hint asks for.
+    Reread,
+    /// Executes the next part of one of the reads issued.
+    Execute(usize),
+    /// Delivers one of the reads executed.
+    Deliver(usize),
+    Forget,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        6 => (0..PARTITIONS, 0..ROWS, any::<u8>()).prop_map(|(p, c, v)| Step::Write(p, c, v)),
+        3 => (0..PARTITIONS, 0..ROWS).prop_map(|(p, c)| Step::Delete(p, c)),
+        1 => (0..PARTITIONS).prop_map(Step::DeletePartition),
+        1 => Just(Step::Scan),
+        5 => Just(Step::Reread),
+        8 => any::<usize>().prop_map(Step::Execute),
+        6 => any::<usize>().prop_map(Step::Deliver),
+        2 => Just(Step::Forget),
+    ];
+    proptest::collection::vec(step, 0..400)
+}
+
+#[derive(Clone, Debug)]
+enum Hint {
+    Row(u8, u8),
+    Partition(u8),
+}
+
+/// What a read still has to look at, and what it found.
+struct Read {
+    issue: Arc<Issue>,
+    todo: VecDeque<(u8, u8)>,
+    found: Vec<((u8, u8), Option<u8>)>,
+    /// Whether rows that aren't there count as found absent: not so for a scan.
+    absences: bool,
+    whole_partition: Option<u8>,
+}
+
+struct World {
+    schema: KeySchema,
+    sequencer: Arc<Sequencer>,
+    table: BTreeMap<(u8, u8), u8>,
+    hints: VecDeque<Hint>,
+    issued: Vec<Read>,
+    executed: Vec<Read>,
+    items: Items,
+    keys: KeyTable,
+    /// The index: vectors by id.
+    index: BTreeMap<u32, Vec<f32>>,
+}
+
+impl World {
+    fn new() -> World {
+        let schema = text_schema(1, 1);
+        World {
+            sequencer: Arc::default(),
+            table: BTreeMap::new(),
+            hints: VecDeque::new(),
+            issued: Vec::new(),
+            executed: Vec::new(),
+            keys: Items::key_table(&schema),
+            items: Items::new(schema.clone()),
+            index: BTreeMap::new(),
+            schema,
+        }
+    }
+
+    fn key(&self, p: u8, c: u8) -> PrimaryKey {
+        self.schema.encode([[p].as_slice(), [c].as_slice()])
+    }
+
+    fn partition(&self, p: u8) -> PartitionKey {
+        self.schema.encode_partition([[p].as_slice()])
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Write(p, c, vector) => {
+                self.table.insert((p, c), vector);
+                self.hints.push_back(Hint::Row(p, c));
+            }
+            Step::Delete(p, c) => {
+                self.table.remove(&(p, c));
+                self.hints.push_back(Hint::Row(p, c));
+            }
+            Step::DeletePartition(p) => {
+                self.table.retain(|(other, _), _| *other != p);
+                self.hints.push_back(Hint::Partition(p));
+            }
+            Step::Scan => {
+                let all = (0..PARTITIONS).flat_map(|p| (0..ROWS).map(move |c| (p, c)));
+                self.issue(all.collect(), false, None);
+            }
+            Step::Reread => match self.hints.pop_front() {
+                Some(Hint::Row(p, c)) => self.issue([(p, c)].into(), true, None),
+                Some(Hint::Partition(p)) => {
+                    self.issue((0..ROWS).map(|c| (p, c)).collect(), false, Some(p));
+                }
+                None => {}
+            },
+            Step::Execute(at) => {
+                if self.issued.is_empty() {
+                    return;
+                }
+                let at = at % self.issued.len();
+                let read = &mut self.issued[at];
+                for key in read.todo.drain(..read.todo.len().min(2)) {
+                    read.found.push((key, self.table.get(&key).copied()));
+                }
+                if read.todo.is_empty() {
+                    let read = self.issued.swap_remove(at);
+                    self.executed.push(read);
+                }
+            }
+            Step::Deliver(at) => {
+                if !self.executed.is_empty() {
+                    let read = self.executed.swap_remove(at % self.executed.len());
+                    self.deliver(read);
+                }
+            }
+            Step::Forget => self.items.forget(self.sequencer.oldest_in_flight()),
+        }
+    }
+
+    fn issue(&mut self, todo: VecDeque<(u8, u8)>, absences: bool, whole_partition: Option<u8>) {
+        self.issued.push(Read {
+            issue: self.sequencer.issue(),
+            todo,
+            found: Vec::new(),
+            absences,
+            whole_partition,
+        });
+    }
+
+    fn deliver(&mut self, read: Read) {
+        let sequence = read.issue.sequence();
+        let mut changes = Vec::new();
+        for ((p, c), vector) in read.found {
+            let state = match vector {
+                Some(vector) => RowState::Present(Cell {
+                    vector: vec![f32::from(vector)],
+                    written_us: 0,
+                    expires_s: None,
+                }),
+                None if read.absences => RowState::Absent,
+                None => continue,
+            };
+            let key = self.key(p, c);
+            changes.extend(self.items.observe(
+                &mut self.keys,
+                sequence,
+                Observation { key, state },
+            ));
+        }
+        if let Some(p) = read.whole_partition {
+            let partition = self.partition(p);
+            self.items
+                .end_partition(&mut self.keys, sequence, partition, &mut changes);
+        }
+        for change in changes {
+            let id = change.id();
+            match change {
+                Change::Insert { vector, .. } => {
+                    assert!(
+                        self.index.insert(id, vector).is_none(),
+                        "id {id} was in use"
+                    );
+                }
+                Change::Replace { vector, .. } => {
+                    assert!(self.index.insert(id, vector).is_some(), "id {id} was free");
+                }
+                Change::Remove { .. } => {
+                    assert!(self.index.remove(&id).is_some(), "id {id} was free");
+                    self.items.reuse([id]);
+                }
+            }
+        }
+    }
+
+    /// Reads for every hint left, and everything executed and delivered, in an order that
+    /// `shuffle` picks.
+    fn settle(&mut self, shuffle: &[usize]) {
+        let mut picks = shuffle.iter().copied().cycle();
+        while !self.hints.is_empty() {
+            self.step(Step::Reread);
+        }
+        while !self.issued.is_empty() || !self.executed.is_empty() {
+            let pick = picks.next().unwrap_or(0);
+            self.step(Step::Execute(pick));
+            self.step(Step::Deliver(pick / 7));
+        }
+    }
+
+    /// The rows of the index by key.
+    fn indexed(&self) -> BTreeMap<(u8, u8), u8> {
+        let mut rows = BTreeMap::new();
+        for p in 0..PARTITIONS {
+            for c in 0..ROWS {
+                if let Some(id) = self.keys.id(self.key(p, c).as_bytes()) {
+                    rows.insert((p, c), self.index[&id][0] as u8);
+                }
+            }
+        }
+        assert_eq!(rows.len(), self.index.len(), "ids without a key");
+        rows
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_items_end_up_equal_to_the_table(
+        steps in steps(),
+        shuffle in proptest::collection::vec(any::<usize>(), 1..30),
+    ) {
+        let mut world = World::new();
+        for step in steps {
+            world.step(step);
+        }
+        world.settle(&shuffle);
+        prop_assert_eq!(world.indexed(), world.table.clone());
+        world.items.forget(world.sequencer.oldest_in_flight());
+        prop_assert_eq!(world.items.absences.row(world.key(0, 0).as_bytes()), 0);
+    }
+}

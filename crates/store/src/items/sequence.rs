@@ -1,0 +1,85 @@
+//! Numbers for reads, in the order in which they are issued.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Gives every read of a table its number, and knows which reads are in flight.
+#[derive(Debug, Default)]
+pub struct Sequencer {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The highest number given out; numbers start with 1.
+    last: u64,
+    in_flight: BTreeSet<u64>,
+}
+
+/// A read's number, taken before the read is issued. It is in flight until this is dropped: when
+/// all that the read found has been taken in.
+#[derive(Debug)]
+pub struct Issue {
+    sequence: u64,
+    sequencer: Arc<Sequencer>,
+}
+
+impl Sequencer {
+    /// The next number.
+    pub fn issue(self: &Arc<Sequencer>) -> Arc<Issue> {
+        let mut state = self.state();
+        state.last += 1;
+        let sequence = state.last;
+        state.in_flight.insert(sequence);
+        drop(state);
+        Arc::new(Issue {
+            sequence,
+            sequencer: self.clone(),
+        })
+    }
+
+    /// No observation with a number below this can arrive any more.
+    pub fn oldest_in_flight(&self) -> u64 {
+        let state = self.state();
+        state.in_flight.first().copied().unwrap_or(state.last + 1)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Issue {
+    /// The number.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+}
+
+impl Drop for Issue {
+    fn drop(&mut self) {
+        self.sequencer.state().in_flight.remove(&self.sequence);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_in_flight_holds_the_floor() {
+        let sequencer = Arc::new(Sequencer::default());
+        assert_eq!(sequencer.oldest_in_flight(), 1);
+        let first = sequencer.issue();
+        let second = sequencer.issue();
+        assert_eq!((first.sequence(), second.sequence()), (1, 2));
+        assert_eq!(sequencer.oldest_in_flight(), 1);
+        let held = first.clone();
+        drop(first);
+        assert_eq!(sequencer.oldest_in_flight(), 1);
+        drop(held);
+        assert_eq!(sequencer.oldest_in_flight(), 2);
+        drop(second);
+        assert_eq!(sequencer.oldest_in_flight(), 3);
+    }
+}

@@ -1,0 +1,241 @@
+//! Primary keys: how they are kept, told apart and shown.
+//!
+//! The index answers with primary keys, so it keeps one for every row. A key is kept as the
+//! database serialises it, in one block of bytes: for each column, partition key first, the
+//! length of the value as LEB128 and then the value. The encoding of the partition key's columns
+//! is thus a prefix of the key's.
+
+mod json;
+mod normal;
+mod table;
+
+use std::borrow::Borrow;
+
+use scylla::frame::response::result::NativeType;
+
+pub use json::{KeyError, json};
+pub use table::KeyTable;
+
+/// A column of the primary key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyColumn {
+    /// The column's name, case preserved.
+    pub name: String,
+    /// Its type; see [`is_key_type`].
+    pub typ: NativeType,
+}
+
+/// Whether keys of that type can be indexed: whatever has a JSON form (contract, section 1.8).
+pub fn is_key_type(typ: &NativeType) -> bool {
+    !matches!(typ, NativeType::Counter | NativeType::Duration)
+}
+
+/// The columns of a table's primary key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeySchema {
+    /// At least one column.
+    pub partition: Vec<KeyColumn>,
+    /// None for tables with one row a partition.
+    pub clustering: Vec<KeyColumn>,
+}
+
+/// The primary key of a row.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PrimaryKey(Box<[u8]>);
+
+/// The partition key of a partition.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PartitionKey(Box<[u8]>);
+
+impl KeySchema {
+    /// Every column, partition key first.
+    pub fn columns(&self) -> impl Iterator<Item = &KeyColumn> {
+        self.partition.iter().chain(&self.clustering)
+    }
+
+    /// Columns in all.
+    pub fn len(&self) -> usize {
+        self.partition.len() + self.clustering.len()
+    }
+
+    /// Whether a partition may hold several rows.
+    pub fn has_clustering(&self) -> bool {
+        !self.clustering.is_empty()
+    }
+
+    /// Makes a key of serialised values, one for each column.
+    ///
+    /// Values of a partition key are the same when their bytes are. A clustering column compares
+    /// by value, and a number may have several serialised forms: that of the log may differ from
+    /// that of the row, so clustering values take a normal form here.
+    pub fn encode<'a>(&self, values: impl IntoIterator<Item = &'a [u8]>) -> PrimaryKey {
+        let mut out = Vec::new();
+        for (at, (column, value)) in self.columns().zip(values).enumerate() {
+            if at < self.partition.len() {
+                push(&mut out, value);
+            } else {
+                push(&mut out, &normal::clustering_value(&column.typ, value));
+            }
+        }
+        PrimaryKey(out.into())
+    }
+
+    /// Makes the key of a partition of serialised values, one for each partition key column.
+    pub fn encode_partition<'a>(&self, values: impl IntoIterator<Item = &'a [u8]>) -> PartitionKey {
+        let mut out = Vec::new();
+        for (_, value) in self.partition.iter().zip(values) {
+            push(&mut out, value);
+        }
+        PartitionKey(out.into())
+    }
+
+    /// The partition that a row lies in, encoded.
+    pub fn partition_of<'a>(&self, key: &'a [u8]) -> &'a [u8] {
+        prefix(key, self.partition.len())
+    }
+}
+
+impl PrimaryKey {
+    /// The encoded key.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The serialised values, partition key first.
+    pub fn values(&self) -> Values<'_> {
+        Values(&self.0)
+    }
+
+    /// Takes an encoded key back in.
+    pub(crate) fn from_encoded(bytes: &[u8]) -> PrimaryKey {
+        PrimaryKey(bytes.into())
+    }
+
+    pub(crate) fn into_bytes(self) -> Box<[u8]> {
+        self.0
+    }
+}
+
+impl PartitionKey {
+    /// The encoded key.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The serialised values.
+    pub fn values(&self) -> Values<'_> {
+        Values(&self.0)
+    }
+}
+
+impl Borrow<[u8]> for PartitionKey {
+    fn borrow(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// The serialised values of an encoded key.
+#[derive(Clone, Debug)]
+pub struct Values<'a>(&'a [u8]);
+
+impl<'a> Values<'a> {
+    pub(crate) fn of(encoded: &'a [u8]) -> Values<'a> {
+        Values(encoded)
+    }
+}
+
+impl<'a> Iterator for Values<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let (length, rest) = pull_length(self.0);
+        let (value, rest) = rest.split_at(length);
+        self.0 = rest;
+        Some(value)
+    }
+}
+
+/// The encoding of the first `columns` columns.
+fn prefix(encoded: &[u8], columns: usize) -> &[u8] {
+    let mut rest = encoded;
+    for _ in 0..columns {
+        let (length, after) = pull_length(rest);
+        rest = &after[length..];
+    }
+    &encoded[..encoded.len() - rest.len()]
+}
+
+fn push(out: &mut Vec<u8>, value: &[u8]) {
+    let mut length = value.len();
+    while length >= 0x80 {
+        out.push((length & 0x7f) as u8 | 0x80);
+        length >>= 7;
+    }
+    out.push(length as u8);
+    out.extend_from_slice(value);
+}
+
+/// Encoded keys are made here alone, so a bad one is a bug.
+fn pull_length(bytes: &[u8]) -> (usize, &[u8]) {
+    let mut length = 0;
+    for (at, byte) in bytes.iter().enumerate() {
+        length |= usize::from(byte & 0x7f) << (7 * at);
+        if byte & 0x80 == 0 {
+            return (length, &bytes[at + 1..]);
+        }
+    }
+    panic!("an encoded key ends within a length");
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A schema of text columns.
+    pub(crate) fn text_schema(partition: usize, clustering: usize) -> KeySchema {
+        let column = |name: String| KeyColumn {
+            name,
+            typ: NativeType::Text,
+        };
+        KeySchema {
+            partition: (0..partition).map(|i| column(format!("p{i}"))).collect(),
+            clustering: (0..clustering).map(|i| column(format!("c{i}"))).collect(),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn values_come_back(values in proptest::collection::vec(
+            proptest::collection::vec(any::<u8>(), 0..300), 1..5)) {
+            let schema = text_schema(1, values.len() - 1);
+            let key = schema.encode(values.iter().map(Vec::as_slice));
+            let back: Vec<Vec<u8>> = key.values().map(<[u8]>::to_vec).collect();
+            prop_assert_eq!(&back, &values);
+            let partition = schema.encode_partition([values[0].as_slice()]);
+            prop_assert_eq!(schema.partition_of(key.as_bytes()), partition.as_bytes());
+        }
+    }
+
+    #[test]
+    fn clustering_numbers_are_one_key_in_any_form() {
+        let schema = KeySchema {
+            partition: vec![KeyColumn {
+                name: "p".into(),
+                typ: NativeType::Decimal,
+            }],
+            clustering: vec![KeyColumn {
+                name: "c".into(),
+                typ: NativeType::Decimal,
+            }],
+        };
+        // 1.0 and 1.00: the scale, then the unscaled number.
+        let short: &[u8] = &[0, 0, 0, 1, 10];
+        let long: &[u8] = &[0, 0, 0, 2, 100];
+        assert_eq!(schema.encode([short, short]), schema.encode([short, long]));
+        assert_ne!(schema.encode([short, short]), schema.encode([long, short]));
+    }
+}

@@ -1,0 +1,275 @@
+//! Which id has which key, and the other way round.
+//!
+//! A key's bytes stand once, under its id. The way from key to id is a hash table of ids whose
+//! entries are verified through those bytes, so it costs five bytes an entry. Tables with
+//! clustering columns also need the ids of a partition: they form a doubly linked list through
+//! two arrays, and another table of ids finds the head of each list.
+
+use std::hash::{BuildHasher, RandomState};
+
+use hashbrown::HashTable;
+
+use super::{PrimaryKey, prefix};
+
+/// The end of a list of ids.
+const NONE: u32 = u32::MAX;
+
+/// Bytes that the allocator spends on a block beside what was asked for.
+const ALLOCATION_OVERHEAD_BYTES: usize = 16;
+
+/// Keys by id and ids by key.
+#[derive(Debug)]
+pub struct KeyTable {
+    keys: Vec<Option<Box<[u8]>>>,
+    ids: HashTable<u32>,
+    /// Absent for tables with one row a partition.
+    partitions: Option<Partitions>,
+    hasher: RandomState,
+    key_bytes: usize,
+}
+
+#[derive(Debug)]
+struct Partitions {
+    /// Columns of the partition key.
+    columns: usize,
+    /// The first id of each partition.
+    heads: HashTable<u32>,
+    next: Vec<u32>,
+    previous: Vec<u32>,
+}
+
+impl KeyTable {
+    /// An empty table. `partition_columns`: how many columns the partition key has, if the ids of
+    /// a partition are to be found.
+    pub fn new(partition_columns: Option<usize>) -> KeyTable {
+        KeyTable {
+            keys: Vec::new(),
+            ids: HashTable::new(),
+            partitions: partition_columns.map(|columns| Partitions {
+                columns,
+                heads: HashTable::new(),
+                next: Vec::new(),
+                previous: Vec::new(),
+            }),
+            hasher: RandomState::new(),
+            key_bytes: 0,
+        }
+    }
+
+    /// Keys held.
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// The encoded key of an id.
+    pub fn key(&self, id: u32) -> Option<&[u8]> {
+        self.keys.get(id as usize)?.as_deref()
+    }
+
+    /// The id of an encoded key.
+    pub fn id(&self, key: &[u8]) -> Option<u32> {
+        let hash = self.hasher.hash_one(key);
+        self.ids
+            .find(hash, |id| self.keys[*id as usize].as_deref() == Some(key))
+            .copied()
+    }
+
+    /// Gives a key that the table doesn't hold an id that no key has.
+    pub fn insert(&mut self, id: u32, key: PrimaryKey) {
+        let at = id as usize;
+        if at >= self.keys.len() {
+            self.keys.resize(at + 1, None);
+        }
+        debug_assert!(self.keys[at].is_none(), "id {id} has a key");
+        debug_assert!(self.id(key.as_bytes()).is_none(), "the key has an id");
+        let hash = self.hasher.hash_one(key.as_bytes());
+        self.key_bytes += key.as_bytes().len() + ALLOCATION_OVERHEAD_BYTES;
+        self.keys[at] = Some(key.into_bytes());
+        let keys = &self.keys;
+        let hasher = &self.hasher;
+        self.ids
+            .insert_unique(hash, id, |id| hasher.hash_one(key_of(keys, *id)));
+        if let Some(partitions) = &mut self.partitions {
+            partitions.link(id, keys, hasher);
+        }
+    }
+
+    /// Takes a key out by its id.
+    pub fn remove(&mut self, id: u32) -> Option<PrimaryKey> {
+        let bytes = self.keys.get(id as usize)?.as_deref()?;
+        let hash = self.hasher.hash_one(bytes);
+        if let Ok(entry) = self.ids.find_entry(hash, |other| *other == id) {
+            entry.remove();
+        }
+        if let Some(partitions) = &mut self.partitions {
+            partitions.unlink(id, &self.keys, &self.hasher);
+        }
+        let bytes = self.keys[id as usize].take()?;
+        self.key_bytes -= bytes.len() + ALLOCATION_OVERHEAD_BYTES;
+        Some(PrimaryKey(bytes))
+    }
+
+    /// The ids of a partition, by its encoded key; none for a table without clustering columns.
+    pub fn partition(&self, partition: &[u8]) -> Vec<u32> {
+        let Some(partitions) = &self.partitions else {
+            return Vec::new();
+        };
+        let hash = self.hasher.hash_one(partition);
+        let mut id = partitions
+            .heads
+            .find(hash, |id| {
+                prefix(key_of(&self.keys, *id), partitions.columns) == partition
+            })
+            .copied()
+            .unwrap_or(NONE);
+        let mut ids = Vec::new();
+        while id != NONE {
+            ids.push(id);
+            id = partitions.next[id as usize];
+        }
+        ids
+    }
+
+    /// Bytes of memory held.
+    pub fn memory_bytes(&self) -> usize {
+        let partitions = self.partitions.as_ref().map_or(0, |partitions| {
+            partitions.heads.allocation_size()
+                + (partitions.next.capacity() + partitions.previous.capacity()) * size_of::<u32>()
+        });
+        self.key_bytes
+            + self.keys.capacity() * size_of::<Option<Box<[u8]>>>()
+            + self.ids.allocation_size()
+            + partitions
+    }
+}
+
+/// The key of an id that a table lists.
+fn key_of(keys: &[Option<Box<[u8]>>], id: u32) -> &[u8] {
+    keys[id as usize]
+        .as_deref()
+        .expect("an id in the hash table has a key")
+}
+
+impl Partitions {
+    /// Puts an id before the others of its partition.
+    fn link(&mut self, id: u32, keys: &[Option<Box<[u8]>>], hasher: &RandomState) {
+        let columns = self.columns;
+        let partition_of = |id: u32| prefix(key_of(keys, id), columns);
+        let partition = partition_of(id);
+        if self.next.len() < keys.len() {
+            self.next.resize(keys.len(), NONE);
+            self.previous.resize(keys.len(), NONE);
+        }
+        let mut next = NONE;
+        let hash = hasher.hash_one(partition);
+        match self
+            .heads
+            .find_mut(hash, |head| partition_of(*head) == partition)
+        {
+            Some(head) => {
+                next = std::mem::replace(head, id);
+                self.previous[next as usize] = id;
+            }
+            None => {
+                self.heads
+                    .insert_unique(hash, id, |id| hasher.hash_one(partition_of(*id)));
+            }
+        }
+        self.next[id as usize] = next;
+        self.previous[id as usize] = NONE;
+    }
+
+    /// Takes an id, whose key still stands, out of its partition.
+    fn unlink(&mut self, id: u32, keys: &[Option<Box<[u8]>>], hasher: &RandomState) {
+        let next = self.next[id as usize];
+        let previous = self.previous[id as usize];
+        if next != NONE {
+            self.previous[next as usize] = previous;
+        }
+        if previous != NONE {
+            self.next[previous as usize] = next;
+            return;
+        }
+        let hash = hasher.hash_one(prefix(key_of(keys, id), self.columns));
+        if let Ok(mut head) = self.heads.find_entry(hash, |head| *head == id) {
+            if next == NONE {
+                head.remove();
+            } else {
+                *head.get_mut() = next;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::tests::text_schema;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Insert(u8, u8),
+        Remove(u8, u8),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            3 => (0..6u8, 0..6u8).prop_map(|(p, c)| Step::Insert(p, c)),
+            2 => (0..6u8, 0..6u8).prop_map(|(p, c)| Step::Remove(p, c)),
+        ];
+        proptest::collection::vec(step, 0..200)
+    }
+
+    proptest! {
+        /// The table against a map from key to id.
+        #[test]
+        fn equals_a_map(steps in steps()) {
+            let schema = text_schema(1, 1);
+            let mut table = KeyTable::new(Some(1));
+            let mut model = BTreeMap::new();
+            let mut free: Vec<u32> = (0..40).rev().collect();
+            for step in steps {
+                match step {
+                    Step::Insert(p, c) => {
+                        let key = schema.encode([[p].as_slice(), [c].as_slice()]);
+                        if table.id(key.as_bytes()).is_none() {
+                            let id = free.pop().unwrap();
+                            table.insert(id, key);
+                            model.insert((p, c), id);
+                        }
+                    }
+                    Step::Remove(p, c) => {
+                        let key = schema.encode([[p].as_slice(), [c].as_slice()]);
+                        let id = table.id(key.as_bytes());
+                        prop_assert_eq!(id, model.remove(&(p, c)));
+                        if let Some(id) = id {
+                            prop_assert_eq!(table.remove(id), Some(key));
+                            prop_assert_eq!(table.key(id), None);
+                            free.push(id);
+                        }
+                    }
+                }
+                prop_assert_eq!(table.len(), model.len());
+            }
+            for p in 0..6u8 {
+                for c in 0..6u8 {
+                    let key = schema.encode([[p].as_slice(), [c].as_slice()]);
+                    prop_assert_eq!(table.id(key.as_bytes()), model.get(&(p, c)).copied());
+                }
+                let mut ids = table.partition(schema.encode_partition([[p].as_slice()]).as_bytes());
+                ids.sort_unstable();
+                let mut expected: Vec<u32> =
+                    model.range((p, 0)..=(p, 255)).map(|(_, id)| *id).collect();
+                expected.sort_unstable();
+                prop_assert_eq!(ids, expected);
+            }
+            for id in model.into_values() {
+                table.remove(id);
+            }
+            prop_assert_eq!(table.key_bytes, 0);
+            prop_assert_eq!(table.ids.len(), 0);
+        }
+    }
+}
