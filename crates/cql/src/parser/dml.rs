@@ -63,9 +63,7 @@ impl Cursor<'_> {
 
     fn assignment(&mut self) -> Parse<Assignment> {
         let column = self.column_name()?;
-        if self.eat_symbol("[")? {
-            let key = self.term()?;
-            self.expect_symbol("]")?;
+        if let Some(key) = self.element_key()? {
             self.expect_symbol("=")?;
             return Ok(Assignment::SetElement {
                 column,
@@ -158,12 +156,10 @@ impl Cursor<'_> {
 
     fn delete_target(&mut self) -> Parse<DeleteTarget> {
         let column = self.column_name()?;
-        if self.eat_symbol("[")? {
-            let key = self.term()?;
-            self.expect_symbol("]")?;
-            return Ok(DeleteTarget::Element { column, key });
-        }
-        Ok(DeleteTarget::Column(column))
+        Ok(match self.element_key()? {
+            Some(key) => DeleteTarget::Element { column, key },
+            None => DeleteTarget::Column(column),
+        })
     }
 
     /// `IF EXISTS`, `IF` with relations, or nothing.

@@ -3,7 +3,7 @@
 //! A token is a slice of the statement and its kind; nothing is copied or converted before the
 //! grammar asks for it. Minus signs are tokens of their own, so that `c-1` and `c - 1` are the same.
 
-use crate::value::parse_duration;
+use crate::value::resembles_duration;
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,15 +177,15 @@ impl<'a> Lexer<'a> {
         let run = rest
             .find(|c: char| !c.is_ascii_alphanumeric() && c != '\u{b5}')
             .unwrap_or(rest.len());
-        if run > whole && run <= MAX_DURATION_LENGTH && parse_duration(&rest[..run]).is_some() {
+        if run > whole && run <= MAX_DURATION_LENGTH && resembles_duration(&rest[..run]) {
             return self.token(Kind::Duration, run);
         }
         self.token(Kind::Integer, whole)
     }
 }
 
-/// Longer than any duration that doesn't overflow and has no leading zeros: eleven units of up to
-/// 19 digits each.
+/// Longer than any duration that could be in range and has no leading zeros: eleven units of up
+/// to 19 digits each.
 const MAX_DURATION_LENGTH: usize = 11 * 21;
 
 fn is_word_byte(byte: u8) -> bool {

@@ -33,8 +33,8 @@ pub const MAX_NESTING: usize = 64;
 
 /// The most tokens of a statement. A token costs up to about 100 bytes in the tree, so that a
 /// statement of the largest frame, made of nothing but commas and digits, would take gigabytes.
-/// This is more than a million elements of a list.
-pub const MAX_TOKENS: usize = 1 << 21;
+/// This is half a million elements of a list: 341 vectors of 1,536 dimensions, written out.
+pub const MAX_TOKENS: usize = 1 << 20;
 
 /// Parses one statement (a trailing semicolon is allowed).
 ///

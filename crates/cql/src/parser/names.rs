@@ -2,7 +2,7 @@
 
 use super::cursor::{Cursor, Parse, is_symbol};
 use super::lexer::{Kind, Token};
-use crate::ast::TableName;
+use crate::ast::{TableName, Term};
 
 /// Cassandra's reserved words, in order. `TRUE` and `FALSE` are constants wherever they stand, so
 /// they are here too. All other keywords are names where a name may stand.
@@ -128,7 +128,9 @@ impl Cursor<'_> {
     /// `[keyspace.]name`.
     pub(super) fn qualified_name(&mut self, what: &'static str) -> Parse<TableName> {
         let first = self.name(what)?;
-        if self.eat_symbol(".")? {
+        // Asked for without being remembered: the point would be noise among what was expected.
+        if is_symbol(&self.current(), ".") {
+            self.take()?;
             return Ok(TableName {
                 keyspace: Some(first),
                 name: self.name(what)?,
@@ -146,6 +148,17 @@ impl Cursor<'_> {
 
     pub(super) fn column_name(&mut self) -> Parse<String> {
         self.name("a column name")
+    }
+
+    /// `[term]` after a column, if it stands here.
+    pub(super) fn element_key(&mut self) -> Parse<Option<Term>> {
+        if !is_symbol(&self.current(), "[") {
+            return Ok(None);
+        }
+        self.take()?;
+        let key = self.term()?;
+        self.expect_symbol("]")?;
+        Ok(Some(key))
     }
 
     /// `IF NOT EXISTS`.

@@ -55,12 +55,10 @@ impl Cursor<'_> {
             return self.function_of_selectors().map(Subject::Function);
         }
         let column = self.column_name()?;
-        if self.eat_symbol("[")? {
-            let key = self.term()?;
-            self.expect_symbol("]")?;
-            return Ok(Subject::Element { column, key });
-        }
-        Ok(Subject::Column(column))
+        Ok(match self.element_key()? {
+            Some(key) => Subject::Element { column, key },
+            None => Subject::Column(column),
+        })
     }
 
     /// The operator and what follows it.

@@ -45,12 +45,10 @@ impl Cursor<'_> {
             return self.function_selector();
         }
         let column = self.column_name()?;
-        if self.eat_symbol("[")? {
-            let key = self.term()?;
-            self.expect_symbol("]")?;
-            return Ok(Selector::Element { column, key });
-        }
-        Ok(Selector::Column(column))
+        Ok(match self.element_key()? {
+            Some(key) => Selector::Element { column, key },
+            None => Selector::Column(column),
+        })
     }
 
     fn function_selector(&mut self) -> Parse<Selector> {

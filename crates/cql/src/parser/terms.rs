@@ -216,7 +216,7 @@ impl Cursor<'_> {
     /// `(type) term`, `(term)` or `(term, ..)`, after a look at what follows the parenthesis.
     fn hint_or_tuple(&mut self) -> Parse<Term> {
         self.expect_symbol("(")?;
-        if self.at_name() && !self.at_function() && duration_word(&self.current()).is_none() {
+        if self.at_type() && !self.at_function() && duration_word(&self.current()).is_none() {
             let cql_type = self.cql_type()?;
             self.expect_symbol(")")?;
             return Ok(Term::TypeHint {

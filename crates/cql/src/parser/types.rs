@@ -1,6 +1,6 @@
 //! Types, with the rules on what may lie in what.
 
-use super::cursor::{Cursor, Parse};
+use super::cursor::{Cursor, Parse, is_word};
 use super::lexer::Kind;
 use super::names::unquoted;
 use crate::ast::TableName;
@@ -8,6 +8,11 @@ use crate::error::CqlError;
 use crate::types::{CqlType, MAX_VECTOR_DIMENSIONS};
 
 impl Cursor<'_> {
+    /// Whether the current token can begin a type.
+    pub(super) fn at_type(&self) -> bool {
+        self.at_name() || is_word(&self.current(), "SET")
+    }
+
     /// A type that a column can have: its inner collections must be frozen, by the word or by
     /// lying in something frozen.
     pub(super) fn cql_type(&mut self) -> Parse<CqlType> {
@@ -29,6 +34,11 @@ impl Cursor<'_> {
                 name: unquoted(&token),
             }));
         }
+        if is_word(&token, "SET") {
+            // The one type whose name is a reserved word.
+            self.take()?;
+            return self.set(inside_frozen);
+        }
         let name = self.qualified_name("a type")?;
         if name.keyspace.is_some() {
             return Err(unknown_type(&name));
@@ -41,16 +51,6 @@ impl Cursor<'_> {
             "list" => {
                 let [element] = self.collection_parameters("list", inside_frozen)?;
                 Ok(CqlType::List {
-                    element: Box::new(element),
-                    frozen: inside_frozen,
-                })
-            }
-            "set" => {
-                let [element] = self.collection_parameters("set", inside_frozen)?;
-                no_durations(&element, "Durations are not allowed inside sets", || {
-                    format!("set<{element}>")
-                })?;
-                Ok(CqlType::Set {
                     element: Box::new(element),
                     frozen: inside_frozen,
                 })
@@ -78,6 +78,18 @@ impl Cursor<'_> {
             "vector" => self.vector(),
             _ => Err(unknown_type(&name)),
         }
+    }
+
+    /// What follows the word `set`.
+    fn set(&mut self, frozen: bool) -> Parse<CqlType> {
+        let [element] = self.collection_parameters("set", frozen)?;
+        no_durations(&element, "Durations are not allowed inside sets", || {
+            format!("set<{element}>")
+        })?;
+        Ok(CqlType::Set {
+            element: Box::new(element),
+            frozen,
+        })
     }
 
     fn inner_type(&mut self, inside_frozen: bool) -> Parse<CqlType> {

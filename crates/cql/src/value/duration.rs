@@ -173,6 +173,24 @@ fn short_form(mut text: &str, sum: &mut Sum) -> Option<()> {
     Some(())
 }
 
+/// Whether `text` is made of digits and units as the short form is, however large and in whatever
+/// order.
+pub(crate) fn resembles_duration(mut text: &str) -> bool {
+    let mut parts = 0;
+    while let Some((_, rest)) = split_digits(text) {
+        let end = rest
+            .find(|c: char| c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        let (name, rest) = rest.split_at(end);
+        if position(name).is_none() {
+            return false;
+        }
+        parts += 1;
+        text = rest;
+    }
+    parts > 0 && text.is_empty()
+}
+
 fn designators(mut text: &str, names: &[(&str, &str)], sum: &mut Sum) -> Option<()> {
     while !text.is_empty() {
         let (digits, rest) = split_digits(text)?;
