@@ -5,6 +5,9 @@ use super::lexer::Kind;
 use super::names::unquoted;
 use crate::ast::OptionValue;
 
+/// More than any table has; each is compared with all before it.
+const MAX_OPTIONS: usize = 256;
+
 impl Cursor<'_> {
     /// What follows the word `WITH`: one or more options.
     pub(super) fn options(&mut self) -> Parse<Vec<(String, OptionValue)>> {
@@ -21,6 +24,9 @@ impl Cursor<'_> {
     pub(super) fn option(&mut self, options: &mut Vec<(String, OptionValue)>) -> Parse<()> {
         let token = self.current();
         let name = self.name("the name of an option")?;
+        if options.len() == MAX_OPTIONS {
+            return Err(self.error_at(&token, format!("there are more than {MAX_OPTIONS} options")));
+        }
         if options.iter().any(|(known, _)| *known == name) {
             return Err(self.error_at(&token, format!("the option {name} is given twice")));
         }

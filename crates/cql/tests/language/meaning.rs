@@ -1,0 +1,701 @@
+//! What statements mean: the tree that each form of the grammar becomes.
+
+use cql::ast::*;
+use cql::parser::parse_statement;
+use cql::types::CqlType;
+
+fn parse(text: &str) -> Statement {
+    match parse_statement(text) {
+        Ok(parsed) => parsed.statement,
+        Err(error) => panic!("{text}: {error}"),
+    }
+}
+
+fn select(text: &str) -> Select {
+    match parse(text) {
+        Statement::Select(select) => select,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The one relation of a `WHERE` clause.
+fn relation(text: &str) -> Relation {
+    let mut relations = select(&format!("SELECT * FROM t WHERE {text}")).relations;
+    assert_eq!(relations.len(), 1, "{text}");
+    relations.remove(0)
+}
+
+/// The one selector of a `SELECT`.
+fn selector(text: &str) -> Selector {
+    match select(&format!("SELECT {text} FROM t")).projection {
+        Projection::Items(mut items) if items.len() == 1 => items.remove(0).selector,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The one value of an `INSERT`.
+fn term(text: &str) -> Term {
+    match parse(&format!("INSERT INTO t (a) VALUES ({text})")) {
+        Statement::Insert(Insert {
+            values: InsertValues::Columns { mut terms, .. },
+            ..
+        }) if terms.len() == 1 => terms.remove(0),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The assignments of an `UPDATE`.
+fn assignments(text: &str) -> Vec<Assignment> {
+    match parse(&format!("UPDATE t SET {text} WHERE k = 1")) {
+        Statement::Update(update) => update.assignments,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn integer(digits: &str) -> Term {
+    Term::Literal(Literal::Integer(digits.to_owned()))
+}
+
+fn string(text: &str) -> Term {
+    Term::Literal(Literal::String(text.to_owned()))
+}
+
+fn marker(index: u16) -> Term {
+    Term::Marker(BindMarker { index, name: None })
+}
+
+fn column(name: &str) -> Selector {
+    Selector::Column(name.to_owned())
+}
+
+fn table(name: &str) -> TableName {
+    TableName {
+        keyspace: None,
+        name: name.to_owned(),
+    }
+}
+
+fn strings(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn names_fold_unless_they_are_quoted() {
+    let select = select("SELECT Ab, \"Ab\", \"a\"\"b\" FROM Ks.\"T\"");
+    assert_eq!(
+        select.table,
+        TableName {
+            keyspace: Some("ks".to_owned()),
+            name: "T".to_owned()
+        }
+    );
+    let Projection::Items(items) = select.projection else {
+        panic!("no items");
+    };
+    let selectors: Vec<Selector> = items.into_iter().map(|item| item.selector).collect();
+    assert_eq!(selectors, [column("ab"), column("Ab"), column("a\"b")]);
+}
+
+#[test]
+fn constants_keep_what_was_written() {
+    assert_eq!(term("-007"), integer("-007"));
+    assert_eq!(
+        term("-1.50E3"),
+        Term::Literal(Literal::Float("-1.50E3".to_owned()))
+    );
+    assert_eq!(
+        term("-infinity"),
+        Term::Literal(Literal::Float("-Infinity".to_owned()))
+    );
+    assert_eq!(
+        term("-nan"),
+        Term::Literal(Literal::Float("NaN".to_owned()))
+    );
+    assert_eq!(term("'it''s'"), string("it's"));
+    assert_eq!(term("$$it's$$"), string("it's"));
+    assert_eq!(term("TRUE"), Term::Literal(Literal::Boolean(true)));
+    assert_eq!(
+        term("0xCAfe"),
+        Term::Literal(Literal::Blob(vec![0xca, 0xfe].into()))
+    );
+    assert_eq!(
+        term("-1mo2d3ns"),
+        Term::Literal(Literal::Duration {
+            months: -1,
+            days: -2,
+            nanoseconds: -3
+        })
+    );
+    assert_eq!(
+        term("P1DT1S"),
+        Term::Literal(Literal::Duration {
+            months: 0,
+            days: 1,
+            nanoseconds: 1_000_000_000
+        })
+    );
+    assert_eq!(
+        term("550E8400-e29b-41d4-a716-446655440000"),
+        Term::Literal(Literal::Uuid(
+            "550e8400-e29b-41d4-a716-446655440000".parse().unwrap()
+        ))
+    );
+    assert_eq!(term("null"), Term::Null);
+}
+
+#[test]
+fn brackets_tell_collections_apart() {
+    assert_eq!(term("[1, ?]"), Term::List(vec![integer("1"), marker(0)]));
+    assert_eq!(term("{1}"), Term::Set(vec![integer("1")]));
+    assert_eq!(term("{}"), Term::Set(vec![]));
+    assert_eq!(
+        term("{1: 2}"),
+        Term::Map(vec![(integer("1"), integer("2"))])
+    );
+    assert_eq!(
+        term("(1, null)"),
+        Term::Tuple(vec![integer("1"), Term::Null])
+    );
+    assert_eq!(term("(1)"), integer("1"));
+    // A named marker after the colon of a map.
+    assert_eq!(
+        term("{1::x}"),
+        Term::Map(vec![(
+            integer("1"),
+            Term::Marker(BindMarker {
+                index: 0,
+                name: Some("x".to_owned())
+            })
+        )])
+    );
+}
+
+#[test]
+fn functions_and_type_hints_are_told_from_tuples() {
+    assert_eq!(
+        term("Ks.F(1, g())"),
+        Term::Function(FunctionCall {
+            keyspace: Some("ks".to_owned()),
+            name: "f".to_owned(),
+            arguments: vec![
+                integer("1"),
+                Term::Function(FunctionCall {
+                    keyspace: None,
+                    name: "g".to_owned(),
+                    arguments: vec![]
+                })
+            ],
+        })
+    );
+    assert_eq!(
+        term("(set<int>) ?"),
+        Term::TypeHint {
+            cql_type: CqlType::Set {
+                element: Box::new(CqlType::Int),
+                frozen: false
+            },
+            term: Box::new(marker(0)),
+        }
+    );
+    // `int(` is a call, whatever the name.
+    assert!(matches!(term("(int(1), 2)"), Term::Tuple(elements) if elements.len() == 2));
+}
+
+#[test]
+fn selectors_have_forms_of_their_own() {
+    assert_eq!(selector("count(*)"), Selector::CountAll);
+    assert_eq!(selector("COUNT(1)"), Selector::CountAll);
+    assert_eq!(
+        selector("count(a)"),
+        Selector::Function(FunctionCall {
+            keyspace: None,
+            name: "count".to_owned(),
+            arguments: vec![column("a")]
+        })
+    );
+    assert_eq!(
+        selector("WriteTime(\"A\")"),
+        Selector::WriteTime {
+            column: "A".to_owned()
+        }
+    );
+    assert_eq!(
+        selector("ttl(a)"),
+        Selector::Ttl {
+            column: "a".to_owned()
+        }
+    );
+    assert_eq!(selector("ttl"), column("ttl"));
+    assert_eq!(
+        selector("cast(f(a) AS text)"),
+        Selector::Cast {
+            selector: Box::new(Selector::Function(FunctionCall {
+                keyspace: None,
+                name: "f".to_owned(),
+                arguments: vec![column("a")]
+            })),
+            cql_type: CqlType::Text,
+        }
+    );
+    assert_eq!(
+        selector("m['k']"),
+        Selector::Element {
+            column: "m".to_owned(),
+            key: string("k")
+        }
+    );
+    assert_eq!(
+        selector("similarity_cosine(v, [1, ?])"),
+        Selector::Function(FunctionCall {
+            keyspace: None,
+            name: "similarity_cosine".to_owned(),
+            arguments: vec![
+                column("v"),
+                Selector::Term(Term::List(vec![integer("1"), marker(0)]))
+            ],
+        })
+    );
+    assert_eq!(
+        selector("token(a, b)"),
+        Selector::Function(FunctionCall {
+            keyspace: None,
+            name: "token".to_owned(),
+            arguments: vec![column("a"), column("b")]
+        })
+    );
+}
+
+#[test]
+fn json_and_distinct_are_columns_unless_something_is_selected_after_them() {
+    let flags = |text: &str| {
+        let select = select(text);
+        (select.json, select.distinct)
+    };
+    assert_eq!(flags("SELECT JSON a FROM t"), (true, false));
+    assert_eq!(flags("SELECT JSON * FROM t"), (true, false));
+    assert_eq!(flags("SELECT JSON DISTINCT a FROM t"), (true, true));
+    assert_eq!(flags("SELECT DISTINCT a FROM t"), (false, true));
+    assert_eq!(flags("SELECT json FROM t"), (false, false));
+    assert_eq!(flags("SELECT json, a FROM t"), (false, false));
+    assert_eq!(flags("SELECT distinct AS d FROM t"), (false, false));
+}
+
+#[test]
+fn relations_know_their_subjects() {
+    let simple = |subject, operator, comparand| Relation {
+        subject,
+        operator,
+        comparand,
+    };
+    let name = |name: &str| Subject::Column(name.to_owned());
+    let one = || Comparand::Term(integer("1"));
+    assert_eq!(relation("a >= 1"), simple(name("a"), Operator::GtEq, one()));
+    assert_eq!(
+        relation("((a != 1))"),
+        simple(name("a"), Operator::NotEq, one())
+    );
+    assert_eq!(
+        relation("(a, b) < (1, ?)"),
+        simple(
+            Subject::Tuple(strings(&["a", "b"])),
+            Operator::Lt,
+            Comparand::Term(Term::Tuple(vec![integer("1"), marker(0)]))
+        )
+    );
+    assert_eq!(
+        relation("(a) = 1"),
+        simple(Subject::Tuple(strings(&["a"])), Operator::Eq, one())
+    );
+    assert_eq!(
+        relation("TOKEN(a, \"B\") > 1"),
+        simple(Subject::Token(strings(&["a", "B"])), Operator::Gt, one())
+    );
+    assert_eq!(
+        relation("m[?] = 1"),
+        simple(
+            Subject::Element {
+                column: "m".to_owned(),
+                key: marker(0)
+            },
+            Operator::Eq,
+            one()
+        )
+    );
+    assert_eq!(
+        relation("bm25(c, 'x') > 1"),
+        simple(
+            Subject::Function(FunctionCall {
+                keyspace: None,
+                name: "bm25".to_owned(),
+                arguments: vec![column("c"), Selector::Term(string("x"))]
+            }),
+            Operator::Gt,
+            one()
+        )
+    );
+    assert_eq!(
+        relation("a CONTAINS KEY 1"),
+        simple(name("a"), Operator::ContainsKey, one())
+    );
+    assert_eq!(
+        relation("a IS NOT NULL"),
+        simple(name("a"), Operator::IsNotNull, Comparand::None)
+    );
+}
+
+#[test]
+fn a_marker_after_in_stands_for_the_whole_list() {
+    let comparand = |text| relation(text).comparand;
+    assert_eq!(comparand("a IN ?"), Comparand::Term(marker(0)));
+    assert_eq!(comparand("a IN (?)"), Comparand::List(vec![marker(0)]));
+    assert_eq!(comparand("a IN ()"), Comparand::List(vec![]));
+    assert_eq!(
+        comparand("(a, b) IN ((1, 2), ?)"),
+        Comparand::List(vec![
+            Term::Tuple(vec![integer("1"), integer("2")]),
+            marker(0)
+        ])
+    );
+    assert_eq!(relation("a NOT IN (1)").operator, Operator::NotIn);
+}
+
+#[test]
+fn both_spellings_of_ann_are_orderings() {
+    assert_eq!(
+        select("SELECT * FROM t ORDER BY v ANN OF ? DESC LIMIT 3").order_by,
+        [Ordering::Ann {
+            column: "v".to_owned(),
+            vector: marker(0),
+            descending: true
+        }]
+    );
+    assert_eq!(
+        select("SELECT * FROM t ORDER BY ANN(v, ?), a DESC, ann ASC").order_by,
+        [
+            Ordering::Function {
+                function: FunctionCall {
+                    keyspace: None,
+                    name: "ann".to_owned(),
+                    arguments: vec![column("v"), Selector::Term(marker(0))]
+                },
+                descending: false
+            },
+            Ordering::Column {
+                column: "a".to_owned(),
+                descending: true
+            },
+            Ordering::Column {
+                column: "ann".to_owned(),
+                descending: false
+            },
+        ]
+    );
+}
+
+#[test]
+fn assignments_tell_adding_from_prepending() {
+    let c = || "c".to_owned();
+    let cases = [
+        (
+            "c = 1",
+            Assignment::Set {
+                column: c(),
+                value: integer("1"),
+            },
+        ),
+        (
+            "c = c + 1",
+            Assignment::Add {
+                column: c(),
+                value: integer("1"),
+            },
+        ),
+        (
+            "c += 1",
+            Assignment::Add {
+                column: c(),
+                value: integer("1"),
+            },
+        ),
+        (
+            "c = c -1",
+            Assignment::Subtract {
+                column: c(),
+                value: integer("1"),
+            },
+        ),
+        (
+            "c -= -1",
+            Assignment::Subtract {
+                column: c(),
+                value: integer("-1"),
+            },
+        ),
+        (
+            "c = [1] + c",
+            Assignment::Prepend {
+                column: c(),
+                value: Term::List(vec![integer("1")]),
+            },
+        ),
+        (
+            "c[1] = null",
+            Assignment::SetElement {
+                column: c(),
+                key: integer("1"),
+                value: Term::Null,
+            },
+        ),
+    ];
+    for (text, assignment) in cases {
+        assert_eq!(assignments(text), [assignment], "{text}");
+    }
+}
+
+#[test]
+fn writes_carry_their_attributes_and_conditions() {
+    let Statement::Insert(insert) =
+        parse("INSERT INTO t JSON ? DEFAULT UNSET IF NOT EXISTS USING TTL 5 AND TIMESTAMP ?")
+    else {
+        panic!("no insert");
+    };
+    assert_eq!(
+        insert.values,
+        InsertValues::Json {
+            json: marker(0),
+            default_unset: true
+        }
+    );
+    assert_eq!(insert.condition, Some(Condition::NotExists));
+    assert_eq!(insert.using.ttl, Some(integer("5")));
+    assert_eq!(insert.using.timestamp, Some(marker(1)));
+
+    let Statement::Delete(delete) =
+        parse("DELETE a, m['k'] FROM t USING TIMESTAMP 7 WHERE k = 1 IF a = 2")
+    else {
+        panic!("no delete");
+    };
+    assert_eq!(
+        delete.targets,
+        [
+            DeleteTarget::Column("a".to_owned()),
+            DeleteTarget::Element {
+                column: "m".to_owned(),
+                key: string("k")
+            }
+        ]
+    );
+    assert_eq!(delete.using.timestamp, Some(integer("7")));
+    assert!(matches!(delete.condition, Some(Condition::Relations(r)) if r.len() == 1));
+}
+
+#[test]
+fn batches_need_no_semicolons() {
+    let Statement::Batch(batch) = parse(
+        "BEGIN COUNTER BATCH USING TIMESTAMP 3 UPDATE t SET c += 1 WHERE k = 1 \
+         DELETE FROM t WHERE k = 2; APPLY BATCH;",
+    ) else {
+        panic!("no batch");
+    };
+    assert_eq!(batch.kind, BatchKind::Counter);
+    assert_eq!(batch.using.timestamp, Some(integer("3")));
+    assert!(matches!(
+        batch.statements[..],
+        [BatchEntry::Update(_), BatchEntry::Delete(_)]
+    ));
+}
+
+#[test]
+fn a_table_keeps_keys_order_and_options() {
+    let Statement::CreateTable(create) = parse(
+        "CREATE TABLE IF NOT EXISTS ks.t (a int, b text, c date, s int STATIC, v vector<float, 3>, \
+         PRIMARY KEY ((a, b), c)) WITH CLUSTERING ORDER BY (c DESC) AND comment = 'it''s' \
+         AND cdc = {'enabled': TRUE, 'ttl': -1} AND x = 0.5 AND ID = '550e8400-e29b-41d4-a716-446655440000'",
+    ) else {
+        panic!("no table");
+    };
+    assert!(create.if_not_exists);
+    assert_eq!(create.partition_key, ["a", "b"]);
+    assert_eq!(create.clustering_key, ["c"]);
+    assert_eq!(
+        create.clustering_order,
+        [("c".to_owned(), Direction::Descending)]
+    );
+    let columns: Vec<(&str, String, bool)> = create
+        .columns
+        .iter()
+        .map(|column| {
+            (
+                column.name.as_str(),
+                column.cql_type.to_string(),
+                column.is_static,
+            )
+        })
+        .collect();
+    assert_eq!(
+        columns,
+        [
+            ("a", "int".to_owned(), false),
+            ("b", "text".to_owned(), false),
+            ("c", "date".to_owned(), false),
+            ("s", "int".to_owned(), true),
+            ("v", "vector<float, 3>".to_owned(), false),
+        ]
+    );
+    let scalar = |text: &str| OptionValue::Scalar(text.to_owned());
+    assert_eq!(
+        create.options,
+        [
+            ("comment".to_owned(), scalar("it's")),
+            (
+                "cdc".to_owned(),
+                OptionValue::Map(vec![
+                    ("enabled".to_owned(), "true".to_owned()),
+                    ("ttl".to_owned(), "-1".to_owned())
+                ])
+            ),
+            ("x".to_owned(), scalar("0.5")),
+        ]
+    );
+    assert_eq!(
+        create.id,
+        "550e8400-e29b-41d4-a716-446655440000".parse().ok()
+    );
+}
+
+#[test]
+fn a_table_may_name_no_primary_key() {
+    let Statement::CreateTable(create) = parse("CREATE TABLE t (a int)") else {
+        panic!("no table");
+    };
+    assert!(create.partition_key.is_empty());
+    let Statement::CreateTable(create) = parse("CREATE TABLE t (a int, b int PRIMARY KEY)") else {
+        panic!("no table");
+    };
+    assert_eq!(create.partition_key, ["b"]);
+}
+
+#[test]
+fn a_table_is_altered_in_one_way_at_a_time() {
+    let change = |text: &str| match parse(&format!("ALTER TABLE t {text}")) {
+        Statement::AlterTable(alter) => alter.change,
+        other => panic!("{other:?}"),
+    };
+    let added = |name: &str| ColumnDefinition {
+        name: name.to_owned(),
+        cql_type: CqlType::Int,
+        is_static: false,
+    };
+    let add = |names: &[&str]| AlterTableChange::AddColumns {
+        if_not_exists: false,
+        columns: names.iter().map(|name| added(name)).collect(),
+    };
+    assert_eq!(change("ADD a int"), add(&["a"]));
+    assert_eq!(change("ADD (a int, b int)"), add(&["a", "b"]));
+    assert_eq!(
+        change("DROP (a, b) USING TIMESTAMP -5"),
+        AlterTableChange::DropColumns {
+            if_exists: false,
+            columns: strings(&["a", "b"]),
+            timestamp: Some(-5)
+        }
+    );
+    assert_eq!(
+        change("RENAME a TO b"),
+        AlterTableChange::RenameColumns(vec![("a".to_owned(), "b".to_owned())])
+    );
+    assert_eq!(
+        change("ALTER a TYPE text"),
+        AlterTableChange::ChangeType {
+            column: "a".to_owned()
+        }
+    );
+    assert!(matches!(change("WITH cdc = {}"), AlterTableChange::Options(o) if o.len() == 1));
+}
+
+#[test]
+fn index_targets_have_every_form() {
+    let Statement::CreateIndex(index) = parse(
+        "CREATE CUSTOM INDEX IF NOT EXISTS \"I\" ON ks.t ((p, q), v, keys, KEYS(m)) \
+         USING 'vector_index' WITH options = {'similarity_function': 'COSINE', 'oversampling': 1.5}",
+    ) else {
+        panic!("no index");
+    };
+    assert!(index.custom && index.if_not_exists);
+    assert_eq!(index.name.as_deref(), Some("I"));
+    assert_eq!(
+        index.targets,
+        [
+            IndexTarget::LocalKey(strings(&["p", "q"])),
+            IndexTarget::Column("v".to_owned()),
+            IndexTarget::Column("keys".to_owned()),
+            IndexTarget::Collection {
+                part: "keys".to_owned(),
+                column: "m".to_owned()
+            },
+        ]
+    );
+    assert_eq!(index.using.as_deref(), Some("vector_index"));
+    assert_eq!(index.options["similarity_function"], "COSINE");
+    assert_eq!(index.options["oversampling"], "1.5");
+}
+
+#[test]
+fn describe_says_what_of() {
+    let target = |text: &str| match parse(text) {
+        Statement::Describe(describe) => describe.target,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(
+        target("DESC FULL SCHEMA"),
+        DescribeTarget::Schema { full: true }
+    );
+    assert_eq!(
+        target("DESC ONLY KEYSPACE"),
+        DescribeTarget::Keyspace {
+            name: None,
+            only: true
+        }
+    );
+    assert_eq!(target("DESC tables"), DescribeTarget::Tables);
+    assert_eq!(target("DESC films"), DescribeTarget::Any(table("films")));
+    assert_eq!(
+        target("DESC tables.t"),
+        DescribeTarget::Any(TableName {
+            keyspace: Some("tables".to_owned()),
+            name: "t".to_owned()
+        })
+    );
+    assert_eq!(
+        target("DESC MATERIALIZED VIEW v"),
+        DescribeTarget::Empty {
+            kind: "materialized view".to_owned(),
+            name: Some(table("v"))
+        }
+    );
+    assert_eq!(
+        parse("DESCRIBE TABLE t WITH INTERNALS"),
+        Statement::Describe(Describe {
+            target: DescribeTarget::Table(table("t")),
+            internals: true
+        })
+    );
+}
+
+#[test]
+fn statements_that_are_not_carried_out_keep_their_first_words() {
+    let words = |text: &str| match parse(text) {
+        Statement::Unsupported(words) => words,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(words("create  role r;"), "CREATE ROLE");
+    assert_eq!(
+        words("CREATE MATERIALIZED VIEW v AS SELECT 1"),
+        "CREATE MATERIALIZED VIEW"
+    );
+    assert_eq!(
+        words("create or replace function f (a int)"),
+        "CREATE OR REPLACE FUNCTION"
+    );
+    assert_eq!(words("LIST ALL PERMISSIONS"), "LIST");
+}
