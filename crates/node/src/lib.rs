@@ -11,6 +11,7 @@ pub mod describe;
 pub mod failure;
 pub mod functions;
 pub mod modify;
+pub mod node;
 pub mod query;
 pub mod resolve;
 pub mod schema;
@@ -18,3 +19,9 @@ pub mod select;
 pub mod server;
 pub mod slices;
 pub mod system;
+
+#[cfg(test)]
+mod fixtures;
+
+pub use node::Node;
+pub use server::{BindError, ConnectionOptions, ListenerOptions, NodeOptions};

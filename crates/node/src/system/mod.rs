@@ -25,6 +25,7 @@ use storage::catalog::{Catalog, Keyspace, Table, TableId};
 use storage::read::Row;
 
 use record::Record;
+pub(crate) use schema::cdc_options;
 
 /// The one data center.
 pub const DATA_CENTER: &str = "datacenter1";
@@ -174,3 +175,6 @@ fn keyspace(name: &str) -> Keyspace {
         tables: BTreeMap::new(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+//! `CREATE` statements that make what the catalog holds anew.
+
+use std::fmt::{self, Write};
+
+use serde_json::Value as Json;
+use storage::catalog::{Column, ColumnKind, Index, Keyspace, Table};
+
+use super::identifier::{Identifier, MapLiteral, Quoted};
+use crate::system::cdc_options;
+
+/// `CREATE KEYSPACE`.
+pub(super) fn keyspace(keyspace: &Keyspace) -> String {
+    let mut class_first = String::new();
+    if let Some(class) = keyspace.replication.get("class") {
+        let _ = write!(class_first, "'class': {}", Quoted(class));
+    }
+    for (key, value) in &keyspace.replication {
+        if key != "class" {
+            let _ = write!(class_first, ", {}: {}", Quoted(key), Quoted(value));
+        }
+    }
+    format!(
+        "CREATE KEYSPACE {} WITH replication = {{{class_first}}} AND durable_writes = {} AND tablets = {{'enabled': {}}};",
+        Identifier(&keyspace.name),
+        keyspace.durable_writes,
+        keyspace.tablets,
+    )
+}
+
+/// `CREATE TABLE`, with the table's id if `internals` are asked for.
+pub(super) fn table(table: &Table, internals: bool) -> String {
+    let mut text = String::new();
+    // Writing into a string cannot fail.
+    let _ = write_table(&mut text, table, internals);
+    text
+}
+
+fn write_table(out: &mut String, table: &Table, internals: bool) -> fmt::Result {
+    write!(out, "CREATE TABLE {} (", table_name(table))?;
+    let partition_key = table.partition_key();
+    let clustering_key = table.clustering_key();
+    let key_inline = partition_key.len() == 1 && clustering_key.is_empty();
+    for (position, column) in table.columns_in_select_order().into_iter().enumerate() {
+        let separator = if position == 0 { "" } else { "," };
+        write!(
+            out,
+            "{separator}\n    {} {}",
+            Identifier(&column.name),
+            column.cql_type
+        )?;
+        match column.kind {
+            ColumnKind::Static => out.push_str(" static"),
+            ColumnKind::PartitionKey { .. } if key_inline => out.push_str(" PRIMARY KEY"),
+            _ => {}
+        }
+    }
+    if !key_inline {
+        let partition = names(&partition_key);
+        let partition = match partition_key.len() {
+            1 => partition,
+            _ => format!("({partition})"),
+        };
+        write!(out, ",\n    PRIMARY KEY ({partition}")?;
+        for column in &clustering_key {
+            write!(out, ", {}", Identifier(&column.name))?;
+        }
+        out.push(')');
+    }
+    out.push_str("\n)");
+    let mut options = Vec::new();
+    if internals {
+        options.push(format!("ID = {}", table.id.0));
+    }
+    if !clustering_key.is_empty() {
+        options.push(format!("CLUSTERING ORDER BY ({})", order(&clustering_key)));
+    }
+    options.extend(table_options(table));
+    write!(out, " WITH {};", options.join("\n    AND "))
+}
+
+fn names(columns: &[&Column]) -> String {
+    let names: Vec<String> = columns
+        .iter()
+        .map(|column| Identifier(&column.name).to_string())
+        .collect();
+    names.join(", ")
+}
+
+fn order(clustering_key: &[&Column]) -> String {
+    let columns: Vec<String> = clustering_key
+        .iter()
+        .map(|column| {
+            let direction = match column.kind {
+                ColumnKind::Clustering {
+                    descending: true, ..
+                } => "DESC",
+                _ => "ASC",
+            };
+            format!("{} {direction}", Identifier(&column.name))
+        })
+        .collect();
+    columns.join(", ")
+}
+
+/// `name = value`, by name: what has an effect here, and whatever else the user gave.
+fn table_options(table: &Table) -> Vec<String> {
+    let mut options = table.options.clone();
+    options
+        .entry("comment".to_owned())
+        .or_insert_with(|| "''".to_owned());
+    options.insert(
+        "default_time_to_live".to_owned(),
+        table.default_ttl_s.to_string(),
+    );
+    options.insert("gc_grace_seconds".to_owned(), table.gc_grace_s.to_string());
+    if let Some(cdc) = &table.cdc {
+        options.insert("cdc".to_owned(), MapLiteral(&cdc_options(cdc)).to_string());
+    }
+    options
+        .into_iter()
+        .map(|(name, value)| format!("{name} = {value}"))
+        .collect()
+}
+
+/// `CREATE CUSTOM INDEX`, with the options that the user gave and no other.
+pub(super) fn index(table: &Table, index: &Index) -> String {
+    let options = if index.options.is_empty() {
+        String::new()
+    } else {
+        format!(" WITH OPTIONS = {}", MapLiteral(&index.options))
+    };
+    format!(
+        "CREATE CUSTOM INDEX {} ON {}({}) USING {}{options};",
+        Identifier(&index.name),
+        table_name(table),
+        index_target(index),
+        Quoted(&index.class_name),
+    )
+}
+
+/// The list in the parentheses: the index's own column, behind the key of a local index and before the
+/// columns to filter by.
+fn index_target(index: &Index) -> String {
+    let parsed: Option<Json> = serde_json::from_str(&index.target)
+        .ok()
+        .filter(Json::is_object);
+    let Some(target) = parsed else {
+        return Identifier(&index.column).to_string();
+    };
+    let columns = |key: &str| -> Vec<String> {
+        let names = target.get(key).and_then(Json::as_array);
+        names
+            .into_iter()
+            .flatten()
+            .filter_map(Json::as_str)
+            .map(|name| Identifier(name).to_string())
+            .collect()
+    };
+    let mut list = Vec::new();
+    let local_key = columns("pk");
+    if !local_key.is_empty() {
+        list.push(format!("({})", local_key.join(", ")));
+    }
+    list.push(Identifier(&index.column).to_string());
+    list.extend(columns("fc"));
+    list.join(", ")
+}
+
+fn table_name(table: &Table) -> String {
+    format!(
+        "{}.{}",
+        Identifier(&table.keyspace),
+        Identifier(&table.name)
+    )
+}

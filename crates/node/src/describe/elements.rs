@@ -1,0 +1,118 @@
+//! The schema that is described: the user's keyspaces and the system's, by name.
+
+use std::sync::Arc;
+
+use cql::error::CqlError;
+use storage::catalog::{Catalog, Index, Keyspace, Table};
+
+use super::{create, described};
+use crate::system::SystemTables;
+
+pub(super) struct Schema<'a> {
+    pub catalog: &'a Catalog,
+    pub system: &'a SystemTables,
+}
+
+impl<'a> Schema<'a> {
+    /// All keyspaces by name.
+    pub fn keyspaces(&self) -> impl Iterator<Item = &'a Arc<Keyspace>> + use<'a> {
+        let mut keyspaces: Vec<&'a Arc<Keyspace>> = self
+            .system
+            .keyspaces()
+            .chain(self.catalog.keyspaces.values())
+            .collect();
+        keyspaces.sort_by(|a, b| a.name.cmp(&b.name));
+        keyspaces.into_iter()
+    }
+
+    pub fn is_system(&self, keyspace: &str) -> bool {
+        self.system.keyspace(keyspace).is_some()
+    }
+
+    pub fn keyspace(&self, name: &str) -> Result<&'a Keyspace, CqlError> {
+        self.system
+            .keyspace(name)
+            .or_else(|| self.catalog.keyspace(name))
+            .map(|keyspace| &**keyspace)
+            .ok_or_else(|| CqlError::invalid(format!("'{name}' not found in keyspaces")))
+    }
+
+    pub fn table(&self, keyspace: &str, name: &str) -> Result<&'a Table, CqlError> {
+        let table = self.keyspace(keyspace)?.tables.get(name);
+        table.map(|table| &**table).ok_or_else(|| {
+            CqlError::invalid(format!("Table '{name}' not found in keyspace '{keyspace}'"))
+        })
+    }
+
+    /// An index, with its table. Names of indexes are unique in their keyspace.
+    pub fn index(&self, keyspace: &str, name: &str) -> Result<(&'a Table, &'a Index), CqlError> {
+        self.keyspace(keyspace)?
+            .tables
+            .values()
+            .find_map(|table| Some((&**table, &**table.indexes.get(name)?)))
+            .ok_or_else(|| {
+                CqlError::invalid(format!("Index '{name}' not found in keyspace '{keyspace}'"))
+            })
+    }
+
+    /// The keyspace, and unless `only` it is wanted, its tables with their indexes.
+    pub fn describe_keyspace(&self, keyspace: &Keyspace, only: bool) -> Vec<Vec<String>> {
+        let statement = create::keyspace(keyspace);
+        let statement = if self.is_system(&keyspace.name) {
+            as_comment(
+                "This keyspace is the system's own and cannot be created.",
+                &statement,
+            )
+        } else {
+            statement
+        };
+        let mut rows = vec![described(
+            &keyspace.name,
+            "keyspace",
+            &keyspace.name,
+            statement,
+        )];
+        if !only {
+            let tables = keyspace.tables.values();
+            rows.extend(
+                tables
+                    .filter(|table| table.log_of.is_none())
+                    .flat_map(|table| self.describe_table(table, false)),
+            );
+        }
+        rows
+    }
+
+    /// The table and its indexes.
+    pub fn describe_table(&self, table: &Table, internals: bool) -> Vec<Vec<String>> {
+        let statement = create::table(table, internals);
+        let statement = if self.is_system(&table.keyspace) {
+            as_comment(
+                "This table is the system's own and cannot be created.",
+                &statement,
+            )
+        } else if table.log_of.is_some() {
+            as_comment(
+                "This is a CDC log: it is created with its table's option cdc, or with a vector index.",
+                &statement,
+            )
+        } else {
+            statement
+        };
+        let mut rows = vec![described(&table.keyspace, "table", &table.name, statement)];
+        rows.extend(table.indexes.values().map(|index| {
+            described(
+                &table.keyspace,
+                "index",
+                &index.name,
+                create::index(table, index),
+            )
+        }));
+        rows
+    }
+}
+
+/// For what no statement creates: shown, but without effect when the text is executed.
+fn as_comment(why: &str, statement: &str) -> String {
+    format!("/*\n{why}\n\n{}\n*/", statement.replace("*/", "* /"))
+}

@@ -1,0 +1,78 @@
+//! Names and strings as CQL text.
+
+use std::fmt;
+
+use cql::parser::is_reserved;
+
+/// A name, quoted if it would be read as another or not at all without quotes.
+pub(super) struct Identifier<'a>(pub &'a str);
+
+impl fmt::Display for Identifier<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if is_plain(self.0) {
+            f.write_str(self.0)
+        } else {
+            write!(f, "\"{}\"", self.0.replace('"', "\"\""))
+        }
+    }
+}
+
+fn is_plain(name: &str) -> bool {
+    let mut bytes = name.bytes();
+    bytes.next().is_some_and(|first| first.is_ascii_lowercase())
+        && bytes.all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+        && !is_reserved(name)
+}
+
+/// A string literal.
+pub(super) struct Quoted<'a>(pub &'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "'{}'", self.0.replace('\'', "''"))
+    }
+}
+
+/// A map literal of strings, in the order of the keys.
+pub(super) struct MapLiteral<'a, M>(pub &'a M);
+
+impl<'a, M> fmt::Display for MapLiteral<'a, M>
+where
+    &'a M: IntoIterator<Item = (&'a String, &'a String)>,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("{")?;
+        for (position, (key, value)) in self.0.into_iter().enumerate() {
+            let separator = if position == 0 { "" } else { ", " };
+            write!(f, "{separator}{}: {}", Quoted(key), Quoted(value))?;
+        }
+        f.write_str("}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_names_go_without_quotes() {
+        for (name, text) in [
+            ("films", "films"),
+            ("a_1", "a_1"),
+            ("1a", "\"1a\""),
+            ("_a", "\"_a\""),
+            ("Films", "\"Films\""),
+            ("table", "\"table\""),
+            ("", "\"\""),
+            ("say \"hi\"", "\"say \"\"hi\"\"\""),
+            ("cdc$time", "\"cdc$time\""),
+        ] {
+            assert_eq!(Identifier(name).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn quotes_are_doubled() {
+        assert_eq!(Quoted("it's").to_string(), "'it''s'");
+    }
+}

@@ -1,0 +1,313 @@
+//! `DESCRIBE`: the schema as text, in the form of Cassandra 4's server-side statement, which `cqlsh` prints.
+//!
+//! Lists of names have the columns `keyspace_name, type, name`; descriptions have `create_statement`
+//! too. Executed in the order given, the statements make an equal schema, so what cannot be created by a
+//! statement (system tables, CDC logs) is left out or stands in a comment.
+
+mod create;
+mod elements;
+mod identifier;
+
+use std::sync::Arc;
+
+use bytes::{BufMut, BytesMut};
+use cql::ast::{Describe, DescribeTarget, TableName};
+use cql::error::CqlError;
+use cql::types::CqlType;
+
+use crate::query::{Answer, ColumnSpec, Database, Outcome, Parameters, Rows};
+use elements::Schema;
+
+/// What is to be described.
+#[derive(Debug)]
+pub struct Plan {
+    target: Target,
+    columns: Arc<[ColumnSpec]>,
+}
+
+/// A [`DescribeTarget`] whose names are known to exist.
+#[derive(Debug, PartialEq, Eq)]
+enum Target {
+    Cluster,
+    Keyspaces,
+    /// The tables of one keyspace, or of all.
+    Tables {
+        keyspace: Option<String>,
+    },
+    /// A list of what there is none of.
+    Nothing,
+    Schema {
+        full: bool,
+    },
+    Keyspace {
+        name: String,
+        only: bool,
+    },
+    Table {
+        keyspace: String,
+        name: String,
+        internals: bool,
+    },
+    Index {
+        keyspace: String,
+        name: String,
+    },
+}
+
+impl Target {
+    fn column_names(&self) -> &'static [&'static str] {
+        match self {
+            Target::Cluster => &["cluster", "partitioner", "snitch"],
+            Target::Keyspaces | Target::Tables { .. } | Target::Nothing => {
+                &["keyspace_name", "type", "name"]
+            }
+            Target::Schema { .. }
+            | Target::Keyspace { .. }
+            | Target::Table { .. }
+            | Target::Index { .. } => &["keyspace_name", "type", "name", "create_statement"],
+        }
+    }
+}
+
+impl Plan {
+    /// None: DESCRIBE takes no bind markers.
+    pub fn variables(&self) -> &[ColumnSpec] {
+        &[]
+    }
+
+    /// None, as there are no markers.
+    pub fn partition_key_variables(&self) -> &[u16] {
+        &[]
+    }
+
+    /// The columns of the answer, all of them text.
+    pub fn result_columns(&self) -> &Arc<[ColumnSpec]> {
+        &self.columns
+    }
+}
+
+/// Finds what is to be described.
+///
+/// # Errors
+/// If there is nothing of that name, or no keyspace is in use where one is needed.
+pub fn prepare(
+    database: &Database,
+    keyspace: Option<&str>,
+    describe: &Describe,
+) -> Result<Plan, CqlError> {
+    let catalog = database.storage.catalog();
+    let schema = Schema {
+        catalog: &catalog,
+        system: &database.system,
+    };
+    Ok(plan(resolve(&schema, keyspace, describe)?))
+}
+
+fn plan(target: Target) -> Plan {
+    let columns = target.column_names().iter().map(|name| ColumnSpec {
+        keyspace: "system".to_owned(),
+        table: "describe".to_owned(),
+        name: (*name).to_owned(),
+        cql_type: CqlType::Text,
+    });
+    Plan {
+        columns: columns.collect(),
+        target,
+    }
+}
+
+/// Describes. The whole answer is one page.
+pub async fn execute(
+    database: &Database,
+    plan: &Plan,
+    _parameters: Parameters,
+) -> Result<Answer, CqlError> {
+    let catalog = database.storage.catalog();
+    let schema = Schema {
+        catalog: &catalog,
+        system: &database.system,
+    };
+    Ok(answer(plan, &rows(&schema, &plan.target)?))
+}
+
+fn answer(plan: &Plan, rows: &[Vec<String>]) -> Answer {
+    let mut body = BytesMut::new();
+    for value in rows.iter().flatten() {
+        body.put_u32(value.len() as u32);
+        body.put_slice(value.as_bytes());
+    }
+    Answer {
+        outcome: Outcome::Rows(Rows {
+            columns: plan.columns.clone(),
+            body,
+            count: rows.len() as u32,
+            paging_state: None,
+        }),
+        warnings: Vec::new(),
+    }
+}
+
+fn resolve(
+    schema: &Schema<'_>,
+    in_use: Option<&str>,
+    describe: &Describe,
+) -> Result<Target, CqlError> {
+    let internals = describe.internals;
+    Ok(match &describe.target {
+        DescribeTarget::Cluster => Target::Cluster,
+        DescribeTarget::Schema { full } => Target::Schema { full: *full },
+        DescribeTarget::Keyspaces => Target::Keyspaces,
+        DescribeTarget::Tables => Target::Tables {
+            keyspace: in_use.map(str::to_owned),
+        },
+        DescribeTarget::Keyspace { name, only } => {
+            let name = keyspace_or_in_use(name.as_deref(), in_use)?;
+            schema.keyspace(name)?;
+            Target::Keyspace {
+                name: name.to_owned(),
+                only: *only,
+            }
+        }
+        DescribeTarget::Table(table) => {
+            let keyspace = keyspace_or_in_use(table.keyspace.as_deref(), in_use)?;
+            schema.table(keyspace, &table.name)?;
+            Target::Table {
+                keyspace: keyspace.to_owned(),
+                name: table.name.clone(),
+                internals,
+            }
+        }
+        DescribeTarget::Index { keyspace, name } => {
+            let keyspace = keyspace_or_in_use(keyspace.as_deref(), in_use)?;
+            schema.index(keyspace, name)?;
+            Target::Index {
+                keyspace: keyspace.to_owned(),
+                name: name.clone(),
+            }
+        }
+        DescribeTarget::Empty { name: None, .. } => Target::Nothing,
+        DescribeTarget::Empty {
+            kind,
+            name: Some(name),
+        } => {
+            let keyspace = keyspace_or_in_use(name.keyspace.as_deref(), in_use)?;
+            schema.keyspace(keyspace)?;
+            return Err(CqlError::invalid(format!(
+                "{} '{}' not found in keyspace '{keyspace}'",
+                capitalised(kind),
+                name.name
+            )));
+        }
+        DescribeTarget::Any(name) => resolve_any(schema, in_use, name, internals)?,
+    })
+}
+
+/// A bare name may be a keyspace, or a table or index of the keyspace in use.
+fn resolve_any(
+    schema: &Schema<'_>,
+    in_use: Option<&str>,
+    name: &TableName,
+    internals: bool,
+) -> Result<Target, CqlError> {
+    if name.keyspace.is_none() && schema.keyspace(&name.name).is_ok() {
+        return Ok(Target::Keyspace {
+            name: name.name.clone(),
+            only: false,
+        });
+    }
+    let Some(keyspace) = name.keyspace.as_deref().or(in_use) else {
+        return Err(CqlError::invalid(format!(
+            "'{}' not found in keyspaces",
+            name.name
+        )));
+    };
+    schema.keyspace(keyspace)?;
+    if schema.table(keyspace, &name.name).is_ok() {
+        return Ok(Target::Table {
+            keyspace: keyspace.to_owned(),
+            name: name.name.clone(),
+            internals,
+        });
+    }
+    if schema.index(keyspace, &name.name).is_ok() {
+        return Ok(Target::Index {
+            keyspace: keyspace.to_owned(),
+            name: name.name.clone(),
+        });
+    }
+    Err(CqlError::invalid(format!(
+        "'{}' not found in keyspace '{keyspace}'",
+        name.name
+    )))
+}
+
+fn keyspace_or_in_use<'a>(
+    named: Option<&'a str>,
+    in_use: Option<&'a str>,
+) -> Result<&'a str, CqlError> {
+    named
+        .or(in_use)
+        .ok_or_else(|| CqlError::invalid("No keyspace specified and no current keyspace"))
+}
+
+fn capitalised(words: &str) -> String {
+    let mut letters = words.chars();
+    match letters.next() {
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+        None => String::new(),
+    }
+}
+
+fn rows(schema: &Schema<'_>, target: &Target) -> Result<Vec<Vec<String>>, CqlError> {
+    Ok(match target {
+        Target::Cluster => vec![vec![
+            schema.catalog.cluster_name.clone(),
+            "Murmur3Partitioner".to_owned(),
+            "SimpleSnitch".to_owned(),
+        ]],
+        Target::Nothing => Vec::new(),
+        Target::Keyspaces => schema
+            .keyspaces()
+            .map(|keyspace| named(&keyspace.name, "keyspace", &keyspace.name))
+            .collect(),
+        Target::Tables { keyspace } => schema
+            .keyspaces()
+            .filter(|candidate| keyspace.as_ref().is_none_or(|name| candidate.name == *name))
+            .flat_map(|keyspace| keyspace.tables.values())
+            .map(|table| named(&table.keyspace, "table", &table.name))
+            .collect(),
+        Target::Schema { full } => schema
+            .keyspaces()
+            .filter(|keyspace| *full || !schema.is_system(&keyspace.name))
+            .flat_map(|keyspace| schema.describe_keyspace(keyspace, false))
+            .collect(),
+        Target::Keyspace { name, only } => schema.describe_keyspace(schema.keyspace(name)?, *only),
+        Target::Table {
+            keyspace,
+            name,
+            internals,
+        } => schema.describe_table(schema.table(keyspace, name)?, *internals),
+        Target::Index { keyspace, name } => {
+            let (table, index) = schema.index(keyspace, name)?;
+            vec![described(
+                keyspace,
+                "index",
+                name,
+                create::index(table, index),
+            )]
+        }
+    })
+}
+
+fn named(keyspace: &str, kind: &str, name: &str) -> Vec<String> {
+    vec![keyspace.to_owned(), kind.to_owned(), name.to_owned()]
+}
+
+fn described(keyspace: &str, kind: &str, name: &str, statement: String) -> Vec<String> {
+    let mut row = named(keyspace, kind, name);
+    row.push(statement);
+    row
+}
+
+#[cfg(test)]
+mod tests;

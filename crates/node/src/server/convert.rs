@@ -1,0 +1,56 @@
+//! From the answers of statements to the responses of the wire.
+
+use std::sync::Arc;
+
+use cql::wire::{self, Metadata, Response, RowsEncoder, SchemaTarget};
+
+use crate::query::{ColumnSpec, Rows, SchemaChange, SchemaChangeKind};
+
+/// Columns or bind markers as clients are told of them.
+pub(super) fn metadata(columns: &[ColumnSpec]) -> Metadata {
+    let mut columns_of_wire: Vec<wire::ColumnSpec> = Vec::with_capacity(columns.len());
+    for column in columns {
+        // Mostly all columns are of one table: they share its name.
+        let (keyspace, table) = match columns_of_wire.last() {
+            Some(last) if *last.keyspace == *column.keyspace && *last.table == *column.table => {
+                (last.keyspace.clone(), last.table.clone())
+            }
+            _ => (
+                Arc::from(column.keyspace.as_str()),
+                Arc::from(column.table.as_str()),
+            ),
+        };
+        columns_of_wire.push(wire::ColumnSpec {
+            keyspace,
+            table,
+            name: Arc::from(column.name.as_str()),
+            cql_type: column.cql_type.clone(),
+        });
+    }
+    Metadata {
+        columns: columns_of_wire,
+    }
+}
+
+/// A result set, with its columns if the client wants them.
+pub(super) fn rows(rows: Rows, metadata: &Metadata, skip_metadata: bool) -> Response {
+    let mut encoder = RowsEncoder::new(metadata, skip_metadata);
+    encoder.encoded_rows(rows.count as usize, &rows.body);
+    Response::Rows(encoder.finish(rows.paging_state))
+}
+
+/// What a DDL statement answers.
+pub(super) fn schema_change(change: SchemaChange) -> Response {
+    Response::SchemaChange(wire::SchemaChange {
+        change: match change.kind {
+            SchemaChangeKind::Created => wire::SchemaChangeKind::Created,
+            SchemaChangeKind::Updated => wire::SchemaChangeKind::Updated,
+            SchemaChangeKind::Dropped => wire::SchemaChangeKind::Dropped,
+        },
+        keyspace: change.keyspace,
+        target: match change.table {
+            Some(table) => SchemaTarget::Table(table),
+            None => SchemaTarget::Keyspace,
+        },
+    })
+}

@@ -1,0 +1,74 @@
+//! What a listener counts.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// One number that rises, or rises and falls.
+#[derive(Debug, Default)]
+pub(super) struct Counter(AtomicU64);
+
+impl Counter {
+    pub fn add(&self, n: u64) {
+        self.0.fetch_add(n, Ordering::Relaxed);
+    }
+
+    pub fn subtract(&self, n: u64) {
+        self.0.fetch_sub(n, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The live counters of a listener.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub connections_open: Counter,
+    pub connections_accepted: Counter,
+    pub connections_refused: Counter,
+    pub requests: Counter,
+    pub requests_overloaded: Counter,
+    pub requests_failed: Counter,
+    pub panics: Counter,
+    pub bytes_read: Counter,
+    pub bytes_written: Counter,
+}
+
+/// The counters of a listener at one moment; all but `connections_open` since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CounterValues {
+    /// Connections open now.
+    pub connections_open: u64,
+    /// Connections taken.
+    pub connections_accepted: u64,
+    /// Connections closed at once because too many were open.
+    pub connections_refused: u64,
+    /// Statements answered or refused: QUERY, PREPARE, EXECUTE and BATCH.
+    pub requests: u64,
+    /// Requests answered Overloaded.
+    pub requests_overloaded: u64,
+    /// Requests answered with any error.
+    pub requests_failed: u64,
+    /// Requests that ran into a bug.
+    pub panics: u64,
+    /// Bytes that came from clients.
+    pub bytes_read: u64,
+    /// Bytes that went to clients.
+    pub bytes_written: u64,
+}
+
+impl Counters {
+    pub fn values(&self) -> CounterValues {
+        CounterValues {
+            connections_open: self.connections_open.get(),
+            connections_accepted: self.connections_accepted.get(),
+            connections_refused: self.connections_refused.get(),
+            requests: self.requests.get(),
+            requests_overloaded: self.requests_overloaded.get(),
+            requests_failed: self.requests_failed.get(),
+            panics: self.panics.get(),
+            bytes_read: self.bytes_read.get(),
+            bytes_written: self.bytes_written.get(),
+        }
+    }
+}

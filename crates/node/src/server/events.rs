@@ -1,0 +1,204 @@
+//! Schema events, told to every connection that registered for them.
+//!
+//! They come from comparing catalogs, not from the statements: so they name all that a statement changed
+//! (a vector index makes a CDC log, too), each once, whoever changed it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cql::wire::{Event, SchemaChange, SchemaChangeKind, SchemaTarget};
+use storage::catalog::{Catalog, Keyspace, Table};
+use tokio::sync::broadcast;
+
+/// Events that a connection may be behind with.
+const BACKLOG: usize = 4096;
+
+/// Tells of changes to the catalog.
+pub(super) struct SchemaEvents {
+    sender: broadcast::Sender<Event>,
+    /// The newest catalog that was told of.
+    told: Mutex<Arc<Catalog>>,
+}
+
+impl SchemaEvents {
+    /// Tells of what changes after `catalog`.
+    pub fn new(catalog: Arc<Catalog>) -> Self {
+        SchemaEvents {
+            sender: broadcast::Sender::new(BACKLOG),
+            told: Mutex::new(catalog),
+        }
+    }
+
+    pub fn subscribe(&self) -> broadcast::Receiver<Event> {
+        self.sender.subscribe()
+    }
+
+    /// Tells of all changes up to `catalog`.
+    pub fn publish(&self, catalog: Arc<Catalog>) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        // Versions rise; another statement may have told of a newer catalog meanwhile.
+        if cql::value::compare(
+            &cql::types::CqlType::Timeuuid,
+            catalog.version.as_bytes(),
+            told.version.as_bytes(),
+        )
+        .is_le()
+        {
+            return;
+        }
+        for change in changes(&told, &catalog) {
+            // Nobody may be listening.
+            let _ = self.sender.send(Event::SchemaChange(change));
+        }
+        *told = catalog;
+    }
+}
+
+/// What changed between two catalogs, in an order in which a driver can follow.
+fn changes(old: &Catalog, new: &Catalog) -> Vec<SchemaChange> {
+    let mut changes = Vec::new();
+    for name in old.keyspaces.keys() {
+        if !new.keyspaces.contains_key(name) {
+            changes.push(of_keyspace(SchemaChangeKind::Dropped, name));
+        }
+    }
+    for (name, keyspace) in &new.keyspaces {
+        match old.keyspaces.get(name) {
+            None => {
+                changes.push(of_keyspace(SchemaChangeKind::Created, name));
+                let tables = keyspace.tables.values();
+                changes.extend(tables.map(|table| of_table(SchemaChangeKind::Created, table)));
+            }
+            Some(before) if !Arc::ptr_eq(before, keyspace) => {
+                if !same_properties(before, keyspace) {
+                    changes.push(of_keyspace(SchemaChangeKind::Updated, name));
+                }
+                table_changes(before, keyspace, &mut changes);
+            }
+            Some(_) => {}
+        }
+    }
+    changes
+}
+
+fn same_properties(old: &Keyspace, new: &Keyspace) -> bool {
+    (&old.replication, old.durable_writes, old.tablets)
+        == (&new.replication, new.durable_writes, new.tablets)
+}
+
+fn table_changes(old: &Keyspace, new: &Keyspace, changes: &mut Vec<SchemaChange>) {
+    for (name, table) in &old.tables {
+        if new.tables.get(name).is_none_or(|now| now.id != table.id) {
+            changes.push(of_table(SchemaChangeKind::Dropped, table));
+        }
+    }
+    for (name, table) in &new.tables {
+        match old.tables.get(name).filter(|before| before.id == table.id) {
+            None => changes.push(of_table(SchemaChangeKind::Created, table)),
+            Some(before) if !Arc::ptr_eq(before, table) && !same_schema(before, table) => {
+                changes.push(of_table(SchemaChangeKind::Updated, table));
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// TRUNCATE leaves its time in the catalog, which is no change of the schema.
+fn same_schema(old: &Table, new: &Table) -> bool {
+    if old.truncated_at_ms == new.truncated_at_ms {
+        return old == new;
+    }
+    let old = Table {
+        truncated_at_ms: new.truncated_at_ms,
+        ..old.clone()
+    };
+    old == *new
+}
+
+fn of_keyspace(change: SchemaChangeKind, name: &str) -> SchemaChange {
+    SchemaChange {
+        change,
+        keyspace: name.to_owned(),
+        target: SchemaTarget::Keyspace,
+    }
+}
+
+fn of_table(change: SchemaChangeKind, table: &Table) -> SchemaChange {
+    SchemaChange {
+        change,
+        keyspace: table.keyspace.clone(),
+        target: SchemaTarget::Table(table.name.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    fn described(old: &Catalog, new: &Catalog) -> Vec<String> {
+        changes(old, new)
+            .into_iter()
+            .map(|change| match change.target {
+                SchemaTarget::Table(name) => {
+                    format!("{:?} {}.{name}", change.change, change.keyspace)
+                }
+                _ => format!("{:?} {}", change.change, change.keyspace),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_change_is_told_once() {
+        let old = fixtures::catalog();
+        assert!(described(&old, &old).is_empty());
+
+        let mut new = old.clone();
+        fixtures::edit_table(&mut new, "shop", "films", |table| table.default_ttl_s = 5);
+        assert_eq!(described(&old, &new), ["Updated shop.films"]);
+
+        let mut dropped = old.clone();
+        dropped.keyspaces.remove("shop");
+        assert_eq!(described(&old, &dropped), ["Dropped shop"]);
+        let back = described(&dropped, &old);
+        assert_eq!(back[0], "Created shop");
+        assert!(back.contains(&"Created shop.films".to_owned()), "{back:?}");
+        assert!(back.contains(&"Created shop.films_scylla_cdc_log".to_owned()));
+    }
+
+    #[test]
+    fn a_table_made_anew_under_its_name_is_another() {
+        let old = fixtures::catalog();
+        let mut new = old.clone();
+        fixtures::edit_table(&mut new, "shop", "films", |table| {
+            table.id = storage::catalog::TableId(uuid::Uuid::from_u128(77));
+        });
+        assert_eq!(
+            described(&old, &new),
+            ["Dropped shop.films", "Created shop.films"]
+        );
+    }
+
+    #[test]
+    fn truncate_is_no_schema_change() {
+        let old = fixtures::catalog();
+        let mut new = old.clone();
+        fixtures::edit_table(&mut new, "shop", "films", |table| {
+            table.truncated_at_ms = Some(1);
+        });
+        assert!(described(&old, &new).is_empty());
+    }
+
+    #[tokio::test]
+    async fn an_older_catalog_tells_nothing() {
+        let old = fixtures::catalog();
+        let mut new = old.clone();
+        new.version = fixtures::version(2);
+        fixtures::edit_table(&mut new, "shop", "films", |table| table.default_ttl_s = 5);
+        let events = SchemaEvents::new(Arc::new(old.clone()));
+        let mut receiver = events.subscribe();
+        events.publish(Arc::new(new));
+        assert!(receiver.try_recv().is_ok());
+        events.publish(Arc::new(old));
+        assert!(receiver.try_recv().is_err());
+    }
+}

@@ -1,0 +1,29 @@
+//! The server side of the native protocol.
+//!
+//! ```text
+//! socket -> connection: frames, handshake, admission -> Service::answer, a task each
+//!                                                              |
+//! socket <- outbox: one writer, several frames a write <-------+
+//! ```
+//!
+//! [`BoundListener`] and [`serve`] turn any [`Service`] into a server; the embedded database's is
+//! one, a gateway's another. Everything a client can make the server hold is bounded by [`ListenerOptions`].
+
+mod admission;
+mod connection;
+mod convert;
+mod counters;
+mod events;
+mod listener;
+mod options;
+mod outbox;
+mod prepared;
+mod service;
+mod statements;
+mod values;
+
+pub use counters::CounterValues;
+pub use listener::{BindError, BoundListener, Server, serve};
+pub use options::{ConnectionOptions, ListenerOptions, NodeOptions};
+pub use service::{Reply, Service};
+pub(crate) use statements::Statements;

@@ -1,0 +1,87 @@
+//! How a node serves: where it listens and how much it takes on. Every bound has a default.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use cql::wire::DEFAULT_BODY_LIMIT;
+
+/// How a node serves.
+#[derive(Clone, Debug)]
+pub struct NodeOptions {
+    /// The listeners, the public one first: drivers are told its address and port.
+    pub listeners: Vec<ListenerOptions>,
+    /// The address that drivers are told, if it is not the public listener's own: behind a port mapping, or
+    /// when that listens on every address.
+    pub advertised: Option<SocketAddr>,
+    /// Bytes of statement text that prepared statements may hold on to; beyond it the least useful are
+    /// forgotten, and drivers prepare them again.
+    pub prepared_bytes_max: u64,
+}
+
+impl Default for NodeOptions {
+    fn default() -> Self {
+        NodeOptions {
+            listeners: vec![ListenerOptions::default()],
+            advertised: None,
+            prepared_bytes_max: 64 << 20,
+        }
+    }
+}
+
+/// A listener with a budget of its own: what clients of one listener ask for takes nothing from another's.
+#[derive(Clone, Debug)]
+pub struct ListenerOptions {
+    /// What logs and metrics call it.
+    pub name: &'static str,
+    /// Where to listen; port 0 takes a free one.
+    pub address: SocketAddr,
+    /// Connections open at once; more are closed as they come.
+    pub connections_max: usize,
+    /// Requests worked on at once; more are answered Overloaded.
+    pub requests_max: usize,
+    /// Bytes of large requests in memory at once; beyond it they are left in the socket until there is room.
+    pub request_bytes_max: usize,
+    /// The bounds of each connection.
+    pub connection: ConnectionOptions,
+}
+
+impl Default for ListenerOptions {
+    fn default() -> Self {
+        ListenerOptions {
+            name: "public",
+            address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9042),
+            connections_max: 10_000,
+            requests_max: 4096,
+            request_bytes_max: 1 << 30,
+            connection: ConnectionOptions::default(),
+        }
+    }
+}
+
+/// The bounds of a connection.
+#[derive(Clone, Debug)]
+pub struct ConnectionOptions {
+    /// Bytes of a frame's body, as sent or decompressed; a longer one is refused.
+    pub frame_body_max: usize,
+    /// Requests worked on at once; more are answered Overloaded.
+    pub requests_max: usize,
+    /// Bytes of answers that the client has not read yet; beyond it no more requests are read.
+    pub unread_bytes_max: usize,
+    /// How long a client may take to open a connection.
+    pub handshake_timeout: Duration,
+    /// How long a client may take to send the next bytes of a frame it has begun, or to take the next bytes
+    /// of an answer.
+    pub stall_timeout: Duration,
+}
+
+impl Default for ConnectionOptions {
+    fn default() -> Self {
+        ConnectionOptions {
+            frame_body_max: DEFAULT_BODY_LIMIT,
+            requests_max: 2048,
+            unread_bytes_max: 32 << 20,
+            handshake_timeout: Duration::from_secs(30),
+            stall_timeout: Duration::from_secs(60),
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The way out of a connection: one task writes what all its requests answer, several frames at a time.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use cql::wire::{Compression, Response, ResponseContext};
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::sync::{Notify, mpsc};
+use tokio::time::timeout;
+
+use super::counters::Counters;
+
+/// Frames are put together up to about this many bytes before they are written.
+const BATCH_BYTES: usize = 64 << 10;
+
+/// Parts above this many bytes are written from where they lie.
+const COPY_BYTES_MAX: usize = 16 << 10;
+
+/// Where answers are handed in. Cheap to clone; the writer ends when the last clone is gone.
+#[derive(Clone)]
+pub(super) struct Outbox {
+    frames: mpsc::UnboundedSender<[Bytes; 2]>,
+    unread: Arc<Unread>,
+}
+
+/// Bytes handed in and not yet taken by the client. They bound the channel: nobody reads requests while there are too many.
+#[derive(Default)]
+struct Unread {
+    bytes: AtomicUsize,
+    /// Told when there are fewer.
+    fewer: Notify,
+}
+
+/// The task's side of an outbox.
+pub(super) struct Writer {
+    frames: mpsc::UnboundedReceiver<[Bytes; 2]>,
+    unread: Arc<Unread>,
+}
+
+/// An outbox and its writer.
+pub(super) fn outbox() -> (Outbox, Writer) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let unread = Arc::new(Unread::default());
+    let outbox = Outbox {
+        frames: sender,
+        unread: unread.clone(),
+    };
+    let writer = Writer {
+        frames: receiver,
+        unread,
+    };
+    (outbox, writer)
+}
+
+/// A response ready to be sent.
+pub(super) struct Encoded([Bytes; 2]);
+
+/// Encodes a response.
+pub(super) fn encode(
+    response: &Response,
+    context: &ResponseContext,
+    compression: Option<Compression>,
+) -> Encoded {
+    let mut head = BytesMut::new();
+    let tail = response.encode_parts(context, compression, &mut head);
+    Encoded([head.freeze(), tail])
+}
+
+impl Outbox {
+    /// Hands a frame in. If the client is gone, it goes nowhere.
+    pub fn send(&self, frame: Encoded) {
+        let length = frame.0.iter().map(Bytes::len).sum();
+        self.unread.bytes.fetch_add(length, Ordering::Relaxed);
+        // The writer is gone only when the connection is.
+        let _ = self.frames.send(frame.0);
+    }
+
+    /// Waits until at most `limit` bytes are unread.
+    pub async fn has_room(&self, limit: usize) {
+        loop {
+            let fewer = self.unread.fewer.notified();
+            if self.unread.bytes.load(Ordering::Relaxed) <= limit {
+                return;
+            }
+            fewer.await;
+        }
+    }
+}
+
+impl Writer {
+    /// Writes until every [`Outbox`] is gone, then says so to the client.
+    ///
+    /// # Errors
+    /// If the socket fails, or takes nothing for as long as `stall`.
+    pub async fn run(
+        mut self,
+        mut socket: impl AsyncWrite + Unpin,
+        stall: Duration,
+        counters: &Counters,
+    ) -> io::Result<()> {
+        let mut batch = BytesMut::new();
+        while let Some(first) = self.frames.recv().await {
+            let mut next = Some(first);
+            while let Some(parts) = next {
+                for part in parts {
+                    if part.len() > COPY_BYTES_MAX {
+                        self.write(&mut socket, &batch, stall, counters).await?;
+                        batch.clear();
+                        self.write(&mut socket, &part, stall, counters).await?;
+                    } else {
+                        batch.extend_from_slice(&part);
+                    }
+                }
+                if batch.len() >= BATCH_BYTES {
+                    break;
+                }
+                next = self.frames.try_recv().ok();
+            }
+            self.write(&mut socket, &batch, stall, counters).await?;
+            batch.clear();
+        }
+        socket.shutdown().await
+    }
+
+    async fn write(
+        &self,
+        socket: &mut (impl AsyncWrite + Unpin),
+        mut bytes: &[u8],
+        stall: Duration,
+        counters: &Counters,
+    ) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let written = timeout(stall, socket.write(bytes))
+                .await
+                .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+            if written == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            bytes = &bytes[written..];
+            counters.bytes_written.add(written as u64);
+            self.unread.bytes.fetch_sub(written, Ordering::Relaxed);
+            self.unread.fewer.notify_one();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::Pin;
+    use std::sync::Mutex;
+    use std::task::{Context, Poll};
+
+    use super::*;
+
+    /// Remembers each write.
+    #[derive(Clone, Default)]
+    struct Wire(Arc<Mutex<Vec<Vec<u8>>>>);
+
+    impl AsyncWrite for Wire {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            self.0.lock().unwrap().push(bytes.to_vec());
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    fn frame(head: &[u8], tail: &[u8]) -> Encoded {
+        Encoded([Bytes::copy_from_slice(head), Bytes::copy_from_slice(tail)])
+    }
+
+    #[tokio::test]
+    async fn waiting_frames_go_out_together_and_in_order() {
+        let (outbox, writer) = outbox();
+        let large = vec![7; COPY_BYTES_MAX + 1];
+        outbox.send(frame(b"a", b""));
+        outbox.send(frame(b"b", b"c"));
+        outbox.send(frame(b"d", &large));
+        outbox.send(frame(b"e", b""));
+        drop(outbox);
+        let wire = Wire::default();
+        let counters = Counters::default();
+        writer
+            .run(wire.clone(), Duration::from_secs(1), &counters)
+            .await
+            .unwrap();
+        let writes = wire.0.lock().unwrap().clone();
+        assert_eq!(writes, [b"abcd".to_vec(), large, b"e".to_vec()]);
+        assert_eq!(
+            counters.values().bytes_written,
+            5 + COPY_BYTES_MAX as u64 + 1
+        );
+    }
+
+    #[tokio::test]
+    async fn room_comes_back_as_the_client_reads() {
+        let (outbox, writer) = outbox();
+        let (ours, mut theirs) = tokio::io::duplex(8);
+        outbox.send(frame(&[1; 100], b""));
+        let counters = Arc::new(Counters::default());
+        tokio::spawn(async move {
+            let _ = writer.run(ours, Duration::from_secs(5), &counters).await;
+        });
+        let wait = timeout(Duration::from_millis(30), outbox.has_room(20));
+        assert!(wait.await.is_err(), "nobody has read");
+        let mut read = [0; 90];
+        tokio::io::AsyncReadExt::read_exact(&mut theirs, &mut read)
+            .await
+            .unwrap();
+        timeout(Duration::from_secs(5), outbox.has_room(20))
+            .await
+            .expect("most of it is read");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_nothing_is_given_up() {
+        let (outbox, writer) = outbox();
+        let (ours, _theirs) = tokio::io::duplex(8);
+        outbox.send(frame(&[1; 100], b""));
+        let error = writer
+            .run(ours, Duration::from_secs(60), &Counters::default())
+            .await
+            .unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+}

@@ -1,0 +1,213 @@
+//! Prepared statements: found by id, planned anew when the schema has changed, forgotten when there are too many.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use cql::ast::Parsed;
+use cql::error::{CqlError, ErrorKind};
+use cql::wire::Metadata;
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+use uuid::Uuid;
+
+use super::convert::metadata;
+use crate::query::{self, ColumnSpec, Database, Plan};
+
+/// The id of a prepared statement: a hash of its keyspace and text, so every node and every restart gives the
+/// same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct PreparedId([u8; 16]);
+
+impl PreparedId {
+    pub fn of(keyspace: Option<&str>, text: &str) -> Self {
+        let keyspace = keyspace.unwrap_or_default();
+        let mut named = Vec::with_capacity(keyspace.len() + 1 + text.len());
+        named.extend_from_slice(keyspace.as_bytes());
+        named.push(0);
+        named.extend_from_slice(text.as_bytes());
+        PreparedId(*Uuid::new_v5(&Uuid::nil(), &named).as_bytes())
+    }
+
+    pub fn to_bytes(self) -> Bytes {
+        Bytes::copy_from_slice(&self.0)
+    }
+}
+
+/// A statement that clients execute by its id.
+pub(super) struct Prepared {
+    pub id: PreparedId,
+    pub parsed: Parsed,
+    /// The keyspace that was in use when it was prepared.
+    keyspace: Option<String>,
+    text_bytes: usize,
+    resolved: ArcSwap<Resolved>,
+}
+
+/// A statement resolved against one version of the catalog.
+pub(super) struct Resolved {
+    version: Uuid,
+    pub plan: Arc<Plan>,
+    pub variables: Metadata,
+    /// The columns of the answer as clients are told of them, if there are any.
+    pub result: Option<Metadata>,
+    /// Whether clients may rely on the columns that they were told when they prepared the statement: not once the schema
+    /// has changed them.
+    pub columns_are_as_prepared: bool,
+}
+
+impl Resolved {
+    fn new(
+        database: &Database,
+        keyspace: Option<&str>,
+        parsed: &Parsed,
+    ) -> Result<Resolved, CqlError> {
+        // Before planning: if the schema changes meanwhile, the next execution plans again.
+        let version = database.storage.catalog().version;
+        let plan = query::prepare(database, keyspace, parsed)?;
+        Ok(Resolved {
+            version,
+            variables: metadata(plan.variables()),
+            result: result_columns(&plan).map(metadata),
+            plan: Arc::new(plan),
+            columns_are_as_prepared: true,
+        })
+    }
+}
+
+fn result_columns(plan: &Plan) -> Option<&[ColumnSpec]> {
+    plan.result_columns().map(|columns| &**columns)
+}
+
+impl Prepared {
+    /// Resolves a statement for the first time.
+    pub fn new(
+        database: &Database,
+        keyspace: Option<&str>,
+        text: &str,
+        parsed: Parsed,
+    ) -> Result<Prepared, CqlError> {
+        let resolved = Resolved::new(database, keyspace, &parsed)?;
+        Ok(Prepared {
+            id: PreparedId::of(keyspace, text),
+            parsed,
+            keyspace: keyspace.map(str::to_owned),
+            text_bytes: text.len(),
+            resolved: ArcSwap::from_pointee(resolved),
+        })
+    }
+
+    /// The plan for the schema as it stands.
+    ///
+    /// # Errors
+    /// If the statement no longer fits the schema.
+    pub fn resolved(&self, database: &Database) -> Result<Arc<Resolved>, CqlError> {
+        let current = self.resolved.load();
+        if current.version == database.storage.catalog().version {
+            return Ok(Arc::clone(&current));
+        }
+        let mut anew = Resolved::new(database, self.keyspace.as_deref(), &self.parsed)?;
+        anew.columns_are_as_prepared =
+            current.columns_are_as_prepared && anew.result == current.result;
+        let anew = Arc::new(anew);
+        self.resolved.store(anew.clone());
+        Ok(anew)
+    }
+}
+
+/// The prepared statements of a node.
+pub(super) struct PreparedStatements {
+    by_id: Cache<PreparedId, Arc<Prepared>, ByText>,
+}
+
+/// What a prepared statement weighs: its text stands for its parsed form and plan, which grow with it.
+#[derive(Clone)]
+struct ByText;
+
+/// What even the shortest statement takes.
+const OVERHEAD_BYTES: usize = 512;
+
+impl Weighter<PreparedId, Arc<Prepared>> for ByText {
+    fn weight(&self, _: &PreparedId, prepared: &Arc<Prepared>) -> u64 {
+        (prepared.text_bytes + OVERHEAD_BYTES) as u64
+    }
+}
+
+impl PreparedStatements {
+    /// Keeps statements of together `bytes_max` bytes.
+    pub fn new(bytes_max: u64) -> Self {
+        let expected = usize::try_from(bytes_max).unwrap_or(usize::MAX) / (2 * OVERHEAD_BYTES);
+        PreparedStatements {
+            by_id: Cache::with_weighter(expected, bytes_max, ByText),
+        }
+    }
+
+    /// A statement by its id.
+    ///
+    /// # Errors
+    /// UNPREPARED, which makes drivers prepare it again.
+    pub fn find(&self, id: &Bytes) -> Result<Arc<Prepared>, CqlError> {
+        <[u8; 16]>::try_from(&id[..])
+            .ok()
+            .and_then(|id| self.by_id.get(&PreparedId(id)))
+            .ok_or_else(|| {
+                let message = format!(
+                    "Prepared query with ID {} not found (either the query was not prepared on this host \
+                     (maybe the host has been restarted?) or you have prepared too many queries and it has \
+                     been evicted from the internal cache)",
+                    hex(id)
+                );
+                CqlError::new(ErrorKind::Unprepared { id: id.clone() }, message)
+            })
+    }
+
+    /// The statement of a text, if it is prepared already.
+    pub fn find_text(&self, keyspace: Option<&str>, text: &str) -> Option<Arc<Prepared>> {
+        self.by_id.get(&PreparedId::of(keyspace, text))
+    }
+
+    pub fn insert(&self, prepared: Arc<Prepared>) {
+        self.by_id.insert(prepared.id, prepared);
+    }
+}
+
+fn hex(id: &[u8]) -> String {
+    use std::fmt::Write;
+
+    /// As much of an id as is printed: it comes from outside and may be long.
+    const SHOWN_BYTES: usize = 16;
+    let mut text = String::new();
+    for byte in id.iter().take(SHOWN_BYTES) {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_tells_keyspaces_and_texts_apart() {
+        let id = PreparedId::of(Some("a"), "SELECT 1");
+        assert_eq!(id, PreparedId::of(Some("a"), "SELECT 1"));
+        assert_ne!(id, PreparedId::of(Some("b"), "SELECT 1"));
+        assert_ne!(id, PreparedId::of(None, "SELECT 1"));
+        assert_ne!(id, PreparedId::of(Some("a"), "SELECT 2"));
+        assert_ne!(PreparedId::of(Some("a"), "b"), PreparedId::of(None, "ab"));
+        assert_eq!(id.to_bytes().len(), 16);
+    }
+
+    #[test]
+    fn an_unknown_id_comes_back_with_the_error() {
+        let statements = PreparedStatements::new(1 << 20);
+        for id in [
+            Bytes::from_static(&[1; 16]),
+            Bytes::from_static(b"short"),
+            Bytes::new(),
+        ] {
+            let error = statements.find(&id).err().unwrap();
+            assert_eq!(error.kind, ErrorKind::Unprepared { id });
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! What stands behind a connection: that which answers statements.
+
+use std::future::Future;
+
+use cql::error::CqlError;
+use cql::wire::{Event, Request, Response};
+use tokio::sync::broadcast;
+
+/// Answers the requests of connections. The connection has dealt with the handshake, admission and
+/// framing; a service sees `QUERY`, `PREPARE`, `EXECUTE` and `BATCH` alone, many of them at once.
+pub trait Service: Send + Sync + 'static {
+    /// What lives as long as a connection, such as its keyspace.
+    type Session: Send + Sync + 'static;
+
+    /// The session of a new connection.
+    fn open_session(&self) -> Self::Session;
+
+    /// The answer to `OPTIONS`.
+    fn supported(&self) -> Vec<(String, Vec<String>)>;
+
+    /// Answers a request. A panic in here becomes a ServerError for this request alone.
+    fn answer(
+        &self,
+        session: &Self::Session,
+        request: Request,
+    ) -> impl Future<Output = Result<Reply, CqlError>> + Send;
+
+    /// Schema events from now on, for a connection that registers for them. A receiver that falls behind loses its
+    /// connection, since a driver refreshes its schema when it connects anew.
+    fn events(&self) -> broadcast::Receiver<Event>;
+}
+
+/// A successful answer.
+#[derive(Debug)]
+pub struct Reply {
+    /// The answer itself.
+    pub response: Response,
+    /// Shown by drivers beside it.
+    pub warnings: Vec<String>,
+}
+
+impl From<Response> for Reply {
+    fn from(response: Response) -> Self {
+        Reply {
+            response,
+            warnings: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! The [`Service`] of a node with embedded storage: statements parsed, prepared and executed.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use cql::ast::Parsed;
+use cql::error::CqlError;
+use cql::wire::{
+    Batch, BatchStatement, BatchedStatement, Compression, Event, QueryParameters, Request,
+    Response, Values,
+};
+use tokio::sync::broadcast;
+
+use super::convert;
+use super::events::SchemaEvents;
+use super::prepared::{Prepared, PreparedStatements};
+use super::service::{Reply, Service};
+use super::values;
+use crate::query::{self, Answer, Database, Outcome, Parameters, Plan};
+use crate::system::CQL_VERSION;
+
+/// Texts above this many bytes are parsed where they hold up no socket.
+const LARGE_TEXT_BYTES: usize = 128 << 10;
+
+/// Executes statements on a [`Database`].
+pub(crate) struct Statements {
+    database: Arc<Database>,
+    prepared: PreparedStatements,
+    events: SchemaEvents,
+}
+
+/// What lives with a connection: the keyspace in use.
+#[derive(Default)]
+pub(crate) struct Session {
+    keyspace: ArcSwapOption<String>,
+}
+
+impl Session {
+    fn keyspace(&self) -> Option<Arc<String>> {
+        self.keyspace.load_full()
+    }
+}
+
+impl Statements {
+    pub fn new(database: Arc<Database>, prepared_bytes_max: u64) -> Self {
+        Statements {
+            prepared: PreparedStatements::new(prepared_bytes_max),
+            events: SchemaEvents::new(database.storage.catalog()),
+            database,
+        }
+    }
+
+    pub fn database(&self) -> &Arc<Database> {
+        &self.database
+    }
+
+    async fn query(
+        &self,
+        session: &Session,
+        text: String,
+        parameters: QueryParameters,
+    ) -> Result<Reply, CqlError> {
+        let parsed = parse(text).await?;
+        let keyspace = session.keyspace();
+        let plan = query::prepare(
+            &self.database,
+            keyspace.as_deref().map(String::as_str),
+            &parsed,
+        )?;
+        let (parameters, skip_metadata) = bind(&parsed.markers, plan.variables(), parameters)?;
+        let answer = plan.execute(&self.database, parameters).await?;
+        let warnings = answer.warnings;
+        let response = match answer.outcome {
+            Outcome::Rows(rows) => {
+                let metadata = convert::metadata(&rows.columns);
+                convert::rows(rows, &metadata, skip_metadata)
+            }
+            outcome => self.without_rows(session, outcome),
+        };
+        Ok(Reply { response, warnings })
+    }
+
+    async fn prepare(&self, session: &Session, text: String) -> Result<Reply, CqlError> {
+        let keyspace = session.keyspace();
+        let keyspace = keyspace.as_deref().map(String::as_str);
+        let prepared = match self.prepared.find_text(keyspace, &text) {
+            Some(prepared) => prepared,
+            None => {
+                let parsed = parse(text.clone()).await?;
+                let prepared = Prepared::new(&self.database, keyspace, &text, parsed)?;
+                let prepared = Arc::new(prepared);
+                self.prepared.insert(prepared.clone());
+                prepared
+            }
+        };
+        let resolved = prepared.resolved(&self.database)?;
+        let response = Response::Prepared(cql::wire::Prepared {
+            id: prepared.id.to_bytes(),
+            bind: resolved.variables.clone(),
+            partition_key_indexes: resolved.plan.partition_key_variables().to_vec(),
+            result: resolved.result.clone(),
+        });
+        Ok(response.into())
+    }
+
+    async fn execute(
+        &self,
+        session: &Session,
+        id: bytes::Bytes,
+        parameters: QueryParameters,
+    ) -> Result<Reply, CqlError> {
+        let prepared = self.prepared.find(&id)?;
+        let resolved = prepared.resolved(&self.database)?;
+        let plan = &resolved.plan;
+        let (parameters, skip_metadata) =
+            bind(&prepared.parsed.markers, plan.variables(), parameters)?;
+        let answer = plan.execute(&self.database, parameters).await?;
+        let warnings = answer.warnings;
+        let response = match answer.outcome {
+            Outcome::Rows(rows) => match &resolved.result {
+                Some(metadata) => {
+                    let skip_metadata = skip_metadata && resolved.columns_are_as_prepared;
+                    convert::rows(rows, metadata, skip_metadata)
+                }
+                // The answer of a conditional write: its columns were not told beforehand.
+                None => {
+                    let metadata = convert::metadata(&rows.columns);
+                    convert::rows(rows, &metadata, false)
+                }
+            },
+            outcome => self.without_rows(session, outcome),
+        };
+        Ok(Reply { response, warnings })
+    }
+
+    fn without_rows(&self, session: &Session, outcome: Outcome) -> Response {
+        match outcome {
+            Outcome::SetKeyspace(keyspace) => {
+                session.keyspace.store(Some(Arc::new(keyspace.clone())));
+                Response::SetKeyspace(keyspace)
+            }
+            Outcome::SchemaChange(change) => {
+                self.events.publish(self.database.storage.catalog());
+                convert::schema_change(change)
+            }
+            Outcome::Void => Response::Void,
+            Outcome::Rows(_) => unreachable!("bug: rows are answered by the caller"),
+        }
+    }
+
+    async fn batch(&self, _session: &Session, _batch: Batch) -> Result<Reply, CqlError> {
+        Err(CqlError::invalid("BATCH is not supported"))
+    }
+}
+
+impl Service for Statements {
+    type Session = Session;
+
+    fn open_session(&self) -> Session {
+        Session::default()
+    }
+
+    fn supported(&self) -> Vec<(String, Vec<String>)> {
+        let compressions = Compression::EVERY.map(|compression| compression.name().to_owned());
+        vec![
+            ("CQL_VERSION".to_owned(), vec![CQL_VERSION.to_owned()]),
+            ("COMPRESSION".to_owned(), compressions.to_vec()),
+            ("PROTOCOL_VERSIONS".to_owned(), vec!["4/v4".to_owned()]),
+        ]
+    }
+
+    async fn answer(&self, session: &Session, request: Request) -> Result<Reply, CqlError> {
+        match request {
+            Request::Query {
+                statement,
+                parameters,
+            } => self.query(session, statement, parameters).await,
+            Request::Prepare { statement } => self.prepare(session, statement).await,
+            Request::Execute { id, parameters } => self.execute(session, id, parameters).await,
+            Request::Batch(batch) => self.batch(session, batch).await,
+            Request::Startup(_)
+            | Request::Options
+            | Request::Register { .. }
+            | Request::AuthResponse { .. } => Err(CqlError::protocol("not a statement")),
+        }
+    }
+
+    fn events(&self) -> broadcast::Receiver<Event> {
+        self.events.subscribe()
+    }
+}
+
+async fn parse(text: String) -> Result<Parsed, CqlError> {
+    if text.len() <= LARGE_TEXT_BYTES {
+        return cql::parser::parse_statement(&text);
+    }
+    match tokio::task::spawn_blocking(move || cql::parser::parse_statement(&text)).await {
+        Ok(parsed) => parsed,
+        Err(error) => Err(CqlError::server(format!("the parser failed: {error}"))),
+    }
+}
+
+/// What a plan is executed with, and whether the client knows the columns of the answer.
+fn bind(
+    markers: &[Option<String>],
+    variables: &[query::ColumnSpec],
+    parameters: QueryParameters,
+) -> Result<(Parameters, bool), CqlError> {
+    let values = values::in_order(markers, variables, parameters.values)?;
+    let bound = Parameters {
+        values,
+        page_size: parameters.page_size.map(|rows| rows as usize),
+        paging_state: parameters.paging_state,
+        timestamp_micros: parameters.timestamp,
+    };
+    Ok((bound, parameters.skip_metadata))
+}

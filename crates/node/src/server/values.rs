@@ -1,0 +1,110 @@
+//! The values of a request, put in the order of the statement's bind markers.
+
+use cql::error::CqlError;
+use cql::wire::{self, Values};
+
+use crate::query::{BoundValue, ColumnSpec};
+
+/// Values in the order of the markers. `markers` are the names as written (`None` for `?`), `variables`
+/// what the plan says of each; a `?` goes by the name of its column.
+///
+/// # Errors
+/// If there are more or fewer values than markers, or a name without a value.
+pub(super) fn in_order(
+    markers: &[Option<String>],
+    variables: &[ColumnSpec],
+    values: Values,
+) -> Result<Vec<BoundValue>, CqlError> {
+    match values {
+        Values::Positional(values) if values.len() == markers.len() => {
+            Ok(values.into_iter().map(bound).collect())
+        }
+        Values::Positional(values) => Err(CqlError::invalid(format!(
+            "Invalid amount of bind variables: the statement has {}, the request gives {}",
+            markers.len(),
+            values.len()
+        ))),
+        Values::Named(named) => markers
+            .iter()
+            .enumerate()
+            .map(|(position, marker)| {
+                let name = marker
+                    .as_deref()
+                    .or_else(|| Some(variables.get(position)?.name.as_str()))
+                    .unwrap_or_default();
+                named
+                    .iter()
+                    .find(|(given, _)| given == name)
+                    .map(|(_, value)| bound(value.clone()))
+                    .ok_or_else(|| {
+                        CqlError::invalid(format!(
+                            "Invalid amount of bind variables: no value for '{name}'"
+                        ))
+                    })
+            })
+            .collect(),
+    }
+}
+
+fn bound(value: wire::BoundValue) -> BoundValue {
+    match value {
+        wire::BoundValue::Value(value) => BoundValue::Value(value),
+        wire::BoundValue::Null => BoundValue::Null,
+        wire::BoundValue::Unset => BoundValue::Unset,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use cql::types::CqlType;
+
+    use super::*;
+
+    fn variable(name: &str) -> ColumnSpec {
+        ColumnSpec {
+            keyspace: "k".to_owned(),
+            table: "t".to_owned(),
+            name: name.to_owned(),
+            cql_type: CqlType::Int,
+        }
+    }
+
+    fn value(byte: u8) -> wire::BoundValue {
+        wire::BoundValue::Value(Bytes::copy_from_slice(&[byte]))
+    }
+
+    fn expected(byte: u8) -> BoundValue {
+        BoundValue::Value(Bytes::copy_from_slice(&[byte]))
+    }
+
+    #[test]
+    fn positional_values_must_be_as_many_as_markers() {
+        let markers = [None, None];
+        let variables = [variable("a"), variable("b")];
+        let two = Values::Positional(vec![wire::BoundValue::Null, wire::BoundValue::Unset]);
+        assert_eq!(
+            in_order(&markers, &variables, two),
+            Ok(vec![BoundValue::Null, BoundValue::Unset])
+        );
+        for count in [0, 1, 3] {
+            let values = Values::Positional(vec![value(1); count]);
+            let error = in_order(&markers, &variables, values).unwrap_err();
+            assert!(error.message.contains("Invalid amount of bind variables"));
+        }
+    }
+
+    #[test]
+    fn named_values_find_markers_and_columns() {
+        let markers = [Some("x".to_owned()), None, Some("x".to_owned())];
+        let variables = [variable("x"), variable("b"), variable("x")];
+        let values = Values::Named(vec![("b".to_owned(), value(1)), ("x".to_owned(), value(2))]);
+        assert_eq!(
+            in_order(&markers, &variables, values),
+            Ok(vec![expected(2), expected(1), expected(2)])
+        );
+        let values = Values::Named(vec![("x".to_owned(), value(2))]);
+        let error = in_order(&markers, &variables, values).unwrap_err();
+        assert!(error.message.contains("'b'"), "{error}");
+    }
+}

@@ -1,0 +1,404 @@
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use cql::token::routing_key;
+use cql::value::Value;
+use storage::read::Cell;
+
+use super::*;
+use crate::fixtures;
+
+fn tables() -> SystemTables {
+    SystemTables::new(SystemOptions {
+        rpc_address: "127.0.0.1:9142".parse().unwrap(),
+    })
+}
+
+fn rows(catalog: &Catalog, keyspace: &str, name: &str) -> Vec<BTreeMap<String, Value>> {
+    let system = tables();
+    let table = system.table(keyspace, name).unwrap();
+    system
+        .rows_of(catalog, table)
+        .unwrap()
+        .iter()
+        .map(|row| decoded(table, row))
+        .collect()
+}
+
+/// A row by column names, nulls left out.
+fn decoded(table: &Table, row: &Row) -> BTreeMap<String, Value> {
+    let mut values = BTreeMap::new();
+    let clustering = row.clustering.as_ref().unwrap();
+    let keys = table.partition_key().into_iter().zip(&row.partition.key);
+    let keys = keys.chain(table.clustering_key().into_iter().zip(clustering));
+    for (column, value) in keys {
+        let value = Value::deserialize(&column.cql_type, value).unwrap();
+        values.insert(column.name.clone(), value);
+    }
+    for (id, cell) in &row.cells {
+        let column = table.column_by_id(*id).unwrap();
+        let serialized = match cell {
+            Cell::Simple(cell) => cell.value.clone(),
+            Cell::Elements(elements) => joined(&column.cql_type, elements),
+        };
+        let value = Value::deserialize(&column.cql_type, &serialized).unwrap();
+        values.insert(column.name.clone(), value);
+    }
+    values
+}
+
+fn joined(cql_type: &cql::types::CqlType, elements: &[(Bytes, storage::read::LiveCell)]) -> Bytes {
+    match cql_type {
+        cql::types::CqlType::Map { .. } => cql::value::join_entries(
+            elements
+                .iter()
+                .map(|(path, cell)| (&path[..], &cell.value[..])),
+        ),
+        _ => cql::value::join_elements(elements.iter().map(|(path, _)| &path[..])),
+    }
+}
+
+fn text(row: &BTreeMap<String, Value>, column: &str) -> String {
+    match row.get(column) {
+        Some(Value::Text(text)) => text.clone(),
+        other => panic!("{column}: {other:?}"),
+    }
+}
+
+fn map(row: &BTreeMap<String, Value>, column: &str) -> BTreeMap<String, String> {
+    let Some(Value::Map(entries)) = row.get(column) else {
+        panic!("{column}: {:?}", row.get(column));
+    };
+    entries
+        .iter()
+        .map(|entry| match entry {
+            (Value::Text(key), Value::Text(value)) => (key.clone(), value.clone()),
+            other => panic!("{other:?}"),
+        })
+        .collect()
+}
+
+fn named<'a>(
+    rows: &'a [BTreeMap<String, Value>],
+    wanted: &[(&str, &str)],
+) -> &'a BTreeMap<String, Value> {
+    let mut found = rows.iter().filter(|row| {
+        let mut wanted = wanted.iter();
+        wanted.all(|(column, value)| text(row, column) == *value)
+    });
+    let row = found.next().unwrap_or_else(|| panic!("no row {wanted:?}"));
+    assert!(found.next().is_none(), "{wanted:?} is there twice");
+    row
+}
+
+#[test]
+fn every_table_has_valid_rows_in_order() {
+    let system = tables();
+    let catalog = fixtures::catalog();
+    for table in system
+        .keyspaces()
+        .flat_map(|keyspace| keyspace.tables.values())
+    {
+        let rows = system.rows_of(&catalog, table).unwrap();
+        let mut positions = std::collections::HashSet::new();
+        for row in &rows {
+            // Decoding checks every value against its column's type.
+            decoded(table, row);
+            let token = table.partitioner.token(&routing_key(&row.partition.key));
+            assert_eq!(row.partition.token, token);
+            assert!(positions.insert(row.position.0.clone()), "{}", table.name);
+        }
+        let partitions: Vec<_> = rows.iter().map(|row| row.partition.token).collect();
+        assert!(partitions.is_sorted(), "{}", table.name);
+    }
+}
+
+#[test]
+fn a_partition_is_shared_and_its_rows_are_in_clustering_order() {
+    let catalog = fixtures::catalog();
+    let system = tables();
+    let table = system.table("system_schema", "columns").unwrap();
+    let rows = system.rows_of(&catalog, table).unwrap();
+    let of_shop: Vec<&Row> = rows
+        .iter()
+        .filter(|row| row.partition.key[0] == "shop")
+        .collect();
+    assert!(of_shop.len() > 5);
+    let first = &of_shop[0].partition;
+    assert!(of_shop.iter().all(|row| Arc::ptr_eq(&row.partition, first)));
+    let clustering: Vec<_> = of_shop.iter().map(|row| row.clustering.clone()).collect();
+    assert!(clustering.is_sorted());
+}
+
+#[test]
+fn local_says_what_drivers_ask_for() {
+    let catalog = fixtures::catalog();
+    let rows = rows(&catalog, "system", "local");
+    let [local] = &rows[..] else {
+        panic!("one row");
+    };
+    assert_eq!(text(local, "key"), "local");
+    assert_eq!(text(local, "cluster_name"), "Test Cluster");
+    assert_eq!(text(local, "data_center"), "datacenter1");
+    assert_eq!(local["host_id"], Value::Uuid(catalog.host_id));
+    assert_eq!(local["schema_version"], Value::Uuid(catalog.version));
+    assert_eq!(
+        local["rpc_address"],
+        Value::Inet("127.0.0.1".parse().unwrap())
+    );
+    assert_eq!(local["rpc_port"], Value::Int(9142));
+    let Value::Set(tokens) = &local["tokens"] else {
+        panic!("tokens");
+    };
+    assert!(!tokens.is_empty());
+    for token in tokens {
+        let Value::Text(token) = token else {
+            panic!("{token:?}");
+        };
+        token.parse::<i64>().unwrap();
+    }
+}
+
+#[test]
+fn a_truncated_table_shows_with_its_time() {
+    let mut catalog = fixtures::catalog();
+    fixtures::edit_table(&mut catalog, "shop", "films", |table| {
+        table.truncated_at_ms = Some(1234);
+    });
+    let truncated = rows(&catalog, "system", "truncated");
+    assert_eq!(truncated.len(), 1);
+    assert_eq!(truncated[0]["truncated_at"], Value::Timestamp(1234));
+    let local = &rows(&catalog, "system", "local")[0];
+    let Value::Map(entries) = &local["truncated_at"] else {
+        panic!("{local:?}");
+    };
+    let (Value::Uuid(id), Value::Blob(record)) = &entries[0] else {
+        panic!("{entries:?}");
+    };
+    assert_eq!(*id, catalog.table("shop", "films").unwrap().id.0);
+    assert!(record.ends_with(&1234i64.to_be_bytes()));
+}
+
+#[test]
+fn keyspaces_give_the_replication_that_drivers_compute_with() {
+    let rows = rows(&fixtures::catalog(), "system_schema", "keyspaces");
+    let shop = map(named(&rows, &[("keyspace_name", "shop")]), "replication");
+    assert_eq!(shop["class"], "org.apache.cassandra.locator.SimpleStrategy");
+    assert_eq!(shop["replication_factor"], "3");
+    let old = map(named(&rows, &[("keyspace_name", "old")]), "replication");
+    assert_eq!(
+        old["class"],
+        "org.apache.cassandra.locator.NetworkTopologyStrategy"
+    );
+    assert_eq!(old["datacenter1"], "3");
+    assert!(!old.contains_key("replication_factor"));
+    for name in [
+        "system",
+        "system_schema",
+        "system_distributed",
+        "system_traces",
+    ] {
+        named(&rows, &[("keyspace_name", name)]);
+    }
+    assert!(
+        rows.iter()
+            .all(|row| text(row, "keyspace_name") != VIRTUAL_SCHEMA)
+    );
+}
+
+#[test]
+fn tables_show_given_options_and_defaults() {
+    let rows = rows(&fixtures::catalog(), "system_schema", "tables");
+    let films = named(&rows, &[("keyspace_name", "shop"), ("table_name", "films")]);
+    assert_eq!(text(films, "comment"), "it's all");
+    assert_eq!(films["bloom_filter_fp_chance"], Value::Double(0.5));
+    assert_eq!(
+        map(films, "compaction")["class"],
+        "LeveledCompactionStrategy"
+    );
+    assert_eq!(map(films, "caching")["keys"], "ALL");
+    assert_eq!(films["gc_grace_seconds"], Value::Int(864_000));
+    // Without it, drivers take the table for one with COMPACT STORAGE.
+    assert_eq!(
+        films["flags"],
+        Value::Set(vec![Value::Text("compound".to_owned())])
+    );
+    named(&rows, &[("table_name", "films_scylla_cdc_log")]);
+    named(
+        &rows,
+        &[("keyspace_name", "system"), ("table_name", "local")],
+    );
+}
+
+#[test]
+fn an_option_that_does_not_fit_falls_back_to_the_default() {
+    let mut catalog = fixtures::catalog();
+    fixtures::edit_table(&mut catalog, "shop", "films", |table| {
+        for (name, value) in [
+            ("bloom_filter_fp_chance", "'x'"),
+            ("compaction", "1"),
+            ("caching", "{"),
+        ] {
+            table.options.insert(name.to_owned(), value.to_owned());
+        }
+    });
+    let rows = rows(&catalog, "system_schema", "tables");
+    let films = named(&rows, &[("keyspace_name", "shop"), ("table_name", "films")]);
+    assert_eq!(films["bloom_filter_fp_chance"], Value::Double(0.01));
+    assert!(map(films, "compaction")["class"].ends_with("SizeTieredCompactionStrategy"));
+    assert_eq!(map(films, "caching")["keys"], "ALL");
+}
+
+#[test]
+fn columns_show_kinds_positions_and_types() {
+    let rows = rows(&fixtures::catalog(), "system_schema", "columns");
+    let column = |name: &str| {
+        let row = named(
+            &rows,
+            &[
+                ("keyspace_name", "shop"),
+                ("table_name", "films"),
+                ("column_name", name),
+            ],
+        );
+        let Value::Int(position) = row["position"] else {
+            panic!("{row:?}");
+        };
+        assert_eq!(
+            row["column_name_bytes"],
+            Value::Blob(Bytes::copy_from_slice(name.as_bytes()))
+        );
+        (
+            text(row, "kind"),
+            position,
+            text(row, "clustering_order"),
+            text(row, "type"),
+        )
+    };
+    let expected = |kind: &str, position, order: &str, cql_type: &str| {
+        (
+            kind.to_owned(),
+            position,
+            order.to_owned(),
+            cql_type.to_owned(),
+        )
+    };
+    assert_eq!(column("year"), expected("partition_key", 1, "none", "int"));
+    assert_eq!(
+        column("released"),
+        expected("clustering", 0, "desc", "timestamp")
+    );
+    assert_eq!(column("id"), expected("clustering", 1, "asc", "int"));
+    assert_eq!(column("founder"), expected("static", -1, "none", "text"));
+    assert_eq!(column("tags"), expected("regular", -1, "none", "set<text>"));
+    assert_eq!(
+        column("plot"),
+        expected("regular", -1, "none", "vector<float, 3>")
+    );
+}
+
+#[test]
+fn indexes_show_the_users_options_and_the_databases() {
+    let rows = rows(&fixtures::catalog(), "system_schema", "indexes");
+    let index = named(&rows, &[("index_name", "films_plot")]);
+    assert_eq!(text(index, "kind"), "CUSTOM");
+    let options = map(index, "options");
+    assert_eq!(options["similarity_function"], "COSINE");
+    assert_eq!(options["class_name"], "vector_index");
+    assert_eq!(options["index_version"], fixtures::version(7).to_string());
+    assert!(options["target"].contains("\"tc\":\"plot\""));
+}
+
+#[test]
+fn scyllas_tables_tell_tablets_partitioners_and_cdc() {
+    let catalog = fixtures::catalog();
+    let keyspaces = rows(&catalog, "system_schema", "scylla_keyspaces");
+    let shop = named(&keyspaces, &[("keyspace_name", "shop")]);
+    assert_eq!(shop["initial_tablets"], Value::Int(0));
+    let old = named(&keyspaces, &[("keyspace_name", "old")]);
+    assert!(!old.contains_key("initial_tablets"));
+
+    let tables = rows(&catalog, "system_schema", "scylla_tables");
+    let films = named(
+        &tables,
+        &[("keyspace_name", "shop"), ("table_name", "films")],
+    );
+    assert!(!films.contains_key("partitioner"));
+    assert_eq!(map(films, "cdc")["preimage"], "full");
+    let log = named(&tables, &[("table_name", "films_scylla_cdc_log")]);
+    assert!(text(log, "partitioner").ends_with("CDCPartitioner"));
+}
+
+#[test]
+fn streams_of_both_modes_are_listed() {
+    let catalog = fixtures::catalog();
+    let since = Value::Timestamp(1_700_000_000_000);
+    let timestamps = rows(&catalog, "system", "cdc_timestamps");
+    assert_eq!(timestamps.len(), 1);
+    assert_eq!(text(&timestamps[0], "table_name"), "films");
+    assert_eq!(timestamps[0]["timestamp"], since);
+    let streams = rows(&catalog, "system", "cdc_streams");
+    assert_eq!(streams.len(), 3);
+    assert!(
+        streams
+            .iter()
+            .all(|row| row["stream_state"] == Value::Tinyint(0))
+    );
+
+    let generations = rows(&catalog, "system_distributed", "cdc_generation_timestamps");
+    assert_eq!(generations.len(), 1);
+    assert_eq!(text(&generations[0], "key"), "timestamps");
+    assert_eq!(generations[0]["time"], since);
+    let descriptions = rows(
+        &catalog,
+        "system_distributed",
+        "cdc_streams_descriptions_v2",
+    );
+    assert_eq!(descriptions.len(), 2);
+    for row in &descriptions {
+        let (Value::Bigint(end), Value::Set(streams)) = (&row["range_end"], &row["streams"]) else {
+            panic!("{row:?}");
+        };
+        let Value::Blob(stream) = &streams[0] else {
+            panic!("{row:?}");
+        };
+        assert_eq!(stream[..8], end.to_be_bytes());
+    }
+}
+
+#[test]
+fn the_virtual_schema_describes_itself_alone() {
+    let catalog = fixtures::catalog();
+    let keyspaces = rows(&catalog, VIRTUAL_SCHEMA, "keyspaces");
+    assert_eq!(keyspaces.len(), 1);
+    assert_eq!(text(&keyspaces[0], "keyspace_name"), VIRTUAL_SCHEMA);
+    assert_eq!(rows(&catalog, VIRTUAL_SCHEMA, "tables").len(), 3);
+    let columns = rows(&catalog, VIRTUAL_SCHEMA, "columns");
+    named(
+        &columns,
+        &[("table_name", "columns"), ("column_name", "kind")],
+    );
+}
+
+#[test]
+fn the_newest_state_is_the_catalogs_version() {
+    let catalog = fixtures::catalog();
+    let history = rows(&catalog, "system", "group0_history");
+    assert_eq!(history.len(), 1);
+    assert_eq!(text(&history[0], "key"), "history");
+    assert_eq!(history[0]["state_id"], Value::Timeuuid(catalog.version));
+}
+
+#[test]
+fn peers_v2_is_unknown_so_that_drivers_fall_back() {
+    let system = tables();
+    assert!(system.table("system", "peers").is_some());
+    assert!(system.table("system", "peers_v2").is_none());
+}
+
+#[test]
+fn a_users_table_is_none_of_these() {
+    let catalog = fixtures::catalog();
+    let films = catalog.table("shop", "films").unwrap();
+    assert!(tables().rows_of(&catalog, films).is_err());
+}

@@ -1,0 +1,138 @@
+//! A client of single frames.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::{BufMut, BytesMut};
+use cql::error::CqlError;
+use cql::wire::{
+    Compression, Direction, FrameDecoder, QueryParameters, Request, Response, ResponseContext,
+    Startup,
+};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// How long an answer may take before the test has failed.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+const BODY_LIMIT: usize = 1 << 30;
+
+pub struct Client {
+    pub socket: TcpStream,
+    input: BytesMut,
+    decoder: FrameDecoder,
+    pub compression: Option<Compression>,
+}
+
+impl Client {
+    /// Connects and says nothing.
+    pub async fn connect(address: SocketAddr) -> Client {
+        Client {
+            socket: TcpStream::connect(address).await.unwrap(),
+            input: BytesMut::new(),
+            decoder: FrameDecoder::new(Direction::Response, BODY_LIMIT),
+            compression: None,
+        }
+    }
+
+    /// Connects and opens the connection.
+    pub async fn open(address: SocketAddr) -> Client {
+        let mut client = Client::connect(address).await;
+        client.start(None).await;
+        client
+    }
+
+    pub async fn start(&mut self, compression: Option<Compression>) {
+        self.send(0, &startup(compression)).await;
+        assert_eq!(self.receive().await.1, Response::Ready);
+        self.compression = compression;
+    }
+
+    pub async fn send(&mut self, stream: i16, request: &Request) {
+        let mut out = BytesMut::new();
+        request.encode(stream, self.compression, &mut out);
+        self.send_bytes(&out).await;
+    }
+
+    pub async fn send_bytes(&mut self, bytes: &[u8]) {
+        self.socket.write_all(bytes).await.unwrap();
+    }
+
+    pub async fn query(&mut self, stream: i16, text: &str) {
+        self.send(stream, &query(text)).await;
+    }
+
+    /// The next frame; `None` if the server has closed the connection.
+    pub async fn try_receive(&mut self) -> Option<(ResponseContext, Response)> {
+        loop {
+            if let Some(frame) = self.decoder.decode(&mut self.input).unwrap() {
+                return Some(Response::decode(&frame, self.compression, BODY_LIMIT).unwrap());
+            }
+            let read = timeout(PATIENCE, self.socket.read_buf(&mut self.input))
+                .await
+                .expect("an answer in time");
+            if !matches!(read, Ok(1..)) {
+                return None;
+            }
+        }
+    }
+
+    pub async fn receive(&mut self) -> (ResponseContext, Response) {
+        self.try_receive().await.expect("the connection is open")
+    }
+
+    /// Sends a text and gets what the echo service makes of it.
+    pub async fn ask(&mut self, text: &str) -> Response {
+        self.query(7, text).await;
+        let (context, response) = self.receive().await;
+        assert_eq!(context.stream, 7);
+        response
+    }
+
+    pub async fn assert_alive(&mut self) {
+        assert_eq!(self.ask("alive").await, echoed("alive"));
+    }
+
+    pub async fn assert_closed(&mut self) {
+        let answer = self.try_receive().await;
+        assert!(answer.is_none(), "{answer:?}");
+    }
+}
+
+pub fn startup(compression: Option<Compression>) -> Request {
+    let mut options = vec![("CQL_VERSION".to_owned(), "3.0.0".to_owned())];
+    options.extend(compression.map(|c| ("COMPRESSION".to_owned(), c.name().to_owned())));
+    Request::Startup(Startup { options })
+}
+
+pub fn query(text: &str) -> Request {
+    Request::Query {
+        statement: text.to_owned(),
+        parameters: QueryParameters::default(),
+    }
+}
+
+/// What the echo service answers to a text without a meaning.
+pub fn echoed(text: &str) -> Response {
+    Response::SetKeyspace(text.to_owned())
+}
+
+pub fn error(response: Response) -> CqlError {
+    match response {
+        Response::Error(error) => error,
+        other => panic!("an error, not {other:?}"),
+    }
+}
+
+/// A frame with any header.
+pub fn raw_frame(version: u8, flags: u8, stream: i16, opcode: u8, body: &[u8]) -> BytesMut {
+    let mut out = BytesMut::new();
+    out.put_u8(version);
+    out.put_u8(flags);
+    out.put_i16(stream);
+    out.put_u8(opcode);
+    out.put_u32(body.len() as u32);
+    out.put_slice(body);
+    out
+}

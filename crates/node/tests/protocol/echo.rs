@@ -1,0 +1,143 @@
+//! A service that answers a text with itself, but for a few that it obeys.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use cql::error::CqlError;
+use cql::types::CqlType;
+use cql::wire::{
+    ColumnSpec, Event, Metadata, Request, Response, RowsEncoder, SchemaChange, SchemaChangeKind,
+    SchemaTarget,
+};
+use node::ListenerOptions;
+use node::server::{BoundListener, Reply, Server, Service, serve};
+use tokio::sync::{Semaphore, broadcast};
+
+use crate::client::echoed;
+
+/// Obeys `panic`, `wait` (until [`Echo::release`]), `big <bytes>`, `warn`, `change <keyspace>`.
+pub struct Echo {
+    pub release: Semaphore,
+    pub waiting: AtomicUsize,
+    pub answered: AtomicUsize,
+    events: broadcast::Sender<Event>,
+}
+
+impl Echo {
+    pub fn new() -> Arc<Echo> {
+        Arc::new(Echo {
+            release: Semaphore::new(0),
+            waiting: AtomicUsize::new(0),
+            answered: AtomicUsize::new(0),
+            events: broadcast::Sender::new(4),
+        })
+    }
+
+    async fn obey(&self, text: &str) -> Result<Reply, CqlError> {
+        let (command, argument) = text.split_once(' ').unwrap_or((text, ""));
+        match command {
+            "panic" => panic!("as asked"),
+            "wait" => {
+                self.waiting.fetch_add(1, Ordering::SeqCst);
+                self.release.acquire().await.unwrap().forget();
+                Ok(echoed(text).into())
+            }
+            "big" => Ok(rows(argument.parse().unwrap()).into()),
+            "warn" => Ok(Reply {
+                response: Response::Void,
+                warnings: vec!["careful".to_owned()],
+            }),
+            "change" => {
+                let change = change(argument);
+                let _ = self.events.send(Event::SchemaChange(change.clone()));
+                Ok(Response::SchemaChange(change).into())
+            }
+            _ => Ok(echoed(text).into()),
+        }
+    }
+}
+
+impl Service for Echo {
+    type Session = ();
+
+    fn open_session(&self) {}
+
+    fn supported(&self) -> Vec<(String, Vec<String>)> {
+        vec![("COMPRESSION".to_owned(), vec!["lz4".to_owned()])]
+    }
+
+    async fn answer(&self, _: &(), request: Request) -> Result<Reply, CqlError> {
+        let answer = match request {
+            Request::Query { statement, .. } | Request::Prepare { statement } => {
+                self.obey(&statement).await
+            }
+            Request::Execute { .. } | Request::Batch(_) => Ok(Response::Void.into()),
+            other => Err(CqlError::server(format!("not for a service: {other:?}"))),
+        };
+        self.answered.fetch_add(1, Ordering::SeqCst);
+        answer
+    }
+
+    fn events(&self) -> broadcast::Receiver<Event> {
+        self.events.subscribe()
+    }
+}
+
+pub fn change(keyspace: &str) -> SchemaChange {
+    SchemaChange {
+        change: SchemaChangeKind::Created,
+        keyspace: keyspace.to_owned(),
+        target: SchemaTarget::Keyspace,
+    }
+}
+
+/// A result set of one blob.
+fn rows(bytes: usize) -> Response {
+    let metadata = Metadata {
+        columns: vec![ColumnSpec {
+            keyspace: "k".into(),
+            table: "t".into(),
+            name: "b".into(),
+            cql_type: CqlType::Blob,
+        }],
+    };
+    let mut encoder = RowsEncoder::new(&metadata, false);
+    encoder.cell(Some(&vec![0; bytes]));
+    encoder.end_row();
+    Response::Rows(encoder.finish(None))
+}
+
+pub struct TestServer {
+    pub server: Server<Echo>,
+    pub echo: Arc<Echo>,
+    pub address: SocketAddr,
+}
+
+/// A server on a free port.
+pub async fn start(adjust: impl FnOnce(&mut ListenerOptions)) -> TestServer {
+    let mut options = ListenerOptions {
+        address: "127.0.0.1:0".parse().unwrap(),
+        ..ListenerOptions::default()
+    };
+    adjust(&mut options);
+    let listener = BoundListener::bind(options).await.unwrap();
+    let address = listener.address();
+    let echo = Echo::new();
+    TestServer {
+        server: serve(vec![listener], echo.clone()),
+        echo,
+        address,
+    }
+}
+
+/// Waits until a condition holds; the test fails if it never does.
+pub async fn until(what: &str, condition: impl Fn() -> bool) {
+    for _ in 0..2000 {
+        if condition() {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    panic!("never came: {what}");
+}

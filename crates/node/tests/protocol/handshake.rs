@@ -1,0 +1,116 @@
+//! Opening a connection: versions, options, compression, and what is refused before it is open.
+
+use cql::error::ErrorKind;
+use cql::wire::{Compression, Request, Response, Startup};
+
+use crate::client::{Client, echoed, error, query, raw_frame, startup};
+use crate::echo::start;
+
+#[tokio::test]
+async fn other_versions_are_told_which_to_use() {
+    let server = start(|_| {}).await;
+    for version in [1, 2, 3, 5, 6, 0x42] {
+        let mut client = Client::connect(server.address).await;
+        // OPTIONS, as drivers begin.
+        client.send_bytes(&raw_frame(version, 0, 3, 5, &[])).await;
+        let (context, response) = client.receive().await;
+        let error = error(response);
+        assert_eq!(error.kind, ErrorKind::ProtocolError);
+        assert!(
+            error
+                .message
+                .contains("Invalid or unsupported protocol version"),
+            "{error}"
+        );
+        if version >= 3 {
+            assert_eq!(context.stream, 3);
+        }
+        client.assert_closed().await;
+    }
+}
+
+#[tokio::test]
+async fn options_may_come_before_startup() {
+    let server = start(|_| {}).await;
+    let mut client = Client::connect(server.address).await;
+    client.send(5, &Request::Options).await;
+    let (context, response) = client.receive().await;
+    assert_eq!(context.stream, 5);
+    let Response::Supported(supported) = response else {
+        panic!("{response:?}");
+    };
+    assert_eq!(supported[0].0, "COMPRESSION");
+    client.start(None).await;
+    client.assert_alive().await;
+}
+
+#[tokio::test]
+async fn nothing_else_may_come_before_startup() {
+    let server = start(|_| {}).await;
+    let mut client = Client::connect(server.address).await;
+    for request in [
+        query("x"),
+        Request::Prepare {
+            statement: "x".to_owned(),
+        },
+        Request::Register { events: vec![] },
+        Request::AuthResponse { token: None },
+    ] {
+        client.send(1, &request).await;
+        let error = error(client.receive().await.1);
+        assert_eq!(error.kind, ErrorKind::ProtocolError, "{request:?}");
+    }
+    client.start(None).await;
+    client.assert_alive().await;
+}
+
+#[tokio::test]
+async fn a_connection_is_opened_once_and_properly() {
+    let server = start(|_| {}).await;
+    let mut client = Client::connect(server.address).await;
+    let with = |options: &[(&str, &str)]| {
+        Request::Startup(Startup {
+            options: options
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
+        })
+    };
+    for bad in [
+        with(&[]),
+        with(&[("CQL_VERSION", "2.0.0")]),
+        with(&[("CQL_VERSION", "3.0.0"), ("COMPRESSION", "zip")]),
+    ] {
+        client.send(1, &bad).await;
+        let error = error(client.receive().await.1);
+        assert_eq!(error.kind, ErrorKind::ProtocolError, "{bad:?}");
+    }
+    client.start(None).await;
+    client.send(1, &startup(None)).await;
+    let again = error(client.receive().await.1);
+    assert_eq!(again.kind, ErrorKind::ProtocolError);
+    client.assert_alive().await;
+}
+
+#[tokio::test]
+async fn bodies_are_compressed_as_agreed() {
+    let server = start(|_| {}).await;
+    for compression in Compression::EVERY {
+        let mut client = Client::connect(server.address).await;
+        client.start(Some(compression)).await;
+        let text = "compress me ".repeat(100);
+        assert_eq!(client.ask(&text).await, echoed(&text));
+        let before = server.server.counters()[0].1;
+        let Response::Rows(rows) = client.ask("big 100000").await else {
+            panic!("no rows");
+        };
+        assert_eq!(rows.row_count(), 1);
+        let sent = server.server.counters()[0].1.bytes_written - before.bytes_written;
+        assert!(sent < 20_000, "{compression:?}: {sent}");
+        // A frame need not be compressed even so.
+        client.compression = None;
+        client.query(9, "plain").await;
+        client.compression = Some(compression);
+        assert_eq!(client.receive().await.1, echoed("plain"));
+    }
+}
