@@ -24,6 +24,7 @@ impl PreparedTerm {
             Node::Marker(index) => self.bound(parameters.values.get(usize::from(*index))),
             Node::Elements(terms) => self.elements(terms, parameters, clock),
             Node::Entries(entries) => self.entries(entries, parameters, clock),
+            Node::Hinted(inner) => inner.evaluate(parameters, clock),
             Node::Function {
                 function,
                 arguments,

@@ -25,6 +25,8 @@ pub(super) enum Node {
         function: ScalarFunction,
         arguments: Vec<PreparedTerm>,
     },
+    /// A term of another type, whose values are values of the place's type too.
+    Hinted(Box<PreparedTerm>),
 }
 
 /// Checks `term` against the type of the place where it stands and notes its bind markers.
@@ -106,7 +108,7 @@ impl PreparedTerm {
     fn folded(self) -> Result<Self, CqlError> {
         let constant = |term: &PreparedTerm| term.constant().is_some();
         let foldable = match &self.node {
-            Node::Constant(_) | Node::Marker(_) => false,
+            Node::Constant(_) | Node::Marker(_) | Node::Hinted(_) => false,
             Node::Elements(terms) => terms.iter().all(constant),
             Node::Entries(entries) => entries.iter().all(|(k, v)| constant(k) && constant(v)),
             Node::Function {
@@ -304,5 +306,9 @@ fn type_hint(
             term_text(term)
         )));
     }
-    Ok(prepare_term(inner, hint, name, ctx)?.node)
+    let inner = prepare_term(inner, hint, name, ctx)?;
+    Ok(match inner.node {
+        Node::Constant(bound) => Node::Constant(bound),
+        _ => Node::Hinted(Box::new(inner)),
+    })
 }

@@ -1,0 +1,127 @@
+//! Batches: several writes as one.
+//!
+//! One node holds all partitions, so that a logged and an unlogged batch are the same here: one
+//! atomic write of the storage.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use cql::ast::{Batch, BatchEntry, BatchKind};
+use cql::error::CqlError;
+use storage::catalog::TableId;
+use storage::mutation::PartitionMutation;
+
+use super::plan::{BatchPlan, Plan, Work, WritePlan};
+use super::using::{checked_timestamp, prepare_timestamp};
+use crate::bind::{PrepareContext, StatementClock};
+use crate::clock;
+use crate::query::{Answer, Database, Parameters};
+
+/// Prepares `BEGIN BATCH ... APPLY BATCH`.
+pub(super) fn prepare(
+    database: &Database,
+    keyspace: Option<&str>,
+    batch: &Batch,
+    ctx: &mut PrepareContext,
+) -> Result<BatchPlan, CqlError> {
+    check_kind(batch.kind)?;
+    if batch.using.ttl.is_some() {
+        return Err(CqlError::invalid(
+            "Global TTL on the BATCH statement is not supported.",
+        ));
+    }
+    let timestamp = prepare_timestamp(&batch.using, ctx)?;
+    let writes = batch
+        .statements
+        .iter()
+        .map(|entry| match entry {
+            BatchEntry::Insert(insert) => super::prepare_insert(database, keyspace, insert, ctx),
+            BatchEntry::Update(update) => super::prepare_update(database, keyspace, update, ctx),
+            BatchEntry::Delete(delete) => super::prepare_delete(database, keyspace, delete, ctx),
+        })
+        .collect::<Result<Vec<WritePlan>, _>>()?;
+    for write in &writes {
+        check_entry(write)?;
+        if timestamp.is_some() && write.using.timestamp.is_some() {
+            return Err(CqlError::invalid(
+                "Timestamp must be set either on BATCH or individual statements",
+            ));
+        }
+    }
+    Ok(BatchPlan { timestamp, writes })
+}
+
+/// Carries out a batch of the native protocol: statements prepared one by one, each with its own
+/// values, that take effect together or not at all.
+///
+/// `batch_timestamp` is that of the request, in microseconds; a statement's own `USING TIMESTAMP`
+/// goes before it.
+///
+/// # Errors
+/// For anything among the entries that is no plain INSERT, UPDATE or DELETE, and for what each of
+/// them may be refused for.
+pub async fn execute_batch(
+    database: &Database,
+    kind: BatchKind,
+    entries: Vec<(&Plan, Parameters)>,
+    batch_timestamp: Option<i64>,
+) -> Result<Answer, CqlError> {
+    check_kind(kind)?;
+    let mut mutations = Vec::new();
+    let clock = StatementClock::start();
+    let timestamp = write_timestamp(batch_timestamp)?;
+    for (plan, parameters) in &entries {
+        let Work::Write(write) = &plan.work else {
+            return Err(CqlError::invalid(
+                "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are \
+                 allowed.",
+            ));
+        };
+        check_entry(write)?;
+        mutations.extend(write.mutations(parameters, &clock, timestamp)?);
+    }
+    super::execute::apply(database, merged(mutations)).await
+}
+
+/// The timestamp given with a request, or the present.
+pub(super) fn write_timestamp(given: Option<i64>) -> Result<i64, CqlError> {
+    match given {
+        Some(micros) => checked_timestamp(micros),
+        None => Ok(clock::next_write_micros()),
+    }
+}
+
+/// Puts the changes of each partition together, in the order of the statements.
+pub(super) fn merged(mutations: Vec<PartitionMutation>) -> Vec<PartitionMutation> {
+    let mut merged: Vec<PartitionMutation> = Vec::with_capacity(mutations.len());
+    let mut places: HashMap<(TableId, Vec<Bytes>), usize> = HashMap::new();
+    for mutation in mutations {
+        let next = merged.len();
+        let place = *places
+            .entry((mutation.table, mutation.partition_key.clone()))
+            .or_insert(next);
+        match merged.get_mut(place) {
+            Some(earlier) => earlier.changes.extend(mutation.changes),
+            None => merged.push(mutation),
+        }
+    }
+    merged
+}
+
+fn check_kind(kind: BatchKind) -> Result<(), CqlError> {
+    match kind {
+        BatchKind::Logged | BatchKind::Unlogged => Ok(()),
+        BatchKind::Counter => Err(CqlError::invalid(
+            "Counter batches are not supported yet, as counters are not",
+        )),
+    }
+}
+
+fn check_entry(write: &WritePlan) -> Result<(), CqlError> {
+    if write.if_not_exists {
+        return Err(CqlError::invalid(
+            "Conditional statements (IF NOT EXISTS) are not supported yet in a BATCH",
+        ));
+    }
+    Ok(())
+}

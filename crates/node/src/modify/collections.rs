@@ -1,0 +1,79 @@
+//! Elements of collections that are kept one cell an element: their paths and values.
+//!
+//! A set's path is the element, a map's the key. A list has no natural path: each element gets a
+//! timeuuid, and the list is in their order. What is appended gets the present. What is prepended
+//! gets a time mirrored at a fixed day in the past: the later the write, the earlier the path.
+
+use bytes::Bytes;
+use cql::error::CqlError;
+use cql::value::{split_elements, split_entries};
+
+use crate::clock;
+
+/// 2010-01-01 in 100-ns units since the Unix epoch, Cassandra's own mirror. Every append lies
+/// behind it and every prepend before it.
+const MIRROR_TICKS: i64 = 12_623_040_000_000_000;
+
+/// The elements of a serialised list with paths behind all there are.
+pub(super) fn appended(list: &[u8]) -> Result<Vec<(Bytes, Bytes)>, CqlError> {
+    let elements = elements(list)?;
+    let first = clock::reserve_ticks(elements.len() as i64);
+    Ok(with_paths(elements, first))
+}
+
+/// The elements of a serialised list with paths before all there are, in the order of the list.
+pub(super) fn prepended(list: &[u8]) -> Result<Vec<(Bytes, Bytes)>, CqlError> {
+    let elements = elements(list)?;
+    let count = elements.len() as i64;
+    let mirrored = 2 * MIRROR_TICKS - (clock::reserve_ticks(count) + count - 1);
+    Ok(with_paths(elements, mirrored))
+}
+
+/// The elements of a serialised set, as paths without values.
+pub(super) fn set_elements(set: &[u8]) -> Result<Vec<(Bytes, Bytes)>, CqlError> {
+    Ok(elements(set)?
+        .into_iter()
+        .map(|element| (element, Bytes::new()))
+        .collect())
+}
+
+/// The elements of a serialised list or set.
+pub(super) fn elements(bytes: &[u8]) -> Result<Vec<Bytes>, CqlError> {
+    split_elements(bytes).map_err(|error| CqlError::invalid(error.0))
+}
+
+/// The entries of a serialised map.
+pub(super) fn map_entries(map: &[u8]) -> Result<Vec<(Bytes, Bytes)>, CqlError> {
+    split_entries(map).map_err(|error| CqlError::invalid(error.0))
+}
+
+fn with_paths(elements: Vec<Bytes>, first_tick: i64) -> Vec<(Bytes, Bytes)> {
+    (first_tick..)
+        .zip(elements)
+        .map(|(tick, element)| {
+            let path = clock::timeuuid_at(tick);
+            (Bytes::copy_from_slice(path.as_bytes()), element)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use cql::types::CqlType;
+    use cql::value::{compare, join_elements};
+
+    use super::*;
+
+    #[test]
+    fn lists_grow_at_both_ends() {
+        let list = |elements: &[&str]| join_elements(elements.iter().map(|text| text.as_bytes()));
+        let mut cells = Vec::new();
+        cells.extend(appended(&list(&["c", "d"])).unwrap());
+        cells.extend(prepended(&list(&["a", "b"])).unwrap());
+        cells.extend(appended(&list(&["e"])).unwrap());
+        cells.extend(prepended(&list(&["x", "y", "z"])).unwrap());
+        cells.sort_by(|(a, _), (b, _)| compare(&CqlType::Timeuuid, a, b));
+        let order: Vec<&[u8]> = cells.iter().map(|(_, value)| value.as_ref()).collect();
+        assert_eq!(order, [b"x", b"y", b"z", b"a", b"b", b"c", b"d", b"e"]);
+    }
+}

@@ -1,0 +1,284 @@
+//! From a plan and its values to the storage's mutations, and to the answer.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use cql::error::CqlError;
+use cql::types::CqlType;
+use storage::catalog::{Column, ColumnKind};
+use storage::mutation::{CellChange, Change, Condition, PartitionMutation, Write, WriteOutcome};
+use storage::read::{Cell, Row};
+
+use super::batch::{merged, write_timestamp};
+use super::operation::Operation;
+use super::plan::{BatchPlan, WriteKind, WritePlan};
+use super::target::{Extent, MAX_KEYS, too_many_keys};
+use super::using::evaluate_timestamp;
+use crate::bind::StatementClock;
+use crate::clock;
+use crate::failure::storage_error;
+use crate::query::{Answer, ColumnSpec, Database, Outcome, Parameters, Rows};
+
+/// The name of the column that tells whether a conditional write was applied.
+const APPLIED: &str = "[applied]";
+
+impl WritePlan {
+    /// The changes that the statement makes. `timestamp` is for what has none of its own.
+    pub fn mutations(
+        &self,
+        parameters: &Parameters,
+        clock: &StatementClock,
+        timestamp: i64,
+    ) -> Result<Vec<PartitionMutation>, CqlError> {
+        let timestamp = self
+            .using
+            .timestamp(parameters, clock)?
+            .unwrap_or(timestamp);
+        let keys = self.target.partition_keys(parameters, clock)?;
+        let extent = self.target.extent(&self.table, parameters, clock)?;
+        let changes = self.changes(extent, parameters, clock, timestamp)?;
+        let count = keys.len().saturating_mul(changes.len());
+        if count > MAX_KEYS {
+            return Err(too_many_keys(count));
+        }
+        if changes.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(keys
+            .into_iter()
+            .map(|partition_key| PartitionMutation {
+                table: self.table.id,
+                partition_key,
+                changes: changes.clone(),
+            })
+            .collect())
+    }
+
+    /// The changes to each partition.
+    fn changes(
+        &self,
+        extent: Extent,
+        parameters: &Parameters,
+        clock: &StatementClock,
+        timestamp: i64,
+    ) -> Result<Vec<Change>, CqlError> {
+        if self.kind == WriteKind::DeleteRows {
+            return Ok(deletions(extent, timestamp));
+        }
+        let ttl_s = match self.kind {
+            WriteKind::DeleteCells => None,
+            _ => self.using.ttl_s(&self.table, parameters, clock)?,
+        };
+        let mut changes = Vec::new();
+        let static_cells = cells(&self.static_operations, parameters, clock)?;
+        if !static_cells.is_empty() {
+            changes.push(Change::Static {
+                cells: static_cells,
+                timestamp,
+                ttl_s,
+            });
+        }
+        let marker = self.kind == WriteKind::Insert { static_only: false };
+        let cells = cells(&self.row_operations, parameters, clock)?;
+        if let Extent::Rows(rows) = extent
+            && (marker || !cells.is_empty())
+        {
+            changes.extend(rows.into_iter().map(|clustering| Change::Row {
+                clustering,
+                cells: cells.clone(),
+                timestamp,
+                ttl_s,
+                marker,
+            }));
+        }
+        Ok(changes)
+    }
+
+    /// `INSERT ... IF NOT EXISTS`.
+    pub async fn execute_conditional(
+        &self,
+        database: &Database,
+        parameters: &Parameters,
+    ) -> Result<Answer, CqlError> {
+        let clock = StatementClock::start();
+        // The client's timestamp is left aside: the write must come behind what it looked at.
+        let mutations = self.mutations(parameters, &clock, clock::next_write_micros())?;
+        let [mutation] = &mutations[..] else {
+            // Nothing but unset static columns: there is nothing to apply.
+            return self.answer(None);
+        };
+        let clustering = mutation
+            .changes
+            .iter()
+            .find_map(|change| match change {
+                Change::Row { clustering, .. } => Some(clustering.clone()),
+                _ => None,
+            })
+            .unwrap_or_default();
+        let condition = Condition::RowNotExists {
+            table: mutation.table,
+            partition_key: mutation.partition_key.clone(),
+            clustering,
+        };
+        let outcome = database
+            .storage
+            .write(Write {
+                mutations,
+                condition: Some(condition),
+            })
+            .await
+            .map_err(storage_error)?;
+        match outcome {
+            WriteOutcome::Applied => self.answer(None),
+            WriteOutcome::NotApplied { existing } => self.answer(Some(&existing)),
+        }
+    }
+
+    /// `[applied]`, with the row that stood in the way if there was one.
+    fn answer(&self, existing: Option<&Row>) -> Result<Answer, CqlError> {
+        let spec = |name: &str, cql_type: &CqlType| ColumnSpec {
+            keyspace: self.table.keyspace.clone(),
+            table: self.table.name.clone(),
+            name: name.to_owned(),
+            cql_type: cql_type.clone(),
+        };
+        let mut columns = vec![spec(APPLIED, &CqlType::Boolean)];
+        let mut body = BytesMut::new();
+        put_value(&mut body, Some(&[u8::from(existing.is_none())]));
+        if let Some(row) = existing {
+            for column in self.table.columns_in_select_order() {
+                columns.push(spec(&column.name, &column.cql_type));
+                put_value(&mut body, column_value(row, column).as_deref());
+            }
+        }
+        Ok(Answer {
+            outcome: Outcome::Rows(Rows {
+                columns: columns.into(),
+                body,
+                count: 1,
+                paging_state: None,
+            }),
+            warnings: Vec::new(),
+        })
+    }
+}
+
+/// Carries out one write that has no condition.
+pub(super) async fn execute_write(
+    database: &Database,
+    write: &WritePlan,
+    parameters: &Parameters,
+) -> Result<Answer, CqlError> {
+    let clock = StatementClock::start();
+    let timestamp = write_timestamp(parameters.timestamp_micros)?;
+    let mutations = write.mutations(parameters, &clock, timestamp)?;
+    apply(database, mutations).await
+}
+
+/// Carries out `BEGIN BATCH ... APPLY BATCH`.
+pub(super) async fn execute_text_batch(
+    database: &Database,
+    batch: &BatchPlan,
+    parameters: &Parameters,
+) -> Result<Answer, CqlError> {
+    let clock = StatementClock::start();
+    let own = match &batch.timestamp {
+        Some(term) => evaluate_timestamp(term, parameters, &clock)?,
+        None => None,
+    };
+    let timestamp = write_timestamp(own.or(parameters.timestamp_micros))?;
+    let mut mutations = Vec::new();
+    for write in &batch.writes {
+        mutations.extend(write.mutations(parameters, &clock, timestamp)?);
+    }
+    apply(database, merged(mutations)).await
+}
+
+/// Writes mutations as one; nothing if there are none.
+pub(super) async fn apply(
+    database: &Database,
+    mutations: Vec<PartitionMutation>,
+) -> Result<Answer, CqlError> {
+    if !mutations.is_empty() {
+        database
+            .storage
+            .write(Write {
+                mutations,
+                condition: None,
+            })
+            .await
+            .map_err(storage_error)?;
+    }
+    Ok(super::void())
+}
+
+fn deletions(extent: Extent, timestamp: i64) -> Vec<Change> {
+    match extent {
+        Extent::Partition => vec![Change::DeletePartition { timestamp }],
+        Extent::Rows(rows) => rows
+            .into_iter()
+            // A table without clustering columns has one row a partition, and a deletion
+            // of either is the same; Cassandra takes it for the partition's.
+            .map(|clustering| match clustering.is_empty() {
+                true => Change::DeletePartition { timestamp },
+                false => Change::DeleteRow {
+                    clustering,
+                    timestamp,
+                },
+            })
+            .collect(),
+        Extent::Ranges(ranges) => ranges
+            .into_iter()
+            .map(|range| Change::DeleteRange {
+                start: range.start,
+                end: range.end,
+                timestamp,
+            })
+            .collect(),
+    }
+}
+
+fn cells(
+    operations: &[Operation],
+    parameters: &Parameters,
+    clock: &StatementClock,
+) -> Result<Vec<CellChange>, CqlError> {
+    operations
+        .iter()
+        .filter_map(|operation| operation.evaluate(parameters, clock).transpose())
+        .collect()
+}
+
+fn put_value(out: &mut BytesMut, value: Option<&[u8]>) {
+    match value {
+        Some(bytes) => {
+            out.put_i32(bytes.len() as i32);
+            out.put_slice(bytes);
+        }
+        None => out.put_i32(-1),
+    }
+}
+
+/// The serialised value of a column in a row; `None` for null.
+fn column_value(row: &Row, column: &Column) -> Option<Bytes> {
+    let cell = match column.kind {
+        ColumnKind::PartitionKey { position } => return row.partition.key.get(position).cloned(),
+        ColumnKind::Clustering { position, .. } => {
+            return row.clustering.as_ref()?.get(position).cloned();
+        }
+        ColumnKind::Static => row.static_cell(column.id)?,
+        ColumnKind::Regular => row.cell(column.id)?,
+    };
+    match cell {
+        Cell::Simple(cell) => Some(cell.value.clone()),
+        Cell::Elements(elements) => Some(match column.cql_type {
+            CqlType::Map { .. } => cql::value::join_entries(
+                elements
+                    .iter()
+                    .map(|(path, cell)| (path.as_ref(), cell.value.as_ref())),
+            ),
+            CqlType::Set { .. } => {
+                cql::value::join_elements(elements.iter().map(|(path, _)| path.as_ref()))
+            }
+            _ => cql::value::join_elements(elements.iter().map(|(_, cell)| cell.value.as_ref())),
+        }),
+    }
+}

@@ -1,0 +1,141 @@
+//! INSERT.
+
+use std::sync::Arc;
+
+use cql::ast::{Condition, Insert, InsertValues, Term};
+use cql::error::CqlError;
+use storage::catalog::{Column, ColumnKind, Table};
+
+use super::operation::{Operation, is_key};
+use super::plan::{WriteKind, WritePlan};
+use super::target::{KeyPart, Target};
+use super::using::UsingPlan;
+use crate::bind::{PrepareContext, prepare_term};
+use crate::resolve::no_such_column;
+
+pub(super) fn prepare(
+    table: Arc<Table>,
+    insert: &Insert,
+    ctx: &mut PrepareContext,
+) -> Result<WritePlan, CqlError> {
+    let (names, terms) = match &insert.values {
+        InsertValues::Columns { columns, terms } => (columns, terms),
+        InsertValues::Json { .. } => {
+            return Err(CqlError::invalid(
+                "INSERT JSON is not supported yet: name the columns and give their VALUES",
+            ));
+        }
+    };
+    let if_not_exists = match &insert.condition {
+        None => false,
+        Some(Condition::NotExists) => true,
+        Some(Condition::Exists | Condition::Relations(_)) => return Err(super::no_conditions()),
+    };
+    if if_not_exists && insert.using.timestamp.is_some() {
+        return Err(CqlError::invalid(
+            "Cannot provide custom timestamp for conditional updates",
+        ));
+    }
+    let given = pair(&table, names, terms)?;
+
+    let column_kinds = |matching: fn(&Column) -> bool| given.iter().any(|(c, _)| matching(c));
+    let static_only = !table.clustering_key().is_empty()
+        && column_kinds(|column| column.kind == ColumnKind::Static)
+        && !column_kinds(|column| {
+            matches!(
+                column.kind,
+                ColumnKind::Regular | ColumnKind::Clustering { .. }
+            )
+        });
+
+    let partition = key_parts(&table.partition_key(), &given, ctx, |missing| {
+        format!("Some partition key parts are missing: {missing}")
+    })?;
+    let clustering = if static_only {
+        Vec::new()
+    } else {
+        key_parts(&table.clustering_key(), &given, ctx, |missing| {
+            format!("Some clustering keys are missing: {missing}")
+        })?
+    };
+
+    let mut row_operations = Vec::new();
+    let mut static_operations = Vec::new();
+    for (column, term) in &given {
+        if is_key(column) {
+            continue;
+        }
+        let operation = Operation::set(column, term, ctx)?;
+        if column.kind == ColumnKind::Static {
+            static_operations.push(operation);
+        } else {
+            row_operations.push(operation);
+        }
+    }
+    let using = UsingPlan::prepare(&insert.using, ctx)?;
+    drop(given);
+    Ok(WritePlan {
+        table,
+        kind: WriteKind::Insert { static_only },
+        using,
+        target: Target {
+            partition,
+            clustering,
+            slice: None,
+        },
+        row_operations,
+        static_operations,
+        if_not_exists,
+    })
+}
+
+/// The columns named with the terms given for them.
+fn pair<'a>(
+    table: &'a Table,
+    names: &[String],
+    terms: &'a [Term],
+) -> Result<Vec<(&'a Column, &'a Term)>, CqlError> {
+    if names.is_empty() {
+        return Err(CqlError::invalid("No columns provided to INSERT"));
+    }
+    if names.len() != terms.len() {
+        return Err(CqlError::invalid("Unmatched column names/values"));
+    }
+    let mut given: Vec<(&Column, &Term)> = Vec::with_capacity(names.len());
+    for (name, term) in names.iter().zip(terms) {
+        let column = table
+            .column(name)
+            .ok_or_else(|| no_such_column(name, table))?;
+        if given.iter().any(|(other, _)| other.id == column.id) {
+            return Err(CqlError::invalid(format!(
+                "The column names contains duplicates: {name}"
+            )));
+        }
+        given.push((column, term));
+    }
+    Ok(given)
+}
+
+/// The terms of the key columns, which must all be there.
+fn key_parts(
+    key: &[&Column],
+    given: &[(&Column, &Term)],
+    ctx: &mut PrepareContext,
+    missing_text: impl Fn(String) -> String,
+) -> Result<Vec<KeyPart>, CqlError> {
+    let mut parts = Vec::new();
+    let mut missing = Vec::new();
+    for column in key {
+        match given.iter().find(|(other, _)| other.id == column.id) {
+            Some((_, term)) => {
+                let term = prepare_term(term, &column.cql_type, &column.name, ctx)?;
+                parts.push(KeyPart::one(&column.name, term));
+            }
+            None => missing.push(column.name.as_str()),
+        }
+    }
+    if !missing.is_empty() {
+        return Err(CqlError::invalid(missing_text(missing.join(", "))));
+    }
+    Ok(parts)
+}

@@ -1,0 +1,182 @@
+//! What changes rows: INSERT, UPDATE, DELETE, BATCH and TRUNCATE.
+//!
+//! [`prepare`] resolves names and types into a [`Plan`]: which partitions and rows are meant
+//! (`target`), and what is done to which of their columns (`operation`). [`execute`] puts the
+//! values in and hands the storage one atomic write.
+
+mod batch;
+mod collections;
+mod delete;
+mod execute;
+mod insert;
+mod operation;
+mod plan;
+mod restrict;
+mod target;
+mod update;
+mod using;
+
+use std::sync::Arc;
+
+use cql::ast::{Delete, Insert, Statement, TableName, Update};
+use cql::error::{CqlError, ErrorKind};
+use storage::catalog::Table;
+
+pub use batch::execute_batch;
+pub use plan::Plan;
+pub use using::MAX_TTL_S;
+
+use crate::bind::PrepareContext;
+use crate::failure::storage_error;
+use crate::query::{Answer, Database, Outcome, Parameters};
+use crate::resolve;
+use plan::{Work, WritePlan};
+
+/// Resolves a statement that writes.
+///
+/// # Errors
+/// Unknown names, wrong types, keys that are not named in full, tables that may not be written.
+pub fn prepare(
+    database: &Database,
+    keyspace: Option<&str>,
+    statement: &Statement,
+    markers: &[Option<String>],
+) -> Result<Plan, CqlError> {
+    let mut ctx = PrepareContext::new("", "", markers.len());
+    let work = match statement {
+        Statement::Insert(insert) => {
+            Work::Write(prepare_insert(database, keyspace, insert, &mut ctx)?)
+        }
+        Statement::Update(update) => {
+            Work::Write(prepare_update(database, keyspace, update, &mut ctx)?)
+        }
+        Statement::Delete(delete) => {
+            Work::Write(prepare_delete(database, keyspace, delete, &mut ctx)?)
+        }
+        Statement::Batch(batch) => {
+            Work::Batch(batch::prepare(database, keyspace, batch, &mut ctx)?)
+        }
+        Statement::Truncate { table } => Work::Truncate(writable_table(database, keyspace, table)?),
+        _ => return Err(CqlError::server("bug: this statement does not write")),
+    };
+    let partition_key_variables = match &work {
+        Work::Write(write) => write.target.partition_key_variables(),
+        // A coordinator that is right for the first statement is as good as any other.
+        Work::Batch(batch) => batch
+            .writes
+            .first()
+            .map(|write| write.target.partition_key_variables())
+            .unwrap_or_default(),
+        Work::Truncate(_) => Vec::new(),
+    };
+    Ok(Plan {
+        work,
+        variables: ctx.finish()?,
+        partition_key_variables,
+    })
+}
+
+/// Carries a plan out.
+///
+/// # Errors
+/// Values that don't fit, and whatever the storage refuses.
+pub async fn execute(
+    database: &Database,
+    plan: &Plan,
+    parameters: Parameters,
+) -> Result<Answer, CqlError> {
+    match &plan.work {
+        Work::Write(write) if write.if_not_exists => {
+            write.execute_conditional(database, &parameters).await
+        }
+        Work::Write(write) => execute::execute_write(database, write, &parameters).await,
+        Work::Batch(batch) => execute::execute_text_batch(database, batch, &parameters).await,
+        Work::Truncate(table) => {
+            database
+                .storage
+                .truncate(table.id)
+                .await
+                .map_err(storage_error)?;
+            Ok(void())
+        }
+    }
+}
+
+fn prepare_insert(
+    database: &Database,
+    keyspace: Option<&str>,
+    insert: &Insert,
+    ctx: &mut PrepareContext,
+) -> Result<WritePlan, CqlError> {
+    let table = table_of(database, keyspace, &insert.table, ctx)?;
+    insert::prepare(table, insert, ctx)
+}
+
+fn prepare_update(
+    database: &Database,
+    keyspace: Option<&str>,
+    update: &Update,
+    ctx: &mut PrepareContext,
+) -> Result<WritePlan, CqlError> {
+    let table = table_of(database, keyspace, &update.table, ctx)?;
+    update::prepare(table, update, ctx)
+}
+
+fn prepare_delete(
+    database: &Database,
+    keyspace: Option<&str>,
+    delete: &Delete,
+    ctx: &mut PrepareContext,
+) -> Result<WritePlan, CqlError> {
+    let table = table_of(database, keyspace, &delete.table, ctx)?;
+    delete::prepare(table, delete, ctx)
+}
+
+/// The table of one statement, which the markers that follow belong to.
+fn table_of(
+    database: &Database,
+    keyspace: Option<&str>,
+    name: &TableName,
+    ctx: &mut PrepareContext,
+) -> Result<Arc<Table>, CqlError> {
+    let table = writable_table(database, keyspace, name)?;
+    ctx.keyspace.clone_from(&table.keyspace);
+    ctx.table.clone_from(&table.name);
+    Ok(table)
+}
+
+/// A table that clients may write to.
+fn writable_table(
+    database: &Database,
+    keyspace: Option<&str>,
+    name: &TableName,
+) -> Result<Arc<Table>, CqlError> {
+    let table = resolve::table(database, keyspace, name)?;
+    if database.system.keyspace(&table.keyspace).is_some() {
+        return Err(CqlError::new(
+            ErrorKind::Unauthorized,
+            format!("{} keyspace is not user-modifiable.", table.keyspace),
+        ));
+    }
+    if table.log_of.is_some() {
+        return Err(CqlError::new(
+            ErrorKind::Unauthorized,
+            format!(
+                "Cannot modify {}.{}: a CDC log is written by the database alone",
+                table.keyspace, table.name
+            ),
+        ));
+    }
+    Ok(table)
+}
+
+fn no_conditions() -> CqlError {
+    CqlError::invalid("Conditional updates are not supported yet, but for INSERT ... IF NOT EXISTS")
+}
+
+fn void() -> Answer {
+    Answer {
+        outcome: Outcome::Void,
+        warnings: Vec::new(),
+    }
+}

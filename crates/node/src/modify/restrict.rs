@@ -1,0 +1,378 @@
+//! The `WHERE` clause of UPDATE and DELETE: which relation restricts which part of the key.
+
+use cql::ast::{Comparand, Operator, Relation, Subject};
+use cql::error::CqlError;
+use cql::types::CqlType;
+use storage::catalog::{Column, ColumnKind, Table};
+
+use super::plan::WriteKind;
+use super::target::{EdgePlan, KeyPart, KeyValues, SlicePlan, Target};
+use crate::bind::{PrepareContext, prepare_in_list, prepare_term};
+use crate::resolve::no_such_column;
+
+/// Sorts the relations into a target.
+///
+/// # Errors
+/// What Cassandra says of relations that don't name the key, from its first column on.
+pub(super) fn prepare_target(
+    table: &Table,
+    kind: WriteKind,
+    relations: &[Relation],
+    ctx: &mut PrepareContext,
+) -> Result<Target, CqlError> {
+    let mut sorted = Sorted::new(table, kind);
+    for relation in relations {
+        sorted.add(relation, ctx)?;
+    }
+    sorted.finish()
+}
+
+/// The relations as they come in.
+struct Sorted<'t> {
+    table: &'t Table,
+    kind: WriteKind,
+    partition: Vec<Option<KeyPart>>,
+    /// By the position of the first column.
+    clustering: Vec<Option<KeyPart>>,
+    /// By the position of the first column.
+    slices: Vec<Option<SlicePlan>>,
+    /// Columns that are no part of the key.
+    others: Vec<String>,
+}
+
+impl<'t> Sorted<'t> {
+    fn new(table: &'t Table, kind: WriteKind) -> Self {
+        let clustering = table.clustering_key().len();
+        Sorted {
+            table,
+            kind,
+            partition: table.partition_key().iter().map(|_| None).collect(),
+            clustering: (0..clustering).map(|_| None).collect(),
+            slices: (0..clustering).map(|_| None).collect(),
+            others: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, relation: &Relation, ctx: &mut PrepareContext) -> Result<(), CqlError> {
+        match &relation.subject {
+            Subject::Column(name) => self.add_column(name, relation, ctx),
+            Subject::Tuple(names) if names.len() == 1 => self.add_column(&names[0], relation, ctx),
+            Subject::Tuple(names) => self.add_tuple(names, relation, ctx),
+            Subject::Token(_) => Err(CqlError::invalid(format!(
+                "The token function cannot be used in WHERE clauses for {} statements",
+                self.kind.name()
+            ))),
+            Subject::Element { column, .. } => Err(CqlError::invalid(format!(
+                "Unsupported restriction: an element of {column} cannot be restricted in {} \
+                 statements",
+                self.kind.name()
+            ))),
+            Subject::Function(call) => Err(CqlError::invalid(format!(
+                "Unsupported restriction: {}() cannot be used in WHERE clauses for {} statements",
+                call.name,
+                self.kind.name()
+            ))),
+        }
+    }
+
+    fn add_column(
+        &mut self,
+        name: &str,
+        relation: &Relation,
+        ctx: &mut PrepareContext,
+    ) -> Result<(), CqlError> {
+        let table = self.table;
+        let column = table
+            .column(name)
+            .ok_or_else(|| no_such_column(name, table))?;
+        match column.kind {
+            ColumnKind::PartitionKey { position } => {
+                if !matches!(relation.operator, Operator::Eq | Operator::In) {
+                    return Err(CqlError::invalid(format!(
+                        "Only EQ and IN relation are supported on the partition key (unless you \
+                         use the token() function) for {} statements",
+                        self.kind.name()
+                    )));
+                }
+                let part = equal_part(&[column], relation, ctx)?;
+                put_once(&mut self.partition[position], part)
+            }
+            ColumnKind::Clustering { position, .. } => {
+                self.add_clustering(position, &[column], relation, ctx)
+            }
+            ColumnKind::Static | ColumnKind::Regular => {
+                self.others.push(name.to_owned());
+                // The markers of a relation that is refused later still get their types.
+                Ok(())
+            }
+        }
+    }
+
+    fn add_tuple(
+        &mut self,
+        names: &[String],
+        relation: &Relation,
+        ctx: &mut PrepareContext,
+    ) -> Result<(), CqlError> {
+        let mut columns = Vec::new();
+        let mut first = 0;
+        for (offset, name) in names.iter().enumerate() {
+            let column = self
+                .table
+                .column(name)
+                .ok_or_else(|| no_such_column(name, self.table))?;
+            let ColumnKind::Clustering { position, .. } = column.kind else {
+                return Err(CqlError::invalid(format!(
+                    "Multi-column relations can only be applied to clustering columns but was \
+                     applied to: {name}"
+                )));
+            };
+            if columns.iter().any(|other: &&Column| other.name == *name) {
+                return Err(CqlError::invalid(format!(
+                    "Column \"{name}\" appeared twice in a relation: ({})",
+                    names.join(", ")
+                )));
+            }
+            if offset == 0 {
+                first = position;
+            } else if position != first + offset {
+                return Err(CqlError::invalid(format!(
+                    "Clustering columns must appear in the PRIMARY KEY order in multi-column \
+                     relations: ({})",
+                    names.join(", ")
+                )));
+            }
+            columns.push(column);
+        }
+        self.add_clustering(first, &columns, relation, ctx)
+    }
+
+    fn add_clustering(
+        &mut self,
+        position: usize,
+        columns: &[&Column],
+        relation: &Relation,
+        ctx: &mut PrepareContext,
+    ) -> Result<(), CqlError> {
+        match relation.operator {
+            Operator::Eq | Operator::In => {
+                let part = equal_part(columns, relation, ctx)?;
+                if self.slices[position].is_some() {
+                    return Err(more_than_one(&names(columns), relation.operator));
+                }
+                put_once(&mut self.clustering[position], part)
+            }
+            Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq => {
+                if self.kind != WriteKind::DeleteRows {
+                    return Err(CqlError::invalid(match self.kind {
+                        WriteKind::DeleteCells => {
+                            "Range deletions are not supported for specific columns".to_owned()
+                        }
+                        _ => format!(
+                            "Slice restrictions are not supported on the clustering columns in \
+                             {} statements",
+                            self.kind.name()
+                        ),
+                    }));
+                }
+                if let Some(part) = &self.clustering[position] {
+                    return Err(more_than_one(&part.columns, operator_of(part)));
+                }
+                let edge = edge(columns, relation, ctx)?;
+                let slice = self.slices[position].get_or_insert_default();
+                let is_lower = matches!(relation.operator, Operator::Gt | Operator::GtEq);
+                let (place, side) = if is_lower {
+                    (&mut slice.lower, "start")
+                } else {
+                    (&mut slice.upper, "end")
+                };
+                if place.is_some() {
+                    return Err(CqlError::invalid(format!(
+                        "More than one restriction was found for the {side} bound on {}",
+                        names(columns).join(", ")
+                    )));
+                }
+                *place = Some(edge);
+                Ok(())
+            }
+            _ => Err(unsupported(columns, relation.operator)),
+        }
+    }
+
+    fn finish(self) -> Result<Target, CqlError> {
+        if !self.others.is_empty() {
+            return Err(CqlError::invalid(format!(
+                "Non PRIMARY KEY columns found in where clause: {}",
+                self.others.join(", ")
+            )));
+        }
+        let missing: Vec<&str> = self
+            .table
+            .partition_key()
+            .iter()
+            .zip(&self.partition)
+            .filter(|(_, part)| part.is_none())
+            .map(|(column, _)| column.name.as_str())
+            .collect();
+        if !missing.is_empty() {
+            return Err(CqlError::invalid(format!(
+                "Some partition key parts are missing: {}",
+                missing.join(", ")
+            )));
+        }
+        let (clustering, slice) = in_order(self.table, self.clustering, self.slices)?;
+        Ok(Target {
+            partition: self.partition.into_iter().flatten().collect(),
+            clustering,
+            slice,
+        })
+    }
+}
+
+/// Takes the restrictions of clustering columns from the first column on, without a gap.
+fn in_order(
+    table: &Table,
+    mut parts: Vec<Option<KeyPart>>,
+    mut slices: Vec<Option<SlicePlan>>,
+) -> Result<(Vec<KeyPart>, Option<SlicePlan>), CqlError> {
+    let mut taken = Vec::new();
+    let mut position = 0;
+    while let Some(part) = parts.get_mut(position).and_then(Option::take) {
+        let next = position + part.columns.len();
+        // A column within a tuple that is restricted on its own as well.
+        if (position + 1..next).any(|inner| parts[inner].is_some() || slices[inner].is_some()) {
+            return Err(more_than_one(&part.columns, operator_of(&part)));
+        }
+        taken.push(part);
+        position = next;
+    }
+    let slice = slices.get_mut(position).and_then(Option::take);
+    let clustering = table.clustering_key();
+    let behind =
+        (position..clustering.len()).find(|at| parts[*at].is_some() || slices[*at].is_some());
+    if let Some(behind) = behind {
+        let (name, preceding) = (&clustering[behind].name, &clustering[position].name);
+        return Err(CqlError::invalid(if slice.is_some() {
+            format!(
+                "Clustering column \"{name}\" cannot be restricted (preceding column \
+                 \"{preceding}\" is restricted by a non-EQ relation)"
+            )
+        } else {
+            format!(
+                "PRIMARY KEY column \"{name}\" cannot be restricted as preceding column \
+                 \"{preceding}\" is not restricted"
+            )
+        }));
+    }
+    Ok((taken, slice))
+}
+
+fn names(columns: &[&Column]) -> Vec<String> {
+    columns.iter().map(|column| column.name.clone()).collect()
+}
+
+/// The type and the name of the place that the right side of a relation stands for.
+fn place(columns: &[&Column]) -> (CqlType, String) {
+    match columns {
+        [column] => (column.cql_type.clone(), column.name.clone()),
+        _ => (
+            CqlType::Tuple(
+                columns
+                    .iter()
+                    .map(|column| column.cql_type.clone())
+                    .collect(),
+            ),
+            format!("({})", names(columns).join(", ")),
+        ),
+    }
+}
+
+fn equal_part(
+    columns: &[&Column],
+    relation: &Relation,
+    ctx: &mut PrepareContext,
+) -> Result<KeyPart, CqlError> {
+    let (cql_type, name) = place(columns);
+    let values = match (relation.operator, &relation.comparand) {
+        (Operator::Eq, Comparand::Term(term)) => {
+            KeyValues::One(prepare_term(term, &cql_type, &name, ctx)?)
+        }
+        (Operator::In, comparand) => {
+            KeyValues::Many(prepare_in_list(comparand, &cql_type, &name, ctx)?)
+        }
+        _ => return Err(unsupported(columns, relation.operator)),
+    };
+    Ok(KeyPart {
+        columns: names(columns),
+        values,
+        is_tuple: columns.len() > 1,
+    })
+}
+
+fn edge(
+    columns: &[&Column],
+    relation: &Relation,
+    ctx: &mut PrepareContext,
+) -> Result<EdgePlan, CqlError> {
+    let (cql_type, name) = place(columns);
+    let Comparand::Term(term) = &relation.comparand else {
+        return Err(unsupported(columns, relation.operator));
+    };
+    if cql_type == CqlType::Duration {
+        return Err(CqlError::invalid(
+            "Slice restrictions are not supported on duration columns",
+        ));
+    }
+    Ok(EdgePlan {
+        columns: names(columns),
+        term: prepare_term(term, &cql_type, &name, ctx)?,
+        inclusive: matches!(relation.operator, Operator::LtEq | Operator::GtEq),
+    })
+}
+
+fn put_once(place: &mut Option<KeyPart>, part: KeyPart) -> Result<(), CqlError> {
+    if place.is_some() {
+        return Err(more_than_one(&part.columns, operator_of(&part)));
+    }
+    *place = Some(part);
+    Ok(())
+}
+
+fn operator_of(part: &KeyPart) -> Operator {
+    match part.values {
+        KeyValues::One(_) => Operator::Eq,
+        KeyValues::Many(_) => Operator::In,
+    }
+}
+
+fn more_than_one(columns: &[String], operator: Operator) -> CqlError {
+    let what = match operator {
+        Operator::In => "a IN",
+        _ => "an Equal",
+    };
+    CqlError::invalid(format!(
+        "{} cannot be restricted by more than one relation if it includes {what}",
+        columns.join(", ")
+    ))
+}
+
+fn unsupported(columns: &[&Column], operator: Operator) -> CqlError {
+    let sign = match operator {
+        Operator::Eq => "=",
+        Operator::NotEq => "!=",
+        Operator::Lt => "<",
+        Operator::LtEq => "<=",
+        Operator::Gt => ">",
+        Operator::GtEq => ">=",
+        Operator::In => "IN",
+        Operator::NotIn => "NOT IN",
+        Operator::Contains => "CONTAINS",
+        Operator::ContainsKey => "CONTAINS KEY",
+        Operator::Like => "LIKE",
+        Operator::IsNotNull => "IS NOT NULL",
+    };
+    CqlError::invalid(format!(
+        "Unsupported \"{sign}\" relation on column {}",
+        names(columns).join(", ")
+    ))
+}

@@ -1,0 +1,335 @@
+//! The partitions and rows that a write is aimed at, once its `WHERE` clause has been sorted out.
+
+use bytes::Bytes;
+use cql::error::CqlError;
+use cql::token::routing_key;
+use storage::catalog::{Column, Table};
+use storage::read::ClusteringSlice;
+
+use crate::bind::{Bound, PreparedInList, PreparedTerm, StatementClock};
+use crate::query::Parameters;
+use crate::slices::{Edge, slices_between};
+
+/// Keys that one statement may name by `IN`: a product of lists grows out of all proportion.
+pub(super) const MAX_KEYS: usize = 10_000;
+
+/// The longest partition key, in its serialised form: its length is written in two bytes.
+const MAX_PARTITION_KEY_BYTES: usize = u16::MAX as usize;
+
+/// What the key columns are restricted to.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// One a partition key column, in their order.
+    pub partition: Vec<KeyPart>,
+    /// Of the first clustering columns, in their order.
+    pub clustering: Vec<KeyPart>,
+    /// Of the columns behind those.
+    pub slice: Option<SlicePlan>,
+}
+
+/// The values of one key column, or of several taken together: `(a, b) IN ((1, 2), (3, 4))`.
+#[derive(Debug)]
+pub(super) struct KeyPart {
+    /// One for a column, more for a tuple.
+    pub columns: Vec<String>,
+    pub values: KeyValues,
+    /// The values are tuples of the columns', even if there is but one.
+    pub is_tuple: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum KeyValues {
+    One(PreparedTerm),
+    Many(PreparedInList),
+}
+
+/// Bounds on clustering columns that follow each other.
+#[derive(Debug, Default)]
+pub(super) struct SlicePlan {
+    pub lower: Option<EdgePlan>,
+    pub upper: Option<EdgePlan>,
+}
+
+#[derive(Debug)]
+pub(super) struct EdgePlan {
+    /// One for a column, more for a tuple.
+    pub columns: Vec<String>,
+    pub term: PreparedTerm,
+    pub inclusive: bool,
+}
+
+/// The rows of each partition that a write is aimed at.
+#[derive(Debug, PartialEq)]
+pub(super) enum Extent {
+    /// The partition as a whole.
+    Partition,
+    /// Rows by their whole clustering keys.
+    Rows(Vec<Vec<Bytes>>),
+    Ranges(Vec<ClusteringSlice>),
+}
+
+impl KeyPart {
+    /// A single column that equals a term.
+    pub fn one(column: &str, term: PreparedTerm) -> Self {
+        KeyPart {
+            columns: vec![column.to_owned()],
+            values: KeyValues::One(term),
+            is_tuple: false,
+        }
+    }
+
+    /// The marker that gives the value, if the part is one column equal to one marker.
+    fn marker(&self) -> Option<u16> {
+        match &self.values {
+            KeyValues::One(term) if !self.is_tuple => term.marker(),
+            _ => None,
+        }
+    }
+
+    /// The values of the columns, without repeats.
+    fn evaluate(
+        &self,
+        parameters: &Parameters,
+        clock: &StatementClock,
+    ) -> Result<Vec<Vec<Bytes>>, CqlError> {
+        let bound = match &self.values {
+            KeyValues::One(term) => vec![term.evaluate(parameters, clock)?],
+            KeyValues::Many(list) => list.evaluate(parameters, clock)?,
+        };
+        let mut values: Vec<Vec<Bytes>> = bound
+            .into_iter()
+            .map(|bound| components(bound, &self.columns, self.is_tuple))
+            .collect::<Result<_, _>>()?;
+        if values.len() > 1 {
+            values.sort();
+            values.dedup();
+        }
+        Ok(values)
+    }
+}
+
+impl Target {
+    /// The markers that make up the partition key, in its order; empty if it has other terms.
+    pub fn partition_key_variables(&self) -> Vec<u16> {
+        self.partition
+            .iter()
+            .map(KeyPart::marker)
+            .collect::<Option<_>>()
+            .unwrap_or_default()
+    }
+
+    /// The partition keys, each once.
+    pub fn partition_keys(
+        &self,
+        parameters: &Parameters,
+        clock: &StatementClock,
+    ) -> Result<Vec<Vec<Bytes>>, CqlError> {
+        let keys = product(&self.partition, parameters, clock)?;
+        for key in &keys {
+            check_partition_key(key)?;
+        }
+        Ok(keys)
+    }
+
+    /// The rows of each partition.
+    pub fn extent(
+        &self,
+        table: &Table,
+        parameters: &Parameters,
+        clock: &StatementClock,
+    ) -> Result<Extent, CqlError> {
+        let clustering = table.clustering_key();
+        let prefixes = product(&self.clustering, parameters, clock)?;
+        let prefix_length: usize = self.clustering.iter().map(|part| part.columns.len()).sum();
+        match &self.slice {
+            None if prefix_length == clustering.len() => Ok(Extent::Rows(prefixes)),
+            None if prefix_length == 0 => Ok(Extent::Partition),
+            None => Ok(Extent::Ranges(
+                prefixes
+                    .iter()
+                    .flat_map(|prefix| slices_between(&clustering, prefix, None, None))
+                    .collect(),
+            )),
+            Some(slice) => slice.ranges(&clustering, &prefixes, parameters, clock),
+        }
+    }
+}
+
+impl SlicePlan {
+    fn ranges(
+        &self,
+        clustering: &[&Column],
+        prefixes: &[Vec<Bytes>],
+        parameters: &Parameters,
+        clock: &StatementClock,
+    ) -> Result<Extent, CqlError> {
+        let evaluate = |edge: &Option<EdgePlan>| {
+            edge.as_ref()
+                .map(|edge| edge.evaluate(parameters, clock))
+                .transpose()
+        };
+        let (lower, upper) = (evaluate(&self.lower)?, evaluate(&self.upper)?);
+        Ok(Extent::Ranges(
+            prefixes
+                .iter()
+                .flat_map(|prefix| {
+                    slices_between(clustering, prefix, as_edge(&lower), as_edge(&upper))
+                })
+                .collect(),
+        ))
+    }
+}
+
+impl EdgePlan {
+    /// The values of the columns, and whether the edge is inclusive.
+    fn evaluate(
+        &self,
+        parameters: &Parameters,
+        clock: &StatementClock,
+    ) -> Result<(Vec<Bytes>, bool), CqlError> {
+        let bound = self.term.evaluate(parameters, clock)?;
+        let values = components(bound, &self.columns, self.columns.len() > 1)?;
+        Ok((values, self.inclusive))
+    }
+}
+
+fn as_edge(owned: &Option<(Vec<Bytes>, bool)>) -> Option<Edge<'_>> {
+    owned.as_ref().map(|(values, inclusive)| Edge {
+        values,
+        inclusive: *inclusive,
+    })
+}
+
+/// Every combination of the parts' values, in the order of the columns.
+fn product(
+    parts: &[KeyPart],
+    parameters: &Parameters,
+    clock: &StatementClock,
+) -> Result<Vec<Vec<Bytes>>, CqlError> {
+    let mut keys = vec![Vec::new()];
+    for part in parts {
+        let values = part.evaluate(parameters, clock)?;
+        let count = keys.len().saturating_mul(values.len());
+        if count > MAX_KEYS {
+            return Err(too_many_keys(count));
+        }
+        keys = keys
+            .iter()
+            .flat_map(|key| values.iter().map(|value| [&key[..], value].concat()))
+            .collect();
+    }
+    Ok(keys)
+}
+
+/// The values of the columns that one bound value stands for.
+fn components(bound: Bound, columns: &[String], is_tuple: bool) -> Result<Vec<Bytes>, CqlError> {
+    let bytes = match bound {
+        Bound::Value(bytes) => bytes,
+        Bound::Null => return Err(null_in(&columns.join(", "))),
+        Bound::Unset => {
+            return Err(CqlError::invalid(format!(
+                "Invalid unset value for column {}",
+                columns.join(", ")
+            )));
+        }
+    };
+    if !is_tuple {
+        return Ok(vec![bytes]);
+    }
+    let mut rest = bytes;
+    columns
+        .iter()
+        .map(|column| take_field(&mut rest).ok_or_else(|| null_in(column)))
+        .collect()
+}
+
+pub(super) fn too_many_keys(count: usize) -> CqlError {
+    CqlError::invalid(format!(
+        "The IN restrictions name {count} keys, more than the {MAX_KEYS} that one statement may \
+         write to"
+    ))
+}
+
+fn null_in(columns: &str) -> CqlError {
+    CqlError::invalid(format!(
+        "Invalid null value in condition for column {columns}"
+    ))
+}
+
+/// Takes the first field off a serialised tuple; `None` for null, be it written or left out.
+fn take_field(rest: &mut Bytes) -> Option<Bytes> {
+    let length = i32::from_be_bytes(*rest.first_chunk::<4>()?);
+    let _ = rest.split_to(4);
+    let length = usize::try_from(length).ok()?;
+    (length <= rest.len()).then(|| rest.split_to(length))
+}
+
+fn check_partition_key(key: &[Bytes]) -> Result<(), CqlError> {
+    if let [single] = key
+        && single.is_empty()
+    {
+        return Err(CqlError::invalid("Key may not be empty"));
+    }
+    let too_long = |length: usize| {
+        CqlError::invalid(format!(
+            "Key length of {length} is longer than maximum of {MAX_PARTITION_KEY_BYTES}"
+        ))
+    };
+    // Before the key is put together: a component's length is written in two bytes.
+    if let Some(component) = key
+        .iter()
+        .find(|component| component.len() > MAX_PARTITION_KEY_BYTES)
+    {
+        return Err(too_long(component.len()));
+    }
+    let length = routing_key(key).len();
+    if length > MAX_PARTITION_KEY_BYTES {
+        return Err(too_long(length));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_neither_empty_nor_too_long() {
+        let key = |lengths: &[usize]| -> Vec<Bytes> {
+            lengths
+                .iter()
+                .map(|length| vec![7; *length].into())
+                .collect()
+        };
+        let refused = |lengths: &[usize]| check_partition_key(&key(lengths)).unwrap_err().message;
+        assert_eq!(refused(&[0]), "Key may not be empty");
+        assert_eq!(check_partition_key(&key(&[0, 0])), Ok(()));
+        assert_eq!(check_partition_key(&key(&[65_535])), Ok(()));
+        assert_eq!(
+            refused(&[65_536]),
+            "Key length of 65536 is longer than maximum of 65535"
+        );
+        assert_eq!(
+            refused(&[65_530, 0]),
+            "Key length of 65536 is longer than maximum of 65535"
+        );
+    }
+
+    #[test]
+    fn tuples_come_apart_and_nulls_in_them_are_refused() {
+        let columns = ["a".to_owned(), "b".to_owned()];
+        let tuple = |bytes: &'static [u8]| {
+            components(Bound::Value(Bytes::from_static(bytes)), &columns, true)
+        };
+        assert_eq!(
+            tuple(b"\0\0\0\x01x\0\0\0\0").unwrap(),
+            [Bytes::from_static(b"x"), Bytes::new()]
+        );
+        let null_b = "Invalid null value in condition for column b";
+        assert_eq!(
+            tuple(b"\0\0\0\x01x\xff\xff\xff\xff").unwrap_err().message,
+            null_b
+        );
+        assert_eq!(tuple(b"\0\0\0\x01x").unwrap_err().message, null_b);
+    }
+}

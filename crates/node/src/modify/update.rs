@@ -1,0 +1,114 @@
+//! UPDATE.
+
+use std::sync::Arc;
+
+use cql::ast::{Assignment, Update};
+use cql::error::CqlError;
+use storage::catalog::{Column, ColumnKind, Table};
+
+use super::operation::{Operation, is_key};
+use super::plan::{WriteKind, WritePlan};
+use super::restrict::prepare_target;
+use super::target::Target;
+use super::using::UsingPlan;
+use crate::bind::PrepareContext;
+use crate::resolve::no_such_column;
+
+pub(super) fn prepare(
+    table: Arc<Table>,
+    update: &Update,
+    ctx: &mut PrepareContext,
+) -> Result<WritePlan, CqlError> {
+    if update.condition.is_some() {
+        return Err(super::no_conditions());
+    }
+    let using = UsingPlan::prepare(&update.using, ctx)?;
+    let mut row_operations: Vec<Operation> = Vec::new();
+    let mut static_operations: Vec<Operation> = Vec::new();
+    for assignment in &update.assignments {
+        let column = assigned_column(&table, assignment)?;
+        let operation = Operation::assign(column, assignment, ctx)?;
+        let operations = if column.kind == ColumnKind::Static {
+            &mut static_operations
+        } else {
+            &mut row_operations
+        };
+        let clashes = operations.iter().any(|other| {
+            other.column == operation.column && (other.is_whole() || operation.is_whole())
+        });
+        if clashes {
+            return Err(CqlError::invalid(format!(
+                "Multiple incompatible setting of column {}",
+                column.name
+            )));
+        }
+        operations.push(operation);
+    }
+    let target = prepare_target(&table, WriteKind::Update, &update.relations, ctx)?;
+    check_rows(
+        &table,
+        WriteKind::Update,
+        &target,
+        !row_operations.is_empty(),
+    )?;
+    Ok(WritePlan {
+        table,
+        kind: WriteKind::Update,
+        using,
+        target,
+        row_operations,
+        static_operations,
+        if_not_exists: false,
+    })
+}
+
+fn assigned_column<'a>(table: &'a Table, assignment: &Assignment) -> Result<&'a Column, CqlError> {
+    let (Assignment::Set { column: name, .. }
+    | Assignment::SetElement { column: name, .. }
+    | Assignment::Add { column: name, .. }
+    | Assignment::Prepend { column: name, .. }
+    | Assignment::Subtract { column: name, .. }) = assignment;
+    let column = table
+        .column(name)
+        .ok_or_else(|| no_such_column(name, table))?;
+    if is_key(column) {
+        return Err(CqlError::invalid(format!(
+            "PRIMARY KEY part {name} found in SET part"
+        )));
+    }
+    Ok(column)
+}
+
+/// Checks that a statement on columns names whole rows if it touches rows, and only partitions
+/// if it touches static columns alone.
+pub(super) fn check_rows(
+    table: &Table,
+    kind: WriteKind,
+    target: &Target,
+    touches_rows: bool,
+) -> Result<(), CqlError> {
+    let clustering = table.clustering_key();
+    let restricted: usize = target
+        .clustering
+        .iter()
+        .map(|part| part.columns.len())
+        .sum();
+    if touches_rows && restricted < clustering.len() {
+        let missing: Vec<&str> = clustering[restricted..]
+            .iter()
+            .map(|column| column.name.as_str())
+            .collect();
+        return Err(CqlError::invalid(format!(
+            "Some clustering keys are missing: {}",
+            missing.join(", ")
+        )));
+    }
+    if !touches_rows && restricted > 0 {
+        return Err(CqlError::invalid(format!(
+            "Invalid restrictions on clustering columns since the {} statement modifies only \
+             static columns",
+            kind.name()
+        )));
+    }
+    Ok(())
+}
