@@ -3,6 +3,11 @@
 //! Identifiers are kept as the database sees them: unquoted ones lower-cased, quoted ones as
 //! written. Nothing here is resolved against a schema; that is the planner's work.
 
+#![expect(
+    missing_docs,
+    reason = "most items are named as the grammar names them, and a comment could only repeat it"
+)]
+
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
@@ -162,7 +167,10 @@ pub struct Relation {
 pub enum Subject {
     Column(String),
     /// `column[term]`.
-    Element { column: String, key: Term },
+    Element {
+        column: String,
+        key: Term,
+    },
     /// `(a, b)`; a one-element tuple stays a tuple.
     Tuple(Vec<String>),
     /// `token(a, b)`.
@@ -208,9 +216,13 @@ pub enum Selector {
     /// `count(*)`, `count(1)`.
     CountAll,
     /// `writetime(c)`, `maxwritetime(c)`.
-    WriteTime { column: String },
+    WriteTime {
+        column: String,
+    },
     /// `ttl(c)`.
-    Ttl { column: String },
+    Ttl {
+        column: String,
+    },
     Function(FunctionCall<Selector>),
     /// `cast(selector as type)`.
     Cast {
@@ -218,7 +230,10 @@ pub enum Selector {
         cql_type: CqlType,
     },
     /// `column[key]`.
-    Element { column: String, key: Term },
+    Element {
+        column: String,
+        key: Term,
+    },
     /// A literal or bind marker, as in `similarity_cosine(v, [1, 2])`.
     Term(Term),
 }
@@ -409,7 +424,9 @@ pub enum AlterTableChange {
     RenameColumns(Vec<(String, String)>),
     Options(Vec<(String, OptionValue)>),
     /// `ALTER c TYPE t`, which no current database allows.
-    ChangeType { column: String },
+    ChangeType {
+        column: String,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -433,7 +450,10 @@ pub enum IndexTarget {
     /// `(p1, p2)`: the key of a local index.
     LocalKey(Vec<String>),
     /// `keys(c)`, `values(c)`, `entries(c)`, `full(c)`: the word in lower case.
-    Collection { part: String, column: String },
+    Collection {
+        part: String,
+        column: String,
+    },
 }
 
 /// `DESCRIBE` as the server answers it (Cassandra 4 and ScyllaDB).
@@ -448,13 +468,21 @@ pub struct Describe {
 pub enum DescribeTarget {
     Cluster,
     /// `DESCRIBE [FULL] SCHEMA`.
-    Schema { full: bool },
+    Schema {
+        full: bool,
+    },
     Keyspaces,
     /// `DESCRIBE [ONLY] KEYSPACE [name]`; `None` is the keyspace in use.
-    Keyspace { name: Option<String>, only: bool },
+    Keyspace {
+        name: Option<String>,
+        only: bool,
+    },
     Tables,
     Table(TableName),
-    Index { keyspace: Option<String>, name: String },
+    Index {
+        keyspace: Option<String>,
+        name: String,
+    },
     /// Types, functions, aggregates and views, which there are none of: the words in lower case
     /// (`types`, `materialized view`) and the name asked for, if any.
     Empty {

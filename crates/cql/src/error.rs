@@ -6,11 +6,17 @@ use bytes::Bytes;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct CqlError {
+    /// Its code, and what the protocol carries with that code.
     pub kind: ErrorKind,
+    /// A sentence for the user.
     pub message: String,
 }
 
 /// The error codes of native protocol v4, section 9, with what each carries beside its message.
+#[expect(
+    missing_docs,
+    reason = "the variants and their fields are named as in the specification"
+)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     ServerError,
@@ -74,6 +80,7 @@ impl ErrorKind {
 }
 
 impl CqlError {
+    /// An error of any kind.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         CqlError {
             kind,
@@ -86,18 +93,22 @@ impl CqlError {
         CqlError::new(ErrorKind::Invalid, message)
     }
 
+    /// The text is no statement.
     pub fn syntax(message: impl Into<String>) -> Self {
         CqlError::new(ErrorKind::SyntaxError, message)
     }
 
+    /// The frame breaks the rules of the protocol.
     pub fn protocol(message: impl Into<String>) -> Self {
         CqlError::new(ErrorKind::ProtocolError, message)
     }
 
+    /// The statement is well-formed, but the configuration doesn't allow it.
     pub fn config(message: impl Into<String>) -> Self {
         CqlError::new(ErrorKind::ConfigError, message)
     }
 
+    /// A fault of the server, not of the statement.
     pub fn server(message: impl Into<String>) -> Self {
         CqlError::new(ErrorKind::ServerError, message)
     }

@@ -9,6 +9,7 @@ pub const MAX_VECTOR_DIMENSIONS: u16 = 16_000;
 ///
 /// `Display` gives the text of `system_schema.columns.type` (`frozen<list<int>>`,
 /// `vector<float, 3>`), which [`crate::parser::parse_type`] reads back.
+#[expect(missing_docs, reason = "the variants are CQL's own names of its types")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum CqlType {
     Ascii,

@@ -124,8 +124,8 @@ impl<'a> Lexer<'a> {
             self.position += rest.len() - trimmed.len();
             if trimmed.starts_with("--") || trimmed.starts_with("//") {
                 self.position += trimmed.find('\n').unwrap_or(trimmed.len());
-            } else if trimmed.starts_with("/*") {
-                match trimmed[2..].find("*/") {
+            } else if let Some(comment) = trimmed.strip_prefix("/*") {
+                match comment.find("*/") {
                     Some(end) => self.position += 2 + end + 2,
                     None => return Err(self.error("this comment is not closed: expected '*/'")),
                 }

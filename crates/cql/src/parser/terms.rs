@@ -169,7 +169,7 @@ impl Cursor<'_> {
     }
 
     fn blob(&self, token: &Token<'_>) -> Parse<Bytes> {
-        let digits = token.text[2..].as_bytes();
+        let digits = &token.text.as_bytes()[2..];
         let nibble = |digit: u8| match digit {
             b'0'..=b'9' => digit - b'0',
             b'a'..=b'f' => digit - b'a' + 10,

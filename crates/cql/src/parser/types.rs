@@ -238,7 +238,7 @@ fn holds_duration(cql_type: &CqlType) -> bool {
         | CqlType::Set { element, .. }
         | CqlType::Vector { element, .. } => holds_duration(element),
         CqlType::Map { key, value, .. } => holds_duration(key) || holds_duration(value),
-        CqlType::Tuple(elements) => elements.iter().any(|element| holds_duration(element)),
+        CqlType::Tuple(elements) => elements.iter().any(holds_duration),
         _ => false,
     }
 }

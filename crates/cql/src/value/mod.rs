@@ -49,6 +49,7 @@ pub const MAX_NUMERIC_BYTES: usize = 16 * 1024;
 const NANOSECONDS_PER_DAY: i64 = 86_400_000_000_000;
 
 /// A decoded, non-null value.
+#[expect(missing_docs, reason = "the variants are CQL's own names of its types")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     Ascii(String),
