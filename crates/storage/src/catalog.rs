@@ -2,11 +2,16 @@
 //!
 //! A [`Catalog`] is an immutable snapshot behind an `Arc`; a change makes a new one.
 
+pub(crate) mod log_table;
+pub(crate) mod persist;
+mod streams;
+mod type_text;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cql::token::Partitioner;
+use cql::token::{Partitioner, Token};
 use cql::types::CqlType;
 use uuid::Uuid;
 
@@ -73,6 +78,10 @@ pub struct Table {
     pub truncated_at_ms: Option<i64>,
 }
 
+/// The tokens that the node owns: the ring of a single node with one token. In vnode mode there is one
+/// set of CDC streams for each.
+pub const RING_TOKENS: [Token; 1] = [Token(0)];
+
 /// [`Partitioner`] as the catalog keeps it.
 pub type TablePartitioner = Partitioner;
 
@@ -87,8 +96,13 @@ pub struct Column {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
     /// With its position in the key, from 0.
-    PartitionKey { position: usize },
-    Clustering { position: usize, descending: bool },
+    PartitionKey {
+        position: usize,
+    },
+    Clustering {
+        position: usize,
+        descending: bool,
+    },
     Static,
     Regular,
 }
@@ -184,16 +198,31 @@ impl Catalog {
     /// This is the one way to change a table inside [`crate::Storage::change_catalog`].
     ///
     /// # Panics
-    /// If the keyspace does not exist: the caller has checked.
-    pub fn put_table(&mut self, table: Table) {
-        let _ = table;
-        todo!()
+    /// If the keyspace does not exist, or if the log's name belongs to another table: the caller
+    /// has checked. [`crate::Storage::change_catalog`] turns the panic into an error.
+    pub fn put_table(&mut self, mut table: Table) {
+        let keyspace = self
+            .keyspaces
+            .get_mut(&table.keyspace)
+            .expect("the keyspace of a table exists");
+        let keyspace = Arc::make_mut(keyspace);
+        log_table::adapt(keyspace, &mut table);
+        keyspace.tables.insert(table.name.clone(), Arc::new(table));
     }
 
     /// Takes a table and its CDC log out.
     pub fn remove_table(&mut self, keyspace: &str, name: &str) {
-        let _ = (keyspace, name);
-        todo!()
+        if let Some(keyspace) = self.keyspaces.get_mut(keyspace) {
+            let keyspace = Arc::make_mut(keyspace);
+            if let Some(table) = keyspace.tables.remove(name) {
+                log_table::remove(keyspace, &table);
+            }
+        }
+    }
+
+    /// The streams of a table's log, where it has one.
+    pub fn log_streams<'a>(&'a self, log: &'a CdcLog) -> &'a StreamGeneration {
+        log.streams.as_ref().unwrap_or(&self.vnode_streams)
     }
 }
 
@@ -208,12 +237,28 @@ impl Table {
 
     /// The partition key columns in their order.
     pub fn partition_key(&self) -> Vec<&Column> {
-        todo!()
+        self.key_columns(|kind| match kind {
+            ColumnKind::PartitionKey { position } => Some(position),
+            _ => None,
+        })
     }
 
     /// The clustering columns in their order.
     pub fn clustering_key(&self) -> Vec<&Column> {
-        todo!()
+        self.key_columns(|kind| match kind {
+            ColumnKind::Clustering { position, .. } => Some(position),
+            _ => None,
+        })
+    }
+
+    fn key_columns(&self, position: impl Fn(ColumnKind) -> Option<usize>) -> Vec<&Column> {
+        let mut columns: Vec<_> = self
+            .columns
+            .iter()
+            .filter_map(|column| Some((position(column.kind)?, column)))
+            .collect();
+        columns.sort_unstable_by_key(|(position, _)| *position);
+        columns.into_iter().map(|(_, column)| column).collect()
     }
 
     pub fn static_columns(&self) -> impl Iterator<Item = &Column> {
@@ -231,7 +276,15 @@ impl Table {
     /// The columns as `SELECT *` shows them: partition key, clustering key, then static and
     /// regular columns together... each group by name, statics first, as Cassandra orders them.
     pub fn columns_in_select_order(&self) -> Vec<&Column> {
-        todo!()
+        fn by_name(mut columns: Vec<&Column>) -> Vec<&Column> {
+            columns.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+            columns
+        }
+        let mut columns = self.partition_key();
+        columns.extend(self.clustering_key());
+        columns.extend(by_name(self.static_columns().collect()));
+        columns.extend(by_name(self.regular_columns().collect()));
+        columns
     }
 }
 

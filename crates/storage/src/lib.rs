@@ -12,15 +12,23 @@
 //! syncs once and acknowledges all. As nothing else writes, reading before writing needs no lock.
 
 pub mod catalog;
+pub mod clock;
 pub mod mutation;
 pub mod read;
 
-use std::path::Path;
-use std::sync::Arc;
+mod cdc;
+mod commit;
+mod engine;
+mod horizon;
+mod key;
+mod ranges;
+mod reader;
+mod record;
+mod schema;
+mod shared;
+mod storage;
 
-use catalog::{Catalog, TableId};
-use mutation::{Write, WriteOutcome};
-use read::{ReadRequest, RowStream};
+pub use storage::Storage;
 
 /// When a write is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,78 +105,15 @@ pub enum Health {
     ReadOnly(String),
 }
 
-/// An open data directory. Cheap to clone; the last clone closes it.
-#[derive(Clone)]
-pub struct Storage {}
-
-impl Storage {
-    /// Opens a data directory, creating it if it is missing, and recovers what was acknowledged.
-    pub fn open(directory: &Path, options: StorageOptions) -> Result<Storage, StorageError> {
-        let _ = (directory, options);
-        todo!()
-    }
-
-    /// The schema as it stands. One atomic load.
-    pub fn catalog(&self) -> Arc<Catalog> {
-        todo!()
-    }
-
-    /// Changes the schema: the closure edits a copy on the committer thread, between two batches
-    /// of writes; if it returns `Ok` and anything changed, the copy gets a new version
-    /// ([`Catalog::version`]), is made durable and takes the place of the old one. Tables that are new get their
-    /// files, tables that are gone lose them.
-    pub async fn change_catalog<R, E>(
-        &self,
-        change: impl FnOnce(&mut Catalog) -> Result<R, E> + Send + 'static,
-    ) -> Result<R, ChangeError<E>>
-    where
-        R: Send + 'static,
-        E: Send + 'static,
-    {
-        let _ = change;
-        std::future::ready(()).await;
-        todo!()
-    }
-
-    /// Applies mutations as one atomic batch, with the CDC log rows that the catalog asks for, and
-    /// returns once they are durable (see [`Durability`]).
-    pub async fn write(&self, write: Write) -> Result<WriteOutcome, StorageError> {
-        let _ = write;
-        std::future::ready(()).await;
-        todo!()
-    }
-
-    /// Starts a read. The stream sees the state of this moment, whatever is written meanwhile, and
-    /// does blocking file reads when it is advanced.
-    pub fn read(&self, request: ReadRequest) -> Result<RowStream, StorageError> {
-        let _ = request;
-        todo!()
-    }
-
-    /// Waits until no commit in flight can still add a CDC log row with a `cdc$time` below `until_micros`
-    /// (microseconds since the epoch, capped at the present), and makes later commits take later
-    /// times. After it a read of any log up to `until_micros` is complete for good.
-    pub async fn settle_log(&self, until_micros: i64) -> Result<(), StorageError> {
-        let _ = until_micros;
-        std::future::ready(()).await;
-        todo!()
-    }
-
-    /// Drops all rows of a table (and of its CDC log's base side only; the log stays). Writes
-    /// [`catalog::Table::truncated_at_ms`] and gives the catalog a new version.
-    pub async fn truncate(&self, table: TableId) -> Result<(), StorageError> {
-        let _ = table;
-        std::future::ready(()).await;
-        todo!()
-    }
-
-    pub fn health(&self) -> Health {
-        todo!()
-    }
-
-    /// Stops taking writes, finishes those in flight, and syncs. Later calls fail with [`StorageError::Closed`].
-    pub async fn close(&self) -> Result<(), StorageError> {
-        std::future::ready(()).await;
-        todo!()
-    }
+/// Figures for the operator, counted since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Bytes of all files.
+    pub disk_bytes: u64,
+    /// Commits of the committer thread.
+    pub batches: u64,
+    /// Writes in them: by `batches`, the mean batch.
+    pub writes: u64,
+    /// Microseconds that the commits took together.
+    pub commit_micros: u64,
 }

@@ -29,7 +29,9 @@ pub enum Condition {
 pub enum WriteOutcome {
     Applied,
     /// The condition did not hold; the row that stood in the way.
-    NotApplied { existing: Box<Row> },
+    NotApplied {
+        existing: Box<Row>,
+    },
 }
 
 /// The changes to one partition.
@@ -99,8 +101,71 @@ pub enum CellOperation {
     /// Elements are removed by path.
     DeleteElements(Vec<Bytes>),
     /// The list element at a position, as the list stands when the write commits.
-    SetListIndex { index: u32, value: Bytes },
-    DeleteListIndex { index: u32 },
+    SetListIndex {
+        index: u32,
+        value: Bytes,
+    },
+    DeleteListIndex {
+        index: u32,
+    },
     /// All list elements equal to one of these values.
     RemoveListValues(Vec<Bytes>),
+}
+
+impl Write {
+    /// Bytes of its keys and values.
+    pub(crate) fn size(&self) -> usize {
+        self.mutations.iter().map(PartitionMutation::size).sum()
+    }
+}
+
+impl PartitionMutation {
+    fn size(&self) -> usize {
+        total(&self.partition_key) + self.changes.iter().map(Change::size).sum::<usize>()
+    }
+}
+
+impl Change {
+    fn size(&self) -> usize {
+        let bound = |bound: &ClusteringBound| match bound {
+            ClusteringBound::Unbounded => 0,
+            ClusteringBound::Inclusive(values) | ClusteringBound::Exclusive(values) => {
+                total(values)
+            }
+        };
+        match self {
+            Change::Row {
+                clustering, cells, ..
+            } => total(clustering) + cells.iter().map(CellChange::size).sum::<usize>(),
+            Change::Static { cells, .. } => cells.iter().map(CellChange::size).sum(),
+            Change::DeleteRow { clustering, .. } => total(clustering),
+            Change::DeleteRange { start, end, .. } => bound(start) + bound(end),
+            Change::DeletePartition { .. } => 0,
+        }
+    }
+}
+
+impl CellChange {
+    fn size(&self) -> usize {
+        let pairs = |pairs: &[(Bytes, Bytes)]| {
+            pairs
+                .iter()
+                .map(|(path, value)| path.len() + value.len())
+                .sum()
+        };
+        match &self.change {
+            CellOperation::Set(value) | CellOperation::SetListIndex { value, .. } => value.len(),
+            CellOperation::ReplaceElements(elements) | CellOperation::PutElements(elements) => {
+                pairs(elements)
+            }
+            CellOperation::DeleteElements(values) | CellOperation::RemoveListValues(values) => {
+                total(values)
+            }
+            CellOperation::Delete | CellOperation::DeleteListIndex { .. } => 0,
+        }
+    }
+}
+
+fn total(values: &[Bytes]) -> usize {
+    values.iter().map(Bytes::len).sum()
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cql::token::Token;
 
-use crate::StorageError;
 use crate::catalog::{ColumnId, TableId};
+pub use crate::reader::RowStream;
 
 #[derive(Clone, Debug)]
 pub struct ReadRequest {
@@ -112,15 +112,4 @@ impl Row {
 fn find(cells: &[(ColumnId, Cell)], column: ColumnId) -> Option<&Cell> {
     let at = cells.binary_search_by_key(&column, |(id, _)| *id).ok()?;
     Some(&cells[at].1)
-}
-
-/// Live rows, one by one. Owns its snapshot of the storage; may be moved between threads.
-pub struct RowStream {}
-
-impl Iterator for RowStream {
-    type Item = Result<Row, StorageError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        todo!()
-    }
 }

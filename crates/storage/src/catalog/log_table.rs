@@ -1,0 +1,236 @@
+//! The CDC log of a table as a table of its own: `<table>_scylla_cdc_log`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cql::token::Partitioner;
+use cql::types::CqlType;
+use uuid::Uuid;
+
+use super::{
+    CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, ImageMode, Keyspace,
+    StreamGeneration, Table, TableId, log_table_name,
+};
+use crate::clock::{Clock, SystemClock};
+
+/// Seconds that rows of a log live that only an index needs: ScyllaDB's default.
+const INDEX_LOG_TTL_S: u32 = 86_400;
+
+/// The names of a log's own columns.
+pub(crate) mod column {
+    pub(crate) const STREAM_ID: &str = "cdc$stream_id";
+    pub(crate) const TIME: &str = "cdc$time";
+    pub(crate) const BATCH_SEQ_NO: &str = "cdc$batch_seq_no";
+    pub(crate) const OPERATION: &str = "cdc$operation";
+    pub(crate) const TTL: &str = "cdc$ttl";
+    pub(crate) const END_OF_BATCH: &str = "cdc$end_of_batch";
+
+    pub(crate) fn deleted(name: &str) -> String {
+        format!("cdc$deleted_{name}")
+    }
+
+    pub(crate) fn deleted_elements(name: &str) -> String {
+        format!("cdc$deleted_elements_{name}")
+    }
+}
+
+/// Makes the log of a table what its options and indexes ask for, in the keyspace and in
+/// [`Table::log`].
+pub(super) fn adapt(keyspace: &mut Keyspace, table: &mut Table) {
+    let Some(options) = wanted(table) else {
+        remove(keyspace, table);
+        table.log = None;
+        return;
+    };
+    let name = log_table_name(&table.name);
+    let old = keyspace.tables.get(&name).cloned();
+    if let Some(old) = &old {
+        assert_eq!(
+            old.log_of,
+            Some(table.id),
+            "the name of the CDC log {name} is taken by another table"
+        );
+    }
+    let old_log = table.log.take();
+    let (id, streams) = match (&old, old_log) {
+        (Some(old), Some(log)) if log.table == old.id => (old.id, log.streams),
+        _ => {
+            let now_ms = SystemClock.now_micros() / 1_000;
+            let streams = keyspace
+                .tablets
+                .then(|| StreamGeneration::of_one_tablet(now_ms));
+            (TableId(Uuid::new_v4()), streams)
+        }
+    };
+    let log_table = build(table, id, old.as_deref().filter(|old| old.id == id));
+    table.log = Some(CdcLog {
+        table: id,
+        options,
+        streams,
+    });
+    keyspace.tables.insert(name, Arc::new(log_table));
+}
+
+/// Takes the log of a table out of the keyspace.
+pub(super) fn remove(keyspace: &mut Keyspace, table: &Table) {
+    let name = log_table_name(&table.name);
+    if keyspace
+        .tables
+        .get(&name)
+        .is_some_and(|log| log.log_of == Some(table.id))
+    {
+        keyspace.tables.remove(&name);
+    }
+}
+
+fn wanted(table: &Table) -> Option<CdcOptions> {
+    match &table.cdc {
+        Some(options) if options.enabled => Some(options.clone()),
+        _ if table.indexes.is_empty() => None,
+        _ => Some(CdcOptions {
+            enabled: true,
+            preimage: ImageMode::Off,
+            postimage: false,
+            delta: DeltaMode::Keys,
+            ttl_s: INDEX_LOG_TTL_S,
+        }),
+    }
+}
+
+fn build(table: &Table, id: TableId, old: Option<&Table>) -> Table {
+    let mut next_column = old.map_or(ColumnId(0), |old| old.next_column);
+    let columns = definitions(table)
+        .into_iter()
+        .map(|(name, kind, cql_type)| {
+            // A column that was dropped and added with another type is another column.
+            let kept = old
+                .and_then(|old| old.column(&name))
+                .filter(|kept| kept.kind == kind && kept.cql_type == cql_type);
+            let id = kept.map_or_else(
+                || {
+                    let id = next_column;
+                    next_column.0 += 1;
+                    id
+                },
+                |kept| kept.id,
+            );
+            Column {
+                id,
+                name,
+                kind,
+                cql_type,
+            }
+        })
+        .collect();
+    Table {
+        id,
+        keyspace: table.keyspace.clone(),
+        name: log_table_name(&table.name),
+        columns,
+        next_column,
+        dropped_columns: BTreeMap::new(),
+        partitioner: Partitioner::Cdc,
+        default_ttl_s: 0,
+        gc_grace_s: 0,
+        options: options(table),
+        indexes: BTreeMap::new(),
+        cdc: None,
+        log: None,
+        log_of: Some(table.id),
+        truncated_at_ms: old.and_then(|old| old.truncated_at_ms),
+    }
+}
+
+fn options(table: &Table) -> BTreeMap<String, String> {
+    let text = |text: String| format!("'{}'", text.replace('\'', "''"));
+    [
+        ("caching", "{'enabled': 'false'}".to_owned()),
+        (
+            "comment",
+            text(format!("CDC log for {}.{}", table.keyspace, table.name)),
+        ),
+        (
+            "compaction",
+            "{'class': 'TimeWindowCompactionStrategy', 'compaction_window_size': '60', \
+             'compaction_window_unit': 'MINUTES', 'expired_sstable_check_frequency_seconds': \
+             '1800'}"
+                .to_owned(),
+        ),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), value))
+    .collect()
+}
+
+fn definitions(table: &Table) -> Vec<(String, ColumnKind, CqlType)> {
+    let clustering = |position| ColumnKind::Clustering {
+        position,
+        descending: false,
+    };
+    let own = [
+        (
+            column::STREAM_ID,
+            ColumnKind::PartitionKey { position: 0 },
+            CqlType::Blob,
+        ),
+        (column::TIME, clustering(0), CqlType::Timeuuid),
+        (column::BATCH_SEQ_NO, clustering(1), CqlType::Int),
+        (column::OPERATION, ColumnKind::Regular, CqlType::Tinyint),
+        (column::TTL, ColumnKind::Regular, CqlType::Bigint),
+        (column::END_OF_BATCH, ColumnKind::Regular, CqlType::Boolean),
+    ];
+    let mut definitions: Vec<_> = own
+        .into_iter()
+        .map(|(name, kind, cql_type)| (name.to_owned(), kind, cql_type))
+        .collect();
+    let key = table
+        .partition_key()
+        .into_iter()
+        .chain(table.clustering_key());
+    definitions.extend(key.map(|column| {
+        (
+            column.name.clone(),
+            ColumnKind::Regular,
+            column.cql_type.clone(),
+        )
+    }));
+    for base in table.static_columns().chain(table.regular_columns()) {
+        definitions.push((
+            base.name.clone(),
+            ColumnKind::Regular,
+            logged_type(&base.cql_type),
+        ));
+        definitions.push((
+            column::deleted(&base.name),
+            ColumnKind::Regular,
+            CqlType::Boolean,
+        ));
+        if base.cql_type.is_multi_cell() {
+            let keys = CqlType::Set {
+                element: Box::new(crate::record::path_type(&base.cql_type).clone()),
+                frozen: true,
+            };
+            definitions.push((
+                column::deleted_elements(&base.name),
+                ColumnKind::Regular,
+                keys,
+            ));
+        }
+    }
+    definitions
+}
+
+/// The type of a base column in the log: frozen, and a list as map of its timeuuids.
+pub(crate) fn logged_type(cql_type: &CqlType) -> CqlType {
+    match cql_type {
+        CqlType::List {
+            element,
+            frozen: false,
+        } => CqlType::Map {
+            key: Box::new(CqlType::Timeuuid),
+            value: element.clone(),
+            frozen: true,
+        },
+        other => other.frozen(),
+    }
+}

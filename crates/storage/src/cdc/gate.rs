@@ -1,0 +1,81 @@
+//! The meeting of the committer, which gives times to log rows, and the readers of a log, who ask
+//! that nothing be added below a time any more.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use super::{CdcClock, LogTime};
+
+#[derive(Debug)]
+pub(crate) struct CdcGate {
+    state: Mutex<State>,
+    /// The number of the last commit that ended.
+    ended: watch::Sender<u64>,
+}
+
+#[derive(Debug)]
+struct State {
+    clock: CdcClock,
+    /// The number of the last commit that began.
+    begun: u64,
+}
+
+impl CdcGate {
+    pub(crate) fn new(mark_micros: i64) -> CdcGate {
+        CdcGate {
+            state: Mutex::new(State {
+                clock: CdcClock::new(mark_micros),
+                begun: 0,
+            }),
+            ended: watch::Sender::new(0),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A commit begins: times that it takes from now on are waited for by [`CdcGate::settle`].
+    pub(crate) fn begin(&self) -> InFlight<'_> {
+        let mut state = self.state();
+        state.begun += 1;
+        InFlight {
+            gate: self,
+            number: state.begun,
+        }
+    }
+
+    pub(crate) fn take(&self, timestamp: i64, now_micros: i64) -> LogTime {
+        self.state().clock.take(timestamp, now_micros)
+    }
+
+    pub(crate) fn persistent_mark(&self) -> i64 {
+        self.state().clock.persistent_mark()
+    }
+
+    /// Raises the mark and waits for the commit in flight. Commits that begin later take later times.
+    pub(crate) async fn settle(&self, mark_micros: i64) {
+        let mut ended = self.ended.subscribe();
+        let in_flight = {
+            let mut state = self.state();
+            state.clock.raise_mark(mark_micros);
+            state.begun
+        };
+        // The sender lives as long as `self`.
+        let _ = ended.wait_for(|ended| *ended >= in_flight).await;
+    }
+}
+
+/// A commit between its first log time and its end, whatever that is.
+#[derive(Debug)]
+pub(crate) struct InFlight<'a> {
+    gate: &'a CdcGate,
+    number: u64,
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.gate.ended.send_replace(self.number);
+    }
+}

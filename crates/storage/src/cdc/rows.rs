@@ -1,0 +1,337 @@
+//! From changes to log rows.
+
+use bytes::Bytes;
+use cql::value::{join_elements, join_entries};
+use uuid::Uuid;
+
+use crate::StorageError;
+use crate::catalog::log_table::column;
+use crate::catalog::{CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, ImageMode};
+use crate::mutation::{CellChange, CellOperation, Change};
+use crate::read::{Cell, ClusteringBound, Expiry};
+use crate::record::{CellRecord, ColumnRecord, Content, Lifetime, Record};
+use crate::schema::TableSchema;
+
+/// `cdc$operation`.
+mod operation {
+    pub(super) const PRE_IMAGE: i8 = 0;
+    pub(super) const UPDATE: i8 = 1;
+    pub(super) const INSERT: i8 = 2;
+    pub(super) const ROW_DELETE: i8 = 3;
+    pub(super) const PARTITION_DELETE: i8 = 4;
+    pub(super) const RANGE_START_INCLUSIVE: i8 = 5;
+    pub(super) const RANGE_START_EXCLUSIVE: i8 = 6;
+    pub(super) const RANGE_END_INCLUSIVE: i8 = 7;
+    pub(super) const RANGE_END_EXCLUSIVE: i8 = 8;
+    pub(super) const POST_IMAGE: i8 = 9;
+}
+
+/// The state of a row (or with `clustering` `None` of the static row) before or after the write.
+#[derive(Clone, Debug)]
+pub(crate) struct ImageRow {
+    pub clustering: Option<Vec<Bytes>>,
+    pub cells: Vec<(ColumnId, Cell)>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Images {
+    pub before: Vec<ImageRow>,
+    pub after: Vec<ImageRow>,
+}
+
+/// What one group is made of.
+pub(crate) struct Group<'a> {
+    pub base: &'a TableSchema,
+    pub log: &'a TableSchema,
+    pub options: &'a CdcOptions,
+    pub stream: &'a Bytes,
+    pub time: Uuid,
+    pub partition_key: &'a [Bytes],
+    pub changes: &'a [&'a Change],
+    pub images: Images,
+    pub now_micros: i64,
+}
+
+impl Group<'_> {
+    /// The keys and records of the log rows, in order.
+    pub(crate) fn log_rows(self) -> Result<Vec<(Vec<u8>, Record)>, StorageError> {
+        let mut rows = Vec::with_capacity(self.changes.len());
+        for image in &self.images.before {
+            rows.push(self.image(operation::PRE_IMAGE, image));
+        }
+        for change in self.changes {
+            self.change(change, &mut rows);
+        }
+        for image in &self.images.after {
+            rows.push(self.image(operation::POST_IMAGE, image));
+        }
+        let lifetime = self.lifetime();
+        let last = rows.len().saturating_sub(1);
+        let (_, partition) = self.log.keys.partition(std::slice::from_ref(self.stream))?;
+        let mut records = Vec::with_capacity(rows.len());
+        for (number, mut row) in rows.into_iter().enumerate() {
+            if number == last {
+                row.set(column::END_OF_BATCH, vec![1]);
+            }
+            let sequence = i32::try_from(number).map_err(|_| {
+                StorageError::Invalid("a write has too many changes for one CDC batch".to_owned())
+            })?;
+            let clustering = [
+                Bytes::copy_from_slice(self.time.as_bytes()),
+                Bytes::copy_from_slice(&sequence.to_be_bytes()),
+            ];
+            let suffix = self.log.keys.clustering(&clustering)?;
+            let key = crate::key::join(&partition, crate::key::ROW, &suffix)?;
+            records.push((key, row.record(self.now_micros, lifetime)));
+        }
+        Ok(records)
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        (self.options.ttl_s > 0).then(|| Expiry {
+            ttl_s: self.options.ttl_s,
+            at_s: crate::clock::seconds(self.now_micros) + i64::from(self.options.ttl_s),
+        })
+    }
+
+    fn row(&self, operation: i8) -> LogRow<'_> {
+        let mut row = LogRow {
+            log: self.log,
+            cells: Vec::new(),
+        };
+        row.set(column::OPERATION, vec![operation as u8]);
+        let columns = self.base.table.partition_key();
+        for (column, value) in columns.iter().zip(self.partition_key) {
+            row.set(&column.name, value.clone());
+        }
+        row
+    }
+
+    fn set_clustering(&self, row: &mut LogRow<'_>, clustering: &[Bytes]) {
+        let columns = self.base.table.clustering_key();
+        for (column, value) in columns.iter().zip(clustering) {
+            row.set(&column.name, value.clone());
+        }
+    }
+
+    fn change<'s>(&'s self, change: &Change, rows: &mut Vec<LogRow<'s>>) {
+        match change {
+            Change::Row {
+                clustering,
+                cells,
+                ttl_s,
+                marker,
+                ..
+            } => {
+                let operation = if *marker {
+                    operation::INSERT
+                } else {
+                    operation::UPDATE
+                };
+                let mut row = self.row(operation);
+                self.set_clustering(&mut row, clustering);
+                self.set_delta(&mut row, cells, *ttl_s);
+                rows.push(row);
+            }
+            Change::Static { cells, ttl_s, .. } => {
+                let mut row = self.row(operation::UPDATE);
+                self.set_delta(&mut row, cells, *ttl_s);
+                rows.push(row);
+            }
+            Change::DeleteRow { clustering, .. } if self.base.keys.has_clustering() => {
+                let mut row = self.row(operation::ROW_DELETE);
+                self.set_clustering(&mut row, clustering);
+                rows.push(row);
+            }
+            // Without clustering columns the row is the partition.
+            Change::DeleteRow { .. } | Change::DeletePartition { .. } => {
+                rows.push(self.row(operation::PARTITION_DELETE));
+            }
+            Change::DeleteRange { start, end, .. } => {
+                rows.push(self.bound(
+                    start,
+                    operation::RANGE_START_INCLUSIVE,
+                    operation::RANGE_START_EXCLUSIVE,
+                ));
+                rows.push(self.bound(
+                    end,
+                    operation::RANGE_END_INCLUSIVE,
+                    operation::RANGE_END_EXCLUSIVE,
+                ));
+            }
+        }
+    }
+
+    fn bound(&self, bound: &ClusteringBound, inclusive: i8, exclusive: i8) -> LogRow<'_> {
+        let (operation, prefix) = match bound {
+            ClusteringBound::Unbounded => (inclusive, &[][..]),
+            ClusteringBound::Inclusive(prefix) => (inclusive, prefix.as_slice()),
+            ClusteringBound::Exclusive(prefix) => (exclusive, prefix.as_slice()),
+        };
+        let mut row = self.row(operation);
+        self.set_clustering(&mut row, prefix);
+        row
+    }
+
+    fn set_delta(&self, row: &mut LogRow<'_>, cells: &[CellChange], ttl_s: Option<u32>) {
+        if self.options.delta == DeltaMode::Keys {
+            return;
+        }
+        if let Some(ttl_s) = ttl_s.filter(|ttl| *ttl > 0) {
+            row.set(column::TTL, i64::from(ttl_s).to_be_bytes().to_vec());
+        }
+        for CellChange { column: id, change } in cells {
+            let Some(base) = self.base.column(*id) else {
+                continue;
+            };
+            let name = &base.name;
+            match change {
+                CellOperation::Set(value) => row.set(name, value.clone()),
+                CellOperation::Delete => row.set(&column::deleted(name), vec![1]),
+                CellOperation::ReplaceElements(elements) => {
+                    row.set(&column::deleted(name), vec![1]);
+                    if !elements.is_empty() {
+                        row.set(name, frozen(base, pairs(elements)));
+                    }
+                }
+                CellOperation::PutElements(elements) => {
+                    if !elements.is_empty() {
+                        row.set(name, frozen(base, pairs(elements)));
+                    }
+                }
+                CellOperation::DeleteElements(paths) => {
+                    if !paths.is_empty() {
+                        let mut paths: Vec<&Bytes> = paths.iter().collect();
+                        sort_paths(base, &mut paths, |path| path);
+                        let set = join_elements(paths.iter().map(|path| &path[..]));
+                        row.set(&column::deleted_elements(name), set);
+                    }
+                }
+                // Resolved to operations by path before.
+                CellOperation::SetListIndex { .. }
+                | CellOperation::DeleteListIndex { .. }
+                | CellOperation::RemoveListValues(_) => {}
+            }
+        }
+    }
+
+    fn image(&self, operation: i8, image: &ImageRow) -> LogRow<'_> {
+        let mut row = self.row(operation);
+        if let Some(clustering) = &image.clustering {
+            self.set_clustering(&mut row, clustering);
+        }
+        let touched = self.touched(image);
+        for (id, cell) in &image.cells {
+            let Some(base) = self.base.column(*id) else {
+                continue;
+            };
+            if let Some(touched) = &touched
+                && operation == operation::PRE_IMAGE
+                && !touched.contains(id)
+            {
+                continue;
+            }
+            let value = match cell {
+                Cell::Simple(cell) => cell.value.clone(),
+                Cell::Elements(elements) => frozen(
+                    base,
+                    elements
+                        .iter()
+                        .map(|(path, cell)| (path, &cell.value))
+                        .collect(),
+                ),
+            };
+            row.set(&base.name, value);
+        }
+        row
+    }
+
+    /// The columns that a pre-image shows; `None` for all.
+    fn touched(&self, image: &ImageRow) -> Option<Vec<ColumnId>> {
+        if self.options.preimage == ImageMode::Full {
+            return None;
+        }
+        let mut touched = Vec::new();
+        for change in self.changes {
+            match change {
+                Change::Row {
+                    clustering, cells, ..
+                } if image.clustering.as_ref() == Some(clustering) => {
+                    touched.extend(cells.iter().map(|cell| cell.column));
+                }
+                Change::Static { cells, .. } if image.clustering.is_none() => {
+                    touched.extend(cells.iter().map(|cell| cell.column));
+                }
+                Change::DeleteRow { clustering, .. }
+                    if image.clustering.as_ref() == Some(clustering) =>
+                {
+                    return None;
+                }
+                Change::DeletePartition { .. } => return None,
+                _ => {}
+            }
+        }
+        Some(touched)
+    }
+}
+
+struct LogRow<'a> {
+    log: &'a TableSchema,
+    cells: Vec<(ColumnId, Bytes)>,
+}
+
+impl LogRow<'_> {
+    /// A column that the log lacks (it was made before the base column) is left out.
+    fn set(&mut self, name: &str, value: impl Into<Bytes>) {
+        if let Some(column) = self.log.table.column(name)
+            && column.kind == ColumnKind::Regular
+        {
+            self.cells.push((column.id, value.into()));
+        }
+    }
+
+    fn record(mut self, timestamp: i64, lifetime: Lifetime) -> Record {
+        // A later value of the same column wins, as in the write.
+        self.cells.reverse();
+        self.cells.sort_by_key(|(id, _)| *id);
+        self.cells.dedup_by_key(|(id, _)| *id);
+        Record {
+            marker: Some(crate::record::Marker {
+                timestamp,
+                lifetime,
+            }),
+            cells: self
+                .cells
+                .into_iter()
+                .map(|(id, value)| {
+                    let content = Content::Value { value, lifetime };
+                    (id, ColumnRecord::Simple(CellRecord { timestamp, content }))
+                })
+                .collect(),
+            ..Record::default()
+        }
+    }
+}
+
+fn pairs(elements: &[(Bytes, Bytes)]) -> Vec<(&Bytes, &Bytes)> {
+    elements.iter().map(|(path, value)| (path, value)).collect()
+}
+
+/// Elements as one value of the column's type in the log: a set of the paths, else a map.
+fn frozen(base: &Column, mut elements: Vec<(&Bytes, &Bytes)>) -> Bytes {
+    sort_paths(base, &mut elements, |(path, _)| path);
+    if matches!(base.cql_type, cql::types::CqlType::Set { .. }) {
+        join_elements(elements.iter().map(|(path, _)| &path[..]))
+    } else {
+        join_entries(elements.iter().map(|(path, value)| (&path[..], &value[..])))
+    }
+}
+
+/// Sorts by path; of equal paths the last stays.
+fn sort_paths<T>(base: &Column, items: &mut Vec<T>, path: impl Fn(&T) -> &Bytes) {
+    let path_type = crate::record::path_type(&base.cql_type);
+    let compare = |a: &T, b: &T| cql::value::compare(path_type, path(a), path(b));
+    items.reverse();
+    items.sort_by(compare);
+    items.dedup_by(|a, b| compare(a, b).is_eq());
+}

@@ -1,0 +1,107 @@
+//! `cdc$time`, and the low-water mark that it stays above.
+//!
+//! A log row carries the timestamp of its write, so that it sorts as the write does, unless that lies in
+//! the future or not above the mark: then it carries the time of the commit. Who has read the log up to the
+//! mark has therefore read it for good.
+
+use uuid::Uuid;
+
+/// Steps of 100 ns from 1582-10-15 to 1970-01-01.
+const EPOCH_STEPS: i64 = 122_192_928_000_000_000;
+const STEPS_PER_MICROSECOND: i64 = 10;
+
+/// A time of the log in steps of 100 ns since 1970: what a timeuuid can tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct LogTime(i64);
+
+impl LogTime {
+    /// A timeuuid of that time that no other equals: the rest of its bits is random.
+    pub(crate) fn timeuuid(self) -> Uuid {
+        let steps = (self.0 + EPOCH_STEPS) as u64;
+        let upper = steps << 32 | (steps >> 16 & 0xffff_0000) | 0x1000 | (steps >> 48 & 0xfff);
+        // The lower half of a random UUID: the variant, then 62 random bits.
+        Uuid::from_u64_pair(upper, Uuid::new_v4().as_u64_pair().1)
+    }
+}
+
+/// Gives out the times of log rows. Only the committer takes any; anyone may raise the mark.
+#[derive(Debug)]
+pub(crate) struct CdcClock {
+    /// No time at or below it is given out any more. Microseconds.
+    mark_micros: i64,
+    /// The last commit time given out; the next one is greater.
+    last_commit: LogTime,
+}
+
+impl CdcClock {
+    pub(crate) fn new(mark_micros: i64) -> CdcClock {
+        CdcClock {
+            mark_micros,
+            last_commit: LogTime(mark_micros.saturating_mul(STEPS_PER_MICROSECOND)),
+        }
+    }
+
+    /// The time of a group with that write timestamp.
+    pub(crate) fn take(&mut self, timestamp: i64, now_micros: i64) -> LogTime {
+        if timestamp > self.mark_micros && timestamp <= now_micros {
+            return LogTime(timestamp * STEPS_PER_MICROSECOND);
+        }
+        // Commits of the same microsecond keep their order.
+        let time = LogTime(now_micros.saturating_mul(STEPS_PER_MICROSECOND))
+            .max(LogTime((self.mark_micros + 1) * STEPS_PER_MICROSECOND))
+            .max(LogTime(self.last_commit.0 + 1));
+        self.last_commit = time;
+        time
+    }
+
+    /// Makes all later times greater than this one.
+    pub(crate) fn raise_mark(&mut self, micros: i64) {
+        self.mark_micros = self.mark_micros.max(micros);
+    }
+
+    /// Where the mark has to be after a restart, so that no time is given out twice or below it.
+    pub(crate) fn persistent_mark(&self) -> i64 {
+        self.mark_micros
+            .max(self.last_commit.0.div_euclid(STEPS_PER_MICROSECOND))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cql::value::timeuuid::unix_micros;
+
+    use super::*;
+
+    #[test]
+    fn a_timestamp_between_mark_and_present_is_kept() {
+        let mut clock = CdcClock::new(1_000);
+        assert_eq!(unix_micros(&clock.take(1_500, 2_000).timeuuid()), 1_500);
+        assert_eq!(unix_micros(&clock.take(2_000, 2_000).timeuuid()), 2_000);
+    }
+
+    #[test]
+    fn others_get_the_commit_time_which_never_repeats_nor_falls_below_the_mark() {
+        let mut clock = CdcClock::new(1_000);
+        let past = clock.take(1_000, 2_000);
+        let future = clock.take(2_001, 2_000);
+        let clock_went_back = clock.take(5, 400);
+        assert!(past < future && future < clock_went_back);
+        assert_eq!(unix_micros(&past.timeuuid()), 2_000);
+        clock.raise_mark(3_000);
+        assert_eq!(unix_micros(&clock.take(2_500, 3_500).timeuuid()), 3_500);
+        assert_eq!(unix_micros(&clock.take(2_500, 2_600).timeuuid()), 3_500);
+        clock.raise_mark(4_000);
+        assert_eq!(unix_micros(&clock.take(2_500, 2_600).timeuuid()), 4_001);
+        assert_eq!(clock.persistent_mark(), 4_001);
+    }
+
+    #[test]
+    fn timeuuids_are_of_version_1_and_differ() {
+        let time = LogTime(17_000_000_000_000_003);
+        let (a, b) = (time.timeuuid(), time.timeuuid());
+        assert_ne!(a, b);
+        assert_eq!(a.get_version_num(), 1);
+        assert_eq!(a.get_variant(), uuid::Variant::RFC4122);
+        assert_eq!(unix_micros(&a), 1_700_000_000_000_000);
+    }
+}

@@ -1,0 +1,239 @@
+//! One change merged into what is stored.
+
+use bytes::Bytes;
+
+use super::overlay::Overlay;
+use crate::StorageError;
+use crate::catalog::ColumnKind;
+use crate::mutation::{CellChange, CellOperation, Change};
+use crate::read::Expiry;
+use crate::record::{CellRecord, ColumnRecord, Content, Deletion, Lifetime, Marker, Record};
+use crate::schema::TableSchema;
+
+/// What all changes of a commit share.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    pub now_micros: i64,
+    pub now_s: i64,
+}
+
+impl Moment {
+    fn lifetime(self, ttl_s: Option<u32>) -> Lifetime {
+        ttl_s.filter(|ttl| *ttl > 0).map(|ttl_s| Expiry {
+            ttl_s,
+            at_s: self.now_s + i64::from(ttl_s),
+        })
+    }
+
+    fn deletion(self, timestamp: i64) -> Deletion {
+        Deletion {
+            timestamp,
+            local_s: self.now_s,
+        }
+    }
+}
+
+/// `change` holds no list operations by position or value any more.
+pub(super) fn apply(
+    overlay: &mut Overlay<'_>,
+    table: &TableSchema,
+    partition: &[u8],
+    change: &Change,
+    moment: Moment,
+) -> Result<(), StorageError> {
+    match change {
+        Change::Row {
+            clustering,
+            cells,
+            timestamp,
+            ttl_s,
+            marker,
+        } => {
+            let lifetime = moment.lifetime(*ttl_s);
+            let mut row = cells_record(
+                table,
+                ColumnKind::Regular,
+                cells,
+                *timestamp,
+                lifetime,
+                moment,
+            )?;
+            row.marker = marker.then_some(Marker {
+                timestamp: *timestamp,
+                lifetime,
+            });
+            merge_row(overlay, table, partition, clustering, row, moment)
+        }
+        Change::Static {
+            cells,
+            timestamp,
+            ttl_s,
+        } => {
+            let lifetime = moment.lifetime(*ttl_s);
+            let statics = cells_record(
+                table,
+                ColumnKind::Static,
+                cells,
+                *timestamp,
+                lifetime,
+                moment,
+            )?;
+            let mut head = overlay.head(table, partition)?;
+            head.merge(statics, |id| table.type_of(id));
+            overlay.put_head(table, partition, head)
+        }
+        Change::DeleteRow {
+            clustering,
+            timestamp,
+        } => {
+            let row = Record {
+                deletion: Some(moment.deletion(*timestamp)),
+                ..Record::default()
+            };
+            merge_row(overlay, table, partition, clustering, row, moment)
+        }
+        Change::DeleteRange {
+            start,
+            end,
+            timestamp,
+        } => {
+            let range = table.keys.suffix_range(start, end)?;
+            let mut head = overlay.head(table, partition)?;
+            let covered = head
+                .deletion
+                .is_some_and(|deletion| deletion.timestamp >= *timestamp);
+            if range.is_empty() || covered {
+                return Ok(());
+            }
+            // The ends become parts of keys.
+            crate::key::join(partition, crate::key::RANGE, &range.low)?;
+            crate::key::join(partition, crate::key::RANGE, &range.high)?;
+            let mut ranges = if head.has_ranges {
+                overlay.ranges(table, partition)?
+            } else {
+                Default::default()
+            };
+            ranges.add(&range, moment.deletion(*timestamp));
+            overlay.put_ranges(table, partition, ranges);
+            head.has_ranges = true;
+            overlay.put_head(table, partition, head)
+        }
+        Change::DeletePartition { timestamp } if !table.has_heads() => {
+            let row = Record {
+                deletion: Some(moment.deletion(*timestamp)),
+                ..Record::default()
+            };
+            merge_row(overlay, table, partition, &[], row, moment)
+        }
+        Change::DeletePartition { timestamp } => {
+            let mut head = overlay.head(table, partition)?;
+            let all = Record {
+                deletion: Some(moment.deletion(*timestamp)),
+                ..Record::default()
+            };
+            head.merge(all, |id| table.type_of(id));
+            if head.has_ranges {
+                let mut ranges = overlay.ranges(table, partition)?;
+                ranges.apply_wider_deletion(*timestamp);
+                head.has_ranges = !ranges.is_empty();
+                overlay.put_ranges(table, partition, ranges);
+            }
+            overlay.put_head(table, partition, head)
+        }
+    }
+}
+
+fn merge_row(
+    overlay: &mut Overlay<'_>,
+    table: &TableSchema,
+    partition: &[u8],
+    clustering: &[Bytes],
+    mut change: Record,
+    _moment: Moment,
+) -> Result<(), StorageError> {
+    let suffix = table.keys.clustering(clustering)?;
+    let key = crate::key::join(partition, crate::key::ROW, &suffix)?;
+    change.clustering = table.keys.original_clustering(clustering, &suffix);
+    let head = overlay.head(table, partition)?;
+    let deleted_to = overlay.deleted_to(table, partition, &head, &suffix)?;
+    let mut row = overlay.row(table, partition, &suffix)?;
+    row.merge(change, |id| table.type_of(id));
+    row.apply_wider_deletion(deleted_to);
+    if row.is_empty() {
+        row = Record::default();
+    }
+    overlay.put(table.space, key, row);
+    Ok(())
+}
+
+/// The cells of a change. Columns that were dropped meanwhile are left out.
+fn cells_record(
+    table: &TableSchema,
+    kind: ColumnKind,
+    cells: &[CellChange],
+    timestamp: i64,
+    lifetime: Lifetime,
+    moment: Moment,
+) -> Result<Record, StorageError> {
+    let mut record = Record::default();
+    for CellChange { column: id, change } in cells {
+        let Some(column) = table.column(*id) else {
+            continue;
+        };
+        let wrong = || {
+            StorageError::Invalid(format!(
+                "column {} of type {} does not take this operation",
+                column.name, column.cql_type
+            ))
+        };
+        if column.kind != kind {
+            return Err(wrong());
+        }
+        let value = |value: &Bytes| CellRecord {
+            timestamp,
+            content: Content::Value {
+                value: value.clone(),
+                lifetime,
+            },
+        };
+        let tombstone = CellRecord {
+            timestamp,
+            content: Content::Tombstone {
+                local_s: moment.now_s,
+            },
+        };
+        let put = |elements: &[(Bytes, Bytes)]| {
+            elements
+                .iter()
+                .map(|(path, element)| (path.clone(), value(element)))
+                .collect::<Vec<_>>()
+        };
+        let columns = match (change, column.cql_type.is_multi_cell()) {
+            (CellOperation::Set(bytes), false) => ColumnRecord::Simple(value(bytes)),
+            (CellOperation::Delete, false) => ColumnRecord::Simple(tombstone),
+            (CellOperation::Delete, true) => ColumnRecord::Elements {
+                deletion: Some(moment.deletion(timestamp)),
+                cells: Vec::new(),
+            },
+            (CellOperation::ReplaceElements(elements), true) => ColumnRecord::Elements {
+                // Just below the new elements.
+                deletion: Some(moment.deletion(timestamp.saturating_sub(1))),
+                cells: put(elements),
+            },
+            (CellOperation::PutElements(elements), true) => ColumnRecord::Elements {
+                deletion: None,
+                cells: put(elements),
+            },
+            (CellOperation::DeleteElements(paths), true) => ColumnRecord::Elements {
+                deletion: None,
+                cells: paths
+                    .iter()
+                    .map(|path| (path.clone(), tombstone.clone()))
+                    .collect(),
+            },
+            _ => return Err(wrong()),
+        };
+        record.merge_column(*id, columns, &column.cql_type);
+    }
+    Ok(record)
+}

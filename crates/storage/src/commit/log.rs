@@ -1,0 +1,198 @@
+//! Which CDC groups a write has, with their images.
+
+use bytes::Bytes;
+
+use super::apply::Moment;
+use super::overlay::{Overlay, put_encoded};
+use crate::StorageError;
+use crate::catalog::{CdcLog, ImageMode};
+use crate::cdc::{CdcGate, Group, ImageRow, Images};
+use crate::engine::Batch;
+use crate::mutation::Change;
+use crate::record::Liveness;
+use crate::schema::{Schema, TableSchema};
+use cql::token::Token;
+
+/// The changes of a write to one partition of a logged table with one timestamp.
+pub(super) struct Pending<'w> {
+    table: &'w TableSchema,
+    partition_key: &'w [Bytes],
+    partition: &'w [u8],
+    token: Token,
+    timestamp: i64,
+    changes: Vec<&'w Change>,
+    images: Images,
+}
+
+/// A resolved mutation of a write.
+pub(super) struct Target<'w> {
+    pub table: &'w TableSchema,
+    pub partition_key: &'w [Bytes],
+    pub partition: &'w [u8],
+    pub token: Token,
+    pub changes: &'w [Change],
+}
+
+fn timestamp(change: &Change) -> i64 {
+    match change {
+        Change::Row { timestamp, .. }
+        | Change::Static { timestamp, .. }
+        | Change::DeleteRow { timestamp, .. }
+        | Change::DeleteRange { timestamp, .. }
+        | Change::DeletePartition { timestamp } => *timestamp,
+    }
+}
+
+/// Sorts the changes of a write into groups.
+pub(super) fn group<'w>(targets: impl IntoIterator<Item = Target<'w>>) -> Vec<Pending<'w>> {
+    let mut groups: Vec<Pending<'w>> = Vec::new();
+    for target in targets {
+        if target.table.table.log.is_none() {
+            continue;
+        }
+        for change in target.changes {
+            let timestamp = timestamp(change);
+            let at = groups.iter().position(|group| {
+                group.timestamp == timestamp
+                    && group.table.space == target.table.space
+                    && group.partition == target.partition
+            });
+            match at {
+                Some(at) => groups[at].changes.push(change),
+                None => groups.push(Pending {
+                    table: target.table,
+                    partition_key: target.partition_key,
+                    partition: target.partition,
+                    token: target.token,
+                    timestamp,
+                    changes: vec![change],
+                    images: Images::default(),
+                }),
+            }
+        }
+    }
+    groups
+}
+
+impl Pending<'_> {
+    fn log(&self) -> Option<&CdcLog> {
+        self.table.table.log.as_ref()
+    }
+
+    /// To be called before the write is applied.
+    pub(super) fn take_pre_images(
+        &mut self,
+        overlay: &Overlay<'_>,
+        moment: Moment,
+    ) -> Result<(), StorageError> {
+        if self
+            .log()
+            .is_some_and(|log| log.options.preimage != ImageMode::Off)
+        {
+            self.images.before = self.images(overlay, moment, true)?;
+        }
+        Ok(())
+    }
+
+    /// To be called after the write was applied.
+    pub(super) fn take_post_images(
+        &mut self,
+        overlay: &Overlay<'_>,
+        moment: Moment,
+    ) -> Result<(), StorageError> {
+        if self.log().is_some_and(|log| log.options.postimage) {
+            self.images.after = self.images(overlay, moment, false)?;
+        }
+        Ok(())
+    }
+
+    /// The state of every row that is named by its whole key; deleted ones have no post-image, and
+    /// what a range or partition delete covers has no image at all.
+    fn images(
+        &self,
+        overlay: &Overlay<'_>,
+        moment: Moment,
+        of_deleted: bool,
+    ) -> Result<Vec<ImageRow>, StorageError> {
+        let mut images: Vec<ImageRow> = Vec::new();
+        for change in &self.changes {
+            let clustering = match change {
+                Change::Row { clustering, .. } => Some(clustering),
+                Change::DeleteRow { clustering, .. } if of_deleted => Some(clustering),
+                Change::Static { .. } => None,
+                _ => continue,
+            };
+            if images
+                .iter()
+                .any(|image| image.clustering.as_ref() == clustering)
+            {
+                continue;
+            }
+            let cells = match clustering {
+                Some(clustering) => {
+                    let suffix = self.table.keys.clustering(clustering)?;
+                    let (row, liveness) = super::lists::find_row(
+                        overlay,
+                        self.table,
+                        self.partition,
+                        &suffix,
+                        moment.now_s,
+                    )?;
+                    liveness.row(&row, &self.table.live)
+                }
+                None => {
+                    let head = overlay.head(self.table, self.partition)?;
+                    let liveness = Liveness {
+                        deleted_to: i64::MIN,
+                        now_s: moment.now_s,
+                    };
+                    let cells = liveness.statics(&head, &self.table.live);
+                    (!cells.is_empty()).then_some(cells)
+                }
+            };
+            if let Some(cells) = cells {
+                images.push(ImageRow {
+                    clustering: clustering.cloned(),
+                    cells,
+                });
+            }
+        }
+        Ok(images)
+    }
+
+    /// Puts the log rows into the batch.
+    pub(super) fn write(
+        self,
+        schema: &Schema,
+        gate: &CdcGate,
+        moment: Moment,
+        batch: &mut Batch,
+    ) -> Result<(), StorageError> {
+        let Some(log) = &self.table.table.log else {
+            return Ok(());
+        };
+        let Some(stream) = schema.catalog.log_streams(log).stream_of(self.token) else {
+            return Err(StorageError::Corrupt(format!(
+                "the CDC log of {} has no streams",
+                self.table.table.name
+            )));
+        };
+        let log_table = schema.table(log.table)?;
+        let rows = Group {
+            base: self.table,
+            log: log_table,
+            options: &log.options,
+            stream,
+            time: gate.take(self.timestamp, moment.now_micros).timeuuid(),
+            partition_key: self.partition_key,
+            changes: &self.changes,
+            images: self.images,
+            now_micros: moment.now_micros,
+        }
+        .log_rows()?;
+        for (key, record) in rows {
+            put_encoded(batch, log_table.space, key, &record);
+        }
+        Ok(())
+    }
+}

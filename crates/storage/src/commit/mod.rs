@@ -1,0 +1,306 @@
+//! The committer: the one thread that writes.
+//!
+//! It takes what waits, writes and schema changes in the order of their arrival, merges the writes
+//! that stand side by side into one batch, syncs once and acknowledges all. As nothing else writes,
+//! it reads before it writes without any lock. A write that fails on its own account leaves no
+//! trace in the batch; one that was handed over is carried out whether or not its caller still waits.
+
+mod apply;
+mod lists;
+mod log;
+mod overlay;
+mod schema_change;
+mod write;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use bytes::Bytes;
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+
+use crate::catalog::{Catalog, TableId};
+use crate::clock::seconds;
+use crate::engine::{Batch, SpaceId, Sync};
+use crate::mutation::{Write, WriteOutcome};
+use crate::shared::Shared;
+use crate::{Durability, StorageError};
+use apply::Moment;
+use overlay::Changes;
+
+pub(crate) use schema_change::{load, store};
+
+/// Writes that go into one batch: more would make the first of them wait too long.
+const BATCH_WRITES_MAX: usize = 1024;
+/// Bytes of writes that go into one batch, but for the last of them.
+const BATCH_BYTES_MAX: usize = 8 << 20;
+/// The key of the low-water mark of the CDC logs in the meta space: microseconds, 8 bytes big-endian.
+pub(crate) const MARK_KEY: &[u8] = b"cdc-mark";
+
+/// What the committer is asked for.
+pub(crate) enum Request {
+    Write {
+        write: Write,
+        bytes: usize,
+        reply: oneshot::Sender<Result<WriteOutcome, StorageError>>,
+        /// Returned when the write is through.
+        permit: OwnedSemaphorePermit,
+    },
+    Change(SchemaChange),
+    Truncate {
+        table: TableId,
+        reply: oneshot::Sender<Result<(), StorageError>>,
+    },
+    Close {
+        reply: oneshot::Sender<Result<(), StorageError>>,
+    },
+}
+
+/// Edits a copy of the catalog, and hears what became of it: `None` if it was refused.
+pub(crate) struct SchemaChange {
+    pub edit: Box<dyn FnOnce(&mut Catalog) -> Edited + Send>,
+}
+
+pub(crate) enum Edited {
+    /// The caller knows already.
+    Refused,
+    /// To be told how the commit went.
+    Done(Box<dyn FnOnce(Result<(), StorageError>) + Send>),
+}
+
+pub(crate) struct Committer {
+    shared: Arc<Shared>,
+    requests: mpsc::Receiver<Request>,
+    /// Spaces of tables that are gone, kept for as long as they are read.
+    retired: Vec<(SpaceId, Arc<()>)>,
+}
+
+struct PendingWrite {
+    write: Write,
+    reply: oneshot::Sender<Result<WriteOutcome, StorageError>>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Committer {
+    pub(crate) fn new(shared: Arc<Shared>, requests: mpsc::Receiver<Request>) -> Committer {
+        Committer {
+            shared,
+            requests,
+            retired: Vec::new(),
+        }
+    }
+
+    /// Works until it is closed or nobody can ask any more.
+    pub(crate) fn run(mut self) {
+        let mut next = None;
+        loop {
+            let request = match next.take() {
+                Some(request) => request,
+                None => match self.requests.blocking_recv() {
+                    Some(request) => request,
+                    None => break,
+                },
+            };
+            match request {
+                Request::Write {
+                    write,
+                    bytes,
+                    reply,
+                    permit,
+                } => {
+                    let first = PendingWrite {
+                        write,
+                        reply,
+                        _permit: permit,
+                    };
+                    let (writes, behind) = self.collect(first, bytes);
+                    next = behind;
+                    self.commit(writes);
+                }
+                Request::Change(change) => self.change(change),
+                Request::Truncate { table, reply } => {
+                    let _ = reply.send(self.truncate(table));
+                }
+                Request::Close { reply } => {
+                    self.requests.close();
+                    // What was handed over before is carried out; later requests find the channel
+                    // closed.
+                    self.drain();
+                    let _ = reply.send(self.finish());
+                    return;
+                }
+            }
+            self.drop_retired();
+        }
+        if let Err(error) = self.finish() {
+            tracing::error!(%error, "the storage could not be synced at its end");
+        }
+    }
+
+    fn drain(&mut self) {
+        while let Some(request) = self.requests.blocking_recv() {
+            match request {
+                Request::Write {
+                    write,
+                    reply,
+                    permit,
+                    ..
+                } => self.commit(vec![PendingWrite {
+                    write,
+                    reply,
+                    _permit: permit,
+                }]),
+                Request::Change(change) => self.change(change),
+                Request::Truncate { table, reply } => {
+                    let _ = reply.send(self.truncate(table));
+                }
+                Request::Close { reply } => {
+                    let _ = reply.send(self.shared.engine.sync());
+                }
+            }
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), StorageError> {
+        self.drop_retired();
+        self.persist_mark();
+        let synced = self.shared.engine.sync();
+        self.shared.engine.close();
+        synced
+    }
+
+    /// The mark alone, as no commit may have carried it since it was raised. Best effort: a clock
+    /// that goes back over a restart is what it guards against.
+    fn persist_mark(&self) {
+        let batch = vec![self.mark_entry()];
+        if let Err(error) = self.shared.engine.commit(batch, Sync::Kernel) {
+            tracing::warn!(%error, "the CDC low-water mark could not be written");
+        }
+    }
+
+    fn mark_entry(&self) -> (SpaceId, Bytes, Option<Bytes>) {
+        let mark = self.shared.gate.persistent_mark().to_be_bytes();
+        (
+            SpaceId::META,
+            Bytes::from_static(MARK_KEY),
+            Some(Bytes::copy_from_slice(&mark)),
+        )
+    }
+
+    /// The writes that wait behind the first, and the request after them if it is none.
+    fn collect(
+        &mut self,
+        first: PendingWrite,
+        first_bytes: usize,
+    ) -> (Vec<PendingWrite>, Option<Request>) {
+        let mut writes = vec![first];
+        let mut total = first_bytes;
+        while writes.len() < BATCH_WRITES_MAX && total < BATCH_BYTES_MAX {
+            match self.requests.try_recv() {
+                Ok(Request::Write {
+                    write,
+                    bytes,
+                    reply,
+                    permit,
+                }) => {
+                    total += bytes;
+                    writes.push(PendingWrite {
+                        write,
+                        reply,
+                        _permit: permit,
+                    });
+                }
+                Ok(other) => return (writes, Some(other)),
+                Err(_) => break,
+            }
+        }
+        (writes, None)
+    }
+
+    fn moment(&self) -> Moment {
+        let now_micros = self.shared.clock.now_micros();
+        Moment {
+            now_micros,
+            now_s: seconds(now_micros),
+        }
+    }
+
+    fn commit(&mut self, writes: Vec<PendingWrite>) {
+        let started = Instant::now();
+        if let Err(error) = self.shared.check_writable() {
+            for pending in writes {
+                let _ = pending.reply.send(Err(error.clone()));
+            }
+            return;
+        }
+        let in_flight = self.shared.gate.begin();
+        let moment = self.moment();
+        let schema = self.shared.schema();
+        let mut changes = Changes::default();
+        let mut log_rows = Batch::new();
+        let mut waiting = Vec::with_capacity(writes.len());
+        for PendingWrite {
+            write,
+            reply,
+            _permit: permit,
+        } in writes
+        {
+            let prepared = write::prepare(
+                &self.shared.engine,
+                &schema,
+                &self.shared.gate,
+                &changes,
+                write,
+                moment,
+            );
+            match prepared {
+                Ok(prepared) => {
+                    changes.absorb(prepared.changes);
+                    log_rows.extend(prepared.log_rows);
+                    waiting.push((reply, prepared.outcome, permit));
+                }
+                Err(error) => {
+                    let _ = reply.send(Err(error));
+                }
+            }
+        }
+        let result = self.commit_changes(changes, log_rows);
+        drop(in_flight);
+        if let Err(error) = &result {
+            self.shared.note_write_failure(error);
+        }
+        let statistics = &self.shared.statistics;
+        statistics.batches.fetch_add(1, Ordering::Relaxed);
+        statistics
+            .writes
+            .fetch_add(waiting.len() as u64, Ordering::Relaxed);
+        statistics
+            .commit_micros
+            .fetch_add(started.elapsed().as_micros() as u64, Ordering::Relaxed);
+        for (reply, outcome, _permit) in waiting {
+            let _ = reply.send(match &result {
+                Ok(()) => Ok(outcome),
+                Err(error) => Err(self.shared.explain(error)),
+            });
+        }
+    }
+
+    fn commit_changes(&self, changes: Changes, log_rows: Batch) -> Result<(), StorageError> {
+        if changes.is_empty() && log_rows.is_empty() {
+            return Ok(());
+        }
+        let mut batch = changes.into_batch(&self.shared.engine)?;
+        if !log_rows.is_empty() {
+            batch.extend(log_rows);
+            batch.push(self.mark_entry());
+        }
+        self.shared.engine.commit(batch, self.sync())
+    }
+
+    fn sync(&self) -> Sync {
+        match self.shared.durability {
+            Durability::Synced => Sync::Disk,
+            Durability::Buffered { .. } => Sync::Kernel,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Changes of the schema: files of new tables first, then the catalog in one commit, then the end of
+//! the files of dropped ones. A crash in between leaves files that nobody names, which the next
+//! start removes.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use uuid::Uuid;
+
+use super::{Committer, Edited, SchemaChange};
+use crate::StorageError;
+use crate::catalog::persist::{self, Generations};
+use crate::catalog::{Catalog, TableId};
+use crate::engine::{Engine, SpaceId, Sync};
+use crate::schema::Schema;
+
+/// The key of the catalog in the meta space.
+const CATALOG_KEY: &[u8] = b"catalog";
+
+/// Reads the catalog; `None` in a new directory.
+pub(crate) fn load(engine: &Engine) -> Result<Option<(Catalog, Generations)>, StorageError> {
+    match engine.get(SpaceId::META, CATALOG_KEY)? {
+        Some(bytes) => persist::decode(&bytes).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Writes the catalog in the place of the old one, durable when it returns.
+pub(crate) fn store(
+    engine: &Engine,
+    catalog: &Catalog,
+    generations: &Generations,
+) -> Result<(), StorageError> {
+    let record = persist::encode(catalog, generations);
+    let batch = vec![(SpaceId::META, Bytes::from_static(CATALOG_KEY), Some(record))];
+    engine.commit(batch, Sync::Disk)
+}
+
+impl Committer {
+    pub(super) fn change(&mut self, change: SchemaChange) {
+        let schema = self.shared.schema();
+        let mut catalog = Catalog::clone(&schema.catalog);
+        if let Edited::Done(reply) = (change.edit)(&mut catalog) {
+            let outcome = if same(&catalog, &schema.catalog) {
+                Ok(())
+            } else {
+                self.install(catalog, schema.generations.clone())
+            };
+            reply(outcome);
+        }
+    }
+
+    pub(super) fn truncate(&mut self, table: TableId) -> Result<(), StorageError> {
+        let schema = self.shared.schema();
+        let old = schema.table(table)?;
+        let mut generations = schema.generations.clone();
+        generations.insert(table, old.space.generation() + 1);
+
+        let mut catalog = Catalog::clone(&schema.catalog);
+        let mut truncated = (*old.table).clone();
+        truncated.truncated_at_ms = Some(self.shared.clock.now_micros().div_euclid(1_000));
+        if let Some(keyspace) = catalog.keyspaces.get_mut(&old.table.keyspace) {
+            // Not by `put_table`: the log is not concerned.
+            Arc::make_mut(keyspace)
+                .tables
+                .insert(truncated.name.clone(), Arc::new(truncated));
+        }
+        self.install(catalog, generations)
+    }
+
+    /// Makes a catalog the one that counts.
+    fn install(
+        &mut self,
+        mut catalog: Catalog,
+        mut generations: Generations,
+    ) -> Result<(), StorageError> {
+        self.shared.check_writable()?;
+        let old = self.shared.schema();
+        catalog.version = next_version(old.catalog.version, self.shared.clock.now_micros());
+        let ids: HashSet<TableId> = catalog
+            .keyspaces
+            .values()
+            .flat_map(|keyspace| keyspace.tables.values())
+            .map(|table| table.id)
+            .collect();
+        generations.retain(|table, _| ids.contains(table));
+        let new = Schema::new(Arc::new(catalog), generations, Some(&old));
+
+        let committed = self.commit_schema(&new);
+        if let Err(error) = committed {
+            self.shared.note_write_failure(&error);
+            return Err(self.shared.explain(&error));
+        }
+        let kept: HashSet<SpaceId> = new.tables().map(|table| table.space).collect();
+        let gone = old
+            .tables()
+            .filter(|table| !kept.contains(&table.space))
+            .map(|table| (table.space, Arc::clone(&table.lease)));
+        self.retired.extend(gone);
+        drop(old);
+        self.shared.set_schema(new);
+        Ok(())
+    }
+
+    fn commit_schema(&self, new: &Schema) -> Result<(), StorageError> {
+        let engine = &self.shared.engine;
+        for table in new.tables() {
+            engine.create_space(table.space, table.space_options())?;
+        }
+        store(engine, &new.catalog, &new.generations)
+    }
+
+    /// Drops the spaces of former tables that nobody reads any more.
+    pub(super) fn drop_retired(&mut self) {
+        let engine = Arc::clone(&self.shared.engine);
+        self.retired.retain(|(space, lease)| {
+            if Arc::strong_count(lease) > 1 {
+                return true;
+            }
+            if let Err(error) = engine.drop_space(*space) {
+                // The next start removes it.
+                tracing::warn!(%error, "the files of a dropped table could not be removed");
+            }
+            false
+        });
+    }
+}
+
+/// A timeuuid behind the last one, at the present if that is later.
+fn next_version(last: Uuid, now_micros: i64) -> Uuid {
+    use cql::value::timeuuid;
+    let micros = now_micros.max(timeuuid::unix_micros(&last).saturating_add(1));
+    timeuuid::from_micros(micros, Uuid::new_v4().as_u64_pair().1).unwrap_or(last)
+}
+
+fn same(a: &Catalog, b: &Catalog) -> bool {
+    a.keyspaces == b.keyspaces
+        && a.cluster_name == b.cluster_name
+        && a.vnode_streams == b.vnode_streams
+        && a.host_id == b.host_id
+        && a.created_at_ms == b.created_at_ms
+}

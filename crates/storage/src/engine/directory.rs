@@ -1,0 +1,177 @@
+//! The data directory: whose it is, and who holds it.
+//!
+//! ```text
+//! DIR/annulus-storage   "annulus storage <format version>\n"; while the directory is being made,
+//!                       "annulus storage <format version> being made\n"
+//! DIR/lock              locked for as long as the directory is open
+//! DIR/db/               the engine's files
+//! ```
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::StorageError;
+
+/// The version of everything below the directory: marker, keys, records, catalog.
+const FORMAT_VERSION: u32 = 1;
+const MARKER: &str = "annulus-storage";
+const MARKER_DRAFT: &str = "annulus-storage.new";
+const LOCK: &str = "lock";
+const DATABASE: &str = "db";
+const BEING_MADE: &str = "being made";
+
+/// A data directory that is ours and locked.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    path: PathBuf,
+    lock: File,
+}
+
+impl Directory {
+    /// Opens or makes a directory. The second value says that it is new, or was never finished:
+    /// then its database is empty, and [`Directory::mark_made`] is to be called once it is not.
+    pub(crate) fn open(path: &Path) -> Result<(Directory, bool), StorageError> {
+        let failed = |what: &str, error: io::Error| {
+            StorageError::Io(format!("can't {what} {}: {error}", path.display()))
+        };
+        fs::create_dir_all(path).map_err(|error| failed("create", error))?;
+        let is_marked = read_marker(path).map_err(|error| failed("read", error))?;
+        if is_marked.is_none() && holds_something(path).map_err(|error| failed("read", error))? {
+            return Err(StorageError::Io(format!(
+                "{} holds other files and is no data directory of Annulus: choose an empty one",
+                path.display()
+            )));
+        }
+        let lock = lock(path)?;
+        // Again, as another process may have made it meanwhile.
+        let marker = read_marker(path).map_err(|error| failed("read", error))?;
+        let is_new = match marker {
+            Some(text) => parse_marker(path, &text)?,
+            None => true,
+        };
+        let directory = Directory {
+            path: path.to_path_buf(),
+            lock,
+        };
+        if is_new {
+            directory
+                .begin()
+                .map_err(|error| failed("prepare", error))?;
+        }
+        Ok((directory, is_new))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn unlock(&self) {
+        // An error leaves it locked until the process ends, which harms nobody but us.
+        if let Err(error) = self.lock.unlock() {
+            tracing::warn!(%error, "the data directory could not be unlocked");
+        }
+    }
+
+    pub(super) fn database(&self) -> PathBuf {
+        self.path.join(DATABASE)
+    }
+
+    fn begin(&self) -> io::Result<()> {
+        self.write_marker(&format!("annulus storage {FORMAT_VERSION} {BEING_MADE}\n"))?;
+        match fs::remove_dir_all(self.database()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        fs::create_dir_all(self.database())?;
+        sync_folder(&self.path)?;
+        match self.path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => sync_folder(parent),
+            _ => Ok(()),
+        }
+    }
+
+    /// From now on the directory holds data.
+    pub(crate) fn mark_made(&self) -> Result<(), StorageError> {
+        self.write_marker(&format!("annulus storage {FORMAT_VERSION}\n"))
+            .map_err(|error| {
+                StorageError::Io(format!("can't write {}: {error}", self.path.display()))
+            })
+    }
+
+    fn write_marker(&self, text: &str) -> io::Result<()> {
+        let draft = self.path.join(MARKER_DRAFT);
+        let mut file = File::create(&draft)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&draft, self.path.join(MARKER))?;
+        sync_folder(&self.path)
+    }
+}
+
+/// Makes the names in a folder durable.
+pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+fn read_marker(path: &Path) -> io::Result<Option<String>> {
+    match fs::read(path.join(MARKER)) {
+        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn holds_something(path: &Path) -> io::Result<bool> {
+    for entry in fs::read_dir(path)? {
+        let name = entry?.file_name();
+        if name != LOCK && name != MARKER_DRAFT {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether the directory was never finished.
+fn parse_marker(path: &Path, text: &str) -> Result<bool, StorageError> {
+    let foreign = || {
+        StorageError::Corrupt(format!(
+            "{} is not one of Annulus: {MARKER} says {:?}",
+            path.display(),
+            text.trim_end()
+        ))
+    };
+    let rest = text.strip_prefix("annulus storage ").ok_or_else(foreign)?;
+    let (version, state) = rest
+        .trim_end()
+        .split_once(' ')
+        .unwrap_or((rest.trim_end(), ""));
+    let version: u32 = version.parse().map_err(|_| foreign())?;
+    if version > FORMAT_VERSION {
+        return Err(StorageError::NewerFormat(format!(
+            "{} was written by a newer version of Annulus (storage format {version}, this one \
+             knows up to {FORMAT_VERSION}): use that version",
+            path.display()
+        )));
+    }
+    Ok(state == BEING_MADE)
+}
+
+fn lock(path: &Path) -> Result<File, StorageError> {
+    let failed =
+        |error: io::Error| StorageError::Io(format!("can't lock {}: {error}", path.display()));
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(path.join(LOCK))
+        .map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(StorageError::Locked(format!(
+            "{} is in use by another process",
+            path.display()
+        ))),
+        Err(TryLockError::Error(error)) => Err(failed(error)),
+    }
+}

@@ -1,0 +1,399 @@
+//! The one place that calls the storage engine (fjall), so that it can be changed.
+//!
+//! What the rest asks of an engine: ordered *spaces* of keys and values, batches that are atomic
+//! over all spaces, snapshots, scans in both directions, and a hook that drops what is of no use
+//! any more when files are rewritten. One thread writes; any number read.
+//!
+//! After an I/O error fjall refuses every further write of the open database, while reads go on.
+//! [`Engine::reopen`] puts a freshly opened one in its place: readers wait only for that.
+//! A scan or snapshot of the former one stays valid for the files it holds but takes no new reads.
+
+mod directory;
+mod space;
+
+use std::collections::HashMap;
+use std::ops::Bound;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+
+use bytes::Bytes;
+use fjall::{KeyspaceCreateOptions, KvSeparationOptions, PersistMode, Readable};
+
+use crate::StorageError;
+pub(crate) use directory::Directory;
+pub(crate) use space::SpaceId;
+
+/// Values from this size on are kept apart from their keys in spaces that ask for it.
+const SEPARATED_BYTES_MIN: u32 = 1024;
+const WORKERS: usize = 2;
+/// Memtables of a space that wait for being written out. fjall stops a writer at 4 for as long as
+/// that takes, for ever if its workers have died of a full disk; a commit adds at most two.
+const SEALED_MEMTABLES_MAX: usize = 1;
+/// Sorted runs on the first level; fjall stops a writer at 30, likewise.
+const FIRST_LEVEL_RUNS_MAX: usize = 24;
+const BACK_PRESSURE_POLL: std::time::Duration = std::time::Duration::from_millis(2);
+
+/// How a new space keeps its values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SpaceOptions {
+    /// Large values apart, so that rewriting keys does not move them.
+    pub separate_values: bool,
+}
+
+/// When a batch is on the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sync {
+    Disk,
+    Kernel,
+}
+
+/// Changes to any spaces that happen together; `None` removes a key.
+pub(crate) type Batch = Vec<(SpaceId, Bytes, Option<Bytes>)>;
+
+pub(crate) struct Engine {
+    directory: Directory,
+    cache_bytes: u64,
+    /// `None` while it could not be reopened.
+    open: RwLock<Option<Opened>>,
+    incarnation: AtomicU64,
+    is_closed: AtomicBool,
+}
+
+struct Opened {
+    database: fjall::Database,
+    spaces: HashMap<SpaceId, fjall::Keyspace>,
+}
+
+/// A state of all spaces.
+pub(crate) struct Snapshot {
+    snapshot: fjall::Snapshot,
+    incarnation: u64,
+}
+
+/// Keys and values of a range, from either end.
+pub(crate) struct Scan(fjall::Iter);
+
+impl Engine {
+    pub(crate) fn open(directory: Directory, cache_bytes: u64) -> Result<Engine, StorageError> {
+        let opened = Opened::open(&directory, cache_bytes)?;
+        Ok(Engine {
+            directory,
+            cache_bytes,
+            open: RwLock::new(Some(opened)),
+            incarnation: AtomicU64::new(0),
+            is_closed: AtomicBool::new(false),
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub(crate) fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// Closes the database and opens it anew, which forgets an I/O error. After a failure it stays
+    /// closed until the next attempt.
+    pub(crate) fn reopen(&self) -> Result<(), StorageError> {
+        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        self.incarnation.fetch_add(1, Ordering::Relaxed);
+        // The old one must let go of its files first.
+        *open = None;
+        *open = Some(Opened::open(&self.directory, self.cache_bytes)?);
+        Ok(())
+    }
+
+    /// Closes it for good and lets go of the directory.
+    pub(crate) fn close(&self) {
+        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        self.is_closed.store(true, Ordering::Relaxed);
+        *open = None;
+        self.directory.unlock();
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Option<Opened>> {
+        self.open.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with<R>(
+        &self,
+        work: impl FnOnce(&Opened) -> Result<R, StorageError>,
+    ) -> Result<R, StorageError> {
+        match &*self.read() {
+            Some(open) => work(open),
+            None => Err(self.not_open()),
+        }
+    }
+
+    fn not_open(&self) -> StorageError {
+        if self.is_closed.load(Ordering::Relaxed) {
+            return StorageError::Closed;
+        }
+        StorageError::Io(format!(
+            "{} could not be opened again after a disk error; it is tried every second",
+            self.path().display()
+        ))
+    }
+
+    pub(crate) fn spaces(&self) -> Result<Vec<SpaceId>, StorageError> {
+        self.with(|open| Ok(open.spaces.keys().copied().collect()))
+    }
+
+    pub(crate) fn create_space(
+        &self,
+        id: SpaceId,
+        options: SpaceOptions,
+    ) -> Result<(), StorageError> {
+        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(open) = &mut *open else {
+            return Err(self.not_open());
+        };
+        if open.spaces.contains_key(&id) {
+            return Ok(());
+        }
+        let keyspace = open
+            .database
+            .keyspace(&id.name(), || create_options(options))
+            .map_err(write_error)?;
+        // fjall syncs what lies in the new folder, but not the folders' own entries.
+        let folder = keyspace.path().to_path_buf();
+        let synced = [Some(folder.as_path()), folder.parent()]
+            .into_iter()
+            .flatten()
+            .try_for_each(directory::sync_folder);
+        synced.map_err(|error| write_error(error.into()))?;
+        open.spaces.insert(id, keyspace);
+        Ok(())
+    }
+
+    /// Its files go once nobody reads them.
+    pub(crate) fn drop_space(&self, id: SpaceId) -> Result<(), StorageError> {
+        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = &mut *open
+            && let Some(keyspace) = open.spaces.remove(&id)
+        {
+            open.database
+                .delete_keyspace(keyspace)
+                .map_err(write_error)?;
+        }
+        Ok(())
+    }
+
+    /// Applies a batch, whole or not at all. An error leaves open whether it was applied.
+    pub(crate) fn commit(&self, batch: Batch, sync: Sync) -> Result<(), StorageError> {
+        self.with(|open| {
+            let mut touched: Vec<SpaceId> = batch.iter().map(|(space, ..)| *space).collect();
+            touched.sort_unstable();
+            touched.dedup();
+            for space in touched {
+                open.wait_for_room(space)?;
+            }
+            let mut all = fjall::OwnedWriteBatch::with_capacity(open.database.clone(), batch.len())
+                .durability(Some(match sync {
+                    Sync::Disk => PersistMode::SyncData,
+                    Sync::Kernel => PersistMode::Buffer,
+                }));
+            for (space, key, value) in batch {
+                let keyspace = open.space(space)?;
+                match value {
+                    Some(value) => all.insert(keyspace, key, value),
+                    None => all.remove(keyspace, key),
+                }
+            }
+            all.commit().map_err(write_error)
+        })
+    }
+
+    /// Syncs all that was committed to the disk.
+    pub(crate) fn sync(&self) -> Result<(), StorageError> {
+        self.with(|open| {
+            open.database
+                .persist(PersistMode::SyncData)
+                .map_err(write_error)
+        })
+    }
+
+    /// Whether the engine would take a write; finds out about workers that died.
+    pub(crate) fn probe(&self) -> Result<(), StorageError> {
+        self.with(|open| {
+            open.database
+                .persist(PersistMode::Buffer)
+                .map_err(write_error)
+        })
+    }
+
+    pub(crate) fn snapshot(&self) -> Result<Snapshot, StorageError> {
+        self.with(|open| {
+            Ok(Snapshot {
+                snapshot: open.database.snapshot(),
+                incarnation: self.incarnation.load(Ordering::Relaxed),
+            })
+        })
+    }
+
+    /// The newest value of a key.
+    pub(crate) fn get(&self, space: SpaceId, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
+        self.with(|open| {
+            let value = open.space(space)?.get(key).map_err(read_error)?;
+            Ok(value.map(Bytes::from))
+        })
+    }
+
+    pub(crate) fn get_at(
+        &self,
+        snapshot: &Snapshot,
+        space: SpaceId,
+        key: &[u8],
+    ) -> Result<Option<Bytes>, StorageError> {
+        self.with_snapshot(snapshot, |open| {
+            let value = snapshot
+                .snapshot
+                .get(open.space(space)?, key)
+                .map_err(read_error)?;
+            Ok(value.map(Bytes::from))
+        })
+    }
+
+    pub(crate) fn scan_at(
+        &self,
+        snapshot: &Snapshot,
+        space: SpaceId,
+        range: (Bound<Vec<u8>>, Bound<Vec<u8>>),
+    ) -> Result<Scan, StorageError> {
+        self.with_snapshot(snapshot, |open| {
+            let keyspace = open.space(space)?;
+            Ok(Scan(snapshot.snapshot.range::<Vec<u8>, _>(keyspace, range)))
+        })
+    }
+
+    fn with_snapshot<R>(
+        &self,
+        snapshot: &Snapshot,
+        work: impl FnOnce(&Opened) -> Result<R, StorageError>,
+    ) -> Result<R, StorageError> {
+        self.with(|open| {
+            if snapshot.incarnation != self.incarnation.load(Ordering::Relaxed) {
+                return Err(StorageError::Io(
+                    "the storage was reopened after a disk error while this was read: read again"
+                        .to_owned(),
+                ));
+            }
+            work(open)
+        })
+    }
+
+    pub(crate) fn disk_bytes(&self) -> u64 {
+        self.with(|open| open.database.disk_space().map_err(read_error))
+            .unwrap_or(0)
+    }
+}
+
+impl Opened {
+    fn open(directory: &Directory, cache_bytes: u64) -> Result<Opened, StorageError> {
+        let path: PathBuf = directory.database();
+        let database = fjall::Database::builder(&path)
+            .cache_size(cache_bytes)
+            .worker_threads(WORKERS)
+            .journal_compression(fjall::CompressionType::None)
+            .open()
+            .map_err(|error| open_error(&path, error))?;
+        let mut spaces = HashMap::new();
+        for name in database.list_keyspace_names() {
+            let id = SpaceId::parse(&name).ok_or_else(|| {
+                StorageError::Corrupt(format!("{} holds a foreign space {name:?}", path.display()))
+            })?;
+            let keyspace = database
+                .keyspace(&name, KeyspaceCreateOptions::default)
+                .map_err(|error| open_error(&path, error))?;
+            spaces.insert(id, keyspace);
+        }
+        Ok(Opened { database, spaces })
+    }
+
+    fn space(&self, id: SpaceId) -> Result<&fjall::Keyspace, StorageError> {
+        self.spaces
+            .get(&id)
+            .ok_or_else(|| StorageError::NoSuchTable(id.table().0.to_string()))
+    }
+
+    fn wait_for_room(&self, id: SpaceId) -> Result<(), StorageError> {
+        let keyspace = self.space(id)?;
+        while keyspace.sealed_memtable_count() > SEALED_MEMTABLES_MAX
+            || keyspace.l0_table_count() > FIRST_LEVEL_RUNS_MAX
+        {
+            // An error here says that the workers have died.
+            self.database
+                .persist(PersistMode::Buffer)
+                .map_err(write_error)?;
+            std::thread::sleep(BACK_PRESSURE_POLL);
+        }
+        Ok(())
+    }
+}
+
+impl Iterator for Scan {
+    type Item = Result<(Bytes, Bytes), StorageError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next().map(pair)
+    }
+}
+
+impl DoubleEndedIterator for Scan {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.0.next_back().map(pair)
+    }
+}
+
+fn pair(guard: fjall::Guard) -> Result<(Bytes, Bytes), StorageError> {
+    let (key, value) = guard.into_inner().map_err(read_error)?;
+    Ok((key.into(), value.into()))
+}
+
+fn create_options(options: SpaceOptions) -> KeyspaceCreateOptions {
+    let all = KeyspaceCreateOptions::default();
+    if options.separate_values {
+        all.with_kv_separation(Some(
+            KvSeparationOptions::default()
+                .separation_threshold(SEPARATED_BYTES_MIN)
+                .compression(fjall::CompressionType::None),
+        ))
+    } else {
+        all
+    }
+}
+
+fn open_error(path: &Path, error: fjall::Error) -> StorageError {
+    let path = path.display();
+    match error {
+        fjall::Error::Locked => {
+            StorageError::Locked(format!("{path} is in use by another process"))
+        }
+        fjall::Error::InvalidVersion(_) => StorageError::NewerFormat(format!(
+            "{path} was written by another version of the storage engine"
+        )),
+        fjall::Error::Io(error) => StorageError::Io(format!("can't open {path}: {error}")),
+        other => StorageError::Corrupt(format!("can't open {path}: {other}")),
+    }
+}
+
+fn write_error(error: fjall::Error) -> StorageError {
+    let cause = match error {
+        fjall::Error::Poisoned => "an earlier write failed".to_owned(),
+        fjall::Error::Io(error) => error.to_string(),
+        fjall::Error::Storage(error) => error.to_string(),
+        other => other.to_string(),
+    };
+    StorageError::ReadOnly(cause)
+}
+
+fn read_error(error: fjall::Error) -> StorageError {
+    match error {
+        fjall::Error::Io(error) | fjall::Error::Storage(fjall::LsmError::Io(error)) => {
+            StorageError::Io(format!("reading failed: {error}"))
+        }
+        other => StorageError::Corrupt(format!("reading failed: {other}")),
+    }
+}

@@ -1,0 +1,224 @@
+//! What a read has to look at: decided before anything is read.
+
+use std::collections::VecDeque;
+use std::ops::Bound;
+
+use bytes::Bytes;
+use cql::token::Token;
+
+use crate::StorageError;
+use crate::key::{self, HEADER, ROW, SuffixRange};
+use crate::read::{ClusteringBound, ClusteringSlice, Partitions, Position, ReadRequest};
+use crate::schema::TableSchema;
+
+pub(super) enum Plan {
+    Partition(PartitionPlan),
+    Ring(RingPlan),
+    /// Nothing can be found.
+    Empty,
+}
+
+/// Rows of one partition.
+pub(super) struct PartitionPlan {
+    pub token: Token,
+    pub key: Vec<Bytes>,
+    /// Token and partition key.
+    pub partition: Vec<u8>,
+    /// In the order in which they are read.
+    pub ranges: VecDeque<RowRange>,
+    /// Whether a partition without rows gives a row of its static content.
+    pub static_only: bool,
+}
+
+/// A part of a partition.
+pub(super) enum RowRange {
+    /// The row with that whole clustering key.
+    Point(Vec<u8>),
+    Range(SuffixRange),
+}
+
+/// Partitions in the order of the disk.
+pub(super) struct RingPlan {
+    /// Of keys.
+    pub range: (Bound<Vec<u8>>, Bound<Vec<u8>>),
+    /// Empty for whole partitions.
+    pub slices: Vec<SuffixRange>,
+    pub static_only: bool,
+    /// The partition in the midst of which the read resumes: rows of it were seen already.
+    pub resumed_in: Option<Vec<u8>>,
+}
+
+pub(super) fn plan(table: &TableSchema, request: &ReadRequest) -> Result<Plan, StorageError> {
+    match &request.partitions {
+        Partitions::One(key) => one(table, request, key),
+        Partitions::Tokens(low, high) => ring(table, request, *low, *high),
+    }
+}
+
+fn one(table: &TableSchema, request: &ReadRequest, key: &[Bytes]) -> Result<Plan, StorageError> {
+    let (token, partition) = table.keys.partition(key)?;
+    let mut ranges = Vec::with_capacity(request.slices.len().max(1));
+    for slice in &request.slices {
+        if let Some(point) = point(table, slice)? {
+            ranges.push(RowRange::Point(point));
+            continue;
+        }
+        let range = table.keys.suffix_range(&slice.start, &slice.end)?;
+        if !range.is_empty() {
+            ranges.push(RowRange::Range(range));
+        }
+    }
+    if request.slices.is_empty() {
+        ranges.push(if table.keys.has_clustering() {
+            RowRange::Range(SuffixRange::whole())
+        } else {
+            RowRange::Point(Vec::new())
+        });
+    }
+    let mut static_only = request.static_only_rows && request.slices.is_empty();
+    if let Some(position) = &request.resume_after {
+        let parts = table.keys.split(&position.0).ok_or_else(bad_position)?;
+        if parts.partition != partition {
+            return Err(bad_position());
+        }
+        match parts.kind {
+            ROW => {
+                check_suffix(table, parts.suffix)?;
+                resume(&mut ranges, parts.suffix, request.reversed);
+            }
+            // The static row stands for a partition without rows: nothing comes behind it.
+            HEADER => ranges.clear(),
+            _ => return Err(bad_position()),
+        }
+        static_only = false;
+    }
+    if ranges.is_empty() && !static_only {
+        return Ok(Plan::Empty);
+    }
+    if request.reversed {
+        ranges.reverse();
+    }
+    Ok(Plan::Partition(PartitionPlan {
+        token,
+        key: key.to_vec(),
+        partition,
+        ranges: ranges.into(),
+        static_only,
+    }))
+}
+
+/// The suffix of the only row that a slice can hold.
+fn point(table: &TableSchema, slice: &ClusteringSlice) -> Result<Option<Vec<u8>>, StorageError> {
+    match (&slice.start, &slice.end) {
+        (ClusteringBound::Inclusive(start), ClusteringBound::Inclusive(end))
+            if start == end && start.len() == table.keys.clustering_columns() =>
+        {
+            table.keys.clustering(start).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Takes away what lies before the row, in the direction of reading, and the row itself.
+fn resume(ranges: &mut Vec<RowRange>, suffix: &[u8], reversed: bool) {
+    ranges.retain_mut(|range| match range {
+        RowRange::Point(point) if reversed => point.as_slice() < suffix,
+        RowRange::Point(point) => point.as_slice() > suffix,
+        RowRange::Range(range) => {
+            if reversed {
+                range.high = suffix.to_vec().min(std::mem::take(&mut range.high));
+            } else {
+                // The first suffix behind it.
+                let behind = [suffix, &[0]].concat();
+                range.low = behind.max(std::mem::take(&mut range.low));
+            }
+            !range.is_empty()
+        }
+    });
+}
+
+fn ring(
+    table: &TableSchema,
+    request: &ReadRequest,
+    low: Bound<Token>,
+    high: Bound<Token>,
+) -> Result<Plan, StorageError> {
+    if request.reversed {
+        return Err(StorageError::Invalid(
+            "only the rows of a single partition can be read in reverse".to_owned(),
+        ));
+    }
+    let first_behind = |token: Token| token.0.checked_add(1).map(Token);
+    let first = match low {
+        Bound::Unbounded => Some(Token(i64::MIN)),
+        Bound::Included(token) => Some(token),
+        Bound::Excluded(token) => first_behind(token),
+    };
+    let Some(first) = first else {
+        return Ok(Plan::Empty);
+    };
+    let end = match high {
+        Bound::Unbounded => None,
+        Bound::Included(token) => first_behind(token),
+        Bound::Excluded(token) => Some(token),
+    };
+    let mut start = Bound::Included(key::token_bytes(first).to_vec());
+    let mut resumed_in = None;
+    if let Some(Position(position)) = &request.resume_after {
+        let parts = table.keys.split(position).ok_or_else(bad_position)?;
+        table
+            .keys
+            .decode_partition(parts.partition)
+            .ok_or_else(bad_position)?;
+        let behind = match parts.kind {
+            ROW => {
+                check_suffix(table, parts.suffix)?;
+                resumed_in = Some(parts.partition.to_vec());
+                Bound::Excluded(position.to_vec())
+            }
+            // Behind the whole partition.
+            HEADER => Bound::Included(key::bound(parts.partition, u8::MAX, &[])),
+            _ => return Err(bad_position()),
+        };
+        if position[..] < key::token_bytes(first)[..] {
+            return Err(bad_position());
+        }
+        start = behind;
+    }
+    let end = match end {
+        Some(token) => Bound::Excluded(key::token_bytes(token).to_vec()),
+        None => Bound::Unbounded,
+    };
+    if is_empty(&start, &end) {
+        return Ok(Plan::Empty);
+    }
+    let slices = request
+        .slices
+        .iter()
+        .map(|slice| table.keys.suffix_range(&slice.start, &slice.end))
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(Plan::Ring(RingPlan {
+        range: (start, end),
+        static_only: request.static_only_rows && slices.is_empty(),
+        slices,
+        resumed_in,
+    }))
+}
+
+fn is_empty(start: &Bound<Vec<u8>>, end: &Bound<Vec<u8>>) -> bool {
+    match (start, end) {
+        (Bound::Included(start) | Bound::Excluded(start), Bound::Excluded(end)) => start >= end,
+        _ => false,
+    }
+}
+
+fn check_suffix(table: &TableSchema, suffix: &[u8]) -> Result<(), StorageError> {
+    match table.keys.decode_clustering(suffix) {
+        Some(_) => Ok(()),
+        None => Err(bad_position()),
+    }
+}
+
+fn bad_position() -> StorageError {
+    StorageError::Invalid("the paging state does not belong to this query".to_owned())
+}

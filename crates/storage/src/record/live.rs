@@ -1,0 +1,116 @@
+//! What of a record is alive.
+
+use std::collections::BTreeMap;
+
+use super::{CellRecord, ColumnRecord, Content, Record, is_expired};
+use crate::catalog::{ColumnId, ColumnKind, Table};
+use crate::read::{Cell, LiveCell};
+
+/// The columns that exist, by id; cells of others (dropped ones) are hidden.
+#[derive(Debug)]
+pub(crate) struct LiveColumns {
+    /// Whether the column is a non-frozen collection.
+    regular: BTreeMap<ColumnId, bool>,
+    statics: BTreeMap<ColumnId, bool>,
+}
+
+impl LiveColumns {
+    pub(crate) fn new(table: &Table) -> LiveColumns {
+        let of_kind = |kind| {
+            table
+                .columns
+                .iter()
+                .filter(|column| column.kind == kind)
+                .map(|column| (column.id, column.cql_type.is_multi_cell()))
+                .collect()
+        };
+        LiveColumns {
+            regular: of_kind(ColumnKind::Regular),
+            statics: of_kind(ColumnKind::Static),
+        }
+    }
+}
+
+/// What decides whether a cell is alive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Liveness {
+    /// The greatest timestamp of a deletion of the row from outside; `i64::MIN` if there is none.
+    pub deleted_to: i64,
+    pub now_s: i64,
+}
+
+impl Liveness {
+    fn cell(&self, deleted_to: i64, cell: &CellRecord) -> Option<LiveCell> {
+        if cell.timestamp <= deleted_to {
+            return None;
+        }
+        match &cell.content {
+            Content::Value { value, lifetime } if !is_expired(lifetime, self.now_s) => {
+                Some(LiveCell {
+                    value: value.clone(),
+                    timestamp: cell.timestamp,
+                    expiry: *lifetime,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    fn column(&self, deleted_to: i64, column: &ColumnRecord, multi_cell: bool) -> Option<Cell> {
+        match column {
+            ColumnRecord::Simple(cell) if !multi_cell => {
+                self.cell(deleted_to, cell).map(Cell::Simple)
+            }
+            ColumnRecord::Elements { deletion, cells } if multi_cell => {
+                let deleted_to = deletion.map_or(deleted_to, |d| deleted_to.max(d.timestamp));
+                let live: Vec<_> = cells
+                    .iter()
+                    .filter_map(|(path, cell)| Some((path.clone(), self.cell(deleted_to, cell)?)))
+                    .collect();
+                (!live.is_empty()).then_some(Cell::Elements(live))
+            }
+            _ => None,
+        }
+    }
+
+    fn cells(
+        &self,
+        deleted_to: i64,
+        record: &Record,
+        columns: &BTreeMap<ColumnId, bool>,
+    ) -> Vec<(ColumnId, Cell)> {
+        let mut live = Vec::with_capacity(record.cells.len());
+        for (id, column) in &record.cells {
+            if let Some(multi_cell) = columns.get(id)
+                && let Some(cell) = self.column(deleted_to, column, *multi_cell)
+            {
+                live.push((*id, cell));
+            }
+        }
+        live
+    }
+
+    /// The live cells of a row; `None` if the row is dead.
+    pub(crate) fn row(
+        &self,
+        record: &Record,
+        columns: &LiveColumns,
+    ) -> Option<Vec<(ColumnId, Cell)>> {
+        let deleted_to = record
+            .deletion
+            .map_or(self.deleted_to, |d| self.deleted_to.max(d.timestamp));
+        let marked = record.marker.is_some_and(|marker| {
+            marker.timestamp > deleted_to && !is_expired(&marker.lifetime, self.now_s)
+        });
+        let cells = self.cells(deleted_to, record, &columns.regular);
+        (marked || !cells.is_empty()).then_some(cells)
+    }
+
+    /// The live static cells of a partition's head.
+    pub(crate) fn statics(&self, head: &Record, columns: &LiveColumns) -> Vec<(ColumnId, Cell)> {
+        let deleted_to = head
+            .deletion
+            .map_or(self.deleted_to, |d| self.deleted_to.max(d.timestamp));
+        self.cells(deleted_to, head, &columns.statics)
+    }
+}

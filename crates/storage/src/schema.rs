@@ -1,0 +1,120 @@
+//! The catalog made ready for reading and writing: for each table how its keys are written, which
+//! columns are alive and where its rows lie.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cql::types::CqlType;
+
+use crate::StorageError;
+use crate::catalog::persist::Generations;
+use crate::catalog::{Catalog, Column, ColumnId, Table, TableId};
+use crate::engine::{SpaceId, SpaceOptions};
+use crate::key::KeyCodec;
+use crate::record::LiveColumns;
+
+/// What is derived from one [`Catalog`]; immutable like it.
+pub(crate) struct Schema {
+    pub catalog: Arc<Catalog>,
+    pub generations: Generations,
+    tables: HashMap<TableId, Arc<TableSchema>>,
+}
+
+pub(crate) struct TableSchema {
+    pub table: Arc<Table>,
+    pub keys: KeyCodec,
+    pub live: LiveColumns,
+    pub space: SpaceId,
+    /// Positions in [`Table::columns`].
+    by_id: HashMap<ColumnId, usize>,
+    /// Cloned by whoever reads the space, so that its files outlive the table's end.
+    pub lease: Arc<()>,
+}
+
+impl Schema {
+    /// `old` gives what did not change.
+    pub(crate) fn new(
+        catalog: Arc<Catalog>,
+        generations: Generations,
+        old: Option<&Schema>,
+    ) -> Schema {
+        let tables = catalog
+            .keyspaces
+            .values()
+            .flat_map(|keyspace| keyspace.tables.values())
+            .map(|table| {
+                let generation = generations.get(&table.id).copied().unwrap_or(0);
+                let space = SpaceId::new(table.id, generation);
+                let old = old
+                    .and_then(|old| old.tables.get(&table.id))
+                    .filter(|old| old.space == space);
+                let schema = match old {
+                    Some(old) if Arc::ptr_eq(&old.table, table) => Arc::clone(old),
+                    _ => Arc::new(TableSchema::new(
+                        table,
+                        space,
+                        old.map(|old| Arc::clone(&old.lease)).unwrap_or_default(),
+                    )),
+                };
+                (table.id, schema)
+            })
+            .collect();
+        Schema {
+            catalog,
+            generations,
+            tables,
+        }
+    }
+
+    pub(crate) fn table(&self, id: TableId) -> Result<&Arc<TableSchema>, StorageError> {
+        self.tables
+            .get(&id)
+            .ok_or_else(|| StorageError::NoSuchTable(id.0.to_string()))
+    }
+
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<TableSchema>> {
+        self.tables.values()
+    }
+}
+
+impl TableSchema {
+    fn new(table: &Arc<Table>, space: SpaceId, lease: Arc<()>) -> TableSchema {
+        TableSchema {
+            keys: KeyCodec::new(table),
+            live: LiveColumns::new(table),
+            space,
+            by_id: table
+                .columns
+                .iter()
+                .enumerate()
+                .map(|(position, column)| (column.id, position))
+                .collect(),
+            lease,
+            table: Arc::clone(table),
+        }
+    }
+
+    pub(crate) fn column(&self, id: ColumnId) -> Option<&Column> {
+        self.by_id.get(&id).map(|at| &self.table.columns[*at])
+    }
+
+    pub(crate) fn type_of(&self, id: ColumnId) -> Option<&CqlType> {
+        self.column(id).map(|column| &column.cql_type)
+    }
+
+    /// Whether partitions may have a head: only where they have more than one row.
+    pub(crate) fn has_heads(&self) -> bool {
+        self.keys.has_clustering()
+    }
+
+    /// Tables with vectors keep large values apart.
+    pub(crate) fn space_options(&self) -> SpaceOptions {
+        SpaceOptions {
+            separate_values: self
+                .table
+                .columns
+                .iter()
+                .any(|column| matches!(column.cql_type, CqlType::Vector { .. })),
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! The doors of the storage, and its life from open to close.
+
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use uuid::Uuid;
+
+use crate::catalog::persist::Generations;
+use crate::catalog::{Catalog, StreamGeneration, TableId};
+use crate::cdc::CdcGate;
+use crate::clock::{Clock, SystemClock};
+use crate::commit::{self, Committer, Edited, MARK_KEY, Request, SchemaChange};
+use crate::engine::{Directory, Engine, SpaceId, SpaceOptions};
+use crate::horizon::Horizon;
+use crate::mutation::{Write, WriteOutcome};
+use crate::read::ReadRequest;
+use crate::reader::{self, ReadContext, RowStream};
+use crate::schema::Schema;
+use crate::shared::Shared;
+use crate::{ChangeError, Health, Statistics, StorageError, StorageOptions};
+
+/// Requests that may wait for the committer; more wait at the door.
+const WAITING_REQUESTS_MAX: usize = 4096;
+/// Bytes of writes that may wait for the committer or lie in its batch.
+const WAITING_BYTES_MAX: usize = 256 << 20;
+/// What a semaphore permit stands for, as their number is limited.
+const BYTES_PER_PERMIT: usize = 1024;
+
+/// An open data directory. Cheap to clone; the last clone closes it.
+#[derive(Clone)]
+pub struct Storage {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    shared: Arc<Shared>,
+    /// `None` once the last clone is gone.
+    requests: Option<mpsc::Sender<Request>>,
+    waiting_bytes: Arc<Semaphore>,
+    max_write_bytes: usize,
+    committer: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.requests = None;
+        self.join();
+    }
+}
+
+impl Inner {
+    /// Waits for the committer, which is at its end.
+    fn join(&self) {
+        let handle = self
+            .committer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(handle) = handle {
+            let _ = handle.join();
+        }
+    }
+}
+
+impl Storage {
+    /// Opens a data directory, creating it if it is missing, and recovers what was acknowledged.
+    pub fn open(directory: &Path, options: StorageOptions) -> Result<Storage, StorageError> {
+        Storage::open_with_clock(directory, options, Arc::new(SystemClock))
+    }
+
+    /// As [`Storage::open`], with the present as `clock` says it: expiry and CDC times go by it.
+    pub fn open_with_clock(
+        directory: &Path,
+        options: StorageOptions,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Storage, StorageError> {
+        let (directory, is_new) = Directory::open(directory)?;
+        let horizon = Horizon::new(Arc::clone(&clock));
+        let engine = Engine::open(directory, options.cache_bytes)?;
+        let now_micros = clock.now_micros();
+        if is_new {
+            make(&engine, now_micros)?;
+        }
+        let (catalog, generations) = commit::load(&engine)?.ok_or_else(|| {
+            StorageError::Corrupt(format!("{} holds no schema", engine.path().display()))
+        })?;
+        let schema = Schema::new(Arc::new(catalog), generations, None);
+        remove_orphans(&engine, &schema)?;
+        let mark = read_mark(&engine)?.max(now_micros);
+        let shared = Arc::new(Shared::new(
+            Arc::new(engine),
+            CdcGate::new(mark),
+            horizon,
+            clock,
+            options.durability,
+            schema,
+        ));
+        let (requests, receiver) = mpsc::channel(WAITING_REQUESTS_MAX);
+        let committer = Committer::new(Arc::clone(&shared), receiver);
+        let handle = thread::Builder::new()
+            .name("storage-commit".to_owned())
+            .spawn(move || committer.run())
+            .map_err(|error| StorageError::Io(format!("can't start a thread: {error}")))?;
+        Ok(Storage {
+            inner: Arc::new(Inner {
+                shared,
+                requests: Some(requests),
+                waiting_bytes: Arc::new(Semaphore::new(WAITING_BYTES_MAX / BYTES_PER_PERMIT)),
+                max_write_bytes: options.max_write_bytes,
+                committer: Mutex::new(Some(handle)),
+            }),
+        })
+    }
+
+    /// The schema as it stands. One atomic load.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.inner.shared.schema().catalog)
+    }
+
+    /// Changes the schema: the closure edits a copy on the committer thread, between two batches
+    /// of writes; if it returns `Ok` and anything changed, the copy gets a new version
+    /// ([`Catalog::version`]), is made durable and takes the place of the old one. Tables that are new get their
+    /// files, tables that are gone lose them.
+    pub async fn change_catalog<R, E>(
+        &self,
+        change: impl FnOnce(&mut Catalog) -> Result<R, E> + Send + 'static,
+    ) -> Result<R, ChangeError<E>>
+    where
+        R: Send + 'static,
+        E: Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let edit = Box::new(move |catalog: &mut Catalog| {
+            match catch_unwind(AssertUnwindSafe(|| change(catalog))) {
+                Ok(Ok(value)) => {
+                    Edited::Done(Box::new(move |outcome: Result<(), StorageError>| {
+                        let _ = reply.send(match outcome {
+                            Ok(()) => Ok(value),
+                            Err(error) => Err(ChangeError::Storage(error)),
+                        });
+                    }))
+                }
+                Ok(Err(refusal)) => {
+                    let _ = reply.send(Err(ChangeError::Refused(refusal)));
+                    Edited::Refused
+                }
+                Err(_) => {
+                    let _ = reply.send(Err(ChangeError::Storage(StorageError::Invalid(
+                        "internal error: the schema change panicked and was dropped".to_owned(),
+                    ))));
+                    Edited::Refused
+                }
+            }
+        });
+        self.ask(Request::Change(SchemaChange { edit }))
+            .await
+            .map_err(ChangeError::Storage)?;
+        answer
+            .await
+            .unwrap_or(Err(ChangeError::Storage(StorageError::Closed)))
+    }
+
+    /// Applies mutations as one atomic batch, with the CDC log rows that the catalog asks for, and
+    /// returns once they are durable (see [`crate::Durability`]).
+    ///
+    /// A caller that stops waiting does not undo the write. After [`StorageError::ReadOnly`] from a
+    /// write that was under way when the disk failed, it is open whether the write was applied.
+    pub async fn write(&self, write: Write) -> Result<WriteOutcome, StorageError> {
+        let bytes = write.size();
+        let max = self.inner.max_write_bytes;
+        if bytes > max {
+            return Err(StorageError::Invalid(format!(
+                "the write carries {bytes} bytes of keys and values, more than the maximum of {max}"
+            )));
+        }
+        self.inner.shared.check_writable()?;
+        let permits = bytes
+            .div_ceil(BYTES_PER_PERMIT)
+            .clamp(1, WAITING_BYTES_MAX / BYTES_PER_PERMIT);
+        let permit = Arc::clone(&self.inner.waiting_bytes)
+            .acquire_many_owned(u32::try_from(permits).unwrap_or(u32::MAX))
+            .await
+            .map_err(|_| StorageError::Closed)?;
+        let (reply, answer) = oneshot::channel();
+        self.ask(Request::Write {
+            write,
+            bytes,
+            reply,
+            permit,
+        })
+        .await?;
+        answer.await.unwrap_or(Err(StorageError::Closed))
+    }
+
+    /// Starts a read. The stream sees the state of this moment, whatever is written meanwhile, and
+    /// does blocking file reads when it is advanced.
+    pub fn read(&self, request: ReadRequest) -> Result<RowStream, StorageError> {
+        let shared = &self.inner.shared;
+        let hold = shared.horizon.hold();
+        let schema = shared.schema();
+        let table = Arc::clone(schema.table(request.table)?);
+        let context = ReadContext {
+            snapshot: shared.engine.snapshot()?,
+            engine: Arc::clone(&shared.engine),
+            lease: Arc::clone(&table.lease),
+            table,
+            now_s: hold.start_s(),
+            hold,
+        };
+        reader::open(context, &request)
+    }
+
+    /// Waits until no commit in flight can still add a CDC log row with a `cdc$time` below `until_micros`
+    /// (microseconds since the epoch, capped at the present), and makes later commits take later
+    /// times. After it a read of any log up to `until_micros` is complete for good.
+    pub async fn settle_log(&self, until_micros: i64) -> Result<(), StorageError> {
+        let shared = &self.inner.shared;
+        let mark = until_micros.min(shared.clock.now_micros());
+        shared.gate.settle(mark).await;
+        Ok(())
+    }
+
+    /// Drops all rows of a table (and of its CDC log's base side only; the log stays). Writes
+    /// [`crate::catalog::Table::truncated_at_ms`] and gives the catalog a new version.
+    pub async fn truncate(&self, table: TableId) -> Result<(), StorageError> {
+        let (reply, answer) = oneshot::channel();
+        self.ask(Request::Truncate { table, reply }).await?;
+        answer.await.unwrap_or(Err(StorageError::Closed))
+    }
+
+    pub fn health(&self) -> Health {
+        self.inner.shared.health()
+    }
+
+    /// Figures for the operator.
+    pub fn statistics(&self) -> Statistics {
+        let counters = &self.inner.shared.statistics;
+        Statistics {
+            disk_bytes: self.inner.shared.engine.disk_bytes(),
+            batches: counters.batches.load(Ordering::Relaxed),
+            writes: counters.writes.load(Ordering::Relaxed),
+            commit_micros: counters.commit_micros.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Stops taking writes, finishes those in flight, and syncs. Later calls fail with [`StorageError::Closed`].
+    pub async fn close(&self) -> Result<(), StorageError> {
+        let (reply, answer) = oneshot::channel();
+        self.ask(Request::Close { reply }).await?;
+        let closed = answer.await.unwrap_or(Err(StorageError::Closed));
+        self.inner.join();
+        closed
+    }
+
+    async fn ask(&self, request: Request) -> Result<(), StorageError> {
+        let Some(requests) = &self.inner.requests else {
+            return Err(StorageError::Closed);
+        };
+        requests
+            .send(request)
+            .await
+            .map_err(|_| StorageError::Closed)
+    }
+}
+
+/// Fills a new directory.
+fn make(engine: &Engine, now_micros: i64) -> Result<(), StorageError> {
+    engine.create_space(
+        SpaceId::META,
+        SpaceOptions {
+            separate_values: false,
+        },
+    )?;
+    let now_ms = now_micros.div_euclid(1_000);
+    let random = Uuid::new_v4().as_u64_pair().1;
+    let catalog = Catalog {
+        version: cql::value::timeuuid::from_micros(now_micros, random)
+            .unwrap_or_else(|_| Uuid::nil()),
+        host_id: Uuid::new_v4(),
+        cluster_name: "Annulus".to_owned(),
+        created_at_ms: now_ms,
+        vnode_streams: StreamGeneration::of_vnodes(now_ms),
+        keyspaces: Default::default(),
+    };
+    commit::store(engine, &catalog, &Generations::new())?;
+    engine.directory().mark_made()
+}
+
+/// Removes the files of tables that a crash left behind.
+fn remove_orphans(engine: &Engine, schema: &Schema) -> Result<(), StorageError> {
+    let known: HashSet<SpaceId> = schema
+        .tables()
+        .map(|table| table.space)
+        .chain([SpaceId::META])
+        .collect();
+    let spaces: HashSet<SpaceId> = engine.spaces()?.into_iter().collect();
+    if let Some(missing) = known.difference(&spaces).next() {
+        return Err(StorageError::Corrupt(format!(
+            "the files of table {} are missing in {}",
+            missing.table().0,
+            engine.path().display()
+        )));
+    }
+    for orphan in spaces.difference(&known) {
+        tracing::info!(table = %orphan.table().0, "removing the files of a dropped table");
+        engine.drop_space(*orphan)?;
+    }
+    Ok(())
+}
+
+fn read_mark(engine: &Engine) -> Result<i64, StorageError> {
+    let bytes = engine.get(SpaceId::META, MARK_KEY)?;
+    Ok(bytes
+        .and_then(|bytes| bytes.first_chunk::<8>().copied())
+        .map_or(i64::MIN, i64::from_be_bytes))
+}
