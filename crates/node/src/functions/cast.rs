@@ -70,8 +70,8 @@ impl Cast {
         if self.from == self.to {
             return Ok(Some(bytes.clone()));
         }
-        let value = Value::deserialize(&self.from, bytes)
-            .map_err(|error| CqlError::invalid(error.0))?;
+        let value =
+            Value::deserialize(&self.from, bytes).map_err(|error| CqlError::invalid(error.0))?;
         if value == Value::Empty {
             return Ok(None);
         }
@@ -162,7 +162,7 @@ impl Cast {
 }
 
 /// The decimal that a double is printed as; `None` for NaN and the infinities.
-pub(crate) fn double_to_decimal(number: f64) -> Option<BigDecimal> {
+fn double_to_decimal(number: f64) -> Option<BigDecimal> {
     number.to_string().parse().ok()
 }
 
@@ -170,7 +170,7 @@ pub(crate) fn double_to_decimal(number: f64) -> Option<BigDecimal> {
 ///
 /// # Errors
 /// If there are more of them than are worth writing out.
-pub(crate) fn decimal_to_integer(number: &BigDecimal) -> Result<BigInt, CqlError> {
+fn decimal_to_integer(number: &BigDecimal) -> Result<BigInt, CqlError> {
     let (digits, scale) = number.as_bigint_and_exponent();
     let digits_before_point = decimal_digits_at_most(&digits) - scale;
     if digits_before_point <= 0 {
@@ -275,19 +275,49 @@ mod tests {
             (Value::Double(1e20), Double, Int, Value::Int(i32::MAX)),
             (Value::Double(f64::NAN), Double, Bigint, Value::Bigint(0)),
             (Value::Double(-2.9), Double, Int, Value::Int(-2)),
-            (Value::Double(70_000.0), Double, Smallint, Value::Smallint(4464)),
-            (Value::Float(0.1), Float, Decimal, Value::Decimal(decimal("0.1"))),
+            (
+                Value::Double(70_000.0),
+                Double,
+                Smallint,
+                Value::Smallint(4464),
+            ),
+            (
+                Value::Float(0.1),
+                Float,
+                Decimal,
+                Value::Decimal(decimal("0.1")),
+            ),
             (Value::Int(7), Int, Decimal, Value::Decimal(decimal("7"))),
-            (Value::Decimal(decimal("-7.9")), Decimal, Varint, Value::Varint((-7).into())),
-            (Value::Decimal(decimal("0.0007")), Decimal, Int, Value::Int(0)),
-            (Value::Decimal(decimal("99.5")), Decimal, Int, Value::Int(99)),
+            (
+                Value::Decimal(decimal("-7.9")),
+                Decimal,
+                Varint,
+                Value::Varint((-7).into()),
+            ),
+            (
+                Value::Decimal(decimal("0.0007")),
+                Decimal,
+                Int,
+                Value::Int(0),
+            ),
+            (
+                Value::Decimal(decimal("99.5")),
+                Decimal,
+                Int,
+                Value::Int(99),
+            ),
             (
                 Value::Varint(BigInt::from(1_u64 << 32) + 5),
                 Varint,
                 Int,
                 Value::Int(5),
             ),
-            (Value::Varint((-5).into()), Varint, Bigint, Value::Bigint(-5)),
+            (
+                Value::Varint((-5).into()),
+                Varint,
+                Bigint,
+                Value::Bigint(-5),
+            ),
             (Value::Bigint(3), Bigint, Double, Value::Double(3.0)),
         ];
         for (value, from, to, expected) in cases {

@@ -25,8 +25,6 @@ pub use resolve::resolve;
 pub use similarity::Similarity;
 pub use text::term_text;
 
-pub(crate) use cast::{decimal_to_integer, double_to_decimal};
-
 /// What is known of an argument before its function is chosen.
 #[derive(Clone, Copy, Debug)]
 pub enum Argument<'a> {

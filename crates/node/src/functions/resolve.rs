@@ -71,11 +71,7 @@ fn settle(declaration: &'static Declaration) -> ScalarFunction {
 }
 
 /// Checks the arguments against the one signature of a name.
-fn check(
-    name: &str,
-    types: &[CqlType],
-    arguments: &[Argument<'_>],
-) -> Result<(), CqlError> {
+fn check(name: &str, types: &[CqlType], arguments: &[Argument<'_>]) -> Result<(), CqlError> {
     check_count(name, types.len(), arguments.len())?;
     for (index, (cql_type, argument)) in types.iter().zip(arguments).enumerate() {
         if argument.fits(cql_type) == Assignability::No {
@@ -237,7 +233,9 @@ impl Argument<'_> {
                     _ => natural_type(term),
                 };
                 match &natural {
-                    Some(cql_type) if assignability(term, cql_type) != Assignability::No => cql_type,
+                    Some(cql_type) if assignability(term, cql_type) != Assignability::No => {
+                        cql_type
+                    }
                     _ => return Err(self.no_float_vector(function, None)),
                 }
             }
@@ -371,10 +369,7 @@ mod tests {
         assert_eq!(settled.argument_name(0), "arg0(system.similarity_cosine)");
 
         assert_eq!(
-            refused(
-                "similarity_cosine",
-                &[typed(&three, "v"), typed(&two, "w")]
-            ),
+            refused("similarity_cosine", &[typed(&three, "v"), typed(&two, "w")]),
             "All arguments must have the same vector dimensions, but found vector<float, 3> and vector<float, 2>"
         );
         assert_eq!(

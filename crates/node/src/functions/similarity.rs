@@ -106,7 +106,12 @@ mod tests {
             (Similarity::Cosine, vec![1.0, 0.0], vec![0.0, 3.0], 0.5),
             (Similarity::Cosine, vec![1.0, 0.0], vec![-1.0, 0.0], 0.0),
             (Similarity::Euclidean, vec![1.0, 2.0], vec![1.0, 2.0], 1.0),
-            (Similarity::Euclidean, vec![0.0, 0.0], vec![1.0, 1.0], 1.0 / 3.0),
+            (
+                Similarity::Euclidean,
+                vec![0.0, 0.0],
+                vec![1.0, 1.0],
+                1.0 / 3.0,
+            ),
             (Similarity::DotProduct, vec![1.0, 2.0], vec![3.0, 4.0], 6.0),
             (
                 Similarity::DotProduct,

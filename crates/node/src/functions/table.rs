@@ -84,7 +84,12 @@ static DECLARATIONS: &[Declaration] = &[
     pure("min_timeuuid", &[Timestamp], Timeuuid, time::min_timeuuid),
     pure("maxtimeuuid", &[Timestamp], Timeuuid, time::max_timeuuid),
     pure("max_timeuuid", &[Timestamp], Timeuuid, time::max_timeuuid),
-    pure("dateof", &[Timeuuid], Timestamp, time::timeuuid_to_timestamp),
+    pure(
+        "dateof",
+        &[Timeuuid],
+        Timestamp,
+        time::timeuuid_to_timestamp,
+    ),
     pure(
         "unixtimestampof",
         &[Timeuuid],
@@ -124,7 +129,12 @@ static DECLARATIONS: &[Declaration] = &[
         time::timeuuid_to_timestamp,
     ),
     pure("to_unix_timestamp", &[Timestamp], Bigint, blob::same_bytes),
-    pure("to_unix_timestamp", &[Date], Bigint, time::date_to_timestamp),
+    pure(
+        "to_unix_timestamp",
+        &[Date],
+        Bigint,
+        time::date_to_timestamp,
+    ),
     of_vectors("similarity_cosine", similarity::cosine),
     of_vectors("similarity_euclidean", similarity::euclidean),
     of_vectors("similarity_dot_product", similarity::dot_product),

@@ -125,7 +125,10 @@ mod tests {
         let noon = bigint(day + MILLIS_PER_DAY / 2);
         let of_day = timestamp_to_date(&[&noon], &clock()).unwrap();
         assert_eq!(of_day.as_ref(), (EPOCH_DAY as u32 + 20_000).to_be_bytes());
-        assert_eq!(date_to_timestamp(&[&of_day], &clock()).unwrap(), bigint(day));
+        assert_eq!(
+            date_to_timestamp(&[&of_day], &clock()).unwrap(),
+            bigint(day)
+        );
 
         let least = min_timeuuid(&[&noon], &clock()).unwrap();
         assert_eq!(timeuuid_to_timestamp(&[&least], &clock()).unwrap(), noon);

@@ -1,0 +1,328 @@
+//! What of a WHERE clause the storage serves, and what is left to be filtered row by row.
+//!
+//! A partition is found by its whole key or scanned for by token; within it, clustering columns
+//! narrow the rows down in the order of the key: values for the first ones, then bounds on one
+//! (or on a tuple that begins there). All else reads rows only to throw them away, which the user
+//! must allow.
+
+use cql::error::CqlError;
+use storage::catalog::{Column, ColumnKind, Table};
+
+use super::conflicts;
+use super::relation::{Comparison, Relation, RelationKind, Test, TupleTest};
+
+/// The way to the rows.
+#[derive(Clone, Debug)]
+pub(super) struct Access {
+    pub partitions: PartitionAccess,
+    pub clustering: ClusteringAccess,
+    /// What each row is asked.
+    pub filters: Vec<Relation>,
+    /// Neither clustering nor regular columns are restricted, so a partition with nothing but
+    /// static content is an answer.
+    pub wants_static_only: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum PartitionAccess {
+    /// One relation for each column of the partition key, an equality or an IN.
+    Keys(Vec<Relation>),
+    /// Bounds on the token, in any number from none.
+    Tokens(Vec<Relation>),
+}
+
+/// How clustering columns narrow the rows of a partition down.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ClusteringAccess {
+    /// Equalities and INs on successive columns from the first on.
+    pub values: Vec<Relation>,
+    /// One or two bounds that begin at the next column.
+    pub bounds: Vec<Relation>,
+}
+
+const NEEDS_FILTERING: &str = "Cannot execute this query as it might involve data filtering and thus may have \
+     unpredictable performance. If you want to execute this query despite the performance unpredictability, use \
+     ALLOW FILTERING";
+
+/// The error for a query that reads rows only to throw them away.
+pub(super) fn needs_filtering() -> CqlError {
+    CqlError::invalid(NEEDS_FILTERING)
+}
+
+/// Decides the way to the rows.
+///
+/// # Errors
+/// Relations that can't stand together, and filtering that is not allowed.
+pub(super) fn plan(
+    table: &Table,
+    relations: Vec<Relation>,
+    allow_filtering: bool,
+) -> Result<Access, CqlError> {
+    conflicts::check(&relations)?;
+    refuse_vector_comparisons(table, &relations)?;
+    let mut groups = Groups::of(relations);
+    let mut filters = Vec::new();
+
+    let partitions = partition_access(table, &mut groups, &mut filters);
+    let partition_filtered = !filters.is_empty();
+    if partition_filtered && !allow_filtering && !filters.iter().all(is_token) {
+        return Err(needs_filtering());
+    }
+
+    let wants_static_only = groups.clustering.is_empty()
+        && groups.others.iter().all(|relation| {
+            relation
+                .first_column()
+                .is_some_and(|column| column.kind == ColumnKind::Static)
+        });
+    let scans = matches!(partitions, PartitionAccess::Tokens(_));
+    if scans && !groups.clustering.is_empty() && !allow_filtering {
+        // Which of the two messages it gets is Cassandra's choice: an unserved column goes first.
+        let mut unserved = Vec::new();
+        clustering_access(table, groups.clustering, &mut unserved, false)?;
+        return Err(needs_filtering());
+    }
+    let clustering = clustering_access(table, groups.clustering, &mut filters, allow_filtering)?;
+    if !groups.others.is_empty() && !allow_filtering {
+        return Err(needs_filtering());
+    }
+    filters.extend(groups.others);
+    Ok(Access {
+        partitions,
+        clustering,
+        filters,
+        wants_static_only,
+    })
+}
+
+fn is_token(relation: &Relation) -> bool {
+    matches!(relation.kind, RelationKind::Token { .. })
+}
+
+/// A vector index serves nearest neighbours alone.
+fn refuse_vector_comparisons(table: &Table, relations: &[Relation]) -> Result<(), CqlError> {
+    let indexed = |column: &Column| {
+        table
+            .indexes
+            .values()
+            .any(|index| index.column == column.name)
+    };
+    let compares_indexed = relations.iter().any(|relation| {
+        relation.first_column().is_some_and(|column| {
+            column.cql_type.float_vector_dimensions().is_some() && indexed(column)
+        })
+    });
+    if compares_indexed {
+        return Err(CqlError::invalid("Vector indexes only support ANN queries"));
+    }
+    Ok(())
+}
+
+/// Relations by the part of the table that they are on.
+#[derive(Default)]
+struct Groups {
+    token: Vec<Relation>,
+    partition: Vec<Relation>,
+    /// By the position of the first column.
+    clustering: Vec<Relation>,
+    /// On static and regular columns.
+    others: Vec<Relation>,
+}
+
+impl Groups {
+    fn of(relations: Vec<Relation>) -> Groups {
+        let mut groups = Groups::default();
+        for relation in relations {
+            let group = match relation.first_column().map(|column| column.kind) {
+                None => &mut groups.token,
+                Some(ColumnKind::PartitionKey { .. }) => &mut groups.partition,
+                Some(ColumnKind::Clustering { .. }) => &mut groups.clustering,
+                Some(ColumnKind::Static | ColumnKind::Regular) => &mut groups.others,
+            };
+            group.push(relation);
+        }
+        groups.clustering.sort_by_key(first_position);
+        groups
+    }
+}
+
+/// The position of the relation's first column in its key.
+fn first_position(relation: &Relation) -> usize {
+    match relation.first_column().map(|column| column.kind) {
+        Some(ColumnKind::PartitionKey { position } | ColumnKind::Clustering { position, .. }) => {
+            position
+        }
+        _ => 0,
+    }
+}
+
+fn partition_access(
+    table: &Table,
+    groups: &mut Groups,
+    filters: &mut Vec<Relation>,
+) -> PartitionAccess {
+    let key_columns = table
+        .columns
+        .iter()
+        .filter(|column| matches!(column.kind, ColumnKind::PartitionKey { .. }))
+        .count();
+    let mut partition = std::mem::take(&mut groups.partition);
+    let token = std::mem::take(&mut groups.token);
+    if partition.len() == key_columns && partition.iter().all(gives_values) {
+        partition.sort_by_key(first_position);
+        filters.extend(token);
+        PartitionAccess::Keys(partition)
+    } else {
+        filters.extend(partition);
+        PartitionAccess::Tokens(token)
+    }
+}
+
+/// Whether the relation says which values its columns have.
+fn gives_values(relation: &Relation) -> bool {
+    matches!(
+        relation.kind,
+        RelationKind::Column {
+            test: Test::Compare(Comparison::Eq, _) | Test::In(_),
+            ..
+        } | RelationKind::Tuple {
+            test: TupleTest::Compare(Comparison::Eq, _) | TupleTest::In(_),
+            ..
+        }
+    )
+}
+
+/// Whether the relation bounds its columns.
+fn gives_bound(relation: &Relation) -> bool {
+    matches!(
+        relation.kind,
+        RelationKind::Column {
+            test: Test::Compare(..),
+            ..
+        } | RelationKind::Tuple {
+            test: TupleTest::Compare(..),
+            ..
+        }
+    )
+}
+
+fn clustering_access(
+    table: &Table,
+    relations: Vec<Relation>,
+    filters: &mut Vec<Relation>,
+    allow_filtering: bool,
+) -> Result<ClusteringAccess, CqlError> {
+    let mut access = ClusteringAccess::default();
+    // The position of the next column that may be narrowed down.
+    let mut next = 0;
+    for relation in relations {
+        let position = first_position(&relation);
+        let bounded = !access.bounds.is_empty();
+        if position == next && !bounded && gives_values(&relation) {
+            next += width(&relation);
+            access.values.push(relation);
+        } else if position == next && gives_bound(&relation) && !gives_values(&relation) {
+            access.bounds.push(relation);
+        } else if allow_filtering {
+            filters.push(relation);
+        } else {
+            return Err(unserved(table, &relation, &access));
+        }
+    }
+    Ok(access)
+}
+
+fn width(relation: &Relation) -> usize {
+    match &relation.kind {
+        RelationKind::Tuple { columns, .. } => columns.len(),
+        _ => 1,
+    }
+}
+
+/// Why a relation on a clustering column is not served.
+fn unserved(table: &Table, relation: &Relation, access: &ClusteringAccess) -> CqlError {
+    let name = relation
+        .first_column()
+        .map_or("", |column| column.name.as_str());
+    let bounded = access.bounds.first().and_then(Relation::first_column);
+    CqlError::invalid(match bounded {
+        _ if !gives_values(relation) && !gives_bound(relation) => {
+            "Clustering columns can only be restricted with CONTAINS with a secondary index or filtering"
+                .to_owned()
+        }
+        Some(column) => format!(
+            "Clustering column \"{name}\" cannot be restricted (preceding column \"{}\" is restricted by a non-EQ relation)",
+            column.name
+        ),
+        None => {
+            let missing: usize = access.values.iter().map(width).sum();
+            let preceding = table
+                .columns
+                .iter()
+                .find(|column| {
+                    matches!(column.kind, ColumnKind::Clustering { position, .. } if position == missing)
+                })
+                .map_or("", |column| column.name.as_str());
+            format!(
+                "PRIMARY KEY column \"{name}\" cannot be restricted as preceding column \"{preceding}\" is not restricted"
+            )
+        }
+    })
+}
+
+impl PartitionAccess {
+    /// Whether each column of the partition key has exactly one value.
+    pub(super) fn is_one_partition(&self) -> bool {
+        match self {
+            PartitionAccess::Keys(relations) => relations.iter().all(is_equality),
+            PartitionAccess::Tokens(_) => false,
+        }
+    }
+
+    /// The bind markers that give the partition key, in its order; empty if it is given otherwise.
+    pub(super) fn key_variables(&self) -> Vec<u16> {
+        let PartitionAccess::Keys(relations) = self else {
+            return Vec::new();
+        };
+        relations
+            .iter()
+            .map(|relation| match &relation.kind {
+                RelationKind::Column {
+                    test: Test::Compare(Comparison::Eq, term),
+                    ..
+                } => term.marker(),
+                _ => None,
+            })
+            .collect::<Option<Vec<u16>>>()
+            .unwrap_or_default()
+    }
+}
+
+/// Whether the relation gives each of its columns one value.
+fn is_equality(relation: &Relation) -> bool {
+    matches!(
+        relation.kind,
+        RelationKind::Column {
+            test: Test::Compare(Comparison::Eq, _),
+            ..
+        } | RelationKind::Tuple {
+            test: TupleTest::Compare(Comparison::Eq, _),
+            ..
+        }
+    )
+}
+
+impl ClusteringAccess {
+    /// Whether all rows have one value in the clustering column of this position.
+    pub(super) fn fixes(&self, position: usize) -> bool {
+        self.values.iter().any(|relation| {
+            let first = first_position(relation);
+            is_equality(relation) && (first..first + width(relation)).contains(&position)
+        })
+    }
+
+    /// Whether the values make up whole clustering keys of a table with so many columns.
+    pub(super) fn gives_whole_keys(&self, clustering_columns: usize) -> bool {
+        self.values.iter().map(width).sum::<usize>() == clustering_columns
+    }
+}

@@ -1,0 +1,410 @@
+//! Aggregates: one value from many rows.
+//!
+//! Nulls don't count. Of no values, the count, the sum and the average are 0, the extremes null.
+//! A sum that its type can't hold is an error rather than a wrong number.
+
+use std::cmp::Ordering;
+
+use bigdecimal::BigDecimal;
+use bytes::Bytes;
+use cql::error::CqlError;
+use cql::types::CqlType;
+use cql::value::{Value, compare};
+use num_bigint::BigInt;
+
+use super::expression::Expression;
+
+/// Decimals whose exponents lie beyond this are not summed: two of them could need as many digits
+/// as their exponents are apart.
+const SCALE_MAX: i64 = 20_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AggregateFunction {
+    /// Rows, whatever is in them.
+    CountRows,
+    Count,
+    Min,
+    Max,
+    Sum,
+    Avg,
+}
+
+/// An aggregate with its types settled.
+#[derive(Clone, Debug)]
+pub(super) struct AggregateCall {
+    pub function: AggregateFunction,
+    /// `None` for [`AggregateFunction::CountRows`].
+    pub argument: Option<Expression>,
+    pub argument_type: CqlType,
+}
+
+/// An aggregate on its way.
+#[derive(Clone, Debug)]
+pub(super) struct Accumulator {
+    function: AggregateFunction,
+    argument_type: CqlType,
+    /// Values taken.
+    count: i64,
+    best: Option<Bytes>,
+    total: Total,
+}
+
+#[derive(Clone, Debug)]
+enum Total {
+    /// Wide enough for 2^63 values of 64 bits.
+    Integer(i128),
+    /// The sum and what rounding has lost of it (Neumaier's summation).
+    Float {
+        sum: f64,
+        lost: f64,
+    },
+    Varint(BigInt),
+    Decimal(BigDecimal),
+}
+
+impl AggregateFunction {
+    pub(super) fn by_name(name: &str) -> Option<AggregateFunction> {
+        Some(match name {
+            "countrows" | "count_rows" => AggregateFunction::CountRows,
+            "count" => AggregateFunction::Count,
+            "min" => AggregateFunction::Min,
+            "max" => AggregateFunction::Max,
+            "sum" => AggregateFunction::Sum,
+            "avg" => AggregateFunction::Avg,
+            _ => return None,
+        })
+    }
+
+    /// The type of the result for an argument.
+    ///
+    /// # Errors
+    /// If the argument can't be summed up.
+    pub(super) fn result_type(self, name: &str, argument: &CqlType) -> Result<CqlType, CqlError> {
+        match self {
+            AggregateFunction::CountRows | AggregateFunction::Count => Ok(CqlType::Bigint),
+            AggregateFunction::Min | AggregateFunction::Max => Ok(match argument {
+                CqlType::Counter => CqlType::Bigint,
+                _ => argument.clone(),
+            }),
+            AggregateFunction::Sum | AggregateFunction::Avg => match argument {
+                CqlType::Counter => Ok(CqlType::Bigint),
+                CqlType::Tinyint
+                | CqlType::Smallint
+                | CqlType::Int
+                | CqlType::Bigint
+                | CqlType::Float
+                | CqlType::Double
+                | CqlType::Varint
+                | CqlType::Decimal => Ok(argument.clone()),
+                _ => Err(CqlError::invalid(format!(
+                    "Invalid call to function system.{name}: its argument must be a number, but is of type {argument}"
+                ))),
+            },
+        }
+    }
+}
+
+impl Accumulator {
+    pub(super) fn new(call: &AggregateCall) -> Accumulator {
+        Accumulator {
+            function: call.function,
+            argument_type: call.argument_type.clone(),
+            count: 0,
+            best: None,
+            total: match call.argument_type {
+                CqlType::Float | CqlType::Double => Total::Float {
+                    sum: 0.0,
+                    lost: 0.0,
+                },
+                CqlType::Varint => Total::Varint(BigInt::ZERO),
+                CqlType::Decimal => Total::Decimal(BigDecimal::from(0)),
+                _ => Total::Integer(0),
+            },
+        }
+    }
+
+    /// Takes the argument's value of one more row; a row is all that [`AggregateFunction::CountRows`] needs.
+    pub(super) fn take(&mut self, value: Option<Bytes>) -> Result<(), CqlError> {
+        if self.function == AggregateFunction::CountRows {
+            self.count += 1;
+            return Ok(());
+        }
+        let Some(value) = value else { return Ok(()) };
+        self.count += 1;
+        match self.function {
+            AggregateFunction::CountRows | AggregateFunction::Count => {}
+            AggregateFunction::Min => self.keep(value, Ordering::Less),
+            AggregateFunction::Max => self.keep(value, Ordering::Greater),
+            AggregateFunction::Sum | AggregateFunction::Avg => self.add(&value)?,
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, value: Bytes, wanted: Ordering) {
+        let is_better = self
+            .best
+            .as_ref()
+            .is_none_or(|best| compare(&self.argument_type, &value, best) == wanted);
+        if is_better {
+            self.best = Some(value);
+        }
+    }
+
+    fn add(&mut self, bytes: &Bytes) -> Result<(), CqlError> {
+        let value = Value::deserialize(&self.argument_type, bytes)
+            .map_err(|error| CqlError::invalid(error.0))?;
+        match (&mut self.total, value) {
+            (_, Value::Empty) => self.count -= 1,
+            (Total::Integer(sum), Value::Tinyint(number)) => *sum += i128::from(number),
+            (Total::Integer(sum), Value::Smallint(number)) => *sum += i128::from(number),
+            (Total::Integer(sum), Value::Int(number)) => *sum += i128::from(number),
+            (Total::Integer(sum), Value::Bigint(number) | Value::Counter(number)) => {
+                *sum += i128::from(number);
+            }
+            (Total::Float { sum, lost }, Value::Float(number)) => {
+                add_float(sum, lost, f64::from(number));
+            }
+            (Total::Float { sum, lost }, Value::Double(number)) => add_float(sum, lost, number),
+            (Total::Varint(sum), Value::Varint(number)) => *sum += number,
+            (Total::Decimal(sum), Value::Decimal(number)) => {
+                if number.fractional_digit_count().abs() > SCALE_MAX {
+                    return Err(CqlError::invalid(format!(
+                        "a decimal with an exponent beyond {SCALE_MAX} can't be summed up"
+                    )));
+                }
+                *sum += number;
+            }
+            (_, other) => {
+                return Err(CqlError::server(format!(
+                    "{} was read as {}",
+                    other.to_literal(),
+                    self.argument_type
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The result.
+    ///
+    /// # Errors
+    /// If the type of the result can't hold it.
+    pub(super) fn finish(self) -> Result<Option<Bytes>, CqlError> {
+        match self.function {
+            AggregateFunction::CountRows | AggregateFunction::Count => {
+                Ok(Some(Value::Bigint(self.count).serialize()))
+            }
+            AggregateFunction::Min | AggregateFunction::Max => Ok(self.best),
+            AggregateFunction::Sum => {
+                sum_value(&self.argument_type, self.total).map(|value| Some(value.serialize()))
+            }
+            AggregateFunction::Avg => {
+                let average = average(self.total, self.count);
+                sum_value(&self.argument_type, average).map(|value| Some(value.serialize()))
+            }
+        }
+    }
+}
+
+fn add_float(sum: &mut f64, lost: &mut f64, number: f64) {
+    let next = *sum + number;
+    if next.is_finite() {
+        *lost += if sum.abs() >= number.abs() {
+            (*sum - next) + number
+        } else {
+            (number - next) + *sum
+        };
+    }
+    *sum = next;
+}
+
+/// The total divided by the count; 0 of nothing.
+fn average(total: Total, count: i64) -> Total {
+    if count == 0 {
+        return total;
+    }
+    match total {
+        Total::Integer(sum) => Total::Integer(sum / i128::from(count)),
+        Total::Float { sum, lost } => Total::Float {
+            sum: (sum + lost) / count as f64,
+            lost: 0.0,
+        },
+        Total::Varint(sum) => Total::Varint(sum / count),
+        Total::Decimal(sum) => {
+            let (digits, scale) = sum.into_bigint_and_exponent();
+            Total::Decimal(BigDecimal::new(divide_half_even(&digits, count), scale))
+        }
+    }
+}
+
+/// The nearest integer to the quotient, the even one of two.
+fn divide_half_even(dividend: &BigInt, divisor: i64) -> BigInt {
+    let quotient = dividend / divisor;
+    let rest = dividend - &quotient * divisor;
+    let away = if dividend.sign() == num_bigint::Sign::Minus {
+        BigInt::from(-1)
+    } else {
+        BigInt::from(1)
+    };
+    let twice: BigInt = BigInt::from(rest.magnitude().clone()) * 2;
+    let is_odd = quotient.bit(0);
+    match twice.cmp(&BigInt::from(divisor)) {
+        Ordering::Greater => quotient + away,
+        Ordering::Equal if is_odd => quotient + away,
+        _ => quotient,
+    }
+}
+
+/// The total as a value of its type.
+fn sum_value(cql_type: &CqlType, total: Total) -> Result<Value, CqlError> {
+    let too_large = |_| {
+        CqlError::invalid(format!(
+            "the sum is out of range of type {cql_type}; cast the argument to a wider type"
+        ))
+    };
+    Ok(match total {
+        Total::Integer(sum) => match cql_type {
+            CqlType::Tinyint => Value::Tinyint(sum.try_into().map_err(too_large)?),
+            CqlType::Smallint => Value::Smallint(sum.try_into().map_err(too_large)?),
+            CqlType::Int => Value::Int(sum.try_into().map_err(too_large)?),
+            _ => Value::Bigint(sum.try_into().map_err(too_large)?),
+        },
+        Total::Float { sum, lost } => match cql_type {
+            CqlType::Float => Value::Float((sum + lost) as f32),
+            _ => Value::Double(sum + lost),
+        },
+        Total::Varint(sum) => Value::Varint(sum),
+        Total::Decimal(sum) => Value::Decimal(sum),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(function: AggregateFunction, cql_type: &CqlType, values: &[Value]) -> Option<Value> {
+        let call = AggregateCall {
+            function,
+            argument: None,
+            argument_type: cql_type.clone(),
+        };
+        let mut accumulator = Accumulator::new(&call);
+        accumulator.take(None).unwrap();
+        for value in values {
+            accumulator.take(Some(value.serialize())).unwrap();
+        }
+        let result_type = function.result_type("f", cql_type).unwrap();
+        accumulator
+            .finish()
+            .unwrap()
+            .map(|bytes| Value::deserialize(&result_type, &bytes).unwrap())
+    }
+
+    fn decimals(texts: &[&str]) -> Vec<Value> {
+        texts
+            .iter()
+            .map(|text| Value::Decimal(text.parse().unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn values_are_taken_together() {
+        use AggregateFunction::*;
+        let ints = [Value::Int(-3), Value::Int(4), Value::Int(-9)];
+        let cases: Vec<(AggregateFunction, CqlType, Vec<Value>, Option<Value>)> = vec![
+            (Count, CqlType::Int, ints.to_vec(), Some(Value::Bigint(3))),
+            (
+                CountRows,
+                CqlType::Int,
+                ints.to_vec(),
+                Some(Value::Bigint(4)),
+            ),
+            (Min, CqlType::Int, ints.to_vec(), Some(Value::Int(-9))),
+            (Max, CqlType::Int, ints.to_vec(), Some(Value::Int(4))),
+            (Sum, CqlType::Int, ints.to_vec(), Some(Value::Int(-8))),
+            (Avg, CqlType::Int, ints.to_vec(), Some(Value::Int(-2))),
+            (Min, CqlType::Int, vec![], None),
+            (Sum, CqlType::Int, vec![], Some(Value::Int(0))),
+            (Avg, CqlType::Double, vec![], Some(Value::Double(0.0))),
+            (
+                Sum,
+                CqlType::Double,
+                vec![
+                    Value::Double(1e100),
+                    Value::Double(1.0),
+                    Value::Double(-1e100),
+                ],
+                Some(Value::Double(1.0)),
+            ),
+            (
+                Avg,
+                CqlType::Decimal,
+                decimals(&["1.5", "2.0", "0.25"]),
+                decimals(&["1.25"]).pop(),
+            ),
+            (
+                Avg,
+                CqlType::Decimal,
+                decimals(&["0.1", "0.2"]),
+                decimals(&["0.2"]).pop(),
+            ),
+            (
+                Avg,
+                CqlType::Varint,
+                vec![Value::Varint(7.into()), Value::Varint(8.into())],
+                Some(Value::Varint(7.into())),
+            ),
+        ];
+        for (function, cql_type, values, expected) in cases {
+            assert_eq!(
+                run(function, &cql_type, &values),
+                expected,
+                "{function:?} of {values:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_sum_that_does_not_fit_is_an_error() {
+        let call = AggregateCall {
+            function: AggregateFunction::Sum,
+            argument: None,
+            argument_type: CqlType::Tinyint,
+        };
+        let mut accumulator = Accumulator::new(&call);
+        for _ in 0..2 {
+            accumulator
+                .take(Some(Value::Tinyint(100).serialize()))
+                .unwrap();
+        }
+        assert_eq!(
+            accumulator.finish().unwrap_err().message,
+            "the sum is out of range of type tinyint; cast the argument to a wider type"
+        );
+    }
+
+    #[test]
+    fn only_numbers_are_summed() {
+        let refused = AggregateFunction::Sum.result_type("sum", &CqlType::Text);
+        assert!(refused.unwrap_err().message.contains("must be a number"));
+    }
+
+    #[test]
+    fn halves_go_to_the_even_neighbour() {
+        for (dividend, divisor, expected) in [
+            (5, 2, 2),
+            (7, 2, 4),
+            (-5, 2, -2),
+            (-7, 2, -4),
+            (8, 3, 3),
+            (-8, 3, -3),
+            (7, 3, 2),
+        ] {
+            assert_eq!(
+                divide_half_even(&BigInt::from(dividend), divisor),
+                BigInt::from(expected),
+                "{dividend} / {divisor}"
+            );
+        }
+    }
+}

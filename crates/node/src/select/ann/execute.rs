@@ -1,0 +1,279 @@
+//! Asking for neighbours and reading their rows.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cql::error::CqlError;
+use futures::stream::{self, StreamExt};
+use serde_json::Value as Json;
+use storage::catalog::TableId;
+use storage::read::{ClusteringBound, ClusteringSlice, Partitions, ReadRequest, Row};
+use store_api::ClientError;
+
+use super::nearest::Nearest;
+use super::prepare::{no_limit, wrong_dimensions};
+use super::{AnnPlan, keys};
+use crate::bind::{Bound, StatementClock};
+use crate::query::{Answer, BoundValue, Database, Outcome, Parameters, Rows};
+use crate::select::execute::{on_blocking_thread, reader, terms};
+use crate::select::expression::Scope;
+use crate::select::limit;
+use crate::select::page::Page;
+use crate::select::plan::Resolved;
+use crate::select::ranges::Values;
+use crate::select::source::Reader;
+
+/// What the index service is asked for at most, but for oversampling.
+const LIMIT_MAX: u32 = 1_000;
+
+/// So few rows are read on the async thread, where that costs less than handing it over.
+const INLINE_ROWS_MAX: usize = 16;
+/// Rows read by one visit to a blocking thread.
+const CHUNK_ROWS: usize = 64;
+/// Visits at the same time, for one query.
+const CHUNKS_AT_ONCE: usize = 4;
+
+const PAGING_WARNING: &str =
+    "Paging is not supported for Vector Search queries. The entire result set has been returned.";
+
+/// A primary key in serialised form: partition key and clustering key.
+type Key = (Vec<Bytes>, Vec<Bytes>);
+
+/// Executes a nearest-neighbour query.
+pub(in crate::select) async fn execute(
+    database: &Database,
+    plan: &Arc<Resolved>,
+    ann: &AnnPlan,
+    parameters: Parameters,
+) -> Result<Answer, CqlError> {
+    let clock = StatementClock::start();
+    let values = Values {
+        parameters: &parameters,
+        clock: &clock,
+    };
+    let limit = checked_limit(ann, values)?;
+    let vector = query_vector(ann, values)?;
+    let terms = terms(&plan.projection.terms, values)?;
+    let keys = candidates(database, plan, ann, &vector, limit).await?;
+
+    let reader = reader(database, plan)?;
+    let table = plan.target.table.id;
+    let page = match ann.rescoring {
+        None => {
+            let mut page = Page::new(None);
+            let mut take = |row: Row| {
+                let scope = Scope {
+                    row: Some(&row),
+                    terms: &terms,
+                    aggregates: &[],
+                    clock: &clock,
+                };
+                page.push(&plan.projection.outputs, scope)
+            };
+            each_row(reader, table, ann, keys, &mut take).await?;
+            page
+        }
+        Some(similarity) => {
+            let mut nearest = Nearest::new(limit);
+            let mut take = |row: Row| {
+                if let Some(stored) = ann.place.value(&row) {
+                    nearest.push(similarity.score(&vector, stored), row);
+                }
+                Ok(())
+            };
+            each_row(reader, table, ann, keys, &mut take).await?;
+            let mut page = Page::new(None);
+            for row in nearest.into_best() {
+                let scope = Scope {
+                    row: Some(&row),
+                    terms: &terms,
+                    aggregates: &[],
+                    clock: &clock,
+                };
+                page.push(&plan.projection.outputs, scope)?;
+            }
+            page
+        }
+    };
+    let is_cut_short = parameters
+        .page_size
+        .is_some_and(|rows| rows > 0 && rows < limit);
+    Ok(Answer {
+        outcome: Outcome::Rows(Rows {
+            columns: plan.projection.columns.clone(),
+            body: page.body,
+            count: page.count,
+            paging_state: None,
+        }),
+        warnings: if is_cut_short {
+            vec![PAGING_WARNING.to_owned()]
+        } else {
+            Vec::new()
+        },
+    })
+}
+
+fn checked_limit(ann: &AnnPlan, values: Values<'_>) -> Result<usize, CqlError> {
+    let limit = limit::evaluate(Some(&ann.limit), values)?.ok_or_else(no_limit)?;
+    if limit > LIMIT_MAX {
+        return Err(CqlError::invalid(format!(
+            "Use of ANN OF in an ORDER BY clause requires a LIMIT that is not greater than {LIMIT_MAX}. LIMIT was {limit}"
+        )));
+    }
+    Ok(limit as usize)
+}
+
+/// The vector to look for, serialised.
+fn query_vector(ann: &AnnPlan, values: Values<'_>) -> Result<Bytes, CqlError> {
+    // A bound vector of another length gets the error of a literal of another length.
+    if let Some(marker) = ann.vector.marker()
+        && let Some(BoundValue::Value(bytes)) = values.parameters.values.get(usize::from(marker))
+        && bytes.len() % 4 == 0
+        && bytes.len() != usize::from(ann.dimensions) * 4
+    {
+        return Err(wrong_dimensions(ann.dimensions, bytes.len() / 4));
+    }
+    match ann.vector.evaluate(values.parameters, values.clock)? {
+        Bound::Value(bytes) => Ok(bytes),
+        Bound::Null => Err(CqlError::invalid(format!(
+            "Unsupported null value for column {}",
+            ann.column
+        ))),
+        Bound::Unset => Err(CqlError::invalid(format!(
+            "Unsupported unset value for column {}",
+            ann.column
+        ))),
+    }
+}
+
+/// The keys of the nearest rows, nearest first.
+async fn candidates(
+    database: &Database,
+    plan: &Resolved,
+    ann: &AnnPlan,
+    vector: &[u8],
+    limit: usize,
+) -> Result<Vec<Key>, CqlError> {
+    let floats: Vec<f32> = vector
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .map(|element| f32::from_be_bytes(*element))
+        .collect();
+    let names: Vec<&str> = ann
+        .key_columns
+        .iter()
+        .map(|column| column.name.as_str())
+        .collect();
+    let wanted = (limit as f64 * f64::from(ann.oversampling)).ceil() as usize;
+    let neighbours = database
+        .stores
+        .ann(
+            &plan.target.table.keyspace,
+            &ann.index.name,
+            &floats,
+            wanted,
+            &names,
+        )
+        .await
+        .map_err(refused)?;
+    // More candidates help only if they are put in order again.
+    let used = if ann.rescoring.is_some() {
+        wanted
+    } else {
+        limit
+    };
+    neighbours
+        .keys
+        .iter()
+        .take(used)
+        .map(|key| read_key(ann, key).ok_or_else(|| refused(ClientError::InvalidJson)))
+        .collect()
+}
+
+fn refused(error: ClientError) -> CqlError {
+    CqlError::invalid(error.to_string())
+}
+
+fn read_key(ann: &AnnPlan, json: &[Json]) -> Option<Key> {
+    if json.len() != ann.key_columns.len() {
+        return None;
+    }
+    let mut values = ann
+        .key_columns
+        .iter()
+        .zip(json)
+        .map(|(column, json)| keys::key_value(&column.cql_type, json))
+        .collect::<Option<Vec<Bytes>>>()?;
+    let clustering = values.split_off(ann.partition_columns);
+    Some((values, clustering))
+}
+
+/// Reads the rows of the keys and hands on those that still have a vector, in the order of the keys.
+async fn each_row(
+    reader: Reader,
+    table: TableId,
+    ann: &AnnPlan,
+    keys: Vec<Key>,
+    take: &mut (dyn FnMut(Row) -> Result<(), CqlError> + Send),
+) -> Result<(), CqlError> {
+    let mut take_live = |row: Row| match ann.place.value(&row) {
+        Some(_) => take(row),
+        None => Ok(()),
+    };
+    if keys.len() <= INLINE_ROWS_MAX {
+        for key in keys {
+            if let Some(row) = read_row(&reader, table, key)? {
+                take_live(row)?;
+            }
+        }
+        return Ok(());
+    }
+    let chunks: Vec<Vec<Key>> = chunked(keys);
+    let mut rows = stream::iter(chunks)
+        .map(|chunk| {
+            let reader = reader.clone();
+            on_blocking_thread(move || {
+                chunk
+                    .into_iter()
+                    .filter_map(|key| read_row(&reader, table, key).transpose())
+                    .collect::<Result<Vec<Row>, CqlError>>()
+            })
+        })
+        .buffered(CHUNKS_AT_ONCE);
+    while let Some(chunk) = rows.next().await {
+        for row in chunk?? {
+            take_live(row)?;
+        }
+    }
+    Ok(())
+}
+
+fn chunked(keys: Vec<Key>) -> Vec<Vec<Key>> {
+    let mut keys = keys.into_iter();
+    std::iter::from_fn(|| {
+        let chunk: Vec<Key> = keys.by_ref().take(CHUNK_ROWS).collect();
+        (!chunk.is_empty()).then_some(chunk)
+    })
+    .collect()
+}
+
+fn read_row(reader: &Reader, table: TableId, key: Key) -> Result<Option<Row>, CqlError> {
+    let (partition, clustering) = key;
+    let slices = if clustering.is_empty() {
+        Vec::new()
+    } else {
+        vec![ClusteringSlice {
+            start: ClusteringBound::Inclusive(clustering.clone()),
+            end: ClusteringBound::Inclusive(clustering),
+        }]
+    };
+    reader.first(ReadRequest {
+        table,
+        partitions: Partitions::One(partition),
+        slices,
+        reversed: false,
+        resume_after: None,
+        static_only_rows: false,
+    })
+}

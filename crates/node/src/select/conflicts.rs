@@ -1,0 +1,126 @@
+//! Which relations may stand side by side: at most one equality or two bounds a column.
+
+use cql::error::CqlError;
+use storage::catalog::Column;
+
+use super::relation::{Comparison, Relation, RelationKind, Test, TupleTest};
+
+/// How a relation narrows its columns down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Narrowing {
+    Equal,
+    In,
+    Lower,
+    Upper,
+    /// Of a collection: any number may stand together.
+    Holds,
+}
+
+/// Refuses relations that contradict or repeat each other.
+///
+/// # Errors
+/// Two relations on a column that can't stand together, named as Cassandra names them.
+pub(super) fn check(relations: &[Relation]) -> Result<(), CqlError> {
+    for (position, later) in relations.iter().enumerate() {
+        for earlier in &relations[..position] {
+            check_pair(earlier, later)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_pair(earlier: &Relation, later: &Relation) -> Result<(), CqlError> {
+    let Some(name) = common_name(earlier, later) else {
+        return Ok(());
+    };
+    let (a, b) = (narrowing(earlier), narrowing(later));
+    let fault = match (a, b) {
+        (Narrowing::Holds, Narrowing::Holds) => return Ok(()),
+        (Narrowing::Holds, _) | (_, Narrowing::Holds) => format!(
+            "Collection column {name} can only be restricted by CONTAINS, CONTAINS KEY, or map-entry equality"
+        ),
+        (Narrowing::Equal, _) | (_, Narrowing::Equal) => {
+            format!("{name} cannot be restricted by more than one relation if it includes an Equal")
+        }
+        (Narrowing::In, _) | (_, Narrowing::In) => {
+            format!("{name} cannot be restricted by more than one relation if it includes a IN")
+        }
+        _ if is_tuple(earlier) != is_tuple(later) => {
+            "Mixing single column relations and multi column relations on clustering columns is not allowed"
+                .to_owned()
+        }
+        _ if first_name(earlier) != first_name(later) => format!(
+            "Column \"{}\" cannot be restricted by two inequalities not starting with the same column",
+            first_name(later).unwrap_or_default()
+        ),
+        (Narrowing::Lower, Narrowing::Lower) => {
+            format!("More than one restriction was found for the start bound on {name}")
+        }
+        (Narrowing::Upper, Narrowing::Upper) => {
+            format!("More than one restriction was found for the end bound on {name}")
+        }
+        (Narrowing::Lower, Narrowing::Upper) | (Narrowing::Upper, Narrowing::Lower) => {
+            return Ok(());
+        }
+    };
+    Err(CqlError::invalid(fault))
+}
+
+/// What both relations are on, for messages.
+fn common_name(a: &Relation, b: &Relation) -> Option<String> {
+    if let (RelationKind::Token { .. }, RelationKind::Token { .. }) = (&a.kind, &b.kind) {
+        return Some("token of the partition key".to_owned());
+    }
+    columns(a)
+        .iter()
+        .find(|column| b.is_on(&column.name))
+        .map(|column| column.name.clone())
+}
+
+fn columns(relation: &Relation) -> &[Column] {
+    match &relation.kind {
+        RelationKind::Column { column, .. } | RelationKind::Entry { column, .. } => {
+            std::slice::from_ref(column)
+        }
+        RelationKind::Tuple { columns, .. } => columns,
+        RelationKind::Token { .. } => &[],
+    }
+}
+
+fn first_name(relation: &Relation) -> Option<&str> {
+    relation.first_column().map(|column| column.name.as_str())
+}
+
+fn is_tuple(relation: &Relation) -> bool {
+    matches!(relation.kind, RelationKind::Tuple { .. })
+}
+
+fn narrowing(relation: &Relation) -> Narrowing {
+    match &relation.kind {
+        RelationKind::Column {
+            test: Test::Compare(comparison, _),
+            ..
+        }
+        | RelationKind::Tuple {
+            test: TupleTest::Compare(comparison, _),
+            ..
+        }
+        | RelationKind::Token { comparison, .. } => match comparison {
+            Comparison::Eq => Narrowing::Equal,
+            Comparison::Gt | Comparison::GtEq => Narrowing::Lower,
+            Comparison::Lt | Comparison::LtEq => Narrowing::Upper,
+        },
+        RelationKind::Column {
+            test: Test::In(_), ..
+        }
+        | RelationKind::Tuple {
+            test: TupleTest::In(_),
+            ..
+        } => Narrowing::In,
+        RelationKind::Column {
+            test: Test::Contains(_) | Test::ContainsKey(_),
+            ..
+        }
+        | RelationKind::Entry { .. } => Narrowing::Holds,
+    }
+}

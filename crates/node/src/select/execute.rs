@@ -1,0 +1,318 @@
+//! Carrying a plan out: point reads on the spot, larger reads in steps on threads that may block.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use cql::error::CqlError;
+use storage::catalog::{ColumnKind, Table};
+
+use super::access::PartitionAccess;
+use super::aggregate::Accumulator;
+use super::cursor::{Budget, Cursor, Output, Progress};
+use super::filter;
+use super::log;
+use super::page::Page;
+use super::paging::{self, PagingState};
+use super::plan::{Resolved, RowsPlan};
+use super::ranges::{self, Slices, Targets, Values};
+use super::source::{MERGED_PARTITIONS_MAX, Merge, Question, Reader, Sequence, Source};
+use super::{limit, memory};
+use crate::bind::{Bound, PreparedTerm, StatementClock};
+use crate::query::{Answer, Database, Outcome, Parameters, Rows};
+
+/// What is read on the async thread, where a point read costs less than handing it over.
+const INLINE: Budget = Budget {
+    rows: 64,
+    time: Duration::from_micros(500),
+};
+
+/// What one visit to a blocking thread does. A query that was given up runs on for no longer.
+const CHUNK: Budget = Budget {
+    rows: 1 << 14,
+    time: Duration::from_millis(20),
+};
+
+/// A page ends, maybe empty, when it has been worked on for so long: a filter that lets little
+/// through shall not run into the client's timeout.
+const PAGE_TIME_MAX: Duration = Duration::from_secs(4);
+
+/// Executes a plan that finds rows by their key.
+pub(super) async fn execute(
+    database: &Database,
+    plan: &Arc<Resolved>,
+    rows: &RowsPlan,
+    parameters: Parameters,
+) -> Result<Answer, CqlError> {
+    let clock = StatementClock::start();
+    let values = Values {
+        parameters: &parameters,
+        clock: &clock,
+    };
+    let table = &plan.target.table;
+    let mut targets = ranges::targets(table, &rows.access.partitions, values)?;
+    let slices = match ranges::slices(table, &rows.access.clustering, values)? {
+        Slices::All => Vec::new(),
+        Slices::Some(slices) => slices,
+        Slices::Nothing => {
+            targets = Targets::Nothing;
+            Vec::new()
+        }
+    };
+    if table.log_of.is_some() {
+        log::settle(&database.storage, &slices, &clock).await?;
+    }
+    let reader = reader(database, plan)?;
+    let is_quick = matches!(reader, Reader::Memory(_)) || matches!(targets, Targets::Keys(_));
+    let warnings = warnings(rows, plan);
+    let question = question(table, rows, slices);
+    let mut cursor = cursor(plan, rows, reader, question, targets, values)?;
+
+    let mut progress = Progress::Unfinished;
+    if is_quick {
+        progress = cursor.step(INLINE)?;
+    }
+    if progress == Progress::Unfinished {
+        cursor = run_blocking(cursor).await?;
+    }
+    let (page, state) = cursor.finish()?;
+    Ok(Answer {
+        outcome: Outcome::Rows(Rows {
+            columns: plan.projection.columns.clone(),
+            body: page.body,
+            count: page.count,
+            paging_state: state.map(|state| state.encode(table.id)),
+        }),
+        warnings,
+    })
+}
+
+async fn run_blocking(mut cursor: Cursor) -> Result<Cursor, CqlError> {
+    let started = Instant::now();
+    loop {
+        let step = move || {
+            let progress = cursor.step(CHUNK);
+            (cursor, progress)
+        };
+        let (back, progress) = on_blocking_thread(step).await?;
+        cursor = back;
+        if progress? == Progress::Finished
+            || started.elapsed() > PAGE_TIME_MAX && cursor.end_page_early()
+        {
+            return Ok(cursor);
+        }
+    }
+}
+
+/// Runs a closure that reads files where that holds nobody up.
+pub(super) async fn on_blocking_thread<R: Send + 'static>(
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Result<R, CqlError> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| CqlError::server(format!("the read was broken off: {error}")))
+}
+
+/// What to read a plan's table from.
+pub(super) fn reader(database: &Database, plan: &Resolved) -> Result<Reader, CqlError> {
+    let table = &plan.target.table;
+    if plan.target.is_system {
+        Ok(Reader::Memory(memory::MemoryTable {
+            table: table.clone(),
+            rows: database.system.rows(&database.storage, table)?.into(),
+        }))
+    } else {
+        Ok(Reader::Stored(database.storage.clone()))
+    }
+}
+
+fn question(
+    table: &Table,
+    rows: &RowsPlan,
+    slices: Vec<storage::read::ClusteringSlice>,
+) -> Question {
+    let (mut clustering, mut has_static) = (0, false);
+    for column in &table.columns {
+        match column.kind {
+            ColumnKind::Clustering { .. } => clustering += 1,
+            ColumnKind::Static => has_static = true,
+            ColumnKind::PartitionKey { .. } | ColumnKind::Regular => {}
+        }
+    }
+    Question {
+        table: table.id,
+        is_of_whole_keys: rows.access.clustering.gives_whole_keys(clustering),
+        static_only_rows: has_static && rows.access.wants_static_only,
+        reversed: rows.order.reversed,
+        slices,
+    }
+}
+
+/// The values of the projection's terms.
+pub(super) fn terms(
+    terms: &[PreparedTerm],
+    values: Values<'_>,
+) -> Result<Vec<Option<Bytes>>, CqlError> {
+    terms
+        .iter()
+        .map(
+            |term| match term.evaluate(values.parameters, values.clock)? {
+                Bound::Value(bytes) => Ok(Some(bytes)),
+                Bound::Null => Ok(None),
+                Bound::Unset => Err(CqlError::invalid(
+                    "Invalid unset value in the selection clause",
+                )),
+            },
+        )
+        .collect()
+}
+
+fn cursor(
+    plan: &Arc<Resolved>,
+    rows: &RowsPlan,
+    reader: Reader,
+    question: Question,
+    targets: Targets,
+    values: Values<'_>,
+) -> Result<Cursor, CqlError> {
+    let parameters = values.parameters;
+    let table = &plan.target.table;
+    let limit = limit::evaluate(rows.limit.as_ref(), values)?;
+    let per_partition = limit::evaluate(rows.per_partition_limit.as_ref(), values)?;
+    let filters = rows
+        .access
+        .filters
+        .iter()
+        .map(|relation| filter::bind(relation, table.partitioner, values))
+        .collect::<Result<Vec<_>, _>>()?;
+
+    let is_aggregate = !plan.projection.aggregates.is_empty();
+    let page_rows = parameters.page_size.filter(|rows| *rows > 0);
+    let state = match &parameters.paging_state {
+        Some(bytes) => resumed(bytes, plan, &targets, limit)?,
+        None => PagingState {
+            remaining: limit.filter(|_| !is_aggregate),
+            ..PagingState::default()
+        },
+    };
+    let mut returned_by_slot = Vec::new();
+    let mut is_paged = !is_aggregate;
+    let source = match targets {
+        Targets::Keys(keys)
+            if keys.len() > 1 && !rows.order.columns.is_empty() && !is_aggregate =>
+        {
+            check_merge(keys.len(), page_rows, limit, parameters)?;
+            returned_by_slot = vec![0; keys.len()];
+            is_paged = false;
+            Source::Merge(Merge::new(reader, question, keys, merge_order(table, rows)))
+        }
+        targets => Source::Sequence(Sequence::new(
+            reader,
+            question,
+            targets,
+            state.slot as usize,
+            state.position.clone(),
+        )),
+    };
+    Ok(Cursor {
+        plan: plan.clone(),
+        clock: *values.clock,
+        terms: terms(&plan.projection.terms, values)?,
+        filters,
+        source,
+        output: if is_aggregate {
+            Output::Aggregate {
+                accumulators: plan
+                    .projection
+                    .aggregates
+                    .iter()
+                    .map(Accumulator::new)
+                    .collect(),
+                first: None,
+            }
+        } else {
+            Output::Page(Page::new(page_rows.filter(|_| is_paged)))
+        },
+        returned_by_slot,
+        per_partition_max: if rows.distinct {
+            Some(1)
+        } else {
+            per_partition
+        },
+        state,
+        looked_ahead: 0,
+        has_more: false,
+    })
+}
+
+/// Where the client's last page ended.
+fn resumed(
+    bytes: &Bytes,
+    plan: &Resolved,
+    targets: &Targets,
+    limit: Option<u32>,
+) -> Result<PagingState, CqlError> {
+    let mut state = PagingState::decode(bytes.clone(), plan.target.table.id)?;
+    let slots = match targets {
+        Targets::Keys(keys) => keys.len(),
+        Targets::Tokens(_, _) => 1,
+        Targets::Nothing => return Ok(state),
+    };
+    let is_of_this_query = state.slot as usize <= slots
+        && state.remaining.is_some() == limit.is_some()
+        && plan.projection.aggregates.is_empty();
+    if !is_of_this_query {
+        return Err(paging::invalid());
+    }
+    state.remaining = state.remaining.min(limit);
+    Ok(state)
+}
+
+fn check_merge(
+    partitions: usize,
+    page_rows: Option<usize>,
+    limit: Option<u32>,
+    parameters: &Parameters,
+) -> Result<(), CqlError> {
+    let fits_a_page =
+        page_rows.is_none_or(|rows| limit.is_some_and(|limit| limit as usize <= rows));
+    if !fits_a_page || parameters.paging_state.is_some() {
+        return Err(CqlError::invalid(
+            "Cannot page queries with both ORDER BY and a IN restriction on the partition key; you must either \
+             remove the ORDER BY or the IN and sort client side, or disable paging for this query",
+        ));
+    }
+    if partitions > MERGED_PARTITIONS_MAX {
+        return Err(CqlError::invalid(format!(
+            "ORDER BY over {partitions} partitions is more than the {MERGED_PARTITIONS_MAX} allowed"
+        )));
+    }
+    Ok(())
+}
+
+fn merge_order(table: &Table, rows: &RowsPlan) -> Vec<(usize, cql::types::CqlType, bool)> {
+    let clustering = table.clustering_key();
+    rows.order
+        .columns
+        .iter()
+        .map(|(position, descending)| {
+            let cql_type = clustering[*position].cql_type.clone();
+            (*position, cql_type, *descending)
+        })
+        .collect()
+}
+
+fn warnings(rows: &RowsPlan, plan: &Resolved) -> Vec<String> {
+    if plan.projection.aggregates.is_empty() || plan.target.is_system {
+        return Vec::new();
+    }
+    match &rows.access.partitions {
+        PartitionAccess::Tokens(_) => {
+            vec!["Aggregation query used without partition key".to_owned()]
+        }
+        partitions if !partitions.is_one_partition() => {
+            vec!["Aggregation query used on multiple partition keys (IN restriction)".to_owned()]
+        }
+        PartitionAccess::Keys(_) => Vec::new(),
+    }
+}

@@ -1,0 +1,181 @@
+//! What a selected column is computed from, and its value for a row.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use cql::error::CqlError;
+use cql::token::{Partitioner, routing_key};
+use cql::types::CqlType;
+use cql::value::{compare, split_elements, split_entries};
+use storage::read::Row;
+
+use super::place::{Content, Place, Shape, put_bytes, put_null};
+use crate::clock::StatementClock;
+use crate::functions::{Cast, ScalarFunction};
+
+/// A selected value, not yet computed.
+#[derive(Clone, Debug)]
+pub(super) enum Expression {
+    Column {
+        place: Place,
+        shape: Shape,
+    },
+    /// Microseconds since the epoch, a bigint.
+    WriteTime(Place),
+    /// Seconds left, an int.
+    Ttl(Place),
+    /// A term, by its position in [`super::projection::Projection::terms`].
+    Term(usize),
+    Function {
+        function: ScalarFunction,
+        arguments: Vec<Expression>,
+    },
+    /// `token(...)`: the hash of values of the partition key's columns.
+    Token {
+        partitioner: Partitioner,
+        /// Empty for the row's own partition key.
+        arguments: Vec<Expression>,
+    },
+    Cast {
+        cast: Cast,
+        argument: Box<Expression>,
+    },
+    /// `map[key]` and `set[element]`.
+    Element {
+        place: Place,
+        key_type: CqlType,
+        is_map: bool,
+        key: Box<Expression>,
+    },
+    /// An aggregate, by its position in [`super::projection::Projection::aggregates`].
+    Aggregate(usize),
+}
+
+/// What values are computed from.
+#[derive(Clone, Copy)]
+pub(super) struct Scope<'a> {
+    /// `None` for an aggregate over no row.
+    pub row: Option<&'a Row>,
+    /// The values of the terms.
+    pub terms: &'a [Option<Bytes>],
+    /// The values of the aggregates.
+    pub aggregates: &'a [Option<Bytes>],
+    pub clock: &'a StatementClock,
+}
+
+impl Expression {
+    /// Appends the value with its length of 4 bytes.
+    pub(super) fn put(&self, scope: Scope<'_>, out: &mut BytesMut) -> Result<(), CqlError> {
+        match (self, scope.row) {
+            (Expression::Column { place, shape }, Some(row)) => place.content(row).put(*shape, out),
+            (Expression::WriteTime(place), Some(row)) => match place.live_cell(row) {
+                Some(cell) => {
+                    out.put_i32(8);
+                    out.put_i64(cell.timestamp);
+                }
+                None => put_null(out),
+            },
+            _ => match self.evaluate(scope)? {
+                Some(value) => put_bytes(out, &value),
+                None => put_null(out),
+            },
+        }
+        Ok(())
+    }
+
+    /// The serialised value; `None` for null.
+    ///
+    /// # Errors
+    /// What the functions in it refuse.
+    pub(super) fn evaluate(&self, scope: Scope<'_>) -> Result<Option<Bytes>, CqlError> {
+        match self {
+            Expression::Column { place, shape } => Ok(scope
+                .row
+                .and_then(|row| place.content(row).to_bytes(*shape))),
+            Expression::WriteTime(place) => Ok(scope
+                .row
+                .and_then(|row| place.live_cell(row))
+                .map(|cell| Bytes::copy_from_slice(&cell.timestamp.to_be_bytes()))),
+            Expression::Ttl(place) => Ok(scope.row.and_then(|row| seconds_left(place, row, scope))),
+            Expression::Term(position) => Ok(scope.terms[*position].clone()),
+            Expression::Function {
+                function,
+                arguments,
+            } => {
+                let values = evaluate_all(arguments, scope)?;
+                function.evaluate(&values, scope.clock)
+            }
+            Expression::Token {
+                partitioner,
+                arguments,
+            } => token(*partitioner, arguments, scope),
+            Expression::Cast { cast, argument } => match argument.evaluate(scope)? {
+                Some(value) => cast.apply(&value),
+                None => Ok(None),
+            },
+            Expression::Element {
+                place,
+                key_type,
+                is_map,
+                key,
+            } => {
+                let (Some(row), Some(key)) = (scope.row, key.evaluate(scope)?) else {
+                    return Ok(None);
+                };
+                Ok(element(place.content(row), key_type, *is_map, &key))
+            }
+            Expression::Aggregate(position) => Ok(scope.aggregates[*position].clone()),
+        }
+    }
+}
+
+fn evaluate_all(
+    expressions: &[Expression],
+    scope: Scope<'_>,
+) -> Result<Vec<Option<Bytes>>, CqlError> {
+    expressions
+        .iter()
+        .map(|expression| expression.evaluate(scope))
+        .collect()
+}
+
+fn seconds_left(place: &Place, row: &Row, scope: Scope<'_>) -> Option<Bytes> {
+    let expiry = place.live_cell(row)?.expiry?;
+    let left = (expiry.at_s - scope.clock.micros().div_euclid(1_000_000)).max(0);
+    let left = i32::try_from(left).unwrap_or(i32::MAX);
+    Some(Bytes::copy_from_slice(&left.to_be_bytes()))
+}
+
+fn token(
+    partitioner: Partitioner,
+    arguments: &[Expression],
+    scope: Scope<'_>,
+) -> Result<Option<Bytes>, CqlError> {
+    let token = if arguments.is_empty() {
+        scope.row.map(|row| row.partition.token)
+    } else {
+        let values = evaluate_all(arguments, scope)?;
+        let key: Option<Vec<Bytes>> = values.into_iter().collect();
+        key.map(|key| partitioner.token(&routing_key(&key)))
+    };
+    Ok(token.map(|token| Bytes::copy_from_slice(&token.0.to_be_bytes())))
+}
+
+/// The value under a key of a map, or the element of a set if it is there.
+fn element(content: Content<'_>, key_type: &CqlType, is_map: bool, key: &Bytes) -> Option<Bytes> {
+    let is_wanted = |got: &Bytes| compare(key_type, got, key).is_eq();
+    match content {
+        Content::Null => None,
+        Content::Elements(elements) => {
+            let (path, cell) = elements.iter().find(|(path, _)| is_wanted(path))?;
+            Some(if is_map {
+                cell.value.clone()
+            } else {
+                path.clone()
+            })
+        }
+        Content::Value(frozen) if is_map => split_entries(frozen)
+            .ok()?
+            .into_iter()
+            .find_map(|(got, value)| is_wanted(&got).then_some(value)),
+        Content::Value(frozen) => split_elements(frozen).ok()?.into_iter().find(is_wanted),
+    }
+}

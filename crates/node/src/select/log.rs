@@ -1,0 +1,65 @@
+//! Reads of a CDC log wait for the writes that could still add rows to what they read.
+//!
+//! A reader of the log goes from window to window of `cdc$time` and never back. So a read first
+//! asks the storage to settle the log up to the end of the window; after that no row can come to
+//! lie in it.
+
+use cql::error::CqlError;
+use cql::value::timeuuid;
+use storage::Storage;
+use storage::read::{ClusteringBound, ClusteringSlice};
+use uuid::Uuid;
+
+use super::source::storage_error;
+use crate::clock::StatementClock;
+
+/// Settles the log up to the last `cdc$time` that the slices hold, or to the present if they are
+/// open or reach beyond it.
+pub(super) async fn settle(
+    storage: &Storage,
+    slices: &[ClusteringSlice],
+    clock: &StatementClock,
+) -> Result<(), CqlError> {
+    let until = end_micros(slices).map_or(clock.micros(), |end| end.min(clock.micros()));
+    storage.settle_log(until).await.map_err(storage_error)
+}
+
+/// The first microsecond behind all slices; `None` if they have no end.
+fn end_micros(slices: &[ClusteringSlice]) -> Option<i64> {
+    let ends: Option<Vec<i64>> = slices.iter().map(|slice| end_of(&slice.end)).collect();
+    ends?.into_iter().max()
+}
+
+fn end_of(bound: &ClusteringBound) -> Option<i64> {
+    let (ClusteringBound::Inclusive(prefix) | ClusteringBound::Exclusive(prefix)) = bound else {
+        return None;
+    };
+    let bytes: [u8; 16] = prefix.first()?.as_ref().try_into().ok()?;
+    Some(timeuuid::unix_micros(&Uuid::from_bytes(bytes)).saturating_add(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn until(millis: i64) -> ClusteringSlice {
+        let uuid = timeuuid::min_for_millis(millis).unwrap();
+        ClusteringSlice {
+            start: ClusteringBound::Unbounded,
+            end: ClusteringBound::Exclusive(vec![Bytes::copy_from_slice(uuid.as_bytes())]),
+        }
+    }
+
+    #[test]
+    fn the_latest_end_counts() {
+        assert_eq!(end_micros(&[until(5), until(3)]), Some(5_001));
+        let open = ClusteringSlice {
+            end: ClusteringBound::Unbounded,
+            ..until(1)
+        };
+        assert_eq!(end_micros(&[until(5), open]), None);
+        assert_eq!(end_micros(&[]), None);
+    }
+}

@@ -1,0 +1,178 @@
+//! Reads of rows that are in memory: the system tables, made anew for every query.
+//!
+//! They answer the requests that the storage answers. The rows may be others on the next page, so
+//! a position is a key that later rows are compared with.
+
+use std::cmp::Ordering;
+use std::ops::Bound as Edge;
+use std::sync::Arc;
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use cql::error::CqlError;
+use storage::catalog::{Column, Table};
+use storage::read::{ClusteringBound, ClusteringSlice, Partitions, Position, ReadRequest, Row};
+
+use super::paging;
+use super::ranges::compare_clustering;
+
+/// The rows of a table, by partition in token order, then in clustering order.
+#[derive(Clone, Debug)]
+pub(super) struct MemoryTable {
+    pub table: Arc<Table>,
+    pub rows: Arc<[Row]>,
+}
+
+/// A row's place among all rows.
+#[derive(Debug, PartialEq)]
+struct Place {
+    token: i64,
+    key: Vec<Bytes>,
+    clustering: Vec<Bytes>,
+}
+
+impl MemoryTable {
+    /// The rows that a request asks for.
+    ///
+    /// # Errors
+    /// If the position to go on from is none.
+    pub(super) fn read(&self, request: &ReadRequest) -> Result<Vec<Row>, CqlError> {
+        let clustering = self.table.clustering_key();
+        let after = match &request.resume_after {
+            Some(position) => Some(decode(position, &self.table)?),
+            None => None,
+        };
+        let is_wanted = |row: &&Row| {
+            is_in_partitions(row, &request.partitions)
+                && is_in_slices(row, &request.slices, &clustering)
+                && (row.clustering.is_some()
+                    || request.static_only_rows && request.slices.is_empty())
+        };
+        let is_later = |row: &Row| {
+            after.as_ref().is_none_or(|after| {
+                let order = order(row, after, &clustering);
+                if request.reversed {
+                    order.is_lt()
+                } else {
+                    order.is_gt()
+                }
+            })
+        };
+        let mut rows: Vec<Row> = self
+            .rows
+            .iter()
+            .filter(is_wanted)
+            .filter(|row| is_later(row))
+            .map(|row| Row {
+                position: encode(row),
+                ..row.clone()
+            })
+            .collect();
+        if request.reversed {
+            rows.reverse();
+        }
+        Ok(rows)
+    }
+}
+
+fn is_in_partitions(row: &Row, partitions: &Partitions) -> bool {
+    match partitions {
+        Partitions::One(key) => row.partition.key == *key,
+        Partitions::Tokens(start, end) => {
+            let token = row.partition.token;
+            let behind = match start {
+                Edge::Unbounded => true,
+                Edge::Included(start) => token >= *start,
+                Edge::Excluded(start) => token > *start,
+            };
+            let before = match end {
+                Edge::Unbounded => true,
+                Edge::Included(end) => token <= *end,
+                Edge::Excluded(end) => token < *end,
+            };
+            behind && before
+        }
+    }
+}
+
+fn is_in_slices(row: &Row, slices: &[ClusteringSlice], clustering: &[&Column]) -> bool {
+    if slices.is_empty() {
+        return true;
+    }
+    let Some(values) = &row.clustering else {
+        return false;
+    };
+    slices.iter().any(|slice| {
+        let behind = match &slice.start {
+            ClusteringBound::Unbounded => true,
+            ClusteringBound::Inclusive(prefix) => {
+                compare_clustering(clustering, values, prefix).is_ge()
+            }
+            ClusteringBound::Exclusive(prefix) => {
+                compare_clustering(clustering, values, prefix).is_gt()
+            }
+        };
+        let before = match &slice.end {
+            ClusteringBound::Unbounded => true,
+            ClusteringBound::Inclusive(prefix) => {
+                compare_clustering(clustering, values, prefix).is_le()
+            }
+            ClusteringBound::Exclusive(prefix) => {
+                compare_clustering(clustering, values, prefix).is_lt()
+            }
+        };
+        behind && before
+    })
+}
+
+/// How a row lies to a place. Partitions of one token lie in the order of their keys' bytes, which
+/// the order of the table needn't be: there are no two such among a node's handful of rows.
+fn order(row: &Row, place: &Place, clustering: &[&Column]) -> Ordering {
+    let values = row.clustering.as_deref().unwrap_or_default();
+    row.partition
+        .token
+        .0
+        .cmp(&place.token)
+        .then_with(|| row.partition.key.cmp(&place.key))
+        .then_with(|| compare_clustering(clustering, values, &place.clustering))
+}
+
+/// The token, then every part of the key behind its length of 4 bytes.
+fn encode(row: &Row) -> Position {
+    let mut out = BytesMut::new();
+    out.put_i64(row.partition.token.0);
+    let clustering = row.clustering.as_deref().unwrap_or_default();
+    for part in row.partition.key.iter().chain(clustering) {
+        out.put_u32(part.len() as u32);
+        out.put_slice(part);
+    }
+    Position(out.freeze())
+}
+
+fn decode(position: &Position, table: &Table) -> Result<Place, CqlError> {
+    let mut bytes = position.0.clone();
+    if bytes.len() < 8 {
+        return Err(paging::invalid());
+    }
+    let token = bytes.get_i64();
+    let mut parts = Vec::new();
+    while !bytes.is_empty() {
+        if bytes.len() < 4 {
+            return Err(paging::invalid());
+        }
+        let length = bytes.get_u32() as usize;
+        if bytes.len() < length {
+            return Err(paging::invalid());
+        }
+        parts.push(bytes.split_to(length));
+    }
+    let key_columns = table.partition_key().len();
+    if parts.len() < key_columns {
+        return Err(paging::invalid());
+    }
+    let clustering = parts.split_off(key_columns);
+    Ok(Place {
+        token,
+        key: parts,
+        clustering,
+    })
+}

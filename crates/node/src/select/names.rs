@@ -1,0 +1,25 @@
+//! The names of result columns, as Cassandra shows them.
+
+use cql::ast::Selector;
+
+use crate::functions::term_text;
+
+/// The name of a column that has no alias.
+pub(super) fn selector_name(selector: &Selector) -> String {
+    match selector {
+        Selector::Column(name) => name.clone(),
+        Selector::CountAll => "count".to_owned(),
+        Selector::WriteTime { column } => format!("writetime({column})"),
+        Selector::Ttl { column } => format!("ttl({column})"),
+        Selector::Function(call) => {
+            let keyspace = call.keyspace.as_deref().unwrap_or("system");
+            let arguments: Vec<String> = call.arguments.iter().map(selector_name).collect();
+            format!("{keyspace}.{}({})", call.name, arguments.join(", "))
+        }
+        Selector::Cast { selector, cql_type } => {
+            format!("cast({} as {cql_type})", selector_name(selector))
+        }
+        Selector::Element { column, key } => format!("{column}[{}]", term_text(key)),
+        Selector::Term(term) => term_text(term),
+    }
+}

@@ -1,0 +1,144 @@
+//! From a parsed SELECT to a plan.
+
+use cql::ast;
+use cql::error::CqlError;
+use storage::catalog::{ColumnKind, Table};
+
+use super::access::{self, Access, PartitionAccess};
+use super::plan::{Kind, Resolved, RowsPlan};
+use super::projection::Projection;
+use super::relation::{Relation, RelationKind};
+use super::{ann, limit, order, projection, relation, target};
+use crate::bind::PrepareContext;
+use crate::query::Database;
+
+/// Resolves a SELECT.
+///
+/// # Errors
+/// Everything that can be known before the values are.
+pub(super) fn prepare(
+    database: &Database,
+    keyspace: Option<&str>,
+    select: &ast::Select,
+    markers: usize,
+) -> Result<Resolved, CqlError> {
+    refuse_unsupported(select)?;
+    let target = target::resolve(database, keyspace, &select.table)?;
+    let table = target.table.clone();
+    let mut ctx = PrepareContext::new(&table.keyspace, &table.name, markers);
+    let projection = projection::prepare(&table, &select.projection, &mut ctx)?;
+    let kind = if ann::is_ann(&select.order_by)? {
+        Kind::Ann(ann::prepare(&table, select, &projection, &mut ctx)?)
+    } else {
+        Kind::Rows(rows(&table, select, &projection, &mut ctx)?)
+    };
+    let partition_key_variables = match &kind {
+        Kind::Rows(rows) => rows.access.partitions.key_variables(),
+        Kind::Ann(_) => Vec::new(),
+    };
+    Ok(Resolved {
+        target,
+        projection,
+        variables: ctx.finish()?,
+        partition_key_variables,
+        kind,
+    })
+}
+
+fn refuse_unsupported(select: &ast::Select) -> Result<(), CqlError> {
+    let what = if select.json {
+        "SELECT JSON"
+    } else if !select.group_by.is_empty() && !ann::is_ann(&select.order_by)? {
+        "GROUP BY"
+    } else {
+        return Ok(());
+    };
+    Err(CqlError::invalid(format!(
+        "{what} is not supported by Annulus yet"
+    )))
+}
+
+fn rows(
+    table: &Table,
+    select: &ast::Select,
+    projection: &Projection,
+    ctx: &mut PrepareContext,
+) -> Result<RowsPlan, CqlError> {
+    let relations = select
+        .relations
+        .iter()
+        .map(|relation| relation::prepare(table, relation, ctx))
+        .collect::<Result<Vec<_>, _>>()?;
+    if select.distinct {
+        check_distinct(table, &relations, projection)?;
+    }
+    let access = access::plan(table, relations, select.allow_filtering)?;
+    if select.distinct {
+        check_distinct_scan(table, &access, projection)?;
+    }
+    Ok(RowsPlan {
+        order: order::prepare(table, &select.order_by, &access)?,
+        access,
+        distinct: select.distinct,
+        per_partition_limit: limit::prepare(
+            select.per_partition_limit.as_ref(),
+            limit::PER_PARTITION_LIMIT,
+            ctx,
+        )?,
+        limit: limit::prepare(select.limit.as_ref(), limit::LIMIT, ctx)?,
+    })
+}
+
+fn check_distinct(
+    table: &Table,
+    relations: &[Relation],
+    projection: &Projection,
+) -> Result<(), CqlError> {
+    let is_of_rows =
+        |kind: ColumnKind| matches!(kind, ColumnKind::Clustering { .. } | ColumnKind::Regular);
+    if let Some(column) = projection
+        .read
+        .iter()
+        .find(|column| is_of_rows(column.kind))
+    {
+        return Err(CqlError::invalid(format!(
+            "SELECT DISTINCT queries must only request partition key columns and/or static columns (not {})",
+            column.name
+        )));
+    }
+    let restricts_rows = relations.iter().any(|relation| match &relation.kind {
+        RelationKind::Token { .. } => false,
+        _ => table
+            .columns
+            .iter()
+            .any(|column| is_of_rows(column.kind) && relation.is_on(&column.name)),
+    });
+    if restricts_rows {
+        return Err(CqlError::invalid(
+            "SELECT DISTINCT with WHERE clause only supports restriction by partition key and/or static columns.",
+        ));
+    }
+    Ok(())
+}
+
+/// A scan shows each partition by its whole key, or repeated values would look like one.
+fn check_distinct_scan(
+    table: &Table,
+    access: &Access,
+    projection: &Projection,
+) -> Result<(), CqlError> {
+    if matches!(access.partitions, PartitionAccess::Keys(_)) {
+        return Ok(());
+    }
+    let missing = table
+        .partition_key()
+        .into_iter()
+        .find(|column| projection.read.iter().all(|read| read.id != column.id));
+    match missing {
+        Some(column) => Err(CqlError::invalid(format!(
+            "SELECT DISTINCT queries must request all the partition key columns (missing {})",
+            column.name
+        ))),
+        None => Ok(()),
+    }
+}

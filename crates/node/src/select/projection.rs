@@ -1,0 +1,378 @@
+//! The selection: from selectors to expressions with names and types.
+
+use std::sync::Arc;
+
+use cql::ast::{self, FunctionCall, Literal, Selector, Term};
+use cql::error::CqlError;
+use cql::types::CqlType;
+use storage::catalog::{Column, ColumnKind, Table};
+
+use super::aggregate::{AggregateCall, AggregateFunction};
+use super::expression::Expression;
+use super::names::selector_name;
+use super::place::{Place, Shape};
+use super::target;
+use crate::bind::{PrepareContext, PreparedTerm, natural_type, prepare_term};
+use crate::functions::{self, Argument, Cast, term_text};
+use crate::query::ColumnSpec;
+
+/// The name of bind markers within a selection, which have no better one.
+const MARKER_NAME: &str = "[selection]";
+
+/// What is selected.
+#[derive(Clone, Debug)]
+pub(super) struct Projection {
+    /// One a result column.
+    pub outputs: Vec<Expression>,
+    pub columns: Arc<[ColumnSpec]>,
+    /// The literals and bind markers in the outputs.
+    pub terms: Vec<PreparedTerm>,
+    /// The aggregates in the outputs; with any, all rows make one.
+    pub aggregates: Vec<AggregateCall>,
+    /// The columns that are read, each once.
+    pub read: Vec<Column>,
+}
+
+/// Settles a selection.
+///
+/// # Errors
+/// Unknown columns and functions, and what can't be selected.
+pub(super) fn prepare(
+    table: &Table,
+    projection: &ast::Projection,
+    ctx: &mut PrepareContext,
+) -> Result<Projection, CqlError> {
+    let mut builder = Builder {
+        table,
+        ctx,
+        terms: Vec::new(),
+        aggregates: Vec::new(),
+        read: Vec::new(),
+        in_aggregate: false,
+    };
+    let mut outputs = Vec::new();
+    let mut columns = Vec::new();
+    let spec = |name: String, cql_type: CqlType| ColumnSpec {
+        keyspace: table.keyspace.clone(),
+        table: table.name.clone(),
+        name,
+        cql_type,
+    };
+    match projection {
+        ast::Projection::All => {
+            for column in table.columns_in_select_order() {
+                outputs.push(builder.column(column));
+                columns.push(spec(column.name.clone(), column.cql_type.clone()));
+            }
+        }
+        ast::Projection::Items(items) => {
+            for item in items {
+                let (output, cql_type) = builder.selector(&item.selector)?;
+                outputs.push(output);
+                let name = match &item.alias {
+                    Some(alias) => alias.clone(),
+                    None => selector_name(&item.selector),
+                };
+                columns.push(spec(name, cql_type));
+            }
+        }
+    }
+    Ok(Projection {
+        outputs,
+        columns: columns.into(),
+        terms: builder.terms,
+        aggregates: builder.aggregates,
+        read: builder.read,
+    })
+}
+
+struct Builder<'a> {
+    table: &'a Table,
+    ctx: &'a mut PrepareContext,
+    terms: Vec<PreparedTerm>,
+    aggregates: Vec<AggregateCall>,
+    read: Vec<Column>,
+    /// Within the argument of an aggregate there is no other.
+    in_aggregate: bool,
+}
+
+/// An argument whose function is not chosen yet.
+enum Pending<'s> {
+    Term(&'s Term),
+    Typed {
+        expression: Expression,
+        cql_type: CqlType,
+        text: String,
+    },
+}
+
+impl Builder<'_> {
+    fn selector(&mut self, selector: &Selector) -> Result<(Expression, CqlType), CqlError> {
+        match selector {
+            Selector::Column(name) => {
+                let column = target::column(self.table, name)?;
+                Ok((self.column(column), column.cql_type.clone()))
+            }
+            Selector::CountAll => self.aggregate(AggregateFunction::CountRows, "count", &[]),
+            Selector::WriteTime { column } => {
+                let place = self.cell(column, "writeTime")?;
+                Ok((Expression::WriteTime(place), CqlType::Bigint))
+            }
+            Selector::Ttl { column } => {
+                let place = self.cell(column, "ttl")?;
+                Ok((Expression::Ttl(place), CqlType::Int))
+            }
+            Selector::Function(call) => self.function(call),
+            Selector::Cast { selector, cql_type } => {
+                let (argument, from) = self.selector(selector)?;
+                let cast = Expression::Cast {
+                    cast: Cast::new(&from, cql_type)?,
+                    argument: Box::new(argument),
+                };
+                Ok((cast, cql_type.clone()))
+            }
+            Selector::Element { column, key } => self.element(column, key),
+            Selector::Term(term) => {
+                let cql_type = natural_type(term)
+                    .or_else(|| literal_type(term))
+                    .ok_or_else(|| {
+                        CqlError::invalid(format!(
+                            "Cannot infer type for term {} in selection clause (try using a cast to force a type)",
+                            term_text(term)
+                        ))
+                    })?;
+                Ok((self.term(term, &cql_type)?, cql_type))
+            }
+        }
+    }
+
+    fn column(&mut self, column: &Column) -> Expression {
+        if !self.read.iter().any(|seen| seen.id == column.id) {
+            self.read.push(column.clone());
+        }
+        Expression::Column {
+            place: Place::of(column),
+            shape: Shape::of(&column.cql_type),
+        }
+    }
+
+    /// The place of a column that has a write time of its own.
+    fn cell(&mut self, name: &str, function: &str) -> Result<Place, CqlError> {
+        let column = target::column(self.table, name)?;
+        if matches!(
+            column.kind,
+            ColumnKind::PartitionKey { .. } | ColumnKind::Clustering { .. }
+        ) {
+            return Err(CqlError::invalid(format!(
+                "Cannot use selection function {function} on PRIMARY KEY part {name}"
+            )));
+        }
+        if column.cql_type.is_multi_cell() {
+            return Err(CqlError::invalid(format!(
+                "Cannot use selection function {function} on non-frozen collection {name}"
+            )));
+        }
+        self.column(column);
+        Ok(Place::of(column))
+    }
+
+    fn term(&mut self, term: &Term, cql_type: &CqlType) -> Result<Expression, CqlError> {
+        self.named_term(term, cql_type, MARKER_NAME)
+    }
+
+    fn named_term(
+        &mut self,
+        term: &Term,
+        cql_type: &CqlType,
+        name: &str,
+    ) -> Result<Expression, CqlError> {
+        let prepared = prepare_term(term, cql_type, name, self.ctx)?;
+        self.terms.push(prepared);
+        Ok(Expression::Term(self.terms.len() - 1))
+    }
+
+    fn element(&mut self, name: &str, key: &Term) -> Result<(Expression, CqlType), CqlError> {
+        let column = target::column(self.table, name)?;
+        let (key_type, result_type, is_map, place_name) = match &column.cql_type {
+            CqlType::Map { key, value, .. } => (key, value, true, format!("key({name})")),
+            CqlType::Set { element, .. } => (element, element, false, format!("value({name})")),
+            CqlType::List { .. } => {
+                return Err(CqlError::invalid(format!(
+                    "Element selection is only allowed on sets and maps, but {name} is a list"
+                )));
+            }
+            other => {
+                return Err(CqlError::invalid(format!(
+                    "Invalid element selection: {name} is of type {other} is not a collection"
+                )));
+            }
+        };
+        self.column(column);
+        let element = Expression::Element {
+            place: Place::of(column),
+            key_type: (**key_type).clone(),
+            is_map,
+            key: Box::new(self.named_term(key, key_type, &place_name)?),
+        };
+        Ok((element, (**result_type).clone()))
+    }
+
+    fn function(
+        &mut self,
+        call: &FunctionCall<Selector>,
+    ) -> Result<(Expression, CqlType), CqlError> {
+        let is_native = call.keyspace.as_deref().is_none_or(|name| name == "system");
+        if is_native && let Some(function) = AggregateFunction::by_name(&call.name) {
+            return self.aggregate(function, &call.name, &call.arguments);
+        }
+        if is_native && call.name == "token" {
+            return self.token(&call.arguments);
+        }
+        let pending: Vec<Pending<'_>> = call
+            .arguments
+            .iter()
+            .map(|argument| self.pending(argument))
+            .collect::<Result<_, _>>()?;
+        let arguments: Vec<Argument<'_>> = pending.iter().map(Pending::as_argument).collect();
+        let function = functions::resolve(call.keyspace.as_deref(), &call.name, &arguments, None)?;
+        let arguments = pending
+            .into_iter()
+            .zip(&function.argument_types)
+            .map(|(pending, cql_type)| match pending {
+                Pending::Term(term) => self.term(term, cql_type),
+                Pending::Typed { expression, .. } => Ok(expression),
+            })
+            .collect::<Result<_, _>>()?;
+        let return_type = function.return_type.clone();
+        Ok((
+            Expression::Function {
+                function,
+                arguments,
+            },
+            return_type,
+        ))
+    }
+
+    fn pending<'s>(&mut self, argument: &'s Selector) -> Result<Pending<'s>, CqlError> {
+        if let Selector::Term(term) = argument {
+            return Ok(Pending::Term(term));
+        }
+        let (expression, cql_type) = self.selector(argument)?;
+        Ok(Pending::Typed {
+            expression,
+            cql_type,
+            text: selector_name(argument),
+        })
+    }
+
+    /// `token(...)` takes one value for each column of the partition key.
+    fn token(&mut self, arguments: &[Selector]) -> Result<(Expression, CqlType), CqlError> {
+        let key = self.table.partition_key();
+        if arguments.len() != key.len() {
+            return Err(CqlError::invalid(format!(
+                "Invalid number of arguments in call to function system.token: {} required but {} provided",
+                key.len(),
+                arguments.len()
+            )));
+        }
+        let is_own_key = key
+            .iter()
+            .zip(arguments)
+            .all(|(column, argument)| *argument == Selector::Column(column.name.clone()));
+        let mut expressions = Vec::new();
+        for (index, (column, argument)) in key.iter().zip(arguments).enumerate() {
+            let expression = match self.pending(argument)? {
+                Pending::Term(term) => self.term(term, &column.cql_type)?,
+                Pending::Typed {
+                    expression,
+                    cql_type,
+                    text,
+                } => {
+                    if cql_type != column.cql_type {
+                        return Err(CqlError::invalid(format!(
+                            "Type error: {text} cannot be passed as argument {index} of function system.token of type {}",
+                            column.cql_type
+                        )));
+                    }
+                    expression
+                }
+            };
+            expressions.push(expression);
+        }
+        if is_own_key {
+            expressions.clear();
+        }
+        let token = Expression::Token {
+            partitioner: self.table.partitioner,
+            arguments: expressions,
+        };
+        Ok((token, CqlType::Bigint))
+    }
+
+    fn aggregate(
+        &mut self,
+        function: AggregateFunction,
+        name: &str,
+        arguments: &[Selector],
+    ) -> Result<(Expression, CqlType), CqlError> {
+        if self.in_aggregate {
+            return Err(CqlError::invalid(
+                "aggregate functions cannot be used as arguments of aggregate functions",
+            ));
+        }
+        let wanted = usize::from(function != AggregateFunction::CountRows);
+        if arguments.len() != wanted {
+            return Err(CqlError::invalid(format!(
+                "Invalid number of arguments in call to function system.{name}: {wanted} required but {} provided",
+                arguments.len()
+            )));
+        }
+        let (argument, argument_type) = match arguments.first() {
+            None => (None, CqlType::Bigint),
+            Some(argument) => {
+                self.in_aggregate = true;
+                let typed = self.selector(argument);
+                self.in_aggregate = false;
+                let (argument, cql_type) = typed?;
+                (Some(argument), cql_type)
+            }
+        };
+        let result_type = function.result_type(name, &argument_type)?;
+        self.aggregates.push(AggregateCall {
+            function,
+            argument,
+            argument_type,
+        });
+        Ok((
+            Expression::Aggregate(self.aggregates.len() - 1),
+            result_type,
+        ))
+    }
+}
+
+impl Pending<'_> {
+    fn as_argument(&self) -> Argument<'_> {
+        match self {
+            Pending::Term(term) => Argument::Term(term),
+            Pending::Typed { cql_type, text, .. } => Argument::Typed { cql_type, text },
+        }
+    }
+}
+
+/// The type that a literal has where nothing else is asked of it.
+fn literal_type(term: &Term) -> Option<CqlType> {
+    let Term::Literal(literal) = term else {
+        return None;
+    };
+    Some(match literal {
+        Literal::String(_) => CqlType::Text,
+        Literal::Integer(digits) if digits.parse::<i32>().is_ok() => CqlType::Int,
+        Literal::Integer(digits) if digits.parse::<i64>().is_ok() => CqlType::Bigint,
+        Literal::Integer(_) => CqlType::Varint,
+        Literal::Float(_) => CqlType::Double,
+        Literal::Boolean(_) => CqlType::Boolean,
+        Literal::Uuid(_) => CqlType::Uuid,
+        Literal::Blob(_) => CqlType::Blob,
+        Literal::Duration { .. } => CqlType::Duration,
+    })
+}
