@@ -155,8 +155,12 @@ impl Cursor<'_> {
         self.eat_table()?;
         let table = self.table_name()?;
         if self.eat_word("USING")? {
-            // As everywhere, a timeout is accepted and without effect.
+            // As everywhere, a timeout is accepted and without effect. A marker for it would be one that
+            // nothing in the tree refers to.
             self.expect_word("TIMEOUT")?;
+            if self.at_marker() {
+                return Err(self.expected("a duration"));
+            }
             self.term()?;
         }
         Ok(Statement::Truncate { table })

@@ -182,7 +182,7 @@ fn excerpt(text: &str) -> String {
 
 fn wrong_kind(cql_type: &CqlType, literal: &Literal) -> ValueError {
     let (kind, text) = match literal {
-        Literal::String(text) => ("STRING", format!("'{}'", excerpt(text))),
+        Literal::String(text) => ("STRING", excerpt(text)),
         Literal::Integer(digits) => ("INTEGER", excerpt(digits)),
         Literal::Float(text) => ("FLOAT", excerpt(text)),
         Literal::Boolean(truth) => ("BOOLEAN", truth.to_string()),
@@ -201,7 +201,7 @@ fn wrong_kind(cql_type: &CqlType, literal: &Literal) -> ValueError {
         ),
     };
     ValueError(format!(
-        "invalid {kind} constant {text} for type {cql_type}"
+        "Invalid {kind} constant ({text}) for type {cql_type}"
     ))
 }
 
@@ -311,27 +311,27 @@ mod tests {
     fn constants_of_another_kind_are_refused() {
         assert_eq!(
             string(CqlType::Int, "1").unwrap_err(),
-            "invalid STRING constant '1' for type int"
+            "Invalid STRING constant (1) for type int"
         );
         assert_eq!(
             string(CqlType::Uuid, "550e8400-e29b-41d4-a716-446655440000").unwrap_err(),
-            "invalid STRING constant '550e8400-e29b-41d4-a716-446655440000' for type uuid"
+            "Invalid STRING constant (550e8400-e29b-41d4-a716-446655440000) for type uuid"
         );
         assert_eq!(
             integer(CqlType::Text, "1").unwrap_err(),
-            "invalid INTEGER constant 1 for type text"
+            "Invalid INTEGER constant (1) for type text"
         );
         assert_eq!(
             float(CqlType::Int, "1.0").unwrap_err(),
-            "invalid FLOAT constant 1.0 for type int"
+            "Invalid FLOAT constant (1.0) for type int"
         );
         assert_eq!(
             read(CqlType::Int, Literal::Boolean(true)).unwrap_err(),
-            "invalid BOOLEAN constant true for type int"
+            "Invalid BOOLEAN constant (true) for type int"
         );
         assert_eq!(
             read(CqlType::Text, Literal::Blob(Bytes::from_static(&[0xca]))).unwrap_err(),
-            "invalid HEX constant 0xca for type text"
+            "Invalid HEX constant (0xca) for type text"
         );
         let nil = Literal::Uuid(uuid::Uuid::nil());
         assert_eq!(

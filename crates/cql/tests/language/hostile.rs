@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use cql::error::ErrorKind;
+use cql::ast::Parsed;
+use cql::error::{CqlError, ErrorKind};
 use cql::parser::{MAX_NESTING, MAX_TOKENS, parse_statement, parse_type};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -11,21 +12,35 @@ use crate::statements::cases;
 
 /// Parses, and checks what every outcome has in common.
 fn check(text: &str) {
-    if let Err(error) = parse_statement(text) {
-        match error.kind {
-            ErrorKind::SyntaxError => assert!(error.message.starts_with("line "), "{error}"),
-            ErrorKind::Invalid => {}
-            other => panic!("{other:?} is no outcome of parsing"),
-        }
-        assert!(
-            error.message.len() <= 2 * text.len() + 1_000,
-            "a message of {} bytes about a statement of {}",
-            error.message.len(),
-            text.len()
-        );
+    match parse_statement(text) {
+        Ok(parsed) => every_marker_is_in_the_tree(&parsed),
+        Err(error) => every_error_is_short(text, &error),
     }
     // A type's text is part of every grammar of statements, so any text will do.
     let _ = parse_type(text);
+}
+
+/// A planner that walks the tree must meet every marker, or it could not tell its type.
+fn every_marker_is_in_the_tree(parsed: &Parsed) {
+    if !parsed.markers.is_empty() {
+        let tree = format!("{:?}", parsed.statement);
+        let met = tree.matches("Marker(BindMarker {").count();
+        assert_eq!(met, parsed.markers.len(), "{tree}");
+    }
+}
+
+fn every_error_is_short(text: &str, error: &CqlError) {
+    match error.kind {
+        ErrorKind::SyntaxError => assert!(error.message.starts_with("line "), "{error}"),
+        ErrorKind::Invalid => {}
+        _ => panic!("{:?} is no outcome of parsing", error.kind),
+    }
+    assert!(
+        error.message.len() <= 2 * text.len() + 1_000,
+        "a message of {} bytes about a statement of {}",
+        error.message.len(),
+        text.len()
+    );
 }
 
 /// Pieces of statements, put together without sense.
@@ -261,6 +276,13 @@ fn repeated() -> Vec<String> {
         options.join(" AND ")
     ));
     texts
+}
+
+#[test]
+fn every_statement_of_the_table() {
+    for (statement, _) in cases() {
+        check(&statement);
+    }
 }
 
 #[test]
