@@ -1,0 +1,285 @@
+//! ALTER TABLE and DROP TABLE.
+
+use cql::ast::{AlterTable, AlterTableChange, ColumnDefinition};
+use cql::error::CqlError;
+use storage::catalog::{Catalog, Column, ColumnId, ColumnKind, DroppedColumn, Table};
+
+use super::column_type::check_column_type;
+use super::create_table::useless_static;
+use super::table_options::TableOptions;
+use super::{Applied, cdc, names};
+use crate::clock;
+use crate::query::SchemaChangeKind;
+
+#[derive(Clone, Debug)]
+pub(super) struct AlterTablePlan {
+    keyspace: String,
+    name: String,
+    if_exists: bool,
+    change: Change,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct DropTablePlan {
+    pub keyspace: String,
+    pub name: String,
+    pub if_exists: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Change {
+    Add {
+        columns: Vec<ColumnDefinition>,
+        if_not_exists: bool,
+    },
+    Drop {
+        columns: Vec<String>,
+        if_exists: bool,
+        timestamp_micros: Option<i64>,
+    },
+    /// From the old name to the new.
+    Rename(Vec<(String, String)>),
+    Options(TableOptions),
+}
+
+impl AlterTablePlan {
+    pub fn prepare(keyspace: &str, alter: &AlterTable) -> Result<Self, CqlError> {
+        let change = match &alter.change {
+            AlterTableChange::AddColumns {
+                if_not_exists,
+                columns,
+            } => {
+                for column in columns {
+                    names::check_column(&column.name)?;
+                    check_column_type(&column.name, &column.cql_type)?;
+                }
+                Change::Add {
+                    columns: columns.clone(),
+                    if_not_exists: *if_not_exists,
+                }
+            }
+            AlterTableChange::DropColumns {
+                if_exists,
+                columns,
+                timestamp,
+            } => Change::Drop {
+                columns: columns.clone(),
+                if_exists: *if_exists,
+                timestamp_micros: *timestamp,
+            },
+            AlterTableChange::RenameColumns(renames) => {
+                for (_, to) in renames {
+                    names::check_column(to)?;
+                }
+                Change::Rename(renames.clone())
+            }
+            AlterTableChange::Options(options) => Change::Options(TableOptions::parse(options)?),
+            AlterTableChange::ChangeType { column } => {
+                return Err(CqlError::invalid(format!(
+                    "Altering column types is no longer supported (column {column})"
+                )));
+            }
+        };
+        Ok(AlterTablePlan {
+            keyspace: keyspace.to_owned(),
+            name: alter.table.name.clone(),
+            if_exists: alter.if_exists,
+            change,
+        })
+    }
+
+    pub fn apply(&self, catalog: &mut Catalog) -> Result<Applied, CqlError> {
+        let Some(table) = catalog.table(&self.keyspace, &self.name) else {
+            return super::missing_table(catalog, &self.keyspace, &self.name, self.if_exists);
+        };
+        super::refuse_log(table)?;
+        let mut table = Table::clone(table);
+        match &self.change {
+            Change::Add {
+                columns,
+                if_not_exists,
+            } => {
+                for column in columns {
+                    add_column(&mut table, column, *if_not_exists)?;
+                }
+            }
+            Change::Drop {
+                columns,
+                if_exists,
+                timestamp_micros,
+            } => {
+                let dropped_at_micros = timestamp_micros.unwrap_or_else(clock::next_write_micros);
+                for column in columns {
+                    drop_column(&mut table, column, *if_exists, dropped_at_micros)?;
+                }
+            }
+            Change::Rename(renames) => {
+                for (from, to) in renames {
+                    rename_column(&mut table, from, to)?;
+                }
+            }
+            Change::Options(options) => {
+                if let Some(new) = &options.cdc {
+                    cdc::check_alter(&table, new)?;
+                }
+                options.apply(&mut table)?;
+            }
+        }
+        catalog.put_table(table);
+        Ok(Applied::table(
+            SchemaChangeKind::Updated,
+            &self.keyspace,
+            &self.name,
+        ))
+    }
+}
+
+impl DropTablePlan {
+    pub fn apply(&self, catalog: &mut Catalog) -> Result<Applied, CqlError> {
+        let Some(table) = catalog.table(&self.keyspace, &self.name) else {
+            return super::missing_table(catalog, &self.keyspace, &self.name, self.if_exists);
+        };
+        super::refuse_log(table)?;
+        catalog.remove_table(&self.keyspace, &self.name);
+        Ok(Applied::table(
+            SchemaChangeKind::Dropped,
+            &self.keyspace,
+            &self.name,
+        ))
+    }
+}
+
+fn add_column(
+    table: &mut Table,
+    definition: &ColumnDefinition,
+    if_not_exists: bool,
+) -> Result<(), CqlError> {
+    let name = &definition.name;
+    if table.column(name).is_some() {
+        if if_not_exists {
+            return Ok(());
+        }
+        return Err(CqlError::invalid(format!(
+            "Column with name '{name}' already exists"
+        )));
+    }
+    if definition.is_static && table.clustering_key().is_empty() {
+        return Err(useless_static());
+    }
+    if let Some(dropped) = table.dropped_columns.get(name) {
+        let kind = |is_static| if is_static { "STATIC" } else { "REGULAR" };
+        if dropped.is_static != definition.is_static {
+            return Err(CqlError::invalid(format!(
+                "Cannot re-add previously dropped column '{name}' of kind {}, incompatible with \
+                 previous kind {}",
+                kind(definition.is_static),
+                kind(dropped.is_static)
+            )));
+        }
+        if dropped.cql_type != definition.cql_type {
+            return Err(CqlError::invalid(format!(
+                "Cannot re-add previously dropped column '{name}' of type {}, incompatible with \
+                 previous type {}",
+                definition.cql_type, dropped.cql_type
+            )));
+        }
+    }
+    let id = table.next_column;
+    table.next_column = ColumnId(id.0 + 1);
+    table.columns.push(Column {
+        id,
+        name: name.clone(),
+        kind: if definition.is_static {
+            ColumnKind::Static
+        } else {
+            ColumnKind::Regular
+        },
+        cql_type: definition.cql_type.clone(),
+    });
+    Ok(())
+}
+
+fn drop_column(
+    table: &mut Table,
+    name: &str,
+    if_exists: bool,
+    dropped_at_micros: i64,
+) -> Result<(), CqlError> {
+    let Some(column) = table.column(name) else {
+        return match if_exists {
+            true => Ok(()),
+            false => Err(column_not_found(table, name)),
+        };
+    };
+    let is_static = match column.kind {
+        ColumnKind::Static => true,
+        ColumnKind::Regular => false,
+        ColumnKind::PartitionKey { .. } | ColumnKind::Clustering { .. } => {
+            return Err(CqlError::invalid(format!(
+                "Cannot drop PRIMARY KEY column {name}"
+            )));
+        }
+    };
+    let dependents = dependent_indexes(table, name);
+    if !dependents.is_empty() {
+        return Err(CqlError::invalid(format!(
+            "Cannot drop column {name} because it has dependent secondary indexes ({dependents})"
+        )));
+    }
+    let dropped = DroppedColumn {
+        cql_type: column.cql_type.clone(),
+        is_static,
+        dropped_at_micros,
+    };
+    table.dropped_columns.insert(name.to_owned(), dropped);
+    table.columns.retain(|column| column.name != name);
+    Ok(())
+}
+
+fn rename_column(table: &mut Table, from: &str, to: &str) -> Result<(), CqlError> {
+    let Some(at) = table.columns.iter().position(|column| column.name == from) else {
+        return Err(column_not_found(table, from));
+    };
+    if !matches!(
+        table.columns[at].kind,
+        ColumnKind::PartitionKey { .. } | ColumnKind::Clustering { .. }
+    ) {
+        return Err(CqlError::invalid(format!(
+            "Cannot rename non PRIMARY KEY column {from}"
+        )));
+    }
+    if table.column(to).is_some() {
+        return Err(CqlError::invalid(format!(
+            "Cannot rename column {from} to {to} in table '{}.{}'; another column with that name \
+             already exists",
+            table.keyspace, table.name
+        )));
+    }
+    if table.dropped_columns.contains_key(to) {
+        return Err(CqlError::invalid(format!(
+            "Cannot rename column {from} to {to} in table '{}.{}'; a column of that name was \
+             dropped before",
+            table.keyspace, table.name
+        )));
+    }
+    to.clone_into(&mut table.columns[at].name);
+    Ok(())
+}
+
+/// The names of the indexes on a column.
+fn dependent_indexes(table: &Table, column: &str) -> String {
+    let names: Vec<&str> = table
+        .indexes
+        .values()
+        .filter(|index| index.column == column)
+        .map(|index| index.name.as_str())
+        .collect();
+    names.join(", ")
+}
+
+fn column_not_found(table: &Table, name: &str) -> CqlError {
+    CqlError::invalid(format!(
+        "Column {name} was not found in table '{}.{}'",
+        table.keyspace, table.name
+    ))
+}

@@ -1,0 +1,191 @@
+//! `WITH cdc = {...}`, and what a vector index asks of it.
+
+use cql::ast::OptionValue;
+use cql::error::CqlError;
+use storage::catalog::{CdcOptions, DeltaMode, ImageMode, Table};
+
+use super::properties;
+
+/// A day: how long log rows live if nothing is said, and the least that a vector index can do with.
+pub(super) const DEFAULT_TTL_S: u32 = 24 * 60 * 60;
+
+/// Reads the option: ScyllaDB's map, or Cassandra's `true` and `false`.
+pub(super) fn parse(value: &OptionValue) -> Result<CdcOptions, CqlError> {
+    let mut options = CdcOptions {
+        enabled: false,
+        preimage: ImageMode::Off,
+        postimage: false,
+        delta: DeltaMode::Full,
+        ttl_s: DEFAULT_TTL_S,
+    };
+    let entries = match value {
+        OptionValue::Scalar(_) => {
+            options.enabled = properties::boolean("cdc", value)?;
+            return Ok(options);
+        }
+        OptionValue::Map(_) => properties::map("cdc", value)?,
+    };
+    for (key, text) in entries {
+        let invalid =
+            || CqlError::config(format!("Invalid value for CDC option \"{key}\": {text}"));
+        let lower = text.to_ascii_lowercase();
+        match key.to_ascii_lowercase().as_str() {
+            "enabled" => {
+                options.enabled = properties::read_boolean(text).ok_or_else(invalid)?;
+            }
+            "preimage" if lower == "full" => options.preimage = ImageMode::Full,
+            "preimage" => {
+                options.preimage = match properties::read_boolean(text).ok_or_else(invalid)? {
+                    true => ImageMode::On,
+                    false => ImageMode::Off,
+                };
+            }
+            "postimage" => {
+                options.postimage = properties::read_boolean(text).ok_or_else(invalid)?;
+            }
+            "delta" => {
+                options.delta = match lower.as_str() {
+                    "full" => DeltaMode::Full,
+                    "keys" => DeltaMode::Keys,
+                    _ => return Err(invalid()),
+                };
+            }
+            "ttl" => {
+                // Seconds are kept in 32 bits with a sign wherever they come from a client.
+                options.ttl_s = text
+                    .parse::<i32>()
+                    .ok()
+                    .and_then(|ttl_s| u32::try_from(ttl_s).ok())
+                    .ok_or_else(invalid)?;
+            }
+            _ => return Err(CqlError::config(format!("Invalid CDC option: {key}"))),
+        }
+    }
+    Ok(options)
+}
+
+/// Checks that a table's log serves a vector index that is about to be created.
+pub(super) fn check_for_new_index(cdc: Option<&CdcOptions>) -> Result<(), CqlError> {
+    match cdc {
+        None => Ok(()),
+        Some(options) if !options.enabled => Err(CqlError::invalid(
+            "Cannot create the vector index when CDC is explicitly disabled: set cdc = \
+             {'enabled': true} on the table first",
+        )),
+        Some(options) => check_requirements(options),
+    }
+}
+
+/// Checks an ALTER TABLE of the option against the indexes that the table has.
+pub(super) fn check_alter(table: &Table, new: &CdcOptions) -> Result<(), CqlError> {
+    if table.indexes.is_empty() {
+        return Ok(());
+    }
+    if !new.enabled {
+        return Err(CqlError::invalid(
+            "Cannot disable CDC when Vector Search is enabled on the table. Drop the vector \
+             index first, then disable CDC",
+        ));
+    }
+    check_requirements(new)
+}
+
+fn check_requirements(options: &CdcOptions) -> Result<(), CqlError> {
+    let refused = |what: String| {
+        Err(CqlError::invalid(format!(
+            "CDC log must meet the minimal requirements of Vector Search: {what}"
+        )))
+    };
+    if options.ttl_s != 0 && options.ttl_s < DEFAULT_TTL_S {
+        return refused(format!(
+            "its TTL must be 0 or at least {DEFAULT_TTL_S} seconds (24 hours), but is {}",
+            options.ttl_s
+        ));
+    }
+    if options.delta == DeltaMode::Keys && !options.postimage {
+        return refused("'delta' must be 'full' or 'postimage' true".to_owned());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(entries: &[(&str, &str)]) -> Result<CdcOptions, String> {
+        let entries = entries
+            .iter()
+            .map(|(key, value)| (key.to_string(), value.to_string()))
+            .collect();
+        parse(&OptionValue::Map(entries)).map_err(|error| error.message)
+    }
+
+    #[test]
+    fn both_forms_are_read() {
+        let on = parse(&OptionValue::Scalar("true".to_owned())).unwrap();
+        assert_eq!(options(&[("enabled", "true")]), Ok(on.clone()));
+        assert!(on.enabled);
+        assert_eq!(
+            options(&[
+                ("enabled", "true"),
+                ("preimage", "full"),
+                ("postimage", "true"),
+                ("delta", "keys"),
+                ("ttl", "0"),
+            ]),
+            Ok(CdcOptions {
+                enabled: true,
+                preimage: ImageMode::Full,
+                postimage: true,
+                delta: DeltaMode::Keys,
+                ttl_s: 0,
+            })
+        );
+    }
+
+    #[test]
+    fn wrong_entries_are_named() {
+        assert_eq!(
+            options(&[("on", "true")]).unwrap_err(),
+            "Invalid CDC option: on"
+        );
+        for (key, value) in [
+            ("enabled", "maybe"),
+            ("preimage", "half"),
+            ("postimage", "full"),
+            ("delta", "none"),
+            ("ttl", "-1"),
+            ("ttl", "1h"),
+        ] {
+            assert_eq!(
+                options(&[(key, value)]).unwrap_err(),
+                format!("Invalid value for CDC option \"{key}\": {value}")
+            );
+        }
+    }
+
+    #[test]
+    fn a_vector_index_needs_a_day_and_the_values() {
+        let check = |entries: &[(&str, &str)]| {
+            let options = options(&[&[("enabled", "true")], entries].concat()).unwrap();
+            check_for_new_index(Some(&options)).map_err(|error| error.message)
+        };
+        assert_eq!(check_for_new_index(None), Ok(()));
+        assert_eq!(check(&[("ttl", "0")]), Ok(()));
+        assert_eq!(check(&[("ttl", "86400")]), Ok(()));
+        assert_eq!(check(&[("delta", "keys"), ("postimage", "true")]), Ok(()));
+        let requirements = "CDC log must meet the minimal requirements";
+        assert!(
+            check(&[("ttl", "86399")])
+                .unwrap_err()
+                .contains(requirements)
+        );
+        assert!(
+            check(&[("delta", "keys")])
+                .unwrap_err()
+                .contains(requirements)
+        );
+        let off = parse(&OptionValue::Scalar("false".to_owned())).unwrap();
+        assert!(check_for_new_index(Some(&off)).is_err());
+    }
+}

@@ -1,0 +1,196 @@
+//! CREATE, ALTER and DROP KEYSPACE.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cql::ast::{CreateKeyspace, OptionValue};
+use cql::error::{CqlError, ErrorKind};
+use storage::catalog::{Catalog, Keyspace};
+
+use super::{Applied, names, properties};
+use crate::query::SchemaChangeKind;
+
+#[derive(Clone, Debug)]
+pub(super) struct CreateKeyspacePlan {
+    keyspace: Keyspace,
+    if_not_exists: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct AlterKeyspacePlan {
+    name: String,
+    if_exists: bool,
+    properties: KeyspaceProperties,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct DropKeyspacePlan {
+    pub name: String,
+    pub if_exists: bool,
+}
+
+/// What a statement says of a keyspace; `None` where it says nothing.
+#[derive(Clone, Debug, Default)]
+struct KeyspaceProperties {
+    replication: Option<BTreeMap<String, String>>,
+    durable_writes: Option<bool>,
+    tablets: Option<bool>,
+}
+
+impl CreateKeyspacePlan {
+    pub fn prepare(create: &CreateKeyspace) -> Result<Self, CqlError> {
+        names::check_keyspace(&create.name)?;
+        let properties = KeyspaceProperties::parse(&create.options)?;
+        let replication = properties
+            .replication
+            .ok_or_else(|| CqlError::config("Missing mandatory replication strategy class"))?;
+        Ok(CreateKeyspacePlan {
+            keyspace: Keyspace {
+                name: create.name.clone(),
+                replication,
+                durable_writes: properties.durable_writes.unwrap_or(true),
+                tablets: properties.tablets.unwrap_or(true),
+                tables: BTreeMap::new(),
+            },
+            if_not_exists: create.if_not_exists,
+        })
+    }
+
+    pub fn apply(&self, catalog: &mut Catalog) -> Result<Applied, CqlError> {
+        let name = &self.keyspace.name;
+        if catalog.keyspace(name).is_some() {
+            if self.if_not_exists {
+                return Ok(Applied::Nothing);
+            }
+            return Err(CqlError::new(
+                ErrorKind::AlreadyExists {
+                    keyspace: name.clone(),
+                    table: String::new(),
+                },
+                format!("Cannot add existing keyspace \"{name}\""),
+            ));
+        }
+        catalog
+            .keyspaces
+            .insert(name.clone(), Arc::new(self.keyspace.clone()));
+        Ok(Applied::keyspace(SchemaChangeKind::Created, name))
+    }
+}
+
+impl AlterKeyspacePlan {
+    pub fn prepare(
+        name: &str,
+        if_exists: bool,
+        options: &[(String, OptionValue)],
+    ) -> Result<Self, CqlError> {
+        Ok(AlterKeyspacePlan {
+            name: name.to_owned(),
+            if_exists,
+            properties: KeyspaceProperties::parse(options)?,
+        })
+    }
+
+    pub fn apply(&self, catalog: &mut Catalog) -> Result<Applied, CqlError> {
+        let Some(keyspace) = catalog.keyspaces.get_mut(&self.name) else {
+            return super::missing_keyspace(&self.name, self.if_exists);
+        };
+        if self
+            .properties
+            .tablets
+            .is_some_and(|tablets| tablets != keyspace.tablets)
+        {
+            return Err(CqlError::invalid(format!(
+                "Cannot switch tablets on or off for the existing keyspace '{}': the CDC streams \
+                 of its tables depend on it",
+                self.name
+            )));
+        }
+        let keyspace = Arc::make_mut(keyspace);
+        if let Some(replication) = &self.properties.replication {
+            keyspace.replication.clone_from(replication);
+        }
+        if let Some(durable_writes) = self.properties.durable_writes {
+            keyspace.durable_writes = durable_writes;
+        }
+        Ok(Applied::keyspace(SchemaChangeKind::Updated, &self.name))
+    }
+}
+
+impl DropKeyspacePlan {
+    pub fn apply(&self, catalog: &mut Catalog) -> Result<Applied, CqlError> {
+        if catalog.keyspaces.remove(&self.name).is_none() {
+            return super::missing_keyspace(&self.name, self.if_exists);
+        }
+        Ok(Applied::keyspace(SchemaChangeKind::Dropped, &self.name))
+    }
+}
+
+impl KeyspaceProperties {
+    fn parse(options: &[(String, OptionValue)]) -> Result<Self, CqlError> {
+        properties::check_repeats(options)?;
+        let mut parsed = KeyspaceProperties::default();
+        for (name, value) in options {
+            match name.as_str() {
+                "replication" => parsed.replication = Some(replication(name, value)?),
+                "durable_writes" => {
+                    parsed.durable_writes = Some(properties::boolean(name, value)?);
+                }
+                "tablets" => parsed.tablets = Some(tablets(name, value)?),
+                _ => return Err(properties::unknown(name)),
+            }
+        }
+        Ok(parsed)
+    }
+}
+
+fn replication(name: &str, value: &OptionValue) -> Result<BTreeMap<String, String>, CqlError> {
+    let replication: BTreeMap<String, String> =
+        properties::map(name, value)?.iter().cloned().collect();
+    let class = replication
+        .get("class")
+        .filter(|class| !class.is_empty())
+        .ok_or_else(|| CqlError::config("Missing mandatory replication strategy class"))?;
+    let class = class.rsplit('.').next().unwrap_or(class);
+    // Drivers read the factors of these two, and drop a keyspace whose factors they can't read.
+    if class == "SimpleStrategy" && !replication.contains_key("replication_factor") {
+        return Err(CqlError::config(
+            "SimpleStrategy requires a replication_factor strategy option.",
+        ));
+    }
+    if ["SimpleStrategy", "NetworkTopologyStrategy"].contains(&class) {
+        for (key, factor) in &replication {
+            if key != "class" && factor.parse::<u32>().is_err() {
+                return Err(CqlError::config(format!(
+                    "Replication factor must be numeric and non-negative, found '{factor}' for \
+                     '{key}'"
+                )));
+            }
+        }
+    }
+    Ok(replication)
+}
+
+/// `{'enabled': true, 'initial': 8}`; how many tablets there are at first is left to the storage.
+fn tablets(name: &str, value: &OptionValue) -> Result<bool, CqlError> {
+    let mut enabled = true;
+    for (key, text) in properties::map(name, value)? {
+        let invalid = || {
+            CqlError::config(format!(
+                "Invalid value '{text}' for '{key}' of property '{name}'"
+            ))
+        };
+        match key.as_str() {
+            "enabled" => enabled = properties::read_boolean(text).ok_or_else(invalid)?,
+            "initial" => {
+                text.parse::<u32>().map_err(|_| invalid())?;
+            }
+            _ => {
+                return Err(CqlError::config(format!(
+                    "Unknown key '{key}' of property '{name}': only 'enabled' and 'initial' are \
+                     allowed"
+                )));
+            }
+        }
+    }
+    Ok(enabled)
+}

@@ -1,0 +1,235 @@
+//! What changes the schema: CREATE, ALTER and DROP of keyspaces, tables and indexes.
+//!
+//! A statement becomes a [`Plan`] as far as it can be judged by itself. What depends on the schema
+//! is judged when the plan is applied to the catalog, within the storage's own step: two
+//! statements at the same time see each other's work or none of it.
+
+mod alter_table;
+mod cdc;
+mod column_type;
+mod create_table;
+mod index;
+mod index_options;
+mod keyspace;
+mod names;
+mod properties;
+mod table_options;
+
+use cql::ast::{Statement, TableName};
+use cql::error::{CqlError, ErrorKind};
+use storage::ChangeError;
+use storage::catalog::{Catalog, Table};
+
+use crate::failure::storage_error;
+use crate::query::{Answer, Database, Outcome, SchemaChange, SchemaChangeKind};
+use crate::resolve;
+
+use alter_table::{AlterTablePlan, DropTablePlan};
+use create_table::CreateTablePlan;
+use index::{CreateIndexPlan, DropIndexPlan};
+use keyspace::{AlterKeyspacePlan, CreateKeyspacePlan, DropKeyspacePlan};
+
+/// A change of the schema.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    work: Work,
+}
+
+#[derive(Clone, Debug)]
+enum Work {
+    CreateKeyspace(CreateKeyspacePlan),
+    AlterKeyspace(AlterKeyspacePlan),
+    DropKeyspace(DropKeyspacePlan),
+    CreateTable(Box<CreateTablePlan>),
+    AlterTable(Box<AlterTablePlan>),
+    DropTable(DropTablePlan),
+    CreateIndex(CreateIndexPlan),
+    DropIndex(DropIndexPlan),
+}
+
+/// What came of a plan.
+#[derive(Debug)]
+enum Applied {
+    /// What should be there is there already, or what should go is gone.
+    Nothing,
+    Changed(SchemaChange),
+}
+
+impl Applied {
+    fn keyspace(kind: SchemaChangeKind, keyspace: &str) -> Self {
+        Applied::Changed(SchemaChange {
+            kind,
+            keyspace: keyspace.to_owned(),
+            table: None,
+        })
+    }
+
+    fn table(kind: SchemaChangeKind, keyspace: &str, table: &str) -> Self {
+        Applied::Changed(SchemaChange {
+            kind,
+            keyspace: keyspace.to_owned(),
+            table: Some(table.to_owned()),
+        })
+    }
+}
+
+/// Judges a statement by itself.
+///
+/// # Errors
+/// Names, types and options that no schema would allow, and system keyspaces.
+pub fn prepare(
+    database: &Database,
+    keyspace: Option<&str>,
+    statement: &Statement,
+) -> Result<Plan, CqlError> {
+    let user_keyspace = |own: Option<&str>| -> Result<String, CqlError> {
+        let name = resolve::keyspace_name(own, keyspace)?;
+        refuse_system(database, name)?;
+        Ok(name.to_owned())
+    };
+    let keyspace_of = |table: &TableName| user_keyspace(table.keyspace.as_deref());
+    let work = match statement {
+        Statement::CreateKeyspace(create) => {
+            refuse_system(database, &create.name)?;
+            Work::CreateKeyspace(CreateKeyspacePlan::prepare(create)?)
+        }
+        Statement::AlterKeyspace {
+            name,
+            if_exists,
+            options,
+        } => {
+            refuse_system(database, name)?;
+            Work::AlterKeyspace(AlterKeyspacePlan::prepare(name, *if_exists, options)?)
+        }
+        Statement::DropKeyspace { name, if_exists } => {
+            refuse_system(database, name)?;
+            Work::DropKeyspace(DropKeyspacePlan {
+                name: name.clone(),
+                if_exists: *if_exists,
+            })
+        }
+        Statement::CreateTable(create) => {
+            let keyspace = keyspace_of(&create.table)?;
+            Work::CreateTable(Box::new(CreateTablePlan::prepare(&keyspace, create)?))
+        }
+        Statement::AlterTable(alter) => {
+            let keyspace = keyspace_of(&alter.table)?;
+            Work::AlterTable(Box::new(AlterTablePlan::prepare(&keyspace, alter)?))
+        }
+        Statement::DropTable { table, if_exists } => Work::DropTable(DropTablePlan {
+            keyspace: keyspace_of(table)?,
+            name: table.name.clone(),
+            if_exists: *if_exists,
+        }),
+        Statement::CreateIndex(create) => {
+            let keyspace = keyspace_of(&create.table)?;
+            Work::CreateIndex(CreateIndexPlan::prepare(&keyspace, create)?)
+        }
+        Statement::DropIndex {
+            keyspace: own,
+            name,
+            if_exists,
+        } => Work::DropIndex(DropIndexPlan {
+            keyspace: user_keyspace(own.as_deref())?,
+            name: name.clone(),
+            if_exists: *if_exists,
+        }),
+        _ => {
+            return Err(CqlError::server(
+                "bug: this statement does not change the schema",
+            ));
+        }
+    };
+    Ok(Plan { work })
+}
+
+/// Carries a plan out.
+///
+/// # Errors
+/// What the schema as it stands does not allow, and whatever the storage refuses.
+pub async fn execute(database: &Database, plan: &Plan) -> Result<Answer, CqlError> {
+    let plan = plan.clone();
+    let applied = database
+        .storage
+        .change_catalog(move |catalog| plan.apply(catalog))
+        .await
+        .map_err(|error| match error {
+            ChangeError::Refused(error) => error,
+            ChangeError::Storage(error) => storage_error(error),
+        })?;
+    Ok(Answer {
+        outcome: match applied {
+            Applied::Nothing => Outcome::Void,
+            Applied::Changed(change) => Outcome::SchemaChange(change),
+        },
+        warnings: Vec::new(),
+    })
+}
+
+impl Plan {
+    /// Changes the catalog, or refuses and leaves it as it is.
+    fn apply(&self, catalog: &mut Catalog) -> Result<Applied, CqlError> {
+        match &self.work {
+            Work::CreateKeyspace(plan) => plan.apply(catalog),
+            Work::AlterKeyspace(plan) => plan.apply(catalog),
+            Work::DropKeyspace(plan) => plan.apply(catalog),
+            Work::CreateTable(plan) => plan.apply(catalog),
+            Work::AlterTable(plan) => plan.apply(catalog),
+            Work::DropTable(plan) => plan.apply(catalog),
+            Work::CreateIndex(plan) => plan.apply(catalog),
+            Work::DropIndex(plan) => plan.apply(catalog),
+        }
+    }
+}
+
+fn refuse_system(database: &Database, keyspace: &str) -> Result<(), CqlError> {
+    if database.system.keyspace(keyspace).is_some() {
+        return Err(CqlError::new(
+            ErrorKind::Unauthorized,
+            format!("{keyspace} keyspace is not user-modifiable."),
+        ));
+    }
+    Ok(())
+}
+
+/// A CDC log changes with its table, not by itself.
+fn refuse_log(table: &Table) -> Result<(), CqlError> {
+    if table.log_of.is_some() {
+        return Err(CqlError::new(
+            ErrorKind::Unauthorized,
+            format!(
+                "Cannot modify {}.{}: a CDC log is changed and dropped with its table alone",
+                table.keyspace, table.name
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// "Keyspace 'x' doesn't exist", unless `IF EXISTS` says that it need not.
+fn missing_keyspace(name: &str, if_exists: bool) -> Result<Applied, CqlError> {
+    if if_exists {
+        return Ok(Applied::Nothing);
+    }
+    Err(CqlError::invalid(format!(
+        "Keyspace '{name}' doesn't exist"
+    )))
+}
+
+/// What is said of a table that is not there, unless `IF EXISTS` says that it need not.
+fn missing_table(
+    catalog: &Catalog,
+    keyspace: &str,
+    name: &str,
+    if_exists: bool,
+) -> Result<Applied, CqlError> {
+    if if_exists {
+        return Ok(Applied::Nothing);
+    }
+    if catalog.keyspace(keyspace).is_none() {
+        return missing_keyspace(keyspace, false);
+    }
+    Err(CqlError::invalid(format!(
+        "Table '{keyspace}.{name}' doesn't exist"
+    )))
+}

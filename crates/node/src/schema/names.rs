@@ -1,0 +1,121 @@
+//! Which names keyspaces, tables, columns and indexes may have.
+
+use cql::error::CqlError;
+
+/// The longest name of a keyspace, table or index: they become names of files and folders.
+const MAX_LENGTH: usize = 48;
+
+/// What the name of a CDC log ends with.
+const LOG_SUFFIX: &str = "_scylla_cdc_log";
+
+/// What the columns begin with that a CDC log adds to those of its table.
+const LOG_COLUMN_PREFIX: &str = "cdc$";
+
+/// Checks the name of a new keyspace.
+pub(super) fn check_keyspace(name: &str) -> Result<(), CqlError> {
+    check("Keyspace", name)
+}
+
+/// Checks the name of a new table.
+pub(super) fn check_table(name: &str) -> Result<(), CqlError> {
+    check("Table", name)?;
+    if name.ends_with(LOG_SUFFIX) {
+        return Err(CqlError::invalid(format!(
+            "Table names that end with {LOG_SUFFIX} are reserved for CDC logs (got \"{name}\")"
+        )));
+    }
+    Ok(())
+}
+
+/// Checks the name of a new index. Its length is bounded by what names it, table and column.
+pub(super) fn check_index(name: &str) -> Result<(), CqlError> {
+    if name.is_empty() || !name.chars().all(is_word) || name.len() > 4 * MAX_LENGTH {
+        return Err(CqlError::invalid(format!("Illegal index name {name}")));
+    }
+    Ok(())
+}
+
+/// Checks the name of a new column: any but those that a CDC log needs for itself.
+pub(super) fn check_column(name: &str) -> Result<(), CqlError> {
+    if name.starts_with(LOG_COLUMN_PREFIX) {
+        return Err(CqlError::invalid(format!(
+            "Column names that begin with {LOG_COLUMN_PREFIX} are reserved for CDC logs (got \
+             \"{name}\")"
+        )));
+    }
+    if name.is_empty() || name.len() > usize::from(u16::MAX) {
+        return Err(CqlError::invalid(
+            "Column names must have between 1 and 65535 bytes",
+        ));
+    }
+    Ok(())
+}
+
+/// The default name of an index on a column: `t_v_idx`, `t_v_idx_1`, ..., the first that is free.
+pub(super) fn default_index_name(
+    table: &str,
+    column: &str,
+    is_taken: impl Fn(&str) -> bool,
+) -> String {
+    let column: String = column.chars().filter(|c| is_word(*c)).collect();
+    let base = format!("{table}_{column}_idx");
+    if !is_taken(&base) {
+        return base;
+    }
+    (1_u32..)
+        .map(|number| format!("{base}_{number}"))
+        .find(|name| !is_taken(name))
+        .unwrap_or(base)
+}
+
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+fn check(what: &str, name: &str) -> Result<(), CqlError> {
+    if name.is_empty() || name.len() > MAX_LENGTH || !name.chars().all(is_word) {
+        return Err(CqlError::config(format!(
+            "{what} name must not be empty, more than {MAX_LENGTH} characters long, or contain \
+             non-alphanumeric-underscore characters (got \"{name}\")"
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_words_of_at_most_48_characters() {
+        assert!(check_keyspace("Ks_1").is_ok());
+        assert!(check_table(&"t".repeat(48)).is_ok());
+        for name in ["", "a-b", "ä", &"t".repeat(49)] {
+            let error = check_table(name).unwrap_err();
+            assert_eq!(
+                error.message,
+                format!(
+                    "Table name must not be empty, more than 48 characters long, or contain \
+                     non-alphanumeric-underscore characters (got \"{name}\")"
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_cdc_log_needs_is_reserved() {
+        assert!(check_table("t_scylla_cdc_log").is_err());
+        assert!(check_column("cdc$time").is_err());
+        assert!(check_column("cdc time").is_ok());
+    }
+
+    #[test]
+    fn a_default_name_steps_aside() {
+        let taken = ["t_v_idx", "t_v_idx_1"];
+        assert_eq!(
+            default_index_name("t", "v", |name| taken.contains(&name)),
+            "t_v_idx_2"
+        );
+        assert_eq!(default_index_name("t", "a b$c", |_| false), "t_abc_idx");
+    }
+}

@@ -1,0 +1,398 @@
+//! The options of a table: checked for what they are meant to be and kept as CQL text.
+//!
+//! `default_time_to_live`, `gc_grace_seconds` and `cdc` have an effect here. All the others speak
+//! of files and nodes that this database doesn't have; they are checked all the same, so that a
+//! mistake shows where it is made, and shown back.
+
+use std::collections::BTreeMap;
+
+use cql::ast::OptionValue;
+use cql::error::CqlError;
+use storage::catalog::{CdcOptions, Table};
+
+use super::{cdc, properties};
+use crate::modify::MAX_TTL_S;
+
+/// As in Cassandra: ten days.
+pub(super) const DEFAULT_GC_GRACE_S: u32 = 10 * 24 * 60 * 60;
+
+const DEFAULT_MIN_INDEX_INTERVAL: i32 = 128;
+const DEFAULT_MAX_INDEX_INTERVAL: i32 = 2048;
+
+/// The smallest chance that a Bloom filter can be built for.
+const MIN_BLOOM_FILTER_FP_CHANCE: f64 = 6.71e-5;
+
+/// The options that a statement gives.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TableOptions {
+    default_ttl_s: Option<u32>,
+    gc_grace_s: Option<u32>,
+    pub cdc: Option<CdcOptions>,
+    /// As CQL text, by name.
+    kept: BTreeMap<String, String>,
+}
+
+/// What the value of an option is, and how it is checked.
+enum Kind {
+    Text,
+    Boolean,
+    /// Not below the number.
+    Integer(i32),
+    /// From 0 to 1.
+    Chance,
+    BloomFilterChance,
+    Map,
+    Compaction,
+    Caching,
+    Retry,
+    ReadRepair,
+}
+
+fn kind(name: &str) -> Option<Kind> {
+    Some(match name {
+        "comment" | "memtable" => Kind::Text,
+        "allow_auto_snapshot" | "incremental_backups" => Kind::Boolean,
+        "memtable_flush_period_in_ms" | "paxos_grace_seconds" => Kind::Integer(0),
+        "min_index_interval" | "max_index_interval" => Kind::Integer(1),
+        "crc_check_chance" | "read_repair_chance" | "dclocal_read_repair_chance" => Kind::Chance,
+        "bloom_filter_fp_chance" => Kind::BloomFilterChance,
+        "compression" | "extensions" | "tombstone_gc" | "per_partition_rate_limit" => Kind::Map,
+        "compaction" => Kind::Compaction,
+        "caching" => Kind::Caching,
+        "speculative_retry" | "additional_write_policy" => Kind::Retry,
+        "read_repair" => Kind::ReadRepair,
+        _ => return None,
+    })
+}
+
+impl TableOptions {
+    /// Reads and checks the options.
+    ///
+    /// # Errors
+    /// Unknown names, values that are no such thing or out of range, with Cassandra's texts.
+    pub fn parse(options: &[(String, OptionValue)]) -> Result<Self, CqlError> {
+        properties::check_repeats(options)?;
+        let mut parsed = TableOptions::default();
+        for (name, value) in options {
+            match name.as_str() {
+                "default_time_to_live" => {
+                    parsed.default_ttl_s = Some(at_most(name, seconds(name, value)?, MAX_TTL_S)?);
+                }
+                "gc_grace_seconds" => parsed.gc_grace_s = Some(seconds(name, value)?),
+                "cdc" => parsed.cdc = Some(cdc::parse(value)?),
+                _ => {
+                    let kind = kind(name).ok_or_else(|| properties::unknown(name))?;
+                    parsed.kept.insert(name.clone(), text(name, value, kind)?);
+                }
+            }
+        }
+        Ok(parsed)
+    }
+
+    /// Gives a table these options; those that were not named stay.
+    ///
+    /// # Errors
+    /// If the table's options contradict each other then.
+    pub fn apply(&self, table: &mut Table) -> Result<(), CqlError> {
+        if let Some(ttl_s) = self.default_ttl_s {
+            table.default_ttl_s = ttl_s;
+        }
+        if let Some(gc_grace_s) = self.gc_grace_s {
+            table.gc_grace_s = gc_grace_s;
+        }
+        if let Some(cdc) = &self.cdc {
+            table.cdc = Some(cdc.clone());
+        }
+        table
+            .options
+            .extend(self.kept.iter().map(|(k, v)| (k.clone(), v.clone())));
+        check_index_intervals(&table.options)
+    }
+}
+
+fn check_index_intervals(options: &BTreeMap<String, String>) -> Result<(), CqlError> {
+    let interval = |name: &str, default: i32| {
+        options
+            .get(name)
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(default)
+    };
+    let min = interval("min_index_interval", DEFAULT_MIN_INDEX_INTERVAL);
+    let max = interval("max_index_interval", DEFAULT_MAX_INDEX_INTERVAL);
+    if max < min {
+        return Err(CqlError::config(format!(
+            "max_index_interval must be greater than or equal to min_index_interval ({min}) (got \
+             {max})."
+        )));
+    }
+    Ok(())
+}
+
+fn seconds(name: &str, value: &OptionValue) -> Result<u32, CqlError> {
+    let seconds = at_least(name, properties::integer(name, value)?, 0)?;
+    Ok(seconds.unsigned_abs())
+}
+
+fn at_least(name: &str, number: i32, least: i32) -> Result<i32, CqlError> {
+    if number < least {
+        return Err(CqlError::config(format!(
+            "{name} must be greater than or equal to {least} (got {number})"
+        )));
+    }
+    Ok(number)
+}
+
+fn at_most(name: &str, number: u32, most: i32) -> Result<u32, CqlError> {
+    if number > most.unsigned_abs() {
+        return Err(CqlError::config(format!(
+            "{name} must be less than or equal to {most} (got {number})"
+        )));
+    }
+    Ok(number)
+}
+
+/// The value as CQL text, once it has been checked.
+fn text(name: &str, value: &OptionValue, kind: Kind) -> Result<String, CqlError> {
+    Ok(match kind {
+        Kind::Text => properties::quoted(properties::scalar(name, value)?),
+        Kind::Boolean => properties::boolean(name, value)?.to_string(),
+        Kind::Integer(least) => {
+            at_least(name, properties::integer(name, value)?, least)?.to_string()
+        }
+        Kind::Chance => {
+            let chance = properties::double(name, value)?;
+            if !(0.0..=1.0).contains(&chance) {
+                return Err(CqlError::config(format!(
+                    "{name} must be larger than or equal to 0 and smaller than or equal to 1.0 \
+                     (got {chance})"
+                )));
+            }
+            format!("{chance:?}")
+        }
+        Kind::BloomFilterChance => {
+            let chance = properties::double(name, value)?;
+            if chance <= MIN_BLOOM_FILTER_FP_CHANCE || chance > 1.0 {
+                return Err(CqlError::config(format!(
+                    "{name} must be larger than 6.71E-5 and less than or equal to 1.0 (got \
+                     {chance})"
+                )));
+            }
+            format!("{chance:?}")
+        }
+        Kind::Map => properties::map_text(properties::map(name, value)?),
+        Kind::Compaction => {
+            let entries = properties::map(name, value)?;
+            if !entries.iter().any(|(key, _)| key == "class") {
+                return Err(CqlError::config(format!(
+                    "Missing sub-option 'class' for the '{name}' option."
+                )));
+            }
+            properties::map_text(entries)
+        }
+        Kind::Caching => caching(name, value)?,
+        Kind::Retry => retry(name, value)?,
+        Kind::ReadRepair => {
+            let text = properties::scalar(name, value)?;
+            let upper = text.to_ascii_uppercase();
+            if !["BLOCKING", "NONE"].contains(&upper.as_str()) {
+                return Err(CqlError::config(format!(
+                    "Invalid value {text} for option '{name}'"
+                )));
+            }
+            properties::quoted(&upper)
+        }
+    })
+}
+
+fn caching(name: &str, value: &OptionValue) -> Result<String, CqlError> {
+    let entries = properties::map(name, value)?;
+    for (key, text) in entries {
+        let upper = text.to_ascii_uppercase();
+        let is_valid = match key.to_ascii_lowercase().as_str() {
+            "keys" => ["ALL", "NONE"].contains(&upper.as_str()),
+            "rows_per_partition" => {
+                ["ALL", "NONE"].contains(&upper.as_str()) || text.parse::<u32>().is_ok()
+            }
+            "enabled" => properties::read_boolean(text).is_some(),
+            _ => {
+                return Err(CqlError::config(format!(
+                    "Invalid caching sub-option {key}: only 'keys', 'rows_per_partition' and \
+                     'enabled' are allowed"
+                )));
+            }
+        };
+        if !is_valid {
+            return Err(CqlError::config(format!(
+                "Invalid value '{text}' for caching sub-option '{key}'"
+            )));
+        }
+    }
+    Ok(properties::map_text(entries))
+}
+
+/// `NONE`, `ALWAYS`, `99p`, `99PERCENTILE`, `50ms`, `MIN(99p, 50ms)`.
+fn retry(name: &str, value: &OptionValue) -> Result<String, CqlError> {
+    let text = properties::scalar(name, value)?;
+    let lower = text.to_ascii_lowercase();
+    let one = |policy: &str| {
+        let policy = policy.trim();
+        ["ms", "percentile", "p"]
+            .iter()
+            .find_map(|unit| policy.strip_suffix(unit))
+            .is_some_and(|number| {
+                number
+                    .parse::<f64>()
+                    .is_ok_and(|n| n.is_finite() && n >= 0.0)
+            })
+    };
+    let both = |policies: &str| policies.split(',').count() == 2 && policies.split(',').all(one);
+    let hybrid = ["min(", "max("]
+        .iter()
+        .find_map(|start| lower.strip_prefix(start)?.strip_suffix(')'));
+    let is_valid = ["none", "never", "always"].contains(&lower.as_str())
+        || one(&lower)
+        || hybrid.is_some_and(both);
+    if !is_valid {
+        return Err(CqlError::config(format!(
+            "Invalid value {text} for option '{name}'"
+        )));
+    }
+    Ok(properties::quoted(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(name: &str, value: OptionValue) -> Result<TableOptions, String> {
+        TableOptions::parse(&[(name.to_owned(), value)]).map_err(|error| error.message)
+    }
+
+    fn scalar(name: &str, value: &str) -> Result<TableOptions, String> {
+        parse(name, OptionValue::Scalar(value.to_owned()))
+    }
+
+    fn map(name: &str, entries: &[(&str, &str)]) -> Result<TableOptions, String> {
+        let entries = entries
+            .iter()
+            .map(|(key, value)| (key.to_string(), value.to_string()));
+        parse(name, OptionValue::Map(entries.collect()))
+    }
+
+    #[test]
+    fn what_is_kept_is_cql_text() {
+        let kept = |options: Result<TableOptions, String>| {
+            options.unwrap().kept.into_values().next().unwrap()
+        };
+        assert_eq!(kept(scalar("comment", "it's")), "'it''s'");
+        assert_eq!(kept(scalar("bloom_filter_fp_chance", "0.10")), "0.1");
+        assert_eq!(kept(scalar("crc_check_chance", "1")), "1.0");
+        assert_eq!(kept(scalar("min_index_interval", "64")), "64");
+        assert_eq!(
+            kept(scalar("speculative_retry", "MIN(99p, 50ms)")),
+            "'MIN(99p, 50ms)'"
+        );
+        assert_eq!(kept(scalar("read_repair", "none")), "'NONE'");
+        assert_eq!(
+            kept(map("compaction", &[("class", "LeveledCompactionStrategy")])),
+            "{'class': 'LeveledCompactionStrategy'}"
+        );
+        assert_eq!(kept(map("compression", &[])), "{}");
+    }
+
+    #[test]
+    fn wrong_values_are_explained() {
+        for (name, value, message) in [
+            ("foo", "1", "Unknown property 'foo'"),
+            (
+                "gc_grace_seconds",
+                "-1",
+                "gc_grace_seconds must be greater than or equal to 0 (got -1)",
+            ),
+            (
+                "gc_grace_seconds",
+                "x",
+                "Invalid integer value x for 'gc_grace_seconds'",
+            ),
+            (
+                "default_time_to_live",
+                "-1",
+                "default_time_to_live must be greater than or equal to 0 (got -1)",
+            ),
+            (
+                "default_time_to_live",
+                "630720001",
+                "default_time_to_live must be less than or equal to 630720000 (got 630720001)",
+            ),
+            (
+                "crc_check_chance",
+                "1.5",
+                "crc_check_chance must be larger than or equal to 0 and smaller than or equal to \
+                 1.0 (got 1.5)",
+            ),
+            (
+                "bloom_filter_fp_chance",
+                "0",
+                "bloom_filter_fp_chance must be larger than 6.71E-5 and less than or equal to 1.0 \
+                 (got 0)",
+            ),
+            (
+                "min_index_interval",
+                "0",
+                "min_index_interval must be greater than or equal to 1 (got 0)",
+            ),
+            (
+                "speculative_retry",
+                "fast",
+                "Invalid value fast for option 'speculative_retry'",
+            ),
+            (
+                "speculative_retry",
+                "max(1ms)",
+                "Invalid value max(1ms) for option 'speculative_retry'",
+            ),
+            (
+                "read_repair",
+                "maybe",
+                "Invalid value maybe for option 'read_repair'",
+            ),
+            (
+                "compaction",
+                "x",
+                "Invalid value for property 'compaction'. It should be a map",
+            ),
+        ] {
+            assert_eq!(
+                scalar(name, value).unwrap_err(),
+                message,
+                "{name} = {value}"
+            );
+        }
+        assert_eq!(
+            map("compaction", &[("enabled", "true")]).unwrap_err(),
+            "Missing sub-option 'class' for the 'compaction' option."
+        );
+        assert_eq!(
+            map("caching", &[("key", "ALL")]).unwrap_err(),
+            "Invalid caching sub-option key: only 'keys', 'rows_per_partition' and 'enabled' are \
+             allowed"
+        );
+        assert_eq!(
+            map("caching", &[("keys", "SOME")]).unwrap_err(),
+            "Invalid value 'SOME' for caching sub-option 'keys'"
+        );
+        assert_eq!(
+            map("comment", &[]).unwrap_err(),
+            "Invalid value for property 'comment'. It should be a string"
+        );
+    }
+
+    #[test]
+    fn a_property_is_given_once() {
+        let twice = vec![("comment".to_owned(), OptionValue::Scalar(String::new())); 2];
+        assert_eq!(
+            TableOptions::parse(&twice).unwrap_err().message,
+            "Multiple definition for property 'comment'"
+        );
+    }
+}
