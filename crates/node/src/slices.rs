@@ -14,6 +14,7 @@ use storage::read::{ClusteringBound, ClusteringSlice};
 pub struct Edge<'a> {
     /// Serialised values, at least one, of the columns right behind the prefix.
     pub values: &'a [Bytes],
+    /// Whether rows with these very values lie within.
     pub inclusive: bool,
 }
 

@@ -8,9 +8,11 @@ use crate::functions::{self, Argument};
 /// How well a term fits a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Assignability {
+    /// It cannot be read as the type.
     No,
     /// It can be read as the type, but also as others (a bind marker, an integer literal).
     Weak,
+    /// It is of that very type.
     Exact,
 }
 

@@ -8,6 +8,8 @@ mod assign;
 mod evaluate;
 mod in_list;
 mod prepare;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use bytes::Bytes;
@@ -27,6 +29,7 @@ use crate::query::ColumnSpec;
 pub enum Bound {
     /// Serialised and valid for the term's type.
     Value(Bytes),
+    /// Null, written or bound.
     Null,
     /// A bind marker was left unset.
     Unset,
@@ -53,7 +56,9 @@ impl Bound {
 /// What is collected while the terms of one statement are prepared.
 #[derive(Clone, Debug)]
 pub struct PrepareContext {
+    /// The keyspace of the table.
     pub keyspace: String,
+    /// The table that the markers are said to belong to.
     pub table: String,
     /// By the index of the marker; `None` until its term has been prepared.
     pub variables: Vec<Option<ColumnSpec>>,

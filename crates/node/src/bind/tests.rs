@@ -1,0 +1,398 @@
+//! Terms as they come from the parser, against the types of their places.
+
+use bytes::Bytes;
+use cql::ast::{InsertValues, Parsed, Statement, Term};
+use cql::parser::{parse_statement, parse_type};
+use cql::types::CqlType;
+use cql::value::Value;
+
+use super::*;
+use crate::query::{BoundValue, Parameters};
+
+/// The term of a text, and how many markers it has.
+fn term(text: &str) -> (Term, usize) {
+    let Parsed { statement, markers } =
+        parse_statement(&format!("INSERT INTO t (c) VALUES ({text})")).unwrap();
+    let Statement::Insert(insert) = statement else {
+        panic!("no INSERT");
+    };
+    let InsertValues::Columns { mut terms, .. } = insert.values else {
+        panic!("no VALUES");
+    };
+    (terms.remove(0), markers.len())
+}
+
+fn prepare(text: &str, cql_type: &str) -> Result<(PreparedTerm, PrepareContext), String> {
+    let (term, markers) = term(text);
+    let cql_type = parse_type(cql_type).unwrap();
+    let mut ctx = PrepareContext::new("ks", "t", markers);
+    prepare_term(&term, &cql_type, "c", &mut ctx)
+        .map(|prepared| (prepared, ctx))
+        .map_err(|error| error.message)
+}
+
+fn evaluate(text: &str, cql_type: &str, values: Vec<BoundValue>) -> Result<Bound, String> {
+    let (prepared, _) = prepare(text, cql_type)?;
+    let parameters = Parameters {
+        values,
+        ..Parameters::default()
+    };
+    prepared
+        .evaluate(&parameters, &StatementClock::start())
+        .map_err(|error| error.message)
+}
+
+/// The value as CQL text.
+fn literal(text: &str, cql_type: &str, values: Vec<BoundValue>) -> Result<String, String> {
+    match evaluate(text, cql_type, values)? {
+        Bound::Value(bytes) => {
+            let value = Value::deserialize(&parse_type(cql_type).unwrap(), &bytes);
+            Ok(value.map_err(|error| error.0)?.to_literal())
+        }
+        other => Ok(format!("{other:?}")),
+    }
+}
+
+fn bind(value: Value) -> BoundValue {
+    BoundValue::Value(value.serialize())
+}
+
+#[test]
+fn constants_are_folded() {
+    for (text, cql_type, expected) in [
+        ("1", "bigint", "1"),
+        ("'x'", "text", "'x'"),
+        ("[2, 1, 2]", "list<int>", "[2, 1, 2]"),
+        ("{2, 1, 2}", "set<int>", "{1, 2}"),
+        (
+            "{'b': 1, 'a': 2, 'b': 3}",
+            "map<text, int>",
+            "{'a': 2, 'b': 3}",
+        ),
+        ("{}", "map<text, int>", "{}"),
+        ("{}", "set<int>", "{}"),
+        ("{}", "list<int>", "[]"),
+        ("[1, 2.5, -3]", "vector<float, 3>", "[1.0, 2.5, -3.0]"),
+        ("['ab', '']", "vector<text, 2>", "['ab', '']"),
+        ("(1, null)", "tuple<int, text>", "(1, null)"),
+        (
+            "{(2, 'b'), (1, 'a')}",
+            "set<frozen<tuple<int, text>>>",
+            "{(1, 'a'), (2, 'b')}",
+        ),
+        ("(int) 7", "int", "7"),
+        ("(ascii) 'x'", "text", "'x'"),
+        ("null", "int", "Null"),
+    ] {
+        let (prepared, _) = prepare(text, cql_type).unwrap();
+        assert!(prepared.constant().is_some(), "{text}");
+        assert_eq!(
+            literal(text, cql_type, Vec::new()).unwrap(),
+            expected,
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn misfits_are_explained() {
+    let nine = "9".repeat(200);
+    for (text, cql_type, message) in [
+        (
+            "5",
+            "text",
+            "Invalid INTEGER constant (5) for \"c\" of type text".to_owned(),
+        ),
+        (
+            "'x'",
+            "int",
+            "Invalid STRING constant ('x') for \"c\" of type int".to_owned(),
+        ),
+        (
+            "true",
+            "blob",
+            "Invalid BOOLEAN constant (true) for \"c\" of type blob".to_owned(),
+        ),
+        (
+            "3000000000",
+            "int",
+            "Invalid value for c: 3000000000 is out of range of type int, -2147483648 to \
+             2147483647"
+                .to_owned(),
+        ),
+        (
+            &nine,
+            "text",
+            format!(
+                "Invalid INTEGER constant ({}...) for \"c\" of type text",
+                "9".repeat(60)
+            ),
+        ),
+        (
+            "[1]",
+            "int",
+            "Invalid list literal for c of type int".to_owned(),
+        ),
+        (
+            "[1]",
+            "set<int>",
+            "Invalid list literal for c of type set<int>".to_owned(),
+        ),
+        (
+            "{1}",
+            "map<int, int>",
+            "Invalid set literal for c of type map<int, int>".to_owned(),
+        ),
+        (
+            "{1: 2}",
+            "set<int>",
+            "Invalid map literal for c of type set<int>".to_owned(),
+        ),
+        (
+            "(1, 2)",
+            "int",
+            "Invalid tuple literal for c of type int".to_owned(),
+        ),
+        (
+            "[1, 'x']",
+            "list<int>",
+            "Invalid list literal for c: value 'x' is not of type int".to_owned(),
+        ),
+        (
+            "{'x': 'y'}",
+            "map<int, text>",
+            "Invalid map literal for c: key 'x' is not of type int".to_owned(),
+        ),
+        (
+            "[1, null]",
+            "list<int>",
+            "null is not supported inside collections (column c)".to_owned(),
+        ),
+        (
+            "[1, 2]",
+            "vector<float, 3>",
+            "Invalid vector literal for c of type vector<float, 3>; expected 3 elements, but \
+             given 2"
+                .to_owned(),
+        ),
+        (
+            "[1, null, 2]",
+            "vector<float, 3>",
+            "null is not supported inside vectors (column c)".to_owned(),
+        ),
+        (
+            "[1, NaN, 2]",
+            "vector<float, 3>",
+            "Invalid value for c: element 1 of a vector<float, 3> is NaN: the elements of a \
+             vector must be finite numbers, as no distance to anything else is defined"
+                .to_owned(),
+        ),
+        (
+            "(1, 2, 3)",
+            "tuple<int, int>",
+            "Invalid tuple literal for c: too many elements. Type frozen<tuple<int, int>> \
+             expects 2 but got 3"
+                .to_owned(),
+        ),
+        (
+            "(int) 'x'",
+            "int",
+            "Cannot cast value 'x' to type int".to_owned(),
+        ),
+        (
+            "(bigint) 1",
+            "int",
+            "Cannot assign value (bigint)1 to c of type int".to_owned(),
+        ),
+        (
+            "now()",
+            "int",
+            "Type error: cannot assign result of function system.now (type timeuuid) to c (type \
+             int)"
+                .to_owned(),
+        ),
+    ] {
+        match prepare(text, cql_type) {
+            Err(error) => assert_eq!(error, message, "{text} as {cql_type}"),
+            Ok(_) => panic!("{text} was taken as {cql_type}"),
+        }
+    }
+}
+
+#[test]
+fn markers_get_the_type_and_name_of_their_place() {
+    for (text, cql_type, specs) in [
+        ("?", "int", vec![("c", "int")]),
+        (":n", "int", vec![("n", "int")]),
+        (
+            "[?, 1, ?]",
+            "list<int>",
+            vec![("value(c)", "int"), ("value(c)", "int")],
+        ),
+        (
+            "{?: :v}",
+            "map<text, int>",
+            vec![("key(c)", "text"), ("v", "int")],
+        ),
+        ("(?, 1)", "tuple<text, int>", vec![("c[0]", "text")]),
+        (
+            "[?, ?]",
+            "vector<float, 2>",
+            vec![("value(c)", "float"), ("value(c)", "float")],
+        ),
+    ] {
+        let (_, ctx) = prepare(text, cql_type).unwrap();
+        let got: Vec<(String, CqlType)> = ctx
+            .finish()
+            .unwrap()
+            .into_iter()
+            .map(|spec| (spec.name, spec.cql_type))
+            .collect();
+        let wanted: Vec<(String, CqlType)> = specs
+            .into_iter()
+            .map(|(name, cql_type)| (name.to_owned(), parse_type(cql_type).unwrap()))
+            .collect();
+        assert_eq!(got, wanted, "{text}");
+    }
+}
+
+#[test]
+fn bound_values_take_their_places() {
+    let three = || bind(Value::Int(3));
+    assert_eq!(literal("?", "int", vec![three()]).unwrap(), "3");
+    assert_eq!(
+        literal("{?, 1}", "set<int>", vec![three()]).unwrap(),
+        "{1, 3}"
+    );
+    assert_eq!(
+        literal("{?: 'x'}", "map<int, text>", vec![three()]).unwrap(),
+        "{3: 'x'}"
+    );
+    assert_eq!(
+        literal("(?, 'x')", "tuple<int, text>", vec![three()]).unwrap(),
+        "(3, 'x')"
+    );
+    assert_eq!(
+        literal("[?, 1]", "vector<float, 2>", vec![bind(Value::Float(0.5))]).unwrap(),
+        "[0.5, 1.0]"
+    );
+    // Clients may send a set in any order, with repeats.
+    let unordered = bind(Value::List(vec![
+        Value::Int(2),
+        Value::Int(1),
+        Value::Int(2),
+    ]));
+    assert_eq!(literal("?", "set<int>", vec![unordered]).unwrap(), "{1, 2}");
+    assert_eq!(
+        evaluate("?", "int", vec![BoundValue::Null]),
+        Ok(Bound::Null)
+    );
+    assert_eq!(
+        evaluate("?", "int", vec![BoundValue::Unset]),
+        Ok(Bound::Unset)
+    );
+    assert_eq!(
+        literal("(?, 1)", "tuple<int, int>", vec![BoundValue::Null]).unwrap(),
+        "(null, 1)"
+    );
+}
+
+#[test]
+fn wrong_bound_values_are_explained() {
+    let bytes = |bytes: &'static [u8]| BoundValue::Value(Bytes::from_static(bytes));
+    for (text, cql_type, value, message) in [
+        (
+            "?",
+            "int",
+            bytes(&[0; 8]),
+            "Invalid value for c: a value of type int takes 4 bytes, got 8",
+        ),
+        (
+            "?",
+            "vector<float, 2>",
+            bytes(&[0; 12]),
+            "Invalid value for c: a vector<float, 2> takes exactly 2 elements of 4 bytes, got 3 \
+             elements",
+        ),
+        (
+            "[?]",
+            "list<int>",
+            BoundValue::Null,
+            "null is not supported inside collections (column c)",
+        ),
+        (
+            "[?]",
+            "list<int>",
+            BoundValue::Unset,
+            "unset value is not supported inside collections (column c)",
+        ),
+        (
+            "(?, 1)",
+            "tuple<int, int>",
+            BoundValue::Unset,
+            "Invalid unset value for tuple field number 0 of c",
+        ),
+        (
+            "?",
+            "int",
+            bytes(b"xxx"),
+            "Invalid value for c: a value of type int takes 4 bytes, got 3",
+        ),
+    ] {
+        assert_eq!(
+            evaluate(text, cql_type, vec![value]).unwrap_err(),
+            message,
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_function_is_called_at_every_execution() {
+    let first = evaluate("now()", "timeuuid", Vec::new()).unwrap();
+    let second = evaluate("now()", "timeuuid", Vec::new()).unwrap();
+    assert_ne!(first, second);
+    assert!(matches!(
+        evaluate("now()", "uuid", Vec::new()),
+        Ok(Bound::Value(_))
+    ));
+}
+
+#[test]
+fn a_value_is_required_of_keys() {
+    let null = Bound::Null.require("k").unwrap_err().message;
+    assert_eq!(null, "Invalid null value for column k");
+    let unset = Bound::Unset.require("k").unwrap_err().message;
+    assert_eq!(unset, "Invalid unset value for column k");
+}
+
+#[test]
+fn in_takes_one_marker_for_all() {
+    let mut ctx = PrepareContext::new("ks", "t", 1);
+    let (whole, _) = term("?");
+    let list = prepare_in_list(
+        &cql::ast::Comparand::Term(whole),
+        &CqlType::Int,
+        "k",
+        &mut ctx,
+    )
+    .unwrap();
+    assert_eq!(list.marker(), Some(0));
+    let spec = ctx.finish().unwrap().remove(0);
+    assert_eq!(spec.name, "in(k)");
+    assert_eq!(spec.cql_type, parse_type("list<int>").unwrap());
+    let evaluate = |value: BoundValue| {
+        let parameters = Parameters {
+            values: vec![value],
+            ..Parameters::default()
+        };
+        list.evaluate(&parameters, &StatementClock::start())
+            .map_err(|error| error.message)
+    };
+    let two = bind(Value::List(vec![Value::Int(2), Value::Int(2)]));
+    assert_eq!(evaluate(two).unwrap().len(), 2);
+    assert_eq!(
+        evaluate(BoundValue::Unset).unwrap_err(),
+        "Invalid unset value for in(k)"
+    );
+}
