@@ -65,7 +65,7 @@ struct Connection<S: Service> {
 /// Serves a connection to its end.
 pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>) {
     let (reader, writer_half) = stream.into_split();
-    let (outbox, writer) = outbox();
+    let (outbox, writer) = outbox(shared.options.connection.unread_bytes_max);
     let closing = shared.shutdown.stop.child_token();
     let connection = Connection {
         session: Arc::new(shared.service.open_session()),
@@ -129,7 +129,7 @@ impl<S: Service> Connection<S> {
         let mut input = BytesMut::new();
         let mut reservation: Option<Reservation> = None;
         loop {
-            self.outbox.has_room(options.unread_bytes_max).await;
+            self.outbox.has_room().await;
             match decoder.decode(&mut input) {
                 Ok(Some(frame)) => {
                     self.take(frame, reservation.take());
@@ -278,6 +278,9 @@ impl<S: Service> Connection<S> {
         let compression = self.compression;
         let tasks = shared.shutdown.tasks.clone();
         tasks.spawn(async move {
+            let Some(turn) = outbox.turn().await else {
+                return;
+            };
             let answer = AssertUnwindSafe(answer(&shared, &session, frame, compression));
             let frame = match answer.catch_unwind().await {
                 Ok(frame) => frame,
@@ -291,7 +294,7 @@ impl<S: Service> Connection<S> {
                     )
                 }
             };
-            outbox.send(frame);
+            turn.send(frame);
             drop((admitted, reservation, plain_reservation));
         });
     }

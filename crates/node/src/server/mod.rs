@@ -20,6 +20,7 @@ mod outbox;
 mod prepared;
 mod service;
 mod statements;
+mod unread;
 mod values;
 
 pub use counters::CounterValues;

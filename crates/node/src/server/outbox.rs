@@ -2,16 +2,16 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use cql::wire::{Compression, Response, ResponseContext};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::counters::Counters;
+use super::unread::Unread;
 
 /// Frames are put together up to about this many bytes before they are written.
 const BATCH_BYTES: usize = 64 << 10;
@@ -26,24 +26,17 @@ pub(super) struct Outbox {
     unread: Arc<Unread>,
 }
 
-/// Bytes handed in and not yet taken by the client. They bound the channel: nobody reads requests while there are too many.
-#[derive(Default)]
-struct Unread {
-    bytes: AtomicUsize,
-    /// Told when there are fewer.
-    fewer: Notify,
-}
-
 /// The task's side of an outbox.
 pub(super) struct Writer {
     frames: mpsc::UnboundedReceiver<[Bytes; 2]>,
     unread: Arc<Unread>,
 }
 
-/// An outbox and its writer.
-pub(super) fn outbox() -> (Outbox, Writer) {
+/// An outbox and its writer. While more than `unread_bytes_max` bytes of answers wait for the client, no
+/// request gets its [`Turn`].
+pub(super) fn outbox(unread_bytes_max: usize) -> (Outbox, Writer) {
     let (sender, receiver) = mpsc::unbounded_channel();
-    let unread = Arc::new(Unread::default());
+    let unread = Arc::new(Unread::new(unread_bytes_max));
     let outbox = Outbox {
         frames: sender,
         unread: unread.clone(),
@@ -57,6 +50,12 @@ pub(super) fn outbox() -> (Outbox, Writer) {
 
 /// A response ready to be sent.
 pub(super) struct Encoded([Bytes; 2]);
+
+impl Encoded {
+    fn length(&self) -> usize {
+        self.0.iter().map(Bytes::len).sum()
+    }
+}
 
 /// Encodes a response.
 pub(super) fn encode(
@@ -72,21 +71,50 @@ pub(super) fn encode(
 impl Outbox {
     /// Hands a frame in. If the client is gone, it goes nowhere.
     pub fn send(&self, frame: Encoded) {
-        let length = frame.0.iter().map(Bytes::len).sum();
-        self.unread.bytes.fetch_add(length, Ordering::Relaxed);
+        self.unread.add(frame.length());
         // The writer is gone only when the connection is.
         let _ = self.frames.send(frame.0);
     }
 
-    /// Waits until at most `limit` bytes are unread.
-    pub async fn has_room(&self, limit: usize) {
-        loop {
-            let fewer = self.unread.fewer.notified();
-            if self.unread.bytes.load(Ordering::Relaxed) <= limit {
-                return;
-            }
-            fewer.await;
-        }
+    /// Waits until the answer to one more request may be worked out; `None` if the client is gone.
+    pub async fn turn(&self) -> Option<Turn> {
+        let expected = self.unread.expect().await?;
+        Some(Turn {
+            outbox: self.clone(),
+            expected,
+        })
+    }
+
+    /// Waits until the client has read enough of its answers to be listened to again.
+    pub async fn has_room(&self) {
+        self.unread.has_room().await;
+    }
+}
+
+/// The right to work out one answer.
+pub(super) struct Turn {
+    outbox: Outbox,
+    /// The bytes that were set aside for it.
+    expected: usize,
+}
+
+impl Turn {
+    /// Hands the answer in.
+    pub fn send(self, frame: Encoded) {
+        self.outbox.unread.learn(frame.length());
+        self.outbox.send(frame);
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.outbox.unread.subtract(self.expected);
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.unread.gone.cancel();
     }
 }
 
@@ -141,8 +169,7 @@ impl Writer {
             }
             bytes = &bytes[written..];
             counters.bytes_written.add(written as u64);
-            self.unread.bytes.fetch_sub(written, Ordering::Relaxed);
-            self.unread.fewer.notify_one();
+            self.unread.subtract(written);
         }
         Ok(())
     }
@@ -185,7 +212,7 @@ mod tests {
 
     #[tokio::test]
     async fn waiting_frames_go_out_together_and_in_order() {
-        let (outbox, writer) = outbox();
+        let (outbox, writer) = outbox(20);
         let large = vec![7; COPY_BYTES_MAX + 1];
         outbox.send(frame(b"a", b""));
         outbox.send(frame(b"b", b"c"));
@@ -208,27 +235,27 @@ mod tests {
 
     #[tokio::test]
     async fn room_comes_back_as_the_client_reads() {
-        let (outbox, writer) = outbox();
+        let (outbox, writer) = outbox(20);
         let (ours, mut theirs) = tokio::io::duplex(8);
         outbox.send(frame(&[1; 100], b""));
         let counters = Arc::new(Counters::default());
         tokio::spawn(async move {
             let _ = writer.run(ours, Duration::from_secs(5), &counters).await;
         });
-        let wait = timeout(Duration::from_millis(30), outbox.has_room(20));
+        let wait = timeout(Duration::from_millis(30), outbox.has_room());
         assert!(wait.await.is_err(), "nobody has read");
         let mut read = [0; 90];
         tokio::io::AsyncReadExt::read_exact(&mut theirs, &mut read)
             .await
             .unwrap();
-        timeout(Duration::from_secs(5), outbox.has_room(20))
+        timeout(Duration::from_secs(5), outbox.has_room())
             .await
             .expect("most of it is read");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_reads_nothing_is_given_up() {
-        let (outbox, writer) = outbox();
+        let (outbox, writer) = outbox(20);
         let (ours, _theirs) = tokio::io::duplex(8);
         outbox.send(frame(&[1; 100], b""));
         let error = writer

@@ -74,7 +74,7 @@ async fn a_body_that_grows_beyond_the_limit_is_refused() {
         client.start(Some(compression)).await;
         client.query(3, &"x".repeat(1_000_000)).await;
         let refused = error(client.receive().await.1);
-        assert_eq!(refused.kind, ErrorKind::ProtocolError, "{refused}");
+        assert_eq!(refused.kind, ErrorKind::Invalid, "{refused}");
         client.assert_alive().await;
     }
 }
