@@ -16,6 +16,8 @@
 
 pub(crate) mod component;
 mod number;
+#[cfg(test)]
+mod order_tests;
 
 use bytes::Bytes;
 use cql::token::{Partitioner, Token, routing_key};

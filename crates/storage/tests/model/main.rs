@@ -1,0 +1,587 @@
+//! Random changes of every kind against a naive model of Cassandra's semantics, with time that
+//! passes, columns that go, tables emptied, and the storage closed and opened in between.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod oracle;
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cql::types::CqlType;
+use oracle::{Oracle, ShownCell, ShownColumn, ShownRow, token};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use storage::catalog::{ColumnId, Table};
+use storage::mutation::{
+    CellChange, CellOperation, Change, Condition, PartitionMutation, Write, WriteOutcome,
+};
+use storage::read::{Cell, ClusteringBound, ClusteringSlice, LiveCell, Partitions, Row};
+use storage::{Durability, Storage, StorageOptions};
+use support::*;
+
+const S: ColumnId = ColumnId(3);
+const S_SET: ColumnId = ColumnId(4);
+const A: ColumnId = ColumnId(5);
+const B: ColumnId = ColumnId(6);
+const LIST: ColumnId = ColumnId(7);
+const MAP: ColumnId = ColumnId(8);
+
+fn boxed(cql_type: CqlType) -> Box<CqlType> {
+    Box::new(cql_type)
+}
+
+fn table() -> Table {
+    let list = CqlType::List {
+        element: boxed(CqlType::Int),
+        frozen: false,
+    };
+    let set = CqlType::Set {
+        element: boxed(CqlType::Int),
+        frozen: false,
+    };
+    let map = CqlType::Map {
+        key: boxed(CqlType::Text),
+        value: boxed(CqlType::Int),
+        frozen: false,
+    };
+    TableBuilder::new("ks", "t")
+        .partition("p", CqlType::Int)
+        .clustering("c1", CqlType::Int, false)
+        .clustering("c2", CqlType::Text, true)
+        .statics("s", CqlType::Int)
+        .statics("s_set", set)
+        .regular("a", CqlType::Text)
+        .regular("b", CqlType::Int)
+        .regular("list", list)
+        .regular("map", map)
+        .build()
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    /// Mutations of several partitions in one write.
+    Write(Vec<(i32, Vec<Change>)>),
+    InsertIfNotExists(i32, Option<Vec<Bytes>>, Vec<Change>),
+    Advance(i64),
+    Reopen,
+    Truncate,
+    DropColumnB,
+}
+
+fn ints() -> impl Strategy<Value = Bytes> {
+    (0..3).prop_map(int)
+}
+
+fn words() -> impl Strategy<Value = Bytes> {
+    prop::sample::select(vec!["", "a", "b", "ab"]).prop_map(text)
+}
+
+fn clustering() -> impl Strategy<Value = Vec<Bytes>> {
+    (ints(), words()).prop_map(|(c1, c2)| vec![c1, c2])
+}
+
+fn prefixes() -> impl Strategy<Value = Vec<Bytes>> {
+    (clustering(), 1..=2_usize).prop_map(|(mut values, length)| {
+        values.truncate(length);
+        values
+    })
+}
+
+fn bounds() -> impl Strategy<Value = ClusteringBound> {
+    prop_oneof![
+        1 => Just(ClusteringBound::Unbounded),
+        3 => prefixes().prop_map(ClusteringBound::Inclusive),
+        2 => prefixes().prop_map(ClusteringBound::Exclusive),
+    ]
+}
+
+/// Few, so that they often tie.
+fn timestamps() -> impl Strategy<Value = i64> {
+    1..9_i64
+}
+
+fn ttls() -> impl Strategy<Value = Option<u32>> {
+    prop_oneof![2 => Just(None), 1 => (1..6_u32).prop_map(Some)]
+}
+
+/// Timeuuids of few times.
+fn list_paths() -> impl Strategy<Value = Bytes> {
+    (0..4_u8).prop_map(|n| {
+        let id = cql::value::timeuuid::from_micros(i64::from(n), 7).expect("a time in range");
+        Bytes::copy_from_slice(id.as_bytes())
+    })
+}
+
+fn simple(values: BoxedStrategy<Bytes>) -> BoxedStrategy<CellOperation> {
+    prop_oneof![
+        3 => values.prop_map(CellOperation::Set),
+        1 => Just(CellOperation::Delete),
+    ]
+    .boxed()
+}
+
+fn elements(
+    paths: BoxedStrategy<Bytes>,
+    values: BoxedStrategy<Bytes>,
+) -> BoxedStrategy<CellOperation> {
+    let pairs = vec((paths.clone(), values), 0..4);
+    prop_oneof![
+        1 => Just(CellOperation::Delete),
+        2 => pairs.clone().prop_map(|pairs| CellOperation::ReplaceElements(once(pairs))),
+        3 => pairs.prop_map(|pairs| CellOperation::PutElements(once(pairs))),
+        2 => vec(paths, 0..3).prop_map(CellOperation::DeleteElements),
+    ]
+    .boxed()
+}
+
+/// A statement names each path once.
+fn once(pairs: Vec<(Bytes, Bytes)>) -> Vec<(Bytes, Bytes)> {
+    pairs
+        .into_iter()
+        .collect::<BTreeMap<_, _>>()
+        .into_iter()
+        .collect()
+}
+
+fn lists() -> BoxedStrategy<CellOperation> {
+    prop_oneof![
+        4 => elements(list_paths().boxed(), ints().boxed()),
+        1 => (0..3_u32, ints())
+            .prop_map(|(index, value)| CellOperation::SetListIndex { index, value }),
+        1 => (0..3_u32).prop_map(|index| CellOperation::DeleteListIndex { index }),
+        1 => vec(ints(), 1..3).prop_map(CellOperation::RemoveListValues),
+    ]
+    .boxed()
+}
+
+fn regular_cells() -> impl Strategy<Value = Vec<CellChange>> {
+    let one = prop_oneof![
+        simple(words().boxed()).prop_map(|change| cell(A, change)),
+        simple(ints().boxed()).prop_map(|change| cell(B, change)),
+        lists().prop_map(|change| cell(LIST, change)),
+        elements(words().boxed(), ints().boxed()).prop_map(|change| cell(MAP, change)),
+    ];
+    vec(one, 0..4)
+}
+
+fn static_cells() -> impl Strategy<Value = Vec<CellChange>> {
+    let empty = Just(Bytes::new()).boxed();
+    let one = prop_oneof![
+        simple(ints().boxed()).prop_map(|change| cell(S, change)),
+        elements(ints().boxed(), empty).prop_map(|change| cell(S_SET, change)),
+    ];
+    vec(one, 1..3)
+}
+
+fn changes() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        8 => (clustering(), regular_cells(), timestamps(), ttls(), any::<bool>()).prop_map(
+            |(clustering, cells, timestamp, ttl_s, marker)| Change::Row {
+                clustering,
+                cells,
+                timestamp,
+                ttl_s,
+                marker,
+            }
+        ),
+        2 => (static_cells(), timestamps(), ttls()).prop_map(|(cells, timestamp, ttl_s)| {
+            Change::Static {
+                cells,
+                timestamp,
+                ttl_s,
+            }
+        }),
+        2 => (clustering(), timestamps())
+            .prop_map(|(clustering, timestamp)| Change::DeleteRow { clustering, timestamp }),
+        2 => (bounds(), bounds(), timestamps())
+            .prop_map(|(start, end, timestamp)| Change::DeleteRange { start, end, timestamp }),
+        1 => timestamps().prop_map(|timestamp| Change::DeletePartition { timestamp }),
+    ]
+}
+
+fn ops() -> impl Strategy<Value = Op> {
+    let partition = 0..3_i32;
+    let writes = vec((partition.clone(), vec(changes(), 1..4)), 1..3);
+    prop_oneof![
+        20 => writes.prop_map(Op::Write),
+        3 => (partition, prop::option::of(clustering()), timestamps(), regular_cells(), static_cells())
+            .prop_map(|(p, key, timestamp, cells, statics)| {
+                let by_path = |cell: &CellChange| {
+                    !matches!(
+                        cell.change,
+                        CellOperation::SetListIndex { .. } | CellOperation::DeleteListIndex { .. }
+                    )
+                };
+                let change = match &key {
+                    Some(clustering) => insert(
+                        clustering.clone(),
+                        cells.into_iter().filter(by_path).collect(),
+                        timestamp,
+                    ),
+                    None => Change::Static { cells: statics, timestamp, ttl_s: None },
+                };
+                Op::InsertIfNotExists(p, key, vec![change])
+            }),
+        3 => (1..4_i64).prop_map(Op::Advance),
+        1 => Just(Op::Reopen),
+        1 => Just(Op::Truncate),
+        1 => Just(Op::DropColumnB),
+    ]
+}
+
+fn show_cell(cell: &LiveCell) -> ShownCell {
+    let expiry = cell.expiry.map(|expiry| (expiry.ttl_s, expiry.at_s));
+    (cell.value.clone(), cell.timestamp, expiry)
+}
+
+fn show_cells(cells: &[(ColumnId, Cell)]) -> BTreeMap<u32, ShownColumn> {
+    cells
+        .iter()
+        .map(|(id, cell)| {
+            let shown = match cell {
+                Cell::Simple(cell) => ShownColumn::One(show_cell(cell)),
+                Cell::Elements(elements) => ShownColumn::Many(
+                    elements
+                        .iter()
+                        .map(|(path, cell)| (path.clone(), show_cell(cell)))
+                        .collect(),
+                ),
+            };
+            (id.0, shown)
+        })
+        .collect()
+}
+
+fn show(row: &Row) -> ShownRow {
+    assert_eq!(row.partition.token, token(&row.partition.key[0]));
+    ShownRow {
+        partition: row.partition.key[0].clone(),
+        clustering: row.clustering.clone(),
+        statics: show_cells(&row.partition.static_cells),
+        cells: show_cells(&row.cells),
+    }
+}
+
+struct World {
+    directory: tempfile::TempDir,
+    clock: Arc<HandClock>,
+    storage: Option<Storage>,
+    table: Table,
+    oracle: Oracle,
+}
+
+impl World {
+    fn new() -> World {
+        let mut world = World {
+            directory: tempfile::tempdir().expect("a directory"),
+            clock: HandClock::new(START_MICROS),
+            storage: None,
+            table: table(),
+            oracle: Oracle::new(table()),
+        };
+        world.open();
+        create(world.storage(), &world.table, true);
+        world
+    }
+
+    fn open(&mut self) {
+        self.storage = None;
+        let options = StorageOptions {
+            // Nothing is cut off here, so the process need not wait for the disk.
+            durability: Durability::Buffered {
+                sync_interval: std::time::Duration::from_secs(60),
+            },
+            ..options()
+        };
+        let clock: Arc<dyn storage::clock::Clock> = self.clock.clone();
+        let opened = Storage::open_with_clock(self.directory.path(), options, clock);
+        self.storage = Some(opened.expect("it opens"));
+    }
+
+    fn storage(&self) -> &Storage {
+        self.storage.as_ref().expect("it is open")
+    }
+
+    fn now_s(&self) -> i64 {
+        self.clock.now_s()
+    }
+
+    fn run(&mut self, op: Op) {
+        match op {
+            Op::Write(mutations) => self.write(mutations),
+            Op::InsertIfNotExists(partition, key, changes) => {
+                self.insert_if_not_exists(int(partition), key, changes);
+            }
+            Op::Advance(seconds) => self.clock.advance_seconds(seconds),
+            Op::Reopen => self.open(),
+            Op::Truncate => {
+                block_on(self.storage().truncate(self.table.id)).expect("it is emptied");
+                self.oracle.forget_all();
+            }
+            Op::DropColumnB => {
+                let (keyspace, name) = (self.table.keyspace.clone(), self.table.name.clone());
+                block_on(self.storage().change_catalog(move |catalog| {
+                    let mut table = (**catalog.table(&keyspace, &name).expect("it exists")).clone();
+                    table.columns.retain(|column| column.id != B);
+                    catalog.put_table(table);
+                    Ok::<(), ()>(())
+                }))
+                .expect("the column is dropped");
+                self.oracle.drop_column(B);
+            }
+        }
+    }
+
+    fn write(&mut self, mutations: Vec<(i32, Vec<Change>)>) {
+        let write = Write {
+            mutations: mutations
+                .iter()
+                .map(|(partition, changes)| PartitionMutation {
+                    table: self.table.id,
+                    partition_key: vec![int(*partition)],
+                    changes: changes.clone(),
+                })
+                .collect(),
+            condition: None,
+        };
+        let outcome = block_on(self.storage().write(write));
+        // List operations mean the list as it was before the write.
+        let resolved: Option<Vec<_>> = mutations
+            .into_iter()
+            .map(|(partition, changes)| {
+                let partition = int(partition);
+                let changes = changes
+                    .into_iter()
+                    .map(|change| self.resolve(&partition, change))
+                    .collect::<Option<Vec<_>>>()?;
+                Some((partition, changes))
+            })
+            .collect();
+        match resolved {
+            None => assert!(
+                matches!(outcome, Err(storage::StorageError::Invalid(_))),
+                "a list index out of bounds is refused, got {outcome:?}"
+            ),
+            Some(resolved) => {
+                assert!(matches!(outcome, Ok(WriteOutcome::Applied)), "{outcome:?}");
+                let now_s = self.now_s();
+                for (partition, changes) in resolved {
+                    for change in changes {
+                        self.oracle.apply(&partition, change, now_s);
+                    }
+                }
+            }
+        }
+    }
+
+    /// `None` if a list index is out of bounds.
+    fn resolve(&self, partition: &Bytes, mut change: Change) -> Option<Change> {
+        let Change::Row {
+            clustering, cells, ..
+        } = &mut change
+        else {
+            return Some(change);
+        };
+        let row = self.oracle.row(partition, clustering, self.now_s());
+        let list = match row.and_then(|mut row| row.cells.remove(&LIST.0)) {
+            Some(ShownColumn::Many(list)) => list,
+            _ => Vec::new(),
+        };
+        for cell in cells {
+            let path_at = |index: u32| list.get(index as usize).map(|(path, _)| path.clone());
+            cell.change = match &cell.change {
+                CellOperation::SetListIndex { index, value } => {
+                    CellOperation::PutElements(vec![(path_at(*index)?, value.clone())])
+                }
+                CellOperation::DeleteListIndex { index } => {
+                    CellOperation::DeleteElements(vec![path_at(*index)?])
+                }
+                CellOperation::RemoveListValues(values) => CellOperation::DeleteElements(
+                    list.iter()
+                        .filter(|(_, (value, ..))| values.contains(value))
+                        .map(|(path, _)| path.clone())
+                        .collect(),
+                ),
+                other => other.clone(),
+            };
+        }
+        Some(change)
+    }
+
+    fn insert_if_not_exists(
+        &mut self,
+        partition: Bytes,
+        key: Option<Vec<Bytes>>,
+        changes: Vec<Change>,
+    ) {
+        let now_s = self.now_s();
+        let existing = match &key {
+            Some(key) => self.oracle.row(&partition, key, now_s),
+            None => {
+                let statics = self.oracle.statics(&partition, now_s);
+                (!statics.is_empty()).then(|| ShownRow {
+                    partition: partition.clone(),
+                    clustering: None,
+                    statics,
+                    cells: BTreeMap::new(),
+                })
+            }
+        };
+        let write = Write {
+            mutations: vec![PartitionMutation {
+                table: self.table.id,
+                partition_key: vec![partition.clone()],
+                changes: changes.clone(),
+            }],
+            condition: Some(Condition::RowNotExists {
+                table: self.table.id,
+                partition_key: vec![partition.clone()],
+                clustering: key.clone().unwrap_or_default(),
+            }),
+        };
+        let outcome = block_on(self.storage().write(write)).expect("it is decided");
+        match (outcome, existing) {
+            (WriteOutcome::NotApplied { existing: found }, Some(expected)) => {
+                assert_eq!(show(&found), expected);
+            }
+            (WriteOutcome::Applied, None) => {
+                let floor = self.oracle.floor(&partition, key.as_deref());
+                for change in changes {
+                    let mut change = self.resolve(&partition, change).expect("no index in it");
+                    match &mut change {
+                        Change::Row { timestamp, .. } | Change::Static { timestamp, .. } => {
+                            *timestamp = floor.max(*timestamp);
+                        }
+                        other => panic!("{other:?}"),
+                    }
+                    self.oracle.apply(&partition, change, now_s);
+                }
+                if let Some(key) = &key {
+                    assert!(self.oracle.row(&partition, key, now_s).is_some());
+                }
+            }
+            (outcome, expected) => panic!("got {outcome:?}, expected {expected:?}"),
+        }
+    }
+
+    fn check(&self, slices: &[ClusteringSlice], page: usize, middle: i64) {
+        let now_s = self.now_s();
+        let expected = self.oracle.all(now_s);
+        let shown = |rows: Vec<Row>| rows.iter().map(show).collect::<Vec<_>>();
+        assert_eq!(shown(read_all(self.storage(), &self.table)), expected);
+        assert_eq!(
+            self.paged(request(&self.table, whole_ring()), page),
+            expected
+        );
+
+        let (mut low, high): (Vec<_>, Vec<_>) = expected
+            .iter()
+            .cloned()
+            .partition(|row| token(&row.partition).0 <= middle);
+        let middle = cql::token::Token(middle);
+        let part = |low, high| {
+            read(
+                self.storage(),
+                request(&self.table, Partitions::Tokens(low, high)),
+            )
+        };
+        let below = part(Bound::Unbounded, Bound::Included(middle));
+        assert_eq!(shown(below), low);
+        low.extend(shown(part(Bound::Excluded(middle), Bound::Unbounded)));
+        assert_eq!(low.len(), expected.len());
+        assert_eq!(low[low.len() - high.len()..], high[..]);
+
+        for partition in [int(0), int(1), int(2)] {
+            let mut whole = request(&self.table, Partitions::One(vec![partition.clone()]));
+            let mut rows = self.oracle.partition(&partition, now_s);
+            assert_eq!(shown(read(self.storage(), whole.clone())), rows);
+            assert_eq!(self.paged(whole.clone(), page), rows);
+            whole.reversed = true;
+            rows.reverse();
+            assert_eq!(self.paged(whole.clone(), page), rows);
+
+            let mut sliced = whole;
+            sliced.slices = slices.to_vec();
+            let mut rows = self.oracle.slices(&partition, slices, now_s);
+            rows.reverse();
+            assert_eq!(self.paged(sliced.clone(), page), rows);
+            sliced.reversed = false;
+            rows.reverse();
+            assert_eq!(self.paged(sliced.clone(), page), rows);
+            assert_eq!(shown(read(self.storage(), sliced)), rows);
+
+            for row in rows {
+                let mut one = request(&self.table, Partitions::One(vec![partition.clone()]));
+                one.slices = vec![point(row.clustering.clone().expect("a row"))];
+                assert_eq!(shown(read(self.storage(), one)), [row]);
+            }
+        }
+    }
+
+    /// The whole result of a request, read in pages.
+    fn paged(&self, mut request: storage::read::ReadRequest, page: usize) -> Vec<ShownRow> {
+        let mut all = Vec::new();
+        loop {
+            let rows: Vec<Row> = self
+                .storage()
+                .read(request.clone())
+                .expect("the read starts")
+                .take(page)
+                .collect::<Result<_, _>>()
+                .expect("the read succeeds");
+            all.extend(rows.iter().map(show));
+            match rows.last() {
+                Some(last) if rows.len() == page => {
+                    request.resume_after = Some(last.position.clone());
+                }
+                _ => return all,
+            }
+        }
+    }
+}
+
+/// Slices that are disjoint and in order.
+fn disjoint(oracle: &Oracle, points: &mut Vec<Vec<Bytes>>) -> Vec<ClusteringSlice> {
+    points.sort_by(|a, b| oracle.order(a, b));
+    points.dedup_by(|a, b| oracle.order(a, b).is_eq());
+    points
+        .chunks(2)
+        .map(|pair| match pair {
+            [start, end] => slice(
+                ClusteringBound::Inclusive(start.clone()),
+                ClusteringBound::Exclusive(end.clone()),
+            ),
+            [single] => point(single.clone()),
+            _ => unreachable!("chunks of two"),
+        })
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, max_shrink_iters: 2000, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn storage_behaves_as_the_model(
+        ops in vec(ops(), 1..30),
+        mut points in vec(clustering(), 1..6),
+        page in 1..5_usize,
+        middle: i64,
+    ) {
+        let mut world = World::new();
+        let slices = disjoint(&world.oracle, &mut points);
+        for (number, op) in ops.into_iter().enumerate() {
+            world.run(op);
+            if number % 4 == 0 {
+                world.check(&slices, page, middle);
+            }
+        }
+        world.check(&slices, page, middle);
+        // Expired things do not come back.
+        world.clock.advance_seconds(10);
+        world.check(&slices, page, middle);
+    }
+}
