@@ -31,7 +31,6 @@ enum Step {
     Execute(usize),
     /// Delivers one of the reads executed.
     Deliver(usize),
-    Forget,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -43,7 +42,6 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         5 => Just(Step::Reread),
         8 => any::<usize>().prop_map(Step::Execute),
         6 => any::<usize>().prop_map(Step::Deliver),
-        2 => Just(Step::Forget),
     ];
     proptest::collection::vec(step, 0..400)
 }
@@ -144,9 +142,9 @@ impl World {
                 if !self.executed.is_empty() {
                     let read = self.executed.swap_remove(at % self.executed.len());
                     self.deliver(read);
+                    self.items.forget(self.sequencer.oldest_in_flight());
                 }
             }
-            Step::Forget => self.items.forget(self.sequencer.oldest_in_flight()),
         }
     }
 
@@ -248,7 +246,6 @@ proptest! {
         }
         world.settle(&shuffle);
         prop_assert_eq!(world.indexed(), world.table.clone());
-        world.items.forget(world.sequencer.oldest_in_flight());
         prop_assert_eq!(world.items.absences.row(world.key(0, 0).as_bytes()), 0);
     }
 }

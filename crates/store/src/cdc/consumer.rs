@@ -1,0 +1,227 @@
+//! From log rows to hints.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use scylla::frame::response::result::{ColumnType, NativeType};
+use scylla::serialize::value::SerializeValue;
+use scylla::serialize::writers::CellWriter;
+use scylla::value::CqlValue;
+use scylla_cdc::consumer::{CDCRow, Consumer, ConsumerFactory, OperationType};
+use tokio::sync::mpsc;
+
+use super::ReaderSeries;
+use crate::keys::{KeyColumn, KeySchema};
+use crate::reread::{Hint, HintMessage, HintTarget};
+
+/// The 100-nanosecond intervals between the start of the Gregorian calendar and the epoch.
+const GREGORIAN_TICKS: u64 = 0x01b2_1dd2_1381_4000;
+
+/// Makes a consumer for each group of streams.
+pub struct HintConsumers {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    keys: KeySchema,
+    hints: mpsc::Sender<HintMessage>,
+    series: Arc<ReaderSeries>,
+}
+
+impl HintConsumers {
+    pub fn new(
+        keys: KeySchema,
+        hints: mpsc::Sender<HintMessage>,
+        series: Arc<ReaderSeries>,
+    ) -> HintConsumers {
+        HintConsumers {
+            shared: Arc::new(Shared {
+                keys,
+                hints,
+                series,
+            }),
+        }
+    }
+}
+
+#[async_trait]
+impl ConsumerFactory for HintConsumers {
+    async fn new_consumer(&self) -> Box<dyn Consumer> {
+        Box::new(HintConsumer {
+            shared: self.shared.clone(),
+            last: None,
+        })
+    }
+}
+
+struct HintConsumer {
+    shared: Arc<Shared>,
+    /// The last hint: a statement often leaves several log rows for one key.
+    last: Option<Hint>,
+}
+
+#[async_trait]
+impl Consumer for HintConsumer {
+    async fn consume_cdc(&mut self, mut row: CDCRow<'_>) -> anyhow::Result<()> {
+        let scope = scope(&row.operation, self.shared.keys.has_clustering());
+        let noticed_us = time_us(&row.time);
+        let target = match target(&self.shared.keys, scope, |name| row.take_value(name)) {
+            Ok(Some(target)) => target,
+            Ok(None) => return Ok(()),
+            Err(error) => {
+                tracing::error!(error, "a log row can't be understood");
+                self.shared
+                    .series
+                    .each(|metrics| metrics.handler_errors.inc());
+                return Ok(());
+            }
+        };
+        let hint = Hint { target, noticed_us };
+        if self.last.as_ref() == Some(&hint) {
+            return Ok(());
+        }
+        self.last = Some(hint.clone());
+        self.shared.hints.send(HintMessage::Hint(hint)).await?;
+        Ok(())
+    }
+}
+
+/// How much of the table a log row is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    Nothing,
+    Row,
+    Partition,
+}
+
+fn scope(operation: &OperationType, has_clustering: bool) -> Scope {
+    match operation {
+        OperationType::PreImage => Scope::Nothing,
+        OperationType::RowUpdate
+        | OperationType::RowInsert
+        | OperationType::RowDelete
+        | OperationType::PostImage => Scope::Row,
+        OperationType::PartitionDelete if !has_clustering => Scope::Row,
+        OperationType::PartitionDelete
+        | OperationType::RowRangeDelInclLeft
+        | OperationType::RowRangeDelExclLeft
+        | OperationType::RowRangeDelInclRight
+        | OperationType::RowRangeDelExclRight => Scope::Partition,
+    }
+}
+
+/// What a log row asks to read; nothing for an update of static columns alone, which has no
+/// clustering key.
+fn target(
+    keys: &KeySchema,
+    scope: Scope,
+    mut take: impl FnMut(&str) -> Option<CqlValue>,
+) -> Result<Option<HintTarget>, String> {
+    let columns: Vec<&KeyColumn> = match scope {
+        Scope::Nothing => return Ok(None),
+        Scope::Row => keys.columns().collect(),
+        Scope::Partition => keys.partition.iter().collect(),
+    };
+    let mut values = Vec::with_capacity(columns.len());
+    for (at, column) in columns.iter().enumerate() {
+        match take(&column.name) {
+            Some(value) => values.push(serialised(&value, &column.typ)?),
+            None if at < keys.partition.len() => {
+                return Err(format!("no value of key column {}", column.name));
+            }
+            None => return Ok(None),
+        }
+    }
+    let values = values.iter().map(Vec::as_slice);
+    Ok(Some(match scope {
+        Scope::Partition => HintTarget::Partition(keys.encode_partition(values)),
+        _ => HintTarget::Row(keys.encode(values)),
+    }))
+}
+
+/// A value as the database serialises it.
+fn serialised(value: &CqlValue, typ: &NativeType) -> Result<Vec<u8>, String> {
+    let mut framed = Vec::new();
+    value
+        .serialize(
+            &ColumnType::Native(typ.clone()),
+            CellWriter::new(&mut framed),
+        )
+        .map_err(|error| error.to_string())?;
+    // The writer puts the length before the value.
+    Ok(framed.split_off(size_of::<i32>()))
+}
+
+/// The time of a time-based UUID, microseconds since the epoch.
+fn time_us(time: &uuid::Uuid) -> Option<i64> {
+    let (ticks, _) = time.get_timestamp()?.to_gregorian();
+    i64::try_from(ticks.checked_sub(GREGORIAN_TICKS)? / 10).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::tests::text_schema;
+
+    fn take<'a>(values: &'a [(&str, &str)]) -> impl FnMut(&str) -> Option<CqlValue> + 'a {
+        |name| {
+            values
+                .iter()
+                .find(|(column, _)| *column == name)
+                .map(|(_, value)| CqlValue::Text((*value).to_owned()))
+        }
+    }
+
+    #[test]
+    fn every_operation_has_its_scope() {
+        let scopes = |has_clustering| -> Vec<Scope> {
+            (0i8..=9)
+                .chain([-3, -4])
+                .map(|code| scope(&OperationType::try_from(code).unwrap(), has_clustering))
+                .collect()
+        };
+        use Scope::{Nothing as N, Partition as P, Row as R};
+        assert_eq!(scopes(true), [N, R, R, R, P, P, P, P, P, R, R, P]);
+        assert_eq!(scopes(false), [N, R, R, R, R, P, P, P, P, R, R, R]);
+    }
+
+    #[test]
+    fn targets_are_the_keys_of_the_table() {
+        let keys = text_schema(1, 1);
+        let row = take(&[("p0", "a"), ("c0", "b"), ("v", "x")]);
+        assert_eq!(
+            target(&keys, Scope::Row, row),
+            Ok(Some(HintTarget::Row(keys.encode([b"a".as_slice(), b"b"]))))
+        );
+        let row = take(&[("p0", "a")]);
+        assert_eq!(
+            target(&keys, Scope::Partition, row),
+            Ok(Some(HintTarget::Partition(
+                keys.encode_partition([b"a".as_slice()])
+            )))
+        );
+        // Static columns alone.
+        assert_eq!(target(&keys, Scope::Row, take(&[("p0", "a")])), Ok(None));
+        assert!(target(&keys, Scope::Row, take(&[("c0", "b")])).is_err());
+        assert_eq!(target(&keys, Scope::Nothing, take(&[])), Ok(None));
+    }
+
+    #[test]
+    fn a_value_of_another_type_is_an_error() {
+        assert!(serialised(&CqlValue::Int(1), &NativeType::Text).is_err());
+        assert_eq!(
+            serialised(&CqlValue::BigInt(1), &NativeType::BigInt),
+            Ok(vec![0, 0, 0, 0, 0, 0, 0, 1])
+        );
+    }
+
+    #[test]
+    fn times_are_microseconds_since_the_epoch() {
+        let time = uuid::Uuid::new_v1(
+            uuid::Timestamp::from_unix(uuid::NoContext, 1_700_000_000, 123_456_000),
+            &[0; 6],
+        );
+        assert_eq!(time_us(&time), Some(1_700_000_000_123_456));
+        assert_eq!(time_us(&uuid::Uuid::nil()), None);
+    }
+}

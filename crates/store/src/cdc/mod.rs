@@ -1,0 +1,161 @@
+//! Following the log of a table.
+//!
+//! The official library reads windows of time from every stream of the log and never goes back.
+//! A supervisor starts it, sees it end (an error, a lost session, a table that is gone) and starts
+//! it again from where all streams had been read. A row that is read twice does no harm: it is a
+//! hint.
+
+mod consumer;
+mod progress;
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use scylla_cdc::log_reader::CDCLogReaderBuilder;
+use tokio::sync::mpsc;
+
+use crate::db::{Db, DbHandle};
+use crate::identity::{IndexName, TableIdentity};
+use crate::keys::KeySchema;
+use crate::metrics::{Metrics, ReaderMetrics};
+use crate::options::{CdcOptions, ReaderOptions};
+use crate::reread::HintMessage;
+use consumer::HintConsumers;
+use progress::Progress;
+
+/// How often a reader says how far it is.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Read again after a restart, beside what was not yet confirmed.
+const RESTART_MARGIN: Duration = Duration::from_secs(10);
+
+/// The back-off after failures in a row ends here.
+const RESTART_INTERVAL_MAX: Duration = Duration::from_secs(30);
+
+/// The series of one reader: one set for each index of its table.
+#[derive(Default)]
+pub struct ReaderSeries {
+    series: RwLock<Vec<(IndexName, ReaderMetrics)>>,
+}
+
+impl ReaderSeries {
+    /// Makes the series of an index.
+    pub fn add(&self, metrics: &Metrics, name: &IndexName, reader: &str) {
+        let added = metrics.reader(name, reader);
+        let mut series = self.series.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, other)) = series.first() {
+            added.up.set(other.up.get());
+            added.last_processed.set(other.last_processed.get());
+        }
+        series.push((name.clone(), added));
+    }
+
+    /// Writes no longer to the series of an index.
+    pub fn remove(&self, name: &IndexName) {
+        self.series
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|(other, _)| other != name);
+    }
+
+    /// Writes to all series.
+    pub fn each(&self, write: impl Fn(&ReaderMetrics)) {
+        let series = self.series.read().unwrap_or_else(PoisonError::into_inner);
+        series.iter().for_each(|(_, metrics)| write(metrics));
+    }
+}
+
+/// One reader of a table's log, kept running.
+pub struct LogFollower {
+    /// The base table.
+    pub table: TableIdentity,
+    /// Its primary key.
+    pub keys: KeySchema,
+    /// The session.
+    pub db: DbHandle,
+    /// How closely it follows.
+    pub reader: ReaderOptions,
+    /// From when on, and how soon again after an error.
+    pub options: CdcOptions,
+    /// Where hints go. A full channel holds the reader up.
+    pub hints: mpsc::Sender<HintMessage>,
+    /// What it shows of itself.
+    pub series: Arc<ReaderSeries>,
+}
+
+impl LogFollower {
+    /// Follows the log; ends when nobody takes hints any more.
+    pub async fn run(self) {
+        let progress = Arc::new(Progress::new(
+            since_epoch().saturating_sub(self.options.lookback),
+            self.series.clone(),
+        ));
+        let mut start = progress.confirmed();
+        let mut failures = 0;
+        while !self.hints.is_closed() {
+            let began = tokio::time::Instant::now();
+            let db = self.db.current().await;
+            self.series.each(|metrics| metrics.up.set(1));
+            tokio::select! {
+                ended = self.follow(&db, start, progress.clone()) => {
+                    if let Err(error) = ended {
+                        tracing::warn!(
+                            table = %self.table,
+                            reader = self.reader.name,
+                            error = format!("{error:#}"),
+                            "the log reader ended and is started again"
+                        );
+                    }
+                }
+                () = self.db.replaced(db.generation) => {}
+            }
+            self.series.each(|metrics| {
+                metrics.up.set(0);
+                metrics.restarts.inc();
+            });
+            if began.elapsed() > RESTART_INTERVAL_MAX {
+                failures = 0;
+            }
+            let back_off = self.options.restart_interval * 2u32.pow(failures.min(8));
+            failures += 1;
+            tokio::time::sleep(back_off.min(RESTART_INTERVAL_MAX)).await;
+            start = progress.confirmed().saturating_sub(RESTART_MARGIN);
+        }
+    }
+
+    async fn follow(
+        &self,
+        db: &Db,
+        start: Duration,
+        progress: Arc<Progress>,
+    ) -> anyhow::Result<()> {
+        progress.restart(start);
+        let (reader, ended) = CDCLogReaderBuilder::new()
+            .session(db.session.clone())
+            .keyspace(&self.table.keyspace)
+            .table_name(&self.table.table)
+            .start_timestamp(start)
+            .safety_interval(self.reader.safety_interval)
+            .sleep_interval(self.reader.sleep_interval)
+            .should_save_progress(true)
+            .pause_between_saves(PROGRESS_INTERVAL)
+            .checkpoint_saver(progress)
+            .consumer_factory(Arc::new(HintConsumers::new(
+                self.keys.clone(),
+                self.hints.clone(),
+                self.series.clone(),
+            )))
+            .build()
+            .await?;
+        // Dropping the handle, as losing the session does, ends the reader and its tasks.
+        let ended = ended.await;
+        drop(reader);
+        ended
+    }
+}
+
+fn since_epoch() -> Duration {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+}

@@ -1,0 +1,132 @@
+//! How far the log has been read: for restarts and for a metric.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use scylla_cdc::cdc_types::{GenerationTimestamp, StreamID};
+use scylla_cdc::checkpoints::{CDCCheckpointSaver, Checkpoint};
+
+use super::ReaderSeries;
+
+/// After so long every stream of a generation has said how far it is, or its reader has failed:
+/// a statement takes less than that.
+const ALL_STREAMS_REPORTED: Duration = Duration::from_secs(90);
+
+/// What the library saves as its progress. Nothing is stored: rows that were handed over are
+/// taken in or lost together with the index.
+pub struct Progress {
+    state: Mutex<State>,
+    series: Arc<ReaderSeries>,
+}
+
+struct State {
+    /// Up to here everything has been handed over, whatever the streams say.
+    floor: Duration,
+    /// Up to when each stream of the current generation has been read.
+    streams: HashMap<StreamID, Duration>,
+    generation_began: Instant,
+}
+
+impl Progress {
+    /// Nothing has been read that lies behind `start`, a time since the epoch.
+    pub fn new(start: Duration, series: Arc<ReaderSeries>) -> Progress {
+        Progress {
+            state: Mutex::new(State {
+                floor: start,
+                streams: HashMap::new(),
+                generation_began: Instant::now(),
+            }),
+            series,
+        }
+    }
+
+    /// Up to when all streams have surely been read.
+    pub fn confirmed(&self) -> Duration {
+        self.state().confirmed()
+    }
+
+    /// The log is read from `start` on.
+    pub fn restart(&self, start: Duration) {
+        let mut state = self.state();
+        state.floor = start;
+        state.begin_generation();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn confirmed(&self) -> Duration {
+        if self.generation_began.elapsed() < ALL_STREAMS_REPORTED {
+            return self.floor;
+        }
+        self.slowest().unwrap_or(self.floor).max(self.floor)
+    }
+
+    fn slowest(&self) -> Option<Duration> {
+        self.streams.values().min().copied()
+    }
+
+    fn begin_generation(&mut self) {
+        self.floor = self.confirmed();
+        self.streams.clear();
+        self.generation_began = Instant::now();
+    }
+}
+
+#[async_trait]
+impl CDCCheckpointSaver for Progress {
+    async fn save_checkpoint(&self, checkpoint: &Checkpoint) -> anyhow::Result<()> {
+        let mut state = self.state();
+        state
+            .streams
+            .insert(checkpoint.stream_id.clone(), checkpoint.timestamp);
+        let slowest_s = state.slowest().map_or(0.0, |slowest| slowest.as_secs_f64());
+        drop(state);
+        self.series
+            .each(|metrics| metrics.last_processed.set(slowest_s));
+        Ok(())
+    }
+
+    async fn save_new_generation(&self, _: &GenerationTimestamp) -> anyhow::Result<()> {
+        self.state().begin_generation();
+        Ok(())
+    }
+
+    async fn load_last_generation(&self) -> anyhow::Result<Option<GenerationTimestamp>> {
+        Ok(None)
+    }
+
+    async fn load_last_checkpoint(&self, _: &StreamID) -> anyhow::Result<Option<Duration>> {
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn the_slowest_stream_counts_once_all_have_reported() {
+        let progress = Progress::new(10 * S, Arc::default());
+        let stream = |n| StreamID::new(vec![n]);
+        progress.state().streams.insert(stream(1), 30 * S);
+        progress.state().streams.insert(stream(2), 20 * S);
+        assert_eq!(progress.confirmed(), 10 * S);
+        let long_ago = Instant::now().checked_sub(ALL_STREAMS_REPORTED + S);
+        progress.state().generation_began = long_ago.unwrap();
+        assert_eq!(progress.confirmed(), 20 * S);
+        // Another generation: what is confirmed stays until its streams have reported.
+        progress.state().begin_generation();
+        progress.state().streams.insert(stream(3), 90 * S);
+        assert_eq!(progress.confirmed(), 20 * S);
+        progress.restart(15 * S);
+        assert_eq!(progress.confirmed(), 15 * S);
+    }
+}

@@ -1,0 +1,89 @@
+//! A statement that is prepared when it is first needed on a session.
+
+use std::sync::{Mutex, PoisonError};
+
+use scylla::errors::{DbError, PrepareError, RequestAttemptError};
+use scylla::statement::prepared::PreparedStatement;
+
+use super::Db;
+
+/// What follows a read that isn't to displace the database's cache. ScyllaDB knows it, Cassandra
+/// doesn't.
+const BYPASS_CACHE: &str = " BYPASS CACHE";
+
+/// An idempotent statement.
+#[derive(Debug)]
+pub struct Statement {
+    text: String,
+    bypass_cache: bool,
+    page_rows: Option<i32>,
+    prepared: Mutex<Option<(u64, PreparedStatement)>>,
+}
+
+impl Statement {
+    /// A statement that returns pages of the session's default size.
+    pub fn new(text: impl Into<String>) -> Statement {
+        Statement {
+            text: text.into(),
+            bypass_cache: false,
+            page_rows: None,
+            prepared: Mutex::new(None),
+        }
+    }
+
+    /// Makes the database read past its cache, if it can.
+    pub fn bypassing_cache(self) -> Statement {
+        Statement {
+            bypass_cache: true,
+            ..self
+        }
+    }
+
+    /// Sets the size of a page.
+    pub fn with_page_rows(self, rows: usize) -> Statement {
+        Statement {
+            page_rows: Some(i32::try_from(rows).unwrap_or(i32::MAX)),
+            ..self
+        }
+    }
+
+    /// The statement, prepared on that session.
+    pub async fn on(&self, db: &Db) -> Result<PreparedStatement, PrepareError> {
+        if let Some((generation, prepared)) = &*self.slot()
+            && *generation == db.generation
+        {
+            return Ok(prepared.clone());
+        }
+        let mut prepared = self.prepare(db).await?;
+        prepared.set_is_idempotent(true);
+        if let Some(rows) = self.page_rows {
+            prepared.set_page_size(rows);
+        }
+        *self.slot() = Some((db.generation, prepared.clone()));
+        Ok(prepared)
+    }
+
+    async fn prepare(&self, db: &Db) -> Result<PreparedStatement, PrepareError> {
+        if self.bypass_cache {
+            let text = format!("{}{BYPASS_CACHE}", self.text);
+            match db.session.prepare(text).await {
+                Err(error) if is_syntax_error(&error) => {}
+                result => return result,
+            }
+        }
+        db.session.prepare(self.text.as_str()).await
+    }
+
+    fn slot(&self) -> std::sync::MutexGuard<'_, Option<(u64, PreparedStatement)>> {
+        self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_syntax_error(error: &PrepareError) -> bool {
+    matches!(
+        error,
+        PrepareError::AllAttemptsFailed {
+            first_attempt: RequestAttemptError::DbError(DbError::SyntaxError, _),
+        }
+    )
+}

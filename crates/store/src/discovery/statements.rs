@@ -1,0 +1,232 @@
+//! What is asked of the schema, in the words of the contract (section 4.2).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use scylla::cluster::Node;
+use scylla::deserialize::row::DeserializeRow;
+use scylla::errors::{DbError, ExecutionError, PrepareError, RequestAttemptError};
+use scylla::policies::load_balancing::{NodeIdentifier, SingleTargetLoadBalancingPolicy};
+use scylla::serialize::row::SerializeRow;
+use scylla::statement::prepared::PreparedStatement;
+use scylla::value::{CqlTimestamp, CqlTimeuuid};
+use uuid::Uuid;
+
+use super::DiscoveryError;
+use crate::db::{Db, Statement};
+use crate::identity::{IndexName, TableIdentity};
+
+/// Rows of `system_schema.indexes` that may be ours.
+#[derive(Clone, Debug)]
+pub struct ListedIndex {
+    pub name: IndexName,
+    pub table: String,
+    pub options: HashMap<String, String>,
+}
+
+pub struct Statements {
+    version: Statement,
+    indexes: Statement,
+    options: Statement,
+    column_type: Statement,
+    table_id: Statement,
+    truncated: Statement,
+}
+
+impl Statements {
+    pub fn new() -> Statements {
+        Statements {
+            version: Statement::new(
+                "SELECT state_id FROM system.group0_history WHERE key = 'history' \
+                 ORDER BY state_id DESC LIMIT 1",
+            ),
+            indexes: Statement::new(
+                "SELECT keyspace_name, index_name, table_name, options \
+                 FROM system_schema.indexes WHERE kind = 'CUSTOM' ALLOW FILTERING",
+            ),
+            options: Statement::new(
+                "SELECT options FROM system_schema.indexes \
+                 WHERE keyspace_name = ? AND table_name = ? AND index_name = ?",
+            ),
+            column_type: Statement::new(
+                "SELECT type FROM system_schema.columns \
+                 WHERE keyspace_name = ? AND table_name = ? AND column_name = ?",
+            ),
+            table_id: Statement::new(
+                "SELECT id FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?",
+            ),
+            truncated: Statement::new(
+                "SELECT truncated_at FROM system.truncated WHERE table_uuid = ? LIMIT 1",
+            ),
+        }
+    }
+
+    /// The newest state of the schema; none if the database keeps no history.
+    pub async fn version(&self, db: &Db) -> Result<Option<Uuid>, DiscoveryError> {
+        match first::<(Option<CqlTimeuuid>,)>(db, &self.version, ()).await {
+            Ok(row) => Ok(row.and_then(|(version,)| version).map(Uuid::from)),
+            Err(DiscoveryError::Refused(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub async fn indexes(&self, db: &Db) -> Result<Vec<ListedIndex>, DiscoveryError> {
+        type Row = (String, String, String, Option<HashMap<String, String>>);
+        let prepared = self.indexes.on(db).await?;
+        let result = db.session.execute_unpaged(&prepared, ()).await?;
+        let rows = result.into_rows_result().map_err(malformed)?;
+        rows.rows::<Row>()
+            .map_err(malformed)?
+            .map(|row| {
+                let (keyspace, index, table, options) = row.map_err(malformed)?;
+                Ok(ListedIndex {
+                    name: IndexName { keyspace, index },
+                    table,
+                    options: options.unwrap_or_default(),
+                })
+            })
+            .collect()
+    }
+
+    /// The options of one index; none if there is no such index any more.
+    pub async fn options(
+        &self,
+        db: &Db,
+        listed: &ListedIndex,
+    ) -> Result<Option<HashMap<String, String>>, DiscoveryError> {
+        let key = (&listed.name.keyspace, &listed.table, &listed.name.index);
+        let row = first::<(Option<HashMap<String, String>>,)>(db, &self.options, key).await?;
+        Ok(row.map(|(options,)| options.unwrap_or_default()))
+    }
+
+    /// The type of a column.
+    pub async fn column_type(
+        &self,
+        db: &Db,
+        listed: &ListedIndex,
+        column: &str,
+    ) -> Result<Option<String>, DiscoveryError> {
+        let key = (&listed.name.keyspace, &listed.table, column);
+        let row = first::<(String,)>(db, &self.column_type, key).await?;
+        Ok(row.map(|(typ,)| typ))
+    }
+
+    /// The id of a table.
+    pub async fn table_id(
+        &self,
+        db: &Db,
+        listed: &ListedIndex,
+    ) -> Result<Option<Uuid>, DiscoveryError> {
+        let key = (&listed.name.keyspace, &listed.table);
+        let row = first::<(Option<Uuid>,)>(db, &self.table_id, key).await?;
+        Ok(row.and_then(|(id,)| id))
+    }
+
+    /// When a table was last truncated, milliseconds since the epoch, as far as the nodes that
+    /// answer know. Each node keeps a time of its own, so all are asked and the latest counts.
+    pub async fn truncated_ms(
+        &self,
+        db: &Db,
+        table: &TableIdentity,
+    ) -> Result<Option<i64>, DiscoveryError> {
+        let prepared = match self.truncated.on(db).await.map_err(DiscoveryError::from) {
+            Ok(prepared) => prepared,
+            Err(DiscoveryError::Refused(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let state = db.session.get_cluster_state();
+        let asked = state
+            .get_nodes_info()
+            .iter()
+            .map(|node| truncated_on(db, prepared.clone(), node.clone(), table.id));
+        let answers = futures::future::join_all(asked).await;
+        let mut latest = None;
+        let mut refusal = None;
+        let mut answered = false;
+        for answer in answers {
+            match answer {
+                Ok(truncated_ms) => {
+                    answered = true;
+                    latest = latest.max(truncated_ms);
+                }
+                Err(error) => refusal = Some(error),
+            }
+        }
+        match refusal {
+            Some(error) if !answered => Err(error),
+            _ => Ok(latest),
+        }
+    }
+}
+
+async fn truncated_on(
+    db: &Db,
+    mut prepared: PreparedStatement,
+    node: Arc<Node>,
+    table: Uuid,
+) -> Result<Option<i64>, DiscoveryError> {
+    let policy = SingleTargetLoadBalancingPolicy::new(NodeIdentifier::Node(node), None);
+    prepared.set_load_balancing_policy(Some(policy));
+    let result = db.session.execute_unpaged(&prepared, (table,)).await?;
+    let rows = result.into_rows_result().map_err(malformed)?;
+    let row = rows
+        .maybe_first_row::<(Option<CqlTimestamp>,)>()
+        .map_err(malformed)?;
+    Ok(row.and_then(|(time,)| time).map(|CqlTimestamp(ms)| ms))
+}
+
+/// The first row of an answer.
+async fn first<R>(
+    db: &Db,
+    statement: &Statement,
+    values: impl SerializeRow,
+) -> Result<Option<R>, DiscoveryError>
+where
+    R: for<'frame, 'metadata> DeserializeRow<'frame, 'metadata>,
+{
+    let prepared = statement.on(db).await?;
+    let result = db.session.execute_unpaged(&prepared, values).await?;
+    let rows = result.into_rows_result().map_err(malformed)?;
+    rows.maybe_first_row::<R>().map_err(malformed)
+}
+
+fn malformed(error: impl std::error::Error) -> DiscoveryError {
+    DiscoveryError::Malformed(error.to_string())
+}
+
+/// Whether the database itself has answered with an error.
+fn answered(error: &RequestAttemptError) -> bool {
+    matches!(
+        error,
+        RequestAttemptError::DbError(
+            DbError::SyntaxError
+                | DbError::Invalid
+                | DbError::Unauthorized
+                | DbError::ConfigError
+                | DbError::ServerError,
+            _
+        )
+    )
+}
+
+impl From<PrepareError> for DiscoveryError {
+    fn from(error: PrepareError) -> DiscoveryError {
+        match &error {
+            PrepareError::AllAttemptsFailed { first_attempt } if answered(first_attempt) => {
+                DiscoveryError::Refused(error.to_string())
+            }
+            _ => DiscoveryError::Unreachable(error.to_string()),
+        }
+    }
+}
+
+impl From<ExecutionError> for DiscoveryError {
+    fn from(error: ExecutionError) -> DiscoveryError {
+        match &error {
+            ExecutionError::LastAttemptError(attempt) if answered(attempt) => {
+                DiscoveryError::Refused(error.to_string())
+            }
+            _ => DiscoveryError::Unreachable(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! Every index and its status, and what follows for a request.
+//!
+//! Requests read the engine and nothing else, so it is a value that is swapped, not a mailbox: a
+//! search takes no turn behind discovery.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arc_swap::ArcSwap;
+use store_api::types::{IndexState, IndexStatus, NodeStatus};
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use crate::identity::{IndexIdentity, IndexName};
+use crate::index_actor::VectorIndex;
+use crate::metrics::{IndexMetrics, Metrics};
+
+/// An index as requests see it.
+pub struct IndexHandle {
+    /// What makes it that index.
+    pub identity: IndexIdentity,
+    /// Its vectors.
+    pub vectors: Arc<VectorIndex>,
+    /// Its series.
+    pub metrics: IndexMetrics,
+    state: AtomicU8,
+    /// Thousandths of a per cent.
+    progress: AtomicU64,
+    /// Memory of what decides about its rows.
+    items_bytes: AtomicUsize,
+}
+
+impl IndexHandle {
+    /// An index that has just been discovered.
+    pub fn new(identity: IndexIdentity, metrics: IndexMetrics) -> Result<IndexHandle, ann::Error> {
+        Ok(IndexHandle {
+            vectors: Arc::new(VectorIndex::new(&identity.options, identity.keys.clone())?),
+            identity,
+            metrics,
+            state: AtomicU8::new(0),
+            progress: AtomicU64::new(0),
+            items_bytes: AtomicUsize::new(0),
+        })
+    }
+
+    /// Where it stands.
+    pub fn state(&self) -> IndexState {
+        match self.state.load(Ordering::Acquire) {
+            0 => IndexState::Initializing,
+            1 => IndexState::Bootstrapping,
+            _ => IndexState::Serving,
+        }
+    }
+
+    /// Says that it stands elsewhere. See [`Engine::serving`] for the last step.
+    pub fn set_state(&self, state: IndexState) {
+        let code = match state {
+            IndexState::Initializing => 0,
+            IndexState::Bootstrapping => 1,
+            IndexState::Serving => 2,
+        };
+        self.state.store(code, Ordering::Release);
+    }
+
+    /// How much of the ring the scan has covered, per cent.
+    pub fn progress(&self) -> f64 {
+        self.progress.load(Ordering::Relaxed) as f64 / 1000.0
+    }
+
+    /// Says how much the scan has covered, per cent.
+    pub fn set_progress(&self, per_cent: f64) {
+        self.progress
+            .store((per_cent * 1000.0) as u64, Ordering::Relaxed);
+    }
+
+    /// Says how much memory is held beside vectors and keys.
+    pub fn set_items_bytes(&self, bytes: usize) {
+        self.items_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// What the HTTP API says of its status.
+    pub fn status(&self) -> IndexStatus {
+        IndexStatus {
+            status: self.state(),
+            count: self.vectors.len(),
+            build_progress: self.progress(),
+        }
+    }
+
+    /// Brings the gauges up to date.
+    pub fn refresh_gauges(&self) {
+        self.metrics.size.set(self.vectors.len() as i64);
+        let bytes = self.vectors.memory_bytes() + self.items_bytes.load(Ordering::Relaxed);
+        self.metrics.memory.set(bytes as i64);
+    }
+}
+
+impl fmt::Debug for IndexHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IndexHandle")
+            .field("name", &self.identity.name)
+            .field("status", &self.status())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why no index can answer a search.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NoRoute {
+    /// There is no index of that name.
+    Missing,
+    /// The service as a whole is not yet ready.
+    NodeBootstrapping,
+    /// The index is not yet built.
+    Building {
+        /// Per cent of the scan.
+        progress: f64,
+    },
+}
+
+type Registry = BTreeMap<IndexName, Arc<IndexHandle>>;
+
+/// Every index and the status of the whole.
+pub struct Engine {
+    indexes: ArcSwap<Registry>,
+    metrics: Metrics,
+    /// Names of the log readers, as they stand in the metrics.
+    readers: Vec<String>,
+    node: Mutex<Node>,
+    status: watch::Sender<NodeStatus>,
+}
+
+/// What the node's status follows from.
+#[derive(Debug, Default)]
+struct Node {
+    /// Whether the first session to the database has been tried.
+    started: bool,
+    connected: bool,
+    /// Whether the first discovery is complete.
+    discovered: bool,
+    /// Indexes of the first discovery that are still being built.
+    initial: HashSet<IndexName>,
+}
+
+impl Node {
+    fn status(&self) -> NodeStatus {
+        match self {
+            Node { started: false, .. } => NodeStatus::Initializing,
+            Node {
+                connected: false, ..
+            } => NodeStatus::ConnectingToDb,
+            Node {
+                discovered: true,
+                initial,
+                ..
+            } if initial.is_empty() => NodeStatus::Serving,
+            _ => NodeStatus::Bootstrapping,
+        }
+    }
+}
+
+impl Engine {
+    /// An engine without indexes. `readers`: the names of the log readers.
+    pub fn new(metrics: Metrics, readers: Vec<String>) -> Engine {
+        Engine {
+            indexes: ArcSwap::default(),
+            metrics,
+            readers,
+            node: Mutex::default(),
+            status: watch::Sender::new(NodeStatus::Initializing),
+        }
+    }
+
+    /// The families that the indexes' series belong to.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// The status of the service.
+    pub fn status(&self) -> NodeStatus {
+        *self.status.borrow()
+    }
+
+    /// The status of the service, and every change of it.
+    pub fn watch_status(&self) -> watch::Receiver<NodeStatus> {
+        self.status.subscribe()
+    }
+
+    /// Every index in the order of names.
+    pub fn indexes(&self) -> Vec<Arc<IndexHandle>> {
+        self.indexes.load().values().cloned().collect()
+    }
+
+    /// An index by its name.
+    pub fn index(&self, name: &IndexName) -> Option<Arc<IndexHandle>> {
+        self.indexes.load().get(name).cloned()
+    }
+
+    /// The index that answers searches of another: the newest one that serves of those on the
+    /// same column, so that an index can be built anew beside the old one.
+    pub fn route(&self, name: &IndexName) -> Result<Routed, NoRoute> {
+        let indexes = self.indexes.load();
+        let requested = indexes.get(name).ok_or(NoRoute::Missing)?;
+        let serving = indexes
+            .values()
+            .filter(|other| {
+                other.identity.table == requested.identity.table
+                    && other.identity.column == requested.identity.column
+                    && other.state() == IndexState::Serving
+            })
+            .max_by_key(|other| version_order(other.identity.version));
+        match serving {
+            Some(index) => Ok(Routed {
+                index: index.clone(),
+                requested: requested.clone(),
+            }),
+            None if self.status() != NodeStatus::Serving => Err(NoRoute::NodeBootstrapping),
+            None => Err(NoRoute::Building {
+                progress: requested.progress(),
+            }),
+        }
+    }
+
+    /// Takes an index in, in place of any other of its name.
+    pub fn insert(&self, index: Arc<IndexHandle>) {
+        self.indexes.rcu(|indexes| {
+            let mut indexes = Registry::clone(indexes);
+            indexes.insert(index.identity.name.clone(), index.clone());
+            indexes
+        });
+    }
+
+    /// Forgets an index and its series.
+    pub fn remove(&self, name: &IndexName) {
+        self.indexes.rcu(|indexes| {
+            let mut indexes = Registry::clone(indexes);
+            indexes.remove(name);
+            indexes
+        });
+        self.metrics.forget(name, &self.readers);
+        self.change(|node| {
+            node.initial.remove(name);
+        });
+    }
+
+    /// Says that an index is complete.
+    pub fn serving(&self, index: &IndexHandle) {
+        index.set_progress(100.0);
+        index.set_state(IndexState::Serving);
+        self.change(|node| {
+            node.initial.remove(&index.identity.name);
+        });
+    }
+
+    /// Says whether there is a session to the database.
+    pub fn set_connected(&self, connected: bool) {
+        self.change(|node| {
+            node.started = true;
+            node.connected = connected;
+        });
+    }
+
+    /// Says that the first discovery is complete: the service is serving when every index that is
+    /// known now is.
+    pub fn first_discovery(&self) {
+        let building = self.indexes.load();
+        self.change(|node| {
+            if !node.discovered {
+                node.discovered = true;
+                node.initial = building
+                    .values()
+                    .filter(|index| index.state() != IndexState::Serving)
+                    .map(|index| index.identity.name.clone())
+                    .collect();
+            }
+        });
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Node)) {
+        let mut node = self.node();
+        change(&mut node);
+        let status = node.status();
+        self.status.send_if_modified(|before| {
+            let changed = *before != status;
+            if changed {
+                tracing::info!(?status, "index service");
+            }
+            *before = status;
+            changed
+        });
+    }
+
+    fn node(&self) -> MutexGuard<'_, Node> {
+        self.node.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where a search goes.
+pub struct Routed {
+    /// The index that answers.
+    pub index: Arc<IndexHandle>,
+    /// The index that was asked.
+    pub requested: Arc<IndexHandle>,
+}
+
+/// Time-based UUIDs in the order of their time.
+fn version_order(version: Option<Uuid>) -> Option<(u64, Uuid)> {
+    version.map(|version| {
+        let time = version.get_timestamp().map_or(0, |time| {
+            let (seconds, nanoseconds) = time.to_unix();
+            seconds * 10_000_000 + u64::from(nanoseconds) / 100
+        });
+        (time, version)
+    })
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,233 @@
+//! One vector index with the keys of its rows: what searches and what the items' changes go to.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use ann::Neighbour;
+use arc_swap::ArcSwap;
+use store_api::types::{AnnResponse, PrimaryKeys, SimilarityFunction};
+
+use crate::compute::{Compute, Stopped};
+use crate::identity::VectorOptions;
+use crate::items::{Change, Items};
+use crate::keys::{KeySchema, KeyTable, Values, json};
+use crate::score;
+
+/// Changes below this number aren't worth another thread.
+const CHANGES_A_THREAD_MIN: usize = 8;
+
+/// How often a search that met rows on their way out is repeated with a higher limit.
+const SEARCHES_MAX: usize = 3;
+
+/// A vector index and the keys of its rows.
+pub struct VectorIndex {
+    ann: ann::Index,
+    similarity: SimilarityFunction,
+    schema: KeySchema,
+    keys: RwLock<KeyTable>,
+    /// Every search holds the value that stood when it began; see [`Retired`].
+    epoch: ArcSwap<()>,
+}
+
+/// Why a search failed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum SearchError {
+    /// The query isn't a vector that the index could hold.
+    #[error("{0}")]
+    Query(ann::Error),
+    /// The index or what it holds is at fault.
+    #[error("{0}")]
+    Internal(String),
+}
+
+/// A change that the index refused.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refused {
+    /// The id that was to change.
+    pub id: u32,
+    /// Whether it was to be inserted; else its vector was to be replaced or removed.
+    pub insertion: bool,
+    /// Why not.
+    pub error: ann::Error,
+}
+
+impl VectorIndex {
+    /// An empty index.
+    pub fn new(options: &VectorOptions, schema: KeySchema) -> Result<VectorIndex, ann::Error> {
+        Ok(VectorIndex {
+            ann: ann::Index::new(options.ann())?,
+            similarity: options.effective_similarity(),
+            keys: RwLock::new(Items::key_table(&schema)),
+            schema,
+            epoch: ArcSwap::from_pointee(()),
+        })
+    }
+
+    /// Rows that a search may find.
+    pub fn len(&self) -> usize {
+        self.ann.len()
+    }
+
+    /// Bytes of memory held for vectors and keys.
+    pub fn memory_bytes(&self) -> usize {
+        self.ann.memory_bytes() + self.keys().memory_bytes()
+    }
+
+    /// The keys, for reading; searches wait for whoever writes.
+    pub fn keys(&self) -> RwLockReadGuard<'_, KeyTable> {
+        self.keys.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The keys, for the one task that changes the rows.
+    pub fn keys_mut(&self) -> RwLockWriteGuard<'_, KeyTable> {
+        self.keys.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The up to `limit` nearest rows.
+    pub fn search(&self, vector: &[f32], limit: usize) -> Result<AnnResponse, SearchError> {
+        if let Some(position) = vector.iter().position(|element| !element.is_finite()) {
+            return Err(SearchError::Query(ann::Error::NotFinite { position }));
+        }
+        let _epoch = self.epoch.load_full();
+        let mut searches = 0;
+        let mut ask = limit.min(self.ann.len());
+        loop {
+            let found = self.ann.search(vector, ask).map_err(|error| match error {
+                ann::Error::Dimensions { .. } | ann::Error::NotFinite { .. } => {
+                    SearchError::Query(error)
+                }
+                _ => SearchError::Internal(error.to_string()),
+            })?;
+            searches += 1;
+            let (response, gone) = self.answer(&found, limit)?;
+            // A row may lose its key just before its vector. Ask for as many more.
+            if gone == 0 || searches == SEARCHES_MAX || ask >= self.ann.len() {
+                return Ok(response);
+            }
+            ask += gone;
+        }
+    }
+
+    /// Makes an answer of what was found, and says how many rows of it have gone meanwhile.
+    fn answer(
+        &self,
+        found: &[Neighbour],
+        limit: usize,
+    ) -> Result<(AnnResponse, usize), SearchError> {
+        let internal = |error: &dyn ToString| SearchError::Internal(error.to_string());
+        let mut columns: Vec<Vec<serde_json::Value>> =
+            vec![Vec::with_capacity(found.len()); self.schema.len()];
+        let mut distances = Vec::with_capacity(found.len());
+        let mut similarity_scores = Vec::with_capacity(found.len());
+        let mut gone = 0;
+        let keys = self.keys();
+        for neighbour in found {
+            if distances.len() == limit {
+                break;
+            }
+            let Some(key) = keys.key(neighbour.id) else {
+                gone += 1;
+                continue;
+            };
+            let scored = score::score(
+                self.similarity,
+                self.ann.options().dimensions,
+                neighbour.distance,
+            )
+            .map_err(|error| internal(&error))?;
+            for ((value, column), out) in
+                Values::of(key).zip(self.schema.columns()).zip(&mut columns)
+            {
+                out.push(json(&column.typ, value).map_err(|error| internal(&error))?);
+            }
+            distances.push(scored.distance);
+            similarity_scores.push(scored.similarity);
+        }
+        drop(keys);
+        let names = self.schema.columns().map(|column| column.name.clone());
+        let response = AnnResponse {
+            primary_keys: PrimaryKeys(names.zip(columns).collect()),
+            distances,
+            similarity_scores,
+        };
+        Ok((response, gone))
+    }
+
+    /// Makes changes, in their order for each id, and gives back those that were refused.
+    pub async fn apply(
+        self: &Arc<VectorIndex>,
+        compute: &Compute,
+        changes: Vec<Change>,
+    ) -> Result<Vec<Refused>, Stopped> {
+        let pieces = compute
+            .threads()
+            .min(changes.len().div_ceil(CHANGES_A_THREAD_MIN))
+            .max(1);
+        let mut by_piece: Vec<Vec<Change>> = (0..pieces).map(|_| Vec::new()).collect();
+        for change in changes {
+            by_piece[change.id() as usize % pieces].push(change);
+        }
+        let done = by_piece.into_iter().map(|piece| {
+            let index = self.clone();
+            compute.build(move || {
+                piece
+                    .into_iter()
+                    .filter_map(|change| index.apply_one(change).err())
+                    .collect::<Vec<_>>()
+            })
+        });
+        let refused = futures::future::try_join_all(done).await?;
+        Ok(refused.into_iter().flatten().collect())
+    }
+
+    fn apply_one(&self, change: Change) -> Result<(), Refused> {
+        let (id, insertion) = (change.id(), matches!(change, Change::Insert { .. }));
+        match change {
+            Change::Insert { id, vector } => self.ann.insert(id, &vector),
+            Change::Replace { id, vector } => self.ann.replace(id, &vector),
+            Change::Remove { id } => self.ann.remove(id),
+        }
+        .map_err(|error| Refused {
+            id,
+            insertion,
+            error,
+        })
+    }
+}
+
+/// Ids that were removed but may still be in the hands of a search.
+///
+/// A search gets ids from the graph and looks up their keys a moment later. Were an id given to
+/// another row in between, the answer would name a row with the distance of another. So a removed
+/// id waits for the end of every search that began before it was removed: all those hold the
+/// epoch that ended then.
+#[derive(Debug, Default)]
+pub struct Retired {
+    waiting: VecDeque<(Arc<()>, Vec<u32>)>,
+}
+
+impl Retired {
+    /// Takes ids that the index has just removed.
+    pub fn retire(&mut self, index: &VectorIndex, ids: Vec<u32>) {
+        if !ids.is_empty() {
+            self.waiting
+                .push_back((index.epoch.swap(Arc::new(())), ids));
+        }
+    }
+
+    /// The ids that no search holds any more.
+    pub fn free(&mut self) -> Vec<u32> {
+        let mut free = Vec::new();
+        while let Some((epoch, _)) = self.waiting.front()
+            && Arc::strong_count(epoch) == 1
+        {
+            free.extend(
+                self.waiting
+                    .pop_front()
+                    .into_iter()
+                    .flat_map(|(_, ids)| ids),
+            );
+        }
+        free
+    }
+}

@@ -1,0 +1,264 @@
+//! What operators scrape (contract, section 1.9).
+//!
+//! Series of an index exist from its discovery until it is dropped. A request with an unknown
+//! name makes none.
+
+use prometheus::{
+    Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
+    IntGaugeVec, Opts, Registry, TextEncoder,
+};
+
+use crate::identity::IndexName;
+
+const INDEX: &[&str] = &["keyspace", "index_name"];
+const OPERATION: &[&str] = &["keyspace", "index_name", "operation"];
+const READER: &[&str] = &["keyspace", "index_name", "reader"];
+
+/// 0.1 ms to 10 s.
+const LATENCY_BUCKETS_S: &[f64] = &[
+    0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
+    5.0, 10.0,
+];
+
+/// 50 ms to 300 s, with two finer ones below for a database in the same process.
+const LAG_BUCKETS_S: &[f64] = &[
+    0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0,
+];
+
+/// All families.
+#[derive(Clone)]
+pub struct Metrics {
+    registry: Registry,
+    request_latency: HistogramVec,
+    index_size: IntGaugeVec,
+    index_memory: IntGaugeVec,
+    index_modified: IntCounterVec,
+    indexing_lag: HistogramVec,
+    rows_rejected: IntCounterVec,
+    cdc_reader_up: IntGaugeVec,
+    cdc_handler_errors: IntCounterVec,
+    cdc_reader_restarts: IntCounterVec,
+    cdc_last_processed: GaugeVec,
+}
+
+/// The series of one index.
+#[derive(Clone)]
+pub struct IndexMetrics {
+    /// From a request to its answer.
+    pub request_latency: Histogram,
+    /// Rows.
+    pub size: IntGauge,
+    /// Bytes of memory.
+    pub memory: IntGauge,
+    /// Rows that came in.
+    pub inserted: IntCounter,
+    /// Rows whose vector changed.
+    pub updated: IntCounter,
+    /// Rows that went.
+    pub removed: IntCounter,
+    /// From the timestamp of a log row until its change is searchable.
+    pub lag: Histogram,
+    /// Vectors that can't be indexed.
+    pub rejected: IntCounter,
+}
+
+/// The series of one index and one reader of its table's log.
+#[derive(Clone)]
+pub struct ReaderMetrics {
+    /// Whether it runs.
+    pub up: IntGauge,
+    /// Log rows that couldn't be understood.
+    pub handler_errors: IntCounter,
+    /// How often it was started again.
+    pub restarts: IntCounter,
+    /// Up to when all streams were read, seconds since the epoch.
+    pub last_processed: Gauge,
+}
+
+impl Default for Metrics {
+    fn default() -> Metrics {
+        Metrics::new()
+    }
+}
+
+impl Metrics {
+    /// Families without series.
+    pub fn new() -> Metrics {
+        let registry = Registry::new();
+        Metrics {
+            request_latency: histogram(
+                &registry,
+                "request_latency_seconds",
+                "Latency of index requests",
+                LATENCY_BUCKETS_S,
+            ),
+            index_size: gauge(&registry, "index_size", "Rows in the index", INDEX),
+            index_memory: gauge(
+                &registry,
+                "index_memory_bytes",
+                "Memory of vectors, graph and keys",
+                INDEX,
+            ),
+            index_modified: counter(
+                &registry,
+                "index_modified",
+                "Changes of the index",
+                OPERATION,
+            ),
+            indexing_lag: histogram(
+                &registry,
+                "indexing_lag_seconds",
+                "From the timestamp of a log row until it is indexed",
+                LAG_BUCKETS_S,
+            ),
+            rows_rejected: counter(
+                &registry,
+                "index_rows_rejected_total",
+                "Rows read whose vector can't be indexed",
+                INDEX,
+            ),
+            cdc_reader_up: gauge(
+                &registry,
+                "cdc_reader_up",
+                "1 while the log is followed",
+                READER,
+            ),
+            cdc_handler_errors: counter(
+                &registry,
+                "cdc_handler_errors_total",
+                "Log rows that couldn't be understood",
+                READER,
+            ),
+            cdc_reader_restarts: counter(
+                &registry,
+                "cdc_reader_restarts_total",
+                "Starts of a log reader after its end",
+                READER,
+            ),
+            cdc_last_processed: registered(
+                &registry,
+                GaugeVec::new(
+                    Opts::new(
+                        "cdc_last_processed_timestamp_seconds",
+                        "Up to when all streams of the log were read",
+                    ),
+                    READER,
+                ),
+            ),
+            registry,
+        }
+    }
+
+    /// The series of an index, made if need be.
+    pub fn index(&self, name: &IndexName) -> IndexMetrics {
+        let labels = [name.keyspace.as_str(), name.index.as_str()];
+        let modified = |operation| {
+            self.index_modified
+                .with_label_values(&[labels[0], labels[1], operation])
+        };
+        IndexMetrics {
+            request_latency: self.request_latency.with_label_values(&labels),
+            size: self.index_size.with_label_values(&labels),
+            memory: self.index_memory.with_label_values(&labels),
+            inserted: modified("insert"),
+            updated: modified("update"),
+            removed: modified("remove"),
+            lag: self.indexing_lag.with_label_values(&labels),
+            rejected: self.rows_rejected.with_label_values(&labels),
+        }
+    }
+
+    /// The series of an index and a reader, made if need be.
+    pub fn reader(&self, name: &IndexName, reader: &str) -> ReaderMetrics {
+        let labels = [name.keyspace.as_str(), name.index.as_str(), reader];
+        ReaderMetrics {
+            up: self.cdc_reader_up.with_label_values(&labels),
+            handler_errors: self.cdc_handler_errors.with_label_values(&labels),
+            restarts: self.cdc_reader_restarts.with_label_values(&labels),
+            last_processed: self.cdc_last_processed.with_label_values(&labels),
+        }
+    }
+
+    /// Takes the series of an index away. Whoever still holds them writes to nowhere.
+    pub fn forget(&self, name: &IndexName, readers: &[String]) {
+        let labels = [name.keyspace.as_str(), name.index.as_str()];
+        // A family says so if it had no such series; that is as good.
+        let _ = self.request_latency.remove_label_values(&labels);
+        let _ = self.index_size.remove_label_values(&labels);
+        let _ = self.index_memory.remove_label_values(&labels);
+        let _ = self.indexing_lag.remove_label_values(&labels);
+        let _ = self.rows_rejected.remove_label_values(&labels);
+        for operation in ["insert", "update", "remove"] {
+            let labels = [labels[0], labels[1], operation];
+            let _ = self.index_modified.remove_label_values(&labels);
+        }
+        for reader in readers {
+            let labels = [labels[0], labels[1], reader.as_str()];
+            let _ = self.cdc_reader_up.remove_label_values(&labels);
+            let _ = self.cdc_handler_errors.remove_label_values(&labels);
+            let _ = self.cdc_reader_restarts.remove_label_values(&labels);
+            let _ = self.cdc_last_processed.remove_label_values(&labels);
+        }
+    }
+
+    /// Everything in the text format 0.0.4.
+    pub fn text(&self) -> Result<String, prometheus::Error> {
+        TextEncoder::new().encode_to_string(&self.registry.gather())
+    }
+}
+
+fn histogram(registry: &Registry, name: &str, help: &str, buckets: &[f64]) -> HistogramVec {
+    let options = HistogramOpts::new(name, help).buckets(buckets.to_vec());
+    registered(registry, HistogramVec::new(options, INDEX))
+}
+
+fn gauge(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> IntGaugeVec {
+    registered(registry, IntGaugeVec::new(Opts::new(name, help), labels))
+}
+
+fn counter(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> IntCounterVec {
+    registered(registry, IntCounterVec::new(Opts::new(name, help), labels))
+}
+
+/// Names, labels and buckets are constants of this file: that they are valid is for its test to
+/// show.
+fn registered<F>(registry: &Registry, family: prometheus::Result<F>) -> F
+where
+    F: prometheus::core::Collector + Clone + 'static,
+{
+    let family = family.expect("a metric family of constants");
+    registry
+        .register(Box::new(family.clone()))
+        .expect("a metric family registered once");
+    family
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn series_come_and_go_with_their_index() {
+        let metrics = Metrics::new();
+        assert_eq!(metrics.text().unwrap(), "");
+        let name = IndexName {
+            keyspace: "ks".into(),
+            index: "idx".into(),
+        };
+        let index = metrics.index(&name);
+        index.inserted.inc();
+        index.request_latency.observe(0.003);
+        metrics.reader(&name, "fine").up.set(1);
+        let text = metrics.text().unwrap();
+        for line in [
+            r#"index_modified{index_name="idx",keyspace="ks",operation="insert"} 1"#,
+            r#"request_latency_seconds_bucket{index_name="idx",keyspace="ks",le="0.005"} 1"#,
+            r#"cdc_reader_up{index_name="idx",keyspace="ks",reader="fine"} 1"#,
+        ] {
+            assert!(text.contains(line), "{line} not in\n{text}");
+        }
+        metrics.forget(&name, &["fine".to_owned()]);
+        index.inserted.inc();
+        assert_eq!(metrics.text().unwrap(), "");
+    }
+}

@@ -1,0 +1,221 @@
+//! What the index service is started with.
+
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+pub use scylla::statement::Consistency;
+
+/// Everything that can be set. The defaults are those of a service beside a cluster.
+#[derive(Clone, Debug)]
+pub struct StoreOptions {
+    /// How the service calls itself in `/api/v1/info`.
+    pub service: String,
+    /// Its version there.
+    pub version: String,
+    /// Where the database is.
+    pub database: DatabaseOptions,
+    /// Where the HTTP API is served; all of them serve the same.
+    pub listeners: Vec<ListenerOptions>,
+    /// How often the database is asked whether its schema has changed.
+    pub discovery_interval: Duration,
+    /// How the log is followed.
+    pub cdc: CdcOptions,
+    /// How tables are scanned.
+    pub scan: ScanOptions,
+    /// Threads for searching and, besides, for building; 0: as many as there are cores.
+    pub compute_threads: usize,
+    /// How long requests in flight may go on after a shutdown was asked for.
+    pub shutdown_timeout: Duration,
+}
+
+/// Where the database is and how to talk to it.
+#[derive(Clone, Debug)]
+pub struct DatabaseOptions {
+    /// `host:port` of nodes to begin with.
+    pub contact_points: Vec<String>,
+    /// Who to say we are.
+    pub credentials: Option<Credentials>,
+    /// How many replicas answer a scan or a re-read.
+    pub consistency: Consistency,
+    /// How long a connection may take to open.
+    pub connect_timeout: Duration,
+    /// How long a statement may take.
+    pub request_timeout: Duration,
+    /// Connections to each node; absent: one to each shard.
+    pub connections: Option<NonZeroUsize>,
+    /// How long to wait before connecting again.
+    pub reconnect_interval: Duration,
+}
+
+/// A user of the database.
+#[derive(Clone)]
+pub struct Credentials {
+    /// The role.
+    pub user: String,
+    /// Its password.
+    pub password: String,
+}
+
+impl std::fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Credentials")
+            .field("user", &self.user)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A socket of the HTTP API.
+#[derive(Clone, Debug)]
+pub struct ListenerOptions {
+    /// Where it listens; port 0 takes a free one.
+    pub address: SocketAddr,
+    /// Searches taken in at a time, waiting ones included; more are refused with 503.
+    pub searches_max: usize,
+    /// Bodies beyond this are refused with 413.
+    pub body_bytes_max: usize,
+}
+
+/// How the log is followed.
+#[derive(Clone, Debug)]
+pub struct CdcOptions {
+    /// Each table's log is read by all of these.
+    pub readers: Vec<ReaderOptions>,
+    /// How long before the discovery of an index its log is read from.
+    pub lookback: Duration,
+    /// How long to wait before a reader that ended is started again.
+    pub restart_interval: Duration,
+}
+
+/// A reader of a log.
+#[derive(Clone, Debug)]
+pub struct ReaderOptions {
+    /// Its name in metrics.
+    pub name: String,
+    /// Rows younger than this aren't read yet.
+    pub safety_interval: Duration,
+    /// The pause between two reads.
+    pub sleep_interval: Duration,
+}
+
+/// How tables are scanned.
+#[derive(Clone, Debug)]
+pub struct ScanOptions {
+    /// Token ranges read at a time; 0: three for each shard of the cluster.
+    pub concurrency: usize,
+    /// Into how many ranges the ring is split at least.
+    pub ranges_min: usize,
+    /// About how much a page of a scan should hold.
+    pub page_bytes: usize,
+}
+
+impl Default for StoreOptions {
+    fn default() -> StoreOptions {
+        StoreOptions {
+            service: "annulus-store".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            database: DatabaseOptions::default(),
+            listeners: vec![ListenerOptions::new(SocketAddr::from((
+                [127, 0, 0, 1],
+                6080,
+            )))],
+            discovery_interval: Duration::from_secs(1),
+            cdc: CdcOptions::default(),
+            scan: ScanOptions::default(),
+            compute_threads: 0,
+            shutdown_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+impl StoreOptions {
+    /// Options for a service in the same process as the database, which keeps a low-water mark
+    /// for readers of its log: one reader that follows closely is enough.
+    ///
+    /// `cql`: a listener of the database that only this service uses. `http`: where the API is
+    /// served, and where the database's own searches come in.
+    pub fn embedded(cql: SocketAddr, http: SocketAddr, internal_http: SocketAddr) -> StoreOptions {
+        StoreOptions {
+            database: DatabaseOptions {
+                contact_points: vec![cql.to_string()],
+                consistency: Consistency::One,
+                // Scans, re-reads and the log's readers each get on when another is waiting for
+                // a large page.
+                connections: NonZeroUsize::new(4),
+                reconnect_interval: Duration::from_millis(100),
+                ..DatabaseOptions::default()
+            },
+            listeners: vec![
+                ListenerOptions::new(http),
+                ListenerOptions::new(internal_http),
+            ],
+            discovery_interval: Duration::from_millis(50),
+            cdc: CdcOptions {
+                readers: vec![ReaderOptions {
+                    name: "fine".to_owned(),
+                    safety_interval: Duration::from_millis(5),
+                    sleep_interval: Duration::from_millis(20),
+                }],
+                lookback: Duration::from_secs(5),
+                restart_interval: Duration::from_millis(100),
+            },
+            scan: ScanOptions {
+                concurrency: 4,
+                ..ScanOptions::default()
+            },
+            ..StoreOptions::default()
+        }
+    }
+}
+
+impl Default for DatabaseOptions {
+    fn default() -> DatabaseOptions {
+        DatabaseOptions {
+            contact_points: vec!["127.0.0.1:9042".to_owned()],
+            credentials: None,
+            consistency: Consistency::LocalQuorum,
+            connect_timeout: Duration::from_secs(5),
+            request_timeout: Duration::from_secs(30),
+            connections: None,
+            reconnect_interval: Duration::from_secs(1),
+        }
+    }
+}
+
+impl ListenerOptions {
+    /// A listener with the default budgets.
+    pub fn new(address: SocketAddr) -> ListenerOptions {
+        ListenerOptions {
+            address,
+            searches_max: 4096,
+            // What the original's framework allows; 16,000 dimensions take about 340 KB.
+            body_bytes_max: 2 << 20,
+        }
+    }
+}
+
+impl Default for CdcOptions {
+    fn default() -> CdcOptions {
+        let reader = |name: &str, safety_ms, sleep_ms| ReaderOptions {
+            name: name.to_owned(),
+            safety_interval: Duration::from_millis(safety_ms),
+            sleep_interval: Duration::from_millis(sleep_ms),
+        };
+        CdcOptions {
+            // One for correctness, when replicas have settled, and one for latency.
+            readers: vec![reader("wide", 30_000, 10_000), reader("fine", 100, 500)],
+            lookback: Duration::from_secs(600),
+            restart_interval: Duration::from_secs(5),
+        }
+    }
+}
+
+impl Default for ScanOptions {
+    fn default() -> ScanOptions {
+        ScanOptions {
+            concurrency: 0,
+            ranges_min: 16,
+            page_bytes: 1 << 20,
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! The task that reads again what the log names.
+//!
+//! A row of the log is a hint: it names a key, or a partition when a range of it was deleted. The
+//! base row is the truth. Hints are taken in batches, duplicates fall together, and the rows are
+//! read with one statement for many keys where the primary key allows it. The batches of a table
+//! follow one another: the next is read only when what the last one found is on its way to every
+//! index. All indexes of a table share the reads.
+
+mod read;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::db::DbHandle;
+use crate::engine::IndexHandle;
+use crate::identity::TableIdentity;
+use crate::items::{Issue, Sequencer};
+use crate::keys::{KeySchema, PartitionKey, PrimaryKey};
+use crate::monitor_items::{Message, RowBatch};
+use crate::rows::{ReadRow, RowReader, VectorColumn, by_column};
+use read::Reads;
+
+/// Hints that wait to be read; the log's readers wait when there is no room.
+pub const HINTS_MAX: usize = 4096;
+
+/// Hints taken at a time.
+const BATCH_HINTS: usize = 1024;
+
+/// Statements in flight at a time.
+const READS_MAX: usize = 8;
+
+/// What the log says of a change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hint {
+    /// What to read.
+    pub target: HintTarget,
+    /// The timestamp of the log row, microseconds since the epoch.
+    pub noticed_us: Option<i64>,
+}
+
+/// What to read.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HintTarget {
+    /// One row.
+    Row(PrimaryKey),
+    /// All rows of a partition.
+    Partition(PartitionKey),
+}
+
+/// What comes in.
+#[derive(Debug)]
+pub enum HintMessage {
+    /// Something to read.
+    Hint(Hint),
+    /// To be passed on to every index once all hints before it have been.
+    Marker {
+        /// The index that it is for.
+        index: Arc<IndexHandle>,
+        /// What the index answers.
+        answer: oneshot::Sender<()>,
+    },
+}
+
+/// An index that is told what was read.
+pub struct Subscriber {
+    /// The index.
+    pub index: Arc<IndexHandle>,
+    /// Where to tell it. A closed channel ends the subscription.
+    pub messages: mpsc::Sender<Message>,
+    /// Answered when every hint from now on will be told.
+    pub subscribed: oneshot::Sender<()>,
+}
+
+/// The re-reads of one table.
+pub struct Rereader {
+    table: TableIdentity,
+    keys: KeySchema,
+    db: DbHandle,
+    sequencer: Arc<Sequencer>,
+    subscribers: Vec<(Arc<IndexHandle>, mpsc::Sender<Message>)>,
+    reads: Reads,
+}
+
+impl Rereader {
+    /// Re-reads without subscribers.
+    pub fn new(
+        table: TableIdentity,
+        keys: KeySchema,
+        db: DbHandle,
+        sequencer: Arc<Sequencer>,
+    ) -> Rereader {
+        let reader = RowReader {
+            table: table.clone(),
+            keys: keys.clone(),
+            columns: Vec::new(),
+        };
+        Rereader {
+            table,
+            keys,
+            db,
+            sequencer,
+            subscribers: Vec::new(),
+            reads: Reads::new(reader),
+        }
+    }
+
+    /// Serves hints and subscriptions until the former end.
+    pub async fn run(
+        mut self,
+        mut hints: mpsc::Receiver<HintMessage>,
+        mut subscriptions: mpsc::Receiver<Subscriber>,
+    ) {
+        let mut batch = Vec::with_capacity(BATCH_HINTS);
+        loop {
+            tokio::select! {
+                biased;
+                Some(subscriber) = subscriptions.recv() => self.subscribe(subscriber),
+                count = hints.recv_many(&mut batch, BATCH_HINTS) => {
+                    if count == 0 {
+                        return;
+                    }
+                    self.serve(std::mem::take(&mut batch)).await;
+                }
+            }
+        }
+    }
+
+    fn subscribe(&mut self, subscriber: Subscriber) {
+        self.subscribers
+            .push((subscriber.index, subscriber.messages));
+        self.forget_gone();
+        // Whoever asked may have gone.
+        let _ = subscriber.subscribed.send(());
+    }
+
+    /// Drops subscribers that have gone, and reads the columns of those that are left.
+    fn forget_gone(&mut self) {
+        self.subscribers
+            .retain(|(_, messages)| !messages.is_closed());
+        let mut columns: Vec<VectorColumn> = Vec::new();
+        for (index, _) in &self.subscribers {
+            let column = VectorColumn {
+                name: index.identity.column.clone(),
+                dimensions: index.identity.options.dimensions,
+            };
+            if !columns.contains(&column) {
+                columns.push(column);
+            }
+        }
+        if columns != self.reads.reader().columns {
+            self.reads = Reads::new(RowReader {
+                table: self.table.clone(),
+                keys: self.keys.clone(),
+                columns,
+            });
+        }
+    }
+
+    async fn serve(&mut self, batch: Vec<HintMessage>) {
+        let mut rows: HashMap<PrimaryKey, Vec<i64>> = HashMap::new();
+        let mut partitions: HashMap<PartitionKey, ()> = HashMap::new();
+        let mut markers = Vec::new();
+        for message in batch {
+            match message {
+                HintMessage::Hint(hint) => match hint.target {
+                    HintTarget::Row(key) => {
+                        rows.entry(key).or_default().extend(hint.noticed_us);
+                    }
+                    HintTarget::Partition(partition) => {
+                        partitions.insert(partition, ());
+                    }
+                },
+                HintMessage::Marker { index, answer } => markers.push((index, answer)),
+            }
+        }
+        if self
+            .subscribers
+            .iter()
+            .any(|(_, messages)| messages.is_closed())
+        {
+            self.forget_gone();
+        }
+        if !self.subscribers.is_empty() {
+            self.read_rows(rows).await;
+            for partition in partitions.into_keys() {
+                self.read_partition(partition).await;
+            }
+        }
+        for (index, answer) in markers {
+            let addressee = self
+                .subscribers
+                .iter()
+                .find(|(other, _)| Arc::ptr_eq(other, &index));
+            if let Some((_, messages)) = addressee {
+                // An index that has gone needs no answer.
+                let _ = messages.send(Message::Marker(answer)).await;
+            }
+        }
+    }
+
+    async fn read_rows(&self, rows: HashMap<PrimaryKey, Vec<i64>>) {
+        let size = self.reads.keys_at_a_time();
+        let mut rows = rows.into_iter().peekable();
+        let chunks = std::iter::from_fn(|| {
+            rows.peek()?;
+            let (keys, noticed_us): (Vec<PrimaryKey>, Vec<Vec<i64>>) =
+                rows.by_ref().take(size).unzip();
+            Some((keys, noticed_us.concat()))
+        });
+        let reads = chunks.map(|(keys, noticed_us)| async move {
+            // The number is taken before the rows are asked for.
+            let issue = self.sequencer.issue();
+            let rows = self.reads.rows(&self.db, &keys).await;
+            (issue, rows, noticed_us)
+        });
+        let mut found = futures::stream::iter(reads).buffer_unordered(READS_MAX);
+        while let Some((issue, rows, noticed_us)) = found.next().await {
+            self.tell_rows(&issue, rows, noticed_us).await;
+        }
+    }
+
+    async fn read_partition(&self, partition: PartitionKey) {
+        let issue = self.sequencer.issue();
+        let mut pages = self.reads.partition(&self.db, &partition);
+        while let Some(rows) = pages.next().await {
+            self.tell_rows(&issue, rows, Vec::new()).await;
+        }
+        for (_, messages) in &self.subscribers {
+            let _ = messages
+                .send(Message::PartitionEnd {
+                    issue: issue.clone(),
+                    partition: partition.clone(),
+                })
+                .await;
+        }
+    }
+
+    /// Tells each index what its column holds. An index that has gone is forgotten later.
+    async fn tell_rows(&self, issue: &Arc<Issue>, rows: Vec<ReadRow>, noticed_us: Vec<i64>) {
+        let columns = &self.reads.reader().columns;
+        let cells = by_column(rows, columns.len());
+        for (index, messages) in &self.subscribers {
+            let identity = &index.identity;
+            let at = columns.iter().position(|column| {
+                column.name == identity.column && column.dimensions == identity.options.dimensions
+            });
+            let Some(at) = at else { continue };
+            let _ = messages
+                .send(Message::Rows(RowBatch {
+                    issue: issue.clone(),
+                    rows: cells[at].clone(),
+                    noticed_us: noticed_us.clone(),
+                }))
+                .await;
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The full scan: every row of a table, in parallel by token range.
+
+mod ranges;
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use tokio::sync::mpsc;
+
+use crate::db::{Db, DbHandle, Pages, Statement};
+use crate::engine::IndexHandle;
+use crate::identity::TokenRange;
+use crate::items::Sequencer;
+use crate::monitor_items::RowBatch;
+use crate::options::ScanOptions;
+use crate::rows::{RowReader, by_column};
+
+/// Rows handed over at a time. A change that the log tells of waits for one such batch at most.
+const BATCH_ROWS: usize = 64;
+
+/// Pages hold at least so many rows, however long they are.
+const PAGE_ROWS_MIN: usize = 16;
+
+/// And no more than so many, the driver's default, however short they are.
+const PAGE_ROWS_MAX: usize = 5000;
+
+/// The scan of a table for one index.
+pub struct Scan {
+    /// The session.
+    pub db: DbHandle,
+    /// Reads the one vector column of the index.
+    pub reader: RowReader,
+    /// Numbers the reads.
+    pub sequencer: Arc<Sequencer>,
+    /// The index, which is told of the progress.
+    pub index: Arc<IndexHandle>,
+    /// How much at a time.
+    pub options: ScanOptions,
+}
+
+impl Scan {
+    /// Reads all rows of the index's part of the ring and hands them over. A full channel holds
+    /// the scan up; a closed one ends it.
+    pub async fn run(self, out: mpsc::Sender<RowBatch>) {
+        let token = self.reader.token();
+        let page_rows =
+            (self.options.page_bytes / self.reader.row_bytes()).clamp(PAGE_ROWS_MIN, PAGE_ROWS_MAX);
+        let statement = Statement::new(
+            self.reader
+                .select(&format!("{token} >= ? AND {token} <= ?")),
+        )
+        .bypassing_cache()
+        .with_page_rows(page_rows);
+        let db = self.db.current().await;
+        let whole = self.index.identity.range;
+        let ranges = ranges::split(whole, &ring(&db), self.options.ranges_min);
+        let concurrency = match self.options.concurrency {
+            0 => 3 * shards(&db),
+            concurrency => concurrency,
+        };
+        drop(db);
+        let mut done = futures::stream::iter(ranges)
+            .map(|range| self.range(&statement, range, &out))
+            .buffer_unordered(concurrency);
+        let mut covered = 0;
+        while let Some(range) = done.next().await {
+            covered += range.width();
+            self.index
+                .set_progress(100.0 * covered as f64 / whole.width() as f64);
+        }
+    }
+
+    async fn range(
+        &self,
+        statement: &Statement,
+        range: TokenRange,
+        out: &mpsc::Sender<RowBatch>,
+    ) -> TokenRange {
+        let mut pages = Pages::new(&self.db, &self.reader, statement, (range.start, range.end));
+        loop {
+            // The number is taken before the page is asked for.
+            let issue = self.sequencer.issue();
+            let Some(rows) = pages.next().await else {
+                return range;
+            };
+            let mut rows = by_column(rows, 1).pop().unwrap_or_default().into_iter();
+            loop {
+                let batch: Vec<_> = rows.by_ref().take(BATCH_ROWS).collect();
+                if batch.is_empty() {
+                    break;
+                }
+                let batch = RowBatch {
+                    issue: issue.clone(),
+                    rows: batch,
+                    noticed_us: Vec::new(),
+                };
+                if out.send(batch).await.is_err() {
+                    return range;
+                }
+            }
+        }
+    }
+}
+
+/// The tokens of the cluster's nodes.
+fn ring(db: &Db) -> Vec<i64> {
+    let state = db.session.get_cluster_state();
+    let ring = state.replica_locator().ring();
+    ring.iter().map(|(token, _)| token.value()).collect()
+}
+
+/// The shards of the cluster; a node that has none counts as one.
+fn shards(db: &Db) -> usize {
+    let state = db.session.get_cluster_state();
+    let nodes = state.get_nodes_info();
+    let shards = nodes.iter().map(|node| {
+        node.sharder()
+            .map_or(1, |sharder| usize::from(sharder.nr_shards.get()))
+    });
+    shards.sum::<usize>().max(1)
+}
