@@ -10,8 +10,8 @@ use storage::Storage;
 use storage::read::{ClusteringBound, ClusteringSlice};
 use uuid::Uuid;
 
-use super::source::storage_error;
 use crate::clock::StatementClock;
+use crate::failure::storage_error;
 
 /// Settles the log up to the last `cdc$time` that the slices hold, or to the present if they are
 /// open or reach beyond it.

@@ -3,15 +3,16 @@
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
-use cql::error::{CqlError, ErrorKind};
+use cql::error::CqlError;
 use cql::types::CqlType;
 use cql::value::compare;
 use storage::catalog::TableId;
 use storage::read::{ClusteringSlice, Partitions, Position, ReadRequest, Row, RowStream};
-use storage::{Storage, StorageError};
+use storage::Storage;
 
 use super::memory::MemoryTable;
 use super::ranges::Targets;
+use crate::failure::storage_error;
 
 /// Each merged partition is open at once.
 pub(super) const MERGED_PARTITIONS_MAX: usize = 1_000;
@@ -52,15 +53,6 @@ impl Rows {
             Rows::Memory(rows) => Ok(rows.next()),
         }
     }
-}
-
-/// A failed read in the words of the protocol.
-pub(super) fn storage_error(error: StorageError) -> CqlError {
-    let kind = match error {
-        StorageError::Invalid(_) | StorageError::NoSuchTable(_) => ErrorKind::Invalid,
-        _ => ErrorKind::ServerError,
-    };
-    CqlError::new(kind, error.to_string())
 }
 
 /// What every partition of a query is asked.

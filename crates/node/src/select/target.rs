@@ -7,6 +7,7 @@ use cql::error::CqlError;
 use storage::catalog::{Column, Table};
 
 use crate::query::Database;
+use crate::resolve;
 
 /// A table to read.
 #[derive(Clone, Debug)]
@@ -22,41 +23,21 @@ pub(super) fn resolve(
     keyspace: Option<&str>,
     name: &TableName,
 ) -> Result<Target, CqlError> {
-    let keyspace = name.keyspace.as_deref().or(keyspace).ok_or_else(|| {
-        CqlError::invalid(
-            "No keyspace has been specified. USE a keyspace, or explicitly specify keyspace.tablename",
-        )
-    })?;
-    let catalog = database.storage.catalog();
-    if let Some(table) = catalog.table(keyspace, &name.name) {
-        return Ok(Target {
-            table: table.clone(),
-            is_system: false,
-        });
-    }
-    if let Some(table) = database.system.table(keyspace, &name.name) {
-        return Ok(Target {
-            table: table.clone(),
-            is_system: true,
-        });
-    }
-    if catalog.keyspace(keyspace).is_none() && database.system.keyspace(keyspace).is_none() {
-        return Err(CqlError::invalid(format!(
-            "Keyspace '{keyspace}' does not exist"
-        )));
-    }
-    Err(CqlError::invalid(format!(
-        "unconfigured table {}",
-        name.name
-    )))
+    let table = resolve::table(database, keyspace, name)?;
+    let is_users = database
+        .storage
+        .catalog()
+        .keyspace(&table.keyspace)
+        .is_some();
+    Ok(Target {
+        table,
+        is_system: !is_users,
+    })
 }
 
 /// The column of a name.
 pub(super) fn column<'t>(table: &'t Table, name: &str) -> Result<&'t Column, CqlError> {
-    table.column(name).ok_or_else(|| {
-        CqlError::invalid(format!(
-            "Undefined column name {name} in table {}.{}",
-            table.keyspace, table.name
-        ))
-    })
+    table
+        .column(name)
+        .ok_or_else(|| resolve::no_such_column(name, table))
 }
