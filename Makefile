@@ -35,6 +35,7 @@ test-rust:
 test-drivers: $(DRIVERS:%=$(VENVS)/%/.installed)
 	cargo build --locked -p annulus
 	$(foreach driver,$(DRIVERS),$(VENVS)/$(driver)/bin/python -m pytest -q tests/drivers &&) true
+	$(VENVS)/cassandra/bin/python -m pytest -q tests/cqlsh
 
 $(VENVS)/%/.installed: tests/drivers/requirements-%.txt
 	$(PYTHON) -m venv $(VENVS)/$*

@@ -4,16 +4,9 @@ import pytest
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.policies import RoundRobinPolicy
 
-from server import Server
+from conftest_server import server  # noqa: F401
 
 _names = itertools.count()
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("server") / "data").start()
-    yield server
-    assert server.stop() == 0, server.log()
 
 
 def connect(server, **options):
@@ -35,8 +28,7 @@ def cluster(server):
     cluster.shutdown()
 
 
-@pytest.fixture
-def session(cluster):
+def _session_of_fresh_keyspace(cluster):
     """A session that uses a fresh keyspace, dropped afterwards."""
     session = cluster.connect()
     keyspace = f"test_{next(_names)}"
@@ -47,3 +39,15 @@ def session(cluster):
     yield session
     session.execute(f"DROP KEYSPACE {keyspace}")
     session.shutdown()
+
+
+@pytest.fixture
+def session(cluster):
+    """A keyspace for a test."""
+    yield from _session_of_fresh_keyspace(cluster)
+
+
+@pytest.fixture(scope="module")
+def shared_session(cluster):
+    """A keyspace for all tests of a file, which only read what its fixture wrote."""
+    yield from _session_of_fresh_keyspace(cluster)

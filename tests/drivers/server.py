@@ -84,6 +84,14 @@ class Server:
         return json.loads(text) if status == 200 else {"status": f"HTTP {status}", "count": -1}
 
 
+class Elsewhere:
+    """A CQL server that somebody else started."""
+
+    def __init__(self, address):
+        self.host, port = address.rsplit(":", 1)
+        self.cql_port = int(port)
+
+
 def eventually(check, seconds=20, every=0.02):
     """Waits until `check()` is true and returns its value."""
     deadline = time.monotonic() + seconds

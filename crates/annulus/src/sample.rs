@@ -169,7 +169,7 @@ fn print_what_to_try(cql: SocketAddr, http: SocketAddr, query: &str) {
 fn days(date: &str) -> anyhow::Result<u32> {
     let date: Date = date.parse().with_context(|| format!("{date:?} is no date"))?;
     let days = (date - Date::constant(1970, 1, 1)).get_days();
-    Ok((1 << 31_u32).wrapping_add_signed(days))
+    Ok((1_u32 << 31).wrapping_add_signed(days))
 }
 
 #[cfg(test)]

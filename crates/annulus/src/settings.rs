@@ -12,6 +12,9 @@ use storage::Durability;
 use crate::exit::Failure;
 use crate::logging::LogFormat;
 
+/// Facts of our own; of the libraries below only what is wrong.
+const DEFAULT_LOG: &str = "warn,annulus=info,node=info,storage=info,store=info";
+
 /// What may be set. Everything is optional here; [`Settings::resolve`] fills in the defaults.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -64,7 +67,7 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_SEARCH_THREADS", value_name = "N")]
     pub search_threads: Option<usize>,
 
-    /// What is logged: a level, or directives such as store=debug,info [default: info]
+    /// What is logged: a level, or directives such as store=debug,info [default: info, and warn for libraries]
     #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]
     pub log: Option<String>,
 
@@ -173,7 +176,7 @@ impl Settings {
                 << 20,
             max_requests: at_least_one("max-requests", self.max_requests.unwrap_or(4096))?,
             search_threads: at_least_one("search-threads", self.search_threads.unwrap_or(cores))?,
-            log: self.log.unwrap_or_else(|| "info".to_owned()),
+            log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
             log_format: self.log_format.unwrap_or_default(),
         })
     }

@@ -1,20 +1,47 @@
-//! The indexing service.
+//! The indexing service: an ordinary CQL client that keeps the vectors of tables searchable, and
+//! the HTTP API that a CQL node asks.
+//!
+//! It is made of small tasks, each owning its state, that talk over bounded channels: a full
+//! channel holds the sender up, nothing is ever dropped.
+//!
+//! ```text
+//!                 monitor_indexes --- starts and ends ---> table (one for each indexed table)
+//!                       |  schema                            |
+//!   db: the session     v                                    |    rows
+//!   to the database   engine: every index and its status     |  scan ------> monitor_items
+//!                       ^                                    |                 ^    | changes
+//!                       | reads                              | hints           |    v
+//!   sockets --> httpd --+--> index_actor: search     cdc --------> reread -----+  index_actor
+//! ```
+//!
+//! Log rows are hints, the base row is the truth: [`items`] argues why the index ends up equal to
+//! the table. [`httpd`] is the API; [`Store::start`] is the door.
 
-pub mod cdc;
-pub mod compute;
-pub mod db;
-pub mod discovery;
-pub mod engine;
-pub mod identity;
-pub mod index_actor;
-pub mod items;
-pub mod keys;
-pub mod metrics;
-pub mod monitor_indexes;
-pub mod monitor_items;
-pub mod options;
-pub mod reread;
-pub mod rows;
-pub mod scan;
-pub mod score;
-pub mod table;
+mod cdc;
+mod compute;
+mod db;
+mod discovery;
+mod engine;
+mod httpd;
+mod identity;
+mod index_actor;
+mod items;
+mod keys;
+mod metrics;
+mod monitor_indexes;
+mod monitor_items;
+mod options;
+mod reread;
+mod rows;
+mod scan;
+mod score;
+mod table;
+
+mod service;
+
+pub use httpd::openapi;
+pub use options::{
+    CdcOptions, Consistency, Credentials, DatabaseOptions, ListenerOptions, ReaderOptions,
+    ScanOptions, StoreOptions,
+};
+pub use service::{Listeners, StartError, Store, StoreHandle};

@@ -363,9 +363,10 @@ fn check_version(startup: &Startup) -> Result<(), CqlError> {
         None => Err(CqlError::protocol(
             "Missing value CQL_VERSION in STARTUP message",
         )),
-        Some(version) if version.starts_with("3.") => Ok(()),
+        // Drivers say 3.something or, like the official Rust one, 4.0.0; both mean what is spoken here.
+        Some(version) if version.starts_with("3.") || version.starts_with("4.") => Ok(()),
         Some(version) => Err(CqlError::protocol(format!(
-            "CQL version {version} is not supported, version 3 is"
+            "CQL version {version} is not supported; the supported version is 3"
         ))),
     }
 }

@@ -1,0 +1,206 @@
+//! `annulus serve`: storage, CQL node and index service in one process, over loopback.
+//!
+//! The two halves meet through sockets only, on listeners of their own with their own budgets, so
+//! that users who overload the public ones cannot starve the index service or its answers.
+
+use std::io::Write as _;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use node::{ListenerOptions, Node, NodeOptions};
+use storage::{Storage, StorageOptions};
+use store::{Store, StoreHandle, StoreOptions};
+use store_api::types::NodeStatus;
+use store_api::{Client, ClientOptions};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::exit::Failure;
+use crate::logging;
+use crate::sample;
+use crate::settings::{Resolved, Sample, Settings};
+
+/// How long clients' requests in flight may go on after a signal; the rest of the stop takes less
+/// than what is left of ten seconds.
+const STOP_GRACE: Duration = Duration::from_secs(4);
+
+#[derive(Args, Debug)]
+pub struct ServeArguments {
+    /// TOML file with any of these settings, by their long names
+    #[arg(long, env = "ANNULUS_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    #[command(flatten)]
+    settings: Settings,
+}
+
+pub fn run(arguments: ServeArguments) -> anyhow::Result<()> {
+    let file = match &arguments.config {
+        Some(path) => Settings::read(path)?,
+        None => Settings::default(),
+    };
+    let settings = arguments.settings.or(file).resolve()?;
+    logging::start(&settings.log, settings.log_format)?;
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("starting the threads")?
+        .block_on(serve(settings))
+}
+
+async fn serve(settings: Resolved) -> anyhow::Result<()> {
+    // Asked for before anything else, so that a signal during the start stops it cleanly too.
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let stop = async {
+        tokio::select! {
+            _ = interrupt.recv() => "SIGINT",
+            _ = terminate.recv() => "SIGTERM",
+        }
+    };
+    tokio::pin!(stop);
+
+    let storage = open(&settings).await?;
+    let servers = match Servers::start(&settings, storage.clone()).await {
+        Ok(servers) => servers,
+        Err(error) => {
+            storage.close().await.context("closing the storage")?;
+            return Err(error);
+        }
+    };
+    let outcome = tokio::select! {
+        signal = &mut stop => Ok(signal),
+        error = get_ready(&settings, &servers) => match error {
+            Ok(()) => Ok(stop.await),
+            Err(error) => Err(error),
+        },
+    };
+    if let Ok(signal) = outcome {
+        tracing::info!(signal, "stopping");
+    }
+    servers.stop().await;
+    storage.close().await.context("closing the storage")?;
+    tracing::info!("stopped");
+    outcome.map(|_| ())
+}
+
+async fn open(settings: &Resolved) -> anyhow::Result<Storage> {
+    let directory = settings.data_dir.clone();
+    let options = StorageOptions {
+        durability: settings.durability,
+        cache_bytes: settings.cache_bytes,
+        ..StorageOptions::default()
+    };
+    // Recovery reads files for as long as it takes.
+    let storage = tokio::task::spawn_blocking(move || Storage::open(&directory, options)).await??;
+    tracing::info!(data_dir = %settings.data_dir.display(), "storage is open");
+    Ok(storage)
+}
+
+/// Both halves, running.
+struct Servers {
+    node: Node,
+    store: StoreHandle,
+    cql: SocketAddr,
+    http: SocketAddr,
+}
+
+impl Servers {
+    async fn start(settings: &Resolved, storage: Storage) -> anyhow::Result<Servers> {
+        let loopback = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+        let listeners = store::Listeners::bind(&[
+            store::ListenerOptions::new(SocketAddr::new(settings.listen, settings.http_port)),
+            store::ListenerOptions::new(loopback),
+        ])
+        .await
+        .map_err(|store::StartError::Listen { address, source }| {
+            in_use(address, "--http-port", &source)
+        })?;
+        let [http, internal_http] = listeners.addresses()[..] else {
+            anyhow::bail!("the index service has two listeners");
+        };
+
+        let stores = Client::new(ClientOptions {
+            base_uris: vec![format!("http://{internal_http}")],
+            ..ClientOptions::default()
+        })?;
+        let public = ListenerOptions {
+            name: "public",
+            address: SocketAddr::new(settings.listen, settings.cql_port),
+            requests_max: settings.max_requests,
+            connection: node::ConnectionOptions {
+                frame_body_max: settings.max_frame_bytes,
+                ..node::ConnectionOptions::default()
+            },
+            ..ListenerOptions::default()
+        };
+        let internal = ListenerOptions {
+            name: "internal",
+            address: loopback,
+            ..ListenerOptions::default()
+        };
+        let node = Node::start(
+            storage,
+            stores,
+            NodeOptions {
+                listeners: vec![public, internal],
+                ..NodeOptions::default()
+            },
+        )
+        .await
+        .map_err(|error| in_use(error.address, "--cql-port", &error.source))?;
+        let [cql, internal_cql] = node.addresses()[..] else {
+            anyhow::bail!("the node has two listeners");
+        };
+
+        let options = StoreOptions {
+            service: "annulus".to_owned(),
+            compute_threads: settings.search_threads,
+            ..StoreOptions::embedded(internal_cql, http, internal_http)
+        };
+        let store = Store::start_on(listeners, options);
+        tracing::info!(%cql, %http, "listening");
+        Ok(Servers {
+            node,
+            store,
+            cql,
+            http,
+        })
+    }
+
+    /// The index service first, which is a client of the node.
+    async fn stop(self) {
+        self.store.shutdown().await;
+        if !self.node.stop(STOP_GRACE).await {
+            tracing::warn!("some requests were still unanswered when their time was up");
+        }
+    }
+}
+
+fn in_use(address: SocketAddr, flag: &str, error: &std::io::Error) -> Failure {
+    Failure::AddressInUse(format!(
+        "cannot listen on {address}: {error}; choose another port with {flag}, or stop what uses it"
+    ))
+}
+
+/// Waits until the index service serves, loads the sample, and says so.
+async fn get_ready(settings: &Resolved, servers: &Servers) -> anyhow::Result<()> {
+    let mut status = servers.store.status();
+    status
+        .wait_for(|status| *status == NodeStatus::Serving)
+        .await
+        .context("the index service ended")?;
+    if settings.sample == Some(Sample::Movies) {
+        sample::load_movies(servers.cql, servers.http, &settings.data_dir)
+            .await
+            .context("loading the film sample")?;
+    }
+    println!(
+        "annulus is ready: CQL on {}, HTTP on {}",
+        servers.cql, servers.http
+    );
+    std::io::stdout().flush()?;
+    Ok(())
+}

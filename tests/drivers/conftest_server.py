@@ -1,0 +1,18 @@
+"""The fixture that the test folders share."""
+
+import os
+
+import pytest
+from server import Elsewhere, Server
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """The server under test. With CQL_SERVER=host:port it is another one, such as a real Cassandra: that is
+    how it is checked that the tests of plain CQL expect what Cassandra does."""
+    if address := os.environ.get("CQL_SERVER"):
+        yield Elsewhere(address)
+        return
+    server = Server(tmp_path_factory.mktemp("server") / "data").start()
+    yield server
+    assert server.stop() == 0, server.log()

@@ -1,0 +1,206 @@
+"""ORDER BY ... ANN OF: its forms, its errors, and what it never returns."""
+
+import json
+
+import pytest
+from cassandra import InvalidRequest
+from cassandra.query import SimpleStatement
+from server import eventually
+
+
+@pytest.fixture(scope="module")
+def table(server, shared_session):
+    session = shared_session
+    session.execute(
+        "CREATE TABLE t (p int, c text, x text, st text STATIC, n int, v vector<float, 3>, w vector<float, 3>, "
+        "ints vector<int, 3>, PRIMARY KEY (p, c))"
+    )
+    session.execute("CREATE CUSTOM INDEX t_v ON t (v) USING 'vector_index' WITH OPTIONS = {'similarity_function': 'euclidean'}")
+    insert = session.prepare("INSERT INTO t (p, c, x, n, v) VALUES (?, ?, ?, ?, ?)")
+    for n in range(20):
+        session.execute(insert, (n % 3, f"c{n}", f"x{n}", n, [n, 0, 0]))
+    session.execute("INSERT INTO t (p, c, n) VALUES (9, 'no vector', 99)")
+    session.execute("UPDATE t SET st = 'static' WHERE p = 0")
+    eventually(lambda: server.index_status(session.keyspace, "t_v") == {"status": "SERVING", "count": 20, "build_progress": 100.0})
+    return session
+
+
+def ns(rows):
+    return [row.n for row in rows]
+
+
+@pytest.mark.parametrize(
+    "order",
+    ["v ANN OF [4.1, 0, 0]", '"v" ann of [4.1, 0.0, 0]', "ANN(v, [4.1, 0, 0])", "v ANN OF [4.1, 0, 0] ASC"],
+)
+def test_forms(table, order):
+    assert ns(table.execute(f"SELECT n FROM t ORDER BY {order} LIMIT 3")) == [4, 5, 3]
+
+
+def test_bound_vectors_and_limits(table):
+    for text in ["SELECT n FROM t ORDER BY v ANN OF ? LIMIT ?", "SELECT n FROM t ORDER BY ANN(v, ?) LIMIT ?"]:
+        prepared = table.prepare(text)
+        assert prepared.column_metadata[0].name == "v"
+        for limit in [1, 2, 7]:
+            assert ns(table.execute(prepared, ([19, 0, 0], limit))) == [19 - i for i in range(limit)]
+    named = table.prepare("SELECT n FROM t ORDER BY v ANN OF :q LIMIT :k")
+    assert ns(table.execute(named, {"k": 2, "q": [0, 0, 0]})) == [0, 1]
+
+
+def test_whole_rows_come_back_nearest_first(table):
+    rows = list(table.execute("SELECT * FROM t ORDER BY v ANN OF [0, 0, 0] LIMIT 1000"))
+    assert ns(rows) == list(range(20))
+    assert rows[0]._asdict() | {"v": list(rows[0].v)} == {
+        "p": 0, "c": "c0", "st": "static", "ints": None, "n": 0, "v": [0, 0, 0], "w": None, "x": "x0",
+    }  # fmt: skip
+
+
+def test_the_score_can_be_selected(table):
+    query = table.prepare("SELECT n, similarity_euclidean(v, ?) AS score FROM t ORDER BY v ANN OF ? LIMIT 3")
+    rows = table.execute(query, ([1, 0, 0], [1, 0, 0]))
+    assert [(row.n, round(row.score, 4)) for row in rows] == [(1, 1.0), (0, 0.5), (2, 0.5)] or ns(rows) == [1, 2, 0]
+
+
+def test_a_small_page_size_gets_everything_and_a_warning(table):
+    statement = SimpleStatement("SELECT n FROM t ORDER BY v ANN OF [0, 0, 0] LIMIT 15", fetch_size=4)
+    future = table.execute_async(statement)
+    result = future.result()
+    assert ns(result.current_rows) == list(range(15)) and not result.has_more_pages
+    assert future.warnings == ["Paging is not supported for Vector Search queries. The entire result set has been returned."]
+    future = table.execute_async(SimpleStatement(statement.query_string, fetch_size=15))
+    assert len(future.result().current_rows) == 15 and not future.warnings
+
+
+@pytest.mark.parametrize(
+    "query, text",
+    [
+        ("SELECT n FROM t ORDER BY w ANN OF [1, 2, 3] LIMIT 1", "ANN ordering by vector requires the column to be indexed"),
+        ("SELECT n FROM t ORDER BY v ANN OF [1, 2, 3]", "Vector ANN queries must have a limit specified"),
+        ("SELECT n FROM t ORDER BY v ANN OF [1, 2, 3] LIMIT 1001", "requires a LIMIT that is not greater than 1000. LIMIT was 1001"),
+        ("SELECT n FROM t ORDER BY v ANN OF [1, 2, 3] LIMIT 0", "(?i)limit"),
+        ("SELECT n FROM t ORDER BY v ANN OF [1, 2, 3] PER PARTITION LIMIT 1 LIMIT 1", "do not support per-partition limits"),
+        ("SELECT count(*) FROM t ORDER BY v ANN OF [1, 2, 3] LIMIT 1", "cannot be run with aggregation"),
+        ("SELECT n FROM t GROUP BY p ORDER BY v ANN OF [1, 2, 3] LIMIT 1", "cannot be run with aggregation|GROUP BY"),
+        ("SELECT n FROM t ORDER BY v ANN OF [1, 2] LIMIT 1", "(?i)dimension|vector"),
+        ("SELECT n FROM t ORDER BY v ANN OF [1, 2, 3, 4] LIMIT 1", "(?i)dimension|vector"),
+        ("SELECT n FROM t ORDER BY n ANN OF [1, 2, 3] LIMIT 1", "requires a float vector argument"),
+        ("SELECT n FROM t ORDER BY ints ANN OF [1, 2, 3] LIMIT 1", "requires a float vector argument"),
+        ("SELECT n FROM t ORDER BY v ANN OF 'text' LIMIT 1", "v|vector"),
+        ("SELECT n FROM t ORDER BY nothing ANN OF [1, 2, 3] LIMIT 1", "Unrecognized name"),
+        ("SELECT n FROM t ORDER BY v ANN OF null LIMIT 1", "Unsupported null value for column v"),
+        ("SELECT n FROM t ORDER BY v ANN OF [1, 2, 3] DESC LIMIT 1", "Descending ANN ordering is not supported"),
+        ("SELECT n FROM t ORDER BY v ANN OF [1, 2, 3], w ANN OF [1, 2, 3] LIMIT 1", "Cannot specify more than one similarity ordering"),
+        ("SELECT n FROM t WHERE p = 1 ORDER BY v ANN OF [1, 2, 3], c ASC LIMIT 1", "ordering does not support any other ordering"),
+        ("SELECT n FROM t ORDER BY similarity_cosine(v, [1, 2, 3]) LIMIT 1", r"Only ANN\(\) and BM25\(\) are supported as scoring functions in ORDER BY"),
+        ("SELECT n FROM t WHERE v = [1, 2, 3]", "Vector indexes only support ANN queries"),
+        ("SELECT n FROM t ORDER BY v ANN OF [1, NaN, 3] LIMIT 1", "(?i)finite|NaN|vector"),
+        ("SELECT DISTINCT p FROM t ORDER BY v ANN OF [1, 2, 3] LIMIT 1", "(?i)distinct"),
+    ],
+)  # fmt: skip
+def test_misuse_gets_its_error(table, query, text):
+    with pytest.raises(InvalidRequest, match=text):
+        table.execute(query)
+
+
+def test_bound_misuse_gets_its_error(table):
+    query = table.prepare("SELECT n FROM t ORDER BY v ANN OF ? LIMIT ?")
+    for vector, limit, text in [
+        (None, 1, "Unsupported null value for column v"),
+        ([1, 2, 3], 1001, "not greater than 1000. LIMIT was 1001"),
+        ([1, 2, 3], 0, "(?i)limit"),
+        ([1, float("nan"), 3], 1, "(?i)finite|NaN|vector"),
+    ]:
+        with pytest.raises(InvalidRequest, match=text):
+            table.execute(query, (vector, limit))
+
+
+def test_deleted_and_changed_rows_never_appear_as_they_were(server, session):
+    """No waiting for the index: rows are read after the neighbours come back."""
+    session.execute("CREATE TABLE t (k int PRIMARY KEY, v vector<float, 2>)")
+    session.execute("CREATE CUSTOM INDEX i ON t (v) USING 'vector_index' WITH OPTIONS = {'similarity_function': 'euclidean'}")
+    insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
+    nearest = session.prepare("SELECT k FROM t ORDER BY v ANN OF [0, 0] LIMIT 50")
+    for k in range(50):
+        session.execute(insert, (k, [k, 1]))
+    eventually(lambda: server.index_status(session.keyspace, "i")["count"] == 50)
+    for k in range(25):
+        session.execute("DELETE FROM t WHERE k = %s", (k,))
+        assert k not in [row.k for row in session.execute(nearest)]
+    for k in range(25, 40):
+        session.execute("UPDATE t SET v = null WHERE k = %s", (k,))
+        assert k not in [row.k for row in session.execute(nearest)]
+    eventually(lambda: server.index_status(session.keyspace, "i")["count"] == 10)
+
+
+def test_every_way_of_losing_a_vector_reaches_the_index(server, session):
+    session.execute("CREATE TABLE t (p int, c int, v vector<float, 2>, PRIMARY KEY (p, c))")
+    session.execute("CREATE CUSTOM INDEX i ON t (v) USING 'vector_index'")
+    insert = session.prepare("INSERT INTO t (p, c, v) VALUES (?, ?, ?)")
+
+    def indexed(count):
+        eventually(lambda: server.index_status(session.keyspace, "i")["count"] == count)
+        _, text = server.http(f"/api/v1/indexes/{session.keyspace}/i/ann", {"vector": [1, 1], "limit": 1000})
+        keys = json.loads(text)["primary_keys"]
+        found = set(zip(keys["p"], keys["c"]))
+        table = {(row.p, row.c) for row in session.execute("SELECT p, c, v FROM t") if row.v is not None}
+        assert found == table and len(table) == count
+
+    for p in range(4):
+        for c in range(5):
+            session.execute(insert, (p, c, [c + 1, p]))
+    indexed(20)
+    session.execute("DELETE FROM t WHERE p = 0")
+    indexed(15)
+    session.execute("DELETE FROM t WHERE p = 1 AND c >= 1 AND c < 4")
+    indexed(12)
+    session.execute("DELETE v FROM t WHERE p = 2 AND c = 2")
+    indexed(11)
+    session.execute("UPDATE t USING TTL 1 SET v = [1, 1] WHERE p = 2 AND c = 3")
+    indexed(10)
+    session.execute("INSERT INTO t (p, c, v) VALUES (0, 0, [1, 1]) USING TTL 1")
+    session.execute("INSERT INTO t (p, c, v) VALUES (0, 1, [1, 1])")
+    indexed(11)
+    session.execute("TRUNCATE t")
+    indexed(0)
+    # Old timestamps count again after TRUNCATE.
+    session.execute("INSERT INTO t (p, c, v) VALUES (7, 7, [1, 1]) USING TIMESTAMP 5")
+    indexed(1)
+    session.execute("DROP INDEX i")
+    with pytest.raises(InvalidRequest, match="requires the column to be indexed"):
+        session.execute("SELECT p FROM t ORDER BY v ANN OF [1, 1] LIMIT 1")
+    session.execute("CREATE CUSTOM INDEX i ON t (v) USING 'vector_index'")
+    indexed(1)
+
+
+def test_vectors_in_a_keyspace_without_tablets(server, cluster):
+    session = cluster.connect()
+    session.execute(
+        "CREATE KEYSPACE vnodes WITH replication = {'class': 'NetworkTopologyStrategy', 'datacenter1': 1} "
+        "AND tablets = {'enabled': false}"
+    )
+    try:
+        session.execute("CREATE TABLE vnodes.t (k int PRIMARY KEY, v vector<float, 2>)")
+        session.execute("INSERT INTO vnodes.t (k, v) VALUES (1, [1, 0])")
+        session.execute("CREATE CUSTOM INDEX i ON vnodes.t (v) USING 'vector_index'")
+        session.execute("INSERT INTO vnodes.t (k, v) VALUES (2, [0, 1])")
+        eventually(lambda: server.index_status("vnodes", "i")["count"] == 2)
+        rows = session.execute("SELECT k FROM vnodes.t ORDER BY v ANN OF [0, 1] LIMIT 2")
+        assert [row.k for row in rows] == [2, 1]
+    finally:
+        session.execute("DROP KEYSPACE vnodes")
+
+
+def test_names_in_quotes(server, session):
+    session.execute('CREATE TABLE "My Table" ("Key" int PRIMARY KEY, "The Vector" vector<float, 2>)')
+    session.execute('CREATE CUSTOM INDEX "My Index" ON "My Table" ("The Vector") USING \'vector_index\'')
+    session.execute('INSERT INTO "My Table" ("Key", "The Vector") VALUES (1, [1, 0])')
+    search = 'SELECT "Key" FROM "My Table" ORDER BY "The Vector" ANN OF [1, 0] LIMIT 5'
+
+    def found():
+        try:
+            return list(session.execute(search)) == [(1,)]
+        except InvalidRequest:
+            return False
+
+    eventually(found)
+    assert server.index_status(session.keyspace, "My%20Index")["count"] == 1

@@ -1,0 +1,57 @@
+"""INSERT IF NOT EXISTS: exactly one wins, the others see what stood in the way."""
+
+import pytest
+from cassandra import InvalidRequest
+
+
+@pytest.fixture
+def table(session):
+    session.execute("CREATE TABLE t (p int, c int, a int, b text, s int STATIC, PRIMARY KEY (p, c))")
+    return session
+
+
+def test_applied_or_the_row_in_the_way(table):
+    result = table.execute("INSERT INTO t (p, c, a) VALUES (1, 1, 5) IF NOT EXISTS")
+    assert result.was_applied and result.one()._asdict() == {"applied": True}
+    result = table.execute("INSERT INTO t (p, c, a, b) VALUES (1, 1, 6, 'x') IF NOT EXISTS")
+    assert not result.was_applied
+    assert result.one()._asdict() == {"applied": False, "p": 1, "c": 1, "a": 5, "b": None, "s": None}
+    assert [tuple(row) for row in table.execute("SELECT p, c, a, b FROM t")] == [(1, 1, 5, None)]
+
+
+def test_prepared(table):
+    insert = table.prepare("INSERT INTO t (p, c, a) VALUES (?, ?, ?) IF NOT EXISTS")
+    assert table.execute(insert, (1, 1, 5)).was_applied
+    assert not table.execute(insert, (1, 1, 6)).was_applied
+    assert table.execute(insert, (1, 2, 7)).was_applied
+
+
+def test_of_many_at_once_one_is_applied(table):
+    insert = table.prepare("INSERT INTO t (p, c, a) VALUES (1, ?, ?) IF NOT EXISTS")
+    for c in range(5):
+        futures = [table.execute_async(insert, (c, a)) for a in range(30)]
+        applied = [a for a, future in enumerate(futures) if future.result().was_applied]
+        assert len(applied) == 1
+        assert table.execute("SELECT a FROM t WHERE p = 1 AND c = %s", (c,)).one().a == applied[0]
+
+
+def test_a_deleted_row_does_not_exist(table):
+    insert = "INSERT INTO t (p, c, a) VALUES (1, 1, 5) IF NOT EXISTS"
+    assert table.execute(insert).was_applied
+    table.execute("DELETE FROM t WHERE p = 1 AND c = 1")
+    assert table.execute(insert).was_applied
+
+
+def test_static_columns_alone_are_no_row(table):
+    table.execute("UPDATE t SET s = 3 WHERE p = 1")
+    assert table.execute("INSERT INTO t (p, c, a) VALUES (1, 1, 5) IF NOT EXISTS").was_applied
+
+
+def test_with_a_ttl(table):
+    assert table.execute("INSERT INTO t (p, c, a) VALUES (1, 1, 5) IF NOT EXISTS USING TTL 1000").was_applied
+    assert table.execute("SELECT ttl(a) AS t FROM t").one().t > 900
+
+
+def test_a_timestamp_and_a_condition_exclude_each_other(table):
+    with pytest.raises(InvalidRequest, match="(?i)timestamp"):
+        table.execute("INSERT INTO t (p, c, a) VALUES (1, 1, 5) IF NOT EXISTS USING TIMESTAMP 5")

@@ -1,0 +1,283 @@
+"""The HTTP API of the index service, as the original answers it on the wire."""
+
+import http.client
+import json
+
+import pytest
+from server import eventually
+
+EXACT = [[1, 0, 0, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0, 0, 0], [1, 1, 0, 0, 0, 0, 0, 0]]
+QUERY = [1.0, 0, 0, 0, 0, 0, 0, 0]
+NAMES = ("keyspace", "ann", "text")
+
+
+@pytest.fixture(scope="module")
+def index(server, shared_session):
+    """The path of an index of dimension 8 and cosine, over rows 0 to 499."""
+    session = shared_session
+    session.execute("CREATE TABLE vector (id int PRIMARY KEY, name text, v vector<float, 8>)")
+    session.execute("CREATE CUSTOM INDEX ann ON vector (v) USING 'vector_index'")
+    insert = session.prepare("INSERT INTO vector (id, v) VALUES (?, ?)")
+    for id in range(500):
+        session.execute(insert, (id, EXACT[id] if id < 3 else [-1 - id] + [(id * i) % 7 for i in range(1, 8)]))
+    eventually(lambda: server.index_status(session.keyspace, "ann") == {"status": "SERVING", "count": 500, "build_progress": 100.0})
+    return f"/api/v1/indexes/{session.keyspace}/ann"
+
+
+def raw(server, method, path, body=None, headers=None):
+    """(status, headers, text) of any request."""
+    connection = http.client.HTTPConnection(server.host, server.http_port, timeout=30)
+    try:
+        connection.request(method, path, body=body, headers=headers or {})
+        response = connection.getresponse()
+        return response.status, response.headers, response.read().decode()
+    finally:
+        connection.close()
+
+
+JSON = {"Content-Type": "application/json"}
+
+
+def ann(server, index, body, headers=JSON):
+    return raw(server, "POST", f"{index}/ann", body if isinstance(body, (str, bytes)) else json.dumps(body), headers)
+
+
+def test_status(server):
+    status, headers, text = raw(server, "GET", "/api/v1/status")
+    assert (status, text) == (200, '"SERVING"') and headers["Content-Type"] == "application/json"
+    status, _, text = raw(server, "HEAD", "/api/v1/status")
+    assert (status, text) == (200, "")
+
+
+def test_info(server):
+    status, _, text = raw(server, "GET", "/api/v1/info")
+    answer = json.loads(text)
+    assert status == 200 and set(answer) == {"service", "version", "engine"}
+    assert all(isinstance(value, str) and value for value in answer.values())
+
+
+def test_indexes(server, index):
+    _, _, text = raw(server, "GET", "/api/v1/indexes")
+    keyspace = index.split("/")[-2]
+    (mine,) = [each for each in json.loads(text) if each["keyspace"] == keyspace]
+    assert raw(server, "GET", index)[2] == json.dumps(mine, separators=(",", ":"))
+    assert mine == {
+        "keyspace": keyspace,
+        "index": "ann",
+        "options": {
+            "type": "vector", "dimensions": 8, "maximum_node_connections": 16, "construction_beam_width": 128,
+            "search_beam_width": 64, "similarity_function": "COSINE", "quantization": "F32",
+        },
+    }  # fmt: skip
+
+
+def test_index_status(server, index):
+    status, headers, text = raw(server, "GET", f"{index}/status")
+    assert (status, headers["Content-Type"]) == (200, "application/json")
+    assert text == '{"status":"SERVING","count":500,"build_progress":100.0}'
+
+
+def test_an_answer_has_a_column_for_each_key_and_two_scores(server, index):
+    status, headers, text = ann(server, index, {"vector": QUERY, "limit": 3})
+    assert (status, headers["Content-Type"]) == (200, "application/json")
+    answer = json.loads(text)
+    assert list(answer) == ["primary_keys", "distances", "similarity_scores"]
+    assert answer["primary_keys"] == {"id": [0, 2, 1]}
+    for found, expected in zip(answer["distances"], [0, 1 - 0.5**0.5, 1]):
+        assert abs(found - expected) < 1e-6
+    for distance, score in zip(answer["distances"], answer["similarity_scores"]):
+        assert abs(score - (2 - distance) / 2) < 1e-6
+    # Floats as short as they can be written.
+    assert all(len(str(score)) <= 12 for score in answer["similarity_scores"])
+
+
+@pytest.mark.parametrize(
+    "body, headers",
+    [
+        ({"vector": QUERY}, JSON),
+        ({"vector": QUERY, "filter": None}, JSON),
+        ({"vector": QUERY, "unknown": {"extra": "field"}}, JSON),
+        ({"vector": QUERY}, {"Content-Type": "application/json; charset=utf-8"}),
+        ({"vector": QUERY, "filter": {"restrictions": [], "allow_filtering": True}}, JSON),
+        ({"vector": QUERY, "filter": {"restrictions": []}}, JSON),
+    ],
+)
+def test_the_limit_is_one_unless_given_and_much_is_tolerated(server, index, body, headers):
+    status, _, text = ann(server, index, body, headers)
+    assert status == 200 and json.loads(text)["primary_keys"] == {"id": [0]}
+
+
+def test_a_limit_beyond_the_count_gets_every_row_once(server, index):
+    status, _, text = ann(server, index, {"vector": QUERY, "limit": 100_000})
+    answer = json.loads(text)
+    assert status == 200 and sorted(answer["primary_keys"]["id"]) == list(range(500))
+    assert answer["distances"] == sorted(answer["distances"]) and len(answer["similarity_scores"]) == 500
+
+
+@pytest.mark.parametrize(
+    "body, field",
+    [
+        ({"vector": QUERY, "limit": 0}, "limit"),
+        ({"vector": QUERY, "limit": -1}, "limit"),
+        ({"vector": QUERY, "limit": 1.5}, "limit"),
+        ({"vector": QUERY, "limit": "1"}, "limit"),
+        ({"limit": 1}, "vector"),
+        ({"vector": None}, "vector"),
+        ({"vector": "text"}, "vector"),
+        ({"vector": [1, "2", 3]}, "vector"),
+        ({"vector": [1, None, 3]}, "vector"),
+        ({"vector": QUERY, "filter": {"restrictions": [{"type": "~", "lhs": "id", "rhs": 1}]}}, "filter"),
+        ([QUERY], ""),
+    ],
+)
+def test_a_body_of_a_wrong_shape_is_422_and_says_where(server, index, body, field):
+    status, headers, text = ann(server, index, body)
+    assert status == 422 and headers["Content-Type"].startswith("text/plain")
+    assert field in text and "line 1 column" in text
+
+
+@pytest.mark.parametrize("body", ['{"vector": [1,', "", "{'vector': []}", "\x00"])
+def test_broken_json_is_400(server, index, body):
+    status, headers, text = ann(server, index, body)
+    assert status == 400 and headers["Content-Type"].startswith("text/plain") and text
+
+
+@pytest.mark.parametrize("vector", [[1, 2], [], QUERY + [1.0]])
+def test_a_wrong_length_is_400_with_both_lengths(server, index, vector):
+    status, headers, text = ann(server, index, {"vector": vector})
+    assert (status, text) == (400, f"Wrong embedding dimension: expected 8, got {len(vector)}")
+    assert headers["Content-Type"].startswith("text/plain")
+
+
+@pytest.mark.parametrize("element", ["1e300", "-1e300", "1e39"])
+def test_an_element_that_is_infinite_as_a_float_is_400(server, index, element):
+    status, _, text = ann(server, index, f'{{"vector": [{element}, 0, 0, 0, 0, 0, 0, 0]}}')
+    assert status == 400 and text
+
+
+@pytest.mark.parametrize("headers", [{}, {"Content-Type": "text/plain"}, {"Content-Type": "application/cbor"}])
+def test_another_content_type_is_415(server, index, headers):
+    assert ann(server, index, {"vector": QUERY}, headers)[0] == 415
+
+
+def test_an_unknown_index_is_404_on_every_route(server, index):
+    keyspace = index.split("/")[-2]
+    for path, text in [(f"{keyspace}/none", f"missing index: {keyspace}.none"), ("ks/none", "missing index: ks.none")]:
+        for method, route, body in [("GET", "", None), ("GET", "/status", None), ("POST", "/ann", '{"vector":[1]}')]:
+            status, headers, found = raw(server, method, f"/api/v1/indexes/{path}{route}", body, JSON)
+            assert (status, found) == (404, text), route
+            assert headers["Content-Type"].startswith("text/plain")
+
+
+def test_full_text_on_a_vector_index_is_404(server, index):
+    keyspace = index.split("/")[-2]
+    status, _, text = raw(server, "POST", f"{index}/bm25", '{"query": "x"}', JSON)
+    assert (status, text) == (404, f"missing index: {keyspace}.ann")
+
+
+def test_a_filter_is_never_ignored(server, index):
+    keyspace = index.split("/")[-2]
+    restrictions = [{"type": "==", "lhs": "id", "rhs": 7}]
+    status, _, text = ann(server, index, {"vector": QUERY, "filter": {"restrictions": restrictions}})
+    assert (status, text) == (
+        400,
+        "Global ANN query is not supported when only a local vector index is available for " + f"{keyspace}.ann",
+    )
+    status, _, text = ann(server, index, {"vector": QUERY, "filter": {"restrictions": restrictions, "allow_filtering": True}})
+    assert status != 200 or json.loads(text)["primary_keys"]["id"] == [7]
+
+
+def test_a_body_above_two_mebibytes_is_413(server, index):
+    body = json.dumps({"vector": QUERY, "padding": "x" * (2 << 20)})
+    assert ann(server, index, body)[0] == 413
+    body = json.dumps({"vector": QUERY, "padding": "x" * ((2 << 20) - 200)})
+    assert ann(server, index, body)[0] == 200
+
+
+@pytest.mark.parametrize("method", ["GET", "OPTIONS", "PUT", "DELETE"])
+def test_other_methods_are_405_and_empty(server, index, method):
+    status, _, text = raw(server, method, f"{index}/ann")
+    assert (status, text) == (405, "")
+
+
+def test_the_zero_vector_is_as_far_from_everything(server, index):
+    status, _, text = ann(server, index, {"vector": [0] * 8, "limit": 3})
+    answer = json.loads(text)
+    assert status == 200
+    assert answer["distances"] == [1, 1, 1] and answer["similarity_scores"] == [0.5, 0.5, 0.5]
+
+
+def test_the_api_describes_itself(server):
+    status, headers, text = raw(server, "GET", "/api-docs/openapi.json")
+    document = json.loads(text)
+    assert status == 200 and headers["Content-Type"] == "application/json" and document["openapi"].startswith("3.1")
+    index = "/api/v1/indexes/{keyspace}/{index}"
+    for path, method in [
+        ("/api/v1/status", "get"),
+        ("/api/v1/info", "get"),
+        ("/api/v1/indexes", "get"),
+        (index, "get"),
+        (f"{index}/status", "get"),
+        (f"{index}/ann", "post"),
+        ("/metrics", "get"),
+    ]:
+        assert method in document["paths"][path], path
+    assert {"200", "400", "404", "503"} <= set(document["paths"][f"{index}/ann"]["post"]["responses"])
+    # Every reference leads somewhere.
+    for name in set(part.split('"')[0] for part in text.split('"#/components/schemas/')[1:]):
+        assert name in document["components"]["schemas"]
+
+
+def test_an_unknown_path_is_404(server):
+    assert raw(server, "GET", "/api/v1/nothing")[0] == 404
+
+
+def test_two_requests_on_one_connection(server, index):
+    connection = http.client.HTTPConnection(server.host, server.http_port, timeout=30)
+    for _ in range(2):
+        connection.request("POST", f"{index}/ann", json.dumps({"vector": QUERY}), JSON)
+        response = connection.getresponse()
+        assert response.status == 200 and json.loads(response.read())["primary_keys"] == {"id": [0]}
+    connection.close()
+
+
+TYPES = [
+    ("ascii", "'a'", "a"),
+    ("bigint", "-9223372036854775808", -(2**63)),
+    ("blob", "0x00ff", "0x00ff"),
+    ("boolean", "true", True),
+    ("date", "'2026-01-02'", "2026-01-02"),
+    ("decimal", "1.50", "1.50"),
+    ("double", "0.25", 0.25),
+    ("float", "0.5", 0.5),
+    ("inet", "'10.0.0.1'", "10.0.0.1"),
+    ("int", "-5", -5),
+    ("smallint", "7", 7),
+    ("text", "'naïve 鳥'", "naïve 鳥"),
+    ("time", "'13:14:15.123456789'", "13:14:15.123456789"),
+    ("timestamp", "'2026-01-02T03:04:05.678Z'", "2026-01-02T03:04:05.678Z"),
+    ("timeuuid", "8e14e760-7fa8-11eb-bc66-000000000001", "8e14e760-7fa8-11eb-bc66-000000000001"),
+    ("tinyint", "-128", -128),
+    ("uuid", "00000000-0000-0000-0000-00000000000A", "00000000-0000-0000-0000-00000000000a"),
+    ("varint", "-12345678901234567890123", "-12345678901234567890123"),
+]
+
+
+def test_keys_of_every_type(server, session):
+    """As JSON, and back through ANN OF."""
+    columns = [f"k{at}" for at in range(len(TYPES))]
+    definitions = ", ".join(f"{column} {cql_type}" for column, (cql_type, _, _) in zip(columns, TYPES))
+    names, half = ", ".join(columns), len(columns) // 2
+    session.execute(
+        f"CREATE TABLE t ({definitions}, v vector<float, 2>, "
+        f"PRIMARY KEY (({', '.join(columns[:half])}), {', '.join(columns[half:])}))"
+    )
+    session.execute("CREATE CUSTOM INDEX i ON t (v) USING 'vector_index'")
+    session.execute(f"INSERT INTO t ({names}, v) VALUES ({', '.join(literal for _, literal, _ in TYPES)}, [1, 0])")
+    eventually(lambda: server.index_status(session.keyspace, "i")["count"] == 1)
+    _, _, text = ann(server, f"/api/v1/indexes/{session.keyspace}/i", {"vector": [1, 0]})
+    keys = json.loads(text)["primary_keys"]
+    assert list(keys) == columns
+    assert [keys[column] for column in columns] == [[value] for _, _, value in TYPES]
+    by_vector = session.execute(f"SELECT {names} FROM t ORDER BY v ANN OF [1, 0] LIMIT 2")
+    assert list(by_vector) == list(session.execute(f"SELECT {names} FROM t"))

@@ -1,0 +1,75 @@
+"""Prometheus metrics: there while their index is, and gone with it."""
+
+import re
+
+from server import eventually
+
+
+def series(server, session):
+    """The lines of metrics that belong to a keyspace, by name and labels."""
+    status, text = server.http("/metrics")
+    assert status == 200
+    found = {}
+    for line in text.splitlines():
+        if match := re.fullmatch(r"(\w+)\{(.*)\} (\S+)", line):
+            labels = dict(re.findall(r'(\w+)="([^"]*)"', match[2]))
+            if labels.pop("keyspace", None) == session.keyspace:
+                assert labels.pop("index_name") == "i"
+                found[match[1], tuple(sorted(labels.items()))] = float(match[3])
+    return found
+
+
+def test_what_is_counted(server, session):
+    session.execute("CREATE TABLE t (k int PRIMARY KEY, v vector<float, 2>)")
+    session.execute("CREATE CUSTOM INDEX i ON t (v) USING 'vector_index'")
+    for k in range(3):
+        session.execute("INSERT INTO t (k, v) VALUES (%s, [1, 1])", (k,))
+    eventually(lambda: server.index_status(session.keyspace, "i")["count"] == 3)
+    session.execute("UPDATE t SET v = [2, 1] WHERE k = 0")
+    session.execute("DELETE FROM t WHERE k = 1")
+    eventually(lambda: server.index_status(session.keyspace, "i")["count"] == 2)
+    for _ in range(4):
+        server.http(f"/api/v1/indexes/{session.keyspace}/i/ann", {"vector": [1, 1]})
+
+    eventually(lambda: series(server, session).get(("index_modified", (("operation", "update"),)), 0) >= 1)
+    found = series(server, session)
+    assert found["index_size", ()] == 2
+    assert found["index_modified", (("operation", "insert"),)] == 3
+    assert found["index_modified", (("operation", "remove"),)] == 1
+    assert found["request_latency_seconds_count", ()] == 4
+    assert found["indexing_lag_seconds_count", ()] >= 3
+    assert found["indexing_lag_seconds_sum", ()] < 60
+    bounds = {dict(labels)["le"] for name, labels in found if name == "request_latency_seconds_bucket"}
+    assert {"0.0001", "+Inf"} <= bounds
+    readers = {dict(labels)["reader"]: value for (name, labels), value in found.items() if name == "cdc_reader_up"}
+    assert readers and set(readers) <= {"wide", "fine"} and set(readers.values()) == {1}
+    handled = [value for (name, _), value in found.items() if name == "cdc_last_processed_timestamp_seconds"]
+    assert handled and all(value > 1.7e9 for value in handled)
+
+
+def test_they_vanish_with_the_index(server, session):
+    session.execute("CREATE TABLE t (k int PRIMARY KEY, v vector<float, 2>)")
+    for _ in range(2):
+        session.execute("CREATE CUSTOM INDEX i ON t (v) USING 'vector_index'")
+        session.execute("INSERT INTO t (k, v) VALUES (1, [1, 1])")
+        eventually(lambda: server.index_status(session.keyspace, "i")["count"] == 1)
+        assert server.http(f"/api/v1/indexes/{session.keyspace}/i/ann", {"vector": [1, 1]})[0] == 200
+        assert ("index_size", ()) in series(server, session)
+        session.execute("DROP INDEX i")
+        eventually(lambda: server.index_status(session.keyspace, "i")["status"] == "HTTP 404")
+        eventually(lambda: not series(server, session))
+
+
+def test_unknown_names_leave_no_series(server, session):
+    for name in ["one", "two"]:
+        assert server.http(f"/api/v1/indexes/{session.keyspace}/{name}/ann", {"vector": [1]})[0] == 404
+    assert session.keyspace not in server.http("/metrics")[1]
+
+
+def test_the_format_is_prometheus_text(server):
+    import urllib.request
+
+    with urllib.request.urlopen(f"http://{server.host}:{server.http_port}/metrics", timeout=30) as response:
+        assert response.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+        text = response.read().decode()
+    assert "# TYPE" in text and text.endswith("\n")

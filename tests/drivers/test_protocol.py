@@ -1,0 +1,167 @@
+"""The native protocol: versions, compression, many requests on one connection, bounds."""
+
+import struct
+
+import pytest
+import wire
+from cassandra.cluster import Cluster
+from conftest import connect
+from server import Server
+from wire import Wire
+
+
+def test_a_driver_that_prefers_another_version_falls_back_to_4(server):
+    cluster = Cluster([server.host], port=server.cql_port)
+    try:
+        assert cluster.protocol_version > 4
+        assert cluster.connect().execute("SELECT key FROM system.local").one().key == "local"
+        assert cluster.protocol_version == 4
+    finally:
+        cluster.shutdown()
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 5, 6, 66])
+def test_other_versions_get_the_protocols_own_error(server, version):
+    with Wire(server, start=False) as connection:
+        answer = connection.ask(wire.OPTIONS, version=version, stream=7)
+        code, message = answer.error
+        assert (answer.version, answer.stream, code) == (0x84, 7, wire.PROTOCOL_ERROR)
+        assert "unsupported protocol version" in message and "4/v4" in message
+
+
+def test_options_are_answered_before_startup(server):
+    with Wire(server, start=False) as connection:
+        answer = connection.ask(wire.OPTIONS)
+        assert answer.opcode == wire.SUPPORTED
+        for word in [b"CQL_VERSION", b"COMPRESSION", b"lz4", b"snappy"]:
+            assert word in answer.body
+
+
+def test_a_statement_before_startup_is_a_protocol_error(server):
+    with Wire(server, start=False) as connection:
+        assert connection.query("SELECT * FROM system.local").error[0] == wire.PROTOCOL_ERROR
+
+
+@pytest.mark.parametrize("compression", ["lz4", "snappy", False])
+def test_compression(server, compression):
+    cluster = connect(server, compression=compression)
+    try:
+        session = cluster.connect()
+        used = cluster.control_connection._connection._compression_type if compression else None
+        assert used == (compression or None)
+        text = "tell me, o muse, " * 10_000
+        row = session.execute("SELECT (text)%s AS t, key FROM system.local", (text,)).one()
+        assert row == (text, "local")
+        # Too short to get smaller.
+        assert session.execute("SELECT key FROM system.local").one().key == "local"
+    finally:
+        cluster.shutdown()
+
+
+def test_many_requests_at_once_on_one_connection(server, session):
+    session.execute("CREATE TABLE t (k int PRIMARY KEY, v int)")
+    insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
+    select = session.prepare("SELECT v FROM t WHERE k = ?")
+    for future in [session.execute_async(insert, (k, k * k)) for k in range(1_000)]:
+        future.result()
+    futures = [session.execute_async(select, (k,)) for k in range(1_000)]
+    assert [future.result().one().v for future in futures] == [k * k for k in range(1_000)]
+
+
+def test_every_stream_gets_its_own_answer(server):
+    with Wire(server) as connection:
+        streams = range(500)
+        for stream in streams:
+            text = f"SELECT (int){stream} AS n FROM system.local" if stream % 2 else f"NONSENSE {stream}"
+            connection.send(wire.QUERY, wire.query(text), stream=stream)
+        answers = {answer.stream: answer for answer in (connection.receive() for _ in streams)}
+        assert sorted(answers) == list(streams)
+        for stream, answer in answers.items():
+            if stream % 2:
+                assert answer.kind == wire.ROWS and answer.body.endswith(wire.value(struct.pack(">i", stream)))
+            else:
+                assert answer.error[0] == wire.SYNTAX_ERROR
+
+
+def test_skip_metadata_leaves_the_column_names_out(server):
+    with Wire(server) as connection:
+        statement = "SELECT key AS some_alias FROM system.local"
+        assert b"some_alias" in connection.query(statement).body
+        assert b"some_alias" not in connection.query(statement, flags=wire.SKIP_METADATA).body
+
+
+def test_values_by_name(server):
+    with Wire(server) as connection:
+        statement = "SELECT key FROM system.local WHERE key = :wanted"
+        for name, error in [("wanted", None), ("other", wire.INVALID)]:
+            values = struct.pack(">H", 1) + wire.string(name) + wire.value(b"local")
+            answer = connection.query(statement, flags=wire.VALUES | wire.NAMES, rest=values)
+            assert (answer.error and answer.error[0]) == error
+
+
+def test_the_wrong_number_of_values_is_invalid(server):
+    with Wire(server) as connection:
+        for count in [0, 2]:
+            values = struct.pack(">H", count) + wire.value(b"local") * count
+            answer = connection.query("SELECT key FROM system.local WHERE key = ?", wire.VALUES, values)
+            assert answer.error[0] == wire.INVALID
+
+
+def test_an_unknown_prepared_statement_is_unprepared_and_named(server):
+    with Wire(server) as connection:
+        unknown = bytes(range(16))
+        answer = connection.ask(wire.EXECUTE, struct.pack(">H", 16) + unknown + struct.pack(">HB", wire.ONE, 0))
+        assert answer.error[0] == wire.UNPREPARED
+        assert answer.body.endswith(struct.pack(">H", 16) + unknown)
+
+
+@pytest.mark.parametrize(
+    "opcode, body",
+    [
+        (wire.QUERY, b""),
+        (wire.QUERY, struct.pack(">i", 1 << 30) + b"SELECT"),
+        (wire.QUERY, wire.long_string("SELECT * FROM system.local") + b"\x00\x01\xff"),
+        (wire.QUERY, struct.pack(">i", 2) + b"\xff\xfe" + b"\x00\x01\x00"),
+        (wire.PREPARE, struct.pack(">i", -5)),
+        (wire.EXECUTE, b"\x00"),
+        (wire.BATCH, b"\x07\xff\xff"),
+        (wire.REGISTER, struct.pack(">H", 1) + wire.string("WEATHER_CHANGE")),
+        (0x77, b""),
+    ],
+)
+def test_a_malformed_message_is_a_protocol_error_and_harms_nobody(server, opcode, body):
+    with Wire(server) as witness, Wire(server) as connection:
+        answer = connection.ask(opcode, body, stream=3)
+        assert answer.error[0] == wire.PROTOCOL_ERROR
+        assert answer.stream == 3
+        assert witness.query("SELECT key FROM system.local").kind == wire.ROWS
+
+
+@pytest.fixture(scope="module")
+def small_server(tmp_path_factory):
+    """A server of narrow bounds."""
+    data_dir = tmp_path_factory.mktemp("small") / "data"
+    server = Server(data_dir, "--max-frame-mib", "1", "--max-requests", "1").start()
+    yield server
+    assert server.stop() == 0, server.log()
+
+
+def test_a_frame_above_the_limit_is_refused(small_server):
+    with Wire(small_server) as connection:
+        half = wire.query("SELECT key FROM system.local" + " " * (1 << 19))
+        assert connection.ask(wire.QUERY, half).kind == wire.ROWS
+        connection.socket.sendall(wire.HEADER.pack(4, 0, 9, wire.QUERY, (1 << 20) + 1))
+        code, message = connection.receive().error
+        assert code in (wire.PROTOCOL_ERROR, wire.INVALID) and str(1 << 20) in message
+
+
+def test_requests_beyond_the_bound_are_answered_overloaded(small_server):
+    with Wire(small_server) as connection:
+        slow = wire.query("SELECT * FROM system_schema.columns")
+        for stream in range(200):
+            connection.send(wire.QUERY, slow, stream=stream)
+        answers = [connection.receive() for _ in range(200)]
+        assert sorted(answer.stream for answer in answers) == list(range(200))
+        refused = [answer.error[0] for answer in answers if answer.error]
+        assert set(refused) == {wire.OVERLOADED} and len(refused) < 200
+        assert connection.query("SELECT key FROM system.local").kind == wire.ROWS

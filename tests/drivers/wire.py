@@ -1,0 +1,102 @@
+"""The native protocol v4 by hand, for what no driver sends."""
+
+import socket
+import struct
+
+ERROR, STARTUP, READY, OPTIONS, SUPPORTED, QUERY, RESULT = 0x00, 0x01, 0x02, 0x05, 0x06, 0x07, 0x08
+PREPARE, EXECUTE, REGISTER, EVENT, BATCH = 0x09, 0x0A, 0x0B, 0x0C, 0x0D
+
+PROTOCOL_ERROR, OVERLOADED, SYNTAX_ERROR, INVALID, UNPREPARED = 0x000A, 0x1001, 0x2000, 0x2200, 0x2500
+
+VOID, ROWS, SET_KEYSPACE, PREPARED, SCHEMA_CHANGE = 1, 2, 3, 4, 5
+
+ONE = 1
+VALUES, SKIP_METADATA, PAGE_SIZE, NAMES = 0x01, 0x02, 0x04, 0x40
+
+HEADER = struct.Struct(">BBhBi")
+
+
+def string(text):
+    return struct.pack(">H", len(text.encode())) + text.encode()
+
+
+def long_string(text):
+    return struct.pack(">i", len(text.encode())) + text.encode()
+
+
+def value(content):
+    """[value]: None is null."""
+    return struct.pack(">i", -1) if content is None else struct.pack(">i", len(content)) + content
+
+
+def string_map(entries):
+    return struct.pack(">H", len(entries)) + b"".join(string(k) + string(v) for k, v in entries.items())
+
+
+def query(statement, flags=0, rest=b"", consistency=ONE):
+    return long_string(statement) + struct.pack(">HB", consistency, flags) + rest
+
+
+class Answer:
+    def __init__(self, version, flags, stream, opcode, body):
+        self.version, self.flags, self.stream, self.opcode, self.body = version, flags, stream, opcode, body
+
+    @property
+    def error(self):
+        """(code, message); None if it is no error."""
+        if self.opcode != ERROR:
+            return None
+        code, length = struct.unpack_from(">iH", self.body)
+        return code, self.body[6 : 6 + length].decode()
+
+    @property
+    def kind(self):
+        """Which kind of RESULT it is."""
+        assert self.opcode == RESULT, self.error
+        return struct.unpack_from(">i", self.body)[0]
+
+
+class Wire:
+    """One connection."""
+
+    def __init__(self, server, start=True):
+        self.socket = socket.create_connection((server.host, server.cql_port), timeout=30)
+        if start:
+            assert self.ask(STARTUP, string_map({"CQL_VERSION": "3.0.0"})).opcode == READY
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def send(self, opcode, body=b"", stream=0, version=4):
+        self.socket.sendall(HEADER.pack(version, 0, stream, opcode, len(body)) + body)
+
+    def receive(self):
+        """The next answer; None if the server has closed the connection."""
+        header = self._exactly(HEADER.size)
+        if header is None:
+            return None
+        version, flags, stream, opcode, length = HEADER.unpack(header)
+        return Answer(version, flags, stream, opcode, self._exactly(length))
+
+    def ask(self, opcode, body=b"", stream=0, version=4):
+        self.send(opcode, body, stream, version)
+        return self.receive()
+
+    def query(self, statement, flags=0, rest=b""):
+        return self.ask(QUERY, query(statement, flags, rest))
+
+    def _exactly(self, count):
+        received = b""
+        while len(received) < count:
+            try:
+                some = self.socket.recv(count - len(received))
+            except ConnectionResetError:
+                some = b""
+            if not some:
+                assert not received, "closed in the middle of a frame"
+                return None
+            received += some
+        return received
