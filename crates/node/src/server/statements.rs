@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
-use cql::ast::Parsed;
+use cql::ast::{BatchKind, Parsed};
 use cql::error::CqlError;
 use cql::wire::{
     Batch, BatchStatement, BatchedStatement, Compression, Event, QueryParameters, Request,
@@ -16,6 +16,7 @@ use super::events::SchemaEvents;
 use super::prepared::{Prepared, PreparedStatements};
 use super::service::{Reply, Service};
 use super::values;
+use crate::modify;
 use crate::query::{self, Answer, Database, Outcome, Parameters, Plan};
 use crate::system::CQL_VERSION;
 
@@ -69,15 +70,7 @@ impl Statements {
         )?;
         let (parameters, skip_metadata) = bind(&parsed.markers, plan.variables(), parameters)?;
         let answer = plan.execute(&self.database, parameters).await?;
-        let warnings = answer.warnings;
-        let response = match answer.outcome {
-            Outcome::Rows(rows) => {
-                let metadata = convert::metadata(&rows.columns);
-                convert::rows(rows, &metadata, skip_metadata)
-            }
-            outcome => self.without_rows(session, outcome),
-        };
-        Ok(Reply { response, warnings })
+        Ok(self.reply(session, answer, skip_metadata))
     }
 
     async fn prepare(&self, session: &Session, text: String) -> Result<Reply, CqlError> {
@@ -115,22 +108,19 @@ impl Statements {
         let (parameters, skip_metadata) =
             bind(&prepared.parsed.markers, plan.variables(), parameters)?;
         let answer = plan.execute(&self.database, parameters).await?;
-        let warnings = answer.warnings;
+        let Some(metadata) = &resolved.result else {
+            // Rows all the same are the answer of a conditional write.
+            return Ok(self.reply(session, answer, false));
+        };
+        let skip_metadata = skip_metadata && resolved.columns_are_as_prepared;
         let response = match answer.outcome {
-            Outcome::Rows(rows) => match &resolved.result {
-                Some(metadata) => {
-                    let skip_metadata = skip_metadata && resolved.columns_are_as_prepared;
-                    convert::rows(rows, metadata, skip_metadata)
-                }
-                // The answer of a conditional write: its columns were not told beforehand.
-                None => {
-                    let metadata = convert::metadata(&rows.columns);
-                    convert::rows(rows, &metadata, false)
-                }
-            },
+            Outcome::Rows(rows) => convert::rows(rows, metadata, skip_metadata),
             outcome => self.without_rows(session, outcome),
         };
-        Ok(Reply { response, warnings })
+        Ok(Reply {
+            response,
+            warnings: answer.warnings,
+        })
     }
 
     fn without_rows(&self, session: &Session, outcome: Outcome) -> Response {
@@ -148,8 +138,67 @@ impl Statements {
         }
     }
 
-    async fn batch(&self, _session: &Session, _batch: Batch) -> Result<Reply, CqlError> {
-        Err(CqlError::invalid("BATCH is not supported"))
+    async fn batch(&self, session: &Session, batch: Batch) -> Result<Reply, CqlError> {
+        let keyspace = session.keyspace();
+        let keyspace = keyspace.as_deref().map(String::as_str);
+        let mut plans: Vec<Arc<Plan>> = Vec::with_capacity(batch.statements.len());
+        let mut parameters: Vec<Parameters> = Vec::with_capacity(batch.statements.len());
+        for BatchStatement { statement, values } in batch.statements {
+            // Batches may be long: other requests want to be answered meanwhile.
+            tokio::task::consume_budget().await;
+            let values = Values::Positional(values);
+            let (plan, values) = match statement {
+                BatchedStatement::Text(text) => {
+                    let parsed = parse(text).await?;
+                    let plan = query::prepare(&self.database, keyspace, &parsed)?;
+                    let values = values::in_order(&parsed.markers, plan.variables(), values)?;
+                    (Arc::new(plan), values)
+                }
+                BatchedStatement::Prepared(id) => {
+                    let prepared = self.prepared.find(&id)?;
+                    let plan = prepared.resolved(&self.database)?.plan.clone();
+                    let markers = &prepared.parsed.markers;
+                    let values = values::in_order(markers, plan.variables(), values)?;
+                    (plan, values)
+                }
+            };
+            plans.push(plan);
+            parameters.push(Parameters {
+                values,
+                ..Parameters::default()
+            });
+        }
+        let entries = plans.iter().zip(parameters).map(|(plan, parameters)| {
+            match &**plan {
+                Plan::Modify(plan) => Ok((plan, parameters)),
+                _ => Err(CqlError::invalid(
+                    "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed.",
+                )),
+            }
+        });
+        let entries = entries.collect::<Result<Vec<_>, CqlError>>()?;
+        let kind = match batch.kind {
+            cql::wire::BatchKind::Logged => BatchKind::Logged,
+            cql::wire::BatchKind::Unlogged => BatchKind::Unlogged,
+            cql::wire::BatchKind::Counter => BatchKind::Counter,
+        };
+        let answer = modify::execute_batch(&self.database, kind, entries, batch.timestamp).await?;
+        Ok(self.reply(session, answer, false))
+    }
+
+    /// The reply to a statement whose columns the client was not told beforehand.
+    fn reply(&self, session: &Session, answer: Answer, skip_metadata: bool) -> Reply {
+        let response = match answer.outcome {
+            Outcome::Rows(rows) => {
+                let metadata = convert::metadata(&rows.columns);
+                convert::rows(rows, &metadata, skip_metadata)
+            }
+            outcome => self.without_rows(session, outcome),
+        };
+        Reply {
+            response,
+            warnings: answer.warnings,
+        }
     }
 }
 

@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use cql::token::Token;
 use cql::types::CqlType;
 use cql::value::{Value, compare};
+use storage::catalog::RING_TOKENS;
 use uuid::Uuid;
 
 use super::definition::Declaration;
@@ -92,8 +92,6 @@ fn local(source: &Source<'_>) -> Vec<Record> {
 }
 
 /// The tokens of the ring, all this node's.
-const RING_TOKENS: [Token; 1] = [Token(0)];
-
 fn tokens() -> Value {
     let mut tokens: Vec<String> = RING_TOKENS
         .iter()

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use cql::token::routing_key;
 use cql::types::CqlType;
 use cql::value::{Value, compare};
@@ -54,7 +54,8 @@ pub(super) fn text_map<'a>(pairs: impl IntoIterator<Item = (&'a String, &'a Stri
     Value::Map(pairs.map(|(key, value)| (text(key), text(value))).collect())
 }
 
-/// The rows of `table`, by partition in token order, then in clustering order.
+/// The rows of `table`, by partition in token order, then in clustering order. They have no positions: whoever reads
+/// them page by page goes by their keys.
 ///
 /// # Panics
 /// If a record names a column that the table hasn't got, or lacks a key column.
@@ -75,7 +76,6 @@ pub(super) fn assemble(table: &Table, records: &[Record], written_at_micros: i64
             let key = record.key(&partition_columns);
             let clustering = record.key(&clustering_columns);
             let token = table.partitioner.token(&routing_key(&key));
-            let position = position(token.0, &key, &clustering);
             let partition = Partition {
                 token,
                 key,
@@ -85,7 +85,7 @@ pub(super) fn assemble(table: &Table, records: &[Record], written_at_micros: i64
                 partition: Arc::new(partition),
                 clustering: Some(clustering),
                 cells: cells(table, record, ColumnKind::Regular, written_at_micros),
-                position,
+                position: Position(Bytes::new()),
             }
         })
         .collect();
@@ -164,15 +164,4 @@ fn cell(cql_type: &CqlType, value: &Value, written_at_micros: i64) -> Cell {
         ),
         _ => Cell::Simple(live(value.serialize())),
     }
-}
-
-/// The primary key, length by length: two rows never share a position, and a row keeps its own.
-fn position(token: i64, key: &[Bytes], clustering: &[Bytes]) -> Position {
-    let mut out = BytesMut::new();
-    out.put_i64(token);
-    for component in key.iter().chain(clustering) {
-        out.put_u32(component.len() as u32);
-        out.put_slice(component);
-    }
-    Position(out.freeze())
 }

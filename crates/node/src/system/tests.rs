@@ -100,13 +100,14 @@ fn every_table_has_valid_rows_in_order() {
         .flat_map(|keyspace| keyspace.tables.values())
     {
         let rows = system.rows_of(&catalog, table).unwrap();
-        let mut positions = std::collections::HashSet::new();
+        let mut keys = std::collections::HashSet::new();
         for row in &rows {
             // Decoding checks every value against its column's type.
             decoded(table, row);
             let token = table.partitioner.token(&routing_key(&row.partition.key));
             assert_eq!(row.partition.token, token);
-            assert!(positions.insert(row.position.0.clone()), "{}", table.name);
+            let key = (row.partition.key.clone(), row.clustering.clone());
+            assert!(keys.insert(key), "{}", table.name);
         }
         let partitions: Vec<_> = rows.iter().map(|row| row.partition.token).collect();
         assert!(partitions.is_sorted(), "{}", table.name);

@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use bytes::{BufMut, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use cql::error::CqlError;
+use cql::value::Value;
 use cql::wire::{
-    Compression, Direction, FrameDecoder, QueryParameters, Request, Response, ResponseContext,
-    Startup,
+    BoundValue, Compression, Direction, FrameDecoder, Prepared, QueryParameters, Request, Response,
+    ResponseContext, Startup, Values,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -98,6 +99,86 @@ impl Client {
         let answer = self.try_receive().await;
         assert!(answer.is_none(), "{answer:?}");
     }
+}
+
+impl Client {
+    /// Executes a statement that must succeed.
+    pub async fn run(&mut self, text: &str) -> Response {
+        match self.ask(text).await {
+            Response::Error(error) => panic!("{text}: {error}"),
+            response => response,
+        }
+    }
+
+    /// Executes a statement that must fail.
+    pub async fn fail(&mut self, text: &str) -> CqlError {
+        match self.ask(text).await {
+            Response::Error(error) => error,
+            response => panic!("{text}: {response:?}"),
+        }
+    }
+
+    /// The rows of a statement that must succeed, as CQL literals.
+    pub async fn rows(&mut self, text: &str) -> Vec<Vec<String>> {
+        literals(self.run(text).await).1
+    }
+
+    pub async fn request(&mut self, request: &Request) -> Response {
+        self.send(7, request).await;
+        self.receive().await.1
+    }
+
+    pub async fn prepare(&mut self, text: &str) -> Prepared {
+        let statement = text.to_owned();
+        match self.request(&Request::Prepare { statement }).await {
+            Response::Prepared(prepared) => prepared,
+            response => panic!("{text}: {response:?}"),
+        }
+    }
+
+    pub async fn execute(&mut self, id: &Bytes, parameters: QueryParameters) -> Response {
+        let id = id.clone();
+        self.request(&Request::Execute { id, parameters }).await
+    }
+}
+
+/// The columns' names and the cells as CQL literals of a result set with its metadata.
+pub fn literals(response: Response) -> (Vec<String>, Vec<Vec<String>>) {
+    let Response::Rows(rows) = response else {
+        panic!("rows, not {response:?}");
+    };
+    let decoded = rows.decode().unwrap();
+    let columns = decoded.metadata.expect("metadata").columns;
+    let cells = |row: Vec<Option<Bytes>>| {
+        let cells = row.into_iter().zip(&columns);
+        cells
+            .map(|(cell, column)| match cell {
+                None => "null".to_owned(),
+                Some(bytes) => Value::deserialize(&column.cql_type, &bytes)
+                    .unwrap()
+                    .to_literal(),
+            })
+            .collect()
+    };
+    let rows = decoded.rows.into_iter().map(cells).collect();
+    let names = columns.iter().map(|column| column.name.to_string());
+    (names.collect(), rows)
+}
+
+/// Values for markers in their order.
+pub fn positional<const N: usize>(values: [BoundValue; N]) -> QueryParameters {
+    QueryParameters {
+        values: Values::Positional(values.into()),
+        ..QueryParameters::default()
+    }
+}
+
+pub fn int(value: i32) -> BoundValue {
+    BoundValue::Value(Value::Int(value).serialize())
+}
+
+pub fn text(value: &str) -> BoundValue {
+    BoundValue::Value(Value::Text(value.to_owned()).serialize())
 }
 
 pub fn startup(compression: Option<Compression>) -> Request {
