@@ -43,10 +43,10 @@ pub enum SearchError {
 /// A change that the index refused.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refused {
-    /// The id that was to change.
+    /// The id that was to change. The index doesn't hold it now.
     pub id: u32,
-    /// Whether it was to be inserted; else its vector was to be replaced or removed.
-    pub insertion: bool,
+    /// Whether it was to be removed.
+    pub removal: bool,
     /// Why not.
     pub error: ann::Error,
 }
@@ -91,6 +91,9 @@ impl VectorIndex {
         let _epoch = self.epoch.load_full();
         let mut searches = 0;
         let mut ask = limit.min(self.ann.len());
+        if ask == 0 {
+            return Ok(self.answer(&[], limit)?.0);
+        }
         loop {
             let found = self.ann.search(vector, ask).map_err(|error| match error {
                 ann::Error::Dimensions { .. } | ann::Error::NotFinite { .. } => {
@@ -181,17 +184,13 @@ impl VectorIndex {
     }
 
     fn apply_one(&self, change: Change) -> Result<(), Refused> {
-        let (id, insertion) = (change.id(), matches!(change, Change::Insert { .. }));
+        let (id, removal) = (change.id(), matches!(change, Change::Remove { .. }));
         match change {
             Change::Insert { id, vector } => self.ann.insert(id, &vector),
             Change::Replace { id, vector } => self.ann.replace(id, &vector),
             Change::Remove { id } => self.ann.remove(id),
         }
-        .map_err(|error| Refused {
-            id,
-            insertion,
-            error,
-        })
+        .map_err(|error| Refused { id, removal, error })
     }
 }
 
@@ -229,5 +228,59 @@ impl Retired {
             );
         }
         free
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::tests::identity;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_removed_id_waits_for_the_searches_of_its_time() {
+        let identity = identity("idx");
+        let index = Arc::new(VectorIndex::new(&identity.options, identity.keys.clone()).unwrap());
+        let mut retired = Retired::default();
+        let search = index.epoch.load_full();
+        retired.retire(&index, vec![1, 2]);
+        let later_search = index.epoch.load_full();
+        retired.retire(&index, vec![3]);
+        assert_eq!(retired.free(), [0u32; 0]);
+        drop(later_search);
+        // What was removed later waits for earlier searches too.
+        assert_eq!(retired.free(), [0u32; 0]);
+        drop(search);
+        assert_eq!(retired.free(), [1, 2, 3]);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn rows_on_their_way_out_are_made_up_for() {
+        let identity = identity("idx");
+        let index = Arc::new(VectorIndex::new(&identity.options, identity.keys.clone()).unwrap());
+        let compute = Compute::new(1);
+        let inserts = (0..4u32).map(|id| Change::Insert {
+            id,
+            vector: vec![id as f32, 0.0],
+        });
+        index.apply(&compute, inserts.collect()).await.unwrap();
+        // The nearest two have lost their keys but not yet their vectors.
+        for id in 2..4u32 {
+            let key = identity.keys.encode([id.to_string().as_bytes()]);
+            index.keys_mut().insert(id, key);
+        }
+        let found = index.search(&[0.0, 0.0], 1).unwrap();
+        assert_eq!(found.distances, [4.0]);
+        assert_eq!(found.primary_keys.0[0].1, [serde_json::json!("2")]);
+        let all = index.search(&[0.0, 0.0], 10).unwrap();
+        assert_eq!(all.distances, [4.0, 9.0]);
+    }
+
+    #[test]
+    fn an_empty_index_answers_nothing() {
+        let identity = identity("idx");
+        let index = VectorIndex::new(&identity.options, identity.keys).unwrap();
+        let found = index.search(&[0.0, 0.0], 10).unwrap();
+        assert_eq!(found.distances, [0f32; 0]);
+        assert_eq!(found.primary_keys.0, [("p0".to_owned(), vec![])]);
     }
 }

@@ -35,6 +35,7 @@ pub struct Metrics {
     index_modified: IntCounterVec,
     indexing_lag: HistogramVec,
     rows_rejected: IntCounterVec,
+    write_time_regressions: IntCounterVec,
     cdc_reader_up: IntGaugeVec,
     cdc_handler_errors: IntCounterVec,
     cdc_reader_restarts: IntCounterVec,
@@ -60,6 +61,8 @@ pub struct IndexMetrics {
     pub lag: Histogram,
     /// Vectors that can't be indexed.
     pub rejected: IntCounter,
+    /// Rows read with an older vector than before: replicas that disagree.
+    pub regressions: IntCounter,
 }
 
 /// The series of one index and one reader of its table's log.
@@ -117,6 +120,12 @@ impl Metrics {
                 "Rows read whose vector can't be indexed",
                 INDEX,
             ),
+            write_time_regressions: counter(
+                &registry,
+                "index_write_time_regressions_total",
+                "Rows read with an older vector than before",
+                INDEX,
+            ),
             cdc_reader_up: gauge(
                 &registry,
                 "cdc_reader_up",
@@ -165,6 +174,7 @@ impl Metrics {
             removed: modified("remove"),
             lag: self.indexing_lag.with_label_values(&labels),
             rejected: self.rows_rejected.with_label_values(&labels),
+            regressions: self.write_time_regressions.with_label_values(&labels),
         }
     }
 
@@ -188,6 +198,7 @@ impl Metrics {
         let _ = self.index_memory.remove_label_values(&labels);
         let _ = self.indexing_lag.remove_label_values(&labels);
         let _ = self.rows_rejected.remove_label_values(&labels);
+        let _ = self.write_time_regressions.remove_label_values(&labels);
         for operation in ["insert", "update", "remove"] {
             let labels = [labels[0], labels[1], operation];
             let _ = self.index_modified.remove_label_values(&labels);

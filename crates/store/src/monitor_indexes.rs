@@ -47,7 +47,7 @@ impl MonitorIndexes {
         MonitorIndexes {
             context,
             interval,
-            discovery: Discovery::new(),
+            discovery: Discovery::default(),
             tables: HashMap::new(),
             indexes: HashMap::new(),
             unclear_rounds: 0,
@@ -227,7 +227,10 @@ mod tests {
             let mut after = before.clone();
             change(&mut after);
             assert_eq!(
-                plan(&known(&[before.clone()]), &discovered(&[after.clone()])),
+                plan(
+                    &known(std::slice::from_ref(&before)),
+                    &discovered(std::slice::from_ref(&after))
+                ),
                 Plan {
                     remove: vec![before.name.clone()],
                     add: vec![after],

@@ -1,6 +1,5 @@
 //! Rows of a table as far as indexes need them: the primary key and the vector columns.
 
-use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use scylla::deserialize::row::{ColumnIterator, RawColumn};
@@ -315,9 +314,6 @@ pub fn absent(key: PrimaryKey, columns: usize) -> ReadRow {
         cells: vec![ReadCell::Null; columns],
     }
 }
-
-/// A reader that is shared between tasks.
-pub type SharedReader = Arc<RowReader>;
 
 #[cfg(test)]
 mod tests {

@@ -48,6 +48,7 @@ pub struct Discovered {
 }
 
 /// Looks at the schema.
+#[derive(Default)]
 pub struct Discovery {
     statements: Statements,
     /// The schema seen last, as far as it was clear.
@@ -69,17 +70,6 @@ enum Described {
 }
 
 impl Discovery {
-    /// Before the first look.
-    pub fn new() -> Discovery {
-        Discovery {
-            statements: Statements::new(),
-            seen: None,
-            refreshed: None,
-            truncated_ms: HashMap::new(),
-            said: HashSet::new(),
-        }
-    }
-
     /// Makes the next look a full one.
     pub fn forget(&mut self) {
         self.seen = None;

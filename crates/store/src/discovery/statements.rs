@@ -33,8 +33,8 @@ pub struct Statements {
     truncated: Statement,
 }
 
-impl Statements {
-    pub fn new() -> Statements {
+impl Default for Statements {
+    fn default() -> Statements {
         Statements {
             version: Statement::new(
                 "SELECT state_id FROM system.group0_history WHERE key = 'history' \
@@ -60,7 +60,9 @@ impl Statements {
             ),
         }
     }
+}
 
+impl Statements {
     /// The newest state of the schema; none if the database keeps no history.
     pub async fn version(&self, db: &Db) -> Result<Option<Uuid>, DiscoveryError> {
         match first::<(Option<CqlTimeuuid>,)>(db, &self.version, ()).await {

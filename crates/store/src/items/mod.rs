@@ -17,10 +17,10 @@
 //! before the log was followed is seen by the scan, which starts after that. Nothing here looks at
 //! write timestamps: the database has resolved them when a row is read, so past, future and equal
 //! ones, conditions and duplicates need no case of their own. The write time is kept with an item
-//! for those who report or save it, not as a judge: an item whose write time falls is rare (a
-//! purged tombstone lets an older write in) but right. Where replicas disagree, a read may find an
-//! old state; the reader that follows the log at a distance of its safety interval reads the row
-//! again when they agree.
+//! but is no judge: that it falls is rare and may be right (a purged tombstone lets an older write
+//! in). Where replicas disagree, a read may find an old state; the reader that follows the log at
+//! a distance of its safety interval reads the row again when they agree. Write times that fall
+//! are counted, so that an operator sees such replicas.
 //!
 //! # What absence costs
 //!
@@ -127,6 +127,8 @@ pub struct Items {
     free: Vec<u32>,
     absences: Absences,
     expiries: Expiries,
+    /// Rows whose write time fell.
+    regressions: u64,
     hasher: RandomState,
 }
 
@@ -139,6 +141,7 @@ impl Items {
             free: Vec::new(),
             absences: Absences::default(),
             expiries: Expiries::default(),
+            regressions: 0,
             hasher: RandomState::new(),
         }
     }
@@ -192,12 +195,15 @@ impl Items {
                 })
             }
             (Some(id), RowState::Present(cell)) => {
-                let before = self.known[id as usize].vector_hash;
+                let before = self.known[id as usize];
+                self.regressions += u64::from(cell.written_us < before.written_us);
                 self.note(id, sequence, &cell);
-                (self.known[id as usize].vector_hash != before).then_some(Change::Replace {
-                    id,
-                    vector: cell.vector,
-                })
+                (self.known[id as usize].vector_hash != before.vector_hash).then_some(
+                    Change::Replace {
+                        id,
+                        vector: cell.vector,
+                    },
+                )
             }
         }
     }
@@ -220,21 +226,16 @@ impl Items {
         self.absences.remember_partition(partition, sequence);
     }
 
-    /// Undoes an insertion that the index refused. The id may be used again at once.
-    pub fn undo_insert(&mut self, keys: &mut KeyTable, id: u32) {
+    /// The index couldn't take a vector in, and no longer holds that id: the row counts as absent
+    /// until it is read again. The id comes back by [`Items::reuse`].
+    pub fn lost(&mut self, keys: &mut KeyTable, id: u32) {
         if let Some(key) = keys.remove(id) {
-            let sequence = self.known[id as usize].sequence;
-            self.absences.remember_row(key, sequence);
-            self.free.push(id);
+            self.absences
+                .remember_row(key, self.known[id as usize].sequence);
         }
     }
 
-    /// The index refused another vector for an id: the row is no longer as it was taken in.
-    pub fn undo_replace(&mut self, id: u32) {
-        self.known[id as usize].vector_hash = 0;
-    }
-
-    /// Ids of [`Change::Remove`] that no search can come upon any more.
+    /// Ids of [`Change::Remove`] or [`Items::lost`] that no search can come upon any more.
     pub fn reuse(&mut self, ids: impl IntoIterator<Item = u32>) {
         self.free.extend(ids);
     }
@@ -243,11 +244,6 @@ impl Items {
     /// [`Sequencer::oldest_in_flight`].
     pub fn forget(&mut self, oldest_in_flight: u64) {
         self.absences.forget(oldest_in_flight);
-    }
-
-    /// When the next row expires, seconds since the epoch.
-    pub fn next_expiry_s(&self) -> Option<u32> {
-        self.expiries.next_s()
     }
 
     /// Up to `limit` rows whose time has come; each is to be read again.
@@ -267,9 +263,9 @@ impl Items {
         due
     }
 
-    /// The write timestamp of the vector under an id that is in use.
-    pub fn written_us(&self, id: u32) -> Option<i64> {
-        self.known.get(id as usize).map(|known| known.written_us)
+    /// How many rows were read with an older vector than before, since this was asked last.
+    pub fn take_regressions(&mut self) -> u64 {
+        std::mem::take(&mut self.regressions)
     }
 
     /// Bytes of memory held, without the keys.
@@ -295,14 +291,13 @@ impl Items {
     }
 }
 
-/// Never 0, which stands for a vector that isn't in the index.
 fn vector_hash(hasher: &RandomState, vector: &[f32]) -> u64 {
     use std::hash::Hasher;
     let mut state = hasher.build_hasher();
     for element in vector {
         state.write_u32(element.to_bits());
     }
-    state.finish().max(1)
+    state.finish()
 }
 
 #[cfg(test)]
@@ -431,7 +426,6 @@ mod tests {
         table.observe(1, key("p", "b"), present(&[1.0], Some(100)));
         table.observe(2, key("p", "b"), present(&[1.0], Some(200)));
         table.observe(1, key("p", "c"), present(&[1.0], None));
-        assert_eq!(table.items.next_expiry_s(), Some(100));
         let expired = |table: &mut Table, now_s| table.items.expired(&table.keys, now_s, 10);
         assert_eq!(expired(&mut table, 99), []);
         assert_eq!(expired(&mut table, 150), [key("p", "a")]);
@@ -441,10 +435,29 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_insertion_leaves_no_key() {
+    fn write_times_that_fall_are_counted_and_stand() {
+        let mut table = Table::new();
+        let written = |written_us| {
+            RowState::Present(Cell {
+                vector: vec![written_us as f32],
+                written_us,
+                expires_s: None,
+            })
+        };
+        table.observe(1, key("p", "a"), written(10));
+        table.observe(2, key("p", "a"), written(11));
+        assert_eq!(table.items.take_regressions(), 0);
+        let change = table.observe(3, key("p", "a"), written(5));
+        assert!(matches!(change, Some(Change::Replace { vector, .. }) if vector == [5.0]));
+        assert_eq!(table.items.take_regressions(), 1);
+        assert_eq!(table.items.take_regressions(), 0);
+    }
+
+    #[test]
+    fn a_lost_row_leaves_no_key() {
         let mut table = Table::new();
         table.observe(1, key("p", "a"), present(&[1.0], None));
-        table.items.undo_insert(&mut table.keys, 0);
+        table.items.lost(&mut table.keys, 0);
         assert_eq!(table.keys.len(), 0);
         assert_eq!(table.observe(1, key("p", "a"), present(&[1.0], None)), None);
         assert!(

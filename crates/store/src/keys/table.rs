@@ -57,6 +57,7 @@ impl KeyTable {
     }
 
     /// Keys held.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.ids.len()
     }

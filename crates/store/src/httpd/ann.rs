@@ -1,0 +1,99 @@
+//! The search.
+
+use std::time::Instant;
+
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use store_api::types::{AnnRequest, AnnResponse, Unavailable};
+
+use super::Shared;
+use super::error::ApiError;
+use super::request::Admitted;
+use crate::engine::Routed;
+use crate::identity::IndexName;
+use crate::index_actor::SearchError;
+
+/// Finds the rows whose vectors are nearest.
+#[utoipa::path(
+    post,
+    path = "/api/v1/indexes/{keyspace}/{index}/ann",
+    params(
+        ("keyspace" = String, Path, description = "The keyspace, case preserved"),
+        ("index" = String, Path, description = "The index, case preserved"),
+    ),
+    request_body = AnnRequest,
+    responses(
+        (status = 200, description = "The nearest rows", body = AnnResponse),
+        (status = 400, description = "The vector or the filter doesn't suit the index", body = String),
+        (status = 404, description = "No such index", body = String),
+        (status = 422, description = "A body of another shape", body = String),
+        (status = 500, description = "A fault of the service", body = String),
+        (status = 503, description = "The service or the index isn't ready, or overloaded", body = Unavailable),
+    ),
+)]
+pub async fn ann(
+    State(shared): State<Shared>,
+    Path((keyspace, index)): Path<(String, String)>,
+    request: Admitted<AnnRequest>,
+) -> Result<Response, ApiError> {
+    let began = Instant::now();
+    let name = IndexName { keyspace, index };
+    let Routed { index, requested } = shared
+        .api
+        .engine
+        .route(&name)
+        .map_err(|no_route| ApiError::no_route(name, &no_route))?;
+    let Admitted { body, permit } = request;
+    check(&body, index.identity.options.dimensions)?;
+    let body = shared
+        .api
+        .compute
+        .search(move || -> Result<Bytes, ApiError> {
+            let found = index
+                .vectors
+                .search(&body.vector, body.limit.get())
+                .map_err(|error| match error {
+                    SearchError::Query(error) => ApiError::BadRequest(error.to_string()),
+                    SearchError::Internal(text) => ApiError::Internal(text),
+                })?;
+            serde_json::to_vec(&found)
+                .map(Bytes::from)
+                .map_err(|error| ApiError::Internal(error.to_string()))
+        })
+        .await
+        .map_err(|stopped| ApiError::Internal(stopped.to_string()))??;
+    drop(permit);
+    requested
+        .metrics
+        .request_latency
+        .observe(began.elapsed().as_secs_f64());
+    let json = HeaderValue::from_static("application/json");
+    Ok(([(CONTENT_TYPE, json)], body).into_response())
+}
+
+/// What every index of those dimensions refuses.
+fn check(request: &AnnRequest, dimensions: usize) -> Result<(), ApiError> {
+    let actual = request.vector.len();
+    if actual != dimensions {
+        return Err(ApiError::BadRequest(format!(
+            "Wrong embedding dimension: expected {dimensions}, got {actual}"
+        )));
+    }
+    if let Some(position) = request.vector.iter().position(|e| !e.is_finite()) {
+        return Err(ApiError::BadRequest(format!(
+            "vector[{position}] is not a finite 32-bit number"
+        )));
+    }
+    if let Some(filter) = &request.filter
+        && !filter.restrictions.is_empty()
+    {
+        return Err(ApiError::BadRequest(
+            "this index can't be searched with restrictions yet: leave out the WHERE clause"
+                .to_owned(),
+        ));
+    }
+    Ok(())
+}

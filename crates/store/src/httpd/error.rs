@@ -1,0 +1,79 @@
+//! Answers other than success (contract, sections 1.4 and 1.13).
+
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Json, Response};
+use store_api::types::{Unavailable, UnavailableReason};
+
+use crate::engine::NoRoute;
+use crate::identity::IndexName;
+
+/// Why a request isn't answered as it asks.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ApiError {
+    /// No such index.
+    #[error("missing index: {0}")]
+    MissingIndex(IndexName),
+    /// The request can't be served by any index.
+    #[error("{0}")]
+    BadRequest(String),
+    /// The service is still starting.
+    #[error("the index service is still starting")]
+    NodeBootstrapping,
+    /// The index is still being built.
+    #[error("Index {name} is still being constructed: {progress:.3}% done")]
+    IndexBuilding {
+        /// The index that was asked.
+        name: IndexName,
+        /// Per cent of the scan.
+        progress: f64,
+    },
+    /// More searches than the listener takes in.
+    #[error("too many searches in flight; try again")]
+    Overloaded,
+    /// A fault of ours.
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl ApiError {
+    /// What it means that no index can answer.
+    pub fn no_route(name: IndexName, no_route: &NoRoute) -> ApiError {
+        match no_route {
+            NoRoute::Missing => ApiError::MissingIndex(name),
+            NoRoute::NodeBootstrapping => ApiError::NodeBootstrapping,
+            NoRoute::Building { progress } => ApiError::IndexBuilding {
+                name,
+                progress: *progress,
+            },
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let text = self.to_string();
+        match self {
+            ApiError::MissingIndex(_) => (StatusCode::NOT_FOUND, text).into_response(),
+            ApiError::BadRequest(_) => (StatusCode::BAD_REQUEST, text).into_response(),
+            ApiError::NodeBootstrapping => unavailable(UnavailableReason::NodeBootstrapping, None),
+            ApiError::IndexBuilding { .. } => {
+                unavailable(UnavailableReason::IndexBuilding, Some(text))
+            }
+            // A reason of another name would make a database fail over, which moves the load.
+            ApiError::Overloaded => {
+                let retry_after = [(RETRY_AFTER, HeaderValue::from_static("1"))];
+                (StatusCode::SERVICE_UNAVAILABLE, retry_after, text).into_response()
+            }
+            ApiError::Internal(_) => {
+                tracing::error!(text, "a request failed");
+                (StatusCode::INTERNAL_SERVER_ERROR, text).into_response()
+            }
+        }
+    }
+}
+
+fn unavailable(reason: UnavailableReason, message: Option<String>) -> Response {
+    let body = Json(Unavailable { reason, message });
+    (StatusCode::SERVICE_UNAVAILABLE, body).into_response()
+}

@@ -1,0 +1,37 @@
+//! The API's description of itself.
+
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use utoipa::OpenApi;
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Vector Store",
+        description = "Nearest neighbours of a CQL table's vectors.",
+    ),
+    paths(
+        super::routes::status,
+        super::routes::info,
+        super::routes::indexes,
+        super::routes::index,
+        super::routes::index_status,
+        super::routes::metrics,
+        super::ann::ann,
+    )
+)]
+struct Description;
+
+/// The document.
+pub fn text() -> String {
+    Description::openapi()
+        .to_json()
+        .expect("a description made of names and types serialises")
+}
+
+/// `GET /api-docs/openapi.json`.
+pub async fn document() -> Response {
+    let json = HeaderValue::from_static("application/json");
+    ([(CONTENT_TYPE, json)], text()).into_response()
+}

@@ -1,0 +1,115 @@
+//! Everything but the search.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use store_api::types::{IndexInfo, IndexStatus, Info, NodeStatus};
+
+use super::Shared;
+use super::error::ApiError;
+use crate::identity::IndexName;
+
+/// The state of the service.
+#[utoipa::path(
+    get,
+    path = "/api/v1/status",
+    responses((status = 200, description = "The state, a bare JSON string", body = NodeStatus)),
+)]
+pub async fn status(State(shared): State<Shared>) -> Json<NodeStatus> {
+    Json(shared.api.engine.status())
+}
+
+/// What the service is.
+#[utoipa::path(
+    get,
+    path = "/api/v1/info",
+    responses((status = 200, description = "Name and version", body = Info)),
+)]
+pub async fn info(State(shared): State<Shared>) -> Json<Info> {
+    Json(Info::clone(&shared.api.info))
+}
+
+/// Every index, in any state.
+#[utoipa::path(
+    get,
+    path = "/api/v1/indexes",
+    responses((status = 200, description = "Every index", body = Vec<IndexInfo>)),
+)]
+pub async fn indexes(State(shared): State<Shared>) -> Json<Vec<IndexInfo>> {
+    let indexes = shared.api.engine.indexes();
+    Json(indexes.iter().map(|index| index.identity.info()).collect())
+}
+
+/// One index.
+#[utoipa::path(
+    get,
+    path = "/api/v1/indexes/{keyspace}/{index}",
+    params(
+        ("keyspace" = String, Path, description = "The keyspace, case preserved"),
+        ("index" = String, Path, description = "The index, case preserved"),
+    ),
+    responses(
+        (status = 200, description = "The index", body = IndexInfo),
+        (status = 404, description = "No such index", body = String),
+    ),
+)]
+pub async fn index(
+    State(shared): State<Shared>,
+    Path((keyspace, index)): Path<(String, String)>,
+) -> Result<Json<IndexInfo>, ApiError> {
+    let name = IndexName { keyspace, index };
+    match shared.api.engine.index(&name) {
+        Some(index) => Ok(Json(index.identity.info())),
+        None => Err(ApiError::MissingIndex(name)),
+    }
+}
+
+/// Where an index stands.
+#[utoipa::path(
+    get,
+    path = "/api/v1/indexes/{keyspace}/{index}/status",
+    params(
+        ("keyspace" = String, Path, description = "The keyspace, case preserved"),
+        ("index" = String, Path, description = "The index, case preserved"),
+    ),
+    responses(
+        (status = 200, description = "State, rows and progress", body = IndexStatus),
+        (status = 404, description = "No such index", body = String),
+    ),
+)]
+pub async fn index_status(
+    State(shared): State<Shared>,
+    Path((keyspace, index)): Path<(String, String)>,
+) -> Result<Json<IndexStatus>, ApiError> {
+    let name = IndexName { keyspace, index };
+    match shared.api.engine.index(&name) {
+        Some(index) => Ok(Json(index.status())),
+        None => Err(ApiError::MissingIndex(name)),
+    }
+}
+
+/// Text search, on what can only be a vector index.
+pub async fn no_text_index(Path((keyspace, index)): Path<(String, String)>) -> ApiError {
+    ApiError::MissingIndex(IndexName { keyspace, index })
+}
+
+/// Metrics in the text format of Prometheus.
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    responses((status = 200, description = "Metrics, text format 0.0.4", body = String)),
+)]
+pub async fn metrics(State(shared): State<Shared>) -> Result<Response, ApiError> {
+    let engine = &shared.api.engine;
+    for index in engine.indexes() {
+        index.refresh_gauges();
+    }
+    let text = engine
+        .metrics()
+        .text()
+        .map_err(|error| ApiError::Internal(error.to_string()))?;
+    let format = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    Ok(([(CONTENT_TYPE, format)], text).into_response())
+}

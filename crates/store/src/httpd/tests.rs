@@ -1,0 +1,422 @@
+//! Requests over a socket, on an engine whose indexes are filled by hand.
+
+use std::collections::HashMap;
+
+use http_body_util::{BodyExt, Full};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::engine::IndexHandle;
+use crate::engine::tests::identity;
+use crate::identity::IndexIdentity;
+use crate::items::Change;
+use crate::keys::{KeyColumn, KeySchema};
+use crate::metrics::Metrics;
+use scylla::frame::response::result::NativeType;
+
+struct Service {
+    base: String,
+    engine: Arc<Engine>,
+    compute: Compute,
+    http: Client<HttpConnector, Full<Bytes>>,
+    stop: CancellationToken,
+}
+
+use axum::body::Bytes;
+
+struct Answer {
+    status: u16,
+    headers: HashMap<String, String>,
+    body: String,
+}
+
+impl Answer {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
+    }
+
+    fn is(&self, status: u16, body: &str) {
+        assert_eq!((self.status, self.body.as_str()), (status, body));
+    }
+}
+
+impl Service {
+    async fn start(searches_max: usize) -> Service {
+        let engine = Arc::new(Engine::new(Metrics::new(), vec!["fine".into()]));
+        let compute = Compute::new(2);
+        let bound = Bound::bind(ListenerOptions {
+            searches_max,
+            ..ListenerOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)))
+        })
+        .await
+        .unwrap();
+        let base = format!("http://{}", bound.address().unwrap());
+        let stop = CancellationToken::new();
+        let api = Api {
+            engine: engine.clone(),
+            compute: compute.clone(),
+            info: Arc::new(store_api::types::Info {
+                service: "s".into(),
+                version: "1".into(),
+                engine: "e".into(),
+            }),
+        };
+        tokio::spawn(bound.serve(api, stop.clone()));
+        Service {
+            base,
+            engine,
+            compute,
+            http: Client::builder(TokioExecutor::new()).build_http(),
+            stop,
+        }
+    }
+
+    /// A service that serves, with an index `ks.idx` of `(0, 0)`, `(3, 4)` and `(6, 8)`.
+    async fn serving() -> Service {
+        let service = Service::start(100).await;
+        service.engine.set_connected(true);
+        let index = service.add(IndexIdentity {
+            keys: KeySchema {
+                partition: vec![column("pk", NativeType::Int)],
+                clustering: vec![column("ck", NativeType::Text)],
+            },
+            ..identity("idx")
+        });
+        service.engine.first_discovery();
+        service.engine.serving(&index);
+        for id in 0..3u32 {
+            let key = index
+                .identity
+                .keys
+                .encode([id.to_be_bytes().as_slice(), &[b'a' + id as u8]]);
+            index.vectors.keys_mut().insert(id, key);
+            let vector = vec![3.0 * id as f32, 4.0 * id as f32];
+            index
+                .vectors
+                .apply(&service.compute, vec![Change::Insert { id, vector }])
+                .await
+                .unwrap();
+        }
+        service
+    }
+
+    fn add(&self, identity: IndexIdentity) -> Arc<IndexHandle> {
+        let metrics = self.engine.metrics().index(&identity.name);
+        let index = Arc::new(IndexHandle::new(identity, metrics).unwrap());
+        self.engine.insert(index.clone());
+        index
+    }
+
+    async fn send(&self, method: &str, path: &str, content_type: &str, body: &str) -> Answer {
+        let mut request = hyper::Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.base));
+        if !content_type.is_empty() {
+            request = request.header("content-type", content_type);
+        }
+        let request = request
+            .body(Full::new(Bytes::from(body.to_owned())))
+            .unwrap();
+        let response = self.http.request(request).await.unwrap();
+        let status = response.status().as_u16();
+        let headers = response
+            .headers()
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()))
+            .collect();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        Answer {
+            status,
+            headers,
+            body: String::from_utf8(body.to_vec()).unwrap(),
+        }
+    }
+
+    async fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, "", "").await
+    }
+
+    async fn ann(&self, index: &str, body: &str) -> Answer {
+        let path = format!("/api/v1/indexes/ks/{index}/ann");
+        self.send("POST", &path, "application/json", body).await
+    }
+}
+
+fn column(name: &str, typ: NativeType) -> KeyColumn {
+    KeyColumn {
+        name: name.into(),
+        typ,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn searches_answer_by_column_nearest_first() {
+    let service = Service::serving().await;
+    service
+        .ann("idx", r#"{"vector":[0,0],"limit":2}"#)
+        .await
+        .is(
+            200,
+            r#"{"primary_keys":{"pk":[0,1],"ck":["a","b"]},"distances":[0.0,25.0],"similarity_scores":[1.0,0.03846154]}"#,
+        );
+    let all = service
+        .ann("idx", r#"{"vector":[9,9],"limit":100000}"#)
+        .await;
+    assert_eq!(all.json()["primary_keys"]["pk"], json!([2, 1, 0]));
+    assert_eq!(all.headers["content-type"], "application/json");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_may_be_left_out_or_come_beside() {
+    let service = Service::serving().await;
+    for body in [
+        r#"{"vector":[0,0]}"#,
+        r#"{"vector":[0,0],"filter":null}"#,
+        r#"{"vector":[0,0],"more":1}"#,
+        r#"{"vector":[0,0],"filter":{"restrictions":[],"allow_filtering":true}}"#,
+    ] {
+        let answer = service.ann("idx", body).await;
+        assert_eq!(answer.status, 200, "{body}: {}", answer.body);
+        assert_eq!(answer.json()["primary_keys"]["pk"], json!([0]), "{body}");
+    }
+    let path = "/api/v1/indexes/ks/idx/ann";
+    for content_type in ["application/json; charset=utf-8", "application/ld+json"] {
+        let answer = service
+            .send("POST", path, content_type, r#"{"vector":[0,0]}"#)
+            .await;
+        assert_eq!(answer.status, 200, "{content_type}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_of_another_shape_say_where() {
+    let service = Service::serving().await;
+    for (body, named) in [
+        (r#"{"vector":[0,0],"limit":0}"#, "limit"),
+        (r#"{"vector":[0,0],"limit":-1}"#, "limit"),
+        (r#"{"vector":[0,0],"limit":1.5}"#, "limit"),
+        (r#"{"limit":1}"#, "vector"),
+        (r#"{"vector":[0,"x"]}"#, "vector[1]"),
+        (r#"{"vector":[0,null]}"#, "vector[1]"),
+        (
+            r#"{"vector":[0,0],"filter":{"restrictions":[{"type":"~","lhs":"a","rhs":1}]}}"#,
+            "filter.restrictions[0]",
+        ),
+    ] {
+        let answer = service.ann("idx", body).await;
+        assert_eq!(answer.status, 422, "{body}: {}", answer.body);
+        assert!(answer.body.contains(named), "{body}: {}", answer.body);
+        assert!(answer.body.contains("column"), "{body}: {}", answer.body);
+        assert!(answer.headers["content-type"].starts_with("text/plain"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_that_no_index_can_serve() {
+    let service = Service::serving().await;
+    for body in ["{", "", r#"{"vector":[0,0]"#] {
+        assert_eq!(service.ann("idx", body).await.status, 400, "{body}");
+    }
+    service
+        .ann("idx", r#"{"vector":[0,0,0]}"#)
+        .await
+        .is(400, "Wrong embedding dimension: expected 2, got 3");
+    service
+        .ann("idx", r#"{"vector":[]}"#)
+        .await
+        .is(400, "Wrong embedding dimension: expected 2, got 0");
+    service
+        .ann("idx", r#"{"vector":[0,1e300]}"#)
+        .await
+        .is(400, "vector[1] is not a finite 32-bit number");
+    let restricted = r#"{"vector":[0,0],"filter":{"restrictions":[{"type":"==","lhs":"pk","rhs":1}],"allow_filtering":true}}"#;
+    let answer = service.ann("idx", restricted).await;
+    assert_eq!(answer.status, 400);
+    assert!(answer.body.contains("restrictions"), "{}", answer.body);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn methods_types_and_sizes() {
+    let service = Service::serving().await;
+    let path = "/api/v1/indexes/ks/idx/ann";
+    for content_type in ["", "text/plain", "application/x-www-form-urlencoded"] {
+        let answer = service
+            .send("POST", path, content_type, r#"{"vector":[0,0]}"#)
+            .await;
+        assert_eq!(answer.status, 415, "{content_type}");
+    }
+    service.get(path).await.is(405, "");
+    service.send("OPTIONS", path, "", "").await.is(405, "");
+    service
+        .send("HEAD", "/api/v1/status", "", "")
+        .await
+        .is(200, "");
+    let long = format!(r#"{{"vector":[0,0],"x":"{}"}}"#, "x".repeat(2 << 20));
+    assert_eq!(service.ann("idx", &long).await.status, 413);
+    let wide: Vec<u8> = vec![1; 16_000];
+    let wide = json!({"vector": wide}).to_string();
+    assert_eq!(service.ann("idx", &wide).await.status, 400);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_index_is_missing_on_every_route() {
+    let service = Service::serving().await;
+    let missing = "missing index: ks.none";
+    service
+        .ann("none", r#"{"vector":[0,0]}"#)
+        .await
+        .is(404, missing);
+    service
+        .get("/api/v1/indexes/ks/none")
+        .await
+        .is(404, missing);
+    service
+        .get("/api/v1/indexes/ks/none/status")
+        .await
+        .is(404, missing);
+    for route in ["bm25", "highlight"] {
+        service
+            .send(
+                "POST",
+                &format!("/api/v1/indexes/ks/idx/{route}"),
+                "application/json",
+                r#"{"query":"x"}"#,
+            )
+            .await
+            .is(404, "missing index: ks.idx");
+    }
+    assert!(!service.get("/metrics").await.body.contains("none"));
+    service
+        .get("/api/v1/indexes/a%20b/c%2Fd")
+        .await
+        .is(404, "missing index: a b.c/d");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_service_says_of_itself() {
+    let service = Service::serving().await;
+    service.get("/api/v1/status").await.is(200, "\"SERVING\"");
+    assert_eq!(
+        service.get("/api/v1/info").await.json(),
+        json!({"service": "s", "version": "1", "engine": "e"})
+    );
+    let info = json!({
+        "keyspace": "ks",
+        "index": "idx",
+        "options": {
+            "type": "vector",
+            "dimensions": 2,
+            "maximum_node_connections": 16,
+            "construction_beam_width": 128,
+            "search_beam_width": 64,
+            "similarity_function": "EUCLIDEAN",
+            "quantization": "F32",
+        },
+    });
+    assert_eq!(service.get("/api/v1/indexes/ks/idx").await.json(), info);
+    assert_eq!(service.get("/api/v1/indexes").await.json(), json!([info]));
+    assert_eq!(
+        service.get("/api/v1/indexes/ks/idx/status").await.json(),
+        json!({"status": "SERVING", "count": 3, "build_progress": 100.0})
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_is_not_ready() {
+    let service = Service::start(100).await;
+    service.engine.set_connected(true);
+    let index = service.add(identity("idx"));
+    service.engine.first_discovery();
+    let ask = r#"{"vector":[0,0]}"#;
+    service
+        .ann("idx", ask)
+        .await
+        .is(503, r#"{"reason":"NODE_BOOTSTRAPPING"}"#);
+    service
+        .get("/api/v1/status")
+        .await
+        .is(200, "\"BOOTSTRAPPING\"");
+    service.engine.serving(&index);
+    let later = service.add(identity("later"));
+    later.set_progress(12.5);
+    // Another column, or the index that serves would answer.
+    let later = service.add(IndexIdentity {
+        column: "w".into(),
+        ..later.identity.clone()
+    });
+    later.set_progress(12.5);
+    service.ann("later", ask).await.is(
+        503,
+        r#"{"reason":"INDEX_BUILDING","message":"Index ks.later is still being constructed: 12.500% done"}"#,
+    );
+    assert_eq!(
+        service.get("/api/v1/indexes/ks/later/status").await.json(),
+        json!({"status": "INITIALIZING", "count": 0, "build_progress": 12.5})
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_searches_than_admitted_are_refused_fast() {
+    let service = Service::start(0).await;
+    let answer = service.ann("idx", r#"{"vector":[0,0]}"#).await;
+    assert_eq!(answer.status, 503);
+    assert_eq!(answer.headers["retry-after"], "1");
+    assert!(!answer.body.contains("BOOTSTRAPPING"), "{}", answer.body);
+    // Only searches count.
+    assert_eq!(service.get("/api/v1/status").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metrics_follow_the_indexes() {
+    let service = Service::serving().await;
+    service.ann("idx", r#"{"vector":[0,0]}"#).await;
+    let answer = service.get("/metrics").await;
+    assert!(answer.headers["content-type"].starts_with("text/plain; version=0.0.4"));
+    for line in [
+        r#"index_size{index_name="idx",keyspace="ks"} 3"#,
+        r#"request_latency_seconds_count{index_name="idx",keyspace="ks"} 1"#,
+    ] {
+        assert!(answer.body.contains(line), "{line} not in\n{}", answer.body);
+    }
+    service.engine.remove(&identity("idx").name);
+    service.get("/metrics").await.is(200, "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_document_names_every_route() {
+    let service = Service::start(1).await;
+    let document = service.get("/api-docs/openapi.json").await.json();
+    assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
+    for (path, method) in [
+        ("/api/v1/status", "get"),
+        ("/api/v1/info", "get"),
+        ("/api/v1/indexes", "get"),
+        ("/api/v1/indexes/{keyspace}/{index}", "get"),
+        ("/api/v1/indexes/{keyspace}/{index}/status", "get"),
+        ("/api/v1/indexes/{keyspace}/{index}/ann", "post"),
+        ("/metrics", "get"),
+    ] {
+        assert!(document["paths"][path][method].is_object(), "{path}");
+    }
+    let restriction = &document["components"]["schemas"]["Restriction"];
+    assert_eq!(restriction["oneOf"].as_array().unwrap().len(), 12);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_service_closes_its_socket() {
+    let service = Service::serving().await;
+    assert_eq!(service.get("/api/v1/status").await.status, 200);
+    service.stop.cancel();
+    let address = service.base.strip_prefix("http://").unwrap();
+    let refused = async {
+        while tokio::net::TcpStream::connect(address).await.is_ok() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(5), refused)
+        .await
+        .expect("the socket is closed");
+}
