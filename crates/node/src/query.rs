@@ -14,6 +14,7 @@ use crate::{describe, modify, schema, select};
 
 /// Everything that a statement may touch.
 pub struct Database {
+    /// The user's keyspaces and tables.
     pub storage: Storage,
     /// The tables of `system`, `system_schema` and the like, made from the catalog as they are read.
     pub system: SystemTables,
@@ -24,16 +25,22 @@ pub struct Database {
 /// A bind marker's or result column's name and type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnSpec {
+    /// The keyspace of the table it belongs to.
     pub keyspace: String,
+    /// The table it belongs to.
     pub table: String,
+    /// The name.
     pub name: String,
+    /// The type.
     pub cql_type: CqlType,
 }
 
 /// A value given for a bind marker, not yet checked against its type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BoundValue {
+    /// A serialised value.
     Value(Bytes),
+    /// Null.
     Null,
     /// "Leave as it is"; an error wherever a value is needed.
     Unset,
@@ -47,6 +54,7 @@ pub struct Parameters {
     pub values: Vec<BoundValue>,
     /// Rows a page; `None` for all in one.
     pub page_size: Option<usize>,
+    /// Where the last page ended, as [`Rows::paging_state`] said.
     pub paging_state: Option<Bytes>,
     /// The write timestamp of the request, in microseconds, if the client gave one.
     pub timestamp_micros: Option<i64>,
@@ -55,26 +63,34 @@ pub struct Parameters {
 /// The answer of a statement.
 #[derive(Debug)]
 pub struct Answer {
+    /// What came of it.
     pub outcome: Outcome,
     /// Shown by drivers beside the result.
     pub warnings: Vec<String>,
 }
 
+/// What came of a statement.
 #[derive(Debug)]
 pub enum Outcome {
+    /// It is done.
     Void,
+    /// Rows.
     Rows(Rows),
+    /// The connection now uses this keyspace.
     SetKeyspace(String),
+    /// The schema has changed.
     SchemaChange(SchemaChange),
 }
 
 /// Rows in the form of the wire.
 #[derive(Debug)]
 pub struct Rows {
+    /// What the cells of each row are.
     pub columns: Arc<[ColumnSpec]>,
     /// For each row, for each column: the length as a big-endian i32 (-1 for null), then the
     /// serialised value.
     pub body: BytesMut,
+    /// How many rows there are.
     pub count: u32,
     /// There are more rows; give this back to get them.
     pub paging_state: Option<Bytes>,
@@ -83,16 +99,22 @@ pub struct Rows {
 /// What drivers are told of a changed schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaChange {
+    /// What happened.
     pub kind: SchemaChangeKind,
+    /// The keyspace, changed itself or around what changed.
     pub keyspace: String,
     /// `None`: the keyspace itself.
     pub table: Option<String>,
 }
 
+/// What happened to a part of the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchemaChangeKind {
+    /// It is new.
     Created,
+    /// It is another now.
     Updated,
+    /// It is gone.
     Dropped,
 }
 
@@ -100,11 +122,19 @@ pub enum SchemaChangeKind {
 /// prepares it anew from the parsed form when the version has changed.
 #[derive(Debug)]
 pub enum Plan {
+    /// SELECT.
     Select(select::Plan),
+    /// INSERT, UPDATE, DELETE, BATCH and TRUNCATE.
     Modify(modify::Plan),
+    /// CREATE, ALTER and DROP.
     Schema(schema::Plan),
+    /// DESCRIBE.
     Describe(describe::Plan),
-    Use { keyspace: String },
+    /// USE.
+    Use {
+        /// The keyspace to use, which was there when the statement was prepared.
+        keyspace: String,
+    },
 }
 
 /// Resolves a statement.

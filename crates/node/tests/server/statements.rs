@@ -295,3 +295,17 @@ async fn a_traced_statement_is_answered_without_a_trace() {
     assert_eq!(context.tracing_id, None);
     assert!(!context.warnings.is_empty());
 }
+
+#[tokio::test]
+async fn what_is_done_is_counted() {
+    let (node, mut client) = start_with_keyspace().await;
+    client.fail("SELECT nonsense").await;
+    let [(name, counted)] = node.node.counters()[..] else {
+        panic!("one listener");
+    };
+    assert_eq!(name, "public");
+    // CREATE KEYSPACE, USE and the failure; the handshake is no request.
+    assert_eq!((counted.requests, counted.requests_failed), (3, 1));
+    assert_eq!((counted.connections_open, counted.panics), (1, 0));
+    assert!(counted.bytes_read > 0 && counted.bytes_written > 0);
+}
