@@ -14,7 +14,7 @@ CREATE TABLE shell.notes (
     owner text, at timestamp, "Mixed" int, tags set<text>, kind text STATIC, v vector<float, 3>,
     PRIMARY KEY (owner, at)
 ) WITH CLUSTERING ORDER BY (at DESC) AND comment = 'it''s a note' AND default_time_to_live = 3600;
-CREATE CUSTOM INDEX notes_v ON shell.notes (v) USING 'vector_index'
+CREATE CUSTOM INDEX notes_v ON shell.notes(v) USING 'vector_index'
     WITH OPTIONS = {'similarity_function': 'euclidean', 'search_beam_width': '100'};
 """
 
@@ -27,7 +27,7 @@ def cqlsh(server, statements):
 
 @pytest.fixture(scope="module")
 def schema(server):
-    code, _, errors = cqlsh(server, SCHEMA)
+    code, _, errors = cqlsh(server, SCHEMA.strip())
     assert (code, errors) == (0, "")
     yield
     cqlsh(server, "DROP KEYSPACE shell;")
@@ -49,8 +49,8 @@ def test_a_described_table_can_be_created_again(server, schema):
     text = describe(server, "TABLE shell.notes")
     assert '"Mixed" int' in text and "notes_v" in text and "'search_beam_width': '100'" in text
     assert "index_version" not in text
-    again = text.replace("shell.notes ", "shell.copies ").replace("notes_v", "copies_v")
-    code, _, errors = cqlsh(server, again)
+    again = text.replace("shell.notes", "shell.copies").replace("notes_v", "copies_v")
+    code, _, errors = cqlsh(server, again.strip())
     assert (code, errors) == (0, ""), again
     assert describe(server, "TABLE shell.copies") == again
     cqlsh(server, "DROP TABLE shell.copies;")
@@ -58,7 +58,7 @@ def test_a_described_table_can_be_created_again(server, schema):
 
 @pytest.mark.parametrize("what", ["SCHEMA", "FULL SCHEMA", "KEYSPACE shell", "shell", "INDEX shell.notes_v"])
 def test_describes_what_holds_the_index(server, schema, what):
-    assert "CREATE CUSTOM INDEX notes_v ON shell.notes (v) USING 'vector_index'" in describe(server, what)
+    assert "CREATE CUSTOM INDEX notes_v ON shell.notes(v) USING 'vector_index'" in describe(server, what)
 
 
 def test_rows_are_shown(server, schema):
