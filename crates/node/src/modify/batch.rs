@@ -3,13 +3,8 @@
 //! One node holds all partitions, so that a logged and an unlogged batch are the same here: one
 //! atomic write of the storage.
 
-use std::collections::HashMap;
-
-use bytes::Bytes;
 use cql::ast::{Batch, BatchEntry, BatchKind};
 use cql::error::CqlError;
-use storage::catalog::TableId;
-use storage::mutation::PartitionMutation;
 
 use super::plan::{BatchPlan, Plan, Work, WritePlan};
 use super::using::{checked_timestamp, prepare_timestamp};
@@ -80,7 +75,7 @@ pub async fn execute_batch(
         check_entry(write)?;
         mutations.extend(write.mutations(parameters, &clock, timestamp)?);
     }
-    super::execute::apply(database, merged(mutations)).await
+    super::execute::apply(database, mutations).await
 }
 
 /// The timestamp given with a request, or the present.
@@ -89,23 +84,6 @@ pub(super) fn write_timestamp(given: Option<i64>) -> Result<i64, CqlError> {
         Some(micros) => checked_timestamp(micros),
         None => Ok(clock::next_write_micros()),
     }
-}
-
-/// Puts the changes of each partition together, in the order of the statements.
-pub(super) fn merged(mutations: Vec<PartitionMutation>) -> Vec<PartitionMutation> {
-    let mut merged: Vec<PartitionMutation> = Vec::with_capacity(mutations.len());
-    let mut places: HashMap<(TableId, Vec<Bytes>), usize> = HashMap::new();
-    for mutation in mutations {
-        let next = merged.len();
-        let place = *places
-            .entry((mutation.table, mutation.partition_key.clone()))
-            .or_insert(next);
-        match merged.get_mut(place) {
-            Some(earlier) => earlier.changes.extend(mutation.changes),
-            None => merged.push(mutation),
-        }
-    }
-    merged
 }
 
 fn check_kind(kind: BatchKind) -> Result<(), CqlError> {

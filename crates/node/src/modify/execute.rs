@@ -7,7 +7,7 @@ use storage::catalog::{Column, ColumnKind};
 use storage::mutation::{CellChange, Change, Condition, PartitionMutation, Write, WriteOutcome};
 use storage::read::{Cell, Row};
 
-use super::batch::{merged, write_timestamp};
+use super::batch::write_timestamp;
 use super::operation::Operation;
 use super::plan::{BatchPlan, WriteKind, WritePlan};
 use super::target::{Extent, MAX_KEYS, too_many_keys};
@@ -189,7 +189,7 @@ pub(super) async fn execute_text_batch(
     for write in &batch.writes {
         mutations.extend(write.mutations(parameters, &clock, timestamp)?);
     }
-    apply(database, merged(mutations)).await
+    apply(database, mutations).await
 }
 
 /// Writes mutations as one; nothing if there are none.

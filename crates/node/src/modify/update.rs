@@ -1,5 +1,6 @@
 //! UPDATE.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use cql::ast::{Assignment, Update};
@@ -25,6 +26,7 @@ pub(super) fn prepare(
     let using = UsingPlan::prepare(&update.using, ctx)?;
     let mut row_operations: Vec<Operation> = Vec::new();
     let mut static_operations: Vec<Operation> = Vec::new();
+    let mut assigned = HashMap::new();
     for assignment in &update.assignments {
         let column = assigned_column(&table, assignment)?;
         let operation = Operation::assign(column, assignment, ctx)?;
@@ -33,10 +35,9 @@ pub(super) fn prepare(
         } else {
             &mut row_operations
         };
-        let clashes = operations.iter().any(|other| {
-            other.column == operation.column && (other.is_whole() || operation.is_whole())
-        });
-        if clashes {
+        // Of one column, only changes of its elements can stand beside each other.
+        let earlier_is_whole = assigned.insert(operation.column, operation.is_whole());
+        if earlier_is_whole.is_some_and(|whole| whole || operation.is_whole()) {
             return Err(CqlError::invalid(format!(
                 "Multiple incompatible setting of column {}",
                 column.name

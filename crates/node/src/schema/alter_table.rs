@@ -5,7 +5,7 @@ use cql::error::CqlError;
 use storage::catalog::{Catalog, Column, ColumnId, ColumnKind, DroppedColumn, Table};
 
 use super::column_type::check_column_type;
-use super::create_table::useless_static;
+use super::create_table::{check_column_count, useless_static};
 use super::table_options::TableOptions;
 use super::{Applied, cdc, names};
 use crate::clock;
@@ -184,6 +184,7 @@ fn add_column(
             )));
         }
     }
+    check_column_count(table.columns.len() + 1)?;
     let id = table.next_column;
     table.next_column = ColumnId(id.0 + 1);
     table.columns.push(Column {

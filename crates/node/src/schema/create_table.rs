@@ -1,6 +1,6 @@
 //! CREATE TABLE.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use cql::ast::{ColumnDefinition, CreateTable, Direction};
 use cql::error::{CqlError, ErrorKind};
@@ -13,6 +13,9 @@ use super::table_options::{DEFAULT_GC_GRACE_S, TableOptions};
 use super::{Applied, names};
 use crate::clock;
 use crate::query::SchemaChangeKind;
+
+/// Columns are looked up one by one in many places, and a CDC log has twice as many.
+const MAX_COLUMNS: usize = 4096;
 
 #[derive(Clone, Debug)]
 pub(super) struct CreateTablePlan {
@@ -104,12 +107,11 @@ impl CreateTablePlan {
 }
 
 fn check_columns(create: &CreateTable) -> Result<(), CqlError> {
-    for (position, column) in create.columns.iter().enumerate() {
+    check_column_count(create.columns.len())?;
+    let mut seen = HashSet::new();
+    for column in &create.columns {
         names::check_column(&column.name)?;
-        if create.columns[..position]
-            .iter()
-            .any(|other| other.name == column.name)
-        {
+        if !seen.insert(&column.name) {
             return Err(CqlError::invalid(format!(
                 "Duplicate column '{}' declaration for table '{}'",
                 column.name, create.table.name
@@ -119,6 +121,16 @@ fn check_columns(create: &CreateTable) -> Result<(), CqlError> {
     }
     if create.clustering_key.is_empty() && create.columns.iter().any(|column| column.is_static) {
         return Err(useless_static());
+    }
+    Ok(())
+}
+
+/// Refuses a table that would have too many columns.
+pub(super) fn check_column_count(count: usize) -> Result<(), CqlError> {
+    if count > MAX_COLUMNS {
+        return Err(CqlError::invalid(format!(
+            "A table has at most {MAX_COLUMNS} columns (got {count})"
+        )));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! CREATE INDEX and DROP INDEX: vector indexes, and a word about all the others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use cql::ast::{CreateIndex, IndexTarget};
@@ -227,30 +227,28 @@ fn local_form() -> CqlError {
 }
 
 fn check_duplicates(targets: &[IndexTarget]) -> Result<(), CqlError> {
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     for target in targets {
         let columns = match target {
             IndexTarget::Column(column) | IndexTarget::Collection { column, .. } => {
                 std::slice::from_ref(column)
             }
             IndexTarget::LocalKey(columns) => {
-                for (position, column) in columns.iter().enumerate() {
-                    if columns[..position].contains(column) {
-                        return Err(CqlError::invalid(format!(
-                            "Duplicate column definition in local vector index: {column}"
-                        )));
-                    }
+                let mut seen = HashSet::new();
+                if let Some(column) = columns.iter().find(|column| !seen.insert(*column)) {
+                    return Err(CqlError::invalid(format!(
+                        "Duplicate column definition in local vector index: {column}"
+                    )));
                 }
                 columns.as_slice()
             }
         };
         for column in columns {
-            if seen.contains(&column) {
+            if !seen.insert(column) {
                 return Err(CqlError::invalid(format!(
                     "Duplicate column {column} in index target list"
                 )));
             }
-            seen.push(column);
         }
     }
     Ok(())

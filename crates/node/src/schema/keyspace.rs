@@ -127,7 +127,6 @@ impl DropKeyspacePlan {
 
 impl KeyspaceProperties {
     fn parse(options: &[(String, OptionValue)]) -> Result<Self, CqlError> {
-        properties::check_repeats(options)?;
         let mut parsed = KeyspaceProperties::default();
         for (name, value) in options {
             match name.as_str() {

@@ -1,19 +1,9 @@
 //! What stands behind `WITH`: names with values, read as what each is meant to be.
 
+use std::collections::HashSet;
+
 use cql::ast::OptionValue;
 use cql::error::CqlError;
-
-/// Refuses a name that is given twice.
-pub(super) fn check_repeats(options: &[(String, OptionValue)]) -> Result<(), CqlError> {
-    for (position, (name, _)) in options.iter().enumerate() {
-        if options[..position].iter().any(|(other, _)| other == name) {
-            return Err(CqlError::syntax(format!(
-                "Multiple definition for property '{name}'"
-            )));
-        }
-    }
-    Ok(())
-}
 
 /// "Unknown property 'x'".
 pub(super) fn unknown(name: &str) -> CqlError {
@@ -35,16 +25,14 @@ pub(super) fn map<'a>(
 ) -> Result<&'a [(String, String)], CqlError> {
     match value {
         OptionValue::Map(entries) => {
-            for (position, (key, _)) in entries.iter().enumerate() {
-                if entries[..position].iter().any(|(other, _)| other == key) {
-                    return Err(CqlError::syntax(format!(
-                        "Multiple definition for key '{key}' of property '{name}'"
-                    )));
-                }
+            let mut seen = HashSet::new();
+            if let Some((key, _)) = entries.iter().find(|(key, _)| !seen.insert(key)) {
+                return Err(CqlError::syntax(format!(
+                    "Multiple definition for key '{key}' of property '{name}'"
+                )));
             }
             Ok(entries)
         }
-        // What the parser cannot tell apart from a set: `{}` comes as a map.
         OptionValue::Scalar(_) => Err(CqlError::syntax(format!(
             "Invalid value for property '{name}'. It should be a map"
         ))),
@@ -117,6 +105,11 @@ mod tests {
         assert_eq!(
             map("o", &value("x")).unwrap_err().message,
             "Invalid value for property 'o'. It should be a map"
+        );
+        let twice = vec![("k".to_owned(), String::new()); 2];
+        assert_eq!(
+            map("o", &OptionValue::Map(twice)).unwrap_err().message,
+            "Multiple definition for key 'k' of property 'o'"
         );
     }
 

@@ -71,7 +71,6 @@ impl TableOptions {
     /// # Errors
     /// Unknown names, values that are no such thing or out of range, with Cassandra's texts.
     pub fn parse(options: &[(String, OptionValue)]) -> Result<Self, CqlError> {
-        properties::check_repeats(options)?;
         let mut parsed = TableOptions::default();
         for (name, value) in options {
             match name.as_str() {
@@ -384,15 +383,6 @@ mod tests {
         assert_eq!(
             map("comment", &[]).unwrap_err(),
             "Invalid value for property 'comment'. It should be a string"
-        );
-    }
-
-    #[test]
-    fn a_property_is_given_once() {
-        let twice = vec![("comment".to_owned(), OptionValue::Scalar(String::new())); 2];
-        assert_eq!(
-            TableOptions::parse(&twice).unwrap_err().message,
-            "Multiple definition for property 'comment'"
         );
     }
 }

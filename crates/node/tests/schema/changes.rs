@@ -1,0 +1,58 @@
+//! What clients are told of a changed schema.
+
+use node::query::{Outcome, Parameters};
+
+use crate::fixture::Fixture;
+
+#[test]
+fn every_change_is_told_and_no_change_is_not() {
+    let f = Fixture::new();
+    for (cql, expected) in [
+        (
+            "CREATE KEYSPACE a WITH replication = {'class': 'X'}",
+            "Created a",
+        ),
+        (
+            "CREATE KEYSPACE IF NOT EXISTS a WITH replication = {'class': 'X'}",
+            "nothing",
+        ),
+        ("ALTER KEYSPACE a WITH durable_writes = false", "Updated a"),
+        (
+            "CREATE TABLE a.t (k int PRIMARY KEY, v vector<float, 2>)",
+            "Created a.t",
+        ),
+        (
+            "CREATE TABLE IF NOT EXISTS a.t (k int PRIMARY KEY)",
+            "nothing",
+        ),
+        ("ALTER TABLE a.t ADD x int", "Updated a.t"),
+        (
+            "CREATE CUSTOM INDEX i ON a.t (v) USING 'vector_index'",
+            "Updated a.t",
+        ),
+        (
+            "CREATE CUSTOM INDEX IF NOT EXISTS i ON a.t (v) USING 'vector_index'",
+            "nothing",
+        ),
+        ("DROP INDEX a.i", "Updated a.t"),
+        ("DROP INDEX IF EXISTS a.i", "nothing"),
+        ("DROP TABLE a.t", "Dropped a.t"),
+        ("DROP TABLE IF EXISTS a.t", "nothing"),
+        ("ALTER TABLE IF EXISTS a.t ADD y int", "nothing"),
+        ("DROP KEYSPACE a", "Dropped a"),
+        ("DROP KEYSPACE IF EXISTS a", "nothing"),
+    ] {
+        let before = f.database.storage.catalog().version;
+        let told = match f.execute(cql, Parameters::default()).unwrap().outcome {
+            Outcome::Void => "nothing".to_owned(),
+            Outcome::SchemaChange(change) => match change.table {
+                Some(table) => format!("{:?} {}.{table}", change.kind, change.keyspace),
+                None => format!("{:?} {}", change.kind, change.keyspace),
+            },
+            other => panic!("{cql}: {other:?}"),
+        };
+        assert_eq!(told, expected, "{cql}");
+        let version = f.database.storage.catalog().version;
+        assert_eq!(version == before, expected == "nothing", "{cql}");
+    }
+}

@@ -1,0 +1,46 @@
+//! CREATE, ALTER and DROP of keyspaces, tables and indexes, from text to the catalog.
+
+#[path = "../select/fixture.rs"]
+#[allow(
+    dead_code,
+    reason = "shared with the tests of SELECT, which use more of it"
+)]
+mod fixture;
+
+mod alter_table;
+mod cdc;
+mod changes;
+mod concurrent;
+mod keyspaces;
+mod protected;
+mod tables;
+mod vector_indexes;
+
+use cql::error::{CqlError, ErrorKind};
+use node::query::Parameters;
+
+use fixture::Fixture;
+
+/// The error of a statement that is refused.
+fn error(f: &Fixture, cql: &str) -> CqlError {
+    match f.execute(cql, Parameters::default()) {
+        Ok(_) => panic!("not refused: {cql}"),
+        Err(error) => error,
+    }
+}
+
+/// Runs statements that are all refused as invalid, each with its message.
+fn all_invalid(f: &Fixture, cases: &[(&str, &str)]) {
+    for (cql, message) in cases {
+        let error = error(f, cql);
+        assert_eq!(error.message, *message, "{cql}");
+        assert_eq!(error.kind, ErrorKind::Invalid, "{cql}");
+    }
+}
+
+/// Runs a future to its end.
+fn block_on<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Runtime::new()
+        .expect("a runtime starts")
+        .block_on(future)
+}

@@ -1,0 +1,252 @@
+//! CREATE CUSTOM INDEX ... USING 'vector_index' and DROP INDEX.
+
+use uuid::Uuid;
+
+use crate::all_invalid;
+use crate::fixture::Fixture;
+
+fn fixture() -> Fixture {
+    Fixture::new().with(&[
+        "CREATE TABLE t (k int, c int, v vector<float, 3>, w vector<float, 2>, n int, i \
+         vector<int, 3>, sv vector<float, 3> static, m map<text, text>, PRIMARY KEY (k, c))",
+        "CREATE TABLE keyed (k vector<float, 2> PRIMARY KEY, v vector<float, 3>)",
+    ])
+}
+
+/// The names of a table's indexes.
+fn names(f: &Fixture, table: &str) -> Vec<String> {
+    let catalog = f.database.storage.catalog();
+    catalog
+        .table("ks", table)
+        .unwrap()
+        .indexes
+        .keys()
+        .cloned()
+        .collect()
+}
+
+fn version(f: &Fixture, name: &str) -> Uuid {
+    let catalog = f.database.storage.catalog();
+    catalog.table("ks", "t").unwrap().indexes[name].version
+}
+
+#[test]
+fn an_index_shows_in_the_schema_and_makes_a_log() {
+    let f = fixture().with(&[
+        "CREATE CUSTOM INDEX ann ON t (v) USING 'vector_index' WITH OPTIONS = \
+         {'similarity_function': 'EUCLIDEAN', 'maximum_node_connections': '32'}",
+    ]);
+    let version = version(&f, "ann");
+    assert_eq!(version.get_version_num(), 1);
+    assert_eq!(
+        f.rows(
+            "SELECT index_name, kind, options FROM system_schema.indexes WHERE keyspace_name = \
+             'ks' AND table_name = 't'"
+        ),
+        [format!(
+            "'ann' | 'CUSTOM' | {{'class_name': 'vector_index', 'index_version': '{version}', \
+             'maximum_node_connections': '32', 'similarity_function': 'EUCLIDEAN', 'target': 'v'}}"
+        )]
+    );
+    let catalog = f.database.storage.catalog();
+    let table = catalog.table("ks", "t").unwrap();
+    assert!(table.cdc.is_none(), "the option stays unset");
+    let log = catalog.table("ks", "t_scylla_cdc_log").unwrap();
+    assert_eq!(log.log_of, Some(table.id));
+    f.run("DROP INDEX ann");
+    let catalog = f.database.storage.catalog();
+    assert!(catalog.table("ks", "t_scylla_cdc_log").is_none());
+}
+
+#[test]
+fn every_spelling_makes_a_vector_index() {
+    for class in [
+        "vector_index",
+        "Vector_Index",
+        "sai",
+        "SAI",
+        "storageattachedindex",
+        "StorageAttachedIndex",
+        "org.apache.cassandra.index.sai.StorageAttachedIndex",
+    ] {
+        let f = fixture().with(&[&format!("CREATE CUSTOM INDEX i ON t (v) USING '{class}'")]);
+        let catalog = f.database.storage.catalog();
+        let index = &catalog.table("ks", "t").unwrap().indexes["i"];
+        assert_eq!(index.class_name, "vector_index", "{class}");
+    }
+    let f = fixture().with(&["CREATE INDEX ON t (v) USING 'vector_index'"]);
+    assert_eq!(names(&f, "t"), ["t_v_idx"]);
+}
+
+#[test]
+fn tablets_are_not_needed() {
+    let f = Fixture::new().with(&[
+        "CREATE KEYSPACE vnodes WITH replication = {'class': 'SimpleStrategy', \
+         'replication_factor': 1} AND tablets = {'enabled': false}",
+        "CREATE TABLE vnodes.t (k int PRIMARY KEY, v vector<float, 3>)",
+        "CREATE CUSTOM INDEX ON vnodes.t (v) USING 'vector_index'",
+    ]);
+    let catalog = f.database.storage.catalog();
+    let table = catalog.table("vnodes", "t").unwrap();
+    assert!(table.indexes.contains_key("t_v_idx"));
+    assert!(table.log.as_ref().is_some_and(|log| log.streams.is_none()));
+}
+
+#[test]
+fn names_are_unique_in_the_keyspace() {
+    let f = fixture().with(&[
+        "CREATE CUSTOM INDEX ON t (v) USING 'vector_index'",
+        "CREATE CUSTOM INDEX second ON t (v) USING 'vector_index'",
+        "CREATE CUSTOM INDEX IF NOT EXISTS second ON keyed (v) USING 'vector_index'",
+        "CREATE CUSTOM INDEX IF NOT EXISTS ON t (v) USING 'vector_index'",
+    ]);
+    assert_eq!(names(&f, "t"), ["second", "t_v_idx"]);
+    assert!(names(&f, "keyed").is_empty());
+    all_invalid(
+        &f,
+        &[
+            (
+                "CREATE CUSTOM INDEX second ON keyed (v) USING 'vector_index'",
+                "Index 'second' already exists",
+            ),
+            (
+                "CREATE CUSTOM INDEX ON t (v) USING 'vector_index'",
+                "Index t_v_idx_1 is a duplicate of existing index second",
+            ),
+            (
+                "CREATE CUSTOM INDEX \"a b\" ON t (v) USING 'vector_index'",
+                "Illegal index name a b",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_default_name_that_is_taken_gets_a_number() {
+    let f = fixture().with(&[
+        "CREATE CUSTOM INDEX keyed_v_idx ON t (v) USING 'vector_index'",
+        "CREATE CUSTOM INDEX ON keyed (v) USING 'vector_index'",
+    ]);
+    assert_eq!(names(&f, "keyed"), ["keyed_v_idx_1"]);
+}
+
+#[test]
+fn an_index_made_anew_has_another_version_and_an_altered_table_the_same() {
+    let create = "CREATE CUSTOM INDEX i ON t (v) USING 'vector_index'";
+    let f = fixture().with(&[create]);
+    let first = version(&f, "i");
+    f.run("ALTER TABLE t ADD x int");
+    assert_eq!(version(&f, "i"), first);
+    f.run("DROP INDEX ks.i");
+    f.run("DROP INDEX IF EXISTS i");
+    f.run(create);
+    assert_ne!(version(&f, "i"), first);
+}
+
+#[test]
+fn what_cannot_be_indexed_is_explained() {
+    let f = fixture();
+    all_invalid(
+        &f,
+        &[
+            (
+                "CREATE CUSTOM INDEX ON nothing (v) USING 'vector_index'",
+                "Table 'ks.nothing' doesn't exist",
+            ),
+            (
+                "CREATE CUSTOM INDEX ON t (x) USING 'vector_index'",
+                "No column definition found for column x",
+            ),
+            (
+                "CREATE CUSTOM INDEX ON t (n) USING 'vector_index'",
+                "Vector indexes are only supported on columns of vectors of floats (column n is \
+                 of type int)",
+            ),
+            (
+                "CREATE CUSTOM INDEX ON t (i) USING 'vector_index'",
+                "Vector indexes are only supported on columns of vectors of floats (column i is \
+                 of type vector<int, 3>)",
+            ),
+            (
+                "CREATE CUSTOM INDEX ON t (i) USING 'sai'",
+                "Vector indexes are only supported on columns of vectors of floats (column i is \
+                 of type vector<int, 3>)",
+            ),
+            (
+                "CREATE CUSTOM INDEX ON t (n) USING 'StorageAttachedIndex'",
+                "StorageAttachedIndex is only supported on columns of vectors: column n is of \
+                 type int",
+            ),
+            (
+                "CREATE CUSTOM INDEX ON t (ENTRIES(m)) USING 'sai'",
+                "StorageAttachedIndex is only supported on columns of vectors: column m is of \
+                 type map<text, text>",
+            ),
+            (
+                "CREATE CUSTOM INDEX ON t (sv) USING 'vector_index'",
+                "Vector indexes are not supported on static columns (column sv)",
+            ),
+            (
+                "CREATE CUSTOM INDEX ON keyed (k) USING 'vector_index'",
+                "Vector indexes are not supported on PRIMARY KEY columns (column k)",
+            ),
+            (
+                "CREATE CUSTOM INDEX ON t (v, n) USING 'vector_index'",
+                "Vector indexes with filtering columns are not supported yet: name the vector \
+                 column alone",
+            ),
+            (
+                "CREATE CUSTOM INDEX ON t ((k), v) USING 'vector_index'",
+                "Local vector indexes are not supported yet: name the vector column alone, \
+                 without the partition key before it",
+            ),
+            (
+                "CREATE CUSTOM INDEX ON t (v, v) USING 'vector_index'",
+                "Duplicate column v in index target list",
+            ),
+            (
+                "CREATE CUSTOM INDEX ON t ((k, k), v) USING 'vector_index'",
+                "Duplicate column definition in local vector index: k",
+            ),
+            (
+                "CREATE INDEX ON t (n)",
+                "Secondary indexes are not supported yet: only vector indexes, CREATE CUSTOM \
+                 INDEX ... USING 'vector_index'",
+            ),
+            (
+                "CREATE CUSTOM INDEX ON t (v)",
+                "CUSTOM index requires specifying the index class",
+            ),
+            (
+                "CREATE CUSTOM INDEX ON t (n) USING 'fulltext_index'",
+                "Full-text indexes (fulltext_index) are not supported yet",
+            ),
+            (
+                "CREATE CUSTOM INDEX ON t (v) USING 'org.example.Index'",
+                "Non-supported custom class 'org.example.Index' provided: use 'vector_index'",
+            ),
+            (
+                "CREATE CUSTOM INDEX ON t (v) USING 'ORG.apache.cassandra.index.sai.StorageAttachedIndex'",
+                "Non-supported custom class \
+                 'ORG.apache.cassandra.index.sai.StorageAttachedIndex' provided: use \
+                 'vector_index'",
+            ),
+            (
+                "CREATE CUSTOM INDEX ON t (v) USING 'vector_index' WITH OPTIONS = \
+                 {'quantization': 'f8'}",
+                "Invalid value in option 'quantization' for vector index: 'f8'. Supported are \
+                 case insensitive: f32, f16, bf16, i8, b1",
+            ),
+            (
+                "CREATE CUSTOM INDEX ON t (v) USING 'vector_index' WITH OPTIONS = {'m': '16'}",
+                "Unsupported option m for vector index",
+            ),
+            (
+                "CREATE CUSTOM INDEX ON t (v) USING 'vector_index' WITH OPTIONS = \
+                 {'index_version': 'x'}",
+                "Cannot specify index_version as a CUSTOM option",
+            ),
+            ("DROP INDEX nothing", "Index 'ks.nothing' doesn't exist"),
+        ],
+    );
+}

@@ -1,0 +1,151 @@
+//! Batches, in text and of the protocol.
+
+use cql::ast::BatchKind;
+use node::modify;
+use node::query::{Outcome, Parameters, Plan};
+
+use crate::fixture::{Fixture, int};
+
+fn fixture() -> Fixture {
+    Fixture::new().with(&[
+        "CREATE TABLE t (k int PRIMARY KEY, v int)",
+        "CREATE TABLE u (k int, c int, v int, PRIMARY KEY (k, c))",
+    ])
+}
+
+#[test]
+fn all_statements_of_a_text_take_effect_with_one_timestamp() {
+    let f = fixture();
+    for kind in ["", "UNLOGGED "] {
+        f.run(&format!(
+            "BEGIN {kind}BATCH USING TIMESTAMP 500 INSERT INTO t (k, v) VALUES (1, 1); UPDATE u \
+             SET v = 2 WHERE k = 1 AND c = 1; DELETE FROM t WHERE k = 9; APPLY BATCH"
+        ));
+    }
+    assert_eq!(f.rows("SELECT v, writetime(v) FROM t"), ["1 | 500"]);
+    assert_eq!(f.rows("SELECT v, writetime(v) FROM u"), ["2 | 500"]);
+}
+
+#[test]
+fn markers_count_through_the_whole_batch() {
+    let f = fixture();
+    let batch = "BEGIN BATCH USING TIMESTAMP ? INSERT INTO t (k, v) VALUES (?, 7); UPDATE u SET v \
+                 = ? WHERE k = ? AND c = 1; APPLY BATCH";
+    assert_eq!(
+        f.variables(batch),
+        ["[timestamp] bigint", "k int", "v int", "k int"]
+    );
+    let timestamp = cql::value::Value::Bigint(700).serialize();
+    let parameters = Parameters {
+        values: vec![
+            node::query::BoundValue::Value(timestamp),
+            int(1),
+            int(2),
+            int(3),
+        ],
+        ..Parameters::default()
+    };
+    f.execute(batch, parameters).unwrap();
+    assert_eq!(f.rows("SELECT k, v, writetime(v) FROM t"), ["1 | 7 | 700"]);
+    assert_eq!(f.rows("SELECT k, v FROM u"), ["3 | 2"]);
+}
+
+#[test]
+fn a_batch_with_a_mistake_writes_nothing() {
+    let f = fixture();
+    let batch = "BEGIN BATCH INSERT INTO t (k, v) VALUES (1, 1); UPDATE u SET v = 1 WHERE k = ? \
+                 AND c = 1; APPLY BATCH";
+    assert_eq!(
+        f.refused(batch, &[node::query::BoundValue::Null]),
+        "Invalid null value in condition for column k"
+    );
+    assert!(f.rows("SELECT * FROM t").is_empty());
+}
+
+#[test]
+fn batches_that_cannot_be_are_refused() {
+    let f = fixture();
+    for (batch, message) in [
+        (
+            "BEGIN COUNTER BATCH UPDATE t SET v = 1 WHERE k = 1; APPLY BATCH",
+            "Counter batches are not supported yet, as counters are not",
+        ),
+        (
+            "BEGIN BATCH USING TIMESTAMP 1 INSERT INTO t (k) VALUES (1) USING TIMESTAMP 2; APPLY \
+             BATCH",
+            "Timestamp must be set either on BATCH or individual statements",
+        ),
+        (
+            "BEGIN BATCH INSERT INTO t (k) VALUES (1) IF NOT EXISTS; APPLY BATCH",
+            "Conditional statements (IF NOT EXISTS) are not supported yet in a BATCH",
+        ),
+    ] {
+        assert_eq!(f.refused(batch, &[]), message, "{batch}");
+    }
+}
+
+#[test]
+fn a_batch_of_the_protocol_takes_statements_with_their_values() {
+    let f = fixture();
+    let insert = f.plan("INSERT INTO t (k, v) VALUES (?, ?)").unwrap();
+    let update = f
+        .plan("UPDATE u USING TIMESTAMP 9 SET v = 5 WHERE k = 1 AND c = 2")
+        .unwrap();
+    let modify_plan = |plan| match plan {
+        &Plan::Modify(ref plan) => plan,
+        other => panic!("{other:?}"),
+    };
+    let (insert, update) = (modify_plan(&insert), modify_plan(&update));
+    let bound = |k, v| Parameters {
+        values: vec![int(k), int(v)],
+        ..Parameters::default()
+    };
+    let entries = vec![
+        (insert, bound(1, 10)),
+        (insert, bound(2, 20)),
+        (update, Parameters::default()),
+    ];
+    let answer = crate::block_on(modify::execute_batch(
+        &f.database,
+        BatchKind::Logged,
+        entries,
+        Some(800),
+    ))
+    .unwrap();
+    assert!(matches!(answer.outcome, Outcome::Void));
+    assert_eq!(
+        f.rows("SELECT k, v, writetime(v) FROM t"),
+        ["1 | 10 | 800", "2 | 20 | 800"]
+    );
+    assert_eq!(f.rows("SELECT v, writetime(v) FROM u"), ["5 | 9"]);
+}
+
+#[test]
+fn a_batch_of_the_protocol_takes_plain_writes_only() {
+    let f = fixture();
+    let refused = |cql: &str, kind| {
+        let plan = f.plan(cql).unwrap();
+        let Plan::Modify(plan) = &plan else {
+            panic!("{plan:?}");
+        };
+        let entries = vec![(plan, Parameters::default())];
+        crate::block_on(modify::execute_batch(&f.database, kind, entries, None))
+            .unwrap_err()
+            .message
+    };
+    assert_eq!(
+        refused("TRUNCATE t", BatchKind::Logged),
+        "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed."
+    );
+    assert_eq!(
+        refused(
+            "INSERT INTO t (k) VALUES (1) IF NOT EXISTS",
+            BatchKind::Unlogged
+        ),
+        "Conditional statements (IF NOT EXISTS) are not supported yet in a BATCH"
+    );
+    assert_eq!(
+        refused("INSERT INTO t (k) VALUES (1)", BatchKind::Counter),
+        "Counter batches are not supported yet, as counters are not"
+    );
+}

@@ -1,0 +1,26 @@
+//! INSERT, UPDATE, DELETE, BATCH and TRUNCATE, from text to what is read afterwards.
+
+#[path = "../select/fixture.rs"]
+#[allow(
+    dead_code,
+    reason = "shared with the tests of SELECT, which use more of it"
+)]
+mod fixture;
+
+mod batches;
+mod collections;
+mod conditional;
+mod deletes;
+mod inserts;
+mod markers;
+mod protected;
+mod refused;
+mod timestamps;
+mod updates;
+
+/// Runs a future to its end.
+fn block_on<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Runtime::new()
+        .expect("a runtime starts")
+        .block_on(future)
+}

@@ -1,0 +1,317 @@
+//! Mistakes, and what is said of them.
+
+use bytes::Bytes;
+use cql::error::ErrorKind;
+use node::query::{BoundValue, Parameters};
+
+use crate::fixture::{Fixture, int, ints};
+
+fn fixture() -> Fixture {
+    Fixture::new().with(&[
+        "CREATE TABLE t (k int, a int, b int, s int static, v int, l list<int>, f \
+         frozen<list<int>>, st set<int>, m map<int, int>, e vector<float, 3>, PRIMARY KEY (k, a, \
+         b))",
+        "CREATE TABLE names (k text PRIMARY KEY, v int)",
+        "CREATE TABLE pair (x int, y int, v int, PRIMARY KEY ((x, y)))",
+    ])
+}
+
+#[test]
+fn statements_that_cannot_be_prepared() {
+    let f = fixture();
+    for (cql, message) in [
+        (
+            "INSERT INTO nothing (k) VALUES (1)",
+            "unconfigured table nothing",
+        ),
+        (
+            "INSERT INTO nowhere.t (k) VALUES (1)",
+            "Keyspace 'nowhere' does not exist",
+        ),
+        (
+            "INSERT INTO t (k, a) VALUES (1)",
+            "Unmatched column names/values",
+        ),
+        (
+            "INSERT INTO t (k, x) VALUES (1, 2)",
+            "Undefined column name x in table ks.t",
+        ),
+        (
+            "INSERT INTO t (k, a, k) VALUES (1, 2, 3)",
+            "The column names contains duplicates: k",
+        ),
+        (
+            "INSERT INTO t (a, b) VALUES (1, 2)",
+            "Some partition key parts are missing: k",
+        ),
+        (
+            "INSERT INTO pair (v) VALUES (1)",
+            "Some partition key parts are missing: x, y",
+        ),
+        (
+            "INSERT INTO t (k, b, v) VALUES (1, 2, 3)",
+            "Some clustering keys are missing: a",
+        ),
+        (
+            "INSERT INTO t (k) VALUES (1)",
+            "Some clustering keys are missing: a, b",
+        ),
+        (
+            "INSERT INTO t (k, s, v) VALUES (1, 2, 3)",
+            "Some clustering keys are missing: a, b",
+        ),
+        (
+            "INSERT INTO t (k, a, b, v) VALUES (1, 2, 3, 'x')",
+            "Invalid STRING constant ('x') for \"v\" of type int",
+        ),
+        (
+            "INSERT INTO t (k, a, b, e) VALUES (1, 2, 3, [1, 2])",
+            "Invalid vector literal for e of type vector<float, 3>; expected 3 elements, but \
+             given 2",
+        ),
+        (
+            "INSERT INTO t (k, a, b, e) VALUES (1, 2, 3, [1, 2, Infinity])",
+            "Invalid value for e: element 2 of a vector<float, 3> is inf: the elements of a \
+             vector must be finite numbers, as no distance to anything else is defined",
+        ),
+        (
+            "INSERT INTO t (k, a, b) VALUES (1, 2, 3) USING TTL 630720001",
+            "ttl is too large. requested (630720001) maximum (630720000)",
+        ),
+        (
+            "INSERT INTO t (k, a, b) VALUES (1, 2, 3) USING TTL -1",
+            "A TTL must be greater or equal to 0, but was -1",
+        ),
+        (
+            "INSERT INTO t JSON '{}'",
+            "INSERT JSON is not supported yet: name the columns and give their VALUES",
+        ),
+        (
+            "INSERT INTO names (k) VALUES ('x') IF NOT EXISTS USING TIMESTAMP 1",
+            "Cannot provide custom timestamp for conditional updates",
+        ),
+        (
+            "UPDATE t SET v = 1 WHERE k = 1 AND a = 1 AND b = 1 IF v = 2",
+            "Conditional updates are not supported yet, but for INSERT ... IF NOT EXISTS",
+        ),
+        (
+            "DELETE FROM names WHERE k = 'x' IF EXISTS",
+            "Conditional updates are not supported yet, but for INSERT ... IF NOT EXISTS",
+        ),
+        (
+            "UPDATE t SET k = 1 WHERE k = 1",
+            "PRIMARY KEY part k found in SET part",
+        ),
+        (
+            "UPDATE t SET x = 1 WHERE k = 1",
+            "Undefined column name x in table ks.t",
+        ),
+        (
+            "UPDATE t SET v = 1 WHERE x = 1",
+            "Undefined column name x in table ks.t",
+        ),
+        (
+            "UPDATE t SET v = 1, v = 2 WHERE k = 1 AND a = 1 AND b = 1",
+            "Multiple incompatible setting of column v",
+        ),
+        (
+            "UPDATE t SET l = [1], l = l + [2] WHERE k = 1 AND a = 1 AND b = 1",
+            "Multiple incompatible setting of column l",
+        ),
+        (
+            "UPDATE t SET v = v + 1 WHERE k = 1 AND a = 1 AND b = 1",
+            "Invalid operation (v = v + ...) for non counter column v",
+        ),
+        (
+            "UPDATE t SET f = f + [1] WHERE k = 1 AND a = 1 AND b = 1",
+            "Invalid operation (f = f + ...) for frozen list column f",
+        ),
+        (
+            "UPDATE t SET f[0] = 1 WHERE k = 1 AND a = 1 AND b = 1",
+            "Invalid operation (f[...] = ...) for frozen list column f",
+        ),
+        (
+            "UPDATE t SET st[0] = 1 WHERE k = 1 AND a = 1 AND b = 1",
+            "Invalid operation (st[...] = ...) for set column st",
+        ),
+        (
+            "UPDATE t SET e[0] = 1 WHERE k = 1 AND a = 1 AND b = 1",
+            "Invalid operation (e[...] = ...) for non collection column e",
+        ),
+        (
+            "UPDATE t SET st = {1} + st WHERE k = 1 AND a = 1 AND b = 1",
+            "Invalid operation (st = ... + st) for non list column st",
+        ),
+        (
+            "UPDATE t SET v = 1 WHERE a = 1 AND b = 1",
+            "Some partition key parts are missing: k",
+        ),
+        (
+            "UPDATE t SET v = 1 WHERE k = 1 AND a = 1",
+            "Some clustering keys are missing: b",
+        ),
+        (
+            "UPDATE t SET s = 1 WHERE k = 1 AND a = 1 AND b = 1",
+            "Invalid restrictions on clustering columns since the UPDATE statement modifies only \
+             static columns",
+        ),
+        (
+            "UPDATE t SET v = 1 WHERE k = 1 AND a = 1 AND b = 1 AND v = 2",
+            "Non PRIMARY KEY columns found in where clause: v",
+        ),
+        (
+            "UPDATE t SET v = 1 WHERE k = 1 AND a = 1 AND b > 1",
+            "Slice restrictions are not supported on the clustering columns in UPDATE statements",
+        ),
+        (
+            "UPDATE t SET v = 1 WHERE k > 1 AND a = 1 AND b = 1",
+            "Only EQ and IN relation are supported on the partition key (unless you use the \
+             token() function) for UPDATE statements",
+        ),
+        (
+            "DELETE FROM t WHERE token(k) = 1",
+            "The token function cannot be used in WHERE clauses for DELETE statements",
+        ),
+        (
+            "DELETE FROM t WHERE k = 1 AND k = 2",
+            "k cannot be restricted by more than one relation if it includes an Equal",
+        ),
+        (
+            "DELETE FROM t WHERE k = 1 AND k IN (2)",
+            "k cannot be restricted by more than one relation if it includes a IN",
+        ),
+        (
+            "DELETE FROM t WHERE k = 1 AND a = 1 AND a > 2",
+            "a cannot be restricted by more than one relation if it includes an Equal",
+        ),
+        (
+            "DELETE FROM t WHERE k = 1 AND a > 1 AND a >= 2",
+            "More than one restriction was found for the start bound on a",
+        ),
+        (
+            "DELETE FROM t WHERE k = 1 AND a < 1 AND a < 2",
+            "More than one restriction was found for the end bound on a",
+        ),
+        (
+            "DELETE FROM t WHERE k = 1 AND b = 1",
+            "PRIMARY KEY column \"b\" cannot be restricted as preceding column \"a\" is not \
+             restricted",
+        ),
+        (
+            "DELETE FROM t WHERE k = 1 AND a > 1 AND b = 1",
+            "Clustering column \"b\" cannot be restricted (preceding column \"a\" is restricted \
+             by a non-EQ relation)",
+        ),
+        (
+            "DELETE FROM t WHERE k = 1 AND (b, a) > (1, 2)",
+            "Clustering columns must appear in the PRIMARY KEY order in multi-column relations: \
+             (b, a)",
+        ),
+        (
+            "DELETE FROM t WHERE k = 1 AND (k, a) > (1, 2)",
+            "Multi-column relations can only be applied to clustering columns but was applied to: \
+             k",
+        ),
+        (
+            "DELETE FROM t WHERE k = 1 AND a CONTAINS 1",
+            "Unsupported \"CONTAINS\" relation on column a",
+        ),
+        (
+            "DELETE v FROM t WHERE k = 1 AND a = 1 AND b > 1",
+            "Range deletions are not supported for specific columns",
+        ),
+        (
+            "DELETE v FROM t WHERE k = 1 AND a = 1",
+            "Some clustering keys are missing: b",
+        ),
+        (
+            "DELETE s FROM t WHERE k = 1 AND a = 1",
+            "Invalid restrictions on clustering columns since the DELETE statement modifies only \
+             static columns",
+        ),
+        (
+            "DELETE k FROM t WHERE k = 1",
+            "Invalid identifier k for deletion (should not be a PRIMARY KEY part)",
+        ),
+        (
+            "DELETE x FROM t WHERE k = 1",
+            "Undefined column name x in table ks.t",
+        ),
+        (
+            "DELETE v[0] FROM t WHERE k = 1 AND a = 1 AND b = 1",
+            "Invalid deletion operation for non collection column v",
+        ),
+        (
+            "DELETE f[0] FROM t WHERE k = 1 AND a = 1 AND b = 1",
+            "Invalid deletion operation for frozen collection column f",
+        ),
+    ] {
+        let error = f.execute(cql, Parameters::default()).unwrap_err();
+        assert_eq!(error.message, message, "{cql}");
+        assert_eq!(error.kind, ErrorKind::Invalid, "{cql}");
+    }
+}
+
+#[test]
+fn values_that_cannot_be_written() {
+    let f = fixture();
+    let text = |length: usize| BoundValue::Value(Bytes::from(vec![b'x'; length]));
+    let insert = "INSERT INTO t (k, a, b, v) VALUES (?, ?, ?, 1)";
+    let names = "INSERT INTO names (k) VALUES (?)";
+    let wrong_int = || BoundValue::Value(Bytes::from_static(&[0; 8]));
+    for (cql, values, message) in [
+        (
+            insert,
+            vec![BoundValue::Null, int(1), int(1)],
+            "Invalid null value in condition for column k",
+        ),
+        (
+            insert,
+            vec![int(1), BoundValue::Null, int(1)],
+            "Invalid null value in condition for column a",
+        ),
+        (
+            insert,
+            vec![int(1), int(1), BoundValue::Unset],
+            "Invalid unset value for column b",
+        ),
+        (
+            insert,
+            vec![int(1), int(1), wrong_int()],
+            "Invalid value for b: a value of type int takes 4 bytes, got 8",
+        ),
+        (names, vec![text(0)], "Key may not be empty"),
+        (
+            names,
+            vec![text(65_536)],
+            "Key length of 65536 is longer than maximum of 65535",
+        ),
+        (
+            "UPDATE t SET e = ? WHERE k = 1 AND a = 1 AND b = 1",
+            vec![BoundValue::Value(Bytes::from_static(&[0; 8]))],
+            "Invalid value for e: a vector<float, 3> takes exactly 3 elements of 4 bytes, got 2 \
+             elements",
+        ),
+        (
+            "DELETE FROM t WHERE k IN ?",
+            vec![BoundValue::Unset],
+            "Invalid unset value for in(k)",
+        ),
+        (
+            "DELETE FROM t WHERE k = 1 AND a > ?",
+            vec![BoundValue::Null],
+            "Invalid null value in condition for column a",
+        ),
+        (
+            "DELETE FROM t WHERE k IN ? AND a IN ?",
+            vec![
+                ints(&(0..101).collect::<Vec<_>>()),
+                ints(&(0..100).collect::<Vec<_>>()),
+            ],
+            "The IN restrictions name 10100 keys, more than the 10000 that one statement may \
+             write to",
+        ),
+    ] {
+        assert_eq!(f.refused(cql, &values), message, "{cql}");
+    }
+}
