@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 use cql::error::CqlError;
 use cql::types::CqlType;
 use cql::value::compare;
+use storage::Storage;
 use storage::catalog::TableId;
 use storage::read::{ClusteringSlice, Partitions, Position, ReadRequest, Row, RowStream};
-use storage::Storage;
 
 use super::memory::MemoryTable;
 use super::ranges::Targets;

@@ -165,7 +165,8 @@ async fn candidates(
         .iter()
         .map(|column| column.name.as_str())
         .collect();
-    let wanted = (limit as f64 * f64::from(ann.oversampling)).ceil() as usize;
+    // In f32, as the factor is one: 1.1 times 10 is 11.
+    let wanted = (limit as f32 * ann.oversampling).ceil() as usize;
     let neighbours = database
         .stores
         .ann(

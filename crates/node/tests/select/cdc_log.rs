@@ -1,0 +1,82 @@
+//! Reads of a CDC log, as the CDC library asks for them.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use cql::value::Value;
+use node::query::BoundValue;
+
+use crate::fixture::Fixture;
+
+fn timestamp(millis: i64) -> BoundValue {
+    BoundValue::Value(Value::Timestamp(millis).serialize())
+}
+
+#[test]
+fn a_window_of_the_log_holds_every_write_before_its_end() {
+    let fixture = Fixture::new().with(&[
+        "CREATE TABLE t (p int PRIMARY KEY, v int) WITH cdc = {'enabled': true}",
+        "INSERT INTO t (p, v) VALUES (1, 2)",
+        "UPDATE t SET v = 3 WHERE p = 1",
+    ]);
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_millis() as i64;
+    let streams: Vec<Value> = fixture
+        .rows("SELECT DISTINCT \"cdc$stream_id\" FROM t_scylla_cdc_log")
+        .iter()
+        .map(|literal| {
+            let bytes: Vec<u8> = (2..literal.len())
+                .step_by(2)
+                .map(|at| u8::from_str_radix(&literal[at..at + 2], 16).unwrap())
+                .collect();
+            Value::Blob(bytes.into())
+        })
+        .collect();
+    assert!(!streams.is_empty());
+    let streams = BoundValue::Value(Value::List(streams).serialize());
+    let query = "SELECT \"cdc$operation\", p, v FROM t_scylla_cdc_log WHERE \"cdc$stream_id\" IN ? \
+                 AND \"cdc$time\" >= minTimeuuid(?) AND \"cdc$time\" < minTimeuuid(?) BYPASS CACHE";
+    assert_eq!(
+        fixture.variables(query),
+        [
+            "in(cdc$stream_id) list<blob>",
+            "arg0(system.mintimeuuid) timestamp",
+            "arg0(system.mintimeuuid) timestamp",
+        ]
+    );
+    let window = |from: i64, to: i64| {
+        fixture.bound(query, &[streams.clone(), timestamp(from), timestamp(to)])
+    };
+    assert_eq!(
+        window(now - 60_000, now + 60_000),
+        ["2 | 1 | 2", "1 | 1 | 3"]
+    );
+    assert_eq!(window(now - 60_000, now - 50_000), Vec::<String>::new());
+    assert_eq!(window(now + 60_000, now - 60_000), Vec::<String>::new());
+}
+
+/// A write whose time lies before what was read already comes to lie behind it.
+#[test]
+fn no_row_comes_to_lie_in_a_window_that_was_read() {
+    let fixture = Fixture::new().with(&[
+        "CREATE TABLE t (p int PRIMARY KEY, v int) WITH cdc = {'enabled': true}",
+        "INSERT INTO t (p, v) VALUES (1, 1)",
+    ]);
+    let all = "SELECT toUnixTimestamp(\"cdc$time\"), v FROM t_scylla_cdc_log";
+    let first = fixture.rows(all);
+    assert_eq!(first.len(), 1);
+    let read_at = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_millis() as i64;
+    fixture.rows(all);
+    fixture.run("INSERT INTO t (p, v) VALUES (1, 2) USING TIMESTAMP 1000000");
+    let late = fixture
+        .rows(all)
+        .into_iter()
+        .find(|row| row.ends_with("| 2"))
+        .unwrap();
+    let time: i64 = late.split(' ').next().unwrap().parse().unwrap();
+    assert!(time >= read_at, "{time} lies before {read_at}");
+}

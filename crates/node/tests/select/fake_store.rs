@@ -1,0 +1,108 @@
+//! An index service that answers what it is told to, over real HTTP.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use store_api::{Client, ClientOptions};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// The answers to come and the requests that came.
+#[derive(Clone, Default)]
+pub struct FakeStore {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    status: u16,
+    body: String,
+    /// Path and body.
+    requests: Vec<(String, String)>,
+}
+
+impl FakeStore {
+    /// Starts it on a thread of its own and returns a client of it.
+    pub fn start() -> (FakeStore, Client) {
+        let store = FakeStore::default();
+        let served = store.clone();
+        let (sender, receiver) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async {
+                let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+                sender.send(listener.local_addr().unwrap()).unwrap();
+                loop {
+                    let (stream, _) = listener.accept().await.unwrap();
+                    tokio::spawn(serve(stream, served.clone()));
+                }
+            });
+        });
+        let address = receiver.recv_timeout(Duration::from_secs(10)).unwrap();
+        let client = Client::new(ClientOptions {
+            base_uris: vec![format!("http://{address}")],
+            ..ClientOptions::default()
+        })
+        .unwrap();
+        (store, client)
+    }
+
+    /// What the next requests get.
+    pub fn answer(&self, status: u16, body: &str) {
+        let mut state = self.state.lock().unwrap();
+        state.status = status;
+        state.body = body.to_owned();
+    }
+
+    /// The path and body of the last request.
+    pub fn last_request(&self) -> (String, String) {
+        self.state.lock().unwrap().requests.last().unwrap().clone()
+    }
+}
+
+async fn serve(mut stream: TcpStream, store: FakeStore) {
+    let mut buffer = Vec::new();
+    while let Some((path, body)) = read_request(&mut stream, &mut buffer).await {
+        let (status, answer) = {
+            let mut state = store.state.lock().unwrap();
+            state.requests.push((path, body));
+            (state.status, state.body.clone())
+        };
+        let response = format!(
+            "HTTP/1.1 {status} Status\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{answer}",
+            answer.len()
+        );
+        if stream.write_all(response.as_bytes()).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// One request; `None` when the client hung up.
+async fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<(String, String)> {
+    loop {
+        let text = String::from_utf8_lossy(buffer).into_owned();
+        if let Some((head, rest)) = text.split_once("\r\n\r\n") {
+            let length: usize = head
+                .lines()
+                .find_map(|line| {
+                    let (name, value) = line.split_once(':')?;
+                    name.eq_ignore_ascii_case("content-length")
+                        .then(|| value.trim().parse().unwrap())
+                })
+                .unwrap_or(0);
+            if rest.len() >= length {
+                let path = head.split(' ').nth(1)?.to_owned();
+                let body = rest[..length].to_owned();
+                buffer.drain(..head.len() + 4 + length);
+                return Some((path, body));
+            }
+        }
+        if stream.read_buf(buffer).await.ok()? == 0 {
+            return None;
+        }
+    }
+}

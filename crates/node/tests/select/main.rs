@@ -1,0 +1,18 @@
+//! SELECT on a real storage: statements in, rows and errors out.
+
+mod aggregates;
+mod ann;
+mod cdc_log;
+mod collections;
+mod fake_store;
+mod fixture;
+mod functions;
+mod metadata;
+mod misuse;
+mod ordering;
+mod paging;
+mod plans;
+mod restrictions;
+mod statics;
+mod system_tables;
+mod times;

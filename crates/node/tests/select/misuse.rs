@@ -1,0 +1,384 @@
+//! What is refused, and in which words.
+
+use node::query::{BoundValue, Parameters};
+
+use crate::fixture::{Fixture, int};
+
+const FILTERING: &str = "Cannot execute this query as it might involve data filtering and thus may have \
+     unpredictable performance. If you want to execute this query despite the performance unpredictability, use \
+     ALLOW FILTERING";
+
+fn fixture() -> Fixture {
+    Fixture::new().with(&[
+        "CREATE TABLE t (p int, q int, a int, b int, c int, s int static, r int, l list<int>, f frozen<set<int>>, \
+         m map<text, int>, d duration, PRIMARY KEY ((p, q), a, b, c))",
+        "CREATE TABLE one (p text PRIMARY KEY, v int)",
+    ])
+}
+
+#[test]
+fn restrictions_that_need_filtering_say_so() {
+    let fixture = fixture();
+    for condition in [
+        "r = 1",
+        "s = 1",
+        "p = 1",
+        "q = 1",
+        "p > 1 AND q = 1",
+        "a = 1",
+        "p = 1 AND q = 1 AND r = 1",
+        "l CONTAINS 1",
+        "m CONTAINS KEY 'x'",
+        "m['x'] = 1",
+        "token(p, q) > 1 AND a = 1",
+        "p = 1 AND token(p, q) > 1",
+    ] {
+        assert_eq!(
+            fixture.refused(&format!("SELECT * FROM t WHERE {condition}"), &[]),
+            FILTERING,
+            "{condition}"
+        );
+        fixture.rows(&format!(
+            "SELECT * FROM t WHERE {condition} ALLOW FILTERING"
+        ));
+    }
+}
+
+#[test]
+fn wrong_restrictions_are_explained() {
+    let fixture = fixture();
+    let key = "p = 1 AND q = 1 AND";
+    let cases: Vec<(String, &str)> = vec![
+        (
+            format!("{key} b = 1"),
+            "PRIMARY KEY column \"b\" cannot be restricted as preceding column \"a\" is not restricted",
+        ),
+        (
+            format!("{key} a = 1 AND c = 1"),
+            "PRIMARY KEY column \"c\" cannot be restricted as preceding column \"b\" is not restricted",
+        ),
+        (
+            format!("{key} a > 1 AND b = 1"),
+            "Clustering column \"b\" cannot be restricted (preceding column \"a\" is restricted by a non-EQ relation)",
+        ),
+        (
+            "a = 1 AND c = 1".to_owned(),
+            "PRIMARY KEY column \"c\" cannot be restricted as preceding column \"b\" is not restricted",
+        ),
+        (
+            format!("{key} a = 1 AND a = 2"),
+            "a cannot be restricted by more than one relation if it includes an Equal",
+        ),
+        (
+            format!("{key} a = 1 AND a > 2"),
+            "a cannot be restricted by more than one relation if it includes an Equal",
+        ),
+        (
+            format!("{key} a IN (1) AND a > 2"),
+            "a cannot be restricted by more than one relation if it includes a IN",
+        ),
+        (
+            format!("{key} a > 1 AND a >= 2"),
+            "More than one restriction was found for the start bound on a",
+        ),
+        (
+            format!("{key} a < 1 AND a <= 2"),
+            "More than one restriction was found for the end bound on a",
+        ),
+        (
+            format!("{key} (a, b) > (1, 1) AND a < 5"),
+            "Mixing single column relations and multi column relations on clustering columns is not allowed",
+        ),
+        (
+            format!("{key} (a, b) > (1, 1) AND (b, c) < (5, 5)"),
+            "Column \"b\" cannot be restricted by two inequalities not starting with the same column",
+        ),
+        (
+            format!("{key} (p, a) > (1, 1)"),
+            "Multi-column relations can only be applied to clustering columns but was applied to: p",
+        ),
+        (
+            format!("{key} (a, c) > (1, 1)"),
+            "Clustering columns must appear in the PRIMARY KEY order in multi-column relations: (a, c) > (1, 1)",
+        ),
+        (
+            format!("{key} (a, a) > (1, 1)"),
+            "Column \"a\" appeared twice in a relation: (a, a) > (1, 1)",
+        ),
+        (
+            format!("{key} (a, b) > (1, 2, 3)"),
+            "Expected 2 elements in value tuple, but got 3: (1, 2, 3)",
+        ),
+        (
+            "token(p) > 1".to_owned(),
+            "The token() function must be applied to all partition key components or none of them",
+        ),
+        (
+            "token(q, p) > 1".to_owned(),
+            "The token function arguments must be in the partition key order: p, q",
+        ),
+        (
+            "token(p, q) > token(1)".to_owned(),
+            "Invalid number of arguments in call to function system.token: 2 required but 1 provided",
+        ),
+        (
+            "l = [1] ALLOW FILTERING".to_owned(),
+            "Collection column 'l' (list<int>) cannot be restricted by a '=' relation",
+        ),
+        (
+            "r CONTAINS 1 ALLOW FILTERING".to_owned(),
+            "Cannot use CONTAINS on non-collection column r",
+        ),
+        (
+            "l CONTAINS KEY 1 ALLOW FILTERING".to_owned(),
+            "Cannot use CONTAINS KEY on non-map column l",
+        ),
+        (
+            "l[0] = 1 ALLOW FILTERING".to_owned(),
+            "Indexes on list entries (l[index] = value) are not currently supported.",
+        ),
+        (
+            "r['x'] = 1 ALLOW FILTERING".to_owned(),
+            "Column r cannot be used as a map",
+        ),
+        (
+            "m['x'] > 1 ALLOW FILTERING".to_owned(),
+            "Only EQ relations are supported on map entries",
+        ),
+        (
+            "f CONTAINS 1 AND f = {1} ALLOW FILTERING".to_owned(),
+            "Collection column f can only be restricted by CONTAINS, CONTAINS KEY, or map-entry equality",
+        ),
+        (
+            "d > 1d ALLOW FILTERING".to_owned(),
+            "Slice restrictions are not supported on duration columns",
+        ),
+        ("r != 1".to_owned(), "Unsupported \"!=\" relation: r != 1"),
+        (
+            "nope = 1".to_owned(),
+            "Undefined column name nope in table ks.t",
+        ),
+    ];
+    for (condition, message) in cases {
+        assert_eq!(
+            fixture.refused(&format!("SELECT * FROM t WHERE {condition}"), &[]),
+            message,
+            "{condition}"
+        );
+    }
+}
+
+#[test]
+fn wrong_selections_and_orders_are_explained() {
+    let fixture = fixture();
+    let cases = [
+        (
+            "SELECT nope FROM t",
+            "Undefined column name nope in table ks.t",
+        ),
+        ("SELECT * FROM nope", "unconfigured table nope"),
+        ("SELECT * FROM nope.t", "Keyspace 'nope' does not exist"),
+        (
+            "SELECT writetime(a) FROM t",
+            "Cannot use selection function writeTime on PRIMARY KEY part a",
+        ),
+        (
+            "SELECT ttl(m) FROM t",
+            "Cannot use selection function ttl on non-frozen collection m",
+        ),
+        ("SELECT nope(r) FROM t", "Unknown function 'nope'"),
+        (
+            "SELECT cast(l as int) FROM t",
+            "list<int> cannot be cast to int",
+        ),
+        (
+            "SELECT l[0] FROM t",
+            "Element selection is only allowed on sets and maps, but l is a list",
+        ),
+        (
+            "SELECT r[0] FROM t",
+            "Invalid element selection: r is of type int is not a collection",
+        ),
+        (
+            "SELECT ? FROM t",
+            "Cannot infer type for term ? in selection clause (try using a cast to force a type)",
+        ),
+        (
+            "SELECT max(count(r)) FROM t",
+            "aggregate functions cannot be used as arguments of aggregate functions",
+        ),
+        (
+            "SELECT sum(p, q) FROM t",
+            "Invalid number of arguments in call to function system.sum: 1 required but 2 provided",
+        ),
+        (
+            "SELECT DISTINCT p FROM t",
+            "SELECT DISTINCT queries must request all the partition key columns (missing q)",
+        ),
+        (
+            "SELECT DISTINCT p, q, r FROM t",
+            "SELECT DISTINCT queries must only request partition key columns and/or static columns (not r)",
+        ),
+        (
+            "SELECT DISTINCT p, q FROM t WHERE p = 1 AND q = 1 AND a = 1",
+            "SELECT DISTINCT with WHERE clause only supports restriction by partition key and/or static columns.",
+        ),
+        (
+            "SELECT JSON p FROM t",
+            "SELECT JSON is not supported by Annulus yet",
+        ),
+        (
+            "SELECT p, count(*) FROM t GROUP BY p",
+            "GROUP BY is not supported by Annulus yet",
+        ),
+        (
+            "SELECT * FROM t ORDER BY a",
+            "ORDER BY is only supported when the partition key is restricted by an EQ or an IN.",
+        ),
+        (
+            "SELECT * FROM t WHERE p = 1 AND q = 1 ORDER BY r",
+            "Order by is currently only supported on the clustered columns of the PRIMARY KEY, got r",
+        ),
+        (
+            "SELECT * FROM t WHERE p = 1 AND q = 1 ORDER BY b",
+            "Order by currently only supports the ordering of columns following their declared order in the PRIMARY KEY",
+        ),
+        (
+            "SELECT * FROM t WHERE p = 1 AND q = 1 ORDER BY a ASC, b DESC",
+            "Unsupported order by relation",
+        ),
+        ("SELECT * FROM t LIMIT 0", "LIMIT must be strictly positive"),
+        (
+            "SELECT * FROM t LIMIT -1",
+            "LIMIT must be strictly positive",
+        ),
+        (
+            "SELECT * FROM t PER PARTITION LIMIT 0",
+            "LIMIT must be strictly positive",
+        ),
+    ];
+    for (statement, message) in cases {
+        assert_eq!(fixture.refused(statement, &[]), message, "{statement}");
+    }
+}
+
+#[test]
+fn bad_values_are_explained() {
+    let fixture = fixture();
+    let value = |bytes: &'static [u8]| BoundValue::Value(bytes.into());
+    let cases: Vec<(&str, Vec<BoundValue>, &str)> = vec![
+        (
+            "p = ? AND q = 1",
+            vec![BoundValue::Null],
+            "Invalid null value in condition for column p",
+        ),
+        (
+            "p = ? AND q = 1",
+            vec![BoundValue::Unset],
+            "Invalid unset value for column p",
+        ),
+        (
+            "p = 1 AND q = 1 AND a > ?",
+            vec![BoundValue::Null],
+            "Invalid null value in condition for column a",
+        ),
+        (
+            "p = 1 AND q = 1 AND (a, b) = (1, ?)",
+            vec![BoundValue::Null],
+            "Invalid null value in condition for column b",
+        ),
+        (
+            "r = ? ALLOW FILTERING",
+            vec![BoundValue::Null],
+            "Unsupported null value for column r",
+        ),
+        (
+            "r = ? ALLOW FILTERING",
+            vec![BoundValue::Unset],
+            "Unsupported unset value for column r",
+        ),
+        (
+            "r = 1 LIMIT ? ALLOW FILTERING",
+            vec![BoundValue::Null],
+            "Invalid null value of limit",
+        ),
+        (
+            "r = 1 LIMIT ? ALLOW FILTERING",
+            vec![int(0)],
+            "LIMIT must be strictly positive",
+        ),
+        (
+            "token(p, q) > ?",
+            vec![BoundValue::Null],
+            "Invalid null value in condition for column token of the partition key",
+        ),
+    ];
+    for (condition, values, message) in cases {
+        assert_eq!(
+            fixture.refused(&format!("SELECT * FROM t WHERE {condition}"), &values),
+            message,
+            "{condition}"
+        );
+    }
+    let short = fixture.refused("SELECT * FROM t WHERE p = ? AND q = 1", &[value(b"\x01")]);
+    assert!(short.contains('p') && short.contains("int"), "{short}");
+    assert_eq!(
+        fixture.refused("SELECT * FROM one WHERE p = ''", &[]),
+        "Key may not be empty"
+    );
+    let long = "x".repeat(70_000);
+    assert_eq!(
+        fixture.refused(&format!("SELECT * FROM one WHERE p = '{long}'"), &[]),
+        "Key length of 70000 is longer than maximum of 65535"
+    );
+}
+
+#[test]
+fn too_many_combinations_are_refused() {
+    let fixture = fixture();
+    let list = |length: usize| {
+        let numbers: Vec<String> = (0..length).map(|n| n.to_string()).collect();
+        numbers.join(", ")
+    };
+    let partitions = fixture.refused(
+        &format!("SELECT * FROM t WHERE p IN ({0}) AND q IN ({0})", list(101)),
+        &[],
+    );
+    assert!(
+        partitions.starts_with("The IN restrictions name 10201 partitions"),
+        "{partitions}"
+    );
+    let slices = fixture.refused(
+        &format!(
+            "SELECT * FROM t WHERE p = 1 AND q = 1 AND a IN ({0}) AND b IN ({0})",
+            list(101)
+        ),
+        &[],
+    );
+    assert!(
+        slices.starts_with("The IN restrictions name 10201 slices"),
+        "{slices}"
+    );
+    assert!(
+        fixture
+            .rows(&format!(
+                "SELECT * FROM t WHERE p IN ({}) AND q = 1",
+                list(1_000)
+            ))
+            .is_empty()
+    );
+}
+
+#[test]
+fn foreign_paging_states_are_refused() {
+    let fixture = fixture();
+    for state in [&b""[..], b"x", &[1; 40], &[0; 60]] {
+        let parameters = Parameters {
+            page_size: Some(10),
+            paging_state: Some(bytes::Bytes::copy_from_slice(state)),
+            ..Parameters::default()
+        };
+        let error = fixture.execute("SELECT * FROM t", parameters).unwrap_err();
+        assert_eq!(error.message, "Invalid value for the paging state");
+    }
+}

@@ -1,0 +1,212 @@
+//! Pages: whatever their size, together they are the whole result.
+
+use bytes::Bytes;
+use node::query::{BoundValue, Parameters};
+use proptest::prelude::*;
+
+use crate::fixture::{Fixture, ints};
+
+/// Rows of every kind: wide and narrow partitions, partitions of static content only, holes.
+fn fixture() -> Fixture {
+    let fixture = Fixture::new().with(&[
+        "CREATE TABLE t (p int, a int, b int, s int static, r int, PRIMARY KEY (p, a, b)) WITH CLUSTERING ORDER BY (a DESC, b ASC)",
+    ]);
+    for p in 0..8 {
+        if p % 3 == 0 {
+            fixture.run(&format!("INSERT INTO t (p, s) VALUES ({p}, {p})"));
+        }
+        for row in 0..p * 2 {
+            if p == 6 {
+                continue;
+            }
+            fixture.run(&format!(
+                "INSERT INTO t (p, a, b, r) VALUES ({p}, {}, {row}, {})",
+                row / 3,
+                row * 7 % 5
+            ));
+        }
+    }
+    fixture.run("DELETE FROM t WHERE p = 5 AND a = 1");
+    fixture
+}
+
+const QUERIES: &[&str] = &[
+    "SELECT * FROM t",
+    "SELECT p, s FROM t LIMIT 17",
+    "SELECT * FROM t PER PARTITION LIMIT 3",
+    "SELECT * FROM t PER PARTITION LIMIT 2 LIMIT 7",
+    "SELECT DISTINCT p, s FROM t",
+    "SELECT DISTINCT p FROM t LIMIT 4",
+    "SELECT * FROM t WHERE r = 2 ALLOW FILTERING",
+    "SELECT * FROM t WHERE r = 99 ALLOW FILTERING",
+    "SELECT * FROM t WHERE r >= 1 PER PARTITION LIMIT 2 ALLOW FILTERING",
+    "SELECT * FROM t WHERE token(p) > -1000000000000000000",
+    "SELECT * FROM t WHERE p = 7",
+    "SELECT * FROM t WHERE p = 7 ORDER BY a ASC",
+    "SELECT * FROM t WHERE p = 7 AND a IN (0, 2, 3)",
+    "SELECT * FROM t WHERE p = 7 AND a IN (0, 2, 3) AND b > 1 ORDER BY a ASC",
+    "SELECT * FROM t WHERE p = 7 AND (a, b) > (1, 4)",
+    "SELECT * FROM t WHERE p = 7 AND (a, b) <= (2, 7) ORDER BY a ASC, b DESC",
+    "SELECT * FROM t WHERE p IN (7, 0, 3, 9, 5, 6)",
+    "SELECT * FROM t WHERE p IN (7, 0, 3, 9, 5, 6) LIMIT 11",
+    "SELECT * FROM t WHERE p IN (7, 3, 5) PER PARTITION LIMIT 2",
+    "SELECT * FROM t WHERE p IN (7, 3, 5) AND a = 1",
+    "SELECT * FROM t WHERE p IN (7, 3, 5) AND r < 3 PER PARTITION LIMIT 3 ALLOW FILTERING",
+    "SELECT p, a, b FROM t WHERE a = 1 ALLOW FILTERING",
+    "SELECT * FROM system_schema.columns",
+    "SELECT column_name FROM system_schema.columns WHERE keyspace_name IN ('ks', 'system') AND table_name IN ('t', 'local')",
+    "SELECT column_name FROM system_schema.columns WHERE keyspace_name = 'ks' AND table_name = 't' ORDER BY table_name DESC",
+];
+
+#[test]
+fn pages_of_every_size_make_up_the_whole() {
+    let fixture = fixture();
+    for query in QUERIES {
+        let whole = fixture.rows(query);
+        let sizes = if whole.len() > 60 {
+            vec![1, 7, 50, whole.len()]
+        } else {
+            (1..=whole.len() + 2).collect()
+        };
+        for size in sizes {
+            assert_eq!(fixture.paged(query, &[], size), whole, "{query} by {size}");
+        }
+    }
+}
+
+#[test]
+fn the_last_page_tells_that_it_is_the_last() {
+    let fixture = fixture();
+    let parameters = Parameters {
+        page_size: Some(12),
+        ..Parameters::default()
+    };
+    let page = fixture
+        .page("SELECT * FROM t WHERE p = 7", parameters.clone())
+        .unwrap();
+    assert_eq!(page.rows.len(), 12);
+    assert!(page.paging_state.is_some());
+    let page = fixture
+        .page("SELECT * FROM t WHERE p = 7 LIMIT 12", parameters.clone())
+        .unwrap();
+    assert!(page.paging_state.is_none());
+    let page = fixture
+        .page(
+            "SELECT * FROM t WHERE p IN (1, 5, 20, 30) AND a >= 0",
+            parameters,
+        )
+        .unwrap();
+    assert_eq!((page.rows.len(), page.paging_state), (9, None));
+}
+
+#[test]
+fn values_are_bound_anew_for_every_page() {
+    let fixture = fixture();
+    let values = [ints(&[7, 3, 5])];
+    let query = "SELECT p, a, b FROM t WHERE p IN ?";
+    let whole = fixture.bound(query, &values);
+    assert_eq!(fixture.paged(query, &values, 4), whole);
+}
+
+#[test]
+fn rows_written_behind_a_page_are_found_and_rows_deleted_are_not() {
+    let fixture = fixture();
+    let query = "SELECT b FROM t WHERE p = 7 AND a = 0";
+    let first = fixture
+        .page(
+            query,
+            Parameters {
+                page_size: Some(1),
+                ..Parameters::default()
+            },
+        )
+        .unwrap();
+    assert_eq!(first.rows, ["0"]);
+    fixture.run("DELETE FROM t WHERE p = 7 AND a = 0 AND b IN (0, 1)");
+    fixture.run("INSERT INTO t (p, a, b) VALUES (7, 0, 9)");
+    let rest = fixture
+        .page(
+            query,
+            Parameters {
+                page_size: Some(10),
+                paging_state: first.paging_state,
+                ..Parameters::default()
+            },
+        )
+        .unwrap();
+    assert_eq!(rest.rows, ["2", "9"]);
+}
+
+#[test]
+fn a_page_ends_early_when_its_rows_are_large() {
+    let fixture =
+        Fixture::new().with(&["CREATE TABLE t (p int, c int, v blob, PRIMARY KEY (p, c))"]);
+    let large = BoundValue::Value(Bytes::from(vec![7; 6 << 20]));
+    for c in 0..5 {
+        fixture
+            .execute(
+                &format!("INSERT INTO t (p, c, v) VALUES (1, {c}, ?)"),
+                Parameters {
+                    values: vec![large.clone()],
+                    ..Parameters::default()
+                },
+            )
+            .unwrap();
+    }
+    let mut paging_state = None;
+    let mut counts = Vec::new();
+    loop {
+        let parameters = Parameters {
+            page_size: Some(5_000),
+            paging_state,
+            ..Parameters::default()
+        };
+        let page = fixture.page("SELECT c, v FROM t", parameters).unwrap();
+        counts.push(page.rows.len());
+        match page.paging_state {
+            Some(state) => paging_state = Some(state),
+            None => break,
+        }
+    }
+    assert_eq!(counts, [3, 2]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Bytes of a real state changed at random: an error or rows, never a panic.
+    #[test]
+    fn changed_states_do_no_harm(
+        query in 0..QUERIES.len(),
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        cut in any::<prop::sample::Index>(),
+        is_cut: bool,
+    ) {
+        thread_local! {
+            static FIXTURE: Fixture = fixture();
+        }
+        FIXTURE.with(|fixture| {
+            let parameters = Parameters {
+                page_size: Some(2),
+                ..Parameters::default()
+            };
+            let page = fixture.page(QUERIES[query], parameters.clone()).unwrap();
+            let Some(state) = page.paging_state else { return };
+            let mut state = state.to_vec();
+            for (at, byte) in &changes {
+                let at = at.index(state.len());
+                state[at] = *byte;
+            }
+            if is_cut {
+                state.truncate(cut.index(state.len()));
+            }
+            let _ = fixture.page(
+                QUERIES[query],
+                Parameters {
+                    paging_state: Some(state.into()),
+                    ..parameters
+                },
+            );
+        });
+    }
+}
