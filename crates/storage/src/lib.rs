@@ -19,6 +19,7 @@ pub mod read;
 mod cdc;
 mod commit;
 mod engine;
+mod forget;
 mod horizon;
 mod key;
 mod ranges;
@@ -27,6 +28,7 @@ mod record;
 mod schema;
 mod shared;
 mod storage;
+mod watch;
 
 pub use storage::Storage;
 
@@ -48,6 +50,9 @@ pub struct StorageOptions {
     pub cache_bytes: u64,
     /// Bytes of keys and values that one write may carry; more is refused.
     pub max_write_bytes: usize,
+    /// Bytes that a table gathers in memory before they are written out as a file; decided when the table
+    /// is made. A table that is written to fast holds up to three times as much.
+    pub memtable_bytes: u64,
 }
 
 impl Default for StorageOptions {
@@ -56,6 +61,7 @@ impl Default for StorageOptions {
             durability: Durability::Synced,
             cache_bytes: 256 << 20,
             max_write_bytes: 64 << 20,
+            memtable_bytes: 64 << 20,
         }
     }
 }

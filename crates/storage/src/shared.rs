@@ -1,27 +1,37 @@
 //! What the doors, the committer and the watcher have in common.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 
 use crate::cdc::CdcGate;
 use crate::clock::Clock;
 use crate::engine::Engine;
+use crate::forget::Forgetting;
 use crate::horizon::Horizon;
 use crate::schema::Schema;
+use crate::watch;
 use crate::{Durability, Health, StorageError};
 
 pub(crate) struct Shared {
     pub engine: Arc<Engine>,
     pub gate: CdcGate,
     pub horizon: Arc<Horizon>,
+    pub forgetting: Arc<Forgetting>,
     pub clock: Arc<dyn Clock>,
     pub durability: Durability,
     pub statistics: Counters,
     schema: ArcSwap<Schema>,
     /// Why writes are refused.
-    failure: Mutex<Option<String>>,
+    failure: Mutex<Option<Failure>>,
+}
+
+struct Failure {
+    /// What the engine said.
+    cause: String,
+    /// What the client and the operator are told.
+    text: String,
 }
 
 /// Counted since the start.
@@ -37,14 +47,17 @@ impl Shared {
         engine: Arc<Engine>,
         gate: CdcGate,
         horizon: Arc<Horizon>,
+        forgetting: Arc<Forgetting>,
         clock: Arc<dyn Clock>,
         durability: Durability,
         schema: Schema,
     ) -> Shared {
+        forgetting.set_schema(&schema);
         Shared {
             engine,
             gate,
             horizon,
+            forgetting,
             clock,
             durability,
             statistics: Counters::default(),
@@ -58,12 +71,17 @@ impl Shared {
     }
 
     pub(crate) fn set_schema(&self, schema: Schema) {
+        self.forgetting.set_schema(&schema);
         self.schema.store(Arc::new(schema));
     }
 
+    fn failure(&self) -> MutexGuard<'_, Option<Failure>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn health(&self) -> Health {
-        match &*self.failure.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(reason) => Health::ReadOnly(reason.clone()),
+        match &*self.failure() {
+            Some(failure) => Health::ReadOnly(failure.text.clone()),
             None => Health::Writable,
         }
     }
@@ -77,11 +95,30 @@ impl Shared {
 
     /// Stops writes if the engine takes no more.
     pub(crate) fn note_write_failure(&self, error: &StorageError) {
-        if let StorageError::ReadOnly(cause) = error {
-            tracing::error!(%cause, "a write failed: no more writes until the disk takes them again");
-            let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-            failure.get_or_insert_with(|| cause.clone());
+        let StorageError::ReadOnly(cause) = error else {
+            return;
+        };
+        let text = watch::describe(self.engine.path(), cause);
+        let mut failure = self.failure();
+        if failure.is_none() {
+            tracing::error!(%cause, "{text}");
+            *failure = Some(Failure {
+                cause: cause.clone(),
+                text,
+            });
         }
+    }
+
+    /// Brings what is told about a failure up to date.
+    pub(crate) fn refresh_failure(&self) {
+        if let Some(failure) = &mut *self.failure() {
+            failure.text = watch::describe(self.engine.path(), &failure.cause);
+        }
+    }
+
+    /// Writes are taken again.
+    pub(crate) fn clear_failure(&self) {
+        *self.failure() = None;
     }
 
     /// An engine's error as the client hears it.

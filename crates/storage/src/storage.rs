@@ -15,13 +15,15 @@ use crate::catalog::{Catalog, StreamGeneration, TableId};
 use crate::cdc::CdcGate;
 use crate::clock::{Clock, SystemClock};
 use crate::commit::{self, Committer, Edited, MARK_KEY, Request, SchemaChange};
-use crate::engine::{Directory, Engine, SpaceId, SpaceOptions};
+use crate::engine::{Directory, Engine, EngineOptions, Examiners, SpaceId, SpaceOptions};
+use crate::forget::Forgetting;
 use crate::horizon::Horizon;
 use crate::mutation::{Write, WriteOutcome};
 use crate::read::ReadRequest;
 use crate::reader::{self, ReadContext, RowStream};
 use crate::schema::Schema;
 use crate::shared::Shared;
+use crate::watch::{self, Watch};
 use crate::{ChangeError, Health, Statistics, StorageError, StorageOptions};
 
 /// Requests that may wait for the committer; more wait at the door.
@@ -44,6 +46,7 @@ struct Inner {
     waiting_bytes: Arc<Semaphore>,
     max_write_bytes: usize,
     committer: Mutex<Option<JoinHandle<()>>>,
+    watch: Mutex<Option<Watch>>,
 }
 
 impl Drop for Inner {
@@ -54,8 +57,14 @@ impl Drop for Inner {
 }
 
 impl Inner {
-    /// Waits for the committer, which is at its end.
+    /// Waits for the threads, which are at their end.
     fn join(&self) {
+        let watch = self
+            .watch
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        drop(watch);
         let handle = self
             .committer
             .lock()
@@ -81,7 +90,19 @@ impl Storage {
     ) -> Result<Storage, StorageError> {
         let (directory, is_new) = Directory::open(directory)?;
         let horizon = Horizon::new(Arc::clone(&clock));
-        let engine = Engine::open(directory, options.cache_bytes)?;
+        let forgetting = Forgetting::new(Arc::clone(&horizon));
+        let examiners: Examiners = {
+            let forgetting = Arc::clone(&forgetting);
+            Arc::new(move |space| forgetting.examiner(space))
+        };
+        let engine = Engine::open(
+            directory,
+            EngineOptions {
+                cache_bytes: options.cache_bytes,
+                memtable_bytes: options.memtable_bytes,
+            },
+            examiners,
+        )?;
         let now_micros = clock.now_micros();
         if is_new {
             make(&engine, now_micros)?;
@@ -91,21 +112,26 @@ impl Storage {
         })?;
         let schema = Schema::new(Arc::new(catalog), generations, None);
         remove_orphans(&engine, &schema)?;
+        forgetting.set_expiring(commit::load_expiring(&engine)?);
         let mark = read_mark(&engine)?.max(now_micros);
         let shared = Arc::new(Shared::new(
             Arc::new(engine),
             CdcGate::new(mark),
             horizon,
+            forgetting,
             clock,
             options.durability,
             schema,
         ));
         let (requests, receiver) = mpsc::channel(WAITING_REQUESTS_MAX);
+        let no_thread =
+            |error: std::io::Error| StorageError::Io(format!("can't start a thread: {error}"));
+        let watch = watch::start(Arc::clone(&shared), requests.downgrade()).map_err(no_thread)?;
         let committer = Committer::new(Arc::clone(&shared), receiver);
         let handle = thread::Builder::new()
             .name("storage-commit".to_owned())
             .spawn(move || committer.run())
-            .map_err(|error| StorageError::Io(format!("can't start a thread: {error}")))?;
+            .map_err(no_thread)?;
         Ok(Storage {
             inner: Arc::new(Inner {
                 shared,
@@ -113,6 +139,7 @@ impl Storage {
                 waiting_bytes: Arc::new(Semaphore::new(WAITING_BYTES_MAX / BYTES_PER_PERMIT)),
                 max_write_bytes: options.max_write_bytes,
                 committer: Mutex::new(Some(handle)),
+                watch: Mutex::new(Some(watch)),
             }),
         })
     }
@@ -231,6 +258,14 @@ impl Storage {
         let (reply, answer) = oneshot::channel();
         self.ask(Request::Truncate { table, reply }).await?;
         answer.await.unwrap_or(Err(StorageError::Closed))
+    }
+
+    /// Writes out what a table holds in memory and rewrites its files, so that what may be
+    /// forgotten is gone from them. Blocks for as long as that takes.
+    pub fn compact(&self, table: TableId) -> Result<(), StorageError> {
+        let shared = &self.inner.shared;
+        let space = shared.schema().table(table)?.space;
+        shared.engine.compact(space)
     }
 
     pub fn health(&self) -> Health {

@@ -49,7 +49,7 @@ pub(super) fn apply(
             ttl_s,
             marker,
         } => {
-            let lifetime = moment.lifetime(*ttl_s);
+            let lifetime = lifetime(overlay, table, *ttl_s, moment);
             let mut row = cells_record(
                 table,
                 ColumnKind::Regular,
@@ -69,7 +69,7 @@ pub(super) fn apply(
             timestamp,
             ttl_s,
         } => {
-            let lifetime = moment.lifetime(*ttl_s);
+            let lifetime = lifetime(overlay, table, *ttl_s, moment);
             let statics = cells_record(
                 table,
                 ColumnKind::Static,
@@ -143,13 +143,27 @@ pub(super) fn apply(
     }
 }
 
+/// Until when something written now lives; notes that the table has such things.
+fn lifetime(
+    overlay: &mut Overlay<'_>,
+    table: &TableSchema,
+    ttl_s: Option<u32>,
+    moment: Moment,
+) -> Lifetime {
+    let lifetime = moment.lifetime(ttl_s);
+    if lifetime.is_some() {
+        overlay.write.expiring.insert(table.table.id);
+    }
+    lifetime
+}
+
 fn merge_row(
     overlay: &mut Overlay<'_>,
     table: &TableSchema,
     partition: &[u8],
     clustering: &[Bytes],
     mut change: Record,
-    _moment: Moment,
+    moment: Moment,
 ) -> Result<(), StorageError> {
     let suffix = table.keys.clustering(clustering)?;
     let key = crate::key::join(partition, crate::key::ROW, &suffix)?;
@@ -159,6 +173,8 @@ fn merge_row(
     let mut row = overlay.row(table, partition, &suffix)?;
     row.merge(change, |id| table.type_of(id));
     row.apply_wider_deletion(deleted_to);
+    // Reads under way see the version before this one.
+    row.forget(moment.now_s - i64::from(table.table.gc_grace_s) - 1);
     if row.is_empty() {
         row = Record::default();
     }

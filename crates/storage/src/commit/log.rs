@@ -1,11 +1,13 @@
 //! Which CDC groups a write has, with their images.
 
+use std::collections::HashSet;
+
 use bytes::Bytes;
 
 use super::apply::Moment;
 use super::overlay::{Overlay, put_encoded};
 use crate::StorageError;
-use crate::catalog::{CdcLog, ImageMode};
+use crate::catalog::{CdcLog, ImageMode, TableId};
 use crate::cdc::{CdcGate, Group, ImageRow, Images};
 use crate::engine::Batch;
 use crate::mutation::Change;
@@ -167,6 +169,7 @@ impl Pending<'_> {
         gate: &CdcGate,
         moment: Moment,
         batch: &mut Batch,
+        expiring: &mut HashSet<TableId>,
     ) -> Result<(), StorageError> {
         let Some(log) = &self.table.table.log else {
             return Ok(());
@@ -190,6 +193,9 @@ impl Pending<'_> {
             now_micros: moment.now_micros,
         }
         .log_rows()?;
+        if log.options.ttl_s > 0 {
+            expiring.insert(log.table);
+        }
         for (key, record) in rows {
             put_encoded(batch, log_table.space, key, &record);
         }

@@ -6,6 +6,7 @@
 //! trace in the batch; one that was handed over is carried out whether or not its caller still waits.
 
 mod apply;
+mod expiring;
 mod lists;
 mod log;
 mod overlay;
@@ -23,11 +24,13 @@ use crate::catalog::{Catalog, TableId};
 use crate::clock::seconds;
 use crate::engine::{Batch, SpaceId, Sync};
 use crate::mutation::{Write, WriteOutcome};
+use crate::schema::Schema;
 use crate::shared::Shared;
-use crate::{Durability, StorageError};
+use crate::{Durability, Health, StorageError};
 use apply::Moment;
 use overlay::Changes;
 
+pub(crate) use expiring::load as load_expiring;
 pub(crate) use schema_change::{load, store};
 
 /// Writes that go into one batch: more would make the first of them wait too long.
@@ -51,6 +54,8 @@ pub(crate) enum Request {
         table: TableId,
         reply: oneshot::Sender<Result<(), StorageError>>,
     },
+    /// Open the engine anew after a disk error.
+    Reopen,
     Close {
         reply: oneshot::Sender<Result<(), StorageError>>,
     },
@@ -121,6 +126,7 @@ impl Committer {
                 Request::Truncate { table, reply } => {
                     let _ = reply.send(self.truncate(table));
                 }
+                Request::Reopen => self.reopen(),
                 Request::Close { reply } => {
                     self.requests.close();
                     // What was handed over before is carried out; later requests find the channel
@@ -154,10 +160,35 @@ impl Committer {
                 Request::Truncate { table, reply } => {
                     let _ = reply.send(self.truncate(table));
                 }
+                Request::Reopen => self.reopen(),
                 Request::Close { reply } => {
                     let _ = reply.send(self.shared.engine.sync());
                 }
             }
+        }
+    }
+
+    /// The engine may come back with a write, or a schema, that was answered with an error: it was
+    /// open whether that was applied.
+    fn reopen(&mut self) {
+        if self.shared.health() == Health::Writable {
+            return;
+        }
+        let reopened = self
+            .shared
+            .engine
+            .reopen()
+            .and_then(|()| load(&self.shared.engine));
+        match reopened {
+            Ok(Some((catalog, generations))) => {
+                let old = self.shared.schema();
+                let new = Schema::new(Arc::new(catalog), generations, Some(&old));
+                self.shared.set_schema(new);
+                self.shared.clear_failure();
+                tracing::info!("the disk takes writes again");
+            }
+            Ok(None) => tracing::error!("the storage was opened again without its schema"),
+            Err(error) => tracing::warn!(%error, "the storage could not be opened again yet"),
         }
     }
 
@@ -289,12 +320,22 @@ impl Committer {
         if changes.is_empty() && log_rows.is_empty() {
             return Ok(());
         }
+        let mut changes = changes;
+        let expiring: Vec<TableId> = std::mem::take(&mut changes.expiring)
+            .into_iter()
+            .filter(|table| !self.shared.forgetting.is_expiring(*table))
+            .collect();
         let mut batch = changes.into_batch(&self.shared.engine)?;
+        batch.extend(expiring.iter().map(|table| expiring::entry(*table)));
         if !log_rows.is_empty() {
             batch.extend(log_rows);
             batch.push(self.mark_entry());
         }
-        self.shared.engine.commit(batch, self.sync())
+        self.shared.engine.commit(batch, self.sync())?;
+        if !expiring.is_empty() {
+            self.shared.forgetting.set_expiring(expiring);
+        }
+        Ok(())
     }
 
     fn sync(&self) -> Sync {

@@ -2,11 +2,12 @@
 //!
 //! Each write gets its own overlay over the batch's, which takes it in if the write succeeds.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
 
 use crate::StorageError;
+use crate::catalog::TableId;
 use crate::engine::{Batch, Engine, SpaceId};
 use crate::key::{self, HEADER, RANGE, ROW};
 use crate::ranges::RangeDeletions;
@@ -19,6 +20,8 @@ pub(super) struct Changes {
     records: HashMap<SpaceId, HashMap<Vec<u8>, Record>>,
     /// By partition.
     ranges: HashMap<(SpaceId, Vec<u8>), RangeDeletions>,
+    /// Tables that got anything with a time to live.
+    pub(super) expiring: HashSet<TableId>,
 }
 
 impl Changes {
@@ -36,6 +39,7 @@ impl Changes {
             self.records.entry(space).or_default().extend(records);
         }
         self.ranges.extend(write.ranges);
+        self.expiring.extend(write.expiring);
     }
 
     /// The batch that carries the changes out.

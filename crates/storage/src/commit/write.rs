@@ -83,12 +83,13 @@ pub(super) fn prepare(
         group.take_post_images(&overlay, moment)?;
     }
     let mut log_rows = Batch::new();
+    let mut changes = overlay.write;
     for group in groups {
-        group.write(schema, gate, moment, &mut log_rows)?;
+        group.write(schema, gate, moment, &mut log_rows, &mut changes.expiring)?;
     }
     Ok(Prepared {
         outcome: WriteOutcome::Applied,
-        changes: overlay.write,
+        changes,
         log_rows,
     })
 }

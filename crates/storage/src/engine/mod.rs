@@ -9,19 +9,22 @@
 //! A scan or snapshot of the former one stays valid for the files it holds but takes no new reads.
 
 mod directory;
+mod filter;
+mod journal;
 mod space;
 
 use std::collections::HashMap;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use bytes::Bytes;
 use fjall::{KeyspaceCreateOptions, KvSeparationOptions, PersistMode, Readable};
 
 use crate::StorageError;
 pub(crate) use directory::Directory;
+pub(crate) use filter::{Examiner, Examiners, Fate, Stored};
 pub(crate) use space::SpaceId;
 
 /// Values from this size on are kept apart from their keys in spaces that ask for it.
@@ -33,6 +36,14 @@ const SEALED_MEMTABLES_MAX: usize = 1;
 /// Sorted runs on the first level; fjall stops a writer at 30, likewise.
 const FIRST_LEVEL_RUNS_MAX: usize = 24;
 const BACK_PRESSURE_POLL: std::time::Duration = std::time::Duration::from_millis(2);
+
+/// What counts for all spaces.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EngineOptions {
+    pub cache_bytes: u64,
+    /// Of a space, before they are written out.
+    pub memtable_bytes: u64,
+}
 
 /// How a new space keeps its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +64,8 @@ pub(crate) type Batch = Vec<(SpaceId, Bytes, Option<Bytes>)>;
 
 pub(crate) struct Engine {
     directory: Directory,
-    cache_bytes: u64,
+    options: EngineOptions,
+    examiners: Examiners,
     /// `None` while it could not be reopened.
     open: RwLock<Option<Opened>>,
     incarnation: AtomicU64,
@@ -75,11 +87,16 @@ pub(crate) struct Snapshot {
 pub(crate) struct Scan(fjall::Iter);
 
 impl Engine {
-    pub(crate) fn open(directory: Directory, cache_bytes: u64) -> Result<Engine, StorageError> {
-        let opened = Opened::open(&directory, cache_bytes)?;
+    pub(crate) fn open(
+        directory: Directory,
+        options: EngineOptions,
+        examiners: Examiners,
+    ) -> Result<Engine, StorageError> {
+        let opened = Opened::open(&directory, options, &examiners)?;
         Ok(Engine {
             directory,
-            cache_bytes,
+            options,
+            examiners,
             open: RwLock::new(Some(opened)),
             incarnation: AtomicU64::new(0),
             is_closed: AtomicBool::new(false),
@@ -101,7 +118,11 @@ impl Engine {
         self.incarnation.fetch_add(1, Ordering::Relaxed);
         // The old one must let go of its files first.
         *open = None;
-        *open = Some(Opened::open(&self.directory, self.cache_bytes)?);
+        *open = Some(Opened::open(
+            &self.directory,
+            self.options,
+            &self.examiners,
+        )?);
         Ok(())
     }
 
@@ -146,39 +167,43 @@ impl Engine {
         id: SpaceId,
         options: SpaceOptions,
     ) -> Result<(), StorageError> {
+        let keyspace = self.with(|open| {
+            if open.spaces.contains_key(&id) {
+                return Ok(None);
+            }
+            let create_options = || create_options(options, self.options.memtable_bytes);
+            let keyspace = open
+                .database
+                .keyspace(&id.name(), create_options)
+                .map_err(write_error)?;
+            // fjall syncs what lies in the new folder, but not the folders' own entries.
+            let folder = keyspace.path();
+            [Some(folder), folder.parent()]
+                .into_iter()
+                .flatten()
+                .try_for_each(directory::sync_folder)
+                .map_err(|error| write_error(error.into()))?;
+            Ok(Some(keyspace))
+        })?;
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
-        let Some(open) = &mut *open else {
-            return Err(self.not_open());
-        };
-        if open.spaces.contains_key(&id) {
-            return Ok(());
+        if let (Some(open), Some(keyspace)) = (&mut *open, keyspace) {
+            open.spaces.insert(id, keyspace);
         }
-        let keyspace = open
-            .database
-            .keyspace(&id.name(), || create_options(options))
-            .map_err(write_error)?;
-        // fjall syncs what lies in the new folder, but not the folders' own entries.
-        let folder = keyspace.path().to_path_buf();
-        let synced = [Some(folder.as_path()), folder.parent()]
-            .into_iter()
-            .flatten()
-            .try_for_each(directory::sync_folder);
-        synced.map_err(|error| write_error(error.into()))?;
-        open.spaces.insert(id, keyspace);
         Ok(())
     }
 
     /// Its files go once nobody reads them.
     pub(crate) fn drop_space(&self, id: SpaceId) -> Result<(), StorageError> {
-        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(open) = &mut *open
-            && let Some(keyspace) = open.spaces.remove(&id)
-        {
-            open.database
-                .delete_keyspace(keyspace)
-                .map_err(write_error)?;
+        let removed = {
+            let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+            open.as_mut().and_then(|open| open.spaces.remove(&id))
+        };
+        match removed {
+            Some(keyspace) => {
+                self.with(|open| open.database.delete_keyspace(keyspace).map_err(write_error))
+            }
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Applies a batch, whole or not at all. An error leaves open whether it was applied.
@@ -284,6 +309,13 @@ impl Engine {
         })
     }
 
+    /// Writes out what is in memory and rewrites all files of a space, dropping what may be dropped.
+    pub(crate) fn compact(&self, space: SpaceId) -> Result<(), StorageError> {
+        let keyspace = self.with(|open| open.space(space).cloned())?;
+        keyspace.rotate_memtable_and_wait().map_err(write_error)?;
+        keyspace.major_compact().map_err(write_error)
+    }
+
     pub(crate) fn disk_bytes(&self) -> u64 {
         self.with(|open| open.database.disk_space().map_err(read_error))
             .unwrap_or(0)
@@ -291,12 +323,25 @@ impl Engine {
 }
 
 impl Opened {
-    fn open(directory: &Directory, cache_bytes: u64) -> Result<Opened, StorageError> {
+    fn open(
+        directory: &Directory,
+        options: EngineOptions,
+        examiners: &Examiners,
+    ) -> Result<Opened, StorageError> {
         let path: PathBuf = directory.database();
+        let torn = journal::cut_torn_end(&path)
+            .map_err(|error| open_error(&path, fjall::Error::Io(error)))?;
+        if torn > 0 {
+            tracing::warn!(
+                bytes = torn,
+                "dropped a batch that was not whole when the storage stopped"
+            );
+        }
         let database = fjall::Database::builder(&path)
-            .cache_size(cache_bytes)
+            .cache_size(options.cache_bytes)
             .worker_threads(WORKERS)
             .journal_compression(fjall::CompressionType::None)
+            .with_compaction_filter_factories(filter::assigner(Arc::clone(examiners)))
             .open()
             .map_err(|error| open_error(&path, error))?;
         let mut spaces = HashMap::new();
@@ -352,8 +397,8 @@ fn pair(guard: fjall::Guard) -> Result<(Bytes, Bytes), StorageError> {
     Ok((key.into(), value.into()))
 }
 
-fn create_options(options: SpaceOptions) -> KeyspaceCreateOptions {
-    let all = KeyspaceCreateOptions::default();
+fn create_options(options: SpaceOptions, memtable_bytes: u64) -> KeyspaceCreateOptions {
+    let all = KeyspaceCreateOptions::default().max_memtable_size(memtable_bytes);
     if options.separate_values {
         all.with_kv_separation(Some(
             KvSeparationOptions::default()

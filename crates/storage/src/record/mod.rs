@@ -7,6 +7,7 @@
 //! A [`Record`] is also the form of a change: writing is merging a small record into the stored one.
 
 mod codec;
+mod forget;
 mod live;
 mod merge;
 
@@ -93,11 +94,6 @@ impl Record {
             && self.deletion.is_none()
             && self.cells.is_empty()
             && !self.has_ranges
-    }
-
-    pub(crate) fn column(&self, id: ColumnId) -> Option<&ColumnRecord> {
-        let at = self.cells.binary_search_by_key(&id, |(id, _)| *id).ok()?;
-        Some(&self.cells[at].1)
     }
 }
 

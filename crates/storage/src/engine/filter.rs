@@ -1,0 +1,95 @@
+//! The hook by which entries are dropped when fjall rewrites its files.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use fjall::compaction::filter::{
+    CompactionFilter, CompactionFilterResult, Context, Factory, ItemAccessor, Verdict,
+};
+
+use super::SpaceId;
+
+/// What becomes of an entry.
+pub(crate) enum Fate {
+    Keep,
+    Remove,
+    /// Gets another value.
+    Replace(Bytes),
+}
+
+/// Looks at the entries of one rewriting, in the order of their keys. It sees older versions too,
+/// and open snapshots are none of the engine's concern here.
+pub(crate) type Examiner = Box<dyn FnMut(&[u8], &Stored<'_>) -> Fate + Send>;
+
+/// Gives the examiner of a space, `None` to keep all.
+pub(crate) type Examiners = Arc<dyn Fn(SpaceId) -> Option<Examiner> + Send + Sync>;
+
+/// The value of an entry, not yet read.
+pub(crate) struct Stored<'a>(&'a ItemAccessor<'a>);
+
+impl Stored<'_> {
+    /// Whether reading it costs a look into another file.
+    pub(crate) fn is_separated(&self) -> bool {
+        self.0.is_indirection()
+    }
+
+    /// `None` if it can't be read.
+    pub(crate) fn value(&self) -> Option<Bytes> {
+        match self.0.value() {
+            Ok(value) => Some(value.into()),
+            Err(error) => {
+                tracing::warn!(%error, "a stored value could not be read while files were rewritten");
+                None
+            }
+        }
+    }
+}
+
+/// Gives fjall the filter for a space, by the space's name.
+pub(super) fn assigner(
+    examiners: Examiners,
+) -> Arc<dyn Fn(&str) -> Option<Arc<dyn Factory>> + Send + Sync> {
+    Arc::new(move |name| {
+        let space = SpaceId::parse(name)?;
+        Some(Arc::new(SpaceFactory {
+            space,
+            examiners: AssertUnwindSafe(Arc::clone(&examiners)),
+        }) as Arc<dyn Factory>)
+    })
+}
+
+struct SpaceFactory {
+    space: SpaceId,
+    /// No state that a panic could leave half-changed.
+    examiners: AssertUnwindSafe<Examiners>,
+}
+
+impl Factory for SpaceFactory {
+    fn name(&self) -> &str {
+        "annulus"
+    }
+
+    fn make_filter(&self, _context: &Context) -> Box<dyn CompactionFilter> {
+        Box::new(SpaceFilter((self.examiners)(self.space)))
+    }
+}
+
+struct SpaceFilter(Option<Examiner>);
+
+impl CompactionFilter for SpaceFilter {
+    fn filter_item(
+        &mut self,
+        item: ItemAccessor<'_>,
+        _context: &Context,
+    ) -> CompactionFilterResult {
+        let Some(examine) = &mut self.0 else {
+            return Ok(Verdict::Keep);
+        };
+        Ok(match examine(item.key(), &Stored(&item)) {
+            Fate::Keep => Verdict::Keep,
+            Fate::Remove => Verdict::Remove,
+            Fate::Replace(value) => Verdict::ReplaceValue(value.into()),
+        })
+    }
+}

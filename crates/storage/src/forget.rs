@@ -1,0 +1,95 @@
+//! What may be forgotten: expired and deleted things that no read sees any more and that have been
+//! dead for the table's `gc_grace_seconds`.
+//!
+//! Rows are trimmed when they are written anyway, and when the engine rewrites its files; there
+//! whatever happens must be seen by no read, as the engine asks without regard to snapshots.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use arc_swap::ArcSwap;
+
+use crate::catalog::TableId;
+use crate::engine::{Examiner, Fate, SpaceId, Stored};
+use crate::horizon::Horizon;
+use crate::key::{HEADER, ROW};
+use crate::record::{self, Record};
+use crate::schema::{Schema, TableSchema};
+
+/// What the engine's compactions go by.
+pub(crate) struct Forgetting {
+    horizon: Arc<Horizon>,
+    tables: ArcSwap<HashMap<SpaceId, Arc<TableSchema>>>,
+    /// Tables in which anything was ever written with a time to live. In others large values need
+    /// not be read to know that they stay.
+    expiring: RwLock<HashSet<TableId>>,
+}
+
+impl Forgetting {
+    pub(crate) fn new(horizon: Arc<Horizon>) -> Arc<Forgetting> {
+        Arc::new(Forgetting {
+            horizon,
+            tables: ArcSwap::default(),
+            expiring: RwLock::default(),
+        })
+    }
+
+    pub(crate) fn set_schema(&self, schema: &Schema) {
+        let tables = schema
+            .tables()
+            .map(|table| (table.space, Arc::clone(table)))
+            .collect();
+        self.tables.store(Arc::new(tables));
+    }
+
+    pub(crate) fn is_expiring(&self, table: TableId) -> bool {
+        self.expiring
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(&table)
+    }
+
+    pub(crate) fn set_expiring(&self, tables: impl IntoIterator<Item = TableId>) {
+        self.expiring
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(tables);
+    }
+
+    /// What looks at the records of one compaction; `None` for a space that is no table's.
+    pub(crate) fn examiner(&self, space: SpaceId) -> Option<Examiner> {
+        let table = Arc::clone(self.tables.load().get(&space)?);
+        let is_expiring = self.is_expiring(table.table.id);
+        let before_s = self.horizon.seen_by_none_s() - i64::from(table.table.gc_grace_s);
+        Some(Box::new(move |key: &[u8], stored: &Stored<'_>| {
+            if stored.is_separated() && !is_expiring {
+                return Fate::Keep;
+            }
+            let kind = table.keys.split(key).map(|parts| parts.kind);
+            // A range deletion may still cover rows.
+            let (Some(kind @ (HEADER | ROW)), Some(value)) = (kind, stored.value()) else {
+                return Fate::Keep;
+            };
+            // What can't be read is kept for whoever reads it to say so.
+            let Ok(mut record) = record::decode(value) else {
+                return Fate::Keep;
+            };
+            if !trim(&mut record, kind, before_s) {
+                Fate::Keep
+            } else if record.is_empty() {
+                Fate::Remove
+            } else {
+                Fate::Replace(record::encode(&record))
+            }
+        }))
+    }
+}
+
+/// Whether there was anything to forget.
+fn trim(record: &mut Record, kind: u8, before_s: i64) -> bool {
+    if kind == ROW {
+        record.forget(before_s)
+    } else {
+        record.forget_of_head(before_s)
+    }
+}

@@ -1,0 +1,59 @@
+//! Dropping what died long enough ago.
+//!
+//! A record holds nothing that its own tombstones cover, so a tombstone that is dropped uncovers nothing
+//! here; what it still guards against is a late write with an older timestamp.
+
+use super::{CellRecord, ColumnRecord, Content, Deletion, Record};
+
+impl CellRecord {
+    /// Whether it was dead at that second.
+    fn died_by(&self, second: i64) -> bool {
+        match &self.content {
+            Content::Value { lifetime, .. } => super::is_expired(lifetime, second),
+            Content::Tombstone { local_s } => *local_s <= second,
+        }
+    }
+}
+
+fn forget_deletion(deletion: &mut Option<Deletion>, before_s: i64) -> bool {
+    let forgotten = deletion.is_some_and(|deletion| deletion.local_s <= before_s);
+    if forgotten {
+        *deletion = None;
+    }
+    forgotten
+}
+
+impl Record {
+    /// Drops what was dead at that second. Whether there was anything.
+    pub(crate) fn forget(&mut self, before_s: i64) -> bool {
+        let mut changed = self.forget_of_head(before_s);
+        changed |= forget_deletion(&mut self.deletion, before_s);
+        if let Some(marker) = self.marker
+            && super::is_expired(&marker.lifetime, before_s)
+        {
+            self.marker = None;
+            changed = true;
+        }
+        changed
+    }
+
+    /// As [`Record::forget`] for the head of a partition, whose deletion may still cover rows.
+    pub(crate) fn forget_of_head(&mut self, before_s: i64) -> bool {
+        let mut changed = false;
+        self.cells.retain_mut(|(_, column)| match column {
+            ColumnRecord::Simple(cell) => {
+                let dead = cell.died_by(before_s);
+                changed |= dead;
+                !dead
+            }
+            ColumnRecord::Elements { deletion, cells } => {
+                let count = cells.len();
+                cells.retain(|(_, cell)| !cell.died_by(before_s));
+                changed |= cells.len() < count;
+                changed |= forget_deletion(deletion, before_s);
+                deletion.is_some() || !cells.is_empty()
+            }
+        });
+        changed
+    }
+}

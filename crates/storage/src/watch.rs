@@ -1,0 +1,145 @@
+//! The watcher: a thread that syncs what only the kernel has, notices that the disk failed, and has the
+//! engine opened anew when it takes writes again.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc::WeakSender;
+
+use crate::commit::Request;
+use crate::shared::Shared;
+use crate::{Durability, Health};
+
+/// How often the disk is looked at.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// Written and synced to see whether the disk takes writes again.
+const PROBE_BYTES: usize = 1 << 20;
+const PROBE_FILE: &str = "probe";
+
+/// The watcher's thread; it ends when this is dropped.
+pub(crate) struct Watch {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+pub(crate) fn start(shared: Arc<Shared>, requests: WeakSender<Request>) -> io::Result<Watch> {
+    let (stop, stopped) = channel();
+    let watcher = Watcher {
+        shared,
+        requests,
+        synced: Instant::now(),
+        looked: Instant::now(),
+    };
+    let thread = thread::Builder::new()
+        .name("storage-watch".to_owned())
+        .spawn(move || watcher.run(&stopped))?;
+    Ok(Watch {
+        stop: Some(stop),
+        thread: Some(thread),
+    })
+}
+
+struct Watcher {
+    shared: Arc<Shared>,
+    /// Weak, as the committer ends when no strong one is left.
+    requests: WeakSender<Request>,
+    synced: Instant,
+    looked: Instant,
+}
+
+impl Watcher {
+    fn run(mut self, stopped: &Receiver<()>) {
+        let tick = match self.shared.durability {
+            Durability::Synced => LOOK_INTERVAL,
+            Durability::Buffered { sync_interval } => sync_interval.min(LOOK_INTERVAL),
+        };
+        // An interval of zero would spin.
+        let tick = tick.max(Duration::from_millis(1));
+        while stopped.recv_timeout(tick) == Err(RecvTimeoutError::Timeout) {
+            self.sync_if_due();
+            if self.looked.elapsed() >= LOOK_INTERVAL {
+                self.looked = Instant::now();
+                self.look();
+            }
+        }
+    }
+
+    fn sync_if_due(&mut self) {
+        let Durability::Buffered { sync_interval } = self.shared.durability else {
+            return;
+        };
+        if self.synced.elapsed() < sync_interval || self.shared.health() != Health::Writable {
+            return;
+        }
+        self.synced = Instant::now();
+        if let Err(error) = self.shared.engine.sync() {
+            self.shared.note_write_failure(&error);
+        }
+    }
+
+    fn look(&self) {
+        if self.shared.health() == Health::Writable {
+            // The engine's own threads may have failed without any write of ours.
+            if let Err(error) = self.shared.engine.probe() {
+                self.shared.note_write_failure(&error);
+            }
+            return;
+        }
+        self.shared.refresh_failure();
+        if probe_disk(self.shared.engine.path()).is_err() {
+            return;
+        }
+        if let Some(requests) = self.requests.upgrade() {
+            // If the queue is full, the committer is busy refusing; there is another look.
+            let _ = requests.try_send(Request::Reopen);
+        }
+    }
+}
+
+/// Whether a file can be written and synced there.
+fn probe_disk(directory: &Path) -> io::Result<()> {
+    let path = directory.join(PROBE_FILE);
+    let written = File::create(&path).and_then(|mut file| {
+        file.write_all(&vec![0; PROBE_BYTES])?;
+        file.sync_all()
+    });
+    let removed = fs::remove_file(&path);
+    written.and(removed)
+}
+
+/// Bytes that may still be written in the directory's file system.
+pub(crate) fn free_bytes(directory: &Path) -> Option<u64> {
+    let statistics = rustix::fs::statvfs(directory).ok()?;
+    Some(statistics.f_bavail.saturating_mul(statistics.f_frsize))
+}
+
+/// What the operator is told: the disk is full, or it failed.
+pub(crate) fn describe(directory: &Path, cause: &str) -> String {
+    /// Less than the engine needs to write out what it holds in memory.
+    const FULL_BELOW_BYTES: u64 = 64 << 20;
+    let path = directory.display();
+    match free_bytes(directory) {
+        Some(free) if free < FULL_BELOW_BYTES => format!(
+            "the disk of {path} is full ({free} bytes free): nothing is written until there is room; \
+             reads go on"
+        ),
+        _ => format!(
+            "writing to {path} failed ({cause}): nothing is written until the disk takes it again; \
+             reads go on"
+        ),
+    }
+}
