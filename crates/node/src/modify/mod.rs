@@ -44,15 +44,15 @@ pub fn prepare(
 ) -> Result<Plan, CqlError> {
     let mut ctx = PrepareContext::new("", "", markers.len());
     let work = match statement {
-        Statement::Insert(insert) => {
-            Work::Write(prepare_insert(database, keyspace, insert, &mut ctx)?)
-        }
-        Statement::Update(update) => {
-            Work::Write(prepare_update(database, keyspace, update, &mut ctx)?)
-        }
-        Statement::Delete(delete) => {
-            Work::Write(prepare_delete(database, keyspace, delete, &mut ctx)?)
-        }
+        Statement::Insert(insert) => Work::Write(Box::new(prepare_insert(
+            database, keyspace, insert, &mut ctx,
+        )?)),
+        Statement::Update(update) => Work::Write(Box::new(prepare_update(
+            database, keyspace, update, &mut ctx,
+        )?)),
+        Statement::Delete(delete) => Work::Write(Box::new(prepare_delete(
+            database, keyspace, delete, &mut ctx,
+        )?)),
         Statement::Batch(batch) => {
             Work::Batch(batch::prepare(database, keyspace, batch, &mut ctx)?)
         }

@@ -21,7 +21,7 @@ pub struct Plan {
 /// The work of a [`Plan`].
 #[derive(Debug)]
 pub(super) enum Work {
-    Write(WritePlan),
+    Write(Box<WritePlan>),
     Batch(BatchPlan),
     Truncate(Arc<Table>),
 }

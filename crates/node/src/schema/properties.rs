@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn values_are_read_as_what_they_should_be() {
         let value = |text: &str| OptionValue::Scalar(text.to_owned());
-        assert_eq!(boolean("o", &value("TRUE")).unwrap(), true);
+        assert!(boolean("o", &value("TRUE")).unwrap());
         assert_eq!(
             boolean("o", &value("maybe")).unwrap_err().message,
             "Invalid boolean value maybe for 'o'"

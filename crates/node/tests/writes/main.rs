@@ -7,6 +7,7 @@
 )]
 mod fixture;
 
+mod arbitrary_values;
 mod batches;
 mod collections;
 mod conditional;
