@@ -174,19 +174,23 @@ impl Pending<'_> {
         let Some(log) = &self.table.table.log else {
             return Ok(());
         };
-        let Some(stream) = schema.catalog.log_streams(log).stream_of(self.token) else {
+        let generation = schema.catalog.log_streams(log);
+        let Some(stream) = generation.stream_of(self.token) else {
             return Err(StorageError::Corrupt(format!(
                 "the CDC log of {} has no streams",
                 self.table.table.name
             )));
         };
         let log_table = schema.table(log.table)?;
+        // Nobody looks for rows from before the streams began.
+        let is_older = self.timestamp < generation.since_ms.saturating_mul(1_000);
+        let timestamp = if is_older { i64::MIN } else { self.timestamp };
         let rows = Group {
             base: self.table,
             log: log_table,
             options: &log.options,
             stream,
-            time: gate.take(self.timestamp, moment.now_micros).timeuuid(),
+            time: gate.take(timestamp, moment.now_micros).timeuuid(),
             partition_key: self.partition_key,
             changes: &self.changes,
             images: self.images,

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::{Committer, Edited, SchemaChange};
 use crate::StorageError;
 use crate::catalog::persist::{self, Generations};
-use crate::catalog::{Catalog, TableId};
+use crate::catalog::{Catalog, Table, TableId};
 use crate::engine::{Engine, SpaceId, Sync};
 use crate::schema::Schema;
 
@@ -78,6 +78,7 @@ impl Committer {
         self.shared.check_writable()?;
         let old = self.shared.schema();
         catalog.version = next_version(old.catalog.version, self.shared.clock.now_micros());
+        begin_streams(&mut catalog, &old, self.shared.clock.now_micros());
         let ids: HashSet<TableId> = catalog
             .keyspaces
             .values()
@@ -124,6 +125,29 @@ impl Committer {
             }
             false
         });
+    }
+}
+
+/// The streams of a new log begin when it is committed.
+fn begin_streams(catalog: &mut Catalog, old: &Schema, now_micros: i64) {
+    let is_new = |table: &Arc<Table>| {
+        table
+            .log
+            .as_ref()
+            .is_some_and(|log| log.streams.is_some() && old.table(log.table).is_err())
+    };
+    for keyspace in catalog.keyspaces.values_mut() {
+        if !keyspace.tables.values().any(is_new) {
+            continue;
+        }
+        let tables = &mut Arc::make_mut(keyspace).tables;
+        for table in tables.values_mut().filter(|table| is_new(table)) {
+            if let Some(log) = &mut Arc::make_mut(table).log
+                && let Some(streams) = &mut log.streams
+            {
+                streams.since_ms = now_micros.div_euclid(1_000);
+            }
+        }
     }
 }
 

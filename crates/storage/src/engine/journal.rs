@@ -245,8 +245,7 @@ mod tests {
         let (directory, path, length) = filled();
         let file = OpenOptions::new().write(true).open(path).unwrap();
         // In the midst of the last batch: its start and its end stay.
-        file.write_all_at(&[0; 4096], length - 6_000)
-            .unwrap();
+        file.write_all_at(&[0; 4096], length - 6_000).unwrap();
         assert!(
             fjall::Database::builder(directory.path()).open().is_err(),
             "fjall alone can't read it, which is what this module is for"
