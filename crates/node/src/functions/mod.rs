@@ -23,7 +23,7 @@ use crate::clock::StatementClock;
 pub use cast::Cast;
 pub use resolve::resolve;
 pub use similarity::Similarity;
-pub use text::term_text;
+pub use text::{term_excerpt, term_text};
 
 /// What is known of an argument before its function is chosen.
 #[derive(Clone, Copy, Debug)]

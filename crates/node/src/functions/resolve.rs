@@ -5,7 +5,7 @@ use cql::error::CqlError;
 use cql::types::CqlType;
 
 use super::table::{Declaration, Signature, overloads};
-use super::{Argument, ScalarFunction, term_text};
+use super::{Argument, ScalarFunction, term_excerpt};
 use crate::bind::{Assignability, assignability, natural_type};
 
 /// Finds the function that a call means.
@@ -216,7 +216,7 @@ impl Argument<'_> {
 
     fn text(&self) -> String {
         match self {
-            Argument::Term(term) => term_text(term),
+            Argument::Term(term) => term_excerpt(term),
             Argument::Typed { text, .. } => (*text).to_owned(),
         }
     }

@@ -30,6 +30,16 @@ pub fn term_text(term: &Term) -> String {
     }
 }
 
+/// The text of a term for messages, cut short if it is long.
+pub fn term_excerpt(term: &Term) -> String {
+    const MAX_CHARS: usize = 60;
+    let text = term_text(term);
+    match text.char_indices().nth(MAX_CHARS) {
+        None => text,
+        Some((end, _)) => format!("{}...", &text[..end]),
+    }
+}
+
 fn joined(terms: &[Term]) -> String {
     let texts: Vec<String> = terms.iter().map(term_text).collect();
     texts.join(", ")

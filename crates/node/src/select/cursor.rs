@@ -62,6 +62,8 @@ pub(super) struct Cursor {
     pub per_partition_max: Option<u32>,
     /// Where the next page begins.
     pub state: PagingState,
+    /// The state has moved on from where this page began.
+    pub has_moved: bool,
     /// Rows looked at since the page is full.
     pub looked_ahead: u32,
     pub has_more: bool,
@@ -82,10 +84,11 @@ impl Cursor {
         Ok(Progress::Unfinished)
     }
 
-    /// Ends the page where it is, if there can be another.
+    /// Ends the page where it is, if there can be another and it would begin further on.
     pub(super) fn end_page_early(&mut self) -> bool {
         let is_paged = matches!(&self.output, Output::Page(page) if page.is_paged());
-        let can_resume = is_paged && matches!(self.source, Source::Sequence(_));
+        let can_resume =
+            is_paged && self.has_moved && matches!(self.source, Source::Sequence(_));
         if can_resume {
             self.has_more = true;
         }
@@ -100,6 +103,7 @@ impl Cursor {
                 if let Some(slot) = self.source.between_partitions() {
                     self.state.slot = slot as u32;
                     self.state.position = None;
+                    self.has_moved = true;
                 }
             }
             Fetched::Row(slot, row) => {
@@ -150,6 +154,7 @@ impl Cursor {
     fn pass_over(&mut self, slot: usize, row: Row) {
         self.state.slot = slot as u32;
         self.state.position = Some(row.position);
+        self.has_moved = true;
     }
 
     fn take(&mut self, slot: usize, row: Row) -> Result<Progress, CqlError> {

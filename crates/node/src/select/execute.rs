@@ -9,36 +9,56 @@ use storage::catalog::{ColumnKind, Table};
 
 use super::access::PartitionAccess;
 use super::aggregate::Accumulator;
+use super::clustering::{self, Slices};
 use super::cursor::{Budget, Cursor, Output, Progress};
 use super::filter;
 use super::log;
 use super::page::Page;
 use super::paging::{self, PagingState};
+use super::partitions::{self, Targets};
 use super::plan::{Resolved, RowsPlan};
-use super::ranges::{self, Slices, Targets, Values};
 use super::source::{MERGED_PARTITIONS_MAX, Merge, Question, Reader, Sequence, Source};
+use super::values::Values;
 use super::{limit, memory};
 use crate::bind::{Bound, PreparedTerm, StatementClock};
 use crate::query::{Answer, Database, Outcome, Parameters, Rows};
 
-/// What is read on the async thread, where a point read costs less than handing it over.
-const INLINE: Budget = Budget {
-    rows: 64,
-    time: Duration::from_micros(500),
-};
+/// How much is done at a time.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    /// What is read on the async thread, where a point read costs less than handing it over.
+    inline: Budget,
+    /// What one visit to a blocking thread does. A query that was given up runs on for no longer.
+    chunk: Budget,
+    /// A page ends, maybe empty, when it has been worked on for so long: a filter that lets little
+    /// through shall not run into the client's timeout.
+    page_time_max: Duration,
+}
 
-/// What one visit to a blocking thread does. A query that was given up runs on for no longer.
-const CHUNK: Budget = Budget {
-    rows: 1 << 14,
-    time: Duration::from_millis(20),
+const PACE: Pace = Pace {
+    inline: Budget {
+        rows: 64,
+        time: Duration::from_micros(500),
+    },
+    chunk: Budget {
+        rows: 1 << 14,
+        time: Duration::from_millis(20),
+    },
+    page_time_max: Duration::from_secs(4),
 };
-
-/// A page ends, maybe empty, when it has been worked on for so long: a filter that lets little
-/// through shall not run into the client's timeout.
-const PAGE_TIME_MAX: Duration = Duration::from_secs(4);
 
 /// Executes a plan that finds rows by their key.
 pub(super) async fn execute(
+    database: &Database,
+    plan: &Arc<Resolved>,
+    rows: &RowsPlan,
+    parameters: Parameters,
+) -> Result<Answer, CqlError> {
+    execute_at(PACE, database, plan, rows, parameters).await
+}
+
+async fn execute_at(
+    pace: Pace,
     database: &Database,
     plan: &Arc<Resolved>,
     rows: &RowsPlan,
@@ -50,8 +70,8 @@ pub(super) async fn execute(
         clock: &clock,
     };
     let table = &plan.target.table;
-    let mut targets = ranges::targets(table, &rows.access.partitions, values)?;
-    let slices = match ranges::slices(table, &rows.access.clustering, values)? {
+    let mut targets = partitions::targets(table, &rows.access.partitions, values)?;
+    let slices = match clustering::slices(table, &rows.access.clustering, values)? {
         Slices::All => Vec::new(),
         Slices::Some(slices) => slices,
         Slices::Nothing => {
@@ -70,10 +90,10 @@ pub(super) async fn execute(
 
     let mut progress = Progress::Unfinished;
     if is_quick {
-        progress = cursor.step(INLINE)?;
+        progress = cursor.step(pace.inline)?;
     }
     if progress == Progress::Unfinished {
-        cursor = run_blocking(cursor).await?;
+        cursor = run_blocking(cursor, pace).await?;
     }
     let (page, state) = cursor.finish()?;
     Ok(Answer {
@@ -87,17 +107,17 @@ pub(super) async fn execute(
     })
 }
 
-async fn run_blocking(mut cursor: Cursor) -> Result<Cursor, CqlError> {
+async fn run_blocking(mut cursor: Cursor, pace: Pace) -> Result<Cursor, CqlError> {
     let started = Instant::now();
     loop {
         let step = move || {
-            let progress = cursor.step(CHUNK);
+            let progress = cursor.step(pace.chunk);
             (cursor, progress)
         };
         let (back, progress) = on_blocking_thread(step).await?;
         cursor = back;
         if progress? == Progress::Finished
-            || started.elapsed() > PAGE_TIME_MAX && cursor.end_page_early()
+            || started.elapsed() > pace.page_time_max && cursor.end_page_early()
         {
             return Ok(cursor);
         }
@@ -240,6 +260,7 @@ fn cursor(
             per_partition
         },
         state,
+        has_moved: false,
         looked_ahead: 0,
         has_more: false,
     })
@@ -314,5 +335,134 @@ fn warnings(rows: &RowsPlan, plan: &Resolved) -> Vec<String> {
             vec!["Aggregation query used on multiple partition keys (IN restriction)".to_owned()]
         }
         PartitionAccess::Keys(_) => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::BytesMut;
+    use proptest::prelude::*;
+    use storage::{Storage, StorageOptions};
+
+    use super::*;
+    use crate::query::{self, Plan};
+    use crate::select::plan::Kind;
+    use crate::system::{SystemOptions, SystemTables};
+
+    const QUERIES: [&str; 6] = [
+        "SELECT p, c FROM ks.t",
+        "SELECT p, c FROM ks.t WHERE v > 3 LIMIT 9 ALLOW FILTERING",
+        "SELECT p, c FROM ks.t WHERE v = 99 ALLOW FILTERING",
+        "SELECT p, c FROM ks.t WHERE p IN (9, 8, 7, 6, 5, 4, 3, 2, 1)",
+        "SELECT p, c FROM ks.t WHERE p IN (2, 1, 3) ORDER BY c",
+        "SELECT count(*) FROM ks.t",
+    ];
+
+    async fn database(directory: &std::path::Path) -> Database {
+        let database = Database {
+            storage: Storage::open(directory, StorageOptions::default()).unwrap(),
+            system: SystemTables::new(SystemOptions {
+                rpc_address: "127.0.0.1:9042".parse().unwrap(),
+            }),
+            stores: store_api::Client::disabled(),
+        };
+        run(&database, "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}").await;
+        run(
+            &database,
+            "CREATE TABLE ks.t (p int, c int, v int, PRIMARY KEY (p, c))",
+        )
+        .await;
+        for p in 0..8 {
+            let rows: Vec<String> = (0..p * 2)
+                .map(|c| format!("INSERT INTO ks.t (p, c, v) VALUES ({p}, {c}, {c});"))
+                .collect();
+            let batch = format!("BEGIN UNLOGGED BATCH {} APPLY BATCH", rows.join(" "));
+            if p > 0 {
+                run(&database, &batch).await;
+            }
+        }
+        database
+    }
+
+    async fn run(database: &Database, cql: &str) {
+        let parsed = cql::parser::parse_statement(cql).unwrap();
+        let plan = query::prepare(database, None, &parsed).unwrap();
+        plan.execute(database, Parameters::default()).await.unwrap();
+    }
+
+    /// The rows of all pages, and how many pages there were.
+    async fn read(
+        database: &Database,
+        cql: &str,
+        pace: Pace,
+        page_size: Option<usize>,
+    ) -> (BytesMut, usize) {
+        let parsed = cql::parser::parse_statement(cql).unwrap();
+        let Plan::Select(plan) = query::prepare(database, None, &parsed).unwrap() else {
+            panic!("no SELECT");
+        };
+        let Kind::Rows(rows) = &plan.resolved.kind else {
+            panic!("no plan by key");
+        };
+        let mut body = BytesMut::new();
+        let mut paging_state = None;
+        for page in 1.. {
+            let parameters = Parameters {
+                page_size,
+                paging_state,
+                ..Parameters::default()
+            };
+            let answer = execute_at(pace, database, &plan.resolved, rows, parameters)
+                .await
+                .unwrap();
+            let Outcome::Rows(rows) = answer.outcome else {
+                panic!("no rows");
+            };
+            body.extend_from_slice(&rows.body);
+            match rows.paging_state {
+                Some(state) => paging_state = Some(state),
+                None => return (body, page),
+            }
+            assert!(page < 10_000, "the pages of {cql} don't end");
+        }
+        unreachable!()
+    }
+
+    /// Whatever the pace, the rows are the same, even if every page ends after one step.
+    #[test]
+    fn the_pace_does_not_change_the_rows() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let database = runtime.block_on(database(&directory.path().join("data")));
+        let whole: Vec<BytesMut> = QUERIES
+            .iter()
+            .map(|cql| runtime.block_on(read(&database, cql, PACE, None)).0)
+            .collect();
+        assert!(!whole[0].is_empty() && whole[2].is_empty());
+        let config = ProptestConfig::with_cases(60);
+        proptest!(config, |(
+            query in 0..QUERIES.len(),
+            inline in 0..9_usize,
+            chunk in 1..9_usize,
+            ends_early: bool,
+            page_size in proptest::option::of(1..40_usize),
+        )| {
+            // Merged partitions are not paged.
+            let page_size = page_size.filter(|_| query != 4);
+            let budget = |rows| Budget { rows, time: Duration::ZERO };
+            let pace = Pace {
+                inline: budget(inline),
+                chunk: budget(chunk),
+                page_time_max: if ends_early { Duration::ZERO } else { Duration::MAX },
+            };
+            let (body, pages) = runtime.block_on(read(&database, QUERIES[query], pace, page_size));
+            prop_assert_eq!(&body, &whole[query], "{}", QUERIES[query]);
+            if ends_early && query < 4 && page_size.is_some() {
+                prop_assert!(pages > 1, "no page ended early");
+            }
+        });
     }
 }

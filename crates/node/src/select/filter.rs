@@ -13,8 +13,8 @@ use storage::catalog::Column;
 use storage::read::Row;
 
 use super::place::{Content, Place};
-use super::ranges::Values;
 use super::relation::{Comparison, Relation, RelationKind, Test, TupleTest};
+use super::values::Values;
 use crate::bind::{Bound, PreparedTerm};
 
 /// A relation with its values bound.

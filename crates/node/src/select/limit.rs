@@ -4,7 +4,7 @@ use cql::ast::Term;
 use cql::error::CqlError;
 use cql::types::CqlType;
 
-use super::ranges::Values;
+use super::values::Values;
 use crate::bind::{Bound, PrepareContext, PreparedTerm, prepare_term};
 
 /// The name of LIMIT's bind marker.

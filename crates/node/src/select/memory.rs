@@ -12,8 +12,8 @@ use cql::error::CqlError;
 use storage::catalog::{Column, Table};
 use storage::read::{ClusteringBound, ClusteringSlice, Partitions, Position, ReadRequest, Row};
 
+use super::clustering::compare_clustering;
 use super::paging;
-use super::ranges::compare_clustering;
 
 /// The rows of a table, by partition in token order, then in clustering order.
 #[derive(Clone, Debug)]

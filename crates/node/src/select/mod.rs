@@ -2,19 +2,20 @@
 //!
 //! The way of a statement, a file each:
 //!
-//! 1. *decide*: [`target`] finds the table, [`projection`] settles what is selected, [`relation`]
-//!    each conjunct of WHERE; [`access`] splits those into what the storage serves and what is
-//!    filtered, [`order`] and [`limit`] do the rest. The outcome is a [`Plan`] that can be printed.
-//! 2. *bind*: [`ranges`] and [`filter`] put the values in.
-//! 3. *do*: [`source`] yields rows from the storage or from [`memory`] (system tables), [`cursor`]
-//!    filters, counts and writes them into a [`page`]; [`execute`] drives it; [`paging`] remembers
-//!    where the page ended.
+//! 1. *decide*: `target` finds the table, `projection` settles what is selected, `relation` each
+//!    conjunct of WHERE; `access` splits those into what the storage serves and what is filtered,
+//!    `order` and `limit` do the rest. The outcome is a [`Plan`] that can be printed.
+//! 2. *bind*: `partitions`, `clustering` and `filter` put the values in.
+//! 3. *do*: `source` yields rows from the storage or from `memory` (system tables), `cursor`
+//!    filters, counts and writes them into a `page`; `execute` drives it; `paging` remembers where
+//!    the page ended.
 //!
-//! [`ann`] is the other way to find rows: by asking the index service for their keys.
+//! `ann` is the other way to find rows: by asking the index service for their keys.
 
 mod access;
 mod aggregate;
 mod ann;
+mod clustering;
 mod conflicts;
 mod cursor;
 mod execute;
@@ -27,14 +28,15 @@ mod names;
 mod order;
 mod page;
 mod paging;
+mod partitions;
 mod place;
 mod plan;
 mod prepare;
 mod projection;
-mod ranges;
 mod relation;
 mod source;
 mod target;
+mod values;
 
 use std::fmt;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use cql::error::CqlError;
 use storage::catalog::{ColumnKind, Table};
 
 use super::access::{Access, PartitionAccess};
-use super::ranges::is_descending;
+use super::clustering::is_descending;
 use super::target;
 
 /// In which order rows are wanted.

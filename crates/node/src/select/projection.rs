@@ -13,7 +13,7 @@ use super::names::selector_name;
 use super::place::{Place, Shape};
 use super::target;
 use crate::bind::{PrepareContext, PreparedTerm, natural_type, prepare_term};
-use crate::functions::{self, Argument, Cast, term_text};
+use crate::functions::{self, Argument, Cast, term_excerpt};
 use crate::query::ColumnSpec;
 
 /// The name of bind markers within a selection, which have no better one.
@@ -138,7 +138,7 @@ impl Builder<'_> {
                     .ok_or_else(|| {
                         CqlError::invalid(format!(
                             "Cannot infer type for term {} in selection clause (try using a cast to force a type)",
-                            term_text(term)
+                            term_excerpt(term)
                         ))
                     })?;
                 Ok((self.term(term, &cql_type)?, cql_type))

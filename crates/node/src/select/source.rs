@@ -11,7 +11,7 @@ use storage::catalog::TableId;
 use storage::read::{ClusteringSlice, Partitions, Position, ReadRequest, Row, RowStream};
 
 use super::memory::MemoryTable;
-use super::ranges::Targets;
+use super::partitions::Targets;
 use crate::failure::storage_error;
 
 /// Each merged partition is open at once.

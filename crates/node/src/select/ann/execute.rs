@@ -20,8 +20,8 @@ use crate::select::expression::Scope;
 use crate::select::limit;
 use crate::select::page::Page;
 use crate::select::plan::Resolved;
-use crate::select::ranges::Values;
 use crate::select::source::Reader;
+use crate::select::values::Values;
 
 /// What the index service is asked for at most, but for oversampling.
 const LIMIT_MAX: u32 = 1_000;

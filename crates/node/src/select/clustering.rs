@@ -1,0 +1,129 @@
+//! Which rows of a partition an access path leads to, once its values are known.
+
+use std::cmp::Ordering;
+
+use bytes::Bytes;
+use cql::error::CqlError;
+use cql::value::compare;
+use storage::catalog::{Column, ColumnKind, Table};
+use storage::read::{ClusteringBound, ClusteringSlice};
+
+use super::access::ClusteringAccess;
+use super::relation::{Relation, RelationKind, Test, TupleTest};
+use super::values::Values;
+use crate::slices;
+
+/// The rows to read of each partition.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Slices {
+    All,
+    /// Disjoint and in the order of the disk; at least one.
+    Some(Vec<ClusteringSlice>),
+    /// The restrictions leave none.
+    Nothing,
+}
+
+/// The slices that the relations leave of each partition.
+///
+/// # Errors
+/// Null and unset values, and too many combinations.
+pub(super) fn slices(
+    table: &Table,
+    access: &ClusteringAccess,
+    values: Values<'_>,
+) -> Result<Slices, CqlError> {
+    if access.values.is_empty() && access.bounds.is_empty() {
+        return Ok(Slices::All);
+    }
+    let mut prefixes: Vec<Vec<Bytes>> = vec![Vec::new()];
+    for relation in &access.values {
+        values.extend(&mut prefixes, relation, "slices")?;
+    }
+    if prefixes.len() > 1 {
+        let clustering = table.clustering_key();
+        prefixes.sort_by(|a, b| compare_clustering(&clustering, a, b));
+        prefixes.dedup_by(|a, b| compare_clustering(&clustering, a, b).is_eq());
+    }
+    let slices = if access.bounds.is_empty() {
+        prefixes
+            .into_iter()
+            .map(|prefix| ClusteringSlice {
+                start: ClusteringBound::Inclusive(prefix.clone()),
+                end: ClusteringBound::Inclusive(prefix),
+            })
+            .collect()
+    } else {
+        between(&table.clustering_key(), &prefixes, &access.bounds, values)?
+    };
+    Ok(if slices.is_empty() {
+        Slices::Nothing
+    } else {
+        Slices::Some(slices)
+    })
+}
+
+fn between(
+    clustering: &[&Column],
+    prefixes: &[Vec<Bytes>],
+    bounds: &[Relation],
+    values: Values<'_>,
+) -> Result<Vec<ClusteringSlice>, CqlError> {
+    let (mut lower, mut upper) = (None, None);
+    for relation in bounds {
+        let (comparison, edge) = match &relation.kind {
+            RelationKind::Column {
+                column,
+                test: Test::Compare(comparison, term),
+            } => (*comparison, vec![values.condition(term, &column.name)?]),
+            RelationKind::Tuple {
+                columns,
+                test: TupleTest::Compare(comparison, term),
+            } => (*comparison, values.tuple(term, columns)?),
+            _ => continue,
+        };
+        if let Some(inclusive) = comparison.as_lower() {
+            lower = Some((edge, inclusive));
+        } else if let Some(inclusive) = comparison.as_upper() {
+            upper = Some((edge, inclusive));
+        }
+    }
+    let (lower, upper) = (as_edge(&lower), as_edge(&upper));
+    Ok(prefixes
+        .iter()
+        .flat_map(|prefix| slices::slices_between(clustering, prefix, lower, upper))
+        .collect())
+}
+
+fn as_edge(bound: &Option<(Vec<Bytes>, bool)>) -> Option<slices::Edge<'_>> {
+    bound.as_ref().map(|(values, inclusive)| slices::Edge {
+        values,
+        inclusive: *inclusive,
+    })
+}
+
+/// Prefixes of one length in the order of the disk.
+pub(super) fn compare_clustering(clustering: &[&Column], a: &[Bytes], b: &[Bytes]) -> Ordering {
+    a.iter()
+        .zip(b)
+        .zip(clustering)
+        .map(|((a, b), column)| {
+            let order = compare(&column.cql_type, a, b);
+            if is_descending(column) {
+                order.reverse()
+            } else {
+                order
+            }
+        })
+        .find(|order| order.is_ne())
+        .unwrap_or(Ordering::Equal)
+}
+
+pub(super) fn is_descending(column: &Column) -> bool {
+    matches!(
+        column.kind,
+        ColumnKind::Clustering {
+            descending: true,
+            ..
+        }
+    )
+}

@@ -1,0 +1,130 @@
+//! Which partitions an access path leads to, once its values are known.
+
+use std::cmp::Ordering;
+use std::ops::Bound as Edge;
+
+use bytes::Bytes;
+use cql::error::CqlError;
+use cql::token::{Partitioner, Token};
+use cql::types::CqlType;
+use cql::value::compare;
+use storage::catalog::Table;
+
+use super::access::PartitionAccess;
+use super::relation::{Comparison, Relation, RelationKind};
+use super::values::Values;
+
+/// The longest partition key, serialised, in bytes.
+const KEY_BYTES_MAX: usize = u16::MAX as usize;
+
+/// The partitions to read.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Targets {
+    /// By key, in the order of their values, each once.
+    Keys(Vec<Vec<Bytes>>),
+    Tokens(Edge<Token>, Edge<Token>),
+    /// The restrictions leave none.
+    Nothing,
+}
+
+/// The partitions that the relations name.
+///
+/// # Errors
+/// Null, unset and oversized keys, and too many combinations.
+pub(super) fn targets(
+    table: &Table,
+    access: &PartitionAccess,
+    values: Values<'_>,
+) -> Result<Targets, CqlError> {
+    match access {
+        PartitionAccess::Keys(relations) => keys(relations, values),
+        PartitionAccess::Tokens(relations) => tokens(relations, table.partitioner, values),
+    }
+}
+
+fn keys(relations: &[Relation], values: Values<'_>) -> Result<Targets, CqlError> {
+    let mut keys: Vec<Vec<Bytes>> = vec![Vec::with_capacity(relations.len())];
+    let mut types: Vec<&CqlType> = Vec::with_capacity(relations.len());
+    for relation in relations {
+        types.extend(relation.first_column().map(|column| &column.cql_type));
+        values.extend(&mut keys, relation, "partitions")?;
+    }
+    for key in &keys {
+        check_key(key)?;
+    }
+    if keys.len() > 1 {
+        keys.sort_by(|a, b| compare_keys(&types, a, b));
+        keys.dedup();
+    }
+    Ok(if keys.is_empty() {
+        Targets::Nothing
+    } else {
+        Targets::Keys(keys)
+    })
+}
+
+/// Keys that are equal in value but not in bytes are different partitions.
+fn compare_keys(types: &[&CqlType], a: &[Bytes], b: &[Bytes]) -> Ordering {
+    a.iter()
+        .zip(b)
+        .zip(types)
+        .map(|((a, b), cql_type)| compare(cql_type, a, b).then_with(|| a.cmp(b)))
+        .find(|order| order.is_ne())
+        .unwrap_or(Ordering::Equal)
+}
+
+fn check_key(key: &[Bytes]) -> Result<(), CqlError> {
+    if let [only] = key
+        && only.is_empty()
+    {
+        return Err(CqlError::invalid("Key may not be empty"));
+    }
+    let framing = if key.len() > 1 { key.len() * 3 } else { 0 };
+    let length = key.iter().map(Bytes::len).sum::<usize>() + framing;
+    if length > KEY_BYTES_MAX || key.iter().any(|part| part.len() > KEY_BYTES_MAX) {
+        return Err(CqlError::invalid(format!(
+            "Key length of {length} is longer than maximum of {KEY_BYTES_MAX}"
+        )));
+    }
+    Ok(())
+}
+
+fn tokens(
+    relations: &[Relation],
+    partitioner: Partitioner,
+    values: Values<'_>,
+) -> Result<Targets, CqlError> {
+    let (mut start, mut end) = (Edge::Unbounded, Edge::Unbounded);
+    for relation in relations {
+        let RelationKind::Token { comparison, value } = &relation.kind else {
+            continue;
+        };
+        let token = Token(values.token(value, partitioner)?);
+        // The least token stands for the end of the ring where a range ends.
+        let is_ring_end = token.0 == i64::MIN;
+        match comparison {
+            Comparison::Eq => {
+                start = Edge::Included(token);
+                end = Edge::Included(token);
+            }
+            Comparison::Gt => start = Edge::Excluded(token),
+            Comparison::GtEq => start = Edge::Included(token),
+            Comparison::Lt | Comparison::LtEq if is_ring_end => {}
+            Comparison::Lt => end = Edge::Excluded(token),
+            Comparison::LtEq => end = Edge::Included(token),
+        }
+    }
+    let is_empty = match (&start, &end) {
+        (Edge::Unbounded, _) | (_, Edge::Unbounded) => false,
+        (Edge::Included(start), Edge::Included(end)) => start > end,
+        (
+            Edge::Included(start) | Edge::Excluded(start),
+            Edge::Included(end) | Edge::Excluded(end),
+        ) => start >= end,
+    };
+    Ok(if is_empty {
+        Targets::Nothing
+    } else {
+        Targets::Tokens(start, end)
+    })
+}

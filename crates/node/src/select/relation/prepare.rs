@@ -1,0 +1,169 @@
+//! From a relation as written to one whose terms fit its columns.
+
+use cql::ast::{self, Comparand, Operator, Subject, Term};
+use cql::error::CqlError;
+use cql::types::CqlType;
+use storage::catalog::{Column, Table};
+
+use super::text::{operator_text, relation_text};
+use super::{Comparison, Relation, RelationKind, Test, token, tuple};
+use crate::bind::{PrepareContext, prepare_in_list, prepare_term};
+use crate::select::target;
+
+/// Settles the names and types of a relation.
+pub(in crate::select) fn prepare(
+    table: &Table,
+    relation: &ast::Relation,
+    ctx: &mut PrepareContext,
+) -> Result<Relation, CqlError> {
+    let text = relation_text(relation);
+    refuse_operator(relation.operator, &text)?;
+    let kind = match &relation.subject {
+        Subject::Column(name) => {
+            let column = target::column(table, name)?;
+            RelationKind::Column {
+                test: column_test(column, relation, ctx)?,
+                column: column.clone(),
+            }
+        }
+        Subject::Element { column, key } => {
+            entry(target::column(table, column)?, key, relation, ctx)?
+        }
+        Subject::Tuple(names) => tuple::prepare(table, names, relation, &text, ctx)?,
+        Subject::Token(names) => token::prepare(table, names, relation, ctx)?,
+        Subject::Function(call) => {
+            return Err(CqlError::invalid(format!(
+                "Unsupported restriction: {text}: function {} is not supported in WHERE",
+                call.name
+            )));
+        }
+    };
+    Ok(Relation { text, kind })
+}
+
+fn refuse_operator(operator: Operator, text: &str) -> Result<(), CqlError> {
+    let message = match operator {
+        Operator::NotEq | Operator::NotIn => format!(
+            "Unsupported \"{}\" relation: {text}",
+            operator_text(operator)
+        ),
+        Operator::Like => format!(
+            "LIKE restriction is only supported on properly indexed columns. {text} is not valid."
+        ),
+        Operator::IsNotNull => format!("Unsupported restriction: {text}"),
+        _ => return Ok(()),
+    };
+    Err(CqlError::invalid(message))
+}
+
+/// The one term on the right side.
+pub(super) fn single_term<'a>(
+    relation: &'a ast::Relation,
+    name: &str,
+) -> Result<&'a Term, CqlError> {
+    match &relation.comparand {
+        Comparand::Term(term) => Ok(term),
+        Comparand::List(_) | Comparand::None => Err(CqlError::invalid(format!(
+            "{} on {name} needs one value",
+            operator_text(relation.operator)
+        ))),
+    }
+}
+
+fn column_test(
+    column: &Column,
+    relation: &ast::Relation,
+    ctx: &mut PrepareContext,
+) -> Result<Test, CqlError> {
+    let (name, cql_type) = (column.name.as_str(), &column.cql_type);
+    let operator = relation.operator;
+    match operator {
+        Operator::Contains | Operator::ContainsKey => {
+            let (part, place) = contained_part(column, operator)?;
+            let term = prepare_term(single_term(relation, name)?, &part, &place, ctx)?;
+            return Ok(if operator == Operator::Contains {
+                Test::Contains(term)
+            } else {
+                Test::ContainsKey(term)
+            });
+        }
+        _ if cql_type.is_multi_cell() => {
+            return Err(CqlError::invalid(format!(
+                "Collection column '{name}' ({cql_type}) cannot be restricted by a '{}' relation",
+                operator_text(operator)
+            )));
+        }
+        _ => {}
+    }
+    match Comparison::of(operator) {
+        None => prepare_in_list(&relation.comparand, cql_type, name, ctx).map(Test::In),
+        Some(comparison) => {
+            if comparison != Comparison::Eq && *cql_type == CqlType::Duration {
+                return Err(CqlError::invalid(
+                    "Slice restrictions are not supported on duration columns",
+                ));
+            }
+            let term = prepare_term(single_term(relation, name)?, cql_type, name, ctx)?;
+            Ok(Test::Compare(comparison, term))
+        }
+    }
+}
+
+/// The type and the name of what a collection is asked to contain.
+fn contained_part(column: &Column, operator: Operator) -> Result<(CqlType, String), CqlError> {
+    let name = &column.name;
+    match (&column.cql_type, operator) {
+        (CqlType::Map { key, .. }, Operator::ContainsKey) => {
+            Ok(((**key).clone(), format!("key({name})")))
+        }
+        (_, Operator::ContainsKey) => Err(CqlError::invalid(format!(
+            "Cannot use CONTAINS KEY on non-map column {name}"
+        ))),
+        (
+            CqlType::List { element: part, .. }
+            | CqlType::Set { element: part, .. }
+            | CqlType::Map { value: part, .. },
+            _,
+        ) => Ok(((**part).clone(), format!("value({name})"))),
+        _ => Err(CqlError::invalid(format!(
+            "Cannot use CONTAINS on non-collection column {name}"
+        ))),
+    }
+}
+
+fn entry(
+    column: &Column,
+    key: &Term,
+    relation: &ast::Relation,
+    ctx: &mut PrepareContext,
+) -> Result<RelationKind, CqlError> {
+    let name = &column.name;
+    let CqlType::Map {
+        key: key_type,
+        value: value_type,
+        ..
+    } = &column.cql_type
+    else {
+        return Err(CqlError::invalid(match column.cql_type {
+            CqlType::List { .. } => format!(
+                "Indexes on list entries ({name}[index] = value) are not currently supported."
+            ),
+            _ => format!("Column {name} cannot be used as a map"),
+        }));
+    };
+    if relation.operator != Operator::Eq {
+        return Err(CqlError::invalid(
+            "Only EQ relations are supported on map entries",
+        ));
+    }
+    Ok(RelationKind::Entry {
+        key: prepare_term(key, key_type, &format!("key({name})"), ctx)?,
+        value: prepare_term(
+            single_term(relation, name)?,
+            value_type,
+            &format!("value({name})"),
+            ctx,
+        )?,
+        column: column.clone(),
+    })
+}

@@ -1,0 +1,135 @@
+//! Relations on several clustering columns at once.
+
+use cql::ast::{self, Comparand, Operator, Term};
+use cql::error::CqlError;
+use cql::types::CqlType;
+use storage::catalog::{Column, ColumnKind, Table};
+
+use super::prepare::single_term;
+use super::text::operator_text;
+use super::{Comparison, RelationKind, TupleList, TupleTerm, TupleTest};
+use crate::bind::{PrepareContext, prepare_term};
+use crate::functions::term_excerpt;
+use crate::select::target;
+
+/// Settles `(a, b) > ...`.
+pub(super) fn prepare(
+    table: &Table,
+    names: &[String],
+    relation: &ast::Relation,
+    text: &str,
+    ctx: &mut PrepareContext,
+) -> Result<RelationKind, CqlError> {
+    let columns = tuple_columns(table, names, text)?;
+    let test = match Comparison::of(relation.operator) {
+        Some(comparison) => {
+            let term = single_term(relation, text)?;
+            TupleTest::Compare(comparison, tuple_term(&columns, term, ctx)?)
+        }
+        None if relation.operator == Operator::In => {
+            TupleTest::In(tuple_list(&columns, &relation.comparand, text, ctx)?)
+        }
+        None => {
+            return Err(CqlError::invalid(format!(
+                "{} cannot be used for multi-column relations",
+                operator_text(relation.operator)
+            )));
+        }
+    };
+    Ok(RelationKind::Tuple { columns, test })
+}
+
+/// Successive clustering columns.
+fn tuple_columns(table: &Table, names: &[String], text: &str) -> Result<Vec<Column>, CqlError> {
+    let mut columns: Vec<Column> = Vec::with_capacity(names.len());
+    let mut previous: Option<usize> = None;
+    for name in names {
+        let column = target::column(table, name)?;
+        let ColumnKind::Clustering { position, .. } = column.kind else {
+            return Err(CqlError::invalid(format!(
+                "Multi-column relations can only be applied to clustering columns but was applied to: {name}"
+            )));
+        };
+        if columns.iter().any(|seen| seen.id == column.id) {
+            return Err(CqlError::invalid(format!(
+                "Column \"{name}\" appeared twice in a relation: {text}"
+            )));
+        }
+        if previous.is_some_and(|previous| position != previous + 1) {
+            return Err(CqlError::invalid(format!(
+                "Clustering columns must appear in the PRIMARY KEY order in multi-column relations: {text}"
+            )));
+        }
+        previous = Some(position);
+        columns.push(column.clone());
+    }
+    Ok(columns)
+}
+
+fn tuple_type(columns: &[Column]) -> CqlType {
+    CqlType::Tuple(
+        columns
+            .iter()
+            .map(|column| column.cql_type.clone())
+            .collect(),
+    )
+}
+
+fn tuple_name(columns: &[Column]) -> String {
+    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    format!("({})", names.join(","))
+}
+
+fn tuple_term(
+    columns: &[Column],
+    term: &Term,
+    ctx: &mut PrepareContext,
+) -> Result<TupleTerm, CqlError> {
+    let terms = match term {
+        Term::Tuple(terms) => terms.as_slice(),
+        Term::Marker(_) => {
+            return prepare_term(term, &tuple_type(columns), &tuple_name(columns), ctx)
+                .map(TupleTerm::Whole);
+        }
+        // One value in parentheses is parsed as the value.
+        _ => std::slice::from_ref(term),
+    };
+    if terms.len() != columns.len() {
+        return Err(CqlError::invalid(format!(
+            "Expected {} elements in value tuple, but got {}: {}",
+            columns.len(),
+            terms.len(),
+            term_excerpt(term)
+        )));
+    }
+    terms
+        .iter()
+        .zip(columns)
+        .map(|(term, column)| prepare_term(term, &column.cql_type, &column.name, ctx))
+        .collect::<Result<_, _>>()
+        .map(TupleTerm::Terms)
+}
+
+fn tuple_list(
+    columns: &[Column],
+    comparand: &Comparand,
+    text: &str,
+    ctx: &mut PrepareContext,
+) -> Result<TupleList, CqlError> {
+    match comparand {
+        Comparand::List(terms) => terms
+            .iter()
+            .map(|term| tuple_term(columns, term, ctx))
+            .collect::<Result<_, _>>()
+            .map(TupleList::Terms),
+        Comparand::Term(term) => {
+            let list = CqlType::List {
+                element: Box::new(tuple_type(columns)),
+                frozen: false,
+            };
+            let name = format!("in{}", tuple_name(columns));
+            prepare_term(term, &list, &name, ctx).map(TupleList::Whole)
+        }
+        Comparand::None => Err(CqlError::invalid(format!("IN needs values: {text}"))),
+    }
+}

@@ -1,0 +1,210 @@
+//! The values of relations: terms with their bind markers filled in.
+
+use bytes::Bytes;
+use cql::error::CqlError;
+use cql::token::{Partitioner, routing_key};
+use cql::value::split_elements;
+use storage::catalog::Column;
+
+use super::relation::{Relation, RelationKind, Test, TokenTerm, TupleList, TupleTerm, TupleTest};
+use crate::bind::{Bound, PreparedTerm, StatementClock};
+use crate::query::Parameters;
+
+/// IN restrictions multiply. A query that names more partitions, or more slices of a partition,
+/// than this is refused: it holds a key for each of them in memory.
+const COMBINATIONS_MAX: usize = 10_000;
+
+/// The values that came with an execution.
+#[derive(Clone, Copy)]
+pub(super) struct Values<'a> {
+    pub parameters: &'a Parameters,
+    pub clock: &'a StatementClock,
+}
+
+impl Values<'_> {
+    /// The value of a term on the right of a condition.
+    pub(super) fn condition(&self, term: &PreparedTerm, column: &str) -> Result<Bytes, CqlError> {
+        in_condition(term.evaluate(self.parameters, self.clock)?, column)
+    }
+
+    /// The tokens and values of a relation's right side are bytes of `bigint`.
+    pub(super) fn token(
+        &self,
+        value: &TokenTerm,
+        partitioner: Partitioner,
+    ) -> Result<i64, CqlError> {
+        const NAME: &str = "token of the partition key";
+        match value {
+            TokenTerm::Value(term) => {
+                let bytes = self.condition(term, NAME)?;
+                bytes
+                    .as_ref()
+                    .try_into()
+                    .map(i64::from_be_bytes)
+                    .map_err(|_| {
+                        CqlError::invalid(format!(
+                            "Invalid empty value in condition for the {NAME}"
+                        ))
+                    })
+            }
+            TokenTerm::Of(terms) => {
+                let key = terms
+                    .iter()
+                    .map(|term| self.condition(term, NAME))
+                    .collect::<Result<Vec<Bytes>, _>>()?;
+                Ok(partitioner.token(&routing_key(&key)).0)
+            }
+        }
+    }
+
+    /// The values of a tuple, one a column.
+    pub(super) fn tuple(
+        &self,
+        term: &TupleTerm,
+        columns: &[Column],
+    ) -> Result<Vec<Bytes>, CqlError> {
+        match term {
+            TupleTerm::Terms(terms) => terms
+                .iter()
+                .zip(columns)
+                .map(|(term, column)| self.condition(term, &column.name))
+                .collect(),
+            TupleTerm::Whole(term) => {
+                let bytes = self.condition(term, &columns[0].name)?;
+                tuple_fields(&bytes, columns)
+            }
+        }
+    }
+
+    /// Multiplies what is there with the values that an equality or IN gives for the next columns.
+    ///
+    /// # Errors
+    /// Null and unset values, and too many combinations (of `what`).
+    pub(super) fn extend(
+        &self,
+        prefixes: &mut Vec<Vec<Bytes>>,
+        relation: &Relation,
+        what: &str,
+    ) -> Result<(), CqlError> {
+        if let RelationKind::Column {
+            column,
+            test: Test::Compare(_, term),
+        } = &relation.kind
+        {
+            let value = self.condition(term, &column.name)?;
+            for prefix in prefixes {
+                prefix.push(value.clone());
+            }
+            return Ok(());
+        }
+        multiply(prefixes, &self.alternatives(relation)?, what)
+    }
+
+    /// The alternatives that an equality or IN gives, each one value a column.
+    fn alternatives(&self, relation: &Relation) -> Result<Vec<Vec<Bytes>>, CqlError> {
+        match &relation.kind {
+            RelationKind::Column {
+                column,
+                test: Test::Compare(_, term),
+            } => Ok(vec![vec![self.condition(term, &column.name)?]]),
+            RelationKind::Column {
+                column,
+                test: Test::In(list),
+            } => list
+                .evaluate(self.parameters, self.clock)?
+                .into_iter()
+                .map(|bound| Ok(vec![in_condition(bound, &column.name)?]))
+                .collect(),
+            RelationKind::Tuple {
+                columns,
+                test: TupleTest::Compare(_, term),
+            } => Ok(vec![self.tuple(term, columns)?]),
+            RelationKind::Tuple {
+                columns,
+                test: TupleTest::In(list),
+            } => self.tuples(list, columns),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// The tuples of `(a, b) IN ...`.
+    pub(super) fn tuples(
+        &self,
+        list: &TupleList,
+        columns: &[Column],
+    ) -> Result<Vec<Vec<Bytes>>, CqlError> {
+        match list {
+            TupleList::Terms(terms) => terms.iter().map(|term| self.tuple(term, columns)).collect(),
+            TupleList::Whole(term) => {
+                let bytes = self.condition(term, &columns[0].name)?;
+                split_elements(&bytes)
+                    .map_err(|error| CqlError::invalid(error.0))?
+                    .iter()
+                    .map(|tuple| tuple_fields(tuple, columns))
+                    .collect()
+            }
+        }
+    }
+}
+
+fn in_condition(bound: Bound, column: &str) -> Result<Bytes, CqlError> {
+    match bound {
+        Bound::Value(bytes) => Ok(bytes),
+        Bound::Null => Err(CqlError::invalid(format!(
+            "Invalid null value in condition for column {column}"
+        ))),
+        Bound::Unset => Err(CqlError::invalid(format!(
+            "Invalid unset value for column {column}"
+        ))),
+    }
+}
+
+/// Takes a valid serialised tuple apart; every field must be there.
+fn tuple_fields(bytes: &Bytes, columns: &[Column]) -> Result<Vec<Bytes>, CqlError> {
+    let mut fields = Vec::with_capacity(columns.len());
+    let mut at = 0;
+    for column in columns {
+        let length = bytes
+            .get(at..)
+            .and_then(|rest| rest.first_chunk::<4>())
+            .map(|length| i32::from_be_bytes(*length))
+            .and_then(|length| usize::try_from(length).ok());
+        let field = length.and_then(|length| {
+            let start = at + 4;
+            let end = start.checked_add(length)?;
+            (end <= bytes.len()).then(|| bytes.slice(start..end))
+        });
+        let Some(field) = field else {
+            return Err(CqlError::invalid(format!(
+                "Invalid null value in condition for column {}",
+                column.name
+            )));
+        };
+        at += 4 + field.len();
+        fields.push(field);
+    }
+    Ok(fields)
+}
+
+fn multiply(
+    prefixes: &mut Vec<Vec<Bytes>>,
+    alternatives: &[Vec<Bytes>],
+    what: &str,
+) -> Result<(), CqlError> {
+    let combinations = prefixes.len().saturating_mul(alternatives.len());
+    if combinations > COMBINATIONS_MAX {
+        return Err(CqlError::invalid(format!(
+            "The IN restrictions name {combinations} {what}, which is more than the {COMBINATIONS_MAX} allowed; \
+             ask for fewer in one query"
+        )));
+    }
+    *prefixes = prefixes
+        .iter()
+        .flat_map(|prefix| {
+            alternatives
+                .iter()
+                .map(move |values| [prefix.as_slice(), values].concat())
+        })
+        .collect();
+    Ok(())
+}
