@@ -35,24 +35,6 @@ pub enum Bound {
     Unset,
 }
 
-impl Bound {
-    /// The value where one is needed.
-    ///
-    /// # Errors
-    /// "Invalid null value ..." and "Invalid unset value ..." with the column's name.
-    pub fn require(self, column: &str) -> Result<Bytes, CqlError> {
-        match self {
-            Bound::Value(bytes) => Ok(bytes),
-            Bound::Null => Err(CqlError::invalid(format!(
-                "Invalid null value for column {column}"
-            ))),
-            Bound::Unset => Err(CqlError::invalid(format!(
-                "Invalid unset value for column {column}"
-            ))),
-        }
-    }
-}
-
 /// What is collected while the terms of one statement are prepared.
 #[derive(Clone, Debug)]
 pub struct PrepareContext {

@@ -359,14 +359,6 @@ fn a_function_is_called_at_every_execution() {
 }
 
 #[test]
-fn a_value_is_required_of_keys() {
-    let null = Bound::Null.require("k").unwrap_err().message;
-    assert_eq!(null, "Invalid null value for column k");
-    let unset = Bound::Unset.require("k").unwrap_err().message;
-    assert_eq!(unset, "Invalid unset value for column k");
-}
-
-#[test]
 fn in_takes_one_marker_for_all() {
     let mut ctx = PrepareContext::new("ks", "t", 1);
     let (whole, _) = term("?");

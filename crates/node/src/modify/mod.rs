@@ -5,7 +5,6 @@
 //! values in and hands the storage one atomic write.
 
 mod batch;
-mod collections;
 mod delete;
 mod execute;
 mod insert;

@@ -91,10 +91,12 @@ fn a_batch_of_the_protocol_takes_statements_with_their_values() {
     let update = f
         .plan("UPDATE u USING TIMESTAMP 9 SET v = 5 WHERE k = 1 AND c = 2")
         .unwrap();
-    let modify_plan = |plan| match plan {
-        &Plan::Modify(ref plan) => plan,
-        other => panic!("{other:?}"),
-    };
+    fn modify_plan(plan: &Plan) -> &modify::Plan {
+        match plan {
+            Plan::Modify(plan) => plan,
+            other => panic!("{other:?}"),
+        }
+    }
     let (insert, update) = (modify_plan(&insert), modify_plan(&update));
     let bound = |k, v| Parameters {
         values: vec![int(k), int(v)],

@@ -1,0 +1,156 @@
+//! From operations and values to what the storage does to a column.
+
+use bytes::Bytes;
+use cql::error::CqlError;
+use storage::mutation::{CellChange, CellOperation};
+
+use super::{Action, Collection, Operation, collections};
+use crate::bind::{Bound, PreparedTerm, StatementClock};
+use crate::query::Parameters;
+
+impl Operation {
+    /// The change; `None` if a value was left unset, or there is nothing to add or remove.
+    pub fn evaluate(
+        &self,
+        parameters: &Parameters,
+        clock: &StatementClock,
+    ) -> Result<Option<CellChange>, CqlError> {
+        let change = self.change(parameters, clock)?;
+        Ok(change.map(|change| CellChange {
+            column: self.column,
+            change,
+        }))
+    }
+
+    fn change(
+        &self,
+        parameters: &Parameters,
+        clock: &StatementClock,
+    ) -> Result<Option<CellOperation>, CqlError> {
+        let evaluate = |term: &PreparedTerm| term.evaluate(parameters, clock);
+        Ok(match &self.action {
+            Action::Delete => Some(CellOperation::Delete),
+            Action::Set(term) => match evaluate(term)? {
+                Bound::Value(bytes) => Some(CellOperation::Set(bytes)),
+                Bound::Null => Some(CellOperation::Delete),
+                Bound::Unset => None,
+            },
+            Action::Replace(collection, term) => match evaluate(term)? {
+                Bound::Value(bytes) => {
+                    Some(CellOperation::ReplaceElements(collection.elements(&bytes)?))
+                }
+                Bound::Null => Some(CellOperation::Delete),
+                Bound::Unset => None,
+            },
+            Action::Add(collection, term) => match evaluate(term)? {
+                Bound::Value(bytes) => put(collection.elements(&bytes)?),
+                Bound::Null | Bound::Unset => None,
+            },
+            Action::Prepend(term) => match evaluate(term)? {
+                Bound::Value(bytes) => put(collections::prepended(&bytes)?),
+                Bound::Null | Bound::Unset => None,
+            },
+            Action::Remove(collection, term) => match evaluate(term)? {
+                Bound::Value(bytes) => {
+                    let elements = collections::elements(&bytes)?;
+                    (!elements.is_empty()).then_some(match collection {
+                        Collection::List => CellOperation::RemoveListValues(elements),
+                        Collection::Set | Collection::Map => {
+                            CellOperation::DeleteElements(elements)
+                        }
+                    })
+                }
+                Bound::Null | Bound::Unset => None,
+            },
+            Action::SetElement {
+                collection,
+                key,
+                value,
+            } => {
+                let key = self.path(*collection, evaluate(key)?)?;
+                match (evaluate(value)?, key) {
+                    (Bound::Unset, _) => None,
+                    (Bound::Value(value), Path::Index(index)) => {
+                        Some(CellOperation::SetListIndex { index, value })
+                    }
+                    (Bound::Value(value), Path::Key(key)) => {
+                        Some(CellOperation::PutElements(vec![(key, value)]))
+                    }
+                    (Bound::Null, path) => Some(path.deletion()),
+                }
+            }
+            Action::DeleteElement(collection, key) => {
+                Some(self.path(*collection, evaluate(key)?)?.deletion())
+            }
+        })
+    }
+
+    fn path(&self, collection: Collection, bound: Bound) -> Result<Path, CqlError> {
+        let what = match collection {
+            Collection::List => "list index",
+            Collection::Set => "set element",
+            Collection::Map => "map key",
+        };
+        let bytes = match bound {
+            Bound::Value(bytes) => bytes,
+            Bound::Null => {
+                return Err(CqlError::invalid(format!(
+                    "Invalid null value for {what} (column {})",
+                    self.name
+                )));
+            }
+            Bound::Unset => {
+                return Err(CqlError::invalid(format!(
+                    "Invalid unset value for {what} (column {})",
+                    self.name
+                )));
+            }
+        };
+        if collection != Collection::List {
+            return Ok(Path::Key(bytes));
+        }
+        let index = bytes.as_ref().try_into().map(i32::from_be_bytes);
+        let index = index.map_err(|_| {
+            CqlError::invalid(format!(
+                "Invalid empty value for {what} (column {})",
+                self.name
+            ))
+        })?;
+        u32::try_from(index).map(Path::Index).map_err(|_| {
+            CqlError::invalid(format!(
+                "List index {index} out of bound for column {}",
+                self.name
+            ))
+        })
+    }
+}
+
+impl Collection {
+    /// The elements of a serialised value with their paths.
+    fn elements(self, bytes: &[u8]) -> Result<Vec<(Bytes, Bytes)>, CqlError> {
+        match self {
+            Collection::List => collections::appended(bytes),
+            Collection::Set => collections::set_elements(bytes),
+            Collection::Map => collections::map_entries(bytes),
+        }
+    }
+}
+
+/// Where in a collection.
+enum Path {
+    Index(u32),
+    Key(Bytes),
+}
+
+impl Path {
+    fn deletion(self) -> CellOperation {
+        match self {
+            Path::Index(index) => CellOperation::DeleteListIndex { index },
+            Path::Key(key) => CellOperation::DeleteElements(vec![key]),
+        }
+    }
+}
+
+fn put(elements: Vec<(Bytes, Bytes)>) -> Option<CellOperation> {
+    (!elements.is_empty()).then_some(CellOperation::PutElements(elements))
+}

@@ -1,0 +1,95 @@
+//! What is done to one column: prepared from an assignment or a deletion, evaluated to the change
+//! that the storage makes.
+
+mod collections;
+mod evaluate;
+mod prepare;
+
+use cql::types::CqlType;
+use storage::catalog::{Column, ColumnId};
+
+use crate::bind::PreparedTerm;
+
+/// A change of one column.
+#[derive(Debug)]
+pub(super) struct Operation {
+    pub column: ColumnId,
+    pub name: String,
+    action: Action,
+}
+
+#[derive(Debug)]
+enum Action {
+    /// The whole value of a column that is one cell.
+    Set(PreparedTerm),
+    /// The whole value of a collection that is a cell an element.
+    Replace(Collection, PreparedTerm),
+    Delete,
+    /// Elements to the end of a list, or into a set or map.
+    Add(Collection, PreparedTerm),
+    Prepend(PreparedTerm),
+    /// From a list by value, from a set or map by path.
+    Remove(Collection, PreparedTerm),
+    /// `l[index] = value`, `m[key] = value`.
+    SetElement {
+        collection: Collection,
+        key: PreparedTerm,
+        value: PreparedTerm,
+    },
+    /// `DELETE l[index]`, `DELETE m[key]`, `DELETE s[element]`.
+    DeleteElement(Collection, PreparedTerm),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Collection {
+    List,
+    Set,
+    Map,
+}
+
+impl Collection {
+    fn of(cql_type: &CqlType) -> Option<Self> {
+        match cql_type {
+            CqlType::List { .. } => Some(Collection::List),
+            CqlType::Set { .. } => Some(Collection::Set),
+            CqlType::Map { .. } => Some(Collection::Map),
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Collection::List => "list",
+            Collection::Set => "set",
+            Collection::Map => "map",
+        }
+    }
+}
+
+impl Operation {
+    fn new(column: &Column, action: Action) -> Self {
+        Operation {
+            column: column.id,
+            name: column.name.clone(),
+            action,
+        }
+    }
+
+    /// Whether it gives the column as a whole another value, so that no other operation on the column can stand
+    /// beside it.
+    pub fn is_whole(&self) -> bool {
+        matches!(
+            self.action,
+            Action::Set(_) | Action::Replace(..) | Action::Delete
+        )
+    }
+}
+
+/// Whether a column belongs to the primary key.
+pub(super) fn is_key(column: &Column) -> bool {
+    use storage::catalog::ColumnKind::{Clustering, PartitionKey, Regular, Static};
+    match column.kind {
+        PartitionKey { .. } | Clustering { .. } => true,
+        Static | Regular => false,
+    }
+}

@@ -1,0 +1,158 @@
+//! From assignments and targets to operations.
+
+use cql::ast::{Assignment, DeleteTarget, Term};
+use cql::error::CqlError;
+use cql::types::CqlType;
+use storage::catalog::{Column, Table};
+
+use super::{Action, Collection, Operation, is_key};
+use crate::bind::{PrepareContext, prepare_term};
+use crate::resolve::no_such_column;
+
+impl Operation {
+    /// `column = term`, also of INSERT.
+    pub fn set(column: &Column, term: &Term, ctx: &mut PrepareContext) -> Result<Self, CqlError> {
+        let term = prepare_term(term, &column.cql_type, &column.name, ctx)?;
+        let action = match Collection::of(&column.cql_type) {
+            Some(collection) if column.cql_type.is_multi_cell() => {
+                Action::Replace(collection, term)
+            }
+            _ => Action::Set(term),
+        };
+        Ok(Operation::new(column, action))
+    }
+
+    /// An assignment of UPDATE; the column is the caller's to look up and check.
+    pub fn assign(
+        column: &Column,
+        assignment: &Assignment,
+        ctx: &mut PrepareContext,
+    ) -> Result<Self, CqlError> {
+        let action = match assignment {
+            Assignment::Set { value, .. } => return Operation::set(column, value, ctx),
+            Assignment::SetElement { key, value, .. } => set_element(column, key, value, ctx)?,
+            Assignment::Add { value, .. } => {
+                let collection = multi_cell(column, "+")?;
+                let term = prepare_term(value, &column.cql_type, &column.name, ctx)?;
+                Action::Add(collection, term)
+            }
+            Assignment::Prepend { value, .. } => {
+                let collection = multi_cell(column, "+")?;
+                if collection != Collection::List {
+                    return Err(CqlError::invalid(format!(
+                        "Invalid operation ({0} = ... + {0}) for non list column {0}",
+                        column.name
+                    )));
+                }
+                Action::Prepend(prepare_term(value, &column.cql_type, &column.name, ctx)?)
+            }
+            Assignment::Subtract { value, .. } => {
+                let collection = multi_cell(column, "-")?;
+                let removed = match &column.cql_type {
+                    CqlType::Map { key, .. } => CqlType::Set {
+                        element: key.clone(),
+                        frozen: false,
+                    },
+                    other => other.clone(),
+                };
+                Action::Remove(
+                    collection,
+                    prepare_term(value, &removed, &column.name, ctx)?,
+                )
+            }
+        };
+        Ok(Operation::new(column, action))
+    }
+
+    /// A target of DELETE.
+    pub fn delete(
+        table: &Table,
+        target: &DeleteTarget,
+        ctx: &mut PrepareContext,
+    ) -> Result<Self, CqlError> {
+        let name = match target {
+            DeleteTarget::Column(name) | DeleteTarget::Element { column: name, .. } => name,
+        };
+        let column = table
+            .column(name)
+            .ok_or_else(|| no_such_column(name, table))?;
+        if is_key(column) {
+            return Err(CqlError::invalid(format!(
+                "Invalid identifier {name} for deletion (should not be a PRIMARY KEY part)"
+            )));
+        }
+        let action = match target {
+            DeleteTarget::Column(_) => Action::Delete,
+            DeleteTarget::Element { key, .. } => {
+                let Some(collection) = Collection::of(&column.cql_type) else {
+                    return Err(CqlError::invalid(format!(
+                        "Invalid deletion operation for non collection column {name}"
+                    )));
+                };
+                if !column.cql_type.is_multi_cell() {
+                    return Err(CqlError::invalid(format!(
+                        "Invalid deletion operation for frozen collection column {name}"
+                    )));
+                }
+                let (key_type, place) = path(column);
+                Action::DeleteElement(collection, prepare_term(key, &key_type, &place, ctx)?)
+            }
+        };
+        Ok(Operation::new(column, action))
+    }
+}
+
+/// The collection of a column whose elements can be changed one by one.
+fn multi_cell(column: &Column, sign: &str) -> Result<Collection, CqlError> {
+    let name = &column.name;
+    match Collection::of(&column.cql_type) {
+        None => Err(CqlError::invalid(format!(
+            "Invalid operation ({name} = {name} {sign} ...) for non counter column {name}"
+        ))),
+        Some(collection) if !column.cql_type.is_multi_cell() => Err(CqlError::invalid(format!(
+            "Invalid operation ({name} = {name} {sign} ...) for frozen {} column {name}",
+            collection.name()
+        ))),
+        Some(collection) => Ok(collection),
+    }
+}
+
+fn set_element(
+    column: &Column,
+    key: &Term,
+    value: &Term,
+    ctx: &mut PrepareContext,
+) -> Result<Action, CqlError> {
+    let name = &column.name;
+    let refused = |what: String| {
+        CqlError::invalid(format!(
+            "Invalid operation ({name}[...] = ...) for {what} column {name}"
+        ))
+    };
+    let Some(collection) = Collection::of(&column.cql_type) else {
+        return Err(refused("non collection".to_owned()));
+    };
+    if !column.cql_type.is_multi_cell() {
+        return Err(refused(format!("frozen {}", collection.name())));
+    }
+    let value_type = match &column.cql_type {
+        CqlType::List { element, .. } => element,
+        CqlType::Map { value, .. } => value,
+        _ => return Err(refused(collection.name().to_owned())),
+    };
+    let (key_type, place) = path(column);
+    Ok(Action::SetElement {
+        collection,
+        key: prepare_term(key, &key_type, &place, ctx)?,
+        value: prepare_term(value, value_type, &format!("value({name})"), ctx)?,
+    })
+}
+
+/// The type of what stands in the brackets behind a collection, and the name of the place.
+fn path(column: &Column) -> (CqlType, String) {
+    match &column.cql_type {
+        CqlType::Map { key, .. } => ((**key).clone(), format!("key({})", column.name)),
+        CqlType::Set { element, .. } => ((**element).clone(), format!("value({})", column.name)),
+        _ => (CqlType::Int, format!("idx({})", column.name)),
+    }
+}
