@@ -7,7 +7,7 @@ use cql::ast::{Batch, BatchEntry, BatchKind};
 use cql::error::CqlError;
 
 use super::plan::{BatchPlan, Plan, Work, WritePlan};
-use super::using::{checked_timestamp, prepare_timestamp};
+use super::using::{UsingPlan, checked_timestamp};
 use crate::bind::{PrepareContext, StatementClock};
 use crate::clock;
 use crate::query::{Answer, Database, Parameters};
@@ -25,7 +25,7 @@ pub(super) fn prepare(
             "Global TTL on the BATCH statement is not supported.",
         ));
     }
-    let timestamp = prepare_timestamp(&batch.using, ctx)?;
+    let using = UsingPlan::prepare(&batch.using, ctx)?;
     let writes = batch
         .statements
         .iter()
@@ -37,13 +37,13 @@ pub(super) fn prepare(
         .collect::<Result<Vec<WritePlan>, _>>()?;
     for write in &writes {
         check_entry(write)?;
-        if timestamp.is_some() && write.using.timestamp.is_some() {
+        if using.timestamp.is_some() && write.using.timestamp.is_some() {
             return Err(CqlError::invalid(
                 "Timestamp must be set either on BATCH or individual statements",
             ));
         }
     }
-    Ok(BatchPlan { timestamp, writes })
+    Ok(BatchPlan { using, writes })
 }
 
 /// Carries out a batch of the native protocol: statements prepared one by one, each with its own

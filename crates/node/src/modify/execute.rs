@@ -11,7 +11,6 @@ use super::batch::write_timestamp;
 use super::operation::Operation;
 use super::plan::{BatchPlan, WriteKind, WritePlan};
 use super::target::{Extent, MAX_KEYS, too_many_keys};
-use super::using::evaluate_timestamp;
 use crate::bind::StatementClock;
 use crate::clock;
 use crate::failure::storage_error;
@@ -180,10 +179,7 @@ pub(super) async fn execute_text_batch(
     parameters: &Parameters,
 ) -> Result<Answer, CqlError> {
     let clock = StatementClock::start();
-    let own = match &batch.timestamp {
-        Some(term) => evaluate_timestamp(term, parameters, &clock)?,
-        None => None,
-    };
+    let own = batch.using.timestamp(parameters, &clock)?;
     let timestamp = write_timestamp(own.or(parameters.timestamp_micros))?;
     let mut mutations = Vec::new();
     for write in &batch.writes {

@@ -7,7 +7,6 @@ use storage::catalog::Table;
 use super::operation::Operation;
 use super::target::Target;
 use super::using::UsingPlan;
-use crate::bind::PreparedTerm;
 use crate::query::ColumnSpec;
 
 /// A write resolved against the catalog.
@@ -70,8 +69,8 @@ impl WriteKind {
 /// `BEGIN BATCH ... APPLY BATCH`.
 #[derive(Debug)]
 pub(super) struct BatchPlan {
-    /// `USING TIMESTAMP` of the batch.
-    pub timestamp: Option<PreparedTerm>,
+    /// What the batch says for all its statements; never a TTL.
+    pub using: UsingPlan,
     pub writes: Vec<WritePlan>,
 }
 

@@ -1,7 +1,7 @@
 //! `USING TTL` and `USING TIMESTAMP`.
 
 use bytes::Bytes;
-use cql::ast::Using;
+use cql::ast::{Term, Using};
 use cql::error::CqlError;
 use cql::types::CqlType;
 use storage::catalog::Table;
@@ -12,7 +12,7 @@ use crate::query::Parameters;
 /// 20 years: what is written with a longer life would expire behind what 32 bits of seconds hold.
 pub const MAX_TTL_S: i32 = 20 * 365 * 24 * 60 * 60;
 
-/// The prepared clause.
+/// The prepared clause of a statement or of a whole batch.
 #[derive(Debug, Default)]
 pub(super) struct UsingPlan {
     pub timestamp: Option<PreparedTerm>,
@@ -21,28 +21,33 @@ pub(super) struct UsingPlan {
 
 impl UsingPlan {
     pub fn prepare(using: &Using, ctx: &mut PrepareContext) -> Result<Self, CqlError> {
-        if let Some(timeout) = &using.timeout {
-            prepare_term(timeout, &CqlType::Duration, "[timeout]", ctx)?;
-        }
+        let mut prepare = |term: &Option<Term>, cql_type: CqlType, name: &str| {
+            term.as_ref()
+                .map(|term| prepare_term(term, &cql_type, name, ctx))
+                .transpose()
+        };
+        // Without effect, but its marker has a type like any other.
+        prepare(&using.timeout, CqlType::Duration, "[timeout]")?;
         Ok(UsingPlan {
-            timestamp: prepare_timestamp(using, ctx)?,
-            ttl: using
-                .ttl
-                .as_ref()
-                .map(|term| prepare_term(term, &CqlType::Int, "[ttl]", ctx))
-                .transpose()?,
+            timestamp: prepare(&using.timestamp, CqlType::Bigint, "[timestamp]")?,
+            ttl: prepare(&using.ttl, CqlType::Int, "[ttl]")?,
         })
     }
 
-    /// The write timestamp that the statement gives itself. Microseconds since the epoch.
+    /// The write timestamp that the statement gives itself; `None` if it gives none or left it
+    /// unset. Microseconds since the epoch.
     pub fn timestamp(
         &self,
         parameters: &Parameters,
         clock: &StatementClock,
     ) -> Result<Option<i64>, CqlError> {
-        match &self.timestamp {
-            Some(term) => evaluate_timestamp(term, parameters, clock),
-            None => Ok(None),
+        let Some(term) = &self.timestamp else {
+            return Ok(None);
+        };
+        match term.evaluate(parameters, clock)? {
+            Bound::Value(bytes) => read_timestamp(&bytes).map(Some),
+            Bound::Null => Err(CqlError::invalid("Invalid null value of timestamp")),
+            Bound::Unset => Ok(None),
         }
     }
 
@@ -62,31 +67,6 @@ impl UsingPlan {
             None => None,
         };
         Ok(Some(given.unwrap_or(table.default_ttl_s)).filter(|ttl_s| *ttl_s > 0))
-    }
-}
-
-/// Prepares the `TIMESTAMP` of a clause.
-pub(super) fn prepare_timestamp(
-    using: &Using,
-    ctx: &mut PrepareContext,
-) -> Result<Option<PreparedTerm>, CqlError> {
-    using
-        .timestamp
-        .as_ref()
-        .map(|term| prepare_term(term, &CqlType::Bigint, "[timestamp]", ctx))
-        .transpose()
-}
-
-/// The value of a `TIMESTAMP`; `None` if it was left unset.
-pub(super) fn evaluate_timestamp(
-    term: &PreparedTerm,
-    parameters: &Parameters,
-    clock: &StatementClock,
-) -> Result<Option<i64>, CqlError> {
-    match term.evaluate(parameters, clock)? {
-        Bound::Value(bytes) => read_timestamp(&bytes).map(Some),
-        Bound::Null => Err(CqlError::invalid("Invalid null value of timestamp")),
-        Bound::Unset => Ok(None),
     }
 }
 

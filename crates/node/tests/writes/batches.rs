@@ -51,6 +51,18 @@ fn markers_count_through_the_whole_batch() {
 }
 
 #[test]
+fn a_timeout_is_taken_and_left_aside() {
+    let f = fixture();
+    assert_eq!(
+        f.variables(
+            "BEGIN BATCH USING TIMEOUT ? INSERT INTO t (k, v) VALUES (1, 1) USING TIMEOUT 5s; \
+             APPLY BATCH"
+        ),
+        ["[timeout] duration"]
+    );
+}
+
+#[test]
 fn a_batch_with_a_mistake_writes_nothing() {
     let f = fixture();
     let batch = "BEGIN BATCH INSERT INTO t (k, v) VALUES (1, 1); UPDATE u SET v = 1 WHERE k = ? \

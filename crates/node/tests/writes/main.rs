@@ -13,6 +13,7 @@ mod collections;
 mod conditional;
 mod deletes;
 mod inserts;
+mod log;
 mod markers;
 mod protected;
 mod refused;
