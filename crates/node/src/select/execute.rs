@@ -79,7 +79,7 @@ async fn execute_at(
             Vec::new()
         }
     };
-    if table.log_of.is_some() {
+    if table.log_of.is_some() && targets != Targets::Nothing {
         log::settle(&database.storage, &slices, &clock).await?;
     }
     let reader = reader(database, plan)?;
