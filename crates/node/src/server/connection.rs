@@ -4,18 +4,15 @@
 //! statement becomes a task of its own, and whichever is done first is answered first. Nothing here knows what a
 //! statement means: that is the [`Service`]'s.
 
-use std::any::Any;
 use std::io;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use bytes::BytesMut;
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{
-    Compression, Direction, EVENT_STREAM, EventKind, Flags, Frame, FrameDecoder, HEADER_LENGTH,
-    Opcode, Request, Response, ResponseContext, Startup,
+    Compression, Direction, EVENT_STREAM, EventKind, Frame, FrameDecoder, HEADER_LENGTH, Opcode,
+    Request, Response, ResponseContext, Startup,
 };
-use futures::FutureExt;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
@@ -25,18 +22,19 @@ use tokio_util::sync::CancellationToken;
 
 use super::admission::{Reservation, semaphore};
 use super::listener::Shared;
-use super::outbox::{Encoded, Outbox, encode, outbox};
-use super::service::{Reply, Service};
+use super::outbox::{Outbox, encode, outbox};
+use super::request;
+use super::service::Service;
 
-/// Bytes that a read of the socket asks for.
+/// Room made for reading from the socket, and how little of it may be left before there is more made. Requests
+/// hold on to the room they came in, so it is used up by many of them.
 const READ_BYTES: usize = 16 << 10;
+const READ_BYTES_MIN: usize = 2 << 10;
 
 /// How long, and for how many bytes, a client that is being closed may go on sending: closing a socket with unread bytes in
 /// it would take the error away that tells the client why.
 const LINGER: std::time::Duration = std::time::Duration::from_secs(1);
 const LINGER_BYTES: u64 = 64 << 20;
-
-const TRACING_WARNING: &str = "Tracing is not supported: the request was executed without a trace.";
 
 /// Why no more requests are read.
 #[derive(Debug)]
@@ -157,7 +155,9 @@ impl<S: Service> Connection<S> {
             } else {
                 None
             };
-            input.reserve(READ_BYTES);
+            if input.capacity() - input.len() < READ_BYTES_MIN {
+                input.reserve(READ_BYTES);
+            }
             let read = reader.read_buf(&mut input);
             let read = match deadline {
                 None => read.await,
@@ -281,19 +281,7 @@ impl<S: Service> Connection<S> {
             let Some(turn) = outbox.turn().await else {
                 return;
             };
-            let answer = AssertUnwindSafe(answer(&shared, &session, frame, compression));
-            let frame = match answer.catch_unwind().await {
-                Ok(frame) => frame,
-                Err(panic) => {
-                    shared.counters.panics.add(1);
-                    let error = bug(&*panic);
-                    encode(
-                        &Response::Error(error),
-                        &ResponseContext::new(stream),
-                        compression,
-                    )
-                }
-            };
+            let frame = request::answer(&shared, &session, frame, compression).await;
             turn.send(frame);
             drop((admitted, reservation, plain_reservation));
         });
@@ -319,38 +307,6 @@ impl<S: Service> Connection<S> {
     }
 }
 
-/// Reads, answers and encodes one statement.
-async fn answer<S: Service>(
-    shared: &Shared<S>,
-    session: &S::Session,
-    frame: Frame,
-    compression: Option<Compression>,
-) -> Encoded {
-    let mut context = ResponseContext::new(frame.header.stream);
-    let traced = frame.header.flags.contains(Flags::TRACING);
-    let limit = shared.options.connection.frame_body_max;
-    let request = Request::decode(&frame, compression, limit);
-    drop(frame);
-    let answer = match request {
-        Ok(request) => shared.service.answer(session, request).await,
-        Err(error) => Err(error.into()),
-    };
-    let response = match answer {
-        Ok(Reply { response, warnings }) => {
-            context.warnings = warnings;
-            response
-        }
-        Err(error) => {
-            shared.counters.requests_failed.add(1);
-            Response::Error(error)
-        }
-    };
-    if traced {
-        context.warnings.push(TRACING_WARNING.to_owned());
-    }
-    encode(&response, &context, compression)
-}
-
 /// The body length that the frame at the front of `input` announces, if it is one to be waited for.
 fn announced_length(input: &[u8], limit: usize) -> Option<usize> {
     let length = input.get(HEADER_LENGTH - 4..HEADER_LENGTH)?;
@@ -369,14 +325,4 @@ fn check_version(startup: &Startup) -> Result<(), CqlError> {
             "CQL version {version} is not supported; the supported version is 3"
         ))),
     }
-}
-
-fn bug(panic: &(dyn Any + Send)) -> CqlError {
-    let message = panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message");
-    tracing::error!(panic = message, "a request ran into a bug");
-    CqlError::server(format!("Internal error: {message}"))
 }

@@ -18,6 +18,7 @@ mod listener;
 mod options;
 mod outbox;
 mod prepared;
+mod request;
 mod service;
 mod statements;
 mod unread;

@@ -39,7 +39,8 @@ pub struct ListenerOptions {
     pub connections_max: usize,
     /// Requests worked on at once; more are answered Overloaded.
     pub requests_max: usize,
-    /// Bytes of large requests in memory at once; beyond it they are left in the socket until there is room.
+    /// Bytes of requests in memory at once, small ones apart; beyond it they are left in the socket until there is
+    /// room.
     pub request_bytes_max: usize,
     /// The bounds of each connection.
     pub connection: ConnectionOptions,
@@ -51,8 +52,8 @@ impl Default for ListenerOptions {
             name: "public",
             address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9042),
             connections_max: 10_000,
-            requests_max: 4096,
-            request_bytes_max: 1 << 30,
+            requests_max: 32_768,
+            request_bytes_max: 512 << 20,
             connection: ConnectionOptions::default(),
         }
     }
@@ -78,7 +79,7 @@ impl Default for ConnectionOptions {
     fn default() -> Self {
         ConnectionOptions {
             frame_body_max: DEFAULT_BODY_LIMIT,
-            requests_max: 2048,
+            requests_max: 16_384,
             unread_bytes_max: 32 << 20,
             handshake_timeout: Duration::from_secs(30),
             stall_timeout: Duration::from_secs(60),

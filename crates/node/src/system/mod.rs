@@ -11,6 +11,7 @@ mod local;
 mod peers;
 mod record;
 mod schema;
+mod schema_empty;
 mod table_options;
 mod traces;
 mod virtual_schema;
@@ -76,6 +77,7 @@ impl SystemTables {
             local::TABLES,
             peers::TABLES,
             schema::TABLES,
+            schema_empty::TABLES,
             virtual_schema::TABLES,
             cdc::TABLES,
             traces::TABLES,

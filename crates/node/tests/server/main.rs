@@ -12,6 +12,7 @@ mod events;
 mod garbage;
 mod handshake;
 mod hangups;
+mod hostile_statements;
 mod requests;
 mod schema_events;
 mod shutdown;

@@ -1,0 +1,265 @@
+//! Statements and values that no one means: the node answers each with a result or an error, and never
+//! runs into a bug.
+
+use cql::error::ErrorKind;
+use cql::wire::{BoundValue, QueryParameters, Request, Response, Values};
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest::test_runner::{Config, TestRunner};
+
+use crate::client::Client;
+use crate::real::{RealNode, start_with_keyspace};
+
+const SCHEMA: &[&str] = &[
+    "CREATE TABLE t (p int, q text, c timestamp, d int, s text static, l list<int>, m map<text, int>, z set<int>, v vector<float, 3>, b blob, PRIMARY KEY ((p, q), c, d)) WITH CLUSTERING ORDER BY (c DESC, d ASC)",
+    "CREATE CUSTOM INDEX i ON t (v) USING 'vector_index'",
+    "INSERT INTO t (p, q, c, d, s, l, m, z, v) VALUES (1, 'a', 1, 1, 's', [1, 2], {'x': 1}, {3}, [1, 2, 3])",
+    "INSERT INTO t (p, q, c, d) VALUES (1, 'a', 2, 2)",
+];
+
+/// Words that statements are made of.
+const WORDS: &[&str] = &[
+    "SELECT",
+    "*",
+    "FROM",
+    "t",
+    "WHERE",
+    "p",
+    "q",
+    "c",
+    "d",
+    "s",
+    "l",
+    "m",
+    "z",
+    "v",
+    "b",
+    "=",
+    "<",
+    ">=",
+    "IN",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    ":",
+    "?",
+    ":x",
+    "1",
+    "-5",
+    "'a'",
+    "0xff",
+    "NaN",
+    "null",
+    "AND",
+    "ORDER",
+    "BY",
+    "ANN",
+    "OF",
+    "LIMIT",
+    "ALLOW",
+    "FILTERING",
+    "token",
+    "count(*)",
+    "writetime(v)",
+    "ttl(s)",
+    "INSERT",
+    "INTO",
+    "VALUES",
+    "UPDATE",
+    "SET",
+    "+",
+    "-",
+    "USING",
+    "TTL",
+    "TIMESTAMP",
+    "DELETE",
+    "BEGIN",
+    "BATCH",
+    "APPLY",
+    "IF",
+    "NOT",
+    "EXISTS",
+    "ALTER",
+    "TABLE",
+    "ADD",
+    "DROP",
+    "DESCRIBE",
+    "GROUP",
+    "PER",
+    "PARTITION",
+    "DISTINCT",
+    "JSON",
+    "CAST",
+    "AS",
+    "similarity_cosine",
+    "minTimeuuid",
+    "now()",
+    "k",
+    ".",
+    "system",
+    "local",
+    "\"",
+    ";",
+    "CONTAINS",
+    "CUSTOM",
+    "INDEX",
+    "ON",
+];
+
+/// Statements that are right, with markers for anything.
+const STATEMENTS: &[&str] = &[
+    "SELECT * FROM t WHERE p = ? AND q = ? AND c > ? AND d = ? ALLOW FILTERING",
+    "SELECT * FROM t WHERE p IN ? AND q IN (?, ?) LIMIT ?",
+    "SELECT token(p, q), writetime(v), ttl(v) FROM t WHERE token(p, q) > ? AND token(p, q) <= ? PER PARTITION LIMIT ?",
+    "SELECT * FROM t WHERE p = ? AND q = ? AND (c, d) >= (?, ?) ORDER BY c ASC LIMIT ?",
+    "SELECT p FROM t ORDER BY v ANN OF ? LIMIT ?",
+    "SELECT similarity_cosine(v, ?), similarity_euclidean(?, v) FROM t",
+    "SELECT m[?], count(l) FROM t WHERE m CONTAINS KEY ? ALLOW FILTERING",
+    "INSERT INTO t (p, q, c, d, l, m, z, v, b) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ? AND TIMESTAMP ?",
+    "UPDATE t USING TTL ? SET l = l + ?, m = m - ?, z = z + ?, v = ? WHERE p = ? AND q = ? AND c = ? AND d = ?",
+    "UPDATE t SET l[?] = ?, m[?] = ?, s = ? WHERE p = ? AND q = ? AND c = ? AND d = ?",
+    "DELETE l[?], m[?], v FROM t USING TIMESTAMP ? WHERE p = ? AND q = ? AND c = ? AND d = ?",
+    "DELETE FROM t WHERE p = ? AND q = ? AND c >= ? AND c < ?",
+    "INSERT INTO t (p, q, c, d) VALUES (?, ?, ?, ?) IF NOT EXISTS",
+    "SELECT * FROM system_schema.columns WHERE keyspace_name = ? AND table_name > ? LIMIT ?",
+];
+
+fn soup() -> impl Strategy<Value = String> {
+    let start = select(
+        &[
+            "SELECT * FROM t",
+            "INSERT INTO t",
+            "UPDATE t SET",
+            "DELETE",
+            "",
+        ][..],
+    );
+    let words = prop::collection::vec(select(WORDS), 0..25);
+    (start, words).prop_map(|(start, words)| format!("{start} {}", words.join(" ")))
+}
+
+/// A right statement with a piece cut out or doubled.
+fn mutilated() -> impl Strategy<Value = String> {
+    (
+        select(STATEMENTS),
+        any::<prop::sample::Index>(),
+        any::<prop::sample::Index>(),
+        any::<bool>(),
+    )
+        .prop_map(|(statement, from, to, double)| {
+            let (from, to) = (from.index(statement.len()), to.index(statement.len()));
+            let (from, to) = (from.min(to), from.max(to));
+            let piece = if double { &statement[from..to] } else { "" };
+            format!("{}{piece}{piece}{}", &statement[..from], &statement[to..])
+        })
+}
+
+fn value() -> impl Strategy<Value = BoundValue> {
+    let bytes = prop_oneof![
+        3 => prop::collection::vec(any::<u8>(), 0..20),
+        1 => Just(vec![0, 0, 0, 1]),
+        1 => Just(vec![0, 0, 0, 0, 0, 0, 0, 1]),
+        1 => Just(vec![0xff; 4]),
+        1 => Just(b"a".to_vec()),
+        // A list of one int, and one of more than there are bytes.
+        1 => Just(vec![0, 0, 0, 1, 0, 0, 0, 4, 0, 0, 0, 1]),
+        1 => Just(vec![0x7f, 0xff, 0xff, 0xff]),
+        1 => Just([0x3f, 0x80, 0, 0].repeat(3)),
+        1 => Just([0x7f, 0xc0, 0, 0].repeat(3)),
+    ];
+    prop_oneof![
+        8 => bytes.prop_map(|bytes| BoundValue::Value(bytes.into())),
+        1 => Just(BoundValue::Null),
+        1 => Just(BoundValue::Unset),
+    ]
+}
+
+fn parameters() -> impl Strategy<Value = QueryParameters> {
+    let paging_state = prop::option::weighted(0.2, prop::collection::vec(any::<u8>(), 0..40));
+    (
+        prop::collection::vec(value(), 0..14),
+        prop::option::of(1u32..5),
+        paging_state,
+        prop::option::weighted(0.2, any::<i64>()),
+    )
+        .prop_map(
+            |(values, page_size, paging_state, timestamp)| QueryParameters {
+                values: Values::Positional(values),
+                page_size,
+                paging_state: paging_state.map(Into::into),
+                timestamp,
+                ..QueryParameters::default()
+            },
+        )
+}
+
+fn check<T: std::fmt::Debug>(
+    cases: u32,
+    strategy: impl Strategy<Value = T>,
+    request: impl Fn(&T) -> (String, Option<QueryParameters>),
+) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (node, client): (RealNode, Client) = runtime.block_on(async {
+        let (node, mut client) = start_with_keyspace().await;
+        for statement in SCHEMA {
+            client.run(statement).await;
+        }
+        (node, client)
+    });
+    let client = tokio::sync::Mutex::new(client);
+    let mut runner = TestRunner::new(Config {
+        cases,
+        ..Config::default()
+    });
+    runner
+        .run(&strategy, |case| {
+            let (statement, parameters) = request(&case);
+            let answer = runtime.block_on(async {
+                let mut client = client.lock().await;
+                match parameters {
+                    None => client.ask(&statement).await,
+                    Some(mut parameters) => {
+                        let prepared = client.prepare(&statement).await;
+                        let wanted = prepared.bind.columns.len();
+                        if let Values::Positional(values) = &mut parameters.values {
+                            values.resize(wanted, BoundValue::Unset);
+                        }
+                        let id = prepared.id;
+                        client.request(&Request::Execute { id, parameters }).await
+                    }
+                }
+            });
+            if let Response::Error(error) = &answer {
+                prop_assert_ne!(
+                    &error.kind,
+                    &ErrorKind::ServerError,
+                    "{}: {}",
+                    statement,
+                    error
+                );
+            }
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(node.node.counters()[0].1.panics, 0);
+}
+
+#[test]
+fn word_soup_is_refused() {
+    check(1500, prop_oneof![soup(), mutilated()], |text| {
+        (text.clone(), None)
+    });
+}
+
+#[test]
+fn any_values_are_taken_or_refused() {
+    check(
+        1500,
+        (select(STATEMENTS), parameters()),
+        |(text, parameters)| ((*text).to_owned(), Some(parameters.clone())),
+    );
+}
