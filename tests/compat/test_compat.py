@@ -1,0 +1,32 @@
+"""Annulus answers as the Cassandra did from which the golden files were recorded, but for what differences.txt names."""
+
+import pytest
+
+import compare
+import replay
+import script
+from client import Client
+
+
+@pytest.fixture(scope="module")
+def client(server):
+    with Client(server.host, server.cql_port) as client:
+        yield client
+
+
+@pytest.mark.parametrize("area", script.areas())
+def test_answers_are_those_of_cassandra(client, area):
+    golden = script.read_golden(area)
+    assert [text for text, _ in golden] == [step.text for step in script.read_statements(area)], "make record-compat"
+    deliberate = [difference for difference in script.read_differences() if difference.area == area]
+
+    found = compare.differences(golden, replay.replay(client, area))
+
+    unknown = [each for each in found if not any(each.is_as_told_in(told) for told in deliberate)]
+    assert not unknown, "\n\n".join(f"\n{each}" for each in unknown)
+    gone = [told.step for told in deliberate if not any(each.is_as_told_in(told) for each in found)]
+    assert not gone, f"no longer different, or not in this way: {gone}"
+
+
+def test_every_difference_is_of_an_area():
+    assert {difference.area for difference in script.read_differences()} <= set(script.areas())
