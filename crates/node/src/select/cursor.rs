@@ -87,8 +87,7 @@ impl Cursor {
     /// Ends the page where it is, if there can be another and it would begin further on.
     pub(super) fn end_page_early(&mut self) -> bool {
         let is_paged = matches!(&self.output, Output::Page(page) if page.is_paged());
-        let can_resume =
-            is_paged && self.has_moved && matches!(self.source, Source::Sequence(_));
+        let can_resume = is_paged && self.has_moved && matches!(self.source, Source::Sequence(_));
         if can_resume {
             self.has_more = true;
         }

@@ -29,7 +29,7 @@ mod order;
 mod page;
 mod paging;
 mod partitions;
-mod place;
+pub(crate) mod place;
 mod plan;
 mod prepare;
 mod projection;

@@ -7,7 +7,7 @@ use storage::read::{Cell, LiveCell, Row};
 
 /// Where a column's value lies in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// Position in the partition key.
     Partition(usize),
     /// Position in the clustering key.
@@ -18,7 +18,7 @@ pub(super) enum Place {
 
 /// What a row holds at a place.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Content<'r> {
+pub(crate) enum Content<'r> {
     Null,
     Value(&'r Bytes),
     /// A non-frozen collection: (path, cell), in the order of their paths.
@@ -27,7 +27,7 @@ pub(super) enum Content<'r> {
 
 /// How the elements of a non-frozen collection make up its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(crate) enum Shape {
     /// No collection, or a frozen one: the bytes are the value.
     Whole,
     /// The values, in the order of the paths.
@@ -39,7 +39,7 @@ pub(super) enum Shape {
 }
 
 impl Place {
-    pub(super) fn of(column: &Column) -> Place {
+    pub(crate) fn of(column: &Column) -> Place {
         match column.kind {
             ColumnKind::PartitionKey { position } => Place::Partition(position),
             ColumnKind::Clustering { position, .. } => Place::Clustering(position),
@@ -48,7 +48,7 @@ impl Place {
         }
     }
 
-    pub(super) fn content<'r>(&self, row: &'r Row) -> Content<'r> {
+    pub(crate) fn content<'r>(&self, row: &'r Row) -> Content<'r> {
         match self.cell(row) {
             Some(Cell::Simple(cell)) => Content::Value(&cell.value),
             Some(Cell::Elements(elements)) if elements.is_empty() => Content::Null,
@@ -94,7 +94,7 @@ impl Place {
 }
 
 impl Shape {
-    pub(super) fn of(cql_type: &CqlType) -> Shape {
+    pub(crate) fn of(cql_type: &CqlType) -> Shape {
         match cql_type {
             CqlType::List { frozen: false, .. } => Shape::List,
             CqlType::Set { frozen: false, .. } => Shape::Set,
@@ -117,7 +117,7 @@ impl Shape {
 }
 
 /// Appends a value with its length of 4 bytes.
-pub(super) fn put_bytes(out: &mut BytesMut, bytes: &[u8]) {
+pub(crate) fn put_bytes(out: &mut BytesMut, bytes: &[u8]) {
     out.put_i32(bytes.len() as i32);
     out.put_slice(bytes);
 }
@@ -129,7 +129,7 @@ pub(super) fn put_null(out: &mut BytesMut) {
 
 impl Content<'_> {
     /// Appends the value with its length of 4 bytes, a non-frozen collection in its frozen form.
-    pub(super) fn put(&self, shape: Shape, out: &mut BytesMut) {
+    pub(crate) fn put(&self, shape: Shape, out: &mut BytesMut) {
         match self {
             Content::Null => put_null(out),
             Content::Value(value) => put_bytes(out, value),
