@@ -1,11 +1,10 @@
 //! From a plan and its values to the storage's mutations, and to the answer.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::BytesMut;
 use cql::error::CqlError;
 use cql::types::CqlType;
-use storage::catalog::{Column, ColumnKind};
 use storage::mutation::{CellChange, Change, Condition, PartitionMutation, Write, WriteOutcome};
-use storage::read::{Cell, Row};
+use storage::read::Row;
 
 use super::batch::write_timestamp;
 use super::operation::Operation;
@@ -15,6 +14,7 @@ use crate::bind::StatementClock;
 use crate::clock;
 use crate::failure::storage_error;
 use crate::query::{Answer, ColumnSpec, Database, Outcome, Parameters, Rows};
+use crate::select::place::{Place, Shape, put_bytes};
 
 /// The name of the column that tells whether a conditional write was applied.
 const APPLIED: &str = "[applied]";
@@ -141,11 +141,12 @@ impl WritePlan {
         };
         let mut columns = vec![spec(APPLIED, &CqlType::Boolean)];
         let mut body = BytesMut::new();
-        put_value(&mut body, Some(&[u8::from(existing.is_none())]));
+        put_bytes(&mut body, &[u8::from(existing.is_none())]);
         if let Some(row) = existing {
             for column in self.table.columns_in_select_order() {
                 columns.push(spec(&column.name, &column.cql_type));
-                put_value(&mut body, column_value(row, column).as_deref());
+                let value = Place::of(column).content(row);
+                value.put(Shape::of(&column.cql_type), &mut body);
             }
         }
         Ok(Answer {
@@ -241,40 +242,4 @@ fn cells(
         .iter()
         .filter_map(|operation| operation.evaluate(parameters, clock).transpose())
         .collect()
-}
-
-fn put_value(out: &mut BytesMut, value: Option<&[u8]>) {
-    match value {
-        Some(bytes) => {
-            out.put_i32(bytes.len() as i32);
-            out.put_slice(bytes);
-        }
-        None => out.put_i32(-1),
-    }
-}
-
-/// The serialised value of a column in a row; `None` for null.
-fn column_value(row: &Row, column: &Column) -> Option<Bytes> {
-    let cell = match column.kind {
-        ColumnKind::PartitionKey { position } => return row.partition.key.get(position).cloned(),
-        ColumnKind::Clustering { position, .. } => {
-            return row.clustering.as_ref()?.get(position).cloned();
-        }
-        ColumnKind::Static => row.static_cell(column.id)?,
-        ColumnKind::Regular => row.cell(column.id)?,
-    };
-    match cell {
-        Cell::Simple(cell) => Some(cell.value.clone()),
-        Cell::Elements(elements) => Some(match column.cql_type {
-            CqlType::Map { .. } => cql::value::join_entries(
-                elements
-                    .iter()
-                    .map(|(path, cell)| (path.as_ref(), cell.value.as_ref())),
-            ),
-            CqlType::Set { .. } => {
-                cql::value::join_elements(elements.iter().map(|(path, _)| path.as_ref()))
-            }
-            _ => cql::value::join_elements(elements.iter().map(|(_, cell)| cell.value.as_ref())),
-        }),
-    }
 }

@@ -52,9 +52,9 @@ pub fn prepare(
         Statement::Delete(delete) => Work::Write(Box::new(prepare_delete(
             database, keyspace, delete, &mut ctx,
         )?)),
-        Statement::Batch(batch) => {
-            Work::Batch(batch::prepare(database, keyspace, batch, &mut ctx)?)
-        }
+        Statement::Batch(batch) => Work::Batch(Box::new(batch::prepare(
+            database, keyspace, batch, &mut ctx,
+        )?)),
         Statement::Truncate { table } => Work::Truncate(writable_table(database, keyspace, table)?),
         _ => return Err(CqlError::server("bug: this statement does not write")),
     };

@@ -21,7 +21,7 @@ pub struct Plan {
 #[derive(Debug)]
 pub(super) enum Work {
     Write(Box<WritePlan>),
-    Batch(BatchPlan),
+    Batch(Box<BatchPlan>),
     Truncate(Arc<Table>),
 }
 
