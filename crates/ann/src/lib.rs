@@ -1,120 +1,70 @@
 //! Approximate nearest neighbours: a concurrent index over vectors with dense `u32` ids.
 //!
 //! The library knows nothing of keys, rows, sockets or a runtime. Whoever owns an [`Index`] maps
-//! its own keys to ids.
+//! its own keys to ids, as dense as can be: the index keeps a bit for every id up to the largest,
+//! in pages of 65,536.
+//!
+//! ```
+//! use ann::{Index, Metric, Options};
+//!
+//! let index = Index::new(Options { metric: Metric::Euclidean, ..Options::new(2) })?;
+//! index.insert(0, &[0.0, 0.0])?;
+//! index.insert(1, &[3.0, 4.0])?;
+//! let found = index.search(&[3.0, 3.0], 1)?;
+//! assert_eq!((found[0].id, found[0].distance), (1, 1.0));
+//! # Ok::<(), ann::Error>(())
+//! ```
+//!
+//! # What an answer is worth
+//!
+//! - **Distances are exact.** The graph only proposes; each answer is measured again in `f64` from
+//!   the vector kept, so an index of full floats agrees with the formulas of [`Metric`] to the last
+//!   bit or so of an `f32`, whichever way it was searched. Distances are finite, and a cosine
+//!   distance is in [0, 2].
+//! - **Answers are complete in number.** A search returns `k` vectors if the index holds as many.
+//!   With `k` at or above the count, or a large share of it, every vector is measured, and the
+//!   answer is exact.
+//! - **The nearest are found with recall@k of 0.99 and better** at the default options. On 10,000
+//!   film descriptions and 50,000 dictionary senses, embedded in 384 dimensions, it is 0.996 to 1
+//!   for `k` from 1 to 1,000, and no less after each film has been replaced ten times. A width of
+//!   64 alone would give 0.975 on the films, so walks are at least `192 + 2k` wide, and
+//!   [`Options::search_beam_width`] matters above that. A thousand vectors are scanned, exactly.
+//! - **Zero vectors** have no direction, and under [`Metric::Cosine`] the distance 1 to everything.
+//!   They are kept beside the graph and take part in every answer.
+//!
+//! # Concurrency
+//!
+//! Searches run in parallel, one for each core; more callers wait their turn. Inserts, replacements
+//! and removals may come from any thread and are applied one at a time, each while no search runs.
+//! Why the engine inside needs that is told where it is wrapped, in `graph.rs`. An insert holds the
+//! index for about 0.3 ms at 384 dimensions.
+//!
+//! # Known limits
+//!
+//! - Where one vector occurs hundreds of times in a large index, its copies link mostly to each
+//!   other, and recall of their surroundings suffers: 0.97 on the films if the first 500 are alike.
+//! - The dot product is no metric: with lengths that differ much, the graph finds less than with
+//!   the other three. Vectors of one length are as well served as by the cosine.
+//! - Replacing and removing costs memory for a while: up to as much as the vectors held take, and
+//!   that much again, and a little more, while the index clears up behind itself.
+//! - Searches and changes of half floats are several times slower than of the other forms.
 
-/// How the distance of two vectors is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Metric {
-    /// `1 - cos`, in [0, 2]; a zero vector has distance 1 to everything.
-    Cosine,
-    /// The squared Euclidean distance.
-    Euclidean,
-    /// `1 - a.b`.
-    DotProduct,
-    /// The number of differing bits; a float counts as one bit, set when strictly positive.
-    Hamming,
-}
+mod code;
+mod distance;
+mod error;
+mod graph;
+mod id_set;
+mod index;
+mod metric;
+mod nearest;
+mod options;
+mod permits;
+mod plan;
+mod renewal;
+mod score;
 
-/// What a vector is kept as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quantization {
-    F32,
-    F16,
-    Bf16,
-    I8,
-    /// One bit an element; forces [`Metric::Hamming`].
-    B1,
-}
-
-/// What an index is made with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// 1 to 16,000.
-    pub dimensions: usize,
-    pub metric: Metric,
-    pub quantization: Quantization,
-    /// The `m` of HNSW.
-    pub max_connections: usize,
-    /// The `ef_construction` of HNSW.
-    pub build_beam_width: usize,
-    /// The `ef` of HNSW, for searches that ask for fewer neighbours than that.
-    pub search_beam_width: usize,
-}
-
-/// One answer of a search.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Neighbour {
-    pub id: u32,
-    /// By the metric of the index; smaller is nearer.
-    pub distance: f32,
-}
-
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Error {
-    #[error("Wrong embedding dimension: expected {expected}, got {actual}")]
-    Dimensions { expected: usize, actual: usize },
-    #[error("element {position} of the vector is not a finite number")]
-    NotFinite { position: usize },
-    #[error("the index already holds id {0}")]
-    Exists(u32),
-    #[error("the index holds no id {0}")]
-    Missing(u32),
-    #[error("{0}")]
-    Options(String),
-    #[error("the index engine failed: {0}")]
-    Engine(String),
-}
-
-/// A concurrent index: every method takes `&self` and may be called from any thread.
-pub struct Index {}
-
-impl Index {
-    pub fn new(options: Options) -> Result<Index, Error> {
-        let _ = options;
-        todo!()
-    }
-
-    pub fn options(&self) -> &Options {
-        todo!()
-    }
-
-    /// Adds a vector under an id that the index does not hold.
-    pub fn insert(&self, id: u32, vector: &[f32]) -> Result<(), Error> {
-        let _ = (id, vector);
-        todo!()
-    }
-
-    /// Gives an id that the index holds another vector.
-    pub fn replace(&self, id: u32, vector: &[f32]) -> Result<(), Error> {
-        let _ = (id, vector);
-        todo!()
-    }
-
-    /// Takes an id out; the id may be used again.
-    pub fn remove(&self, id: u32) -> Result<(), Error> {
-        let _ = id;
-        todo!()
-    }
-
-    /// The up to `k` nearest vectors, nearest first. With `k` at or above the count every vector
-    /// is returned.
-    pub fn search(&self, query: &[f32], k: usize) -> Result<Vec<Neighbour>, Error> {
-        let _ = (query, k);
-        todo!()
-    }
-
-    /// Vectors held.
-    pub fn len(&self) -> usize {
-        todo!()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Bytes of memory the index holds.
-    pub fn memory_bytes(&self) -> usize {
-        todo!()
-    }
-}
+pub use error::Error;
+pub use index::Index;
+pub use metric::Metric;
+pub use nearest::Neighbour;
+pub use options::{OptionOutOfRange, Options, Quantization};

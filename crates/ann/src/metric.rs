@@ -1,0 +1,61 @@
+//! What "near" means: the metrics, and the scores users see.
+
+/// How the distance of two vectors is measured. Smaller is nearer for all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Metric {
+    /// `1 - cos`, in [0, 2]; a zero vector has distance 1 to everything.
+    Cosine,
+    /// The squared Euclidean distance.
+    Euclidean,
+    /// `1 - a.b`.
+    DotProduct,
+    /// The number of differing bits; a float counts as one bit, set when strictly positive.
+    Hamming,
+}
+
+impl Metric {
+    /// The similarity score of a distance: larger is more alike.
+    ///
+    /// | metric | score | range |
+    /// | --- | --- | --- |
+    /// | cosine | `(2 - d) / 2` | 0 to 1 |
+    /// | Euclidean | `1 / (1 + d)` | 0 to 1 |
+    /// | dot product | `(2 - d) / 2` | unbounded, 0 to 1 for unit vectors |
+    /// | Hamming | `1 - d / dimensions` | 0 to 1 |
+    ///
+    /// `dimensions` are those of the vectors; only Hamming looks at them.
+    pub fn similarity(self, distance: f32, dimensions: usize) -> f32 {
+        match self {
+            // Halved before the subtraction, so that the largest distances do not overflow.
+            Metric::Cosine | Metric::DotProduct => 1.0 - distance / 2.0,
+            Metric::Euclidean => 1.0 / (1.0 + distance),
+            Metric::Hamming => 1.0 - distance / dimensions as f32,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Metric;
+
+    #[test]
+    fn scores_follow_the_table() {
+        assert_eq!(Metric::Cosine.similarity(0.0, 3), 1.0);
+        assert_eq!(Metric::Cosine.similarity(1.0, 3), 0.5);
+        assert_eq!(Metric::Cosine.similarity(2.0, 3), 0.0);
+        assert_eq!(Metric::Euclidean.similarity(0.0, 3), 1.0);
+        assert_eq!(Metric::Euclidean.similarity(3.0, 3), 0.25);
+        assert_eq!(Metric::DotProduct.similarity(-9.0, 3), 5.5);
+        assert_eq!(Metric::Hamming.similarity(3.0, 4), 0.25);
+        assert_eq!(Metric::Hamming.similarity(0.0, 4), 1.0);
+    }
+
+    #[test]
+    fn the_largest_distances_have_finite_scores() {
+        for metric in [Metric::Euclidean, Metric::DotProduct] {
+            assert!(metric.similarity(f32::MAX, 1).is_finite());
+        }
+        assert!(Metric::DotProduct.similarity(f32::MIN, 1).is_finite());
+        assert_eq!(Metric::Euclidean.similarity(f32::MAX, 1), 1.0 / f32::MAX);
+    }
+}

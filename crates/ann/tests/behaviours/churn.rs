@@ -1,0 +1,98 @@
+//! Replacing and removing wears the index neither out nor down.
+
+use ann::{Metric, Options};
+
+use crate::data::{Rng, clustered};
+use crate::oracle::{Oracle, build};
+
+const DIMENSIONS: usize = 32;
+
+fn mean_recall(oracle: &Oracle, index: &ann::Index, queries: &[Vec<f32>]) -> f64 {
+    let shares = queries.iter().map(|q| oracle.check(index, q, 10, 1e-6));
+    shares.sum::<f64>() / queries.len() as f64
+}
+
+#[test]
+fn recall_and_memory_survive_replacing_every_vector() {
+    let mut rng = Rng(31);
+    let mut vectors = clustered(&mut rng, 3_060, DIMENSIONS, 30, 0.6);
+    let queries = vectors.split_off(3_000);
+    let index = build(Options::new(DIMENSIONS), &vectors);
+    let memory = index.memory_bytes();
+    for _ in 0..3 {
+        // Everybody takes over the vector of somebody else.
+        let order = rng.permutation(vectors.len());
+        vectors = order.iter().map(|&from| vectors[from].clone()).collect();
+        for id in rng.permutation(vectors.len()) {
+            index.replace(id as u32, &vectors[id]).expect("held");
+            // As many nodes of the past as of the present, a quarter more while the graph is made
+            // anew, and the new one; tables may be twice as large as they need to be.
+            assert!(index.memory_bytes() < 4 * memory);
+        }
+        let oracle = Oracle::of(Metric::Cosine, &vectors);
+        let recall = mean_recall(&oracle, &index, &queries);
+        assert!(recall >= 0.99, "{recall}");
+    }
+}
+
+#[test]
+fn rows_that_change_all_the_time_do_not_hide_the_others() {
+    let mut rng = Rng(34);
+    let mut vectors: Vec<_> = (0..2_000).map(|_| rng.vector(8)).collect();
+    let options = Options {
+        metric: Metric::Euclidean,
+        ..Options::new(8)
+    };
+    let index = build(options, &vectors);
+    for _ in 0..20_000 {
+        let id = rng.below(1_000);
+        vectors[id] = rng.vector(8);
+        index.replace(id as u32, &vectors[id]).expect("held");
+    }
+    for (id, vector) in (0..).zip(&vectors) {
+        let near = index.search(vector, 1).expect("search");
+        assert_eq!(near[0].id, id);
+    }
+}
+
+#[test]
+fn what_remains_is_found_among_the_removed() {
+    let mut rng = Rng(32);
+    let mut vectors = clustered(&mut rng, 6_030, DIMENSIONS, 30, 0.6);
+    let queries = vectors.split_off(6_000);
+    let index = build(Options::new(DIMENSIONS), &vectors);
+    let mut oracle = Oracle::of(Metric::Cosine, &vectors);
+    // The first inserted include the points where walks start.
+    for id in (0..6_000).filter(|id| id % 2 == 0) {
+        index.remove(id).expect("held");
+        oracle.vectors.remove(&id);
+    }
+    let recall = mean_recall(&oracle, &index, &queries);
+    assert!(recall >= 0.99, "{recall}");
+    for (id, vector) in (0..6_000).zip(&vectors).filter(|(id, _)| id % 2 == 0) {
+        index.insert(id, vector).expect("free again");
+        oracle.vectors.insert(id, vector.clone());
+    }
+    let recall = mean_recall(&oracle, &index, &queries);
+    assert!(recall >= 0.99, "{recall}");
+}
+
+#[test]
+fn writing_a_vector_again_changes_nothing() {
+    use ann::Quantization::{B1, F32, I8};
+    for quantization in [F32, I8, B1] {
+        let mut rng = Rng(33);
+        let vectors: Vec<_> = (0..200).map(|_| rng.vector(9)).collect();
+        let options = Options {
+            quantization,
+            ..Options::new(9)
+        };
+        let index = build(options, &vectors);
+        let query = rng.vector(9);
+        let before = index.search(&query, 200);
+        for (id, vector) in (0..).zip(&vectors) {
+            index.replace(id, vector).expect("held");
+        }
+        assert_eq!(index.search(&query, 200), before);
+    }
+}

@@ -1,0 +1,58 @@
+//! Reproducible vectors.
+
+/// SplitMix64 (Steele, Lea and Flood, 2014): small, and good enough to draw test data with.
+pub struct Rng(pub u64);
+
+impl Rng {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+
+    /// Uniform in [-1, 1).
+    pub fn uniform(&mut self) -> f32 {
+        (self.next() >> 40) as f32 / (1u64 << 23) as f32 - 1.0
+    }
+
+    pub fn vector(&mut self, dimensions: usize) -> Vec<f32> {
+        (0..dimensions).map(|_| self.uniform()).collect()
+    }
+
+    /// A random order of `0..n`.
+    pub fn permutation(&mut self, n: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..n).collect();
+        for last in (1..n).rev() {
+            order.swap(last, self.below(last + 1));
+        }
+        order
+    }
+}
+
+/// Vectors around random centres, as embeddings of related texts are. `spread` is the size of a
+/// cluster beside the distance of the centres.
+pub fn clustered(
+    rng: &mut Rng,
+    n: usize,
+    dimensions: usize,
+    clusters: usize,
+    spread: f32,
+) -> Vec<Vec<f32>> {
+    let centres: Vec<Vec<f32>> = (0..clusters).map(|_| rng.vector(dimensions)).collect();
+    let near = |centre: &Vec<f32>, rng: &mut Rng| {
+        let elements = centre.iter();
+        elements.map(|x| x + spread * rng.uniform()).collect()
+    };
+    (0..n)
+        .map(|_| {
+            let centre = rng.below(clusters);
+            near(&centres[centre], rng)
+        })
+        .collect()
+}

@@ -1,0 +1,82 @@
+//! What the right answer is: every vector measured by the plain formula, and sorted.
+
+use std::collections::BTreeMap;
+
+use ann::{Index, Metric, Neighbour};
+
+/// The formulas of the contract, as they are written there.
+pub fn distance(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
+    let pairs = || a.iter().zip(b).map(|(&x, &y)| (f64::from(x), f64::from(y)));
+    let dot: f64 = pairs().map(|(x, y)| x * y).sum();
+    match metric {
+        Metric::Cosine => {
+            let a_norm: f64 = pairs().map(|(x, _)| x * x).sum::<f64>().sqrt();
+            let b_norm: f64 = pairs().map(|(_, y)| y * y).sum::<f64>().sqrt();
+            match a_norm * b_norm {
+                0.0 => 1.0,
+                norms => 1.0 - dot / norms,
+            }
+        }
+        Metric::Euclidean => pairs().map(|(x, y)| (x - y) * (x - y)).sum(),
+        Metric::DotProduct => 1.0 - dot,
+        Metric::Hamming => pairs().filter(|(x, y)| (*x > 0.0) != (*y > 0.0)).count() as f64,
+    }
+}
+
+/// An exact index.
+pub struct Oracle {
+    pub metric: Metric,
+    pub vectors: BTreeMap<u32, Vec<f32>>,
+}
+
+impl Oracle {
+    pub fn new(metric: Metric) -> Oracle {
+        let vectors = BTreeMap::new();
+        Oracle { metric, vectors }
+    }
+
+    /// Numbered from 0.
+    pub fn of(metric: Metric, vectors: &[Vec<f32>]) -> Oracle {
+        let vectors = (0..).zip(vectors.iter().cloned()).collect();
+        Oracle { metric, vectors }
+    }
+
+    /// Distances of the `k` nearest, nearest first.
+    pub fn distances(&self, query: &[f32], k: usize) -> Vec<f64> {
+        let all = self.vectors.values();
+        let mut distances: Vec<f64> = all.map(|v| distance(self.metric, query, v)).collect();
+        distances.sort_by(f64::total_cmp);
+        distances.truncate(k);
+        distances
+    }
+
+    /// Checks what holds for every answer however it was found, and returns the share of it that is
+    /// as near as the true answer (an equally near vector is as good).
+    pub fn check(&self, index: &Index, query: &[f32], k: usize, tolerance: f64) -> f64 {
+        let found = index.search(query, k).expect("a valid query");
+        let wanted = self.distances(query, k);
+        assert_eq!(found.len(), wanted.len(), "as many as asked for, or all");
+        assert!(found.is_sorted_by(|a, b| (a.distance, a.id) < (b.distance, b.id)));
+        for Neighbour { id, distance: told } in &found {
+            let vector = self.vectors.get(id).expect("only ids that are held");
+            let real = distance(self.metric, query, vector);
+            let error = (f64::from(*told) - real).abs();
+            assert!(error <= tolerance * real.abs().max(1.0), "{told} is {real}");
+        }
+        let Some(&farthest) = wanted.last() else {
+            return 1.0;
+        };
+        let limit = farthest + tolerance * farthest.abs().max(1.0);
+        let near = found.iter().filter(|n| f64::from(n.distance) <= limit);
+        near.count() as f64 / wanted.len() as f64
+    }
+}
+
+/// An index of vectors numbered from 0.
+pub fn build(options: ann::Options, vectors: &[Vec<f32>]) -> Index {
+    let index = Index::new(options).expect("valid options");
+    for (id, vector) in (0..).zip(vectors) {
+        index.insert(id, vector).expect("a new id");
+    }
+    index
+}

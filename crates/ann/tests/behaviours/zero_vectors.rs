@@ -1,0 +1,87 @@
+//! A zero vector has no direction: under the cosine it is at distance 1 from everything, under the
+//! other metrics it is a vector like any other.
+
+use ann::{Metric, Options, Quantization};
+
+use crate::data::Rng;
+use crate::oracle::{Oracle, build};
+
+#[test]
+fn a_zero_vector_is_at_distance_one_from_everything() {
+    for quantization in [Quantization::F32, Quantization::F16, Quantization::I8] {
+        let options = Options {
+            quantization,
+            ..Options::new(2)
+        };
+        let vectors = [vec![0.0, -0.0], vec![1.0, 1.0], vec![-1.0, -1.0]];
+        let index = build(options, &vectors);
+
+        let found = index.search(&[2.0, 2.0], 3).expect("search");
+        let ids: Vec<u32> = found.iter().map(|n| n.id).collect();
+        assert_eq!(ids, [1, 0, 2], "between what is near and what is opposite");
+        assert_eq!(found[1].distance, 1.0);
+
+        for k in [2, 3] {
+            let found = index.search(&[0.0, 0.0], k).expect("search");
+            assert_eq!(found.len(), k);
+            assert!(found.iter().all(|n| n.distance == 1.0), "{found:?}");
+        }
+    }
+}
+
+#[test]
+fn zero_vectors_take_their_place_in_the_answers_of_walks() {
+    let mut rng = Rng(1);
+    let mut vectors: Vec<_> = (0..3_000).map(|_| rng.vector(8)).collect();
+    for zero in 0..300 {
+        vectors[zero * 10].fill(0.0);
+    }
+    let index = build(Options::new(8), &vectors);
+    let oracle = Oracle::of(Metric::Cosine, &vectors);
+    for _ in 0..20 {
+        let query = rng.vector(8);
+        assert_eq!(oracle.check(&index, &query, 3_000, 1e-6), 1.0);
+        assert!(oracle.check(&index, &query, 10, 1e-6) >= 0.9);
+    }
+    assert_eq!(oracle.check(&index, &[0.0; 8], 10, 1e-6), 1.0);
+}
+
+#[test]
+fn a_vector_may_become_zero_and_come_back() {
+    let vectors = [vec![1.0, 0.0], vec![0.0, 1.0]];
+    let index = build(Options::new(2), &vectors);
+    let distance_of_0 = || {
+        let found = index.search(&[1.0, 0.0], 2).expect("search");
+        let of_0 = found.iter().find(|n| n.id == 0);
+        of_0.expect("held").distance
+    };
+    assert_eq!(distance_of_0(), 0.0);
+    index.replace(0, &[0.0, 0.0]).expect("replace");
+    assert_eq!(distance_of_0(), 1.0);
+    index.replace(0, &[0.0, 0.0]).expect("replace");
+    index.replace(0, &[-3.0, 0.0]).expect("replace");
+    assert_eq!(distance_of_0(), 2.0);
+    index.replace(0, &[0.0, 0.0]).expect("replace");
+    index.remove(0).expect("remove");
+    index.remove(1).expect("remove");
+    assert!(index.is_empty());
+    index.insert(0, &[0.0, 0.0]).expect("insert");
+    assert_eq!(distance_of_0(), 1.0);
+}
+
+#[test]
+fn other_metrics_measure_zero_vectors_as_they_are() {
+    for (metric, expected) in [
+        (Metric::Euclidean, 25.0),
+        (Metric::DotProduct, 1.0),
+        (Metric::Hamming, 2.0),
+    ] {
+        let options = Options {
+            metric,
+            ..Options::new(2)
+        };
+        let index = build(options, &[vec![0.0, 0.0]]);
+        let found = index.search(&[3.0, 4.0], 1).expect("search");
+        assert_eq!(found[0].distance, expected, "{metric:?}");
+    }
+}
