@@ -37,6 +37,7 @@ fn garbage_is_answered_or_hung_up_on() {
     let server = runtime.block_on(start(|_| {}));
     let mut runner = TestRunner::new(Config {
         cases: 200,
+        failure_persistence: None,
         ..Config::default()
     });
     let bytes = prop_oneof![3 => frames(), 1 => noise()];
