@@ -1,8 +1,9 @@
 //! The task that owns the rows of an index: it orders what arrives and changes the index.
 //!
 //! Two channels lead here, one from the scan and one from the re-reads of rows that the log names.
-//! The latter goes first, so that an index that is being built, or one that serves beside it,
-//! follows the table closely. See [`crate::items`] for why the order of arrival doesn't matter.
+//! The latter goes first, so that an index that is being built follows the table closely, but after
+//! each of its messages the scan has a turn, or heavy writing would keep an index from ever being
+//! complete. See [`crate::items`] for why the order of arrival doesn't matter.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -104,17 +105,15 @@ impl MonitorItems {
             tokio::select! {
                 biased;
                 _ = ticks.tick() => self.tick(),
-                message = rereads.recv() => match message {
-                    None => return Ok(()),
-                    Some(Message::Rows(batch)) => self.take_in(batch).await?,
-                    Some(Message::PartitionEnd { issue, partition }) => {
-                        self.end_partition(issue, partition).await?;
+                message = rereads.recv() => {
+                    let Some(message) = message else {
+                        return Ok(());
+                    };
+                    self.take_in_reread(message).await?;
+                    if let Ok(batch) = scan.try_recv() {
+                        self.take_in(batch).await?;
                     }
-                    Some(Message::Marker(answer)) => {
-                        // Whoever asked may have gone.
-                        let _ = answer.send(());
-                    }
-                },
+                }
                 batch = scan.recv(), if scanned.is_some() => match batch {
                     Some(batch) => self.take_in(batch).await?,
                     None => {
@@ -123,6 +122,20 @@ impl MonitorItems {
                         }
                     }
                 },
+            }
+        }
+    }
+
+    async fn take_in_reread(&mut self, message: Message) -> Result<(), Stopped> {
+        match message {
+            Message::Rows(batch) => self.take_in(batch).await,
+            Message::PartitionEnd { issue, partition } => {
+                self.end_partition(issue, partition).await
+            }
+            Message::Marker(answer) => {
+                // Whoever asked may have gone.
+                let _ = answer.send(());
+                Ok(())
             }
         }
     }

@@ -163,6 +163,8 @@ impl StoreOptions {
                 concurrency: 4,
                 ..ScanOptions::default()
             },
+            // The database has to stop after it within the ten seconds of the process.
+            shutdown_timeout: Duration::from_secs(4),
             ..StoreOptions::default()
         }
     }

@@ -14,6 +14,15 @@ use crate::identity::TableIdentity;
 use crate::items::Cell;
 use crate::keys::{KeySchema, PrimaryKey, json};
 
+/// About what a row takes on the wire beside its vectors: keys, write times, lengths.
+const ROW_OVERHEAD_BYTES: usize = 64;
+
+/// Pages hold at least so many rows, however long they are.
+const PAGE_ROWS_MIN: usize = 16;
+
+/// And no more than so many, the driver's default, however short they are.
+const PAGE_ROWS_MAX: usize = 5000;
+
 /// A vector column that is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VectorColumn {
@@ -135,15 +144,14 @@ impl RowReader {
         terms.join(" AND ")
     }
 
-    /// About how many bytes a row takes on the wire.
-    pub fn row_bytes(&self) -> usize {
+    /// How many rows fill a page of about that many bytes.
+    pub fn page_rows(&self, page_bytes: usize) -> usize {
         let vectors: usize = self
             .columns
             .iter()
             .map(|column| 4 * column.dimensions)
             .sum();
-        // Keys, write times, lengths.
-        vectors + 64
+        (page_bytes / (vectors + ROW_OVERHEAD_BYTES)).clamp(PAGE_ROWS_MIN, PAGE_ROWS_MAX)
     }
 
     /// The rows of an answer. A row without a full primary key is left out: a partition that has

@@ -2,6 +2,9 @@
 //!
 //! Every listener serves the same routes and has its own budget of searches, so that users who
 //! overload one can't starve the database behind another.
+//!
+//! Left out: TLS, text indexes (every name is missing for `bm25` and `highlight`), and the test
+//! hooks under `/api/internals`, which answer 404. A search with restrictions is refused.
 
 mod ann;
 mod error;

@@ -8,7 +8,7 @@
 
 mod read;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use futures::StreamExt;
@@ -161,7 +161,7 @@ impl Rereader {
 
     async fn serve(&mut self, batch: Vec<HintMessage>) {
         let mut rows: HashMap<PrimaryKey, Vec<i64>> = HashMap::new();
-        let mut partitions: HashMap<PartitionKey, ()> = HashMap::new();
+        let mut partitions: HashSet<PartitionKey> = HashSet::new();
         let mut markers = Vec::new();
         for message in batch {
             match message {
@@ -170,7 +170,7 @@ impl Rereader {
                         rows.entry(key).or_default().extend(hint.noticed_us);
                     }
                     HintTarget::Partition(partition) => {
-                        partitions.insert(partition, ());
+                        partitions.insert(partition);
                     }
                 },
                 HintMessage::Marker { index, answer } => markers.push((index, answer)),
@@ -185,9 +185,11 @@ impl Rereader {
         }
         if !self.subscribers.is_empty() {
             self.read_rows(rows).await;
-            for partition in partitions.into_keys() {
-                self.read_partition(partition).await;
-            }
+            let partitions = partitions.into_iter();
+            futures::stream::iter(partitions.map(|partition| self.read_partition(partition)))
+                .buffer_unordered(READS_MAX)
+                .collect::<()>()
+                .await;
         }
         for (index, answer) in markers {
             let addressee = self

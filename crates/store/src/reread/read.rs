@@ -14,6 +14,9 @@ const KEYS_IN_A_LIST_MAX: usize = 100;
 /// Rows read beside each other where each needs a statement of its own.
 const ROWS_AT_A_TIME: usize = 32;
 
+/// About how much a page of a partition should hold.
+const PAGE_BYTES: usize = 1 << 20;
+
 /// Reads rows of a table by key.
 pub struct Reads {
     reader: RowReader,
@@ -47,7 +50,8 @@ impl Reads {
             _ => ByKey::One(Statement::new(equals(&all))),
         };
         Reads {
-            by_partition: Statement::new(equals(&partition)),
+            by_partition: Statement::new(equals(&partition))
+                .with_page_rows(reader.page_rows(PAGE_BYTES)),
             by_key,
             reader,
         }

@@ -18,12 +18,6 @@ use crate::rows::{RowReader, by_column};
 /// Rows handed over at a time. A change that the log tells of waits for one such batch at most.
 const BATCH_ROWS: usize = 64;
 
-/// Pages hold at least so many rows, however long they are.
-const PAGE_ROWS_MIN: usize = 16;
-
-/// And no more than so many, the driver's default, however short they are.
-const PAGE_ROWS_MAX: usize = 5000;
-
 /// The scan of a table for one index.
 pub struct Scan {
     /// The session.
@@ -43,8 +37,7 @@ impl Scan {
     /// the scan up; a closed one ends it.
     pub async fn run(self, out: mpsc::Sender<RowBatch>) {
         let token = self.reader.token();
-        let page_rows =
-            (self.options.page_bytes / self.reader.row_bytes()).clamp(PAGE_ROWS_MIN, PAGE_ROWS_MAX);
+        let page_rows = self.reader.page_rows(self.options.page_bytes);
         let statement = Statement::new(
             self.reader
                 .select(&format!("{token} >= ? AND {token} <= ?")),

@@ -1,0 +1,183 @@
+//! A database and an index service in one process, which meet through sockets alone.
+#![allow(dead_code, reason = "each test uses a part of this")]
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use node::{Node, NodeOptions};
+use scylla::client::session::Session;
+use scylla::client::session_builder::SessionBuilder;
+use scylla::serialize::row::SerializeRow;
+use scylla::value::Row;
+use serde_json::Value;
+use storage::{Durability, Storage, StorageOptions};
+use store::{Store, StoreHandle, StoreOptions};
+use store_api::types::{IndexState, IndexStatus};
+use store_api::{Client, ClientError, ClientOptions};
+
+/// How long anything may take that is waited for.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A database and an index service, with a session and a client of their own for the test.
+pub struct World {
+    pub session: Arc<Session>,
+    pub client: Client,
+    pub store: StoreHandle,
+    pub node: Node,
+    pub storage: Storage,
+    pub cql: SocketAddr,
+    _directory: tempfile::TempDir,
+}
+
+/// Starts a node on a storage.
+pub async fn start_node(storage: Storage, address: SocketAddr) -> Node {
+    let listener = node::ListenerOptions {
+        address,
+        ..node::ListenerOptions::default()
+    };
+    let options = NodeOptions {
+        listeners: vec![listener],
+        ..NodeOptions::default()
+    };
+    Node::start(storage, Client::disabled(), options)
+        .await
+        .expect("a free port")
+}
+
+pub fn loopback() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 0))
+}
+
+impl World {
+    pub async fn start() -> World {
+        World::start_with(|_| {}).await
+    }
+
+    pub async fn start_with(change: impl FnOnce(&mut StoreOptions)) -> World {
+        // Shown when a test fails; `RUST_LOG` says how much of it.
+        let _ = tracing_subscriber::fmt()
+            .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
+            .with_test_writer()
+            .try_init();
+        let directory = tempfile::tempdir().expect("a directory");
+        let options = StorageOptions {
+            durability: Durability::Buffered {
+                sync_interval: Duration::from_secs(1),
+            },
+            ..StorageOptions::default()
+        };
+        let storage = Storage::open(directory.path(), options).expect("a storage");
+        let node = start_node(storage.clone(), loopback()).await;
+        let cql = node.addresses()[0];
+        let mut options = StoreOptions::embedded(cql, loopback(), loopback());
+        change(&mut options);
+        let store = Store::start(options).await.expect("free ports");
+        let client = Client::new(ClientOptions {
+            base_uris: vec![format!("http://{}", store.addresses()[0])],
+            ..ClientOptions::default()
+        })
+        .expect("a URI");
+        let session = SessionBuilder::new()
+            .known_node_addr(cql)
+            // There is one node to agree with itself.
+            .auto_await_schema_agreement(false)
+            .build()
+            .await
+            .expect("a session");
+        let world = World {
+            session: Arc::new(session),
+            client,
+            store,
+            node,
+            storage,
+            cql,
+            _directory: directory,
+        };
+        world
+            .cql(
+                "CREATE KEYSPACE ks WITH replication = \
+                 {'class': 'NetworkTopologyStrategy', 'replication_factor': 1}",
+            )
+            .await;
+        world
+    }
+
+    pub async fn cql(&self, statement: &str) {
+        self.execute(statement, ()).await;
+    }
+
+    pub async fn execute(&self, statement: &str, values: impl SerializeRow) {
+        if let Err(error) = self.session.query_unpaged(statement, values).await {
+            panic!("{statement}: {error}");
+        }
+    }
+
+    pub async fn rows(&self, statement: &str) -> Vec<Row> {
+        let result = self.session.query_unpaged(statement, ()).await;
+        let result = result.unwrap_or_else(|error| panic!("{statement}: {error}"));
+        let rows = result.into_rows_result().expect("rows");
+        rows.rows::<Row>()
+            .expect("rows")
+            .collect::<Result<_, _>>()
+            .expect("rows")
+    }
+
+    /// `ks.<index>` on `ks.<table> (v)`.
+    pub async fn create_index(&self, index: &str, table: &str) {
+        self.cql(&format!(
+            "CREATE CUSTOM INDEX {index} ON ks.{table} (v) USING 'vector_index' \
+             WITH OPTIONS = {{'similarity_function': 'euclidean'}}"
+        ))
+        .await;
+    }
+
+    pub async fn status(&self, index: &str) -> Result<IndexStatus, ClientError> {
+        self.client.index_status("ks", index).await
+    }
+
+    pub async fn wait_serving(&self, index: &str) {
+        eventually(&format!("{index} serves"), async || {
+            self.status(index)
+                .await
+                .is_ok_and(|status| status.status == IndexState::Serving)
+        })
+        .await;
+    }
+
+    /// All rows of an index: their keys as JSON text, and their scores for a query.
+    pub async fn indexed(
+        &self,
+        index: &str,
+        query: &[f32],
+        keys: &[&str],
+    ) -> BTreeMap<String, f32> {
+        let found = self
+            .client
+            .ann("ks", index, query, 1_000_000, keys)
+            .await
+            .expect("an answer");
+        let mut rows = BTreeMap::new();
+        for (key, score) in found.keys.iter().zip(found.similarity_scores) {
+            let key = Value::from(key.clone()).to_string();
+            assert!(rows.insert(key.clone(), score).is_none(), "{key} twice");
+        }
+        rows
+    }
+}
+
+/// Waits until something is so.
+pub async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so().await {
+        assert!(began.elapsed() < PATIENCE, "not in time: {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// The score of a distance in an index by Euclidean similarity.
+pub fn euclidean_score(a: &[f32], b: &[f32]) -> f32 {
+    let distance: f32 = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum();
+    1.0 / (1.0 + distance)
+}

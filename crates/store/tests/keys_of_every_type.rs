@@ -1,0 +1,103 @@
+//! A row's key comes back as the API writes its type, whatever the type, and a row is found again
+//! and removed by it.
+
+mod common;
+
+use common::{World, eventually};
+use serde_json::{Value, json};
+
+/// Types with a value as CQL writes it and one as the API does.
+fn values() -> Vec<(&'static str, &'static str, Value)> {
+    vec![
+        ("ascii", "'abc'", json!("abc")),
+        ("bigint", "-9223372036854775808", json!(i64::MIN)),
+        ("blob", "0x00ff", json!("0x00ff")),
+        ("boolean", "true", json!(true)),
+        ("date", "'2024-02-29'", json!("2024-02-29")),
+        ("decimal", "-12.340", json!("-12.340")),
+        ("double", "0.1", json!(0.1)),
+        ("float", "0.1", json!(0.1)),
+        ("inet", "'::1'", json!("::1")),
+        ("int", "-7", json!(-7)),
+        ("smallint", "-8", json!(-8)),
+        ("text", "'zażółć''s'", json!("zażółć's")),
+        ("time", "'13:04:05.000000006'", json!("13:04:05.000000006")),
+        (
+            "timestamp",
+            "'2023-11-14T22:13:20.123Z'",
+            json!("2023-11-14T22:13:20.123Z"),
+        ),
+        (
+            "timeuuid",
+            "50554d6e-29bb-11e5-b345-feff819cdc9f",
+            json!("50554d6e-29bb-11e5-b345-feff819cdc9f"),
+        ),
+        ("tinyint", "-128", json!(-128)),
+        (
+            "uuid",
+            "01234567-89ab-4def-8123-456789abcdef",
+            json!("01234567-89ab-4def-8123-456789abcdef"),
+        ),
+        (
+            "varint",
+            "18446744073709551616",
+            json!("18446744073709551616"),
+        ),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_of_every_type_come_back() {
+    let world = World::start().await;
+    for (typ, literal, expected) in values() {
+        // As a partition key alone, and on both sides of a longer one.
+        let tables = [
+            (format!("{typ}_one"), "k", 1),
+            (format!("{typ}_two"), "(k), c", 2),
+        ];
+        for (table, primary_key, columns) in tables {
+            world
+                .cql(&format!(
+                    "CREATE TABLE ks.{table} (k {typ}, c {typ}, v vector<float, 2>, PRIMARY KEY ({primary_key}))"
+                ))
+                .await;
+            let insert =
+                format!("INSERT INTO ks.{table} (k, c, v) VALUES ({literal}, {literal}, [1, 2])");
+            world.cql(&insert).await;
+            let index = format!("{table}_i");
+            world.create_index(&index, &table).await;
+            world.wait_serving(&index).await;
+            let names = ["k", "c"];
+            let names = names.get(..columns).unwrap();
+            let scanned = world.client.ann("ks", &index, &[1.0, 2.0], 9, names).await;
+            // Clustering columns compare by value: a decimal comes without trailing zeros.
+            let clustering = match typ {
+                "decimal" => json!("-12.34"),
+                _ => expected.clone(),
+            };
+            let key = [expected.clone(), clustering][..columns].to_vec();
+            let expected_keys = vec![key];
+            assert_eq!(scanned.unwrap().keys, expected_keys, "{table}");
+            // The log leads to the same row.
+            let condition = match columns {
+                1 => format!("k = {literal}"),
+                _ => format!("k = {literal} AND c = {literal}"),
+            };
+            world
+                .cql(&format!("DELETE FROM ks.{table} WHERE {condition}"))
+                .await;
+            eventually(&format!("{table} is empty"), async || {
+                world.status(&index).await.unwrap().count == 0
+            })
+            .await;
+            world.cql(&insert).await;
+            eventually(&format!("{table} has its row"), async || {
+                let found = world.client.ann("ks", &index, &[1.0, 2.0], 9, names).await;
+                found.unwrap().keys == expected_keys
+            })
+            .await;
+            world.cql(&format!("DROP TABLE ks.{table}")).await;
+        }
+    }
+    world.store.shutdown().await;
+}

@@ -1,0 +1,72 @@
+//! While the database is away the indexes go on serving; when it is back they catch up.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{World, eventually, start_node};
+use store_api::types::NodeStatus;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_service_outlives_its_database() {
+    let world = World::start().await;
+    world
+        .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>)")
+        .await;
+    world
+        .cql("INSERT INTO ks.t (k, v) VALUES (1, [1, 2])")
+        .await;
+    world.create_index("i", "t").await;
+    world.wait_serving("i").await;
+    let mut status = world.store.status();
+    assert_eq!(*status.borrow_and_update(), NodeStatus::Serving);
+
+    assert!(world.node.stop(Duration::from_secs(1)).await);
+    let patience = common::PATIENCE;
+    tokio::time::timeout(
+        patience,
+        status.wait_for(|status| *status == NodeStatus::ConnectingToDb),
+    )
+    .await
+    .expect("the loss is noticed")
+    .expect("the service lives");
+    let found = world.client.ann("ks", "i", &[1.0, 2.0], 9, &["k"]).await;
+    assert_eq!(found.unwrap().keys, [[1]]);
+
+    let node = start_node(world.storage.clone(), world.cql).await;
+    tokio::time::timeout(
+        patience,
+        status.wait_for(|status| *status == NodeStatus::Serving),
+    )
+    .await
+    .expect("the database is found again")
+    .expect("the service lives");
+    eventually("the session of the test is mended", async || {
+        let insert = "INSERT INTO ks.t (k, v) VALUES (2, [3, 4])";
+        world.session.query_unpaged(insert, ()).await.is_ok()
+    })
+    .await;
+    eventually("the log is followed again", async || {
+        world.status("i").await.unwrap().count == 2
+    })
+    .await;
+    world.store.shutdown().await;
+    node.stop(Duration::from_secs(1)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_finds_no_database_says_so_and_stops() {
+    let closed = std::net::TcpListener::bind(common::loopback()).unwrap();
+    let address = closed.local_addr().unwrap();
+    drop(closed);
+    let options = store::StoreOptions::embedded(address, common::loopback(), common::loopback());
+    let store = store::Store::start(options).await.unwrap();
+    let mut status = store.status();
+    status
+        .wait_for(|status| *status == NodeStatus::ConnectingToDb)
+        .await
+        .unwrap();
+    tokio::time::timeout(Duration::from_secs(10), store.shutdown())
+        .await
+        .expect("stops in time");
+}

@@ -1,0 +1,159 @@
+//! The index follows what happens to its table as a whole: truncated, dropped, made again, with
+//! the same name and with another.
+
+mod common;
+
+use common::{World, eventually};
+use store_api::ClientError;
+
+async fn table(world: &World) {
+    world
+        .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>)")
+        .await;
+}
+
+async fn insert(world: &World, keys: std::ops::Range<i32>) {
+    for key in keys {
+        world
+            .execute(
+                "INSERT INTO ks.t (k, v) VALUES (?, ?)",
+                (key, vec![key as f32, 1.0]),
+            )
+            .await;
+    }
+}
+
+async fn wait_count(world: &World, index: &str, count: usize) {
+    eventually(&format!("{index} has {count} rows"), async || {
+        world
+            .status(index)
+            .await
+            .is_ok_and(|status| status.count == count)
+    })
+    .await;
+}
+
+async fn wait_missing(world: &World, index: &str) {
+    eventually(&format!("{index} is missing"), async || {
+        matches!(
+            world.status(index).await,
+            Err(ClientError::Status { status, message })
+                if status == "404 Not Found" && message == format!("missing index: ks.{index}")
+        )
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn truncation_empties_the_index_and_it_goes_on() {
+    let world = World::start().await;
+    table(&world).await;
+    insert(&world, 0..20).await;
+    world.create_index("i", "t").await;
+    wait_count(&world, "i", 20).await;
+    for round in 1..4 {
+        world.cql("TRUNCATE ks.t").await;
+        insert(&world, 0..round).await;
+        wait_count(&world, "i", round as usize).await;
+        world.wait_serving("i").await;
+        insert(&world, 0..10).await;
+        wait_count(&world, "i", 10).await;
+    }
+    world.store.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dropped_index_is_freed_and_one_of_its_name_is_built_anew() {
+    let world = World::start().await;
+    table(&world).await;
+    insert(&world, 0..5).await;
+    for _ in 0..3 {
+        world.create_index("i", "t").await;
+        world.wait_serving("i").await;
+        insert(&world, 5..8).await;
+        wait_count(&world, "i", 8).await;
+        world.cql("DROP INDEX ks.i").await;
+        wait_missing(&world, "i").await;
+    }
+    // Faster than the schema is looked at.
+    world.create_index("i", "t").await;
+    world.wait_serving("i").await;
+    world.cql("DROP INDEX ks.i").await;
+    world.create_index("i", "t").await;
+    insert(&world, 0..30).await;
+    wait_count(&world, "i", 30).await;
+    world.store.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dropped_table_takes_its_indexes_along() {
+    let world = World::start().await;
+    for _ in 0..3 {
+        table(&world).await;
+        insert(&world, 0..5).await;
+        world.create_index("i", "t").await;
+        world.create_index("j", "t").await;
+        world.wait_serving("i").await;
+        world.wait_serving("j").await;
+        // Both follow the one log.
+        insert(&world, 5..9).await;
+        wait_count(&world, "i", 9).await;
+        wait_count(&world, "j", 9).await;
+        world.cql("DROP INDEX ks.i").await;
+        wait_missing(&world, "i").await;
+        insert(&world, 9..10).await;
+        wait_count(&world, "j", 10).await;
+        world.cql("DROP TABLE ks.t").await;
+        wait_missing(&world, "j").await;
+    }
+    world.store.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn indexes_on_two_columns_hold_each_its_own() {
+    let world = World::start().await;
+    world
+        .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>, \"W\" vector<float, 3>)")
+        .await;
+    world.create_index("i", "t").await;
+    world
+        .cql("CREATE CUSTOM INDEX \"J\" ON ks.t (\"W\") USING 'vector_index'")
+        .await;
+    world.wait_serving("i").await;
+    world.wait_serving("J").await;
+    world
+        .cql("INSERT INTO ks.t (k, v) VALUES (1, [1, 2])")
+        .await;
+    world
+        .cql("INSERT INTO ks.t (k, \"W\") VALUES (2, [1, 2, 3])")
+        .await;
+    wait_count(&world, "i", 1).await;
+    wait_count(&world, "J", 1).await;
+    let found = world.client.ann("ks", "J", &[1.0, 2.0, 3.0], 9, &["k"]);
+    assert_eq!(found.await.unwrap().keys, [[2]]);
+    let found = world.client.ann("ks", "i", &[1.0, 2.0], 9, &["k"]);
+    assert_eq!(found.await.unwrap().keys, [[1]]);
+    world.store.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keyspaces_without_tablets_are_followed_too() {
+    let world = World::start().await;
+    world.cql("DROP KEYSPACE ks").await;
+    world
+        .cql(
+            "CREATE KEYSPACE ks WITH replication = \
+             {'class': 'NetworkTopologyStrategy', 'replication_factor': 1} \
+             AND tablets = {'enabled': false}",
+        )
+        .await;
+    table(&world).await;
+    insert(&world, 0..5).await;
+    world.create_index("i", "t").await;
+    world.wait_serving("i").await;
+    insert(&world, 5..50).await;
+    wait_count(&world, "i", 50).await;
+    world.cql("DELETE FROM ks.t WHERE k = 7").await;
+    wait_count(&world, "i", 49).await;
+    world.store.shutdown().await;
+}
