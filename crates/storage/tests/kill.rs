@@ -1,0 +1,72 @@
+//! Killed at any moment under concurrent writes and schema changes, the storage opens again with all
+//! that was acknowledged, and each change is there with its log row or not at all.
+
+#[path = "support/disk.rs"]
+mod disk;
+mod support;
+#[path = "support/workload.rs"]
+mod workload;
+
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use storage::Durability;
+
+const ROUNDS: u64 = 8;
+
+#[test]
+#[ignore = "run by the test below as a process of its own"]
+fn writers() {
+    let path = |name| PathBuf::from(std::env::var_os(name).expect("set by the test below"));
+    workload::work(
+        &path("WORK_DIRECTORY"),
+        &path("WORK_ACKNOWLEDGED"),
+        Durability::Synced,
+    );
+}
+
+#[test]
+fn nothing_acknowledged_is_lost() {
+    let home = tempfile::tempdir().unwrap();
+    let (directory, acknowledged) = (home.path().join("data"), home.path().join("acknowledged"));
+    workload::prepare(&directory, Durability::Synced);
+    let mut kept = 0;
+    for round in 0..ROUNDS {
+        let before = size(&acknowledged);
+        let mut child = disk::spawn_test(
+            "writers",
+            &[
+                ("WORK_DIRECTORY", &directory),
+                ("WORK_ACKNOWLEDGED", &acknowledged),
+            ],
+        );
+        let started = Instant::now();
+        while size(&acknowledged) == before {
+            assert!(
+                started.elapsed() < Duration::from_secs(30),
+                "the writers began"
+            );
+            thread::sleep(Duration::from_millis(2));
+        }
+        // Not only after a while, and at no round number of milliseconds.
+        thread::sleep(Duration::from_micros(round * round * 7_919));
+        assert_eq!(child.try_wait().unwrap(), None, "the writers did not fail");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let findings = workload::check(&directory, &acknowledged);
+        assert_eq!(
+            (findings.lost, findings.schema_lost),
+            (0, 0),
+            "round {round}: {findings:?}"
+        );
+        assert_eq!(findings.torn, [] as [String; 0]);
+        assert!(findings.kept >= kept, "what was there stays there");
+        kept = findings.kept;
+    }
+    assert!(kept > 100, "the writers wrote: {kept}");
+}
+
+fn size(path: &std::path::Path) -> u64 {
+    path.metadata().map_or(0, |metadata| metadata.len())
+}
