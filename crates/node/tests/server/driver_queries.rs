@@ -64,12 +64,63 @@ const QUERIES: &[&str] = &[
     "SELECT range_start, range_end, partitions_count, mean_partition_size FROM system.size_estimates WHERE keyspace_name = 'k' AND table_name = 't'",
 ];
 
+/// By the Rust driver, the CDC library and the index service, with markers; and the types of those.
+const PREPARED: &[(&str, &[&str])] = &[
+    (
+        "SELECT keyspace_name, table_name FROM system_schema.tables where keyspace_name in ?",
+        &["list<text>"],
+    ),
+    (
+        "SELECT keyspace_name, replication, durable_writes FROM system_schema.keyspaces where keyspace_name in ?",
+        &["list<text>"],
+    ),
+    (
+        "SELECT initial_tablets FROM system_schema.scylla_keyspaces WHERE keyspace_name = ?",
+        &["text"],
+    ),
+    (
+        "\n        SELECT timestamp\n        FROM system.cdc_timestamps\n        WHERE keyspace_name = ? AND table_name = ? AND timestamp <= ?\n        ORDER BY timestamp DESC\n        LIMIT 1;\n        ",
+        &["text", "text", "timestamp"],
+    ),
+    (
+        "\n        SELECT stream_id\n        FROM system.cdc_streams\n        WHERE keyspace_name = ? AND table_name = ? AND timestamp = ? AND stream_state = ?;\n        ",
+        &["text", "text", "timestamp", "tinyint"],
+    ),
+    (
+        "\n        SELECT streams\n        FROM system_distributed.cdc_streams_descriptions_v2\n        WHERE time = ?;",
+        &["timestamp"],
+    ),
+    (
+        "SELECT * FROM \"k\".\"t_scylla_cdc_log\" WHERE \"cdc$stream_id\" in ? AND \"cdc$time\" >= minTimeuuid(?) AND \"cdc$time\" < minTimeuuid(?)  BYPASS CACHE",
+        &["list<blob>", "timestamp", "timestamp"],
+    ),
+    (
+        "SELECT id FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?",
+        &["text", "text"],
+    ),
+    (
+        "SELECT truncated_at FROM system.truncated WHERE table_uuid = ? LIMIT 1",
+        &["uuid"],
+    ),
+    (
+        "SELECT \"p\", \"v\", WRITETIME(\"v\"), TTL(\"v\") FROM \"k\".\"t\" WHERE token(\"p\") >= ? AND token(\"p\") <= ? BYPASS CACHE",
+        &["bigint", "bigint"],
+    ),
+];
+
 /// What drivers ask to see whether it is there, and do without if the answer is Invalid.
 const ABSENT: &[&str] = &[
     "SELECT * FROM system.peers_v2",
     "SELECT host_id, peer, peer_port, native_address, native_port, schema_version FROM system.peers_v2",
     "SELECT connection_id, host_id, address, port, tls_port FROM system.client_routes",
 ];
+
+fn thawed(cql_type: &str) -> &str {
+    cql_type
+        .strip_prefix("frozen<")
+        .and_then(|inner| inner.strip_suffix('>'))
+        .unwrap_or(cql_type)
+}
 
 #[tokio::test]
 async fn each_is_answered() {
@@ -83,6 +134,14 @@ async fn each_is_answered() {
     for query in QUERIES {
         literals(client.run(query).await);
         client.prepare(query).await;
+    }
+    for (query, types) in PREPARED {
+        let prepared = client.prepare(query).await;
+        let markers = prepared.bind.columns.iter();
+        let told: Vec<String> = markers.map(|marker| marker.cql_type.to_string()).collect();
+        // A list that is bound whole need not be frozen, and may be.
+        let told: Vec<&str> = told.iter().map(|name| thawed(name)).collect();
+        assert_eq!(told, *types, "{query}");
     }
     for query in ABSENT {
         assert_eq!(client.fail(query).await.kind, ErrorKind::Invalid, "{query}");

@@ -93,6 +93,26 @@ async fn a_connection_is_opened_once_and_properly() {
 }
 
 #[tokio::test]
+async fn the_versions_and_options_that_drivers_give_are_taken() {
+    let server = start(|_| {}).await;
+    for version in ["3.0.0", "3.4.7", "4.0.0"] {
+        let mut client = Client::connect(server.address).await;
+        let options = [
+            ("CQL_VERSION", version),
+            ("DRIVER_CONFIG", "{}"),
+            ("SESSION_ID", "1"),
+        ];
+        let options = options.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let startup = Request::Startup(Startup {
+            options: options.into(),
+        });
+        client.send(1, &startup).await;
+        assert_eq!(client.receive().await.1, Response::Ready, "{version}");
+        client.assert_alive().await;
+    }
+}
+
+#[tokio::test]
 async fn bodies_are_compressed_as_agreed() {
     let server = start(|_| {}).await;
     for compression in Compression::EVERY {

@@ -186,7 +186,7 @@ fn fitting(cql_type: &CqlType, n: u8) -> Value {
     match cql_type {
         CqlType::Bigint => Value::Bigint(small.into()),
         CqlType::Timestamp => Value::Timestamp(small.into()),
-        CqlType::Text => Value::Text(if n % 2 == 0 { "a" } else { "x" }.to_owned()),
+        CqlType::Text => Value::Text(if n.is_multiple_of(2) { "a" } else { "x" }.to_owned()),
         CqlType::List { element, .. } => Value::List(vec![fitting(element, n); usize::from(n % 3)]),
         CqlType::Set { element, .. } => Value::Set(vec![fitting(element, n)]),
         CqlType::Map { key, value, .. } => Value::Map(vec![(fitting(key, n), fitting(value, n))]),
@@ -200,7 +200,7 @@ fn fitting(cql_type: &CqlType, n: u8) -> Value {
 fn made_to_fit(values: &mut Vec<BoundValue>, types: &[CqlType], fits: &[u8]) {
     values.resize(types.len(), BoundValue::Unset);
     for ((value, cql_type), n) in values.iter_mut().zip(types).zip(fits) {
-        if n % 16 != 0 {
+        if !n.is_multiple_of(16) {
             *value = BoundValue::Value(fitting(cql_type, *n).serialize());
         }
     }
