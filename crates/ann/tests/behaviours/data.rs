@@ -35,6 +35,10 @@ impl Rng {
     }
 }
 
+/// Clusters twice as wide as their centres lie apart. At 48 dimensions a walk of width 64 finds 0.96
+/// of the ten nearest among 6,000, as it finds 0.975 among real embeddings of as many texts.
+pub const SPREAD: f32 = 2.0;
+
 /// Vectors around random centres, as embeddings of related texts are. `spread` is the size of a
 /// cluster beside the distance of the centres.
 pub fn clustered(

@@ -54,7 +54,7 @@ fn change(index: &Index, oracle: &mut Oracle, rng: &mut Rng) {
     assert_eq!(index.len(), oracle.vectors.len());
 }
 
-fn run(metric: Metric, recall_min: f64) {
+fn run(metric: Metric) {
     let mut rng = Rng(metric as u64 + 71);
     let options = Options {
         metric,
@@ -81,7 +81,7 @@ fn run(metric: Metric, recall_min: f64) {
         }
     }
     let recall = recalls / f64::from(searches);
-    assert!(recall >= recall_min, "{recall}");
+    assert!(recall >= 0.98, "{recall}");
 
     // Down to nothing and up again.
     for &id in oracle.vectors.keys() {
@@ -97,20 +97,20 @@ fn run(metric: Metric, recall_min: f64) {
 
 #[test]
 fn cosine() {
-    run(Metric::Cosine, 0.99);
+    run(Metric::Cosine);
 }
 
 #[test]
 fn euclidean() {
-    run(Metric::Euclidean, 0.99);
+    run(Metric::Euclidean);
 }
 
 #[test]
 fn dot_product() {
-    run(Metric::DotProduct, 0.95);
+    run(Metric::DotProduct);
 }
 
 #[test]
 fn hamming() {
-    run(Metric::Hamming, 0.99);
+    run(Metric::Hamming);
 }

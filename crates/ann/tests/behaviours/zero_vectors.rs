@@ -47,6 +47,26 @@ fn zero_vectors_take_their_place_in_the_answers_of_walks() {
 }
 
 #[test]
+fn zero_vectors_come_first_where_all_else_is_opposite() {
+    let mut rng = Rng(2);
+    let one_side = |rng: &mut Rng| {
+        let mut vector = rng.vector(8);
+        vector[0] = 4.0;
+        vector
+    };
+    let mut vectors: Vec<_> = (0..2_000).map(|_| one_side(&mut rng)).collect();
+    for zero in [3, 500, 1_999] {
+        vectors[zero].fill(0.0);
+    }
+    let index = build(Options::new(8), &vectors);
+    let query = one_side(&mut rng).iter().map(|x| -x).collect::<Vec<_>>();
+    let found = index.search(&query, 10).expect("search");
+    let ids: Vec<u32> = found[..3].iter().map(|n| n.id).collect();
+    assert_eq!(ids, [3, 500, 1_999]);
+    assert!(found[2].distance == 1.0 && found[3].distance > 1.0);
+}
+
+#[test]
 fn a_vector_may_become_zero_and_come_back() {
     let vectors = [vec![1.0, 0.0], vec![0.0, 1.0]];
     let index = build(Options::new(2), &vectors);
