@@ -312,7 +312,11 @@ impl Engine {
     /// Writes out what is in memory and rewrites all files of a space, dropping what may be dropped.
     pub(crate) fn compact(&self, space: SpaceId) -> Result<(), StorageError> {
         let keyspace = self.with(|open| open.space(space).cloned())?;
-        keyspace.rotate_memtable_and_wait().map_err(write_error)?;
+        keyspace.rotate_memtable().map_err(write_error)?;
+        while keyspace.sealed_memtable_count() > 0 {
+            self.probe()?;
+            std::thread::sleep(BACK_PRESSURE_POLL);
+        }
         keyspace.major_compact().map_err(write_error)
     }
 

@@ -1,0 +1,132 @@
+//! On a full disk reads go on and writes are refused with the reason; when there is room again,
+//! writes are taken again by the same open storage, and nothing acknowledged is gone.
+
+#[path = "support/disk.rs"]
+mod disk;
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use storage::catalog::Table;
+use storage::read::Partitions;
+use storage::{ChangeError, Health, Storage, StorageError, StorageOptions};
+use support::*;
+
+fn path(name: &str) -> PathBuf {
+    PathBuf::from(std::env::var_os(name).expect("set by the test below"))
+}
+
+fn insert_row(storage: &Storage, table: &Table, c: i32) -> Result<(), StorageError> {
+    let cells = vec![set(V, text(&"x".repeat(1000)))];
+    try_write(
+        storage,
+        table,
+        vec![int(c % 3)],
+        vec![insert(vec![int(c)], cells, 1)],
+    )
+    .map(drop)
+}
+
+fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !done() {
+        assert!(started.elapsed() < Duration::from_secs(20), "{what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Fills and frees the disk twice: once while writes come, once while only the engine's own threads write.
+#[test]
+#[ignore = "run by the test below as a process of its own"]
+fn on_a_disk_that_fills() {
+    let (directory, full) = (path("DISK_ROOT"), path("DISK_FULL"));
+    let options = StorageOptions {
+        memtable_bytes: 1 << 20,
+        ..options()
+    };
+    let storage = Storage::open(&directory, options.clone()).unwrap();
+    let table = simple_table();
+    create(&storage, &table, true);
+    let mut written = 0;
+    let mut write_some = |storage: &Storage, rows: i32| {
+        for _ in 0..rows {
+            insert_row(storage, &table, written)?;
+            written += 1;
+        }
+        Ok::<i32, StorageError>(written)
+    };
+    for _ in 0..2 {
+        let before = write_some(&storage, 200).unwrap();
+        let stream = storage.read(request(&table, whole_ring())).unwrap();
+
+        fs::write(&full, []).unwrap();
+        let error = write_some(&storage, 1).unwrap_err();
+        assert!(matches!(&error, StorageError::ReadOnly(text)
+            if text.contains(directory.to_str().unwrap()) && text.contains("No space left")));
+        assert!(matches!(storage.health(), Health::ReadOnly(_)));
+        let again = write_some(&storage, 1);
+        assert!(matches!(again, Err(StorageError::ReadOnly(_))));
+        let refused = block_on(storage.change_catalog(|catalog| {
+            catalog.cluster_name.push('!');
+            Ok::<(), ()>(())
+        }));
+        assert!(matches!(
+            refused,
+            Err(ChangeError::Storage(StorageError::ReadOnly(_)))
+        ));
+        assert_eq!(read_all(&storage, &table).len(), before as usize);
+        assert_eq!(stream.count(), before as usize);
+        // It stays so for as long as it is full.
+        thread::sleep(Duration::from_millis(2_500));
+        assert!(matches!(storage.health(), Health::ReadOnly(_)));
+        assert_eq!(read_all(&storage, &table).len(), before as usize);
+
+        fs::remove_file(&full).unwrap();
+        wait_for("writes are taken again", || {
+            storage.health() == Health::Writable
+        });
+        // The refused one may have been applied, or not; nothing else may be there.
+        let rows = read_all(&storage, &table).len();
+        assert!(
+            rows == before as usize || rows == before as usize + 1,
+            "{rows} of {before}"
+        );
+        write_some(&storage, 200).unwrap();
+    }
+
+    // No write of ours fails, but the engine can't write out what it holds.
+    fs::write(&full, []).unwrap();
+    assert!(storage.compact(table.id).is_err());
+    wait_for("it is noticed", || storage.health() != Health::Writable);
+    fs::remove_file(&full).unwrap();
+    wait_for("writes are taken again", || {
+        storage.health() == Health::Writable
+    });
+    let total = write_some(&storage, 10).unwrap();
+
+    let one = request(&table, Partitions::One(vec![int(0)]));
+    assert!(!read(&storage, one).is_empty());
+    block_on(storage.close()).unwrap();
+    drop(storage);
+    let storage = Storage::open(&directory, options).unwrap();
+    assert_eq!(read_all(&storage, &table).len(), total as usize);
+}
+
+#[test]
+fn reads_go_on_and_writes_come_back() {
+    let home = tempfile::tempdir().unwrap();
+    let at = |name: &str| home.path().join(name);
+    let library = disk::compile_shim(home.path());
+    let environment: [(&str, &Path); 3] = [
+        ("LD_PRELOAD", &library),
+        ("DISK_ROOT", &at("data")),
+        ("DISK_FULL", &at("full")),
+    ];
+    let status = disk::spawn_test("on_a_disk_that_fills", &environment)
+        .wait()
+        .unwrap();
+    assert!(status.success());
+}
