@@ -24,11 +24,7 @@ const INDEX_WAIT: Duration = Duration::from_secs(300);
 /// Loads the films unless they are there, waits for their index, and prints what to try.
 ///
 /// `data_dir` is where the ready-made query is put.
-pub async fn load_movies(
-    cql: SocketAddr,
-    http: SocketAddr,
-    data_dir: &Path,
-) -> anyhow::Result<()> {
+pub async fn load_movies(cql: SocketAddr, http: SocketAddr, data_dir: &Path) -> anyhow::Result<()> {
     let session = SessionBuilder::new()
         .known_node_addr(cql)
         .build()
@@ -167,7 +163,9 @@ fn print_what_to_try(cql: SocketAddr, http: SocketAddr, query: &str) {
 
 /// `YYYY-MM-DD` as days with the epoch at 2^31.
 fn days(date: &str) -> anyhow::Result<u32> {
-    let date: Date = date.parse().with_context(|| format!("{date:?} is no date"))?;
+    let date: Date = date
+        .parse()
+        .with_context(|| format!("{date:?} is no date"))?;
     let days = (date - Date::constant(1970, 1, 1)).get_days();
     Ok((1_u32 << 31).wrapping_add_signed(days))
 }

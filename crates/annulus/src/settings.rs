@@ -12,8 +12,9 @@ use storage::Durability;
 use crate::exit::Failure;
 use crate::logging::LogFormat;
 
-/// Facts of our own; of the libraries below only what is wrong.
-const DEFAULT_LOG: &str = "warn,annulus=info,node=info,storage=info,store=info";
+/// Facts of our own; of the libraries below only what is wrong. The driver warns of what its callers
+/// report themselves.
+const DEFAULT_LOG: &str = "warn,annulus=info,node=info,storage=info,store=info,scylla=error";
 
 /// What may be set. Everything is optional here; [`Settings::resolve`] fills in the defaults.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
@@ -59,7 +60,7 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_MAX_FRAME_MIB", value_name = "MIB")]
     pub max_frame_mib: Option<u32>,
 
-    /// Requests of CQL clients worked on at once; more get Overloaded [default: 4096]
+    /// Requests of CQL clients worked on at once; more get Overloaded [default: 32768]
     #[arg(long, env = "ANNULUS_MAX_REQUESTS", value_name = "N")]
     pub max_requests: Option<usize>,
 
@@ -172,9 +173,11 @@ impl Settings {
                 },
             },
             cache_bytes: self.cache_mib.unwrap_or(256) << 20,
-            max_frame_bytes: at_least_one("max-frame-mib", self.max_frame_mib.unwrap_or(256) as usize)?
-                << 20,
-            max_requests: at_least_one("max-requests", self.max_requests.unwrap_or(4096))?,
+            max_frame_bytes: at_least_one(
+                "max-frame-mib",
+                self.max_frame_mib.unwrap_or(256) as usize,
+            )? << 20,
+            max_requests: at_least_one("max-requests", self.max_requests.unwrap_or(32_768))?,
             search_threads: at_least_one("search-threads", self.search_threads.unwrap_or(cores))?,
             log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
             log_format: self.log_format.unwrap_or_default(),
