@@ -22,6 +22,9 @@ const ROUND_TIMEOUT: Duration = Duration::from_secs(30);
 /// So many looks may find something unclear before the service stops waiting for it to start.
 const UNCLEAR_MAX: u32 = 10;
 
+/// The pause between looks from then on.
+const UNCLEAR_PAUSE: Duration = Duration::from_secs(1);
+
 /// A table as the readers of its log know it.
 type TableKey = (TableIdentity, Vec<String>);
 
@@ -90,7 +93,15 @@ impl MonitorIndexes {
                     tracing::warn!(%error, "the schema can't be read");
                 }
             }
-            tokio::time::sleep(self.interval).await;
+            tokio::time::sleep(self.pause()).await;
+        }
+    }
+
+    /// How long until the next look. What stays unclear isn't worth looking at as often.
+    fn pause(&self) -> Duration {
+        match self.unclear_rounds >= UNCLEAR_MAX {
+            true => self.interval.max(UNCLEAR_PAUSE),
+            false => self.interval,
         }
     }
 
@@ -103,11 +114,14 @@ impl MonitorIndexes {
         for identity in plan.add {
             self.add(identity);
         }
-        if discovered.unclear.is_empty() || self.unclear_rounds >= UNCLEAR_MAX {
+        if discovered.unclear.is_empty() {
+            self.unclear_rounds = 0;
             self.context.engine.first_discovery();
-        } else {
+        } else if self.unclear_rounds < UNCLEAR_MAX {
             self.unclear_rounds += 1;
             tracing::debug!(indexes = ?discovered.unclear, "not yet visible");
+        } else {
+            self.context.engine.first_discovery();
         }
     }
 

@@ -1,8 +1,9 @@
 //! What indexes there are, as the database's schema tells.
 
 mod describe;
+mod look;
 mod options;
 mod statements;
 mod target;
 
-pub use describe::{Discovered, Discovery, DiscoveryError, Round};
+pub use look::{Discovered, Discovery, DiscoveryError, Round};

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::DiscoveryError;
 use crate::db::{Db, Statement};
-use crate::identity::{IndexName, TableIdentity};
+use crate::identity::IndexName;
 
 /// Rows of `system_schema.indexes` that may be ours.
 #[derive(Clone, Debug)]
@@ -126,11 +126,7 @@ impl Statements {
 
     /// When a table was last truncated, milliseconds since the epoch, as far as the nodes that
     /// answer know. Each node keeps a time of its own, so all are asked and the latest counts.
-    pub async fn truncated_ms(
-        &self,
-        db: &Db,
-        table: &TableIdentity,
-    ) -> Result<Option<i64>, DiscoveryError> {
+    pub async fn truncated_ms(&self, db: &Db, table: Uuid) -> Result<Option<i64>, DiscoveryError> {
         let prepared = match self.truncated.on(db).await.map_err(DiscoveryError::from) {
             Ok(prepared) => prepared,
             Err(DiscoveryError::Refused(_)) => return Ok(None),
@@ -140,7 +136,7 @@ impl Statements {
         let asked = state
             .get_nodes_info()
             .iter()
-            .map(|node| truncated_on(db, prepared.clone(), node.clone(), table.id));
+            .map(|node| truncated_on(db, prepared.clone(), node.clone(), table));
         let answers = futures::future::join_all(asked).await;
         let mut latest = None;
         let mut refusal = None;

@@ -1,0 +1,260 @@
+//! One look at the schema, valid as a whole if nothing changed while it was taken.
+//!
+//! A schema that changes all the time would never be seen so. Then what two looks in a row say of
+//! an index counts, and the rest waits.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use futures::{StreamExt, TryStreamExt};
+use uuid::Uuid;
+
+use super::describe::{Described, Facts, describe};
+use super::statements::{ListedIndex, Statements};
+use super::target::Target;
+use crate::db::Db;
+use crate::identity::{IndexIdentity, IndexName};
+
+/// Indexes that are asked about at a time.
+const INDEXES_AT_A_TIME: usize = 16;
+
+/// Why a look failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DiscoveryError {
+    /// The database doesn't answer.
+    #[error("{0}")]
+    Unreachable(String),
+    /// The database answers with an error.
+    #[error("{0}")]
+    Refused(String),
+    /// The database answers something unexpected.
+    #[error("{0}")]
+    Malformed(String),
+}
+
+/// What a look came to.
+#[derive(Clone, Debug)]
+pub enum Round {
+    /// The schema is the one seen last.
+    Unchanged,
+    /// The schema is changing: look again.
+    Unsettled,
+    /// These indexes there are.
+    Found(Discovered),
+}
+
+/// The indexes of a schema.
+#[derive(Clone, Debug, Default)]
+pub struct Discovered {
+    /// Those that can be built.
+    pub indexes: BTreeMap<IndexName, IndexIdentity>,
+    /// Those that can't be described yet: neither new nor gone.
+    pub unclear: HashSet<IndexName>,
+}
+
+/// Looks at the schema.
+#[derive(Default)]
+pub struct Discovery {
+    statements: Statements,
+    /// The schema seen last, as far as it was clear.
+    seen: Option<Option<Uuid>>,
+    /// What the last look said of each index, if the schema changed while it was taken.
+    unsettled: Option<Listing>,
+    /// The schema that the driver's metadata was refreshed for, and the session it belongs to.
+    refreshed: Option<(u64, Uuid)>,
+    /// The latest known truncation of each table. Nodes know different times and don't always
+    /// answer; what counts never goes back, or one truncation would look like several.
+    truncated_ms: HashMap<Uuid, i64>,
+    /// What has been said about indexes.
+    said: HashSet<(IndexName, String)>,
+}
+
+/// What one look says of every index.
+type Listing = BTreeMap<IndexName, Described>;
+
+impl Discovery {
+    /// Makes the next look a full one.
+    pub fn forget(&mut self) {
+        self.seen = None;
+        self.refreshed = None;
+    }
+
+    /// Looks at the schema if it has changed.
+    pub async fn round(&mut self, db: &Db) -> Result<Round, DiscoveryError> {
+        let version = self.statements.version(db).await?;
+        if self.seen == Some(version) {
+            return Ok(Round::Unchanged);
+        }
+        let agreement = db.session.check_schema_agreement().await;
+        let Some(agreed) =
+            agreement.map_err(|error| DiscoveryError::Unreachable(error.to_string()))?
+        else {
+            return Ok(Round::Unsettled);
+        };
+        if self.refreshed != Some((db.generation, agreed)) {
+            db.session
+                .refresh_metadata()
+                .await
+                .map_err(|error| DiscoveryError::Unreachable(error.to_string()))?;
+            self.refreshed = Some((db.generation, agreed));
+        }
+        let listing = self.listing(db).await?;
+        if self.statements.version(db).await? != version {
+            let before = self.unsettled.replace(listing.clone());
+            return Ok(match before {
+                Some(before) => Round::Found(agreed_by(&before, &listing)),
+                None => Round::Unsettled,
+            });
+        }
+        self.unsettled = None;
+        let discovered = agreed_by(&listing, &listing);
+        if discovered.unclear.is_empty() {
+            self.seen = Some(version);
+        } else {
+            self.forget();
+        }
+        Ok(Round::Found(discovered))
+    }
+
+    /// Describes every index.
+    async fn listing(&mut self, db: &Db) -> Result<Listing, DiscoveryError> {
+        let indexes = self.statements.indexes(db).await?;
+        let statements = &self.statements;
+        let facts: Vec<(ListedIndex, Facts)> = futures::stream::iter(indexes)
+            .map(|listed| async move {
+                let facts = facts(statements, db, &listed).await?;
+                Ok::<_, DiscoveryError>((listed, facts))
+            })
+            .buffer_unordered(INDEXES_AT_A_TIME)
+            .try_collect()
+            .await?;
+        let state = db.session.get_cluster_state();
+        let one_node = state.get_nodes_info().len() == 1;
+        let mut listing = Listing::new();
+        for (listed, mut facts) in facts {
+            // One node's word is exact, even if its clock was set back in between.
+            if !one_node && let Some(id) = facts.table_id {
+                facts.truncated_ms = self.latest_truncation(id, facts.truncated_ms);
+            }
+            let (described, remark) = describe(&state, &listed, &facts);
+            if let Some(remark) = remark
+                && self.said.insert((listed.name.clone(), remark.clone()))
+            {
+                tracing::warn!(index = %listed.name, "{remark}");
+            }
+            listing.insert(listed.name, described);
+        }
+        Ok(listing)
+    }
+
+    fn latest_truncation(&mut self, table: Uuid, truncated_ms: Option<i64>) -> Option<i64> {
+        if let Some(truncated_ms) = truncated_ms {
+            let latest = self.truncated_ms.entry(table).or_insert(truncated_ms);
+            *latest = truncated_ms.max(*latest);
+        }
+        self.truncated_ms.get(&table).copied()
+    }
+}
+
+/// Asks what the schema says of an index.
+async fn facts(
+    statements: &Statements,
+    db: &Db,
+    listed: &ListedIndex,
+) -> Result<Facts, DiscoveryError> {
+    let (options, table_id) = tokio::try_join!(
+        statements.options(db, listed),
+        statements.table_id(db, listed)
+    )?;
+    let target = options
+        .as_ref()
+        .and_then(|options| options.get("target"))
+        .map(|target| Target::decode(target));
+    let column_type = async {
+        match &target {
+            Some(target) => statements.column_type(db, listed, &target.column).await,
+            None => Ok(None),
+        }
+    };
+    let truncated_ms = async {
+        match table_id {
+            Some(id) => statements.truncated_ms(db, id).await,
+            None => Ok(None),
+        }
+    };
+    let (column_type, truncated_ms) = tokio::try_join!(column_type, truncated_ms)?;
+    Ok(Facts {
+        options,
+        target,
+        column_type,
+        table_id,
+        truncated_ms,
+    })
+}
+
+/// What two looks agree on; what they don't, or what neither could describe, is unclear.
+fn agreed_by(before: &Listing, now: &Listing) -> Discovered {
+    let mut discovered = Discovered::default();
+    for name in before.keys().chain(now.keys()) {
+        match (before.get(name), now.get(name)) {
+            (Some(Described::Index(before)), Some(Described::Index(now))) if before == now => {
+                discovered
+                    .indexes
+                    .insert(name.clone(), IndexIdentity::clone(now));
+            }
+            (Some(Described::NotOurs), Some(Described::NotOurs)) => {}
+            _ => {
+                discovered.unclear.insert(name.clone());
+            }
+        }
+    }
+    discovered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::tests::identity;
+
+    #[test]
+    fn two_looks_agree_on_what_both_say() {
+        let index = |name| Described::Index(Box::new(identity(name)));
+        let changed = Described::Index(Box::new(IndexIdentity {
+            truncated_ms: Some(1),
+            ..identity("changed")
+        }));
+        let listing = |entries: &[(&str, Described)]| -> Listing {
+            entries
+                .iter()
+                .map(|(name, described)| (identity(name).name, described.clone()))
+                .collect()
+        };
+        let before = listing(&[
+            ("same", index("same")),
+            ("changed", index("changed")),
+            ("gone", index("gone")),
+            ("odd", Described::Unclear),
+            ("text", Described::NotOurs),
+        ]);
+        let now = listing(&[
+            ("same", index("same")),
+            ("changed", changed),
+            ("new", index("new")),
+            ("odd", Described::Unclear),
+            ("text", Described::NotOurs),
+        ]);
+        let agreed = agreed_by(&before, &now);
+        let names = |names: &[&str]| names.iter().map(|name| identity(name).name).collect();
+        assert_eq!(
+            agreed.indexes.keys().cloned().collect::<HashSet<_>>(),
+            names(&["same"])
+        );
+        assert_eq!(agreed.unclear, names(&["changed", "gone", "new", "odd"]));
+        // The look after that settles it.
+        let agreed = agreed_by(&now, &now);
+        assert_eq!(
+            agreed.indexes.keys().cloned().collect::<HashSet<_>>(),
+            names(&["same", "changed", "new"])
+        );
+        assert_eq!(agreed.unclear, names(&["odd"]));
+    }
+}
