@@ -14,7 +14,7 @@ import urllib.request
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(os.environ.get("ANNULUS_BINARY", ROOT / "target/debug/annulus"))
 READY = re.compile(r"ready: CQL on ([\d.]+):(\d+), HTTP on ([\d.]+):(\d+)")
-START_SECONDS = 60
+START_SECONDS = 30
 STOP_SECONDS = 15
 
 
@@ -44,7 +44,7 @@ class Server:
                     return self
         finally:
             timer.cancel()
-        raise AssertionError(f"no ready line; exit code {self.process.wait()}; log:\n{self.log()}")
+        raise AssertionError(f"no ready line; exit code {self.process.wait()}; end of the log:\n{self.log()[-2000:]}")
 
     def log(self):
         return self.data_dir.with_suffix(".log").read_text()
@@ -82,6 +82,11 @@ class Server:
     def index_status(self, keyspace, index):
         status, text = self.http(f"/api/v1/indexes/{keyspace}/{index}/status")
         return json.loads(text) if status == 200 else {"status": f"HTTP {status}", "count": -1}
+
+    def wait_for_index(self, keyspace, index, count, seconds=20):
+        """Waits until an index is built and has so many rows."""
+        wanted = {"status": "SERVING", "count": count, "build_progress": 100.0}
+        eventually(lambda: self.index_status(keyspace, index) == wanted, seconds)
 
 
 class Elsewhere:

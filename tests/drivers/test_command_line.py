@@ -5,6 +5,7 @@ import socket
 import subprocess
 
 import pytest
+from conftest import connect
 from server import BINARY, Server
 
 
@@ -34,6 +35,48 @@ def test_a_port_in_use_is_named(tmp_path):
 def test_a_data_directory_in_use_is_named(server):
     result = run("serve", "--data-dir", server.data_dir, "--cql-port", "0", "--http-port", "0")
     assert result.returncode == 4 and str(server.data_dir) in result.stderr
+
+
+def test_a_directory_from_a_newer_version_is_named_and_left_alone(tmp_path):
+    server = Server(tmp_path / "data").start()
+    assert server.stop() == 0
+    marker = tmp_path / "data" / "annulus-storage"
+    marker.write_text("annulus storage 4000\n")
+    result = run("serve", "--data-dir", tmp_path / "data", "--cql-port", "0", "--http-port", "0")
+    assert result.returncode == 5 and "newer version" in result.stderr and "4000" in result.stderr
+    assert marker.read_text() == "annulus storage 4000\n"
+
+
+def test_settings_come_from_flags_then_the_environment_then_the_file(tmp_path, monkeypatch):
+    # The address in the file would be refused.
+    (tmp_path / "annulus.toml").write_text(f'data-dir = "{tmp_path}/file"\nlisten = "0.0.0.0"\nlog-format = "json"\n')
+    monkeypatch.setenv("ANNULUS_CONFIG", str(tmp_path / "annulus.toml"))
+    monkeypatch.setenv("ANNULUS_LISTEN", "127.0.0.1")
+    monkeypatch.setenv("ANNULUS_DATA_DIR", str(tmp_path / "environment"))
+    server = Server(tmp_path / "flag").start()
+    assert server.stop() == 0
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["flag"]
+    assert server.log().startswith("{")
+
+
+@pytest.mark.parametrize("address", ["127.0.0.2", "0.0.0.0"])
+def test_other_addresses_are_served(tmp_path, address):
+    """The two halves find each other wherever drivers are told to come to."""
+    server = Server(tmp_path / "data", "--listen", address, "--insecure").start()
+    assert server.host == address
+    server.host = "127.0.0.2"
+    try:
+        cluster = connect(server)
+        session = cluster.connect()
+        session.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+        session.execute("CREATE TABLE k.t (k int PRIMARY KEY, v vector<float, 2>)")
+        session.execute("CREATE CUSTOM INDEX i ON k.t (v) USING 'vector_index'")
+        session.execute("INSERT INTO k.t (k, v) VALUES (1, [1, 0])")
+        server.wait_for_index("k", "i", 1)
+        assert session.execute("SELECT k FROM k.t ORDER BY v ANN OF [1, 0] LIMIT 1").one().k == 1
+        cluster.shutdown()
+    finally:
+        assert server.stop() == 0
 
 
 def test_an_unknown_setting_in_the_file_is_named(tmp_path):

@@ -102,10 +102,10 @@ def test_an_invalid_statement_names_what_is_wrong(table, statement, text):
 def test_vector_elements_must_be_finite(table, bad):
     value = float(bad)
     literal = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(bad, bad)
-    with pytest.raises(InvalidRequest, match="(?i)vector|finite|NaN|infinit"):
+    with pytest.raises(InvalidRequest, match="(?i)finite|NaN|infinit|out of range"):
         table.execute(f"INSERT INTO t (k, v) VALUES (1, [1, {literal}, 3])")
     if bad != "1e39":
-        with pytest.raises(InvalidRequest, match="(?i)vector|finite|NaN|infinit"):
+        with pytest.raises(InvalidRequest, match="(?i)finite|NaN|infinit"):
             table.execute(table.prepare("INSERT INTO t (k, v) VALUES (1, ?)"), ([1, value, 3],))
     assert not list(table.execute("SELECT * FROM t"))
 

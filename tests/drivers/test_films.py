@@ -24,7 +24,7 @@ def test_recall_on_films_is_at_least_99_percent(server, session):
     insert = session.prepare("INSERT INTO films (id, v) VALUES (?, ?)")
     rows = [(int(ids[at]), vectors[at].tolist()) for at in kept]
     execute_concurrent_with_args(session, insert, rows, concurrency=64, raise_on_first_error=True)
-    eventually(lambda: server.index_status(session.keyspace, "films_v")["count"] == len(rows), seconds=120)
+    server.wait_for_index(session.keyspace, "films_v", len(rows), seconds=120)
 
     search = session.prepare(f"SELECT id FROM films ORDER BY v ANN OF ? LIMIT {NEIGHBOURS}")
     found = 0

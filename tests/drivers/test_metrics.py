@@ -1,6 +1,7 @@
 """Prometheus metrics: there while their index is, and gone with it."""
 
 import re
+import urllib.request
 
 from server import eventually
 
@@ -24,10 +25,10 @@ def test_what_is_counted(server, session):
     session.execute("CREATE CUSTOM INDEX i ON t (v) USING 'vector_index'")
     for k in range(3):
         session.execute("INSERT INTO t (k, v) VALUES (%s, [1, 1])", (k,))
-    eventually(lambda: server.index_status(session.keyspace, "i")["count"] == 3)
+    server.wait_for_index(session.keyspace, "i", 3)
     session.execute("UPDATE t SET v = [2, 1] WHERE k = 0")
     session.execute("DELETE FROM t WHERE k = 1")
-    eventually(lambda: server.index_status(session.keyspace, "i")["count"] == 2)
+    server.wait_for_index(session.keyspace, "i", 2)
     for _ in range(4):
         server.http(f"/api/v1/indexes/{session.keyspace}/i/ann", {"vector": [1, 1]})
 
@@ -52,7 +53,7 @@ def test_they_vanish_with_the_index(server, session):
     for _ in range(2):
         session.execute("CREATE CUSTOM INDEX i ON t (v) USING 'vector_index'")
         session.execute("INSERT INTO t (k, v) VALUES (1, [1, 1])")
-        eventually(lambda: server.index_status(session.keyspace, "i")["count"] == 1)
+        server.wait_for_index(session.keyspace, "i", 1)
         assert server.http(f"/api/v1/indexes/{session.keyspace}/i/ann", {"vector": [1, 1]})[0] == 200
         assert ("index_size", ()) in series(server, session)
         session.execute("DROP INDEX i")
@@ -66,10 +67,13 @@ def test_unknown_names_leave_no_series(server, session):
     assert session.keyspace not in server.http("/metrics")[1]
 
 
-def test_the_format_is_prometheus_text(server):
-    import urllib.request
-
+def test_the_format_is_prometheus_text(server, session):
+    session.execute("CREATE TABLE t (k int PRIMARY KEY, v vector<float, 2>)")
+    session.execute("CREATE CUSTOM INDEX i ON t (v) USING 'vector_index'")
+    eventually(lambda: series(server, session))
     with urllib.request.urlopen(f"http://{server.host}:{server.http_port}/metrics", timeout=30) as response:
         assert response.headers["Content-Type"].startswith("text/plain; version=0.0.4")
         text = response.read().decode()
-    assert "# TYPE" in text and text.endswith("\n")
+    for line in ["# TYPE index_size gauge", "# TYPE cdc_reader_up gauge", "# TYPE indexing_lag_seconds histogram"]:
+        assert line in text
+    assert text.endswith("\n")

@@ -50,9 +50,7 @@ impl std::str::FromStr for Target {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Target, String> {
-        let (name, address) = text
-            .split_once('=')
-            .ok_or("write it as NAME=HOST:PORT")?;
+        let (name, address) = text.split_once('=').ok_or("write it as NAME=HOST:PORT")?;
         Ok(Target {
             name: name.to_owned(),
             address: address.to_owned(),
@@ -88,10 +86,7 @@ struct Rates {
 async fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
     ensure!(arguments.rounds > 0, "--rounds must be at least 1");
-    let servers = [
-        connect(&arguments.a).await?,
-        connect(&arguments.b).await?,
-    ];
+    let servers = [connect(&arguments.a).await?, connect(&arguments.b).await?];
     println!(
         "{} rows and {} reads a round, {} in flight, {} rounds; median (minimum to maximum)\n",
         arguments.rows, arguments.reads, arguments.in_flight, arguments.rounds
@@ -129,7 +124,9 @@ impl Server {
         };
         for statement in [
             format!("DROP TABLE IF EXISTS compare.{table}"),
-            format!("CREATE TABLE compare.{table} (id bigint PRIMARY KEY, n int, payload {cql_type})"),
+            format!(
+                "CREATE TABLE compare.{table} (id bigint PRIMARY KEY, n int, payload {cql_type})"
+            ),
         ] {
             self.session.query_unpaged(statement, ()).await?;
         }
@@ -172,8 +169,16 @@ async fn compare(
         Payload::Text => format!("{TEXT_BYTES} bytes of text"),
         Payload::Vector => format!("{DIMENSIONS} floats"),
     };
-    print_row(&format!("insert, {name}"), &rates[0].insert, &rates[1].insert);
-    print_row(&format!("point read, {name}"), &rates[0].read, &rates[1].read);
+    print_row(
+        &format!("insert, {name}"),
+        &rates[0].insert,
+        &rates[1].insert,
+    );
+    print_row(
+        &format!("point read, {name}"),
+        &rates[0].read,
+        &rates[1].read,
+    );
     Ok(())
 }
 
@@ -259,6 +264,10 @@ fn print_row(name: &str, a: &[f64], b: &[f64]) {
 fn spread(values: &[f64], digits: usize) -> String {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let (low, middle, high) = (sorted[0], sorted[sorted.len() / 2], sorted[sorted.len() - 1]);
+    let (low, middle, high) = (
+        sorted[0],
+        sorted[sorted.len() / 2],
+        sorted[sorted.len() - 1],
+    );
     format!("{middle:.digits$} ({low:.digits$} to {high:.digits$})")
 }

@@ -6,25 +6,22 @@
 //!
 //! `ANNULUS_CRASH_ROUNDS` sets the number of kills (`make crash-test`).
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use common::Server;
+use crate::index::{Index, Scores};
+use crate::server::Server;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scylla::client::session::Session;
 use scylla::statement::prepared::PreparedStatement;
-use store_api::{Client, ClientOptions};
 
 const WRITERS: i32 = 8;
 const PARTITIONS_PER_WRITER: i32 = 3;
 const ROWS_PER_PARTITION: i32 = 12;
 const DIMENSIONS: usize = 8;
 const DEFAULT_ROUNDS: u32 = 5;
-const INDEX_WAIT: Duration = Duration::from_secs(30);
 
 /// (partition key, clustering key).
 type Key = (i32, i32);
@@ -60,7 +57,8 @@ impl Statements {
         Statements {
             insert: prepare("INSERT INTO crash.t (p, c, n, v) VALUES (?, ?, ?, ?)").await,
             update: prepare("UPDATE crash.t SET v = ?, n = ? WHERE p = ? AND c = ?").await,
-            delete_vector: prepare("UPDATE crash.t SET v = null, n = ? WHERE p = ? AND c = ?").await,
+            delete_vector: prepare("UPDATE crash.t SET v = null, n = ? WHERE p = ? AND c = ?")
+                .await,
             delete_row: prepare("DELETE FROM crash.t WHERE p = ? AND c = ?").await,
             delete_partition: prepare("DELETE FROM crash.t WHERE p = ?").await,
         }
@@ -237,48 +235,17 @@ async fn check_table(session: &Session, models: &mut [Model]) {
 /// Asks the index for more neighbours than there are rows: it must give every vector of the table,
 /// each at its true distance, and nothing else.
 async fn check_index(server: &Server, models: &[Model]) {
-    let mut expected: BTreeMap<Key, f32> = BTreeMap::new();
-    for (key, known) in models.iter().flatten() {
+    let mut expected = Scores::new();
+    for ((p, c), known) in models.iter().flatten() {
         if let Some(Content {
             vector: Some(vector),
             ..
         }) = &known.acknowledged
         {
-            let distance: f32 = vector.iter().map(|x| x * x).sum();
-            expected.insert(*key, 1.0 / (1.0 + distance));
+            expected.insert(vec![*p, *c], Index::score(vector));
         }
     }
-    let client = Client::new(ClientOptions {
-        base_uris: vec![format!("http://{}", server.http)],
-        ..ClientOptions::default()
-    })
-    .expect("a client");
-    let origin = [0.0; DIMENSIONS];
-    let deadline = Instant::now() + INDEX_WAIT;
-    loop {
-        let answer = client.ann("crash", "t_v", &origin, 100_000, &["p", "c"]).await;
-        let found = answer.map(|neighbours| {
-            let key = |key: &Vec<serde_json::Value>| {
-                let number = |at: usize| key[at].as_i64().expect("an int") as i32;
-                (number(0), number(1))
-            };
-            let keys = neighbours.keys.iter().map(key);
-            keys.zip(neighbours.similarity_scores)
-                .collect::<BTreeMap<Key, f32>>()
-        });
-        let equal = found.as_ref().is_ok_and(|found| {
-            found.len() == expected.len()
-                && found.iter().zip(&expected).all(|((key, score), (expected_key, expected))| {
-                    key == expected_key && (score - expected).abs() < 1e-4
-                })
-        });
-        if equal {
-            return;
-        }
-        assert!(
-            Instant::now() < deadline,
-            "the index is not the table within {INDEX_WAIT:?}: {found:?}, expected {expected:?}"
-        );
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    Index::new(server, "crash", "t_v", &["p", "c"], DIMENSIONS)
+        .assert_becomes(&expected, "after a restart")
+        .await;
 }

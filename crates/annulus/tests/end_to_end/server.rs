@@ -23,7 +23,15 @@ impl Server {
     /// Starts the binary on free ports and waits for its ready line.
     pub fn start(data_dir: &Path) -> Server {
         let mut process = Command::new(env!("CARGO_BIN_EXE_annulus"))
-            .args(["serve", "--cql-port", "0", "--http-port", "0", "--log", "warn"])
+            .args([
+                "serve",
+                "--cql-port",
+                "0",
+                "--http-port",
+                "0",
+                "--log",
+                "warn",
+            ])
             .arg("--data-dir")
             .arg(data_dir)
             .stdout(Stdio::piped())

@@ -1,0 +1,167 @@
+//! What an index holds, asked of its HTTP API.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use store_api::types::IndexState;
+use store_api::{Client, ClientError, ClientOptions};
+
+use crate::server::Server;
+
+/// More than any test has rows.
+const BEYOND_THE_COUNT: usize = 100_000;
+
+/// How long an index may take to become what its table is.
+const WAIT: Duration = Duration::from_secs(60);
+
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The most that a score may differ from the one computed here, as a share of it: some steps of f32.
+const TOLERANCE: f32 = 1e-5;
+
+/// A primary key of `int` columns, and the similarity to the origin.
+pub type Scores = BTreeMap<Vec<i32>, f32>;
+
+/// An index with the similarity function `euclidean`, over a table whose keys are `int`s.
+pub struct Index<'a> {
+    client: Client,
+    keyspace: &'a str,
+    name: &'a str,
+    key_columns: &'a [&'a str],
+    origin: Vec<f32>,
+}
+
+impl<'a> Index<'a> {
+    pub fn new(
+        server: &Server,
+        keyspace: &'a str,
+        name: &'a str,
+        key_columns: &'a [&'a str],
+        dimensions: usize,
+    ) -> Index<'a> {
+        let client = Client::new(ClientOptions {
+            base_uris: vec![format!("http://{}", server.http)],
+            ..ClientOptions::default()
+        })
+        .expect("the address makes a URI");
+        Index {
+            client,
+            keyspace,
+            name,
+            key_columns,
+            origin: vec![0.0; dimensions],
+        }
+    }
+
+    /// The similarity of a vector to the origin.
+    pub fn score(vector: &[f32]) -> f32 {
+        1.0 / (1.0 + vector.iter().map(|x| x * x).sum::<f32>())
+    }
+
+    /// Waits until the index answers.
+    pub async fn wait_until_serving(&self) {
+        let deadline = Instant::now() + WAIT;
+        loop {
+            let status = self.client.index_status(self.keyspace, self.name).await;
+            if status
+                .as_ref()
+                .is_ok_and(|status| status.status == IndexState::Serving)
+            {
+                return;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "not serving within {WAIT:?}: {status:?}"
+            );
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Everything that the index holds.
+    ///
+    /// # Panics
+    /// If it gives a key twice.
+    pub async fn contents(&self) -> Result<Scores, ClientError> {
+        let found = self
+            .client
+            .ann(
+                self.keyspace,
+                self.name,
+                &self.origin,
+                BEYOND_THE_COUNT,
+                self.key_columns,
+            )
+            .await?;
+        let count = found.keys.len();
+        let key = |values: Vec<serde_json::Value>| {
+            let column = |value: serde_json::Value| value.as_i64().expect("an int") as i32;
+            values.into_iter().map(column).collect()
+        };
+        let scores: Scores = found
+            .keys
+            .into_iter()
+            .map(key)
+            .zip(found.similarity_scores)
+            .collect();
+        assert_eq!(scores.len(), count, "a key is there twice");
+        Ok(scores)
+    }
+
+    /// Waits until the index gives every key of `expected` at its score and nothing else. `when` names the moment.
+    pub async fn assert_becomes(&self, expected: &Scores, when: &str) {
+        let deadline = Instant::now() + WAIT;
+        loop {
+            let found = self.contents().await;
+            if found.as_ref().is_ok_and(|found| equal(found, expected)) {
+                return;
+            }
+            if Instant::now() > deadline {
+                let found = found.expect("the index answers");
+                panic!(
+                    "{}.{} is not the table within {WAIT:?}, {when}: {}",
+                    self.keyspace,
+                    self.name,
+                    difference(&found, expected)
+                );
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+fn near(a: f32, b: f32) -> bool {
+    (a - b).abs() <= TOLERANCE * a.max(b)
+}
+
+fn equal(found: &Scores, expected: &Scores) -> bool {
+    found.len() == expected.len()
+        && found
+            .iter()
+            .zip(expected)
+            .all(|((key, score), (expected_key, expected))| {
+                key == expected_key && near(*score, *expected)
+            })
+}
+
+fn difference(found: &Scores, expected: &Scores) -> String {
+    let mut lines = Vec::new();
+    for (key, score) in expected {
+        match found.get(key) {
+            None => lines.push(format!("{key:?} is missing")),
+            Some(other) if !near(*other, *score) => {
+                lines.push(format!("{key:?} has {other} instead of {score}"));
+            }
+            Some(_) => {}
+        }
+    }
+    for key in found.keys().filter(|key| !expected.contains_key(*key)) {
+        lines.push(format!("{key:?} should not be there"));
+    }
+    let count = lines.len();
+    lines.truncate(20);
+    format!(
+        "{count} of {} differ: {}",
+        expected.len().max(found.len()),
+        lines.join(", ")
+    )
+}

@@ -1,0 +1,8 @@
+//! The real binary from outside, with the official Rust driver and CDC library: one behaviour a file.
+
+mod cdc;
+mod crash;
+mod equality;
+mod index;
+mod log;
+mod server;

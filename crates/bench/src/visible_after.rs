@@ -1,0 +1,275 @@
+//! How long it takes until a write that was acknowledged is found by `ANN OF`.
+//!
+//! Rows are inserted one after the other while background writers keep the server as busy as asked. Each has a vector
+//! that is nearest to itself, so it is there as soon as a search for it gives its key. The time starts when the insert
+//! is acknowledged and ends when the search that found it was answered; searches follow one another without a pause, so that the
+//! time of one search is the resolution.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, bail, ensure};
+use clap::{Parser, ValueEnum};
+use futures::{StreamExt, TryStreamExt, stream};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use scylla::client::session::Session;
+use scylla::client::session_builder::SessionBuilder;
+use scylla::statement::prepared::PreparedStatement;
+use scylla::value::MaybeUnset;
+
+const KEYSPACE: &str = "visible_after";
+const PRELOAD_IN_FLIGHT: usize = 64;
+const HOUR_MICROS: i64 = 3_600_000_000;
+const BUILD_WAIT: Duration = Duration::from_secs(600);
+
+/// Measures the time from an acknowledged insert to its being found by ANN OF
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// The server: HOST:PORT of CQL
+    #[arg(long, default_value = "127.0.0.1:9042")]
+    server: String,
+    /// Inserts measured
+    #[arg(long, default_value_t = 500)]
+    writes: usize,
+    /// Rows in the index before
+    #[arg(long, default_value_t = 10_000)]
+    rows: i64,
+    /// Elements of a vector
+    #[arg(long, default_value_t = 384)]
+    dimensions: usize,
+    /// The write timestamps that the client gives
+    #[arg(long, value_enum, default_value_t = Timestamps::Server)]
+    timestamps: Timestamps,
+    /// Updates a second in the background
+    #[arg(long, default_value_t = 0)]
+    background: u32,
+    /// Milliseconds after which a write counts as lost
+    #[arg(long, default_value_t = 30_000)]
+    patience_ms: u64,
+    /// Create the keyspace without tablets
+    #[arg(long)]
+    vnodes: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum Timestamps {
+    /// None: the server's
+    Server,
+    /// An hour ago
+    Past,
+    /// In an hour
+    Future,
+    /// All equal
+    Equal,
+}
+
+impl Timestamps {
+    fn micros(self, start_micros: i64) -> Option<i64> {
+        match self {
+            Timestamps::Server => None,
+            Timestamps::Past => Some(start_micros - HOUR_MICROS),
+            Timestamps::Future => Some(start_micros + HOUR_MICROS),
+            Timestamps::Equal => Some(start_micros),
+        }
+    }
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let arguments = Arguments::parse();
+    ensure!(arguments.writes > 0, "--writes must be at least 1");
+    ensure!(arguments.dimensions > 0, "--dimensions must be at least 1");
+    let table = Arc::new(Table::create(&arguments).await?);
+
+    let stop = Arc::new(AtomicBool::new(false));
+    let background = tokio::spawn(update(
+        Arc::clone(&table),
+        arguments.rows,
+        arguments.background,
+        Arc::clone(&stop),
+    ));
+    let start = Instant::now();
+    let measured = measure(&table, &arguments).await;
+    let seconds = start.elapsed().as_secs_f64();
+    stop.store(true, Ordering::Relaxed);
+    let updates = background.await??;
+
+    let mut delays = measured?;
+    delays.sort_unstable();
+    println!(
+        "{} writes beside {} rows of {} dimensions, timestamps: {:?}, {:.0} updates/s beside",
+        arguments.writes,
+        arguments.rows,
+        arguments.dimensions,
+        arguments.timestamps,
+        f64::from(updates) / seconds,
+    );
+    println!(
+        "visible after: median {}, p90 {}, p99 {}, longest {}",
+        milliseconds(quantile(&delays, 0.5)),
+        milliseconds(quantile(&delays, 0.9)),
+        milliseconds(quantile(&delays, 0.99)),
+        milliseconds(quantile(&delays, 1.0)),
+    );
+    let drop = format!("DROP KEYSPACE {KEYSPACE}");
+    table.session.query_unpaged(drop, ()).await?;
+    Ok(())
+}
+
+/// The table that is written to and searched.
+struct Table {
+    session: Session,
+    insert: PreparedStatement,
+    search: PreparedStatement,
+    dimensions: usize,
+}
+
+impl Table {
+    /// Makes the table with its first rows, and waits until its index answers.
+    async fn create(arguments: &Arguments) -> anyhow::Result<Table> {
+        let session = SessionBuilder::new()
+            .known_node(&arguments.server)
+            .build()
+            .await
+            .with_context(|| arguments.server.clone())?;
+        for statement in [
+            format!("DROP KEYSPACE IF EXISTS {KEYSPACE}"),
+            format!(
+                "CREATE KEYSPACE {KEYSPACE} WITH replication = \
+                 {{'class': 'NetworkTopologyStrategy', 'datacenter1': 1}} AND tablets = {{'enabled': {}}}",
+                !arguments.vnodes
+            ),
+            format!(
+                "CREATE TABLE {KEYSPACE}.t (id bigint PRIMARY KEY, v vector<float, {}>)",
+                arguments.dimensions
+            ),
+        ] {
+            session.query_unpaged(statement, ()).await?;
+        }
+        let insert = format!("INSERT INTO {KEYSPACE}.t (id, v) VALUES (?, ?) USING TIMESTAMP ?");
+        let insert = session.prepare(insert).await?;
+        fill(&session, &insert, arguments).await?;
+        let index = format!("CREATE CUSTOM INDEX t_v ON {KEYSPACE}.t (v) USING 'vector_index'");
+        session.query_unpaged(index, ()).await?;
+        let search = format!("SELECT id FROM {KEYSPACE}.t ORDER BY v ANN OF ? LIMIT 1");
+        let search = session.prepare(search).await?;
+        let table = Table {
+            session,
+            insert,
+            search,
+            dimensions: arguments.dimensions,
+        };
+        let deadline = Instant::now() + BUILD_WAIT;
+        while let Err(error) = table.nearest(0).await {
+            if Instant::now() > deadline {
+                return Err(error.context("the index does not get ready"));
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        Ok(table)
+    }
+
+    async fn insert(&self, id: i64, timestamp: Option<i64>) -> anyhow::Result<()> {
+        insert(&self.session, &self.insert, id, self.dimensions, timestamp).await
+    }
+
+    /// The row that is nearest to the vector of a row.
+    async fn nearest(&self, id: i64) -> anyhow::Result<Option<i64>> {
+        let vector = vector(id, self.dimensions);
+        let answer = self
+            .session
+            .execute_unpaged(&self.search, (vector,))
+            .await?;
+        let row = answer.into_rows_result()?.maybe_first_row::<(i64,)>()?;
+        Ok(row.map(|(id,)| id))
+    }
+}
+
+async fn insert(
+    session: &Session,
+    statement: &PreparedStatement,
+    id: i64,
+    dimensions: usize,
+    timestamp: Option<i64>,
+) -> anyhow::Result<()> {
+    // An unset timestamp is one that the client does not give.
+    let timestamp = MaybeUnset::from_option(timestamp);
+    let values = (id, vector(id, dimensions), timestamp);
+    session.execute_unpaged(statement, values).await?;
+    Ok(())
+}
+
+async fn fill(
+    session: &Session,
+    statement: &PreparedStatement,
+    arguments: &Arguments,
+) -> anyhow::Result<()> {
+    stream::iter(0..arguments.rows)
+        .map(|id| insert(session, statement, id, arguments.dimensions, None))
+        .buffer_unordered(PRELOAD_IN_FLIGHT)
+        .try_for_each(|()| async { Ok(()) })
+        .await
+}
+
+/// The vector of a row: random, and the same whenever it is asked for.
+fn vector(id: i64, dimensions: usize) -> Vec<f32> {
+    let mut numbers = StdRng::seed_from_u64(id.unsigned_abs());
+    (0..dimensions)
+        .map(|_| numbers.random_range(-1.0..1.0))
+        .collect()
+}
+
+/// The delay of each write.
+async fn measure(table: &Table, arguments: &Arguments) -> anyhow::Result<Vec<Duration>> {
+    let timestamp = arguments.timestamps.micros(now_micros());
+    let patience = Duration::from_millis(arguments.patience_ms);
+    let mut delays = Vec::with_capacity(arguments.writes);
+    for id in (arguments.rows..).take(arguments.writes) {
+        table.insert(id, timestamp).await?;
+        let acknowledged = Instant::now();
+        while table.nearest(id).await? != Some(id) {
+            if acknowledged.elapsed() > patience {
+                bail!("row {id} is not found {patience:?} after its insert");
+            }
+        }
+        delays.push(acknowledged.elapsed());
+    }
+    Ok(delays)
+}
+
+/// Writes rows again that are there, at a steady rate, until told to stop. Gives their number.
+async fn update(
+    table: Arc<Table>,
+    rows: i64,
+    rate_per_s: u32,
+    stop: Arc<AtomicBool>,
+) -> anyhow::Result<u32> {
+    if rate_per_s == 0 || rows == 0 {
+        return Ok(0);
+    }
+    let mut ticks = tokio::time::interval(Duration::from_secs(1) / rate_per_s);
+    let mut done = 0;
+    while !stop.load(Ordering::Relaxed) {
+        ticks.tick().await;
+        table.insert(i64::from(done) % rows, None).await?;
+        done += 1;
+    }
+    Ok(done)
+}
+
+fn now_micros() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |since| since.as_micros() as i64)
+}
+
+/// `share` of the sorted values are at most this.
+fn quantile(sorted: &[Duration], share: f64) -> Duration {
+    let rank = (sorted.len() as f64 * share).ceil() as usize;
+    sorted[rank.clamp(1, sorted.len()) - 1]
+}
+
+fn milliseconds(duration: Duration) -> String {
+    format!("{:.1} ms", duration.as_secs_f64() * 1e3)
+}
