@@ -218,6 +218,7 @@ pub enum Selector {
     /// `writetime(c)`, `maxwritetime(c)`.
     WriteTime {
         column: String,
+        is_max: bool,
     },
     /// `ttl(c)`.
     Ttl {

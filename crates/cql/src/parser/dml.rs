@@ -221,7 +221,8 @@ impl Cursor<'_> {
             BatchKind::Logged
         };
         self.expect_word("BATCH")?;
-        let using = self.using(&["TIMESTAMP", "TIMEOUT"])?;
+        // A TTL is part of the grammar, though no batch may have one.
+        let using = self.using(&["TIMESTAMP", "TTL", "TIMEOUT"])?;
         let mut statements = Vec::new();
         while !self.eat_word("APPLY")? {
             statements.push(self.batch_entry()?);

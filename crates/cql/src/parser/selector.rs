@@ -57,6 +57,7 @@ impl Cursor<'_> {
         let unqualified = self.second().is_some_and(|next| is_symbol(&next, "("));
         if unqualified && (is_native("WRITETIME") || is_native("MAXWRITETIME")) {
             return Ok(Selector::WriteTime {
+                is_max: is_native("MAXWRITETIME"),
                 column: self.single_column()?,
             });
         }
@@ -69,7 +70,7 @@ impl Cursor<'_> {
             return self.cast();
         }
         if unqualified && is_native("COUNT") && self.counts_rows() {
-            // The name, the parenthesis, `*` or `1`.
+            // The name, the parenthesis, `*` or the integer.
             for _ in 0..3 {
                 self.take()?;
             }
@@ -79,10 +80,10 @@ impl Cursor<'_> {
         self.function_of_selectors().map(Selector::Function)
     }
 
-    /// Whether the argument of `count` is `*` or `1`.
+    /// Whether the argument of `count` is `*` or an integer.
     fn counts_rows(&self) -> bool {
         self.ahead(2)
-            .is_some_and(|argument| is_symbol(&argument, "*") || argument.text == "1")
+            .is_some_and(|argument| is_symbol(&argument, "*") || argument.kind == Kind::Integer)
     }
 
     /// `name(column)`, of which the column is given back.

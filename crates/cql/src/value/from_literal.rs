@@ -74,7 +74,8 @@ fn from_string(cql_type: &CqlType, text: &str) -> Result<Option<Value>, ValueErr
             }
         },
         CqlType::Inet => match text.parse::<IpAddr>() {
-            Ok(address) => Value::Inet(address),
+            // One address, one value: an IPv4 address is not also an IPv6 one.
+            Ok(address) => Value::Inet(address.to_canonical()),
             Err(_) => {
                 return Err(ValueError(format!(
                     "'{}' is no value of type inet: expected an IPv4 or IPv6 address",
@@ -280,6 +281,10 @@ mod tests {
         assert_eq!(
             string(CqlType::Inet, "::1"),
             Ok(Value::Inet("::1".parse().unwrap()))
+        );
+        assert_eq!(
+            string(CqlType::Inet, "::ffff:1.2.3.4"),
+            Ok(Value::Inet("1.2.3.4".parse().unwrap()))
         );
         assert_eq!(
             string(CqlType::Date, "1970-01-02"),

@@ -216,7 +216,15 @@ fn selectors_have_forms_of_their_own() {
     assert_eq!(
         selector("WriteTime(\"A\")"),
         Selector::WriteTime {
-            column: "A".to_owned()
+            column: "A".to_owned(),
+            is_max: false
+        }
+    );
+    assert_eq!(
+        selector("maxwritetime(a)"),
+        Selector::WriteTime {
+            column: "a".to_owned(),
+            is_max: true
         }
     );
     assert_eq!(
