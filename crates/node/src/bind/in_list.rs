@@ -27,11 +27,10 @@ pub fn prepare_in_list(
     name: &str,
     ctx: &mut PrepareContext,
 ) -> Result<PreparedInList, CqlError> {
-    let place = format!("in({name})");
     match comparand {
         Comparand::List(terms) => terms
             .iter()
-            .map(|term| prepare_term(term, cql_type, &place, ctx))
+            .map(|term| prepare_term(term, cql_type, name, ctx))
             .collect::<Result<_, _>>()
             .map(PreparedInList::Terms),
         Comparand::Term(term) => {
@@ -39,7 +38,7 @@ pub fn prepare_in_list(
                 element: Box::new(cql_type.frozen()),
                 frozen: false,
             };
-            prepare_term(term, &whole, &place, ctx).map(PreparedInList::Whole)
+            prepare_term(term, &whole, &format!("in({name})"), ctx).map(PreparedInList::Whole)
         }
         Comparand::None => Err(CqlError::invalid(format!("IN needs values for {name}"))),
     }

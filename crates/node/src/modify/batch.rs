@@ -25,6 +25,9 @@ pub(super) fn prepare(
             "Global TTL on the BATCH statement is not supported.",
         ));
     }
+    // What its marker belongs to, since it is of no table.
+    "[batch]".clone_into(&mut ctx.keyspace);
+    "[batch]".clone_into(&mut ctx.table);
     let using = UsingPlan::prepare(&batch.using, ctx)?;
     let writes = batch
         .statements

@@ -38,7 +38,7 @@ pub(super) fn prepare(
         // Of one column, only changes of its elements can stand beside each other.
         let earlier_is_whole = assigned.insert(operation.column, operation.is_whole());
         if earlier_is_whole.is_some_and(|whole| whole || operation.is_whole()) {
-            return Err(CqlError::invalid(format!(
+            return Err(CqlError::syntax(format!(
                 "Multiple incompatible setting of column {}",
                 column.name
             )));

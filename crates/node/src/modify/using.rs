@@ -61,7 +61,8 @@ impl UsingPlan {
         let given = match &self.ttl {
             Some(term) => match term.evaluate(parameters, clock)? {
                 Bound::Value(bytes) => Some(read_ttl(&bytes)?),
-                Bound::Null => return Err(CqlError::invalid("Invalid null value of TTL")),
+                // As in Cassandra, and unlike a TTL left unset, which is the table's.
+                Bound::Null => Some(0),
                 Bound::Unset => None,
             },
             None => None,

@@ -2,6 +2,7 @@
 
 use cql::ast::{AlterTable, AlterTableChange, ColumnDefinition};
 use cql::error::CqlError;
+use cql::types::CqlType;
 use storage::catalog::{Catalog, Column, ColumnId, ColumnKind, DroppedColumn, Table};
 
 use super::column_type::check_column_type;
@@ -93,6 +94,7 @@ impl AlterTablePlan {
             return super::missing_table(catalog, &self.keyspace, &self.name, self.if_exists);
         };
         super::refuse_log(table)?;
+        let before = table.clone();
         let mut table = Table::clone(table);
         match &self.change {
             Change::Add {
@@ -124,6 +126,9 @@ impl AlterTablePlan {
                 }
                 options.apply(&mut table)?;
             }
+        }
+        if table == *before {
+            return Ok(Applied::Nothing);
         }
         catalog.put_table(table);
         Ok(Applied::table(
@@ -176,7 +181,7 @@ fn add_column(
                 kind(dropped.is_static)
             )));
         }
-        if dropped.cql_type != definition.cql_type {
+        if !is_read_as(&dropped.cql_type, &definition.cql_type) {
             return Err(CqlError::invalid(format!(
                 "Cannot re-add previously dropped column '{name}' of type {}, incompatible with \
                  previous type {}",
@@ -198,6 +203,19 @@ fn add_column(
         cql_type: definition.cql_type.clone(),
     });
     Ok(())
+}
+
+/// Whether values of a dropped column could be read as those of one added anew, were any left: what Cassandra asks
+/// for, so that a schema that it takes is taken here.
+fn is_read_as(dropped: &CqlType, added: &CqlType) -> bool {
+    dropped == added
+        || !dropped.is_multi_cell() && *added == CqlType::Blob
+        || matches!(
+            (dropped, added),
+            (CqlType::Ascii, CqlType::Text)
+                | (CqlType::Timeuuid, CqlType::Uuid)
+                | (CqlType::Int | CqlType::Bigint, CqlType::Varint)
+        )
 }
 
 fn drop_column(

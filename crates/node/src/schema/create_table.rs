@@ -186,7 +186,13 @@ fn check_clustering_order(create: &CreateTable) -> Result<(), CqlError> {
         .iter()
         .map(|(name, _)| name)
         .collect();
-    if ordered.is_empty() || ordered == create.clustering_key.iter().collect::<Vec<_>>() {
+    // The rest of the key ascends.
+    if create
+        .clustering_key
+        .iter()
+        .collect::<Vec<_>>()
+        .starts_with(&ordered)
+    {
         return Ok(());
     }
     Err(CqlError::invalid(

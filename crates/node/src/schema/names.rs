@@ -13,7 +13,8 @@ const LOG_COLUMN_PREFIX: &str = "cdc$";
 
 /// Checks the name of a new keyspace.
 pub(super) fn check_keyspace(name: &str) -> Result<(), CqlError> {
-    check("Keyspace", name)
+    // Cassandra has another code for it than for tables.
+    check("Keyspace", name).map_err(|error| CqlError::invalid(error.message))
 }
 
 /// Checks the name of a new table.

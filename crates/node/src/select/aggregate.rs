@@ -18,6 +18,9 @@ use super::expression::Expression;
 /// as their exponents are apart.
 const SCALE_MAX: i64 = 20_000;
 
+/// 2^-64: small enough for the sum of as many doubles as there can be rows.
+const SMALLER: f64 = 1.0 / (1_u128 << 64) as f64;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AggregateFunction {
     /// Rows, whatever is in them.
@@ -57,6 +60,8 @@ enum Total {
     Float {
         sum: f64,
         lost: f64,
+        /// The sum of the numbers times [`SMALLER`]: of numbers whose sum overflows, the average need not.
+        small: f64,
     },
     Varint(BigInt),
     Decimal(BigDecimal),
@@ -115,6 +120,7 @@ impl Accumulator {
                 CqlType::Float | CqlType::Double => Total::Float {
                     sum: 0.0,
                     lost: 0.0,
+                    small: 0.0,
                 },
                 CqlType::Varint => Total::Varint(BigInt::ZERO),
                 CqlType::Decimal => Total::Decimal(BigDecimal::from(0)),
@@ -161,10 +167,13 @@ impl Accumulator {
             (Total::Integer(sum), Value::Bigint(number) | Value::Counter(number)) => {
                 *sum += i128::from(number);
             }
-            (Total::Float { sum, lost }, Value::Float(number)) => {
+            (Total::Float { sum, lost, .. }, Value::Float(number)) => {
                 add_float(sum, lost, f64::from(number));
             }
-            (Total::Float { sum, lost }, Value::Double(number)) => add_float(sum, lost, number),
+            (Total::Float { sum, lost, small }, Value::Double(number)) => {
+                add_float(sum, lost, number);
+                *small += number * SMALLER;
+            }
             (Total::Varint(sum), Value::Varint(number)) => *sum += number,
             (Total::Decimal(sum), Value::Decimal(number)) => {
                 if number.fractional_digit_count().abs() > SCALE_MAX {
@@ -225,9 +234,14 @@ fn average(total: Total, count: i64) -> Total {
     }
     match total {
         Total::Integer(sum) => Total::Integer(sum / i128::from(count)),
-        Total::Float { sum, lost } => Total::Float {
-            sum: (sum + lost) / count as f64,
+        Total::Float { sum, lost, small } => Total::Float {
+            sum: if sum.is_infinite() {
+                small / count as f64 / SMALLER
+            } else {
+                (sum + lost) / count as f64
+            },
             lost: 0.0,
+            small: 0.0,
         },
         Total::Varint(sum) => Total::Varint(sum / count),
         Total::Decimal(sum) => {
@@ -269,7 +283,7 @@ fn sum_value(cql_type: &CqlType, total: Total) -> Result<Value, CqlError> {
             CqlType::Int => Value::Int(sum.try_into().map_err(too_large)?),
             _ => Value::Bigint(sum.try_into().map_err(too_large)?),
         },
-        Total::Float { sum, lost } => match cql_type {
+        Total::Float { sum, lost, .. } => match cql_type {
             CqlType::Float => Value::Float((sum + lost) as f32),
             _ => Value::Double(sum + lost),
         },
@@ -381,6 +395,24 @@ mod tests {
             accumulator.finish().unwrap_err().message,
             "the sum is out of range of type tinyint; cast the argument to a wider type"
         );
+    }
+
+    #[test]
+    fn an_average_need_not_overflow_with_its_sum() {
+        for (values, average) in [
+            ([1e308, 1.5e308], 1.25e308),
+            ([f64::INFINITY, 1.0], f64::INFINITY),
+            ([f64::MAX, -f64::INFINITY], -f64::INFINITY),
+        ] {
+            assert_eq!(
+                run(
+                    AggregateFunction::Avg,
+                    &CqlType::Double,
+                    &values.map(Value::Double)
+                ),
+                Some(Value::Double(average))
+            );
+        }
     }
 
     #[test]

@@ -9,7 +9,10 @@ pub(super) fn selector_name(selector: &Selector) -> String {
     match selector {
         Selector::Column(name) => name.clone(),
         Selector::CountAll => "count".to_owned(),
-        Selector::WriteTime { column } => format!("writetime({column})"),
+        Selector::WriteTime { column, is_max } => {
+            let max = if *is_max { "max" } else { "" };
+            format!("{max}writetime({column})")
+        }
         Selector::Ttl { column } => format!("ttl({column})"),
         Selector::Function(call) => {
             let keyspace = call.keyspace.as_deref().unwrap_or("system");

@@ -69,8 +69,11 @@ fn rows(
         .iter()
         .map(|relation| relation::prepare(table, relation, ctx))
         .collect::<Result<Vec<_>, _>>()?;
+    check_per_partition_limit(select, projection)?;
     if select.distinct {
         check_distinct(table, &relations, projection)?;
+    } else {
+        check_static_selection(table, &relations, projection)?;
     }
     let access = access::plan(table, relations, select.allow_filtering)?;
     if select.distinct {
@@ -87,6 +90,47 @@ fn rows(
         )?,
         limit: limit::prepare(select.limit.as_ref(), limit::LIMIT, ctx)?,
     })
+}
+
+/// A partition that makes one row of the answer, or none of its own, has nothing to be limited.
+fn check_per_partition_limit(
+    select: &ast::Select,
+    projection: &Projection,
+) -> Result<(), CqlError> {
+    let what = if select.per_partition_limit.is_none() {
+        return Ok(());
+    } else if select.distinct {
+        "SELECT DISTINCT"
+    } else if !projection.aggregates.is_empty() {
+        "aggregate"
+    } else {
+        return Ok(());
+    };
+    Err(CqlError::invalid(format!(
+        "PER PARTITION LIMIT is not allowed with {what} queries"
+    )))
+}
+
+/// Static columns alone make one row of a partition, which no clustering key finds.
+fn check_static_selection(
+    table: &Table,
+    relations: &[Relation],
+    projection: &Projection,
+) -> Result<(), CqlError> {
+    let has = |kind: fn(&ColumnKind) -> bool| projection.read.iter().any(|read| kind(&read.kind));
+    let selects_static_only = has(|kind| *kind == ColumnKind::Static)
+        && !has(|kind| matches!(kind, ColumnKind::Clustering { .. } | ColumnKind::Regular));
+    let restricts_clustering = table.clustering_key().into_iter().any(|column| {
+        relations
+            .iter()
+            .any(|relation| relation.is_on(&column.name))
+    });
+    if selects_static_only && restricts_clustering {
+        return Err(CqlError::invalid(
+            "Cannot restrict clustering columns when selecting only static columns",
+        ));
+    }
+    Ok(())
 }
 
 fn check_distinct(

@@ -71,7 +71,7 @@ pub(super) fn prepare(
                 outputs.push(output);
                 let name = match &item.alias {
                     Some(alias) => alias.clone(),
-                    None => selector_name(&item.selector),
+                    None => builder.name(&item.selector),
                 };
                 columns.push(spec(name, cql_type));
             }
@@ -107,6 +107,20 @@ enum Pending<'s> {
 }
 
 impl Builder<'_> {
+    /// The name of a result column; a column cast to its own type is the column.
+    fn name(&self, selector: &Selector) -> String {
+        if let Selector::Cast { selector, cql_type } = selector
+            && let Selector::Column(name) = &**selector
+            && self
+                .table
+                .column(name)
+                .is_some_and(|column| column.cql_type == *cql_type)
+        {
+            return name.clone();
+        }
+        selector_name(selector)
+    }
+
     fn selector(&mut self, selector: &Selector) -> Result<(Expression, CqlType), CqlError> {
         match selector {
             Selector::Column(name) => {
@@ -114,7 +128,7 @@ impl Builder<'_> {
                 Ok((self.column(column), column.cql_type.clone()))
             }
             Selector::CountAll => self.aggregate(AggregateFunction::CountRows, "count", &[]),
-            Selector::WriteTime { column } => {
+            Selector::WriteTime { column, .. } => {
                 let place = self.cell(column, "writeTime")?;
                 Ok((Expression::WriteTime(place), CqlType::Bigint))
             }

@@ -40,6 +40,17 @@ fn what_a_dropped_column_held_does_not_come_back() {
 }
 
 #[test]
+fn a_column_may_come_back_with_a_type_that_reads_the_old_one() {
+    let f = fixture().with(&[
+        "ALTER TABLE t DROP v",
+        "ALTER TABLE t ADD v varint",
+        "ALTER TABLE t DROP v",
+        "ALTER TABLE t ADD v blob",
+    ]);
+    assert_eq!(f.columns("SELECT v FROM t"), ["v blob"]);
+}
+
+#[test]
 fn key_columns_may_be_renamed() {
     let f = fixture().with(&[
         "ALTER TABLE t RENAME k TO key AND c TO place",

@@ -151,7 +151,7 @@ fn mistakes_are_explained() {
         ),
         (
             "CREATE KEYSPACE \"a-b\" WITH replication = {'class': 'X'}",
-            ErrorKind::ConfigError,
+            ErrorKind::Invalid,
             "Keyspace name must not be empty, more than 48 characters long, or contain \
              non-alphanumeric-underscore characters (got \"a-b\")",
         ),

@@ -10,7 +10,7 @@ use crate::{all_invalid, error};
 fn columns_are_what_the_statement_says() {
     let f = Fixture::new().with(&[
         "CREATE TABLE t (v vector<float, 3>, b text, a int, d int, c int, s set<int> static, \
-         PRIMARY KEY ((a, b), c, d)) WITH CLUSTERING ORDER BY (c DESC, d ASC) AND comment = \
+         PRIMARY KEY ((a, b), c, d)) WITH CLUSTERING ORDER BY (c DESC) AND comment = \
          'it''s' AND default_time_to_live = 60 AND gc_grace_seconds = 5 AND compaction = \
          {'class': 'LeveledCompactionStrategy'} AND bloom_filter_fp_chance = 0.1",
     ]);
@@ -188,7 +188,7 @@ fn mistakes_are_explained() {
             ),
             (
                 "CREATE TABLE t (k int, a int, b int, PRIMARY KEY (k, a, b)) WITH CLUSTERING \
-                 ORDER BY (a DESC)",
+                 ORDER BY (b DESC)",
                 "Clustering key columns must exactly match columns in CLUSTERING ORDER BY \
                  directive",
             ),

@@ -42,6 +42,7 @@ fn columns_are_named_as_cassandra_names_them() {
             "SELECT writetime(r), ttl(r) FROM t",
             &["writetime(r) bigint", "ttl(r) int"],
         ),
+        ("SELECT maxWriteTime(r) FROM t", &["maxwritetime(r) bigint"]),
         ("SELECT now() FROM t", &["system.now() timeuuid"]),
         (
             "SELECT toTimestamp(now()) FROM t",
@@ -55,6 +56,7 @@ fn columns_are_named_as_cassandra_names_them() {
             ],
         ),
         ("SELECT cast(r as text) FROM t", &["cast(r as text) text"]),
+        ("SELECT cast(r as int) FROM t", &["r int"]),
         ("SELECT m['x'] FROM t", &["m['x'] int"]),
         ("SELECT token(p, q) FROM t", &["system.token(p, q) bigint"]),
         ("SELECT (int)? FROM t", &["(int)? int"]),

@@ -224,6 +224,18 @@ fn wrong_selections_and_orders_are_explained() {
             "SELECT DISTINCT with WHERE clause only supports restriction by partition key and/or static columns.",
         ),
         (
+            "SELECT DISTINCT p, q FROM t PER PARTITION LIMIT 1",
+            "PER PARTITION LIMIT is not allowed with SELECT DISTINCT queries",
+        ),
+        (
+            "SELECT count(*) FROM t PER PARTITION LIMIT 1",
+            "PER PARTITION LIMIT is not allowed with aggregate queries",
+        ),
+        (
+            "SELECT p, s FROM t WHERE p = 1 AND q = 1 AND a = 1",
+            "Cannot restrict clustering columns when selecting only static columns",
+        ),
+        (
             "SELECT JSON p FROM t",
             "SELECT JSON is not supported by Annulus yet",
         ),

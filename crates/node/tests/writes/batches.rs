@@ -63,6 +63,18 @@ fn a_timeout_is_taken_and_left_aside() {
 }
 
 #[test]
+fn no_batch_has_a_ttl() {
+    let f = fixture();
+    assert_eq!(
+        f.refused(
+            "BEGIN BATCH USING TTL 5 INSERT INTO t (k, v) VALUES (1, 1); APPLY BATCH",
+            &[]
+        ),
+        "Global TTL on the BATCH statement is not supported."
+    );
+}
+
+#[test]
 fn a_batch_with_a_mistake_writes_nothing() {
     let f = fixture();
     let batch = "BEGIN BATCH INSERT INTO t (k, v) VALUES (1, 1); UPDATE u SET v = 1 WHERE k = ? \

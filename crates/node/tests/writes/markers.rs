@@ -18,12 +18,7 @@ fn markers_are_named_after_their_places() {
         ),
         (
             "UPDATE t SET v = :v WHERE a = :a AND b IN ? AND c IN (?, 1)",
-            &[
-                "v vector<float, 3>",
-                "a int",
-                "in(b) list<text>",
-                "in(c) int",
-            ],
+            &["v vector<float, 3>", "a int", "in(b) list<text>", "c int"],
         ),
         (
             "DELETE FROM t USING TIMESTAMP ? WHERE a = ? AND b = 'x' AND (c) > ?",

@@ -111,14 +111,6 @@ fn statements_that_cannot_be_prepared() {
             "Undefined column name x in table ks.t",
         ),
         (
-            "UPDATE t SET v = 1, v = 2 WHERE k = 1 AND a = 1 AND b = 1",
-            "Multiple incompatible setting of column v",
-        ),
-        (
-            "UPDATE t SET l = [1], l = l + [2] WHERE k = 1 AND a = 1 AND b = 1",
-            "Multiple incompatible setting of column l",
-        ),
-        (
             "UPDATE t SET v = v + 1 WHERE k = 1 AND a = 1 AND b = 1",
             "Invalid operation (v = v + ...) for non counter column v",
         ),
@@ -249,6 +241,20 @@ fn statements_that_cannot_be_prepared() {
         let error = f.execute(cql, Parameters::default()).unwrap_err();
         assert_eq!(error.message, message, "{cql}");
         assert_eq!(error.kind, ErrorKind::Invalid, "{cql}");
+    }
+}
+
+#[test]
+fn a_column_is_set_once() {
+    let f = fixture();
+    for (column, settings) in [("v", "v = 1, v = 2"), ("l", "l = [1], l = l + [2]")] {
+        let cql = format!("UPDATE t SET {settings} WHERE k = 1 AND a = 1 AND b = 1");
+        let error = f.execute(&cql, Parameters::default()).unwrap_err();
+        assert_eq!(
+            error.message,
+            format!("Multiple incompatible setting of column {column}")
+        );
+        assert_eq!(error.kind, ErrorKind::SyntaxError);
     }
 }
 

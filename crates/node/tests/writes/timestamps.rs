@@ -98,12 +98,14 @@ fn ttl_and_timestamp_may_be_bound() {
     ] {
         assert_eq!(execute(int(ttl)).unwrap_err(), message);
     }
-    assert_eq!(
-        execute(node::query::BoundValue::Null).unwrap_err(),
-        "Invalid null value of TTL"
-    );
-    execute(node::query::BoundValue::Unset).unwrap();
-    assert_eq!(f.rows("SELECT ttl(v) FROM t"), ["null"]);
+    for none in [
+        node::query::BoundValue::Unset,
+        node::query::BoundValue::Null,
+    ] {
+        execute(int(1000)).unwrap();
+        execute(none).unwrap();
+        assert_eq!(f.rows("SELECT ttl(v) FROM t"), ["null"]);
+    }
     execute(int(630_720_000)).unwrap();
     assert_ne!(f.rows("SELECT ttl(v) FROM t"), ["null"]);
 }
