@@ -118,7 +118,11 @@ def _warnings(message):
 
 
 def _error(message):
-    return f"error {message.code:04x} {type(message).__name__}: {_one_line(message.message)}"
+    # Cassandra gives a function's signatures in another order each time.
+    before, colon, signatures = message.message.partition("(known type signatures: ")
+    ordered = ", system.".join(sorted(signatures.removesuffix(")").removeprefix("system.").split(", system.")))
+    text = f"{before}{colon}system.{ordered})" if colon else before
+    return f"error {message.code:04x} {type(message).__name__}: {_one_line(text)}"
 
 
 def _one_line(text):
