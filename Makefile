@@ -36,11 +36,16 @@ test-drivers: $(DRIVERS:%=$(VENVS)/%/.installed)
 	cargo build --locked -p annulus
 	$(foreach driver,$(DRIVERS),$(VENVS)/$(driver)/bin/python -m pytest -q tests/drivers &&) true
 	$(VENVS)/cassandra/bin/python -m pytest -q tests/cqlsh
+	$(VENVS)/cassandra/bin/python -m pytest -q tests/compat
 
 $(VENVS)/%/.installed: tests/drivers/requirements-%.txt
 	$(PYTHON) -m venv $(VENVS)/$*
 	$(VENVS)/$*/bin/pip install --quiet --disable-pip-version-check -r $<
 	touch $@
+
+.PHONY: record-compat
+record-compat: $(VENVS)/cassandra/.installed ## Record anew what a real Cassandra answers (needs Java 17 and Maven)
+	$(VENVS)/cassandra/bin/python tests/compat/record.py $(AREAS)
 
 .PHONY: crash-test
 crash-test: ## 200 kill -9 under load (about 20 minutes; ROUNDS=n for another number)
