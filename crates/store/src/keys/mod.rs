@@ -89,6 +89,19 @@ impl KeySchema {
         PartitionKey(out.into())
     }
 
+    /// A key for people: a JSON array, with bytes in place of what JSON can't show.
+    pub fn show(&self, key: &PrimaryKey) -> String {
+        let values: Vec<String> = self
+            .columns()
+            .zip(key.values())
+            .map(|(column, value)| match json(&column.typ, value) {
+                Ok(shown) => shown.to_string(),
+                Err(_) => format!("{value:02x?}"),
+            })
+            .collect();
+        format!("[{}]", values.join(", "))
+    }
+
     /// The partition that a row lies in, encoded.
     pub fn partition_of<'a>(&self, key: &'a [u8]) -> &'a [u8] {
         prefix(key, self.partition.len())
@@ -218,6 +231,15 @@ pub(crate) mod tests {
             let partition = schema.encode_partition([values[0].as_slice()]);
             prop_assert_eq!(schema.partition_of(key.as_bytes()), partition.as_bytes());
         }
+    }
+
+    #[test]
+    fn keys_are_shown_to_people() {
+        let mut schema = text_schema(1, 1);
+        let key = schema.encode([b"a".as_slice(), b"\xff"]);
+        assert_eq!(schema.show(&key), r#"["a", [ff]]"#);
+        schema.clustering[0].typ = NativeType::Blob;
+        assert_eq!(schema.show(&key), r#"["a", "0xff"]"#);
     }
 
     #[test]

@@ -1,0 +1,164 @@
+use super::*;
+use crate::keys::tests::text_schema;
+
+fn key(p: &str, c: &str) -> PrimaryKey {
+    text_schema(1, 1).encode([p.as_bytes(), c.as_bytes()])
+}
+
+fn partition(p: &str) -> PartitionKey {
+    text_schema(1, 1).encode_partition([p.as_bytes()])
+}
+
+fn present(vector: &[f32], expires_s: Option<u32>) -> RowState {
+    RowState::Present(Cell {
+        vector: vector.to_vec(),
+        written_us: 1,
+        expires_s,
+    })
+}
+
+struct Table {
+    items: Items,
+    keys: KeyTable,
+}
+
+impl Table {
+    fn new() -> Table {
+        let schema = text_schema(1, 1);
+        Table {
+            keys: Items::key_table(&schema),
+            items: Items::new(schema),
+        }
+    }
+
+    fn observe(&mut self, sequence: u64, key: PrimaryKey, state: RowState) -> Option<Change> {
+        self.items
+            .observe(&mut self.keys, sequence, Observation { key, state })
+    }
+}
+
+#[test]
+fn a_late_scan_does_not_bring_a_deleted_row_back() {
+    let mut table = Table::new();
+    assert_eq!(table.observe(2, key("p", "a"), RowState::Absent), None);
+    assert_eq!(table.observe(1, key("p", "a"), present(&[1.0], None)), None);
+    assert!(matches!(
+        table.observe(3, key("p", "a"), present(&[1.0], None)),
+        Some(Change::Insert { id: 0, .. })
+    ));
+}
+
+#[test]
+fn the_same_vector_again_changes_nothing() {
+    let mut table = Table::new();
+    table.observe(1, key("p", "a"), present(&[1.0], None));
+    assert_eq!(table.observe(2, key("p", "a"), present(&[1.0], None)), None);
+    assert!(matches!(
+        table.observe(3, key("p", "a"), present(&[2.0], None)),
+        Some(Change::Replace { id: 0, .. })
+    ));
+    assert_eq!(table.observe(2, key("p", "a"), present(&[1.0], None)), None);
+}
+
+#[test]
+fn a_partition_read_removes_what_it_did_not_find() {
+    let mut table = Table::new();
+    table.observe(1, key("p", "a"), present(&[1.0], None));
+    table.observe(1, key("p", "b"), present(&[1.0], None));
+    table.observe(1, key("q", "a"), present(&[1.0], None));
+    table.observe(9, key("p", "c"), present(&[1.0], None));
+    table.observe(5, key("p", "b"), present(&[1.0], None));
+    let mut changes = Vec::new();
+    table
+        .items
+        .end_partition(&mut table.keys, 5, partition("p"), &mut changes);
+    assert_eq!(changes, [Change::Remove { id: 0 }]);
+    // A scan of before comes late with a row that the partition read didn't see.
+    assert_eq!(table.observe(4, key("p", "d"), present(&[1.0], None)), None);
+    assert!(
+        table
+            .observe(6, key("p", "d"), present(&[1.0], None))
+            .is_some()
+    );
+    assert_eq!(table.keys.len(), 4);
+}
+
+#[test]
+fn absences_are_forgotten_when_nothing_can_contradict_them() {
+    let mut table = Table::new();
+    table.observe(5, key("p", "a"), RowState::Absent);
+    table.items.forget(5);
+    assert_eq!(table.observe(4, key("p", "a"), present(&[1.0], None)), None);
+    table.items.forget(6);
+    assert!(
+        table
+            .observe(4, key("p", "a"), present(&[1.0], None))
+            .is_some()
+    );
+}
+
+#[test]
+fn ids_wait_until_they_may_be_used_again() {
+    let mut table = Table::new();
+    table.observe(1, key("p", "a"), present(&[1.0], None));
+    assert_eq!(
+        table.observe(2, key("p", "a"), RowState::Absent),
+        Some(Change::Remove { id: 0 })
+    );
+    let again = |table: &mut Table, c: &str| {
+        table
+            .observe(3, key("p", c), present(&[1.0], None))
+            .map(|change| change.id())
+    };
+    assert_eq!(again(&mut table, "b"), Some(1));
+    table.items.reuse([0]);
+    assert_eq!(again(&mut table, "c"), Some(0));
+}
+
+#[test]
+fn an_expiry_names_the_row_once_and_only_if_it_still_stands() {
+    let mut table = Table::new();
+    table.observe(1, key("p", "a"), present(&[1.0], Some(100)));
+    table.observe(1, key("p", "b"), present(&[1.0], Some(100)));
+    table.observe(2, key("p", "b"), present(&[1.0], Some(200)));
+    table.observe(1, key("p", "c"), present(&[1.0], None));
+    let expired = |table: &mut Table, now_s| table.items.expired(&table.keys, now_s, 10);
+    assert_eq!(expired(&mut table, 99), []);
+    assert_eq!(expired(&mut table, 150), [key("p", "a")]);
+    assert_eq!(expired(&mut table, 150), []);
+    table.observe(3, key("p", "b"), RowState::Absent);
+    assert_eq!(expired(&mut table, 250), []);
+}
+
+#[test]
+fn write_times_that_fall_are_counted_and_stand() {
+    let mut table = Table::new();
+    let written = |written_us| {
+        RowState::Present(Cell {
+            vector: vec![written_us as f32],
+            written_us,
+            expires_s: None,
+        })
+    };
+    table.observe(1, key("p", "a"), written(10));
+    table.observe(2, key("p", "a"), written(11));
+    assert_eq!(table.items.take_regressions(), 0);
+    let change = table.observe(3, key("p", "a"), written(5));
+    assert!(matches!(change, Some(Change::Replace { vector, .. }) if vector == [5.0]));
+    assert_eq!(table.items.take_regressions(), 1);
+    assert_eq!(table.items.take_regressions(), 0);
+}
+
+#[test]
+fn a_lost_row_leaves_no_key() {
+    let mut table = Table::new();
+    table.observe(1, key("p", "a"), present(&[1.0], None));
+    table.items.lost(&mut table.keys, 0);
+    assert_eq!(table.keys.len(), 0);
+    assert_eq!(table.observe(1, key("p", "a"), present(&[1.0], None)), None);
+    assert!(
+        table
+            .observe(2, key("p", "a"), present(&[1.0], None))
+            .is_some()
+    );
+}

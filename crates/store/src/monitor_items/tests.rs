@@ -1,0 +1,177 @@
+use super::*;
+use crate::engine::tests::identity;
+use crate::items::Cell;
+use crate::metrics::Metrics;
+
+struct World {
+    index: Arc<IndexHandle>,
+    sequencer: Arc<Sequencer>,
+    rereads: mpsc::Sender<Message>,
+    scan: Option<mpsc::Sender<RowBatch>>,
+    scanned: oneshot::Receiver<()>,
+    hints: mpsc::Receiver<HintMessage>,
+}
+
+impl World {
+    fn start() -> World {
+        let identity = identity("idx");
+        let metrics = Metrics::new().index(&identity.name);
+        let index = Arc::new(IndexHandle::new(identity, metrics).unwrap());
+        let sequencer = Arc::<Sequencer>::default();
+        let (hint_sender, hints) = mpsc::channel(HINTS);
+        let (rereads, reread_receiver) = mpsc::channel(MESSAGES_MAX);
+        let (scan, scan_receiver) = mpsc::channel(MESSAGES_MAX);
+        let (scanned_sender, scanned) = oneshot::channel();
+        let monitor = MonitorItems::new(
+            index.clone(),
+            Compute::new(2),
+            sequencer.clone(),
+            hint_sender,
+        );
+        tokio::spawn(monitor.run(reread_receiver, scan_receiver, scanned_sender));
+        World {
+            index,
+            sequencer,
+            rereads,
+            scan: Some(scan),
+            scanned,
+            hints,
+        }
+    }
+
+    fn key(&self, key: &str) -> PrimaryKey {
+        self.index.identity.keys.encode([key.as_bytes()])
+    }
+
+    fn batch(&self, issue: &Arc<Issue>, rows: &[(&str, ReadCell)]) -> RowBatch {
+        RowBatch {
+            issue: issue.clone(),
+            rows: rows
+                .iter()
+                .map(|(key, cell)| (self.key(key), cell.clone()))
+                .collect(),
+            noticed_us: vec![0; rows.len()],
+        }
+    }
+
+    async fn scan(&self, issue: &Arc<Issue>, rows: &[(&str, ReadCell)]) {
+        let batch = self.batch(issue, rows);
+        self.scan.as_ref().unwrap().send(batch).await.unwrap();
+    }
+
+    async fn reread(&self, issue: &Arc<Issue>, rows: &[(&str, ReadCell)]) {
+        let batch = self.batch(issue, rows);
+        self.rereads.send(Message::Rows(batch)).await.unwrap();
+    }
+
+    async fn settle(&self) {
+        let (answer, settled) = oneshot::channel();
+        self.rereads.send(Message::Marker(answer)).await.unwrap();
+        settled.await.unwrap();
+    }
+
+    /// The rows that a search from the origin finds, nearest first.
+    fn found(&self) -> Vec<(String, f32)> {
+        let mut found = self.index.vectors.search(&[0.0, 0.0], 100).unwrap();
+        let keys = found.primary_keys.take("p0").unwrap();
+        let keys = keys.iter().map(|key| key.as_str().unwrap().to_owned());
+        keys.zip(found.distances).collect()
+    }
+}
+
+const HINTS: usize = 2;
+
+fn vector(x: f32) -> ReadCell {
+    expiring(x, None)
+}
+
+fn expiring(x: f32, expires_s: Option<u32>) -> ReadCell {
+    ReadCell::Vector(Cell {
+        vector: vec![x, 0.0],
+        written_us: 1,
+        expires_s,
+    })
+}
+
+fn rows(rows: &[(&str, f32)]) -> Vec<(String, f32)> {
+    rows.iter()
+        .map(|(key, distance)| ((*key).to_owned(), *distance))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rereads_stand_against_an_older_scan() {
+    let mut world = World::start();
+    let scan = world.sequencer.issue();
+    let reread = world.sequencer.issue();
+    world
+        .reread(&reread, &[("gone", ReadCell::Null), ("new", vector(2.0))])
+        .await;
+    world.settle().await;
+    assert_eq!(world.found(), rows(&[("new", 4.0)]));
+    world
+        .scan(
+            &scan,
+            &[
+                ("gone", vector(1.0)),
+                ("new", vector(9.0)),
+                ("old", vector(3.0)),
+            ],
+        )
+        .await;
+    drop((scan, reread));
+    world.scan = None;
+    (&mut world.scanned).await.unwrap();
+    assert_eq!(world.found(), rows(&[("new", 4.0), ("old", 9.0)]));
+    assert_eq!(world.index.metrics.inserted.get(), 2);
+    assert_eq!(world.index.metrics.lag.get_sample_count(), 5);
+    assert_eq!(world.sequencer.oldest_in_flight(), 3);
+    // Ids are used again, and changes of one batch are made in order.
+    for round in 0..20u8 {
+        let issue = world.sequencer.issue();
+        world.reread(&issue, &[("new", ReadCell::Null)]).await;
+        let issue = world.sequencer.issue();
+        world
+            .reread(&issue, &[("new", vector(f32::from(round)))])
+            .await;
+    }
+    world.settle().await;
+    assert_eq!(world.found(), rows(&[("old", 9.0), ("new", 361.0)]));
+    assert!(world.index.vectors.keys().memory_bytes() < 1000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_indexed_leaves_the_index() {
+    let world = World::start();
+    let issue = world.sequencer.issue();
+    world
+        .reread(&issue, &[("a", vector(1.0)), ("b", vector(2.0))])
+        .await;
+    let issue = world.sequencer.issue();
+    let unusable = ReadCell::Unusable(Unusable::NotFinite { position: 0 });
+    world.reread(&issue, &[("a", unusable)]).await;
+    world.settle().await;
+    assert_eq!(world.found(), rows(&[("b", 4.0)]));
+    assert_eq!(world.index.metrics.rejected.get(), 1);
+    assert_eq!(world.index.metrics.removed.get(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn expired_rows_are_named_as_room_comes() {
+    let mut world = World::start();
+    let issue = world.sequencer.issue();
+    let names = ["a", "b", "c"];
+    let expired = names.map(|name| (name, expiring(1.0, Some(1))));
+    world.reread(&issue, &expired).await;
+    let mut named = Vec::new();
+    for _ in names {
+        let hint = tokio::time::timeout(Duration::from_secs(10), world.hints.recv());
+        match hint.await.unwrap().unwrap() {
+            HintMessage::Hint(hint) => named.push(hint.target),
+            HintMessage::Marker { .. } => panic!("no marker was sent"),
+        }
+    }
+    for name in names {
+        assert!(named.contains(&HintTarget::Row(world.key(name))), "{name}");
+    }
+}
