@@ -1,0 +1,259 @@
+//! Writers with timestamps in the past, in the future and equal start before there is an index and go on while it
+//! scans and follows: in the end the table holds what last-write-wins makes of all writes, whatever their order, and the index
+//! holds what the table does.
+
+mod outcome;
+mod scenario;
+mod statements;
+mod writing;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use futures::{StreamExt, TryStreamExt, stream};
+use scylla::client::session::Session;
+use tokio::sync::{Mutex, RwLock};
+
+use crate::index::{Index, Scores};
+use crate::server::Server;
+use outcome::{Done, Effect, outcome};
+use scenario::{DIMENSIONS, PARTITIONS, Scenario, Truncate, vector};
+use statements::{Statements, Values};
+use writing::{HOUR_MICROS, Writing, micros_now};
+
+const WRITERS: u64 = 4;
+/// Rows that are there before and stay, so that the scan takes its time.
+const BYSTANDERS: i32 = 2_000;
+const BYSTANDERS_IN_FLIGHT: usize = 64;
+/// How often an index is made, one after the other, each with a scan beside the writers.
+const INDEXES: usize = 3;
+/// Writes that each index follows.
+const WRITES_FOLLOWED: u64 = 600;
+const TABLE_WAIT: Duration = Duration::from_secs(20);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_index_becomes_the_table_and_the_table_what_was_written() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let server = Server::start(&directory.path().join("data"));
+    let session = Arc::new(server.connect().await);
+    let truncates = [
+        Truncate::Never,
+        Truncate::BetweenWrites,
+        Truncate::AmongWrites,
+    ];
+    for (seed, truncate) in truncates.into_iter().enumerate() {
+        let shapes = [(true, true), (true, false), (false, true), (false, false)];
+        let scenarios = shapes
+            .into_iter()
+            .enumerate()
+            .map(|(shape, (tablets, clustering))| Scenario {
+                keyspace: format!("k{seed}_{shape}"),
+                tablets,
+                clustering,
+                truncate,
+                seed: (seed * shapes.len() + shape) as u64,
+            });
+        futures::future::join_all(scenarios.map(|scenario| run(&server, &session, scenario))).await;
+    }
+}
+
+async fn run(server: &Server, session: &Arc<Session>, scenario: Scenario) {
+    let writing = start_writing(session, &scenario).await;
+    let writers: Vec<_> = (0..WRITERS)
+        .map(|n| {
+            tokio::spawn(Arc::clone(&writing).write_until_stopped(scenario.seed * WRITERS + n))
+        })
+        .collect();
+    let index = Index::new(
+        server,
+        &scenario.keyspace,
+        "i",
+        scenario.key_columns(),
+        DIMENSIONS,
+    );
+    let mut written_during_scans = 0;
+    for round in 1..=INDEXES {
+        writing.wait_for_writes(100).await;
+        let written_before = writing.count.load(Ordering::Relaxed);
+        create_index(session, &scenario.keyspace).await;
+        index.wait_until_serving().await;
+        written_during_scans += writing.count.load(Ordering::Relaxed) - written_before;
+        writing.wait_for_writes(WRITES_FOLLOWED / 2).await;
+        writing.truncate().await;
+        writing.wait_for_writes(WRITES_FOLLOWED / 2).await;
+        if round < INDEXES {
+            let drop = format!("DROP INDEX {}.i", scenario.keyspace);
+            session.query_unpaged(drop.as_str(), ()).await.expect(&drop);
+        }
+    }
+    assert!(
+        written_during_scans > 0,
+        "nothing was written during the scans"
+    );
+    writing.stop.store(true, Ordering::Relaxed);
+    for writer in writers {
+        writer.await.expect("the writer ends");
+    }
+
+    let expected = settled_table(session, &writing).await;
+    index
+        .assert_becomes(&scores(&expected), &format!("{scenario:?}"))
+        .await;
+    // What was on its way when they became equal has arrived when a later write has.
+    let mut expected = expected;
+    for n in 0..PARTITIONS {
+        let key = scenario.bystander(BYSTANDERS + n);
+        let values = Values::Insert(vector(n), key.clone(), micros_now());
+        values.execute(session, &writing.statements.insert).await;
+        expected.insert(key, n);
+    }
+    index
+        .assert_becomes(&scores(&expected), &format!("{scenario:?}, afterwards"))
+        .await;
+    eprintln!(
+        "{scenario:?}: {} rows after {} writes, {written_during_scans} of them during scans",
+        expected.len(),
+        writing.count.load(Ordering::Relaxed)
+    );
+}
+
+async fn start_writing(session: &Arc<Session>, scenario: &Scenario) -> Arc<Writing> {
+    let keyspace = &scenario.keyspace;
+    let key = scenario.key_columns().join(", ");
+    let clustering = if scenario.clustering { "c int," } else { "" };
+    for statement in [
+        format!(
+            "CREATE KEYSPACE {keyspace} WITH replication = {{'class': 'NetworkTopologyStrategy', 'datacenter1': 1}} \
+             AND tablets = {{'enabled': {}}}",
+            scenario.tablets
+        ),
+        format!(
+            "CREATE TABLE {keyspace}.t (p int, {clustering} n int, v vector<float, {DIMENSIONS}>, PRIMARY KEY ({key}))"
+        ),
+    ] {
+        session
+            .query_unpaged(statement.as_str(), ())
+            .await
+            .expect(&statement);
+    }
+    let writing = Arc::new(Writing {
+        scenario: scenario.clone(),
+        session: Arc::clone(session),
+        statements: Statements::prepare(session, scenario).await,
+        start_micros: micros_now(),
+        stop: AtomicBool::new(false),
+        count: AtomicU64::new(0),
+        gate: RwLock::new(()),
+        done: Mutex::new(Vec::new()),
+    });
+    let timestamp = writing.start_micros - 2 * HOUR_MICROS;
+    let bystanders: Vec<Done> = stream::iter(0..BYSTANDERS)
+        .map(|n| {
+            let writing = &writing;
+            async move {
+                let (key, number) = (writing.scenario.bystander(n), n % 4_000);
+                let values = Values::Insert(vector(number), key.clone(), timestamp);
+                values
+                    .execute(&writing.session, &writing.statements.insert)
+                    .await;
+                Ok::<_, ()>(Done {
+                    timestamp,
+                    effect: Effect::Set { key, number },
+                })
+            }
+        })
+        .buffer_unordered(BYSTANDERS_IN_FLIGHT)
+        .try_collect()
+        .await
+        .expect("writes");
+    writing.done.lock().await.extend(bystanders);
+    writing
+}
+
+async fn create_index(session: &Session, keyspace: &str) {
+    let create = format!(
+        "CREATE CUSTOM INDEX i ON {keyspace}.t (v) USING 'vector_index' \
+         WITH OPTIONS = {{'similarity_function': 'euclidean'}}"
+    );
+    session
+        .query_unpaged(create.as_str(), ())
+        .await
+        .expect(&create);
+}
+
+/// What the table holds when everything has expired that will: what the writes add up to, if that can be known.
+async fn settled_table(session: &Session, writing: &Writing) -> BTreeMap<Vec<i32>, i32> {
+    let deadline = Instant::now() + TABLE_WAIT;
+    let done = writing.done.lock().await;
+    let expected = (writing.scenario.truncate != Truncate::AmongWrites).then(|| outcome(&done));
+    loop {
+        let (found, expiring) = table(session, &writing.scenario).await;
+        if !expiring && expected.as_ref().is_none_or(|expected| *expected == found) {
+            return found;
+        }
+        if Instant::now() > deadline {
+            assert!(!expiring, "{:?}: values do not expire", writing.scenario);
+            let expected = expected.expect("without one nothing else is waited for");
+            let mut keys = found.keys().chain(expected.keys());
+            let wrong = keys.find(|key| found.get(*key) != expected.get(*key));
+            let key = wrong.expect("they differ");
+            let concerns = |done: &&Done| match &done.effect {
+                Effect::Set { key: of, .. } | Effect::Unset { key: of } => of == key,
+                Effect::Delete { from, to } => (from..=to).contains(&key),
+            };
+            let mut history: Vec<&Done> = done.iter().filter(concerns).collect();
+            history.sort_by_key(|done| done.timestamp);
+            let latest = &history[history.len().saturating_sub(4)..];
+            panic!(
+                "{:?}: key {key:?} holds {:?} instead of {:?} after {latest:?}",
+                writing.scenario,
+                found.get(key),
+                expected.get(key)
+            );
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// A vector, its TTL and its key.
+type TableRow = (Option<Vec<f32>>, Option<i32>, Vec<i32>);
+
+/// The numbers of the vectors in the table, and whether some of them will expire.
+async fn table(session: &Session, scenario: &Scenario) -> (BTreeMap<Vec<i32>, i32>, bool) {
+    let columns = scenario.key_columns().join(", ");
+    let query = format!("SELECT v, ttl(v), {columns} FROM {}.t", scenario.keyspace);
+    let rows = session
+        .query_unpaged(query.as_str(), ())
+        .await
+        .expect(&query);
+    let rows = rows.into_rows_result().expect("rows");
+    let rows: Vec<TableRow> = if scenario.clustering {
+        rows.rows::<(Option<Vec<f32>>, Option<i32>, i32, i32)>()
+            .expect("typed rows")
+            .map(|row| {
+                row.map(|(v, ttl, p, c)| (v, ttl, vec![p, c]))
+                    .expect("a row")
+            })
+            .collect()
+    } else {
+        rows.rows::<(Option<Vec<f32>>, Option<i32>, i32)>()
+            .expect("typed rows")
+            .map(|row| row.map(|(v, ttl, p)| (v, ttl, vec![p])).expect("a row"))
+            .collect()
+    };
+    let expiring = rows.iter().any(|(_, ttl, _)| ttl.is_some());
+    let numbers = rows
+        .into_iter()
+        .filter_map(|(v, _, key)| Some((key, v?[0] as i32)))
+        .collect();
+    (numbers, expiring)
+}
+
+fn scores(numbers: &BTreeMap<Vec<i32>, i32>) -> Scores {
+    numbers
+        .iter()
+        .map(|(key, number)| (key.clone(), Index::score(&vector(*number))))
+        .collect()
+}
