@@ -12,7 +12,8 @@ use arc_swap::ArcSwap;
 use crate::catalog::TableId;
 use crate::engine::{Examiner, Fate, SpaceId, Stored};
 use crate::horizon::Horizon;
-use crate::key::{HEADER, ROW};
+use crate::key::{RANGE, ROW};
+use crate::ranges;
 use crate::record::{self, Record};
 use crate::schema::{Schema, TableSchema};
 
@@ -66,10 +67,16 @@ impl Forgetting {
                 return Fate::Keep;
             }
             let kind = table.keys.split(key).map(|parts| parts.kind);
-            // A range deletion may still cover rows.
-            let (Some(kind @ (HEADER | ROW)), Some(value)) = (kind, stored.value()) else {
+            let (Some(kind), Some(value)) = (kind, stored.value()) else {
                 return Fate::Keep;
             };
+            if kind == RANGE {
+                return if ranges::is_forgettable(&value, before_s) {
+                    Fate::Remove
+                } else {
+                    Fate::Keep
+                };
+            }
             // What can't be read is kept for whoever reads it to say so.
             let Ok(mut record) = record::decode(value) else {
                 return Fate::Keep;

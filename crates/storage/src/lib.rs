@@ -122,4 +122,6 @@ pub struct Statistics {
     pub writes: u64,
     /// Microseconds that the commits took together.
     pub commit_micros: u64,
+    /// Deletions of partitions and ranges whose rows, hidden already, are still to be removed.
+    pub sweeps_waiting: u64,
 }

@@ -40,6 +40,7 @@ pub(crate) struct Counters {
     pub batches: AtomicU64,
     pub writes: AtomicU64,
     pub commit_micros: AtomicU64,
+    pub sweeps_waiting: AtomicU64,
 }
 
 impl Shared {

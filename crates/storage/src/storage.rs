@@ -113,6 +113,7 @@ impl Storage {
         let schema = Schema::new(Arc::new(catalog), generations, None);
         remove_orphans(&engine, &schema)?;
         forgetting.set_expiring(commit::load_expiring(&engine)?);
+        let sweeps = commit::load_sweeps(&engine)?;
         let mark = read_mark(&engine)?.max(now_micros);
         let shared = Arc::new(Shared::new(
             Arc::new(engine),
@@ -127,7 +128,11 @@ impl Storage {
         let no_thread =
             |error: std::io::Error| StorageError::Io(format!("can't start a thread: {error}"));
         let watch = watch::start(Arc::clone(&shared), requests.downgrade()).map_err(no_thread)?;
-        let committer = Committer::new(Arc::clone(&shared), receiver);
+        shared
+            .statistics
+            .sweeps_waiting
+            .store(sweeps.len() as u64, Ordering::Relaxed);
+        let committer = Committer::new(Arc::clone(&shared), receiver, sweeps);
         let handle = thread::Builder::new()
             .name("storage-commit".to_owned())
             .spawn(move || committer.run())
@@ -280,6 +285,7 @@ impl Storage {
             batches: counters.batches.load(Ordering::Relaxed),
             writes: counters.writes.load(Ordering::Relaxed),
             commit_micros: counters.commit_micros.load(Ordering::Relaxed),
+            sweeps_waiting: counters.sweeps_waiting.load(Ordering::Relaxed),
         }
     }
 

@@ -3,8 +3,10 @@
 use bytes::Bytes;
 
 use super::overlay::Overlay;
+use super::sweep::Sweep;
 use crate::StorageError;
 use crate::catalog::ColumnKind;
+use crate::key::SuffixRange;
 use crate::mutation::{CellChange, CellOperation, Change};
 use crate::read::Expiry;
 use crate::record::{CellRecord, ColumnRecord, Content, Deletion, Lifetime, Marker, Record};
@@ -113,8 +115,13 @@ pub(super) fn apply(
             } else {
                 Default::default()
             };
-            ranges.add(&range, moment.deletion(*timestamp));
+            let deletion = moment.deletion(*timestamp);
+            ranges.add(&range, deletion);
             overlay.put_ranges(table, partition, ranges);
+            overlay
+                .write
+                .sweeps
+                .push(Sweep::new(table.space, partition, range, deletion));
             head.has_ranges = true;
             overlay.put_head(table, partition, head)
         }
@@ -127,11 +134,19 @@ pub(super) fn apply(
         }
         Change::DeletePartition { timestamp } => {
             let mut head = overlay.head(table, partition)?;
+            let deletion = moment.deletion(*timestamp);
             let all = Record {
-                deletion: Some(moment.deletion(*timestamp)),
+                deletion: Some(deletion),
                 ..Record::default()
             };
             head.merge(all, |id| table.type_of(id));
+            if head.deletion == Some(deletion) && !head.swept {
+                let range = SuffixRange::whole();
+                overlay
+                    .write
+                    .sweeps
+                    .push(Sweep::new(table.space, partition, range, deletion));
+            }
             if head.has_ranges {
                 let mut ranges = overlay.ranges(table, partition)?;
                 ranges.apply_wider_deletion(*timestamp);

@@ -11,13 +11,16 @@ mod lists;
 mod log;
 mod overlay;
 mod schema_change;
+mod sweep;
 mod write;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use bytes::Bytes;
+use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use crate::catalog::{Catalog, TableId};
@@ -29,9 +32,11 @@ use crate::shared::Shared;
 use crate::{Durability, Health, StorageError};
 use apply::Moment;
 use overlay::Changes;
+use sweep::Sweep;
 
 pub(crate) use expiring::load as load_expiring;
 pub(crate) use schema_change::{load, store};
+pub(crate) use sweep::load as load_sweeps;
 
 /// Writes that go into one batch: more would make the first of them wait too long.
 const BATCH_WRITES_MAX: usize = 1024;
@@ -78,6 +83,8 @@ pub(crate) struct Committer {
     requests: mpsc::Receiver<Request>,
     /// Spaces of tables that are gone, kept for as long as they are read.
     retired: Vec<(SpaceId, Arc<()>)>,
+    /// Deletions whose rows are still stored.
+    sweeps: VecDeque<Sweep>,
 }
 
 struct PendingWrite {
@@ -87,11 +94,16 @@ struct PendingWrite {
 }
 
 impl Committer {
-    pub(crate) fn new(shared: Arc<Shared>, requests: mpsc::Receiver<Request>) -> Committer {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        requests: mpsc::Receiver<Request>,
+        sweeps: Vec<Sweep>,
+    ) -> Committer {
         Committer {
             shared,
             requests,
             retired: Vec::new(),
+            sweeps: sweeps.into(),
         }
     }
 
@@ -101,7 +113,7 @@ impl Committer {
         loop {
             let request = match next.take() {
                 Some(request) => request,
-                None => match self.requests.blocking_recv() {
+                None => match self.receive() {
                     Some(request) => request,
                     None => break,
                 },
@@ -137,9 +149,25 @@ impl Committer {
                 }
             }
             self.drop_retired();
+            // Under a steady load too.
+            self.sweep();
         }
         if let Err(error) = self.finish() {
             tracing::error!(%error, "the storage could not be synced at its end");
+        }
+    }
+
+    /// Waits for a request, sweeping for as long as there is none.
+    fn receive(&mut self) -> Option<Request> {
+        loop {
+            match self.requests.try_recv() {
+                Ok(request) => return Some(request),
+                Err(TryRecvError::Disconnected) => return None,
+                Err(TryRecvError::Empty) => {}
+            }
+            if !self.sweep() {
+                return self.requests.blocking_recv();
+            }
         }
     }
 
@@ -264,7 +292,8 @@ impl Committer {
             }
             return;
         }
-        let in_flight = self.shared.gate.begin();
+        let shared = Arc::clone(&self.shared);
+        let in_flight = shared.gate.begin();
         let moment = self.moment();
         let schema = self.shared.schema();
         let mut changes = Changes::default();
@@ -316,7 +345,7 @@ impl Committer {
         }
     }
 
-    fn commit_changes(&self, changes: Changes, log_rows: Batch) -> Result<(), StorageError> {
+    fn commit_changes(&mut self, changes: Changes, log_rows: Batch) -> Result<(), StorageError> {
         if changes.is_empty() && log_rows.is_empty() {
             return Ok(());
         }
@@ -325,7 +354,9 @@ impl Committer {
             .into_iter()
             .filter(|table| !self.shared.forgetting.is_expiring(*table))
             .collect();
+        let sweeps = std::mem::take(&mut changes.sweeps);
         let mut batch = changes.into_batch(&self.shared.engine)?;
+        batch.extend(sweeps.iter().map(Sweep::entry));
         batch.extend(expiring.iter().map(|table| expiring::entry(*table)));
         if !log_rows.is_empty() {
             batch.extend(log_rows);
@@ -335,6 +366,8 @@ impl Committer {
         if !expiring.is_empty() {
             self.shared.forgetting.set_expiring(expiring);
         }
+        self.sweeps.extend(sweeps);
+        self.count_sweeps();
         Ok(())
     }
 

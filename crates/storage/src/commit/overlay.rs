@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
 
+use super::sweep::Sweep;
 use crate::StorageError;
 use crate::catalog::TableId;
 use crate::engine::{Batch, Engine, SpaceId};
@@ -22,6 +23,8 @@ pub(super) struct Changes {
     ranges: HashMap<(SpaceId, Vec<u8>), RangeDeletions>,
     /// Tables that got anything with a time to live.
     pub(super) expiring: HashSet<TableId>,
+    /// What deletions of partitions and ranges leave to be removed.
+    pub(super) sweeps: Vec<Sweep>,
 }
 
 impl Changes {
@@ -40,6 +43,7 @@ impl Changes {
         }
         self.ranges.extend(write.ranges);
         self.expiring.extend(write.expiring);
+        self.sweeps.extend(write.sweeps);
     }
 
     /// The batch that carries the changes out.

@@ -7,7 +7,7 @@
 //!           [flag 04 deletion: timestamp 8, local time varint]
 //!           [flag 08 clustering: count varint, for each: bytes]
 //!           count of columns varint, columns
-//!           flag 10: the partition has range deletions
+//!           flag 10: the partition has range deletions; flag 20: its deletion is swept
 //! column    id varint, stamp flags (1)
 //!             40 not set: a simple cell: rest of the stamp, [value: bytes]
 //!             40 set: elements, [20 deletion: timestamp 8, local time varint],
@@ -39,6 +39,7 @@ mod record_flag {
     pub(super) const DELETION: u8 = 0x04;
     pub(super) const CLUSTERING: u8 = 0x08;
     pub(super) const HAS_RANGES: u8 = 0x10;
+    pub(super) const SWEPT: u8 = 0x20;
 }
 
 mod stamp_flag {
@@ -90,6 +91,7 @@ pub(crate) fn encode(record: &Record) -> Bytes {
     set(record_flag::DELETION, record.deletion.is_some());
     set(record_flag::CLUSTERING, record.clustering.is_some());
     set(record_flag::HAS_RANGES, record.has_ranges);
+    set(record_flag::SWEPT, record.swept);
 
     let mut out = Vec::with_capacity(encoded_size(record));
     out.extend_from_slice(&[VERSION, flags]);
@@ -255,6 +257,7 @@ impl Input {
         };
         let mut record = Record {
             has_ranges: flags & record_flag::HAS_RANGES != 0,
+            swept: flags & record_flag::SWEPT != 0,
             ..Record::default()
         };
         if flags & record_flag::MARKER != 0 {

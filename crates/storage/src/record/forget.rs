@@ -26,7 +26,7 @@ fn forget_deletion(deletion: &mut Option<Deletion>, before_s: i64) -> bool {
 impl Record {
     /// Drops what was dead at that second. Whether there was anything.
     pub(crate) fn forget(&mut self, before_s: i64) -> bool {
-        let mut changed = self.forget_of_head(before_s);
+        let mut changed = self.forget_cells(before_s);
         changed |= forget_deletion(&mut self.deletion, before_s);
         if let Some(marker) = self.marker
             && super::is_expired(&marker.lifetime, before_s)
@@ -37,8 +37,17 @@ impl Record {
         changed
     }
 
-    /// As [`Record::forget`] for the head of a partition, whose deletion may still cover rows.
+    /// As [`Record::forget`] for the head of a partition, whose deletion covers rows until it is swept.
     pub(crate) fn forget_of_head(&mut self, before_s: i64) -> bool {
+        let mut changed = self.forget_cells(before_s);
+        if self.swept && forget_deletion(&mut self.deletion, before_s) {
+            self.swept = false;
+            changed = true;
+        }
+        changed
+    }
+
+    fn forget_cells(&mut self, before_s: i64) -> bool {
         let mut changed = false;
         self.cells.retain_mut(|(_, column)| match column {
             ColumnRecord::Simple(cell) => {

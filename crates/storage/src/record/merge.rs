@@ -88,9 +88,10 @@ impl Record {
             clustering,
             cells,
             has_ranges,
+            swept: _,
         } = change;
         if let Some(deletion) = deletion {
-            merge_deletion(&mut self.deletion, deletion);
+            self.swept &= !merge_deletion(&mut self.deletion, deletion);
         }
         if let Some(marker) = marker
             && self.marker.is_none_or(|old| marker.supersedes(&old))
@@ -175,10 +176,13 @@ impl Record {
     }
 }
 
-pub(crate) fn merge_deletion(old: &mut Option<Deletion>, new: Deletion) {
-    if old.is_none_or(|old| new.supersedes(&old)) {
+/// Whether the new one wins.
+fn merge_deletion(old: &mut Option<Deletion>, new: Deletion) -> bool {
+    let wins = old.is_none_or(|old| new.supersedes(&old));
+    if wins {
         *old = Some(new);
     }
+    wins
 }
 
 fn merge_columns(old: &mut ColumnRecord, new: ColumnRecord, cql_type: &CqlType) {

@@ -85,6 +85,8 @@ pub(crate) struct Record {
     pub cells: Vec<(ColumnId, ColumnRecord)>,
     /// Of a head: whether there are range deletions in the partition.
     pub has_ranges: bool,
+    /// Of a head: whether nothing of what `deletion` covers is stored any more.
+    pub swept: bool,
 }
 
 impl Record {

@@ -562,7 +562,7 @@ fn disjoint(oracle: &Oracle, points: &mut Vec<Vec<Bytes>>) -> Vec<ClusteringSlic
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, max_shrink_iters: 2000, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: 80, max_shrink_iters: 300, failure_persistence: None, ..Default::default() })]
 
     #[test]
     fn storage_behaves_as_the_model(

@@ -92,7 +92,11 @@ impl Oracle {
         }
     }
 
-    pub fn apply(&mut self, partition: &Bytes, change: Change, now_s: i64) {
+    pub fn apply(&mut self, partition: &Bytes, mut change: Change, now_s: i64) {
+        if let Change::Row { cells, .. } | Change::Static { cells, .. } = &mut change {
+            // Cells of columns that were dropped before say nothing.
+            cells.retain(|cell| self.table.column_by_id(cell.column).is_some());
+        }
         self.log.push((partition.clone(), change, now_s));
     }
 
@@ -431,10 +435,36 @@ impl Oracle {
     pub fn floor(&self, partition: &Bytes, row: Option<&[Bytes]>) -> i64 {
         let cells = self
             .cell_changes(partition, row)
-            .map(|(_, timestamp, ..)| timestamp)
-            .max()
-            .unwrap_or(i64::MIN);
-        cells.max(self.deleted_to(partition, row)).saturating_add(1)
+            .flat_map(|(cells, timestamp, ..)| {
+                cells
+                    .iter()
+                    .filter_map(move |cell| newest(&cell.change, timestamp))
+            });
+        let markers = self
+            .changes(partition)
+            .filter_map(|(change, _)| match change {
+                Change::Row {
+                    clustering,
+                    timestamp,
+                    marker: true,
+                    ..
+                } if row.is_some_and(|row| self.order(row, clustering).is_eq()) => Some(*timestamp),
+                _ => None,
+            });
+        let newest = cells.chain(markers).max().unwrap_or(i64::MIN);
+        newest
+            .max(self.deleted_to(partition, row))
+            .saturating_add(1)
+    }
+}
+
+/// The greatest timestamp that an operation leaves; `None` if it leaves nothing.
+fn newest(operation: &CellOperation, timestamp: i64) -> Option<i64> {
+    match operation {
+        CellOperation::ReplaceElements(elements) if elements.is_empty() => Some(timestamp - 1),
+        CellOperation::PutElements(elements) if elements.is_empty() => None,
+        CellOperation::DeleteElements(paths) if paths.is_empty() => None,
+        _ => Some(timestamp),
     }
 }
 

@@ -1,0 +1,234 @@
+//! Sweeping: removing what deletions of partitions and ranges cover.
+//!
+//! Such a deletion is one record, whatever it covers, and hides its rows from readers at once. The rows
+//! themselves are removed later, a few at a time between other work. Only when nothing is
+//! left under it may the deletion itself be forgotten, or the rows would come back.
+//!
+//! ```text
+//! key       "sweep/" and 16 random bytes in the meta space
+//! value     version (1 byte: 1), table (16), generation (8, big-endian), timestamp (8), local time (8),
+//!           three times length (4) and bytes: partition, where the range begins, where it ends
+//! ```
+
+use std::ops::Bound;
+use std::sync::atomic::Ordering;
+
+use bytes::{Buf, Bytes};
+use uuid::Uuid;
+
+use super::Committer;
+use super::overlay::{Changes, Overlay};
+use crate::StorageError;
+use crate::catalog::TableId;
+use crate::engine::{Engine, SpaceId, Sync};
+use crate::key::{self, ROW, SuffixRange};
+use crate::record::{self, Deletion};
+use crate::schema::TableSchema;
+
+const PREFIX: &[u8] = b"sweep/";
+const VERSION: u8 = 1;
+/// Rows that are looked at between two other requests: well under a millisecond's work.
+const ROWS_A_STEP: usize = 64;
+
+/// A deletion to be swept.
+#[derive(Clone, Debug)]
+pub(crate) struct Sweep {
+    id: Uuid,
+    space: SpaceId,
+    partition: Vec<u8>,
+    /// What is left of the range.
+    range: SuffixRange,
+    whole: SuffixRange,
+    deletion: Deletion,
+}
+
+impl Sweep {
+    pub(super) fn new(
+        space: SpaceId,
+        partition: &[u8],
+        range: SuffixRange,
+        deletion: Deletion,
+    ) -> Sweep {
+        Sweep {
+            id: Uuid::new_v4(),
+            space,
+            partition: partition.to_vec(),
+            whole: range.clone(),
+            range,
+            deletion,
+        }
+    }
+
+    fn key(&self) -> Bytes {
+        [PREFIX, self.id.as_bytes()].concat().into()
+    }
+
+    /// What is stored until the sweep is done.
+    pub(super) fn entry(&self) -> (SpaceId, Bytes, Option<Bytes>) {
+        let mut out = vec![VERSION];
+        out.extend_from_slice(self.space.table().0.as_bytes());
+        out.extend_from_slice(&self.space.generation().to_be_bytes());
+        out.extend_from_slice(&self.deletion.timestamp.to_be_bytes());
+        out.extend_from_slice(&self.deletion.local_s.to_be_bytes());
+        for part in [&self.partition, &self.whole.low, &self.whole.high] {
+            // Parts of keys, so far below 4 GiB.
+            out.extend_from_slice(&(part.len() as u32).to_be_bytes());
+            out.extend_from_slice(part);
+        }
+        (SpaceId::META, self.key(), Some(out.into()))
+    }
+
+    fn decode(id: &[u8], mut value: Bytes) -> Option<Sweep> {
+        let id = Uuid::from_slice(id).ok()?;
+        if value.len() < 41 || value.get_u8() != VERSION {
+            return None;
+        }
+        let table = TableId(Uuid::from_u128(value.get_u128()));
+        let space = SpaceId::new(table, value.get_u64());
+        let deletion = Deletion {
+            timestamp: value.get_i64(),
+            local_s: value.get_i64(),
+        };
+        let mut part = || {
+            let length = value.try_get_u32().ok()? as usize;
+            (length <= value.len()).then(|| value.split_to(length).to_vec())
+        };
+        let partition = part()?;
+        let whole = SuffixRange {
+            low: part()?,
+            high: part()?,
+        };
+        Some(Sweep {
+            id,
+            space,
+            partition,
+            range: whole.clone(),
+            whole,
+            deletion,
+        })
+    }
+}
+
+/// The sweeps that were not done when the storage stopped.
+pub(crate) fn load(engine: &Engine) -> Result<Vec<Sweep>, StorageError> {
+    let snapshot = engine.snapshot()?;
+    let range = (Bound::Included(PREFIX.to_vec()), Bound::Unbounded);
+    let mut sweeps = Vec::new();
+    for entry in engine.scan_at(&snapshot, SpaceId::META, range)? {
+        let (key, value) = entry?;
+        let Some(id) = key.strip_prefix(PREFIX) else {
+            break;
+        };
+        match Sweep::decode(id, value) {
+            Some(sweep) => sweeps.push(sweep),
+            None => {
+                tracing::warn!("an unfinished deletion can't be read: its rows stay hidden on disk")
+            }
+        }
+    }
+    Ok(sweeps)
+}
+
+impl Committer {
+    /// Does a step of sweeping. Whether there may be more to do.
+    pub(super) fn sweep(&mut self) -> bool {
+        if self.sweeps.is_empty() || self.shared.check_writable().is_err() {
+            return false;
+        }
+        let Some(mut sweep) = self.sweeps.pop_front() else {
+            return false;
+        };
+        match self.sweep_step(&mut sweep) {
+            Ok(true) => {}
+            Ok(false) => self.sweeps.push_front(sweep),
+            Err(error) => {
+                tracing::warn!(%error, "deleted rows could not be removed from the disk yet");
+                self.shared.note_write_failure(&error);
+                self.sweeps.push_back(sweep);
+                return false;
+            }
+        }
+        self.count_sweeps();
+        true
+    }
+
+    pub(super) fn count_sweeps(&self) {
+        let waiting = &self.shared.statistics.sweeps_waiting;
+        waiting.store(self.sweeps.len() as u64, Ordering::Relaxed);
+    }
+
+    /// Whether the sweep is done.
+    fn sweep_step(&self, sweep: &mut Sweep) -> Result<bool, StorageError> {
+        let engine = &self.shared.engine;
+        let schema = self.shared.schema();
+        let table = schema
+            .table(sweep.space.table())
+            .ok()
+            .filter(|table| table.space == sweep.space);
+        let none = Changes::default();
+        let mut overlay = Overlay::new(engine, &none);
+        let is_done = match table {
+            Some(table) => step(engine, table, &mut overlay, sweep)?,
+            // Dropped or emptied meanwhile.
+            None => true,
+        };
+        let mut batch = overlay.write.into_batch(engine)?;
+        if is_done {
+            batch.push((SpaceId::META, sweep.key(), None));
+        }
+        if !batch.is_empty() {
+            // It comes again after a crash if it is lost.
+            engine.commit(batch, Sync::Kernel)?;
+        }
+        Ok(is_done)
+    }
+}
+
+fn step(
+    engine: &Engine,
+    table: &TableSchema,
+    overlay: &mut Overlay<'_>,
+    sweep: &mut Sweep,
+) -> Result<bool, StorageError> {
+    let mut head = overlay.head(table, &sweep.partition)?;
+    let mut ranges = if head.has_ranges {
+        overlay.ranges(table, &sweep.partition)?
+    } else {
+        Default::default()
+    };
+    let bounds = (
+        Bound::Included(key::bound(&sweep.partition, ROW, &sweep.range.low)),
+        Bound::Excluded(key::bound(&sweep.partition, ROW, &sweep.range.high)),
+    );
+    let prefix = sweep.partition.len() + 1;
+    let mut rows = engine.scan_at(&engine.snapshot()?, sweep.space, bounds)?;
+    for entry in rows.by_ref().take(ROWS_A_STEP) {
+        let (key, value) = entry?;
+        let suffix = &key[prefix..];
+        let deleted_to = [head.deletion, ranges.covering(suffix)]
+            .into_iter()
+            .flatten()
+            .map(|deletion| deletion.timestamp)
+            .max();
+        if let Some(deleted_to) = deleted_to {
+            let old = record::decode(value)?;
+            let mut row = old.clone();
+            row.apply_wider_deletion(deleted_to);
+            if row != old {
+                overlay.put(table.space, key.to_vec(), row);
+            }
+        }
+        sweep.range.low = [suffix, &[0]].concat();
+    }
+    if rows.next().is_some() {
+        return Ok(false);
+    }
+    if sweep.whole == SuffixRange::whole() && head.deletion == Some(sweep.deletion) {
+        head.swept = true;
+        overlay.put_head(table, &sweep.partition, head)?;
+    } else if head.has_ranges {
+        ranges.mark_swept(&sweep.whole, sweep.deletion);
+        overlay.put_ranges(table, &sweep.partition, ranges);
+    }
+    Ok(true)
+}
