@@ -1,6 +1,6 @@
 //! A node: the database, its system tables and the listeners in front of it, started and stopped as one.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::server::{
     BindError, BoundListener, CounterValues, ListenerOptions, NodeOptions, Server, Statements,
     serve,
 };
-use crate::system::{SystemOptions, SystemTables};
+use crate::system::SystemTables;
 
 /// A running CQL server on embedded storage.
 ///
@@ -32,12 +32,9 @@ impl Node {
         options: NodeOptions,
     ) -> Result<Node, BindError> {
         let listeners = bind(options.listeners).await?;
-        let rpc_address = options
-            .advertised
-            .unwrap_or_else(|| advertised(listeners.first().map(BoundListener::address)));
         let database = Arc::new(Database {
             storage,
-            system: SystemTables::new(SystemOptions { rpc_address }),
+            system: SystemTables::new(),
             stores,
         });
         let service = Arc::new(Statements::new(database, options.prepared_bytes_max));
@@ -75,37 +72,4 @@ async fn bind(options: Vec<ListenerOptions>) -> Result<Vec<BoundListener>, BindE
         listeners.push(BoundListener::bind(listener).await?);
     }
     Ok(listeners)
-}
-
-/// What drivers are told when nobody says otherwise. An address that stands for all of a machine's own means nothing to them;
-/// loopback is what is right on the same machine, and drivers keep the address they came by
-/// for a node's first connection.
-fn advertised(listening: Option<SocketAddr>) -> SocketAddr {
-    let mut address =
-        listening.unwrap_or_else(|| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9042));
-    if address.ip().is_unspecified() {
-        address.set_ip(match address.ip() {
-            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),
-            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        });
-    }
-    address
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn drivers_are_told_an_address_they_can_connect_to() {
-        for (listening, told) in [
-            ("127.0.0.1:9042", "127.0.0.1:9042"),
-            ("10.1.2.3:9043", "10.1.2.3:9043"),
-            ("0.0.0.0:9042", "127.0.0.1:9042"),
-            ("[::]:1", "[::1]:1"),
-        ] {
-            let listening: SocketAddr = listening.parse().unwrap();
-            assert_eq!(advertised(Some(listening)), told.parse().unwrap());
-        }
-    }
 }

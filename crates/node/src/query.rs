@@ -1,6 +1,7 @@
 //! What every kind of statement has in common: how it is prepared, what it is given, what it
 //! answers.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
@@ -58,6 +59,9 @@ pub struct Parameters {
     pub paging_state: Option<Bytes>,
     /// The write timestamp of the request, in microseconds, if the client gave one.
     pub timestamp_micros: Option<i64>,
+    /// The address of ours that the client's connection came to; `system.local` names it, as it is
+    /// one that this client can reach.
+    pub server_address: Option<SocketAddr>,
 }
 
 /// The answer of a statement.

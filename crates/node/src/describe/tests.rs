@@ -3,12 +3,10 @@ use cql::ast::Statement;
 
 use super::*;
 use crate::fixtures;
-use crate::system::{SystemOptions, SystemTables};
+use crate::system::SystemTables;
 
 fn system() -> SystemTables {
-    SystemTables::new(SystemOptions {
-        rpc_address: "127.0.0.1:9042".parse().unwrap(),
-    })
+    SystemTables::new()
 }
 
 /// Executes the text of a DESCRIBE on the fixtures' schema.

@@ -82,7 +82,7 @@ async fn execute_at(
     if table.log_of.is_some() && targets != Targets::Nothing {
         log::settle(&database.storage, &slices, &clock).await?;
     }
-    let reader = reader(database, plan)?;
+    let reader = reader(database, plan, &parameters)?;
     let is_quick = matches!(reader, Reader::Memory(_)) || matches!(targets, Targets::Keys(_));
     let warnings = warnings(rows, plan);
     let question = question(table, rows, slices);
@@ -134,12 +134,19 @@ pub(super) async fn on_blocking_thread<R: Send + 'static>(
 }
 
 /// What to read a plan's table from.
-pub(super) fn reader(database: &Database, plan: &Resolved) -> Result<Reader, CqlError> {
+pub(super) fn reader(
+    database: &Database,
+    plan: &Resolved,
+    parameters: &Parameters,
+) -> Result<Reader, CqlError> {
     let table = &plan.target.table;
     if plan.target.is_system {
         Ok(Reader::Memory(memory::MemoryTable {
             table: table.clone(),
-            rows: database.system.rows(&database.storage, table)?.into(),
+            rows: database
+                .system
+                .rows(&database.storage, table, parameters.server_address)?
+                .into(),
         }))
     } else {
         Ok(Reader::Stored(database.storage.clone()))
@@ -347,7 +354,7 @@ mod tests {
     use super::*;
     use crate::query::{self, Plan};
     use crate::select::plan::Kind;
-    use crate::system::{SystemOptions, SystemTables};
+    use crate::system::SystemTables;
 
     const QUERIES: [&str; 6] = [
         "SELECT p, c FROM ks.t",
@@ -361,9 +368,7 @@ mod tests {
     async fn database(directory: &std::path::Path) -> Database {
         let database = Database {
             storage: Storage::open(directory, StorageOptions::default()).unwrap(),
-            system: SystemTables::new(SystemOptions {
-                rpc_address: "127.0.0.1:9042".parse().unwrap(),
-            }),
+            system: SystemTables::new(),
             stores: store_api::Client::disabled(),
         };
         run(&database, "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}").await;

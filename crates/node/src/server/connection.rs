@@ -62,11 +62,15 @@ struct Connection<S: Service> {
 
 /// Serves a connection to its end.
 pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>) {
+    let Ok(address) = stream.local_addr() else {
+        // The client has gone already.
+        return;
+    };
     let (reader, writer_half) = stream.into_split();
     let (outbox, writer) = outbox(shared.options.connection.unread_bytes_max);
     let closing = shared.shutdown.stop.child_token();
     let connection = Connection {
-        session: Arc::new(shared.service.open_session()),
+        session: Arc::new(shared.service.open_session(address)),
         in_flight: semaphore(shared.options.connection.requests_max),
         outbox,
         closing: closing.clone(),

@@ -8,11 +8,8 @@ use cql::wire::DEFAULT_BODY_LIMIT;
 /// How a node serves.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
-    /// The listeners, the public one first: drivers are told its address and port.
+    /// The listeners. Drivers are told the address that they came to.
     pub listeners: Vec<ListenerOptions>,
-    /// The address that drivers are told, if it is not the public listener's own: behind a port mapping, or
-    /// when that listens on every address.
-    pub advertised: Option<SocketAddr>,
     /// Bytes of statement text that prepared statements may hold on to; beyond it the least useful are
     /// forgotten, and drivers prepare them again.
     pub prepared_bytes_max: u64,
@@ -22,7 +19,6 @@ impl Default for NodeOptions {
     fn default() -> Self {
         NodeOptions {
             listeners: vec![ListenerOptions::default()],
-            advertised: None,
             prepared_bytes_max: 64 << 20,
         }
     }

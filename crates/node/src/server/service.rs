@@ -1,6 +1,7 @@
 //! What stands behind a connection: that which answers statements.
 
 use std::future::Future;
+use std::net::SocketAddr;
 
 use cql::error::CqlError;
 use cql::wire::{Event, Request, Response};
@@ -12,8 +13,8 @@ pub trait Service: Send + Sync + 'static {
     /// What lives as long as a connection, such as its keyspace.
     type Session: Send + Sync + 'static;
 
-    /// The session of a new connection.
-    fn open_session(&self) -> Self::Session;
+    /// The session of a new connection, which came to `address` of ours.
+    fn open_session(&self, address: SocketAddr) -> Self::Session;
 
     /// The answer to `OPTIONS`.
     fn supported(&self) -> Vec<(String, Vec<String>)>;

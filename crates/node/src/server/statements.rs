@@ -1,5 +1,6 @@
 //! The [`Service`] of a node with embedded storage: statements parsed, prepared and executed.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
@@ -30,9 +31,9 @@ pub(crate) struct Statements {
     events: SchemaEvents,
 }
 
-/// What lives with a connection: the keyspace in use.
-#[derive(Default)]
+/// What lives with a connection: by which address it came, and the keyspace in use.
 pub(crate) struct Session {
+    address: SocketAddr,
     keyspace: ArcSwapOption<String>,
 }
 
@@ -68,7 +69,8 @@ impl Statements {
             keyspace.as_deref().map(String::as_str),
             &parsed,
         )?;
-        let (parameters, skip_metadata) = bind(&parsed.markers, plan.variables(), parameters)?;
+        let (parameters, skip_metadata) =
+            bind(session, &parsed.markers, plan.variables(), parameters)?;
         let answer = plan.execute(&self.database, parameters).await?;
         Ok(self.reply(session, answer, skip_metadata))
     }
@@ -105,8 +107,12 @@ impl Statements {
         let prepared = self.prepared.find(&id)?;
         let resolved = prepared.resolved(&self.database)?;
         let plan = &resolved.plan;
-        let (parameters, skip_metadata) =
-            bind(&prepared.parsed.markers, plan.variables(), parameters)?;
+        let (parameters, skip_metadata) = bind(
+            session,
+            &prepared.parsed.markers,
+            plan.variables(),
+            parameters,
+        )?;
         let answer = plan.execute(&self.database, parameters).await?;
         let Some(metadata) = &resolved.result else {
             // Rows all the same are the answer of a conditional write.
@@ -205,8 +211,11 @@ impl Statements {
 impl Service for Statements {
     type Session = Session;
 
-    fn open_session(&self) -> Session {
-        Session::default()
+    fn open_session(&self, address: SocketAddr) -> Session {
+        Session {
+            address,
+            keyspace: ArcSwapOption::empty(),
+        }
     }
 
     fn supported(&self) -> Vec<(String, Vec<String>)> {
@@ -251,6 +260,7 @@ async fn parse(text: String) -> Result<Parsed, CqlError> {
 
 /// What a plan is executed with, and whether the client knows the columns of the answer.
 fn bind(
+    session: &Session,
     markers: &[Option<String>],
     variables: &[query::ColumnSpec],
     parameters: QueryParameters,
@@ -261,6 +271,7 @@ fn bind(
         page_size: parameters.page_size.map(|rows| rows as usize),
         paging_state: parameters.paging_state,
         timestamp_micros: parameters.timestamp,
+        server_address: Some(session.address),
     };
     Ok((bound, parameters.skip_metadata))
 }

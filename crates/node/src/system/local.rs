@@ -65,7 +65,7 @@ pub(super) const TABLES: &[Declaration] = &[
 
 fn local(source: &Source<'_>) -> Vec<Record> {
     let catalog = source.catalog;
-    let address = source.system.options.rpc_address;
+    let address = source.server;
     let inet = |address: IpAddr| Value::Inet(address);
     let port = Value::Int(i32::from(address.port()));
     let generation = i32::try_from(source.system.started_at_s).unwrap_or(i32::MAX);

@@ -17,7 +17,7 @@ mod traces;
 mod virtual_schema;
 
 use std::collections::{BTreeMap, HashMap};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use cql::error::CqlError;
@@ -46,16 +46,11 @@ const SIMPLE_STRATEGY: &str = "org.apache.cassandra.locator.SimpleStrategy";
 /// `system_virtual_schema` alone.
 const VIRTUAL_SCHEMA: &str = "system_virtual_schema";
 
-/// What the tables say about this node that the catalog does not know.
-#[derive(Clone, Debug)]
-pub struct SystemOptions {
-    /// Where drivers reach the node: an address that they can connect to, so never `0.0.0.0`.
-    pub rpc_address: SocketAddr,
-}
+/// What a statement is told that came by no connection.
+const UNCONNECTED: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9042);
 
 /// The definitions and contents of the system tables.
 pub struct SystemTables {
-    options: SystemOptions,
     keyspaces: BTreeMap<String, Arc<Keyspace>>,
     contents: HashMap<TableId, fn(&Source<'_>) -> Vec<Record>>,
     /// Seconds since the epoch.
@@ -66,11 +61,19 @@ pub struct SystemTables {
 struct Source<'a> {
     catalog: &'a Catalog,
     system: &'a SystemTables,
+    /// Where the client reaches the node.
+    server: SocketAddr,
+}
+
+impl Default for SystemTables {
+    fn default() -> SystemTables {
+        SystemTables::new()
+    }
 }
 
 impl SystemTables {
     /// The tables of a node that starts now.
-    pub fn new(options: SystemOptions) -> SystemTables {
+    pub fn new() -> SystemTables {
         let mut keyspaces: BTreeMap<String, Keyspace> = BTreeMap::new();
         let mut contents = HashMap::new();
         let declarations = [
@@ -92,7 +95,6 @@ impl SystemTables {
                 .insert(table.name.clone(), Arc::new(table));
         }
         SystemTables {
-            options,
             keyspaces: keyspaces
                 .into_iter()
                 .map(|(name, keyspace)| (name, Arc::new(keyspace)))
@@ -118,14 +120,25 @@ impl SystemTables {
     }
 
     /// All rows of a system table, by partition in token order, then in clustering order.
+    /// `server` is the address by which the client reached the node.
     ///
     /// # Errors
     /// If the table is none of these.
-    pub fn rows(&self, storage: &Storage, table: &Table) -> Result<Vec<Row>, CqlError> {
-        self.rows_of(&storage.catalog(), table)
+    pub fn rows(
+        &self,
+        storage: &Storage,
+        table: &Table,
+        server: Option<SocketAddr>,
+    ) -> Result<Vec<Row>, CqlError> {
+        self.rows_of(&storage.catalog(), table, server.unwrap_or(UNCONNECTED))
     }
 
-    fn rows_of(&self, catalog: &Catalog, table: &Table) -> Result<Vec<Row>, CqlError> {
+    fn rows_of(
+        &self,
+        catalog: &Catalog,
+        table: &Table,
+        server: SocketAddr,
+    ) -> Result<Vec<Row>, CqlError> {
         let records = self.contents.get(&table.id).ok_or_else(|| {
             CqlError::invalid(format!(
                 "unconfigured table {}.{}",
@@ -135,6 +148,7 @@ impl SystemTables {
         let source = Source {
             catalog,
             system: self,
+            server,
         };
         Ok(record::assemble(
             table,

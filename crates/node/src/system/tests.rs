@@ -9,16 +9,14 @@ use super::*;
 use crate::fixtures;
 
 fn tables() -> SystemTables {
-    SystemTables::new(SystemOptions {
-        rpc_address: "127.0.0.1:9142".parse().unwrap(),
-    })
+    SystemTables::new()
 }
 
 fn rows(catalog: &Catalog, keyspace: &str, name: &str) -> Vec<BTreeMap<String, Value>> {
     let system = tables();
     let table = system.table(keyspace, name).unwrap();
     system
-        .rows_of(catalog, table)
+        .rows_of(catalog, table, UNCONNECTED)
         .unwrap()
         .iter()
         .map(|row| decoded(table, row))
@@ -99,7 +97,7 @@ fn every_table_has_valid_rows_in_order() {
         .keyspaces()
         .flat_map(|keyspace| keyspace.tables.values())
     {
-        let rows = system.rows_of(&catalog, table).unwrap();
+        let rows = system.rows_of(&catalog, table, UNCONNECTED).unwrap();
         let mut keys = std::collections::HashSet::new();
         for row in &rows {
             // Decoding checks every value against its column's type.
@@ -119,7 +117,7 @@ fn a_partition_is_shared_and_its_rows_are_in_clustering_order() {
     let catalog = fixtures::catalog();
     let system = tables();
     let table = system.table("system_schema", "columns").unwrap();
-    let rows = system.rows_of(&catalog, table).unwrap();
+    let rows = system.rows_of(&catalog, table, UNCONNECTED).unwrap();
     let of_shop: Vec<&Row> = rows
         .iter()
         .filter(|row| row.partition.key[0] == "shop")
@@ -401,5 +399,5 @@ fn peers_v2_is_unknown_so_that_drivers_fall_back() {
 fn a_users_table_is_none_of_these() {
     let catalog = fixtures::catalog();
     let films = catalog.table("shop", "films").unwrap();
-    assert!(tables().rows_of(&catalog, films).is_err());
+    assert!(tables().rows_of(&catalog, films, UNCONNECTED).is_err());
 }

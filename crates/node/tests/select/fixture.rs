@@ -6,7 +6,7 @@ use bytes::{Buf, Bytes};
 use cql::error::CqlError;
 use cql::value::Value;
 use node::query::{self, Answer, BoundValue, Database, Outcome, Parameters, Plan, Rows};
-use node::system::{SystemOptions, SystemTables};
+use node::system::SystemTables;
 use storage::{Durability, Storage, StorageOptions};
 use store_api::Client;
 
@@ -39,9 +39,7 @@ impl Fixture {
             ..StorageOptions::default()
         };
         let storage = Storage::open(&directory.path().join("data"), options).unwrap();
-        let system = SystemTables::new(SystemOptions {
-            rpc_address: "127.0.0.1:9042".parse().unwrap(),
-        });
+        let system = SystemTables::new();
         let fixture = Fixture {
             database: Database {
                 storage,

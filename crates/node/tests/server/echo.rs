@@ -61,7 +61,7 @@ impl Echo {
 impl Service for Echo {
     type Session = ();
 
-    fn open_session(&self) {}
+    fn open_session(&self, _address: std::net::SocketAddr) {}
 
     fn supported(&self) -> Vec<(String, Vec<String>)> {
         vec![("COMPRESSION".to_owned(), vec!["lz4".to_owned()])]

@@ -56,7 +56,7 @@ pub(in crate::select) async fn execute(
     let terms = terms(&plan.projection.terms, values)?;
     let keys = candidates(database, plan, ann, &vector, limit).await?;
 
-    let reader = reader(database, plan)?;
+    let reader = reader(database, plan, &parameters)?;
     let table = plan.target.table.id;
     let page = match ann.rescoring {
         None => {
