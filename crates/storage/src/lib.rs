@@ -39,12 +39,16 @@ pub enum Durability {
     Synced,
     /// After the journal is handed to the kernel, which is synced every so often: survives the
     /// death of the process; a power cut or kernel crash may lose the last interval.
-    Buffered { sync_interval: std::time::Duration },
+    Buffered {
+        /// The longest time between two syncs.
+        sync_interval: std::time::Duration,
+    },
 }
 
 /// How a data directory is opened.
 #[derive(Clone, Debug)]
 pub struct StorageOptions {
+    /// When a write is acknowledged.
     pub durability: Durability,
     /// Bytes of block cache shared by all tables.
     pub cache_bytes: u64,
@@ -88,6 +92,7 @@ pub enum StorageError {
     /// The data on disk is not what was written.
     #[error("{0}")]
     Corrupt(String),
+    /// A file can't be read or made.
     #[error("{0}")]
     Io(String),
     /// The storage is shutting down.
@@ -99,13 +104,16 @@ pub enum StorageError {
 #[derive(Debug)]
 pub enum ChangeError<E> {
     /// The closure refused.
+    /// By the closure.
     Refused(E),
+    /// By the storage: the change was not made.
     Storage(StorageError),
 }
 
 /// Whether writes are taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Health {
+    /// Reads and writes are taken.
     Writable,
     /// With the reason, for the operator.
     ReadOnly(String),

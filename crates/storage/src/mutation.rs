@@ -1,5 +1,10 @@
 //! What a write says: the changes to one partition, with their timestamps.
 
+#![expect(
+    missing_docs,
+    reason = "what is plain from the names of CQL is not said again"
+)]
+
 use bytes::Bytes;
 
 use crate::catalog::{ColumnId, TableId};

@@ -1,5 +1,10 @@
 //! What a read asks for and what it gets: live rows, in the order of the disk.
 
+#![expect(
+    missing_docs,
+    reason = "what is plain from the names of CQL is not said again"
+)]
+
 use std::ops::Bound;
 use std::sync::Arc;
 

@@ -273,6 +273,7 @@ impl Storage {
         shared.engine.compact(space)
     }
 
+    /// Whether writes are taken. Looked at every second, and at every write.
     pub fn health(&self) -> Health {
         self.inner.shared.health()
     }

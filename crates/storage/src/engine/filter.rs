@@ -46,10 +46,10 @@ impl Stored<'_> {
     }
 }
 
-/// Gives fjall the filter for a space, by the space's name.
-pub(super) fn assigner(
-    examiners: Examiners,
-) -> Arc<dyn Fn(&str) -> Option<Arc<dyn Factory>> + Send + Sync> {
+/// What fjall asks for the filter of a space, by the space's name.
+type Assigner = Arc<dyn Fn(&str) -> Option<Arc<dyn Factory>> + Send + Sync>;
+
+pub(super) fn assigner(examiners: Examiners) -> Assigner {
     Arc::new(move |name| {
         let space = SpaceId::parse(name)?;
         Some(Arc::new(SpaceFactory {

@@ -189,9 +189,9 @@ fn make_and_drop(storage: &Storage, acknowledged: &Path) {
     for n in 1 + promised(acknowledged).dropped.. {
         let mut made = simple_table();
         made.name = format!("made_{n}");
-        create(&storage, &made, false);
+        create(storage, &made, false);
         write(
-            &storage,
+            storage,
             &made,
             vec![int(n)],
             vec![insert(vec![int(n)], vec![], 1)],

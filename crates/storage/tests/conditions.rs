@@ -1,0 +1,64 @@
+//! INSERT IF NOT EXISTS: one of many wins, and what wins is seen.
+
+mod support;
+
+use storage::catalog::Table;
+use storage::mutation::{Change, Condition, Write, WriteOutcome};
+use support::*;
+
+fn insert_once(table: &Table, value: &str, timestamp: i64) -> Write {
+    let change = insert(vec![int(1)], vec![set(V, text(value))], timestamp);
+    Write {
+        condition: Some(Condition::RowNotExists {
+            table: table.id,
+            partition_key: vec![int(1)],
+            clustering: vec![int(1)],
+        }),
+        ..write_of(table, vec![int(1)], vec![change])
+    }
+}
+
+#[test]
+fn of_many_at_once_one_is_applied_and_the_others_see_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = open(directory.path());
+    let table = simple_table();
+    create(&storage, &table, true);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .build()
+        .unwrap();
+    let outcomes = runtime.block_on(async {
+        let tasks: Vec<_> = (0..50)
+            .map(|n: i64| {
+                let (storage, write) = (storage.clone(), insert_once(&table, &n.to_string(), n));
+                tokio::spawn(async move { storage.write(write).await.unwrap() })
+            })
+            .collect();
+        let mut outcomes = Vec::new();
+        for task in tasks {
+            outcomes.push(task.await.unwrap());
+        }
+        outcomes
+    });
+    let row = &read_all(&storage, &table)[0];
+    let refused = outcomes.iter().filter(|outcome| match outcome {
+        WriteOutcome::NotApplied { existing } => **existing == *row,
+        WriteOutcome::Applied => false,
+    });
+    assert_eq!(refused.count(), 49);
+}
+
+#[test]
+fn what_is_applied_is_seen_though_a_deletion_came_from_the_future() {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = open(directory.path());
+    let table = simple_table();
+    create(&storage, &table, true);
+    let delete = Change::DeletePartition { timestamp: 1_000 };
+    write(&storage, &table, vec![int(1)], vec![delete]);
+    let outcome = block_on(storage.write(insert_once(&table, "seen", 5))).unwrap();
+    assert!(matches!(outcome, WriteOutcome::Applied));
+    let seen: Vec<_> = read_all(&storage, &table).iter().map(shown).collect();
+    assert_eq!(seen, [(1, Some(1), Some("seen".to_owned()))]);
+}

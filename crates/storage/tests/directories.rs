@@ -1,0 +1,94 @@
+//! Only a directory of ours is opened, by one process at a time, and never one from the future.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use storage::{Storage, StorageError};
+use support::*;
+
+fn error(directory: &Path) -> StorageError {
+    match Storage::open(directory, options()) {
+        Err(error) => error,
+        Ok(_) => panic!("it opens"),
+    }
+}
+
+#[test]
+fn a_directory_in_use_is_locked() {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = open(directory.path());
+    let StorageError::Locked(text) = error(directory.path()) else {
+        panic!("it is locked");
+    };
+    assert!(text.contains(directory.path().to_str().unwrap()), "{text}");
+    drop(storage);
+    open(directory.path());
+}
+
+#[test]
+fn a_newer_format_is_refused_and_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(open(directory.path()));
+    let marker = directory.path().join("annulus-storage");
+    fs::write(&marker, "annulus storage 2\n").unwrap();
+    let StorageError::NewerFormat(text) = error(directory.path()) else {
+        panic!("it is newer");
+    };
+    assert!(text.contains("format 2"), "{text}");
+    fs::write(&marker, "annulus storage 1\n").unwrap();
+    open(directory.path());
+}
+
+#[test]
+fn a_foreign_directory_is_refused_and_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("db")).unwrap();
+    fs::write(directory.path().join("db/photos"), "precious").unwrap();
+    let StorageError::Io(text) = error(directory.path()) else {
+        panic!("it is foreign");
+    };
+    assert!(text.contains("holds other files"), "{text}");
+    assert_eq!(
+        fs::read_dir(directory.path()).unwrap().count(),
+        1,
+        "nothing was added"
+    );
+    assert_eq!(
+        fs::read(directory.path().join("db/photos")).unwrap(),
+        b"precious"
+    );
+
+    fs::write(directory.path().join("annulus-storage"), "something else").unwrap();
+    assert!(matches!(error(directory.path()), StorageError::Corrupt(_)));
+}
+
+#[test]
+fn a_file_is_no_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
+    fs::write(&file, "").unwrap();
+    let StorageError::Io(text) = error(&file) else {
+        panic!("it can't be opened");
+    };
+    assert!(text.contains(file.to_str().unwrap()), "{text}");
+}
+
+#[test]
+fn a_directory_that_was_never_finished_is_made_anew() {
+    for leftovers in [&["db/0.jnl", "db/lock"][..], &["db/version"], &[]] {
+        let directory = tempfile::tempdir().unwrap();
+        let marker = directory.path().join("annulus-storage");
+        fs::write(marker, "annulus storage 1 being made\n").unwrap();
+        fs::create_dir(directory.path().join("db")).unwrap();
+        for name in leftovers {
+            fs::write(directory.path().join(name), "").unwrap();
+        }
+        let table = simple_table();
+        let storage = open(directory.path());
+        create(&storage, &table, true);
+        drop(storage);
+        assert!(open(directory.path()).catalog().table("ks", "t").is_some());
+    }
+}
