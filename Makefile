@@ -49,7 +49,7 @@ record-compat: $(VENVS)/cassandra/.installed ## Record anew what a real Cassandr
 
 .PHONY: crash-test
 crash-test: ## 200 kill -9 under load (about 20 minutes; ROUNDS=n for another number)
-	ANNULUS_CRASH_ROUNDS=$${ROUNDS:-200} cargo test --release --locked -p annulus --test crash -- --nocapture
+	ANNULUS_CRASH_ROUNDS=$${ROUNDS:-200} cargo test --release --locked -p annulus --test end_to_end crash -- --nocapture
 
 .PHONY: films
 films: $(VENVS)/films/.installed ## Find films by a sentence: make films QUERY="..."
