@@ -12,21 +12,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use futures::{StreamExt, TryStreamExt, stream};
 use scylla::client::session::Session;
 use tokio::sync::{Mutex, RwLock};
 
 use crate::index::{Index, Scores};
 use crate::server::Server;
 use outcome::{Done, Effect, outcome};
-use scenario::{DIMENSIONS, PARTITIONS, Scenario, Truncate, vector};
-use statements::{Statements, Values};
-use writing::{HOUR_MICROS, Writing, micros_now};
+use scenario::{DIMENSIONS, Scenario, Truncate, vector};
+use statements::Statements;
+use writing::{Writing, micros_now};
 
 const WRITERS: u64 = 4;
-/// Rows that are there before and stay, so that the scan takes its time.
+/// Rows that nobody fights for: so that the first scan takes its time, and so that TRUNCATE alone takes them away.
 const BYSTANDERS: i32 = 2_000;
-const BYSTANDERS_IN_FLIGHT: usize = 64;
+/// Written after each scan.
+const BYSTANDERS_MORE: i32 = 200;
 /// How often an index is made, one after the other, each with a scan beside the writers.
 const INDEXES: usize = 3;
 /// Writes that each index follows.
@@ -74,12 +74,15 @@ async fn run(server: &Server, session: &Arc<Session>, scenario: Scenario) {
         DIMENSIONS,
     );
     let mut written_during_scans = 0;
+    let mut bystanders = BYSTANDERS..BYSTANDERS + BYSTANDERS_MORE;
     for round in 1..=INDEXES {
         writing.wait_for_writes(100).await;
         let written_before = writing.count.load(Ordering::Relaxed);
         create_index(session, &scenario.keyspace).await;
         index.wait_until_serving().await;
         written_during_scans += writing.count.load(Ordering::Relaxed) - written_before;
+        writing.write_bystanders(bystanders.clone()).await;
+        bystanders = bystanders.end..bystanders.end + BYSTANDERS_MORE;
         writing.wait_for_writes(WRITES_FOLLOWED / 2).await;
         writing.truncate().await;
         writing.wait_for_writes(WRITES_FOLLOWED / 2).await;
@@ -103,12 +106,9 @@ async fn run(server: &Server, session: &Arc<Session>, scenario: Scenario) {
         .await;
     // What was on its way when they became equal has arrived when a later write has.
     let mut expected = expected;
-    for n in 0..PARTITIONS {
-        let key = scenario.bystander(BYSTANDERS + n);
-        let values = Values::Insert(vector(n), key.clone(), micros_now());
-        values.execute(session, &writing.statements.insert).await;
-        expected.insert(key, n);
-    }
+    let late = bystanders;
+    writing.write_bystanders(late.clone()).await;
+    expected.extend(late.map(|n| (scenario.bystander(n), n)));
     index
         .assert_becomes(&scores(&expected), &format!("{scenario:?}, afterwards"))
         .await;
@@ -148,27 +148,7 @@ async fn start_writing(session: &Arc<Session>, scenario: &Scenario) -> Arc<Writi
         gate: RwLock::new(()),
         done: Mutex::new(Vec::new()),
     });
-    let timestamp = writing.start_micros - 2 * HOUR_MICROS;
-    let bystanders: Vec<Done> = stream::iter(0..BYSTANDERS)
-        .map(|n| {
-            let writing = &writing;
-            async move {
-                let (key, number) = (writing.scenario.bystander(n), n % 4_000);
-                let values = Values::Insert(vector(number), key.clone(), timestamp);
-                values
-                    .execute(&writing.session, &writing.statements.insert)
-                    .await;
-                Ok::<_, ()>(Done {
-                    timestamp,
-                    effect: Effect::Set { key, number },
-                })
-            }
-        })
-        .buffer_unordered(BYSTANDERS_IN_FLIGHT)
-        .try_collect()
-        .await
-        .expect("writes");
-    writing.done.lock().await.extend(bystanders);
+    writing.write_bystanders(0..BYSTANDERS).await;
     writing
 }
 

@@ -1,9 +1,11 @@
 //! Writers that fight for a few keys with timestamps of every kind.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use futures::{StreamExt, stream};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scylla::client::session::Session;
@@ -13,7 +15,9 @@ use super::outcome::{Done, Effect};
 use super::scenario::{PARTITIONS, ROWS, Scenario, Truncate, vector};
 use super::statements::{Statements, Values};
 
-pub const HOUR_MICROS: i64 = 3_600_000_000;
+const HOUR_MICROS: i64 = 3_600_000_000;
+
+const BYSTANDERS_IN_FLIGHT: usize = 64;
 
 /// Timestamps of a kind are so few that many are equal.
 const TIMESTAMPS: i64 = 40;
@@ -118,6 +122,24 @@ impl Writing {
             };
         values.execute(&self.session, statement).await;
         Done { timestamp, effect }
+    }
+
+    /// Writes rows that the writers leave alone, two hours ago.
+    pub async fn write_bystanders(&self, numbers: Range<i32>) {
+        let _passing = self.gate.read().await;
+        let timestamp = self.start_micros - 2 * HOUR_MICROS;
+        let done: Vec<Done> = stream::iter(numbers)
+            .map(|number| async move {
+                let key = self.scenario.bystander(number);
+                let values = Values::Insert(vector(number), key.clone(), timestamp);
+                values.execute(&self.session, &self.statements.insert).await;
+                let effect = Effect::Set { key, number };
+                Done { timestamp, effect }
+            })
+            .buffer_unordered(BYSTANDERS_IN_FLIGHT)
+            .collect()
+            .await;
+        self.done.lock().await.extend(done);
     }
 
     pub async fn truncate(&self) {
