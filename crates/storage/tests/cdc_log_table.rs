@@ -178,7 +178,7 @@ fn check_rows_go_to(storage: &Storage, table: &Table, stream: &Bytes) {
     let rows = read_all(storage, &log_of(storage).unwrap());
     assert_eq!(rows.len(), 20);
     for row in rows {
-        assert_eq!(row.partition.key, [stream.clone()]);
+        assert_eq!(row.partition.key, std::slice::from_ref(stream));
         assert_eq!(row.partition.token, Partitioner::Cdc.token(stream));
     }
 }

@@ -8,7 +8,7 @@ mod oracle;
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use cql::types::CqlType;
@@ -266,6 +266,7 @@ fn show(row: &Row) -> ShownRow {
     }
 }
 
+/// The cases share one storage, each with a table of its own: making a directory takes many syncs.
 struct World {
     directory: tempfile::TempDir,
     clock: Arc<HandClock>,
@@ -284,8 +285,21 @@ impl World {
             oracle: Oracle::new(table()),
         };
         world.open();
-        create(world.storage(), &world.table, true);
         world
+    }
+
+    /// Goes on with an empty table.
+    fn renew(&mut self) {
+        let former = self.table.name.clone();
+        let table = table();
+        self.table = table.clone();
+        self.oracle = Oracle::new(table.clone());
+        block_on(self.storage().change_catalog(move |catalog| {
+            catalog.remove_table("ks", &former);
+            Ok::<(), ()>(())
+        }))
+        .expect("the table is dropped");
+        create(self.storage(), &table, true);
     }
 
     fn open(&mut self) {
@@ -561,17 +575,24 @@ fn disjoint(oracle: &Oracle, points: &mut Vec<Vec<Bytes>>) -> Vec<ClusteringSlic
         .collect()
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 80, max_shrink_iters: 300, failure_persistence: None, ..Default::default() })]
-
-    #[test]
-    fn storage_behaves_as_the_model(
-        ops in vec(ops(), 1..30),
-        mut points in vec(clustering(), 1..6),
-        page in 1..5_usize,
-        middle: i64,
-    ) {
-        let mut world = World::new();
+#[test]
+fn storage_behaves_as_the_model() {
+    let config = ProptestConfig {
+        cases: 100,
+        max_shrink_iters: 300,
+        failure_persistence: None,
+        ..Default::default()
+    };
+    let shared = Mutex::new(World::new());
+    let arguments = (
+        vec(ops(), 1..30),
+        vec(clustering(), 1..6),
+        1..5_usize,
+        any::<i64>(),
+    );
+    proptest!(config, |((ops, mut points, page, middle) in arguments)| {
+        let mut world = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        world.renew();
         let slices = disjoint(&world.oracle, &mut points);
         for (number, op) in ops.into_iter().enumerate() {
             world.run(op);
@@ -583,5 +604,5 @@ proptest! {
         // Expired things do not come back.
         world.clock.advance_seconds(10);
         world.check(&slices, page, middle);
-    }
+    });
 }
