@@ -10,7 +10,6 @@
 pub(crate) mod log_table;
 pub(crate) mod persist;
 mod streams;
-mod type_text;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

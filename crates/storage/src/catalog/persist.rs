@@ -412,7 +412,155 @@ fn table_of(record: TableRecord, keyspace: &str) -> Result<Table, StorageError> 
 }
 
 fn type_of(text: &str) -> Result<CqlType, StorageError> {
-    super::type_text::parse(text).ok_or_else(|| {
-        StorageError::Corrupt(format!("the stored schema has an unknown type {text}"))
-    })
+    cql::parser::parse_type(text)
+        .map_err(|_| StorageError::Corrupt(format!("the stored schema has an unknown type {text}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::{DroppedColumn, RING_TOKENS};
+
+    fn boxed(cql_type: CqlType) -> Box<CqlType> {
+        Box::new(cql_type)
+    }
+
+    fn types() -> Vec<CqlType> {
+        let map = |frozen| CqlType::Map {
+            key: boxed(CqlType::Text),
+            value: boxed(CqlType::List {
+                element: boxed(CqlType::Varint),
+                frozen: true,
+            }),
+            frozen,
+        };
+        let set = CqlType::Set {
+            element: boxed(CqlType::Tuple(vec![CqlType::Inet, CqlType::Date])),
+            frozen: false,
+        };
+        let vector = |element, dimensions| CqlType::Vector {
+            element: boxed(element),
+            dimensions,
+        };
+        vec![
+            CqlType::Ascii,
+            CqlType::Bigint,
+            CqlType::Blob,
+            CqlType::Boolean,
+            CqlType::Counter,
+            CqlType::Date,
+            CqlType::Decimal,
+            CqlType::Double,
+            CqlType::Duration,
+            CqlType::Float,
+            CqlType::Int,
+            CqlType::Smallint,
+            CqlType::Time,
+            CqlType::Timestamp,
+            CqlType::Timeuuid,
+            CqlType::Tinyint,
+            CqlType::Uuid,
+            map(true),
+            map(false),
+            set,
+            vector(CqlType::Float, 16_000),
+            vector(vector(CqlType::Text, 2), 3),
+        ]
+    }
+
+    /// A catalog that uses every field.
+    fn catalog() -> Catalog {
+        let kinds = [
+            ColumnKind::PartitionKey { position: 0 },
+            ColumnKind::Clustering {
+                position: 0,
+                descending: true,
+            },
+            ColumnKind::Static,
+        ];
+        let columns = (0..).zip(types()).map(|(id, cql_type)| Column {
+            id: ColumnId(id),
+            name: format!("column \"{id}\""),
+            kind: *kinds.get(id as usize).unwrap_or(&ColumnKind::Regular),
+            cql_type,
+        });
+        let options = CdcOptions {
+            enabled: true,
+            preimage: ImageMode::Full,
+            postimage: true,
+            delta: DeltaMode::Keys,
+            ttl_s: 7,
+        };
+        let streams = |tag: u8| StreamGeneration {
+            since_ms: i64::from(tag),
+            streams: vec![Bytes::from(vec![tag; 16]), Bytes::from(vec![0; 16])],
+        };
+        let index = Index {
+            name: "i".to_owned(),
+            target: "{\"pk\": []}".to_owned(),
+            column: "v".to_owned(),
+            options: BTreeMap::from([("similarity_function".to_owned(), "COSINE".to_owned())]),
+            class_name: "vector_index".to_owned(),
+            version: Uuid::from_u128(5),
+        };
+        let dropped = DroppedColumn {
+            cql_type: CqlType::Text,
+            is_static: true,
+            dropped_at_micros: -3,
+        };
+        let table = Table {
+            id: TableId(Uuid::from_u128(1)),
+            keyspace: "ks".to_owned(),
+            name: "Tablé".to_owned(),
+            columns: columns.collect(),
+            next_column: ColumnId(99),
+            dropped_columns: BTreeMap::from([("old".to_owned(), dropped)]),
+            partitioner: Partitioner::Cdc,
+            default_ttl_s: 1,
+            gc_grace_s: 2,
+            options: BTreeMap::from([("comment".to_owned(), "'it''s'".to_owned())]),
+            indexes: BTreeMap::from([("i".to_owned(), Arc::new(index))]),
+            cdc: Some(options.clone()),
+            log: Some(CdcLog {
+                table: TableId(Uuid::from_u128(2)),
+                options,
+                streams: Some(streams(3)),
+            }),
+            log_of: Some(TableId(Uuid::from_u128(4))),
+            truncated_at_ms: Some(6),
+        };
+        let keyspace = Keyspace {
+            name: "ks".to_owned(),
+            replication: BTreeMap::from([("class".to_owned(), "SimpleStrategy".to_owned())]),
+            durable_writes: false,
+            tablets: true,
+            tables: BTreeMap::from([(table.name.clone(), Arc::new(table))]),
+        };
+        Catalog {
+            version: Uuid::from_u128(8),
+            host_id: Uuid::from_u128(9),
+            cluster_name: "cluster".to_owned(),
+            created_at_ms: 10,
+            vnode_streams: streams(RING_TOKENS[0].0 as u8),
+            keyspaces: BTreeMap::from([("ks".to_owned(), Arc::new(keyspace))]),
+        }
+    }
+
+    #[test]
+    fn a_catalog_comes_back_as_it_was() {
+        let catalog = catalog();
+        let generations = Generations::from([(TableId(Uuid::from_u128(1)), 12)]);
+        let (read, read_generations) = decode(&encode(&catalog, &generations)).unwrap();
+        assert_eq!(format!("{read:?}"), format!("{catalog:?}"));
+        assert_eq!(read_generations, generations);
+    }
+
+    #[test]
+    fn a_newer_format_is_refused_though_it_can_not_be_read() {
+        let newer = decode(br#"{"format": 2, "what": "unknown"}"#);
+        assert!(matches!(newer, Err(StorageError::NewerFormat(_))));
+        for damaged in [&b""[..], b"{}", br#"{"format": 1}"#] {
+            assert!(matches!(decode(damaged), Err(StorageError::Corrupt(_))));
+        }
+    }
 }

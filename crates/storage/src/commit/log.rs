@@ -1,6 +1,6 @@
 //! Which CDC groups a write has, with their images.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
 
@@ -9,7 +9,7 @@ use super::overlay::{Overlay, put_encoded};
 use crate::StorageError;
 use crate::catalog::{CdcLog, ImageMode, TableId};
 use crate::cdc::{CdcGate, Group, ImageRow, Images};
-use crate::engine::Batch;
+use crate::engine::{Batch, SpaceId};
 use crate::mutation::Change;
 use crate::record::Liveness;
 use crate::schema::{Schema, TableSchema};
@@ -48,29 +48,27 @@ fn timestamp(change: &Change) -> i64 {
 /// Sorts the changes of a write into groups.
 pub(super) fn group<'w>(targets: impl IntoIterator<Item = Target<'w>>) -> Vec<Pending<'w>> {
     let mut groups: Vec<Pending<'w>> = Vec::new();
+    let mut known: HashMap<(SpaceId, &'w [u8], i64), usize> = HashMap::new();
     for target in targets {
         if target.table.table.log.is_none() {
             continue;
         }
         for change in target.changes {
             let timestamp = timestamp(change);
-            let at = groups.iter().position(|group| {
-                group.timestamp == timestamp
-                    && group.table.space == target.table.space
-                    && group.partition == target.partition
-            });
-            match at {
-                Some(at) => groups[at].changes.push(change),
-                None => groups.push(Pending {
+            let id = (target.table.space, target.partition, timestamp);
+            let at = *known.entry(id).or_insert_with(|| {
+                groups.push(Pending {
                     table: target.table,
                     partition_key: target.partition_key,
                     partition: target.partition,
                     token: target.token,
                     timestamp,
-                    changes: vec![change],
+                    changes: Vec::new(),
                     images: Images::default(),
-                }),
-            }
+                });
+                groups.len() - 1
+            });
+            groups[at].changes.push(change);
         }
     }
     groups
@@ -117,6 +115,7 @@ impl Pending<'_> {
         of_deleted: bool,
     ) -> Result<Vec<ImageRow>, StorageError> {
         let mut images: Vec<ImageRow> = Vec::new();
+        let mut seen: HashSet<Option<&Vec<Bytes>>> = HashSet::new();
         for change in &self.changes {
             let clustering = match change {
                 Change::Row { clustering, .. } => Some(clustering),
@@ -124,10 +123,7 @@ impl Pending<'_> {
                 Change::Static { .. } => None,
                 _ => continue,
             };
-            if images
-                .iter()
-                .any(|image| image.clustering.as_ref() == clustering)
-            {
+            if !seen.insert(clustering) {
                 continue;
             }
             let cells = match clustering {
