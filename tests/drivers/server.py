@@ -21,14 +21,14 @@ STOP_SECONDS = 15
 class Server:
     """One `annulus serve` on free ports of loopback."""
 
-    def __init__(self, data_dir, *arguments):
+    def __init__(self, data_dir, *arguments, http_port=0):
         self.data_dir = pathlib.Path(data_dir)
-        self.arguments = arguments
+        self.arguments = ["--cql-port", "0", "--http-port", str(http_port), *arguments]
         self.process = None
         self.host, self.cql_port, self.http_port = None, None, None
 
     def start(self):
-        command = [BINARY, "serve", "--data-dir", self.data_dir, "--cql-port", "0", "--http-port", "0"]
+        command = [BINARY, "serve", "--data-dir", self.data_dir]
         log = open(self.data_dir.with_suffix(".log"), "ab")
         self.process = subprocess.Popen(
             [*command, *self.arguments], stdout=subprocess.PIPE, stderr=log, text=True

@@ -1,8 +1,14 @@
 """A killed process loses nothing that it acknowledged, and its index equals the table again."""
 
+import contextlib
+import json
+import threading
+import urllib.error
+
 import pytest
+from cassandra.concurrent import execute_concurrent_with_args
 from conftest import connect
-from server import Server, eventually
+from server import Server
 
 
 @pytest.mark.parametrize("durability", ["synced", "buffered"])
@@ -34,3 +40,40 @@ def test_kill_and_restart(tmp_path, durability):
     finally:
         cluster.shutdown()
         assert server.stop() == 0
+
+
+def test_until_it_is_ready_the_index_service_says_that_it_is_starting(tmp_path):
+    server = Server(tmp_path / "data").start()
+    cluster = connect(server)
+    session = cluster.connect()
+    session.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+    session.execute("CREATE TABLE k.t (k int PRIMARY KEY, v vector<float, 96>)")
+    session.execute("CREATE CUSTOM INDEX i ON k.t (v) USING 'vector_index'")
+    insert = session.prepare("INSERT INTO k.t (k, v) VALUES (?, ?)")
+    rows = [(k, [float(k % (i + 2)) for i in range(96)]) for k in range(2_000)]
+    execute_concurrent_with_args(session, insert, rows, concurrency=64, raise_on_first_error=True)
+    cluster.shutdown()
+    assert server.stop() == 0
+
+    again = Server(tmp_path / "data", http_port=server.http_port)
+    starting = threading.Thread(target=again.start)
+    starting.start()
+    states, answers = [], []
+    try:
+        while starting.is_alive():
+            with contextlib.suppress(urllib.error.URLError, ConnectionError):
+                states.append(server.http("/api/v1/status"))
+                answers.append(server.http("/api/v1/indexes/k/i/ann", {"vector": [1] * 96}))
+        starting.join()
+        answers.append(again.http("/api/v1/indexes/k/i/ann", {"vector": [1] * 96}))
+    finally:
+        again.stop()
+    order = ["INITIALIZING", "CONNECTING_TO_DB", "BOOTSTRAPPING", "SERVING"]
+    found = [order.index(json.loads(text)) for status, text in states if status == 200]
+    assert found == sorted(found) and order.index("BOOTSTRAPPING") in found
+    assert {status for status, _ in states} == {200}
+    # "Ready" means that the indexes answer.
+    assert answers[-1][0] == 200
+    early = [answer for answer in answers if answer[0] != 200]
+    assert (503, '{"reason":"NODE_BOOTSTRAPPING"}') in early
+    assert set(early) <= {(503, '{"reason":"NODE_BOOTSTRAPPING"}'), (404, "missing index: k.i")}
