@@ -30,6 +30,8 @@ pub(crate) use space::SpaceId;
 /// Values from this size on are kept apart from their keys in spaces that ask for it.
 const SEPARATED_BYTES_MIN: u32 = 1024;
 const WORKERS: usize = 2;
+/// Journals above this have the tables that still need them written out. They are read at every start.
+const JOURNALS_BYTES_MAX: u64 = 256 << 20;
 /// Memtables of a space that wait for being written out. fjall stops a writer at 4 for as long as
 /// that takes, for ever if its workers have died of a full disk; a commit adds at most two.
 const SEALED_MEMTABLES_MAX: usize = 1;
@@ -344,6 +346,7 @@ impl Opened {
         let database = fjall::Database::builder(&path)
             .cache_size(options.cache_bytes)
             .worker_threads(WORKERS)
+            .max_journaling_size(JOURNALS_BYTES_MAX)
             .journal_compression(fjall::CompressionType::None)
             .with_compaction_filter_factories(filter::assigner(Arc::clone(examiners)))
             .open()
@@ -407,7 +410,10 @@ fn create_options(options: SpaceOptions, memtable_bytes: u64) -> KeyspaceCreateO
         all.with_kv_separation(Some(
             KvSeparationOptions::default()
                 .separation_threshold(SEPARATED_BYTES_MIN)
-                .compression(fjall::CompressionType::None),
+                .compression(fjall::CompressionType::None)
+                // By default three quarters of the files with garbage are passed over, and with few
+                // files all of them.
+                .age_cutoff(1.0),
         ))
     } else {
         all
