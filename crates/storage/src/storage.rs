@@ -70,7 +70,10 @@ impl Inner {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        if let Some(handle) = handle {
+        // The last clone may go inside a schema change, on the committer's own thread.
+        if let Some(handle) = handle
+            && handle.thread().id() != thread::current().id()
+        {
             let _ = handle.join();
         }
     }

@@ -9,6 +9,7 @@
 //! A scan or snapshot of the former one stays valid for the files it holds but takes no new reads.
 
 mod directory;
+mod error;
 mod filter;
 mod journal;
 mod space;
@@ -24,6 +25,7 @@ use fjall::{KeyspaceCreateOptions, KvSeparationOptions, PersistMode, Readable};
 
 use crate::StorageError;
 pub(crate) use directory::Directory;
+use error::{open_error, read_error, write_error};
 pub(crate) use filter::{Examiner, Examiners, Fate, Stored};
 pub(crate) use space::SpaceId;
 
@@ -417,38 +419,5 @@ fn create_options(options: SpaceOptions, memtable_bytes: u64) -> KeyspaceCreateO
         ))
     } else {
         all
-    }
-}
-
-fn open_error(path: &Path, error: fjall::Error) -> StorageError {
-    let path = path.display();
-    match error {
-        fjall::Error::Locked => {
-            StorageError::Locked(format!("{path} is in use by another process"))
-        }
-        fjall::Error::InvalidVersion(_) => StorageError::NewerFormat(format!(
-            "{path} was written by another version of the storage engine"
-        )),
-        fjall::Error::Io(error) => StorageError::Io(format!("can't open {path}: {error}")),
-        other => StorageError::Corrupt(format!("can't open {path}: {other}")),
-    }
-}
-
-fn write_error(error: fjall::Error) -> StorageError {
-    let cause = match error {
-        fjall::Error::Poisoned => "an earlier write failed".to_owned(),
-        fjall::Error::Io(error) => error.to_string(),
-        fjall::Error::Storage(error) => error.to_string(),
-        other => other.to_string(),
-    };
-    StorageError::ReadOnly(cause)
-}
-
-fn read_error(error: fjall::Error) -> StorageError {
-    match error {
-        fjall::Error::Io(error) | fjall::Error::Storage(fjall::LsmError::Io(error)) => {
-            StorageError::Io(format!("reading failed: {error}"))
-        }
-        other => StorageError::Corrupt(format!("reading failed: {other}")),
     }
 }
