@@ -33,7 +33,8 @@ test-rust:
 
 .PHONY: test-drivers
 test-drivers: $(DRIVERS:%=$(VENVS)/%/.installed)
-	cargo build --locked -p annulus
+	@# The same selection as test-rust, so that nothing is built with other features a second time.
+	cargo test --workspace --locked --no-run --quiet
 	$(foreach driver,$(DRIVERS),$(VENVS)/$(driver)/bin/python -m pytest -q tests/drivers &&) true
 	$(VENVS)/cassandra/bin/python -m pytest -q tests/cqlsh
 	$(VENVS)/cassandra/bin/python -m pytest -q tests/compat
