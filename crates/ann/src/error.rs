@@ -1,6 +1,8 @@
 //! What can go wrong.
 
 use crate::OptionOutOfRange;
+use crate::graph::SLOTS_MAX;
+use crate::memory::GrowError;
 
 /// Why an index refused, or could not do, what it was asked.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -28,8 +30,16 @@ pub enum Error {
     /// An index asked for with an option outside of its range.
     #[error(transparent)]
     Options(#[from] OptionOutOfRange),
-    /// The engine could not go on, for want of memory for instance. What was asked for has not
-    /// happened.
-    #[error("the index engine failed: {0}")]
-    Engine(String),
+    /// The index has no room for another vector.
+    #[error("the index is full: it holds as many vectors as it can, {SLOTS_MAX}")]
+    Full,
+    /// There was no memory, or no room on the disk, for what was asked for. It has not happened.
+    #[error("the index cannot grow: {0}")]
+    NoRoom(String),
+}
+
+impl From<GrowError> for Error {
+    fn from(error: GrowError) -> Error {
+        Error::NoRoom(error.to_string())
+    }
 }

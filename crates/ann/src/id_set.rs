@@ -7,17 +7,17 @@ const PAGE: usize = WORDS * 64;
 
 /// A set of dense ids, walked in ascending order.
 #[derive(Debug, Default)]
-pub(crate) struct IdSet {
+pub struct IdSet {
     pages: Vec<Option<Box<[u64; WORDS]>>>,
     len: usize,
 }
 
 impl IdSet {
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.len
     }
 
-    pub(crate) fn contains(&self, id: u32) -> bool {
+    pub fn contains(&self, id: u32) -> bool {
         let (page, word, bit) = place(id);
         match self.pages.get(page) {
             Some(Some(words)) => words[word] & bit != 0,
@@ -26,7 +26,7 @@ impl IdSet {
     }
 
     /// False if the set already had it.
-    pub(crate) fn insert(&mut self, id: u32) -> bool {
+    pub fn insert(&mut self, id: u32) -> bool {
         let (page, word, bit) = place(id);
         if page >= self.pages.len() {
             self.pages.resize(page + 1, None);
@@ -39,7 +39,7 @@ impl IdSet {
     }
 
     /// False if the set did not have it.
-    pub(crate) fn remove(&mut self, id: u32) -> bool {
+    pub fn remove(&mut self, id: u32) -> bool {
         let (page, word, bit) = place(id);
         let Some(Some(words)) = self.pages.get_mut(page) else {
             return false;
@@ -51,7 +51,7 @@ impl IdSet {
     }
 
     /// The smallest id that is at least `from`.
-    pub(crate) fn next_from(&self, from: u32) -> Option<u32> {
+    pub fn next_from(&self, from: u32) -> Option<u32> {
         let (first_page, first_word, bit) = place(from);
         let mut word = first_word;
         // Of the first word only the bits from `from` on count.
@@ -73,7 +73,7 @@ impl IdSet {
     }
 
     /// All ids, ascending.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         let mut next = Some(0);
         std::iter::from_fn(move || {
             let id = self.next_from(next?)?;
@@ -83,7 +83,7 @@ impl IdSet {
     }
 
     /// Bytes of heap.
-    pub(crate) fn memory_bytes(&self) -> usize {
+    pub fn memory_bytes(&self) -> usize {
         let pages = self.pages.iter().flatten().count();
         self.pages.capacity() * size_of::<Option<Box<[u64; WORDS]>>>()
             + pages * size_of::<[u64; WORDS]>()

@@ -1,118 +1,118 @@
-//! The index: the graph behind a lock, what the graph cannot hold, and the way of each call.
+//! The index: what its owner calls.
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use parking_lot::{RwLock, RwLockReadGuard};
+use parking_lot::{Mutex, RwLock};
 
-use crate::code::{Code, Form};
-use crate::graph::Graph;
-use crate::id_set::IdSet;
-use crate::nearest::Nearest;
-use crate::permits::Permits;
-use crate::plan::Plan;
-use crate::renewal::{RenewedGraph, STEPS_PER_CHANGE};
-use crate::score::{Scorer, UNDIRECTED};
-use crate::{Error, Neighbour, Options};
+use crate::answer::{Contents, Ranked};
+use crate::codes::{Codebook, Kind};
+use crate::epoch::{Epochs, Participant};
+use crate::form::{Form, Kept};
+use crate::graph::{Graph, Space};
+use crate::ids::{Entry, Ids};
+use crate::memory::Place;
+use crate::vectors::Vectors;
+use crate::{Error, IdSet, Options, Placement};
 
-/// Vectors a scan measures before it lets waiting changes through: about the time of one insert.
-const SCANNED_BETWEEN_PAUSES: usize = 1_024;
+/// Vectors an index measures one by one before it trains its codes and builds its graph.
+const TRAINED_AT: usize = 512;
+
+/// Links of a slot for each of [`Options::max_connections`], as on the lowest level of HNSW.
+const LINKS_PER_CONNECTION: usize = 2;
 
 /// A concurrent index: every method takes `&self` and may be called from any thread.
 ///
-/// Searches run side by side, as many at a time as there are cores. Changes take turns, and a
-/// change waits for the searches under way; neither kind can keep the other waiting for long. A
-/// search sees all changes that had returned when it was called.
+/// Searches and changes run side by side and never wait for each other; only the change that brings
+/// the 512th vector makes other changes wait while it builds the first graph. A search sees all
+/// changes that had returned when it was called, and each vector as it was at some moment of the
+/// search.
 pub struct Index {
-    options: Options,
-    form: Form,
-    searches: Permits,
-    /// A lock that lets waiting threads pass every half a millisecond, whoever else comes: a thread
-    /// that inserts without pause would otherwise take it again before a sleeping search is awake.
-    contents: RwLock<Contents>,
-    /// `contents.ids.len()`, to be read without waiting for a change to end.
-    len: AtomicUsize,
+    pub(crate) options: Options,
+    pub(crate) form: Form,
+    pub(crate) kind: Kind,
+    pub(crate) graph: Graph,
+    pub(crate) ids: Ids,
+    /// None where codes are the vectors.
+    pub(crate) vectors: Option<Vectors>,
+    /// Ids of vectors without a direction where only directions are kept. Being as far from each
+    /// other as from anything else they would only mislead walks, so they have no slots.
+    pub(crate) undirected: RwLock<IdSet>,
+    pub(crate) epochs: Epochs,
+    /// Working memory that nobody uses at the moment.
+    workspaces: Mutex<Vec<Workspace>>,
+    /// Held by changes together, and alone by the one that trains.
+    gate: RwLock<()>,
+    /// Whether the graph links all slots.
+    pub(crate) linked: AtomicBool,
+    pub(crate) len: AtomicUsize,
+    /// Counts the vectors that were replaced.
+    pub(crate) replaced: AtomicU64,
 }
 
-/// What the index holds.
-struct Contents {
-    vectors: RenewedGraph,
-    /// Every id held.
-    ids: IdSet,
-    /// Those of vectors without a direction where only directions are kept. Being as far from each
-    /// other as from anything else they would only mislead walks, so they stay out of the graph.
-    undirected: IdSet,
+/// What a call works with.
+pub(crate) struct Workspace {
+    pub participant: Participant,
+    pub tools: Tools,
+}
+
+/// Working memory.
+#[derive(Default)]
+pub(crate) struct Tools {
+    pub kept: Kept,
+    pub space: Space,
+    pub slots: Vec<u32>,
+    pub ranked: Vec<Ranked>,
 }
 
 impl Index {
-    /// An empty index. Refuses options that are out of range.
+    /// An empty index. Refuses options that are out of range. Its file of vectors, if it has one
+    /// ([`Placement::File`]), lies in the system's directory for temporary files.
     pub fn new(options: Options) -> Result<Index, Error> {
+        Index::new_in(options, &std::env::temp_dir())
+    }
+
+    /// An empty index whose file of vectors lies in this directory. The file has no name and goes
+    /// with the index, however the process ends.
+    pub fn new_in(options: Options, directory: &Path) -> Result<Index, Error> {
         options.validate()?;
         let options = options.in_effect();
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let contents = Contents {
-            vectors: RenewedGraph::new(Graph::new(&options, cores)?),
-            ids: IdSet::default(),
-            undirected: IdSet::default(),
+        let form = Form::of(&options);
+        let kind = options.codes.kind(form, options.dimensions);
+        let place = match options.placement {
+            Placement::File => Place::File(directory.to_owned()),
+            Placement::Memory => Place::Memory,
         };
+        let degree = LINKS_PER_CONNECTION * options.max_connections;
+        let code_bytes = kind.code_bytes(options.dimensions);
+        let graph = Graph::new(code_bytes, degree, options.build_beam_width);
+        if !kind.is_trained() {
+            let nothing = std::iter::empty();
+            graph.train(Codebook::train(kind, options.metric, options.dimensions, nothing));
+        }
+        let codes_are_vectors = kind.is_exact(form);
+        let vectors = || Vectors::new(form, options.dimensions, place);
         Ok(Index {
             options,
-            form: Form::of(&options),
-            searches: Permits::new(cores),
-            contents: RwLock::new(contents),
+            form,
+            kind,
+            graph,
+            ids: Ids::new(),
+            vectors: (!codes_are_vectors).then(vectors),
+            undirected: RwLock::default(),
+            epochs: Epochs::new(),
+            workspaces: Mutex::default(),
+            gate: RwLock::default(),
+            linked: AtomicBool::new(false),
             len: AtomicUsize::new(0),
+            replaced: AtomicU64::new(0),
         })
     }
 
     /// What the index was made with, and [`crate::Metric::Hamming`] where that was forced.
     pub fn options(&self) -> &Options {
         &self.options
-    }
-
-    /// Adds a vector under an id that the index does not hold.
-    pub fn insert(&self, id: u32, vector: &[f32]) -> Result<(), Error> {
-        let code = self.encode(vector)?;
-        self.change(|contents| contents.insert(id, code))
-    }
-
-    /// Gives an id that the index holds another vector. No search sees the id without a vector.
-    pub fn replace(&self, id: u32, vector: &[f32]) -> Result<(), Error> {
-        let code = self.encode(vector)?;
-        self.change(|contents| contents.replace(id, code))
-    }
-
-    /// Takes an id out; the id may be used again.
-    pub fn remove(&self, id: u32) -> Result<(), Error> {
-        self.change(|contents| contents.remove(id))
-    }
-
-    /// The up to `k` nearest vectors, nearest first and by id among equals. There are always as
-    /// many as `k` or the index holds, whichever is less. With `k` at or above the count every
-    /// vector is returned.
-    ///
-    /// A search that has to look at every vector lets changes happen in between; it returns each
-    /// vector as it was at some moment of the search.
-    pub fn search(&self, query: &[f32], k: usize) -> Result<Vec<Neighbour>, Error> {
-        self.check(query)?;
-        if k == 0 {
-            return Ok(Vec::new());
-        }
-        let code = self.form.encode(query);
-        let mut scorer = Scorer::new(self.options.metric, query);
-
-        let _permit = self.searches.take();
-        let contents = self.contents.read();
-        if let Some(code) = code
-            && let Plan::Walk { beam } = contents.plan(k, &self.options)
-        {
-            let graph = contents.vectors.graph();
-            let near = graph.walk(&code, beam)?;
-            if near.len() >= k.min(graph.len()) {
-                return contents.rank(&near, &mut scorer, k);
-            }
-            // The graph has come apart: the walk could not reach as many as there are.
-        }
-        scan(contents, &mut scorer, k)
     }
 
     /// Vectors held.
@@ -125,16 +125,91 @@ impl Index {
         self.len() == 0
     }
 
-    /// Bytes of memory the index holds: vectors, links and tables, those of replaced and removed
-    /// vectors included until they are cleared away. The scratch space of searches does not count.
-    pub fn memory_bytes(&self) -> usize {
-        let contents = self.contents.read();
-        let sets = contents.ids.memory_bytes() + contents.undirected.memory_bytes();
-        size_of::<Index>() + contents.vectors.memory_bytes() + sets
+    /// Adds a vector under an id that the index does not hold.
+    pub fn insert(&self, id: u32, vector: &[f32]) -> Result<(), Error> {
+        self.check(vector)?;
+        self.change(|tools| {
+            let directed = self.form.keep(vector, &mut tools.kept);
+            self.reserve(id)?;
+            let entered = match directed {
+                // SAFETY: changes run with the epoch pinned.
+                true => unsafe { self.place(id, tools) }.map(Entry::Slot),
+                false => Ok(Entry::Undirected),
+            };
+            match entered {
+                Ok(entry) => self.enter(id, Entry::Reserved, entry).unwrap_or_default(),
+                Err(error) => {
+                    self.enter(id, Entry::Reserved, Entry::Vacant).unwrap_or_default();
+                    return Err(error);
+                }
+            }
+            self.len.fetch_add(1, Ordering::AcqRel);
+            Ok(())
+        })?;
+        if self.wants_training() {
+            self.train();
+        }
+        Ok(())
+    }
+
+    /// Gives an id that the index holds another vector. No search sees the id without a vector.
+    pub fn replace(&self, id: u32, vector: &[f32]) -> Result<(), Error> {
+        self.check(vector)?;
+        self.change(|tools| {
+            let directed = self.form.keep(vector, &mut tools.kept);
+            let before = self.settled(id);
+            if !before.is_held() {
+                return Err(Error::Missing(id));
+            }
+            // SAFETY: changes run with the epoch pinned.
+            if unsafe { self.holds(before, directed, &tools.kept) } {
+                // Rows are often written again with the vector they had.
+                return Ok(());
+            }
+            let after = match directed {
+                // SAFETY: the same.
+                true => Entry::Slot(unsafe { self.place(id, tools) }?),
+                false => Entry::Undirected,
+            };
+            let mut before = before;
+            loop {
+                match self.enter(id, before, after) {
+                    Ok(()) => break,
+                    Err(_) => before = self.settled(id),
+                }
+                if !before.is_held() {
+                    // SAFETY: the same.
+                    unsafe { self.abandon(after) };
+                    return Err(Error::Missing(id));
+                }
+            }
+            self.replaced.fetch_add(1, Ordering::AcqRel);
+            // SAFETY: the same.
+            unsafe { self.abandon(before) };
+            Ok(())
+        })
+    }
+
+    /// Takes an id out; the id may be used again.
+    pub fn remove(&self, id: u32) -> Result<(), Error> {
+        self.change(|_| {
+            loop {
+                let before = self.settled(id);
+                if !before.is_held() {
+                    return Err(Error::Missing(id));
+                }
+                if self.enter(id, before, Entry::Vacant).is_ok() {
+                    self.len.fetch_sub(1, Ordering::AcqRel);
+                    // SAFETY: changes run with the epoch pinned.
+                    unsafe { self.abandon(before) };
+                    return Ok(());
+                }
+            }
+        })
     }
 
     /// Refuses what is not a vector of this index.
-    fn check(&self, vector: &[f32]) -> Result<(), Error> {
+    pub(crate) fn check(&self, vector: &[f32]) -> Result<(), Error> {
         let (expected, actual) = (self.options.dimensions, vector.len());
         if actual != expected {
             return Err(Error::Dimensions { expected, actual });
@@ -145,38 +220,207 @@ impl Index {
         }
     }
 
-    fn encode(&self, vector: &[f32]) -> Result<Option<Code>, Error> {
-        self.check(vector)?;
-        Ok(self.form.encode(vector))
-    }
-
-    /// Makes a change, and then its share of what changes leave to do.
-    fn change(&self, change: impl FnOnce(&mut Contents) -> Result<(), Error>) -> Result<(), Error> {
-        let (result, mut wants_renewal) = self.exclusively(|contents| {
-            let result = change(contents);
-            (result, contents.vectors.wants_renewal())
+    /// Lends working memory for one call.
+    pub(crate) fn with_workspace<R>(&self, work: impl FnOnce(&mut Workspace) -> R) -> R {
+        let idle = self.workspaces.lock().pop();
+        let mut workspace = idle.unwrap_or_else(|| Workspace {
+            participant: self.epochs.register(),
+            tools: Tools::default(),
         });
-        // A turn for each step, so that nobody waits for all of them.
-        for _ in 0..STEPS_PER_CHANGE {
-            if !wants_renewal {
-                break;
-            }
-            let retired;
-            (retired, wants_renewal) = self.exclusively(|contents| {
-                let retired = contents.vectors.renew(&contents.ids);
-                (retired, contents.vectors.wants_renewal())
-            });
-            drop(retired);
-        }
+        let result = work(&mut workspace);
+        self.workspaces.lock().push(workspace);
         result
     }
 
-    /// Acts while nobody else looks.
-    fn exclusively<R>(&self, act: impl FnOnce(&mut Contents) -> R) -> R {
-        let mut contents = self.contents.write();
-        let result = act(&mut contents);
-        self.len.store(contents.ids.len(), Ordering::Release);
-        result
+    /// Working memory kept for later calls, in bytes.
+    pub(crate) fn workspaces_bytes(&self) -> usize {
+        let workspaces = self.workspaces.lock();
+        let spaces = workspaces.iter().map(|idle| idle.tools.space.memory_bytes());
+        spaces.sum()
+    }
+
+    /// Makes a change with the epoch pinned, and then its share of what changes leave to do.
+    fn change<R>(&self, change: impl FnOnce(&mut Tools) -> R) -> R {
+        self.with_workspace(|Workspace { participant, tools }| {
+            let _gate = self.gate.read();
+            let _pin = participant.pin();
+            let result = change(tools);
+            // SAFETY: the epoch is pinned.
+            unsafe { self.graph.mend(&self.epochs, &mut tools.space) };
+            result
+        })
+    }
+
+    /// What the table says of an id once nobody is about to insert it or to take it out.
+    fn settled(&self, id: u32) -> Entry {
+        loop {
+            match self.ids.get(id) {
+                Entry::Reserved => std::thread::yield_now(),
+                entry => return entry,
+            }
+        }
+    }
+
+    /// Takes hold of an id that is not in use.
+    fn reserve(&self, id: u32) -> Result<(), Error> {
+        if self.settled(id).is_held() {
+            return Err(Error::Exists(id));
+        }
+        self.ids.ensure(id)?;
+        loop {
+            match self.ids.change(id, Entry::Vacant, Entry::Reserved) {
+                Ok(()) => return Ok(()),
+                Err(_) if self.settled(id).is_held() => return Err(Error::Exists(id)),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Changes what the table says of an id, and with it who has no direction.
+    fn enter(&self, id: u32, before: Entry, after: Entry) -> Result<(), Entry> {
+        let (was, is) = (before == Entry::Undirected, after == Entry::Undirected);
+        if was == is {
+            return self.ids.change(id, before, after);
+        }
+        let mut undirected = self.undirected.write();
+        self.ids.change(id, before, after)?;
+        match is {
+            true => undirected.insert(id),
+            false => undirected.remove(id),
+        };
+        Ok(())
+    }
+
+    /// Puts `tools.kept` into a slot and links it.
+    ///
+    /// # Safety
+    /// The epoch is pinned.
+    unsafe fn place(&self, id: u32, tools: &mut Tools) -> Result<u32, Error> {
+        let slots = self.graph.slots();
+        let slot = slots.take().ok_or(Error::Full)?;
+        let vectors = self.vectors.as_ref();
+        let room = self.graph.ensure(slot);
+        let room = room.and_then(|()| vectors.map_or(Ok(()), |vectors| vectors.ensure(slot)));
+        if let Err(error) = room {
+            slots.give_back([slot]);
+            return Err(error.into());
+        }
+        let Tools { kept, space, .. } = tools;
+        // SAFETY: the slot is ours alone until it is linked, and there is room for it.
+        unsafe {
+            if let Some(vectors) = vectors {
+                vectors.write(slot, &kept.bytes);
+            }
+            self.graph.fill(slot, id, &kept.floats, space);
+            if self.linked.load(Ordering::Acquire)
+                && let Some(codebook) = self.graph.codebook()
+            {
+                self.graph.link(codebook, slot, &kept.floats, space);
+            }
+        }
+        Ok(slot)
+    }
+
+    /// Takes what an entry named out of the graph.
+    ///
+    /// # Safety
+    /// The epoch is pinned since the entry was in the table, or in the making.
+    unsafe fn abandon(&self, entry: Entry) {
+        if let Entry::Slot(slot) = entry {
+            // SAFETY: the caller's promise.
+            unsafe { self.graph.kill(slot) };
+        }
+    }
+
+    /// Whether an entry already stands for this vector.
+    ///
+    /// # Safety
+    /// The epoch is pinned since the entry was in the table.
+    unsafe fn holds(&self, entry: Entry, directed: bool, kept: &Kept) -> bool {
+        match entry {
+            // SAFETY: the caller's promise.
+            Entry::Slot(slot) => directed && unsafe { self.contents().kept(slot) } == kept.bytes,
+            Entry::Undirected => !directed,
+            Entry::Vacant | Entry::Reserved => false,
+        }
+    }
+
+    pub(crate) fn contents(&self) -> Contents<'_> {
+        Contents {
+            graph: &self.graph,
+            ids: &self.ids,
+            vectors: self.vectors.as_ref(),
+            bytes: self.form.bytes(self.options.dimensions),
+        }
+    }
+
+    fn wants_training(&self) -> bool {
+        self.len() >= TRAINED_AT && !self.linked.load(Ordering::Acquire)
+    }
+
+    /// Makes codes and a graph of what has come so far.
+    fn train(&self) {
+        let _gate = self.gate.write();
+        if !self.wants_training() {
+            return;
+        }
+        self.with_workspace(|Workspace { participant, tools }| {
+            let _pin = participant.pin();
+            let held: Vec<(u32, u32)> = self.ids.iter().filter_map(slot_of).collect();
+            let vectors: Vec<Vec<f32>> = held
+                .iter()
+                // SAFETY: the epoch is pinned, and the table names filled slots.
+                .map(|&(_, slot)| unsafe { self.coded(slot) })
+                .collect();
+            if self.graph.codebook().is_none() {
+                let sample = vectors.iter().map(Vec::as_slice);
+                let Options {
+                    metric, dimensions, ..
+                } = self.options;
+                let codebook = Codebook::train(self.kind, metric, dimensions, sample);
+                self.graph.train(codebook);
+            }
+            let Some(codebook) = self.graph.codebook() else {
+                return;
+            };
+            let space = &mut tools.space;
+            // SAFETY: the epoch is pinned; nobody makes changes, and searches look at no code before
+            // everything is linked.
+            unsafe {
+                for (&(id, slot), vector) in held.iter().zip(&vectors) {
+                    self.graph.fill(slot, id, vector, space);
+                }
+                for (&(_, slot), vector) in held.iter().zip(&vectors) {
+                    self.graph.link(codebook, slot, vector, space);
+                }
+            }
+            self.linked.store(true, Ordering::Release);
+        });
+    }
+
+    /// The vector that the code of a slot is made of.
+    ///
+    /// # Safety
+    /// The slot is filled, and the epoch is pinned since it could be reached.
+    unsafe fn coded(&self, slot: u32) -> Vec<f32> {
+        // SAFETY: the caller's promise.
+        let bytes = unsafe { self.contents().kept(slot) };
+        let mut floats = Vec::new();
+        self.form.widen(bytes, &mut floats);
+        floats.truncate(self.options.dimensions);
+        let mut kept = Kept::default();
+        match self.form {
+            Form::ByteDirection if self.form.keep(&floats, &mut kept) => kept.floats,
+            _ => floats,
+        }
+    }
+}
+
+/// An id and its slot, of an entry that has one.
+fn slot_of((id, entry): (u32, Entry)) -> Option<(u32, u32)> {
+    match entry {
+        Entry::Slot(slot) => Some((id, slot)),
+        _ => None,
     }
 }
 
@@ -187,108 +431,4 @@ impl fmt::Debug for Index {
             .field("len", &self.len())
             .finish_non_exhaustive()
     }
-}
-
-impl Contents {
-    fn insert(&mut self, id: u32, code: Option<Code>) -> Result<(), Error> {
-        if self.ids.contains(id) {
-            return Err(Error::Exists(id));
-        }
-        self.put(id, code.as_ref())?;
-        self.ids.insert(id);
-        Ok(())
-    }
-
-    fn replace(&mut self, id: u32, code: Option<Code>) -> Result<(), Error> {
-        if !self.ids.contains(id) {
-            return Err(Error::Missing(id));
-        }
-        if self.code(id)? == code {
-            // Rows are often written again with the vector they had.
-            return Ok(());
-        }
-        self.put(id, code.as_ref())
-    }
-
-    fn remove(&mut self, id: u32) -> Result<(), Error> {
-        if !self.ids.remove(id) {
-            return Err(Error::Missing(id));
-        }
-        self.undirected.remove(id);
-        self.vectors.take(id);
-        Ok(())
-    }
-
-    /// Puts a vector where vectors of its kind are kept, and nowhere else.
-    fn put(&mut self, id: u32, code: Option<&Code>) -> Result<(), Error> {
-        match code {
-            Some(code) => {
-                self.vectors.put(id, code)?;
-                self.undirected.remove(id);
-            }
-            None => {
-                self.vectors.take(id);
-                self.undirected.insert(id);
-            }
-        }
-        Ok(())
-    }
-
-    /// What is kept for an id that is held; less exact than what was put where floats were narrowed.
-    fn code(&self, id: u32) -> Result<Option<Code>, Error> {
-        match self.undirected.contains(id) {
-            true => Ok(None),
-            false => self.vectors.graph().code(id).map(Some),
-        }
-    }
-
-    fn plan(&self, k: usize, options: &Options) -> Plan {
-        let held = self.ids.len();
-        let nodes = self.vectors.graph().nodes() + self.undirected.len();
-        Plan::new(k, options.search_beam_width, held, nodes)
-    }
-
-    /// The nearest `k` of what a walk found and of what is not in the graph.
-    fn rank(&self, near: &[u32], scorer: &mut Scorer, k: usize) -> Result<Vec<Neighbour>, Error> {
-        let mut nearest = Nearest::new(k, self.ids.len());
-        for &id in near.iter().take(k) {
-            nearest.show(id, scorer.distance(self.vectors.graph(), id)?);
-        }
-        for id in self.undirected.iter().take(k) {
-            nearest.show(id, UNDIRECTED);
-        }
-        Ok(nearest.into_sorted())
-    }
-
-    fn distance(&self, scorer: &mut Scorer, id: u32) -> Result<f32, Error> {
-        match self.undirected.contains(id) {
-            true => Ok(UNDIRECTED),
-            false => scorer.distance(self.vectors.graph(), id),
-        }
-    }
-}
-
-/// The nearest `k` of everything.
-fn scan(
-    mut contents: RwLockReadGuard<'_, Contents>,
-    scorer: &mut Scorer,
-    k: usize,
-) -> Result<Vec<Neighbour>, Error> {
-    let mut nearest = Nearest::new(k, contents.ids.len());
-    let mut next = contents.ids.next_from(0);
-    let mut until_pause = SCANNED_BETWEEN_PAUSES;
-    while let Some(id) = next {
-        nearest.show(id, contents.distance(scorer, id)?);
-        until_pause -= 1;
-        if until_pause == 0 {
-            RwLockReadGuard::bump(&mut contents);
-            until_pause = SCANNED_BETWEEN_PAUSES;
-        }
-        // Ids are passed in ascending order, whatever comes and goes meanwhile: none is seen twice,
-        // and none that stays is missed.
-        next = id
-            .checked_add(1)
-            .and_then(|from| contents.ids.next_from(from));
-    }
-    Ok(nearest.into_sorted())
 }

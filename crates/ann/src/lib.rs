@@ -49,22 +49,32 @@
 //!   that much again, and a little more, while the index clears up behind itself.
 //! - Searches and changes of half floats are several times slower than of the other forms.
 
-mod code;
-mod distance;
+mod answer;
+mod codes;
+mod epoch;
 mod error;
+mod form;
 mod graph;
 mod id_set;
+mod ids;
 mod index;
+mod kernels;
+mod memory;
+mod memory_use;
 mod metric;
 mod nearest;
 mod options;
-mod permits;
 mod plan;
-mod renewal;
-mod score;
+mod query;
+mod search;
+mod sync;
+mod vectors;
 
 pub use error::Error;
+pub use id_set::IdSet;
 pub use index::Index;
+pub use memory_use::Memory;
 pub use metric::Metric;
 pub use nearest::Neighbour;
-pub use options::{OptionOutOfRange, Options, Quantization};
+pub use options::{Codes, OptionOutOfRange, Options, Placement, Quantization};
+pub use search::{Explanation, Filter, SearchOptions, Way};

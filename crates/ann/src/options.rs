@@ -3,6 +3,8 @@
 use std::ops::RangeInclusive;
 
 use crate::Metric;
+use crate::codes::Kind;
+use crate::form::{Float, Form};
 
 /// What a vector is kept as. Distances in answers are those of the kept form, measured from the
 /// query as it was given.
@@ -22,6 +24,56 @@ pub enum Quantization {
     B1,
 }
 
+/// What walks compare vectors by. Whatever it is, answers are measured from the vectors as they are
+/// kept; it decides how much memory an index needs and how wide walks have to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Codes {
+    /// Floats up to 64 dimensions, half bytes above.
+    Auto,
+    /// Four bits an element, after a rotation, with a scale for each vector.
+    Nibbles,
+    /// Eight bits an element, likewise.
+    Bytes,
+    /// The elements themselves.
+    Floats,
+}
+
+/// The most dimensions for which [`Codes::Auto`] takes floats: as many bytes as half bytes take of
+/// the embeddings that are common today. Few dimensions also mean that little is left of a
+/// vector in half bytes.
+const AUTO_FLOATS_MAX: usize = 64;
+
+impl Codes {
+    /// What codes of vectors in this form are.
+    pub(crate) fn kind(self, form: Form, dimensions: usize) -> Kind {
+        match (form, self) {
+            (Form::Bits, _) => Kind::Bits,
+            (_, Codes::Floats) => Kind::Floats,
+            (_, Codes::Auto) if dimensions <= AUTO_FLOATS_MAX => Kind::Floats,
+            (_, Codes::Auto | Codes::Nibbles) => Kind::Nibbles,
+            (_, Codes::Bytes) => Kind::Bytes,
+        }
+    }
+}
+
+impl Kind {
+    /// Whether a code is all there is to a vector in this form.
+    pub(crate) fn is_exact(self, form: Form) -> bool {
+        let floats = [Form::Direction(Float::F32), Form::Floats(Float::F32)];
+        self == Kind::Bits || self == Kind::Floats && floats.contains(&form)
+    }
+}
+
+/// Where full vectors are kept, from which answers are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Placement {
+    /// In a nameless file that is mapped into memory: its pages stay in memory while there is room,
+    /// and the system may take them back at any time.
+    File,
+    /// In memory that the system can only swap out.
+    Memory,
+}
+
 /// What an index is made with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
@@ -32,12 +84,15 @@ pub struct Options {
     pub metric: Metric,
     /// What a vector is kept as. Under [`Metric::Hamming`] it is one bit an element in any case.
     pub quantization: Quantization,
-    /// The `m` of HNSW: links of a node on the upper levels, and half of those on the lowest;
-    /// 1 to 512.
+    /// What walks compare vectors by; of no meaning under [`Metric::Hamming`].
+    pub codes: Codes,
+    /// Where full vectors are kept.
+    pub placement: Placement,
+    /// The `m` of HNSW, 1 to 512: a vector is linked with about twice as many others.
     pub max_connections: usize,
-    /// The `ef_construction` of HNSW: candidates kept while a vector looks for its links; 1 to 4096.
+    /// The `ef_construction` of HNSW, 1 to 4096: candidates kept while a vector looks for its links.
     pub build_beam_width: usize,
-    /// The `ef` of HNSW: candidates kept during a search, at the least; 1 to 4096. The index walks
+    /// The `ef` of HNSW, 1 to 4096: candidates kept during a search, at the least. The index walks
     /// wider where that is needed for good recall (see the crate's page).
     pub search_beam_width: usize,
 }
@@ -71,6 +126,8 @@ impl Options {
             dimensions,
             metric: Metric::Cosine,
             quantization: Quantization::F32,
+            codes: Codes::Auto,
+            placement: Placement::File,
             max_connections: 16,
             build_beam_width: 128,
             search_beam_width: 64,

@@ -1,95 +1,112 @@
-//! How a search is done: by a walk through the graph, or by a scan of everything.
+//! How to search: by a walk, over all codes, or over all full vectors.
 //!
-//! The constants were measured with `m` 16 and `ef_construction` 128, on 10,000 and 50,000 real
-//! sentence embeddings of 384 dimensions.
+//! The constants are measured with `make bench-ann` (`curve`) on real embeddings in 384 dimensions:
+//! 50,000 dictionary senses and 10,000 film descriptions.
 
-/// Width of the narrowest walk.
-///
-/// Recall@10 at the default width of 64 is 0.975 on the smaller set and 0.987 on the larger; at
-/// 128 it is 0.994 or better, and at this width 0.997.
-const BEAM_MIN: usize = 192;
+use crate::codes::Kind;
+use crate::{Options, SearchOptions};
 
-/// What each neighbour asked for adds to the width. With it recall@k stays at 0.996 to 0.998 for
-/// every k from 1 to 1,000; with a width equal to k it falls to 0.93 at 100.
-const BEAM_PER_NEIGHBOUR: usize = 2;
+/// Width of the narrowest walk, if none is asked for.
+const BEAM_MIN: usize = 128;
 
-/// Vectors that a scan passes in the time that a walk takes for one unit of beam width. A walk
-/// measures more vectors for each unit in a larger graph, the least in one that it nearly exhausts.
-const SCANNED_PER_BEAM: usize = 6;
+/// What each neighbour asked for adds to the width.
+const BEAM_PER_NEIGHBOUR: f64 = 1.5;
 
-/// The walk keeps its candidates in a sorted array; moving them costs as much as its distances
-/// once the beam is about `SCANNED_PER_BEAM` times this wide.
-const BEAM_PER_EXTRA_SCANNED: usize = 4_000;
+/// Codes that a scan passes in the time that a walk takes for one unit of beam width.
+const SCANNED_PER_BEAM: usize = 40;
+
+/// Codes that a scan passes in the time that it takes to measure one full vector.
+const SCANNED_PER_MEASURED: usize = 8;
+
+/// How much longer a walk takes for a unit of width when a filter decides, or when the width is too
+/// large for a sorted array.
+const HEAPS_FACTOR: usize = 2;
+
+/// The widest walk with a sorted array of candidates.
+const SORTED_BEAM_MAX: usize = 2_048;
 
 /// How to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
-    /// Measure every vector: exact.
+    /// Measure every vector that may be an answer: exact.
     Scan,
-    /// Walk the graph, keeping this many candidates.
-    Walk { beam: usize },
+    /// Estimate the distance of every vector that may be an answer, and measure the nearest.
+    ScanOfCodes { rescored: usize },
+    /// Walk the graph with this many candidates, and measure the nearest.
+    Walk {
+        beam: usize,
+        rescored: usize,
+        /// For filters and great widths.
+        heaps: bool,
+        /// Where a scan would have been better after all.
+        hops_max: usize,
+    },
+}
+
+/// What a plan is made for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Question<'a> {
+    pub search: &'a SearchOptions<'a>,
+    pub options: &'a Options,
+    pub kind: Kind,
+    /// Vectors held.
+    pub held: usize,
+    /// How many of them the filter admits, about; all without one.
+    pub admitted: usize,
 }
 
 impl Plan {
-    /// For `k` neighbours out of `held` vectors, in a graph that has `nodes` nodes for them (those
-    /// of removed vectors are walked through, too). `width` is the width the options ask for.
-    pub(crate) fn new(k: usize, width: usize, held: usize, nodes: usize) -> Plan {
-        if k >= held {
+    pub(crate) fn new(question: Question<'_>) -> Plan {
+        let Question {
+            search,
+            options,
+            kind,
+            held,
+            admitted,
+        } = question;
+        let k = search.k;
+        if k >= admitted {
             return Plan::Scan;
         }
-        let beam = k
-            .saturating_mul(BEAM_PER_NEIGHBOUR)
-            .saturating_add(BEAM_MIN)
-            .max(width);
-        let per_beam = SCANNED_PER_BEAM + beam / BEAM_PER_EXTRA_SCANNED;
-        let walk = beam as f64 * per_beam as f64 * (nodes as f64 / held as f64);
-        if walk >= held as f64 {
-            Plan::Scan
-        } else {
-            Plan::Walk { beam }
+        let rescored = search.rescored.unwrap_or_else(|| rescored(kind, k)).max(k);
+        let by_default = BEAM_MIN + (k as f64 * BEAM_PER_NEIGHBOUR) as usize;
+        let beam = search
+            .beam
+            .unwrap_or(by_default.max(options.search_beam_width))
+            .max(rescored);
+
+        let heaps = search.filter.is_some() || beam > SORTED_BEAM_MAX;
+        // A walk for few among many goes over most of the others.
+        let share = held as f64 / admitted as f64;
+        let factor = if heaps { HEAPS_FACTOR } else { 1 };
+        let walk = beam as f64 * share * (SCANNED_PER_BEAM * factor) as f64;
+        let scan_of_codes = (admitted + SCANNED_PER_MEASURED * rescored) as f64;
+        let scan = (admitted * SCANNED_PER_MEASURED) as f64;
+        let asked_for_a_walk = search.beam.is_some() && search.filter.is_none();
+        if asked_for_a_walk || walk < scan_of_codes.min(scan) {
+            let hops_max = match search.filter {
+                Some(_) => (scan_of_codes / SCANNED_PER_BEAM as f64) as usize + beam,
+                None => usize::MAX,
+            };
+            return Plan::Walk {
+                beam,
+                rescored,
+                heaps,
+                hops_max,
+            };
+        }
+        match scan_of_codes < scan {
+            true => Plan::ScanOfCodes { rescored },
+            false => Plan::Scan,
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn asking_for_everything_scans() {
-        assert_eq!(Plan::new(1_000_000, 64, 1_000_000, 1_000_000), Plan::Scan);
-        assert_eq!(Plan::new(usize::MAX, 64, 10, 10), Plan::Scan);
-        assert_eq!(Plan::new(1, 64, 0, 0), Plan::Scan);
-    }
-
-    #[test]
-    fn few_vectors_are_scanned_and_many_walked() {
-        assert_eq!(Plan::new(10, 64, 1_000, 1_000), Plan::Scan);
-        assert_eq!(Plan::new(10, 64, 10_000, 10_000), Plan::Walk { beam: 212 });
-    }
-
-    #[test]
-    fn a_large_share_of_the_vectors_is_scanned() {
-        assert_eq!(Plan::new(1_000, 64, 10_000, 10_000), Plan::Scan);
-        assert_eq!(Plan::new(100_000, 64, 1_000_000, 1_000_000), Plan::Scan);
-        let deep = Plan::new(1_000, 64, 1_000_000, 1_000_000);
-        assert_eq!(deep, Plan::Walk { beam: 2_192 });
-    }
-
-    #[test]
-    fn a_graph_of_mostly_removed_vectors_is_scanned() {
-        assert!(matches!(
-            Plan::new(10, 64, 10_000, 20_000),
-            Plan::Walk { .. }
-        ));
-        assert_eq!(Plan::new(10, 64, 10_000, 100_000), Plan::Scan);
-    }
-
-    #[test]
-    fn a_wider_beam_than_the_narrowest_is_honoured() {
-        assert_eq!(
-            Plan::new(1, 4_096, 1_000_000, 1_000_000),
-            Plan::Walk { beam: 4_096 }
-        );
+/// Candidates to measure for `k` answers: as many as keep the error of the codes out of the answer.
+fn rescored(kind: Kind, k: usize) -> usize {
+    match kind {
+        Kind::Nibbles => 2 * k + 20,
+        Kind::Bytes => k + k / 4 + 10,
+        Kind::Floats | Kind::Bits => k,
     }
 }

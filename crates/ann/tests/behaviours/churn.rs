@@ -18,7 +18,7 @@ fn recall_and_memory_survive_replacing_every_vector() {
     let mut vectors = clustered(&mut rng, 3_060, DIMENSIONS, 30, SPREAD);
     let queries = vectors.split_off(3_000);
     let index = build(Options::new(DIMENSIONS), &vectors);
-    let memory = index.memory_bytes();
+    let memory = index.memory().anonymous();
     for _ in 0..3 {
         // Everybody takes over the vector of somebody else.
         let order = rng.permutation(vectors.len());
@@ -27,7 +27,7 @@ fn recall_and_memory_survive_replacing_every_vector() {
             index.replace(id as u32, &vectors[id]).expect("held");
             // As many nodes of the past as of the present, a quarter more while the graph is made
             // anew, and the new one; tables may be twice as large as they need to be.
-            assert!(index.memory_bytes() < 4 * memory);
+            assert!(index.memory().anonymous() < 4 * memory);
         }
         let oracle = Oracle::of(Metric::Cosine, &vectors);
         let recall = mean_recall(&oracle, &index, &queries);
@@ -89,10 +89,10 @@ fn writing_a_vector_again_changes_nothing() {
         };
         let index = build(options, &vectors);
         let query = rng.vector(9);
-        let before = (index.search(&query, 200), index.memory_bytes());
+        let before = (index.search(&query, 200), index.memory().anonymous());
         for (id, vector) in (0..).zip(&vectors) {
             index.replace(id, vector).expect("held");
         }
-        assert_eq!((index.search(&query, 200), index.memory_bytes()), before);
+        assert_eq!((index.search(&query, 200), index.memory().anonymous()), before);
     }
 }

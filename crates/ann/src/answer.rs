@@ -1,0 +1,174 @@
+//! From what a search found to its answer.
+//!
+//! A search proposes slots. Between the moment when it finds one and the moment when it answers, the
+//! vector in it may have been replaced or removed. So slots become ids, ids are looked up
+//! again, and what is measured is the vector that an id has then: an id that is held throughout
+//! is never left out because its vector was replaced meanwhile, and none is answered twice.
+
+use crate::graph::Graph;
+use crate::ids::{Entry, Ids};
+use crate::kernels::prefetch_bytes;
+use crate::nearest::Nearest;
+use crate::vectors::{Scorer, UNDIRECTED, Vectors};
+use crate::{Filter, Neighbour};
+
+/// Vectors fetched ahead of the one that is measured.
+const AHEAD: usize = 2;
+
+/// What an index holds, for looking up.
+#[derive(Clone, Copy)]
+pub(crate) struct Contents<'a> {
+    pub graph: &'a Graph,
+    pub ids: &'a Ids,
+    /// None where codes are the vectors.
+    pub vectors: Option<&'a Vectors>,
+    /// Bytes of a kept vector.
+    pub bytes: usize,
+}
+
+/// An id that may be in the answer, and how near its vector was found to be.
+#[derive(Clone, Copy)]
+pub(crate) struct Ranked {
+    rank: f32,
+    id: u32,
+}
+
+impl<'a> Contents<'a> {
+    /// The vector in a slot.
+    ///
+    /// # Safety
+    /// The slot has been filled, and the epoch is pinned since it could be reached.
+    pub(crate) unsafe fn kept(&self, slot: u32) -> &'a [u8] {
+        // SAFETY: the caller's promise, for both.
+        match self.vectors {
+            Some(vectors) => unsafe { vectors.get(slot) },
+            None => unsafe { &self.graph.block(slot).code()[..self.bytes] },
+        }
+    }
+
+    /// The distance of what an id has now; None if it has nothing.
+    ///
+    /// # Safety
+    /// The epoch is pinned.
+    pub(crate) unsafe fn measure(&self, id: u32, scorer: &mut Scorer<'_>) -> Option<f32> {
+        match self.ids.get(id) {
+            Entry::Vacant | Entry::Reserved => None,
+            Entry::Undirected => Some(UNDIRECTED),
+            // SAFETY: the table names filled slots, and the epoch is pinned since before.
+            Entry::Slot(slot) => Some(scorer.measure(unsafe { self.kept(slot) })),
+        }
+    }
+
+    /// Leaves in `ranked` what the proposed slots stand for now. Their order is of no
+    /// consequence.
+    ///
+    /// # Safety
+    /// The epoch is pinned since before the slots were found.
+    pub(crate) unsafe fn rank(
+        &self,
+        slots: &[u32],
+        scorer: &mut Scorer<'_>,
+        ranked: &mut Vec<Ranked>,
+    ) {
+        ranked.clear();
+        for (index, &slot) in slots.iter().enumerate() {
+            if let Some(&ahead) = slots.get(index + AHEAD) {
+                self.fetch_ahead(ahead);
+            }
+            let id = self.graph.block(slot).id();
+            let rank = match self.ids.get(id) {
+                Entry::Vacant | Entry::Reserved => continue,
+                // As if the product with the query were zero.
+                Entry::Undirected => 0.0,
+                // SAFETY: the table names filled slots, and the epoch is pinned since before.
+                Entry::Slot(slot) => scorer.rank(unsafe { self.kept(slot) }),
+            };
+            ranked.push(Ranked { rank, id });
+        }
+    }
+
+    fn fetch_ahead(&self, slot: u32) {
+        if let Some(vectors) = self.vectors
+            && let Some(start) = vectors.array().get(slot)
+        {
+            prefetch_bytes(start, self.bytes);
+        }
+    }
+
+    /// The nearest `k` of the ranked ids, measured.
+    ///
+    /// # Safety
+    /// The epoch is pinned.
+    pub(crate) unsafe fn nearest(
+        &self,
+        mut ranked: &mut [Ranked],
+        k: usize,
+        scorer: &mut Scorer<'_>,
+    ) -> Vec<Neighbour> {
+        if ranked.len() > k {
+            ranked.select_nth_unstable_by(k, Ranked::compare);
+            ranked = &mut ranked[..k];
+        }
+        let mut nearest = Nearest::new(k, ranked.len());
+        for Ranked { id, .. } in ranked {
+            // SAFETY: the caller's promise.
+            if let Some(distance) = unsafe { self.measure(*id, scorer) } {
+                nearest.show(*id, distance);
+            }
+        }
+        nearest.into_sorted()
+    }
+
+    /// The nearest `k` of all that a filter admits, of about `held`. Every id that is held throughout is looked at,
+    /// once.
+    ///
+    /// # Safety
+    /// The epoch is pinned.
+    pub(crate) unsafe fn scan(
+        &self,
+        k: usize,
+        held: usize,
+        filter: Option<Filter<'_>>,
+        scorer: &mut Scorer<'_>,
+    ) -> (Vec<Neighbour>, u64) {
+        let mut nearest = Nearest::new(k, held);
+        let mut measured = 0;
+        self.for_each_admitted(filter, |id| {
+            // SAFETY: the caller's promise.
+            if let Some(distance) = unsafe { self.measure(id, scorer) } {
+                nearest.show(id, distance);
+                measured += 1;
+            }
+        });
+        (nearest.into_sorted(), measured)
+    }
+
+    /// Shows the ids that a filter admits, ascending; some of them may not be held.
+    pub(crate) fn for_each_admitted(&self, filter: Option<Filter<'_>>, mut show: impl FnMut(u32)) {
+        match filter {
+            Some(Filter::Ids(ids)) => ids.iter().for_each(show),
+            Some(Filter::Predicate(admits)) => {
+                let held = self.ids.iter().map(|(id, _)| id);
+                held.filter(|id| admits(*id)).for_each(show);
+            }
+            None => self.ids.iter().for_each(|(id, _)| show(id)),
+        }
+    }
+}
+
+impl Ranked {
+    /// An id beside the graph, with a vector that has no direction.
+    pub(crate) fn undirected(id: u32) -> Ranked {
+        Ranked { rank: 0.0, id }
+    }
+
+    fn compare(a: &Ranked, b: &Ranked) -> std::cmp::Ordering {
+        a.rank.total_cmp(&b.rank).then(a.id.cmp(&b.id))
+    }
+
+    /// Leaves the best of each id.
+    pub(crate) fn dedup(ranked: &mut Vec<Ranked>) {
+        ranked.sort_unstable_by(|a, b| a.id.cmp(&b.id).then(a.rank.total_cmp(&b.rank)));
+        ranked.dedup_by_key(|ranked| ranked.id);
+    }
+}

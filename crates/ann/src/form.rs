@@ -1,0 +1,243 @@
+//! The form in which full vectors are kept, and the way into it.
+
+use crate::kernels::{half, kernels};
+use crate::{Metric, Options, Quantization};
+
+/// The largest finite half float.
+const F16_MAX: f32 = 65_504.0;
+/// The largest finite bfloat16: seven bits of mantissa, all set, at the largest exponent.
+const BF16_MAX: f32 = f32::from_bits(0x7f7f_0000);
+/// The largest element of a vector kept as signed bytes.
+const I8_MAX: f32 = 127.0;
+
+/// A width of floats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Float {
+    F32,
+    F16,
+    Bf16,
+}
+
+impl Float {
+    fn max(self) -> f32 {
+        match self {
+            Float::F32 => f32::MAX,
+            Float::F16 => F16_MAX,
+            Float::Bf16 => BF16_MAX,
+        }
+    }
+}
+
+/// What an index keeps of its vectors: as much as its metric needs, as small as was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// The direction alone, as a unit vector. Then `1 - a.b` is the cosine distance, at one
+    /// product a pair instead of three, and very long and very short vectors need no care.
+    Direction(Float),
+    /// The direction alone, in bytes, each vector scaled to its largest element.
+    ByteDirection,
+    /// The vector as it is, cut to what the width can hold.
+    Floats(Float),
+    /// A bit an element, set when strictly positive, from the low end of each byte.
+    Bits,
+}
+
+/// A vector on its way into the index.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Kept {
+    /// The vector in its form, little-endian.
+    pub bytes: Vec<u8>,
+    /// The same as floats of full width: what codes are made of. A unit vector where only the
+    /// direction is kept.
+    pub floats: Vec<f32>,
+}
+
+impl Form {
+    pub(crate) fn of(options: &Options) -> Form {
+        let float = match options.quantization {
+            Quantization::F32 => Float::F32,
+            Quantization::F16 => Float::F16,
+            // Bytes lose the length of a vector; where it counts, the next wider form is taken.
+            Quantization::Bf16 | Quantization::I8 | Quantization::B1 => Float::Bf16,
+        };
+        match (options.metric, options.quantization) {
+            (Metric::Hamming, _) | (_, Quantization::B1) => Form::Bits,
+            (Metric::Cosine, Quantization::I8) => Form::ByteDirection,
+            (Metric::Cosine, _) => Form::Direction(float),
+            (Metric::Euclidean | Metric::DotProduct, _) => Form::Floats(float),
+        }
+    }
+
+    /// Bytes of a vector of this many dimensions.
+    pub(crate) fn bytes(self, dimensions: usize) -> usize {
+        match self {
+            Form::Direction(Float::F32) | Form::Floats(Float::F32) => 4 * dimensions,
+            Form::Direction(_) | Form::Floats(_) => 2 * dimensions,
+            Form::ByteDirection => dimensions,
+            Form::Bits => dimensions.div_ceil(8),
+        }
+    }
+
+    /// Brings a vector of finite elements into its form. False for one that has no direction where
+    /// only the direction is kept.
+    pub(crate) fn keep(self, vector: &[f32], kept: &mut Kept) -> bool {
+        let Kept { bytes, floats } = kept;
+        bytes.clear();
+        floats.clear();
+        match self {
+            Form::Direction(float) => {
+                let norm = (kernels().dot_f64)(vector, vector).sqrt();
+                if norm == 0.0 {
+                    return false;
+                }
+                floats.extend(vector.iter().map(|&x| (f64::from(x) / norm) as f32));
+                float.narrow(floats, bytes);
+            }
+            Form::ByteDirection => {
+                let largest = (kernels().max_abs)(vector);
+                if largest == 0.0 {
+                    return false;
+                }
+                // Divided first: the largest floats have no room for a factor of 127.
+                let byte = |&x: &f32| (x / largest * I8_MAX).round() as i8;
+                bytes.extend(vector.iter().map(|x| byte(x) as u8));
+                let direction = |&byte: &u8| f64::from(byte as i8);
+                let norm = bytes.iter().map(|b| direction(b).powi(2)).sum::<f64>();
+                let norm = norm.sqrt();
+                floats.extend(bytes.iter().map(|b| (direction(b) / norm) as f32));
+            }
+            Form::Floats(float) => {
+                let max = float.max();
+                floats.extend(vector.iter().map(|x| x.clamp(-max, max)));
+                float.narrow(floats, bytes);
+            }
+            Form::Bits => {
+                bytes.extend(vector.chunks(8).map(pack));
+                floats.extend_from_slice(vector);
+            }
+        }
+        true
+    }
+
+    /// The floats of a kept vector: 1 and -1 where bits are kept, eight for each byte.
+    pub(crate) fn widen(self, bytes: &[u8], floats: &mut Vec<f32>) {
+        floats.clear();
+        match self {
+            Form::Direction(float) | Form::Floats(float) => float.widen(bytes, floats),
+            Form::ByteDirection => floats.extend(bytes.iter().map(|&b| f32::from(b as i8))),
+            Form::Bits => {
+                let bits = bytes.iter().flat_map(|byte| (0..8).map(move |bit| byte >> bit & 1));
+                floats.extend(bits.map(|bit| if bit == 1 { 1.0 } else { -1.0 }));
+            }
+        }
+    }
+}
+
+impl Float {
+    fn narrow(self, floats: &mut [f32], bytes: &mut Vec<u8>) {
+        match self {
+            Float::F32 => bytes.extend(floats.iter().flat_map(|x| x.to_le_bytes())),
+            Float::F16 => {
+                let narrow = |x: &f32| half::f32_to_f16(*x).to_le_bytes();
+                bytes.extend(floats.iter().flat_map(narrow));
+            }
+            Float::Bf16 => {
+                let narrow = |x: &f32| half::f32_to_bf16(*x).to_le_bytes();
+                bytes.extend(floats.iter().flat_map(narrow));
+            }
+        }
+    }
+
+    fn widen(self, bytes: &[u8], floats: &mut Vec<f32>) {
+        let (fours, twos) = (bytes.as_chunks::<4>().0, bytes.as_chunks::<2>().0);
+        let two = |two: &[u8; 2]| u16::from_le_bytes(*two);
+        match self {
+            Float::F32 => floats.extend(fours.iter().map(|x| f32::from_le_bytes(*x))),
+            Float::F16 => floats.extend(twos.iter().map(|x| half::f16_to_f32(two(x)))),
+            Float::Bf16 => floats.extend(twos.iter().map(|x| half::bf16_to_f32(two(x)))),
+        }
+    }
+}
+
+/// One bit an element, set when strictly positive, from the low end.
+pub(crate) fn pack(eight: &[f32]) -> u8 {
+    let bits = eight.iter().enumerate();
+    bits.fold(0, |byte, (i, &x)| byte | u8::from(x > 0.0) << i)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keep(form: Form, vector: &[f32]) -> Option<Kept> {
+        let mut kept = Kept::default();
+        form.keep(vector, &mut kept).then_some(kept)
+    }
+
+    fn bytes(form: Form, vector: &[f32]) -> Vec<u8> {
+        keep(form, vector).expect("a direction").bytes
+    }
+
+    fn floats(form: Form, vector: &[f32]) -> Vec<f32> {
+        let mut floats = Vec::new();
+        form.widen(&bytes(form, vector), &mut floats);
+        floats
+    }
+
+    #[test]
+    fn bits_fill_bytes_from_the_low_end_and_zero_is_not_positive() {
+        assert_eq!(bytes(Form::Bits, &[1.0, -1.0, 0.0, 2.0]), [0b1001]);
+        let mut vector = vec![-1.0; 10];
+        vector[9] = f32::MIN_POSITIVE;
+        vector[0] = -0.0;
+        assert_eq!(bytes(Form::Bits, &vector), [0, 0b10]);
+    }
+
+    #[test]
+    fn the_form_keeps_what_the_metric_needs() {
+        use Metric::*;
+        use Quantization::*;
+        let form = |metric, quantization| {
+            Form::of(&Options {
+                metric,
+                quantization,
+                ..Options::new(9)
+            })
+        };
+        assert_eq!(form(Cosine, F32), Form::Direction(Float::F32));
+        assert_eq!(form(Cosine, F16), Form::Direction(Float::F16));
+        assert_eq!(form(Cosine, I8), Form::ByteDirection);
+        assert_eq!(form(Euclidean, Bf16), Form::Floats(Float::Bf16));
+        assert_eq!(form(DotProduct, I8), Form::Floats(Float::Bf16));
+        assert_eq!(form(Hamming, F32), Form::Bits);
+        assert_eq!(form(Cosine, B1), Form::Bits);
+        assert_eq!(form(Cosine, B1).bytes(9), 2);
+        assert_eq!(form(Cosine, F16).bytes(9), 18);
+    }
+
+    #[test]
+    fn directions_survive_the_longest_and_the_shortest_vectors() {
+        for scale in [1.0e38, 1.0, 1.0e-40] {
+            let unit = floats(Form::Direction(Float::F32), &[scale, -scale]);
+            assert!((unit[0] - 0.5f32.sqrt()).abs() < 1e-4, "{scale}: {unit:?}");
+            assert_eq!(unit[0], -unit[1]);
+            let signed = floats(Form::ByteDirection, &[scale, -scale]);
+            assert_eq!(signed, [127.0, -127.0]);
+        }
+    }
+
+    #[test]
+    fn a_zero_vector_has_no_direction() {
+        assert_eq!(keep(Form::Direction(Float::F32), &[0.0, -0.0]), None);
+        assert_eq!(keep(Form::ByteDirection, &[0.0, -0.0]), None);
+        assert_eq!(floats(Form::Floats(Float::F32), &[0.0, 0.0]), [0.0, 0.0]);
+    }
+
+    #[test]
+    fn what_a_width_cannot_hold_is_cut() {
+        let cut = |float| floats(Form::Floats(float), &[f32::MAX, f32::MIN, 1.5]);
+        assert_eq!(cut(Float::F16), [65_504.0, -65_504.0, 1.5]);
+        assert_eq!(cut(Float::Bf16), [BF16_MAX, -BF16_MAX, 1.5]);
+        assert_eq!(cut(Float::F32), [f32::MAX, f32::MIN, 1.5]);
+    }
+}

@@ -1,0 +1,239 @@
+//! Linking: how a slot finds its neighbours and they find it.
+
+use super::space::{Candidate, Space};
+use super::Graph;
+use crate::codes::Codebook;
+
+/// How much farther a detour over another neighbour may be before a link of one's own is worth its
+/// place, in squared distances: the alpha of Vamana.
+const ALPHA: f32 = 1.2;
+
+/// Attempts to become part of a graph whose entry others change at the same time.
+const ATTEMPTS_MAX: usize = 16;
+
+impl Graph {
+    /// Links a filled slot with its neighbours, so that walks find it. `vector` is what it was
+    /// filled with.
+    ///
+    /// # Safety
+    /// The epoch is pinned, the graph is trained, and the slot is filled and the caller's.
+    pub(crate) unsafe fn link(
+        &self,
+        codebook: &Codebook,
+        slot: u32,
+        vector: &[f32],
+        space: &mut Space,
+    ) {
+        codebook.prepare_link(vector, self.longest(), &mut space.query);
+        // SAFETY: the caller's promise.
+        unsafe { self.link_query(codebook, slot, space) };
+    }
+
+    /// Links a slot that nobody links to any more again, by its code.
+    ///
+    /// # Safety
+    /// The epoch is pinned since the slot could be reached, and the slot has a code.
+    pub(super) unsafe fn relink(&self, codebook: &Codebook, slot: u32, space: &mut Space) {
+        // SAFETY: the caller's promise, for both.
+        unsafe {
+            self.query_of(codebook, slot, &mut space.query);
+            self.link_query(codebook, slot, space);
+        }
+    }
+
+    /// Links a slot with what is near `space.query`, and makes sure that somebody links to it.
+    ///
+    /// # Safety
+    /// As for [`Graph::relink`].
+    unsafe fn link_query(&self, codebook: &Codebook, slot: u32, space: &mut Space) {
+        for _ in 0..ATTEMPTS_MAX {
+            let entry = self.entry();
+            // SAFETY: the caller's promise.
+            unsafe { self.walk(codebook, self.build_beam, space) };
+            let found = space.pool.iter().filter(|(_, other)| *other != slot);
+            let found = found.map(|(distance, slot)| Candidate { distance, slot });
+            space.candidates.clear();
+            space.candidates.extend(found);
+            if space.candidates.is_empty() {
+                // It is the first, or the last that is left.
+                if entry == Some(slot) || self.change_entry(entry, Some(slot)) {
+                    return;
+                }
+                continue;
+            }
+            // SAFETY: the caller's promise; what a walk finds has been reached since then.
+            unsafe { self.link_with_candidates(codebook, slot, space) };
+            if !self.block(slot).is_orphan() {
+                return;
+            }
+        }
+    }
+
+    /// Links a slot with the best of `space.candidates`, which are sorted, and them with it.
+    ///
+    /// # Safety
+    /// As for [`Graph::relink`]; the candidates have been reached since the epoch was pinned.
+    unsafe fn link_with_candidates(&self, codebook: &Codebook, slot: u32, space: &mut Space) {
+        let mut others: Vec<u32> = space.candidates.iter().map(|found| found.slot).collect();
+        // SAFETY: the caller's promise.
+        unsafe { self.choose(codebook, self.degree, space) };
+        let chosen = space.chosen.clone();
+        self.set_first_links(slot, &chosen);
+        for &other in &chosen {
+            // SAFETY: the caller's promise.
+            unsafe { self.add_link(codebook, other, slot, space) };
+        }
+        // Those chosen may have died meanwhile, or have had no room for another last link.
+        others.retain(|other| !chosen.contains(other));
+        for other in others {
+            if !self.block(slot).is_orphan() {
+                return;
+            }
+            // SAFETY: the caller's promise.
+            unsafe { self.add_link(codebook, other, slot, space) };
+        }
+    }
+
+    /// Gives a slot its links if it has none.
+    fn set_first_links(&self, slot: u32, chosen: &[u32]) {
+        let mut links = self.block(slot).lock();
+        if links.degree() == 0 {
+            chosen.iter().for_each(|&other| self.block(other).gain_link());
+            links.replace(chosen.iter().copied());
+        }
+    }
+
+    /// Adds a link to a slot, which chooses among its links if it has too many.
+    ///
+    /// # Safety
+    /// The epoch is pinned since both slots could be reached.
+    pub(super) unsafe fn add_link(
+        &self,
+        codebook: &Codebook,
+        from: u32,
+        to: u32,
+        space: &mut Space,
+    ) {
+        let mut links = self.block(from).lock();
+        if links.is_dead() || links.iter().any(|link| link == to) {
+            return;
+        }
+        if !links.is_full() {
+            self.block(to).gain_link();
+            links.push(to);
+            return;
+        }
+        // SAFETY: the caller's promise; what a slot that is not dead links to can be reached.
+        unsafe {
+            self.query_of(codebook, from, &mut space.pair);
+            let others = links.iter().chain([to]);
+            let measured = self.measure(codebook, others, &mut space.pair, &mut space.batch);
+            space.candidates.clear();
+            let candidate = |(slot, distance)| Candidate { distance, slot };
+            space.candidates.extend(measured.map(candidate));
+            space.candidates.sort_unstable_by(Candidate::compare);
+            self.choose(codebook, self.degree, space);
+        }
+        self.block(to).gain_link();
+        // Of those not chosen, who has no other link stays, the nearest first, while there is room.
+        let capacity = self.layout.capacity;
+        for index in 0..space.candidates.len() {
+            let other = space.candidates[index].slot;
+            if space.chosen.contains(&other) || self.block(other).lose_link() {
+                continue;
+            }
+            if space.chosen.len() == capacity && !self.make_room(space) {
+                self.block(other).lose_any_link();
+                continue;
+            }
+            space.chosen.push(other);
+        }
+        links.replace(space.chosen.iter().copied());
+    }
+
+    /// Takes the farthest of the chosen that can do without this link out; false if there is none.
+    fn make_room(&self, space: &mut Space) -> bool {
+        let can_go = |slot: &u32| self.block(*slot).lose_link();
+        let farthest = space.chosen.iter().rposition(can_go);
+        if let Some(at) = farthest {
+            space.chosen.remove(at);
+        }
+        farthest.is_some()
+    }
+
+    /// Leaves up to `degree` of `space.candidates`, which are sorted, in `space.chosen`: each is
+    /// nearer to the slot in question than, by [`ALPHA`], to anyone chosen before it (the robust
+    /// prune of Vamana). The candidates stay as they are.
+    ///
+    /// # Safety
+    /// The epoch is pinned since the candidates could be reached.
+    unsafe fn choose(&self, codebook: &Codebook, degree: usize, space: &mut Space) {
+        let Space {
+            candidates,
+            chosen,
+            pair,
+            batch,
+            left,
+            ..
+        } = space;
+        chosen.clear();
+        left.clear();
+        left.extend_from_slice(candidates);
+        let mut next = 0;
+        while chosen.len() < degree
+            && let Some(&Candidate { slot, .. }) = left.get(next)
+        {
+            chosen.push(slot);
+            next += 1;
+            if next == left.len() || chosen.len() == degree {
+                break;
+            }
+            // SAFETY: the caller's promise.
+            unsafe {
+                self.query_of(codebook, slot, pair);
+                let rest = left[next..].iter().map(|candidate| candidate.slot);
+                let mut measured = self.measure(codebook, rest, pair, batch);
+                let mut kept = next;
+                for at in next..left.len() {
+                    let candidate = left[at];
+                    let Some((_, between)) = measured.next() else {
+                        break;
+                    };
+                    if ALPHA * between > candidate.distance {
+                        left[kept] = candidate;
+                        kept += 1;
+                    }
+                }
+                drop(measured);
+                left.truncate(kept);
+            }
+        }
+    }
+
+    /// Whether a candidate is nearer to a slot than, by [`ALPHA`], to anyone that the slot links to.
+    ///
+    /// # Safety
+    /// The epoch is pinned since all of them could be reached.
+    pub(super) unsafe fn is_worth_a_link(
+        &self,
+        codebook: &Codebook,
+        candidate: Candidate,
+        links: impl Iterator<Item = u32>,
+        space: &mut Space,
+    ) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.query_of(codebook, candidate.slot, &mut space.pair);
+            let mut measured = self.measure(codebook, links, &mut space.pair, &mut space.batch);
+            measured.all(|(_, between)| ALPHA * between > candidate.distance)
+        }
+    }
+}
+
+impl Candidate {
+    /// Nearest first, and by slot among equals, so that a build is repeatable.
+    pub(super) fn compare(a: &Candidate, b: &Candidate) -> std::cmp::Ordering {
+        let by_distance = a.distance.total_cmp(&b.distance);
+        by_distance.then(a.slot.cmp(&b.slot))
+    }
+}

@@ -1,0 +1,283 @@
+//! Mending: how dead slots leave the graph, and what closes the gaps.
+//!
+//! Killed slots gather in a batch. A batch that is full waits until nobody is left who may have
+//! taken one of its slots for a living one, so that no new link to it can come up. Then a cursor
+//! passes over all slots, a few with every change: a slot that links to one of the batch gets
+//! some of its neighbours instead (in-place deletion: Xu et al., IP-DiskANN, 2025). After that, who
+//! had its last link from a slot of the batch is linked anew, and when nobody is left who
+//! may have seen an old link, the slots are free. Meanwhile the next batch gathers.
+
+use super::pool::Frontier;
+use super::space::{Candidate, Space};
+use super::Graph;
+use crate::codes::Codebook;
+use crate::epoch::{Epochs, Mark};
+
+/// A batch is full at this share of all slots. The dead take that much memory and a little more
+/// for each batch on its way, and a sweep reads all links once for each batch.
+const BATCH_SHARE: u32 = 100;
+/// ... but not smaller than this.
+const BATCH_MIN: usize = 32;
+
+/// Slots the cursor passes for each slot that dies in the time of one sweep, so that a sweep ends
+/// before the next batch is half full.
+const PASSED_PER_DEATH: u32 = 2 * BATCH_SHARE;
+
+/// Neighbours of a dead slot that are tried as links of a slot that linked to it.
+const HEIRS_TRIED_MAX: usize = 8;
+
+/// The way of the dead out of the graph.
+#[derive(Debug, Default)]
+pub(super) struct Mending {
+    /// The batch on its way, and how far it is.
+    batch: Vec<u32>,
+    stage: Stage,
+    /// A bit for each slot of the batch while it is swept out.
+    dying: Vec<u64>,
+}
+
+#[derive(Debug, Default)]
+enum Stage {
+    /// There is no batch.
+    #[default]
+    Idle,
+    /// Somebody may still link to the batch.
+    Closing(Mark),
+    /// Slots from here up to the end are to be looked through.
+    Sweeping { cursor: u32, end: u32 },
+    /// The neighbours of the batch's slots from this one on have to be told.
+    Bereaving { next: usize },
+    /// Somebody may still read the batch.
+    Draining(Mark),
+}
+
+impl Mending {
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.batch.capacity() * size_of::<u32>() + self.dying.capacity() * size_of::<u64>()
+    }
+
+    fn is_dying(&self, slot: u32) -> bool {
+        let word = self.dying.get(slot as usize / 64);
+        word.is_some_and(|word| word >> (slot % 64) & 1 != 0)
+    }
+}
+
+impl Graph {
+    /// Takes a slot out of the graph. Walks that began before may still find it.
+    ///
+    /// # Safety
+    /// The epoch is pinned since the slot could be reached.
+    pub(crate) unsafe fn kill(&self, slot: u32) {
+        if self.block(slot).lock().kill() {
+            if self.entry() == Some(slot) {
+                self.leave_entry(slot);
+            }
+            self.killed.lock().push(slot);
+        }
+    }
+
+    /// Makes another slot the entry in place of a dead one.
+    fn leave_entry(&self, dead: u32) {
+        let mut dead = dead;
+        loop {
+            let heir = self.living_near(dead);
+            if !self.change_entry(Some(dead), heir) {
+                return;
+            }
+            // It may have died before it became the entry.
+            match heir {
+                Some(slot) if self.block(slot).is_dead() => dead = slot,
+                _ => return,
+            }
+        }
+    }
+
+    /// A linked slot that is not dead, a neighbour of this one if there is one.
+    fn living_near(&self, slot: u32) -> Option<u32> {
+        let mut living = None;
+        self.block(slot).for_each_link(|link| {
+            if living.is_none() && !self.block(link).is_dead() {
+                living = Some(link);
+            }
+        });
+        living.or_else(|| {
+            (0..self.slots.end()).find(|&slot| {
+                self.blocks.get(slot).is_some() && {
+                    let block = self.block(slot);
+                    !block.is_dead() && !block.is_orphan()
+                }
+            })
+        })
+    }
+
+    /// Does a share of what the dead leave to do, unless somebody else is at it.
+    ///
+    /// # Safety
+    /// The epoch is pinned.
+    pub(crate) unsafe fn mend(&self, epochs: &Epochs, space: &mut Space) {
+        let Some(mut mending) = self.mending.try_lock() else {
+            return;
+        };
+        let mending = &mut *mending;
+        let Some(codebook) = self.codebook() else {
+            // Nothing is linked: the dead can be read by who has found them in a table, no more.
+            return self.mend_unlinked(epochs, mending);
+        };
+        match mending.stage {
+            Stage::Idle => {
+                let full = (self.slots.end() / BATCH_SHARE) as usize;
+                if self.close_batch(full.max(BATCH_MIN), mending) {
+                    mending.stage = Stage::Closing(epochs.advance());
+                }
+            }
+            Stage::Closing(mark) => {
+                if epochs.passed(mark) {
+                    let end = self.slots.end();
+                    mending.dying.clear();
+                    mending.dying.resize(end as usize / 64 + 1, 0);
+                    for &slot in &mending.batch {
+                        mending.dying[slot as usize / 64] |= 1 << (slot % 64);
+                    }
+                    mending.stage = Stage::Sweeping { cursor: 0, end };
+                }
+            }
+            Stage::Sweeping { cursor, end } => {
+                let to = end.min(cursor.saturating_add(PASSED_PER_DEATH));
+                for slot in cursor..to {
+                    if self.links_to_dying(slot, mending) {
+                        // SAFETY: the caller's promise; what is linked can be reached.
+                        unsafe { self.mend_slot(codebook, slot, mending, space) };
+                    }
+                }
+                mending.stage = match to == end {
+                    false => Stage::Sweeping { cursor: to, end },
+                    true => Stage::Bereaving { next: 0 },
+                };
+            }
+            Stage::Bereaving { next } => {
+                let to = mending.batch.len().min(next + BATCH_MIN);
+                for &dead in &mending.batch[next..to] {
+                    // SAFETY: the caller's promise; the batch is not free yet.
+                    unsafe { self.bereave(codebook, dead, space) };
+                }
+                mending.stage = match to == mending.batch.len() {
+                    false => Stage::Bereaving { next: to },
+                    true => Stage::Draining(epochs.advance()),
+                };
+            }
+            Stage::Draining(mark) => self.drain(epochs, mark, mending),
+        }
+    }
+
+    /// The same for a graph without links.
+    fn mend_unlinked(&self, epochs: &Epochs, mending: &mut Mending) {
+        match mending.stage {
+            Stage::Idle => {
+                if self.close_batch(BATCH_MIN, mending) {
+                    mending.stage = Stage::Draining(epochs.advance());
+                }
+            }
+            Stage::Draining(mark) => self.drain(epochs, mark, mending),
+            _ => {}
+        }
+    }
+
+    /// Makes a batch of what has been killed if that is enough.
+    fn close_batch(&self, full: usize, mending: &mut Mending) -> bool {
+        let mut killed = self.killed.lock();
+        let is_full = killed.len() >= full;
+        if is_full {
+            std::mem::swap(&mut *killed, &mut mending.batch);
+        }
+        is_full
+    }
+
+    fn drain(&self, epochs: &Epochs, mark: Mark, mending: &mut Mending) {
+        if epochs.passed(mark) {
+            self.slots.give_back(mending.batch.drain(..));
+            mending.stage = Stage::Idle;
+        }
+    }
+
+    fn links_to_dying(&self, slot: u32, mending: &Mending) -> bool {
+        let mut found = false;
+        // A slot may have been given out that has no room yet.
+        if self.blocks.get(slot).is_some() {
+            let block = self.block(slot);
+            block.for_each_link(|link| found |= mending.is_dying(link));
+        }
+        found
+    }
+
+    /// Takes the dying out of the links of a slot, and links it with the best of theirs.
+    ///
+    /// # Safety
+    /// The epoch is pinned.
+    unsafe fn mend_slot(
+        &self,
+        codebook: &Codebook,
+        slot: u32,
+        mending: &Mending,
+        space: &mut Space,
+    ) {
+        let mut links = self.block(slot).lock();
+        let (dying, kept): (Vec<u32>, Vec<u32>) =
+            links.iter().partition(|link| mending.is_dying(*link));
+        for &dead in &dying {
+            self.block(dead).lose_any_link();
+        }
+        links.replace(kept.iter().copied());
+        if links.is_dead() {
+            return;
+        }
+        let mut heirs = Vec::new();
+        for dead in dying {
+            self.block(dead).for_each_link(|heir| {
+                let new = heir != slot && !kept.contains(&heir) && !heirs.contains(&heir);
+                if new && !self.block(heir).is_dead() {
+                    heirs.push(heir);
+                }
+            });
+        }
+        // SAFETY: the caller's promise; heirs were alive a moment ago, so they can be reached.
+        unsafe {
+            self.query_of(codebook, slot, &mut space.pair);
+            let heirs = heirs.into_iter();
+            let measured = self.measure(codebook, heirs, &mut space.pair, &mut space.batch);
+            space.pool.reset(HEIRS_TRIED_MAX);
+            measured.for_each(|(heir, distance)| space.pool.offer(distance, heir));
+        }
+        space.candidates.clear();
+        let candidate = |(distance, slot)| Candidate { distance, slot };
+        space.candidates.extend(space.pool.iter().map(candidate));
+        for index in 0..space.candidates.len() {
+            if links.degree() >= self.degree {
+                break;
+            }
+            let heir = space.candidates[index];
+            // SAFETY: as above.
+            if unsafe { self.is_worth_a_link(codebook, heir, links.iter(), space) } {
+                self.block(heir.slot).gain_link();
+                links.push(heir.slot);
+            }
+        }
+    }
+
+    /// Takes back what a dead slot's links were for those it linked to.
+    ///
+    /// # Safety
+    /// The epoch is pinned, and the slot is not free yet.
+    unsafe fn bereave(&self, codebook: &Codebook, dead: u32, space: &mut Space) {
+        let mut links = self.block(dead).lock();
+        let heirs: Vec<u32> = links.iter().collect();
+        links.replace(std::iter::empty());
+        drop(links);
+        for heir in heirs {
+            let block = self.block(heir);
+            if block.lose_any_link() && !block.is_dead() && self.entry() != Some(heir) {
+                // SAFETY: the caller's promise; the heir is alive.
+                unsafe { self.relink(codebook, heir, space) };
+            }
+        }
+    }
+}

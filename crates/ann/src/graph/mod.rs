@@ -1,0 +1,180 @@
+//! The graph: who is near whom, one level of it, walked from one entry.
+//!
+//! It is the graph of Vamana (Subramanya et al., DiskANN, 2019): every slot links to a few others
+//! that are near it and lie in different directions, so that a walk which always goes on from the
+//! nearest slot it knows comes near any query in a few steps. Distances along the way are estimated
+//! from [codes](crate::codes); exact ones are the caller's business.
+//!
+//! # A slot's life
+//!
+//! A vector never changes in its slot. To replace one is to fill another slot and to *kill* the old
+//! one; a killed slot is *dead*: nothing links to it any more, and walks pass through it to its
+//! neighbours without counting it as a candidate. A [sweep](mend) over all slots, of which every
+//! change does a piece, takes dead slots out of the links that still name them, and links the
+//! neighbours of the dead with each other instead, as IP-DiskANN does (Xu et al., 2025). When it
+//! has passed all slots nothing can reach the dead, and when all who may have read of them before
+//! are gone ([epochs](crate::epoch)) their slots are free.
+//!
+//! # Who may do what at the same time
+//!
+//! Everything, from any number of threads that have pinned the epoch. Links are atomics and
+//! change under a lock in their own block; nobody who only reads waits for it, and nobody holds two
+//! such locks. What a slot holds is written before the first link to it.
+
+mod block;
+mod link;
+mod mend;
+mod pool;
+mod slots;
+mod space;
+mod visited;
+mod walk;
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use parking_lot::Mutex;
+
+pub(crate) use block::{Block, Layout};
+pub(crate) use pool::{Heaps, SLOTS_MAX};
+pub(crate) use slots::Slots;
+pub(crate) use space::{Batch, Counts, Space};
+
+use crate::codes::{Codebook, Query};
+use crate::memory::{Array, GrowError, Place};
+use mend::Mending;
+
+/// Slots with links.
+pub(crate) struct Graph {
+    layout: Layout,
+    blocks: Array,
+    /// How vectors become codes. Before there is one, slots are only kept, not linked.
+    codebook: OnceLock<Codebook>,
+    slots: Slots,
+    /// Links a slot keeps when it has to choose.
+    degree: usize,
+    /// Candidates of a slot that looks for its links.
+    build_beam: usize,
+    /// One above the slot where walks start; 0 if no slot is linked.
+    entry: AtomicU32,
+    /// The bits of the largest squared length of a vector so far.
+    longest: AtomicU32,
+    /// Slots that have died and are in no batch yet.
+    killed: Mutex<Vec<u32>>,
+    mending: Mutex<Mending>,
+}
+
+impl Graph {
+    pub(crate) fn new(code_bytes: usize, degree: usize, build_beam: usize) -> Graph {
+        let layout = Layout::new(code_bytes, degree);
+        Graph {
+            layout,
+            blocks: Array::new(layout.stride, Place::Memory),
+            codebook: OnceLock::new(),
+            slots: Slots::default(),
+            degree,
+            build_beam,
+            entry: AtomicU32::new(0),
+            longest: AtomicU32::new(0),
+            killed: Mutex::new(Vec::new()),
+            mending: Mutex::new(Mending::default()),
+        }
+    }
+
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// None until the graph has been [trained](Graph::train).
+    pub(crate) fn codebook(&self) -> Option<&Codebook> {
+        self.codebook.get()
+    }
+
+    /// Gives the graph its codes. Nobody has linked a slot before.
+    pub(crate) fn train(&self, codebook: Codebook) {
+        let first = self.codebook.set(codebook);
+        debug_assert!(first.is_ok(), "a graph is trained once");
+    }
+
+    pub(crate) fn slots(&self) -> &Slots {
+        &self.slots
+    }
+
+    /// Where the blocks lie, in which snapshots look.
+    pub(crate) fn blocks(&self) -> &Array {
+        &self.blocks
+    }
+
+    /// Bytes of the tables beside the blocks.
+    pub(crate) fn tables_bytes(&self) -> usize {
+        let killed = self.killed.lock().capacity() * size_of::<u32>();
+        self.slots.memory_bytes() + killed + self.mending.lock().memory_bytes()
+    }
+
+    /// Makes room for a slot that [`Slots::take`] has given out.
+    pub(crate) fn ensure(&self, slot: u32) -> Result<(), GrowError> {
+        self.blocks.ensure(slot)
+    }
+
+    /// The block of a slot that there is room for.
+    #[inline(always)]
+    pub(crate) fn block(&self, slot: u32) -> Block<'_> {
+        debug_assert!(self.blocks.get(slot).is_some());
+        // SAFETY: there is room for every slot that was ever given out, since before it was linked
+        // or entered in a table; chunks are zeroed, aligned to pages, and stay as long as the array.
+        unsafe { Block::new(self.blocks.get_unchecked(slot), self.layout) }
+    }
+
+    /// Fills a slot for a vector, as it is to be coded.
+    ///
+    /// # Safety
+    /// The slot was given out by [`Slots::take`], there is room for it, and nobody else has it.
+    pub(crate) unsafe fn fill(&self, slot: u32, id: u32, vector: &[f32], space: &mut Space) {
+        let encode = |code: &mut [u8]| match self.codebook() {
+            Some(codebook) => codebook.encode(vector, &mut space.rotated, code),
+            None => Default::default(),
+        };
+        // SAFETY: the caller's promise.
+        let block = self.block(slot);
+        unsafe { block.write(id, encode) };
+        // SAFETY: the same, and it has just been filled.
+        self.raise_longest(unsafe { block.meta() }.raw_norm);
+    }
+
+    fn raise_longest(&self, raw_norm: f32) {
+        // Lengths are not negative, and such floats order as their bits do.
+        if raw_norm.is_finite() {
+            self.longest.fetch_max(raw_norm.to_bits(), Ordering::AcqRel);
+        }
+    }
+
+    /// The largest squared length of a vector that was ever filled in.
+    pub(crate) fn longest(&self) -> f32 {
+        f32::from_bits(self.longest.load(Ordering::Acquire))
+    }
+
+    /// Where walks start.
+    pub(crate) fn entry(&self) -> Option<u32> {
+        self.entry.load(Ordering::Acquire).checked_sub(1)
+    }
+
+    /// Makes `slot` the entry if `before` still is.
+    fn change_entry(&self, before: Option<u32>, slot: Option<u32>) -> bool {
+        let word = |slot: Option<u32>| slot.map_or(0, |slot| slot + 1);
+        let (before, after) = (word(before), word(slot));
+        self.entry
+            .compare_exchange(before, after, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    }
+
+    /// A query made of what a slot holds.
+    ///
+    /// # Safety
+    /// The slot has been filled with a code, and the epoch is pinned since it could be reached.
+    unsafe fn query_of(&self, codebook: &Codebook, slot: u32, query: &mut Query) {
+        let block = self.block(slot);
+        // SAFETY: the caller's promise.
+        let (code, meta) = unsafe { (block.code(), block.meta()) };
+        codebook.prepare_code(code, &meta, self.longest(), query);
+    }
+}

@@ -1,0 +1,74 @@
+//! Which slots are free to take.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use parking_lot::Mutex;
+
+use super::pool::SLOTS_MAX;
+
+/// Slots from 0 up to a mark have been given out at some time; those given back are on a list.
+#[derive(Debug, Default)]
+pub(crate) struct Slots {
+    end: AtomicU32,
+    free: Mutex<Vec<u32>>,
+}
+
+impl Slots {
+    /// Every slot before `end` is in use, but those of `free`.
+    pub(crate) fn restored(end: u32, free: Vec<u32>) -> Slots {
+        Slots {
+            end: AtomicU32::new(end),
+            free: Mutex::new(free),
+        }
+    }
+
+    /// All slots that were ever given out lie below.
+    pub(crate) fn end(&self) -> u32 {
+        self.end.load(Ordering::Acquire)
+    }
+
+    /// A slot that nobody has; None if there is none left.
+    pub(crate) fn take(&self) -> Option<u32> {
+        if let Some(slot) = self.free.lock().pop() {
+            return Some(slot);
+        }
+        let next = |end: u32| (end < SLOTS_MAX).then(|| end + 1);
+        self.end
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, next)
+            .ok()
+    }
+
+    /// Slots that nobody can reach any more.
+    pub(crate) fn give_back(&self, slots: impl IntoIterator<Item = u32>) {
+        self.free.lock().extend(slots);
+    }
+
+    pub(crate) fn free(&self) -> usize {
+        self.free.lock().len()
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.free.lock().capacity() * size_of::<u32>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_given_back_are_taken_before_new_ones() {
+        let slots = Slots::default();
+        assert_eq!([slots.take(), slots.take()], [Some(0), Some(1)]);
+        slots.give_back([0]);
+        assert_eq!([slots.take(), slots.take()], [Some(0), Some(2)]);
+        assert_eq!((slots.end(), slots.free()), (3, 0));
+    }
+
+    #[test]
+    fn there_is_an_end_to_them() {
+        let slots = Slots::restored(SLOTS_MAX, vec![5]);
+        assert_eq!([slots.take(), slots.take()], [Some(5), None]);
+        assert_eq!(slots.end(), SLOTS_MAX);
+    }
+}

@@ -1,0 +1,123 @@
+//! What a walk or a change needs to remember while it is under way, kept from one to the next.
+
+use super::pool::Pool;
+use super::visited::Visited;
+use super::{Block, Graph};
+use crate::codes::{Codebook, Query};
+
+/// How much work a walk was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Slots expanded.
+    pub hops: u64,
+    /// Codes measured.
+    pub distances: u64,
+}
+
+/// Working memory; nothing in it outlives one call.
+#[derive(Default)]
+pub(crate) struct Space {
+    /// What the walk under way looks for.
+    pub query: Query,
+    /// What codes are compared with when links are chosen.
+    pub pair: Query,
+    pub pool: Pool,
+    pub visited: Visited,
+    pub batch: Batch,
+    /// Dead slots that the walk has come to and is to pass through.
+    pub bypassed: Vec<u32>,
+    pub candidates: Vec<Candidate>,
+    /// Candidates that no chosen link stands for yet.
+    pub left: Vec<Candidate>,
+    pub chosen: Vec<u32>,
+    pub rotated: Vec<f32>,
+    pub counts: Counts,
+}
+
+/// A slot that may become a link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Candidate {
+    /// From the slot that the link is for.
+    pub distance: f32,
+    pub slot: u32,
+}
+
+impl Space {
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.pool.memory_bytes()
+            + self.visited.memory_bytes()
+            + self.candidates.capacity() * size_of::<Candidate>()
+    }
+}
+
+/// Slots to be measured in one go.
+#[derive(Default)]
+pub(crate) struct Batch {
+    slots: Vec<u32>,
+    /// Where their blocks start; of no meaning between calls.
+    blocks: Vec<*const u8>,
+    distances: Vec<f32>,
+}
+
+// SAFETY: the pointers are only followed within the call that put them there.
+unsafe impl Send for Batch {}
+
+impl Batch {
+    #[inline(always)]
+    pub(crate) fn clear(&mut self) {
+        self.slots.clear();
+        self.blocks.clear();
+    }
+
+    #[inline(always)]
+    pub(crate) fn push(&mut self, slot: u32, block: Block<'_>) {
+        self.slots.push(slot);
+        self.blocks.push(block.start());
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(crate) fn slots(&self) -> &[u32] {
+        &self.slots
+    }
+
+    /// Slots and their distances from the query.
+    ///
+    /// # Safety
+    /// The slots have been filled with codes of this codebook, and cannot be given away yet.
+    #[inline(always)]
+    pub(crate) unsafe fn measure(
+        &mut self,
+        codebook: &Codebook,
+        query: &mut Query,
+    ) -> impl Iterator<Item = (u32, f32)> + '_ {
+        self.distances.resize(self.slots.len(), 0.0);
+        // SAFETY: blocks lie as codebooks expect them, and the caller promises what they hold.
+        unsafe { codebook.estimate(query, &self.blocks, &mut self.distances) };
+        let distances = self.distances.iter().copied();
+        self.slots.iter().copied().zip(distances)
+    }
+}
+
+impl Graph {
+    /// The distances of some slots from what `query` asks for.
+    ///
+    /// # Safety
+    /// The slots have been filled with codes, and the epoch is pinned since they could be reached.
+    pub(super) unsafe fn measure<'b>(
+        &self,
+        codebook: &Codebook,
+        slots: impl Iterator<Item = u32>,
+        query: &mut Query,
+        batch: &'b mut Batch,
+    ) -> impl Iterator<Item = (u32, f32)> + 'b {
+        batch.clear();
+        for slot in slots {
+            batch.push(slot, self.block(slot));
+        }
+        // SAFETY: the caller's promise.
+        unsafe { batch.measure(codebook, query) }
+    }
+}

@@ -1,0 +1,57 @@
+//! Which slots a walk has seen.
+
+/// A tag for each slot: it has been seen if its tag is the walk's. Only every 255 walks are the
+/// tags cleared.
+#[derive(Debug, Default)]
+pub(crate) struct Visited {
+    tags: Vec<u8>,
+    current: u8,
+}
+
+impl Visited {
+    /// Begins a walk over this many slots.
+    pub(crate) fn reset(&mut self, slots: usize) {
+        if self.tags.len() < slots {
+            self.tags.resize(slots, 0);
+        }
+        if self.current == u8::MAX {
+            self.tags.fill(0);
+            self.current = 0;
+        }
+        self.current += 1;
+    }
+
+    /// True the first time. Slots that the index did not have when the walk began count as seen.
+    #[inline(always)]
+    pub(crate) fn insert(&mut self, slot: u32) -> bool {
+        match self.tags.get_mut(slot as usize) {
+            Some(tag) if *tag != self.current => {
+                *tag = self.current;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.tags.capacity()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Visited;
+
+    #[test]
+    fn each_walk_sees_each_slot_once() {
+        let mut visited = Visited::default();
+        for slots in 1..600 {
+            visited.reset(slots);
+            let last = slots as u32 - 1;
+            assert!(visited.insert(0));
+            assert!(!visited.insert(0));
+            assert_eq!(visited.insert(last), last != 0);
+            assert!(!visited.insert(600));
+        }
+    }
+}

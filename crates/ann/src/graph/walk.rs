@@ -1,0 +1,129 @@
+//! The walk: from the entry towards a query.
+
+use super::pool::{Frontier, Pool};
+use super::space::{Batch, Space};
+use super::visited::Visited;
+use super::{Counts, Graph};
+use crate::codes::{Codebook, Query};
+use crate::kernels::prefetch_bytes;
+
+impl Graph {
+    /// Leaves the `width` nearest slots to `space.query` that the walk finds in `space.pool`. None
+    /// of them was dead when it was found.
+    ///
+    /// # Safety
+    /// The epoch is pinned, from before until the last use of a slot found.
+    pub(crate) unsafe fn walk(&self, codebook: &Codebook, width: usize, space: &mut Space) {
+        let mut pool = std::mem::take(&mut space.pool);
+        pool.reset(width);
+        // SAFETY: the caller's promise.
+        unsafe { self.walk_with(codebook, &mut pool, space) };
+        space.pool = pool;
+    }
+
+    /// The walk with candidates of another kind.
+    ///
+    /// # Safety
+    /// As for [`Graph::walk`].
+    pub(crate) unsafe fn walk_with(
+        &self,
+        codebook: &Codebook,
+        frontier: &mut impl Frontier,
+        space: &mut Space,
+    ) {
+        let Space {
+            query,
+            visited,
+            batch,
+            bypassed,
+            counts,
+            ..
+        } = space;
+        visited.reset(self.slots.end() as usize);
+        bypassed.clear();
+        let Some(entry) = self.entry() else { return };
+        batch.clear();
+        if visited.insert(entry) {
+            batch.push(entry, self.block(entry));
+        }
+        let mut walker = Walker {
+            graph: self,
+            codebook,
+            query,
+            visited,
+            batch,
+            bypassed,
+            counts,
+        };
+        loop {
+            // SAFETY: whoever comes here has pinned the epoch, and all slots come from links.
+            unsafe { walker.measure(frontier) };
+            let Some(slot) = walker.bypassed.pop().or_else(|| frontier.next()) else {
+                return;
+            };
+            walker.expand(slot);
+        }
+    }
+}
+
+/// The parts of a walk under way.
+struct Walker<'a> {
+    graph: &'a Graph,
+    codebook: &'a Codebook,
+    query: &'a mut Query,
+    visited: &'a mut Visited,
+    batch: &'a mut Batch,
+    bypassed: &'a mut Vec<u32>,
+    counts: &'a mut Counts,
+}
+
+impl Walker<'_> {
+    /// Gathers the slots behind the links of one that have not been seen.
+    #[inline(always)]
+    fn expand(&mut self, slot: u32) {
+        self.counts.hops += 1;
+        self.batch.clear();
+        let Walker {
+            graph,
+            visited,
+            batch,
+            ..
+        } = self;
+        graph.block(slot).for_each_link(|linked| {
+            if visited.insert(linked) {
+                batch.push(linked, graph.block(linked));
+            }
+        });
+    }
+
+    /// Measures the gathered slots and offers those that are near enough.
+    ///
+    /// # Safety
+    /// The epoch has been pinned since before the slots were gathered.
+    #[inline(always)]
+    unsafe fn measure(&mut self, frontier: &mut impl Frontier) {
+        self.counts.distances += self.batch.len() as u64;
+        // SAFETY: a slot that a link names has been filled, and stays as it is while the epoch is
+        // pinned.
+        for (slot, distance) in unsafe { self.batch.measure(self.codebook, self.query) } {
+            if distance < frontier.bound() {
+                match self.graph.block(slot).is_dead() {
+                    false => frontier.offer(distance, slot),
+                    true => self.bypassed.push(slot),
+                }
+            }
+        }
+        if let Some(slot) = frontier.peek() {
+            let (start, bytes) = self.graph.block(slot).links_at();
+            prefetch_bytes(start, bytes);
+        }
+    }
+}
+
+/// The pool of a link search is also what its links are chosen from.
+impl Space {
+    /// Found slots and their distances, nearest first.
+    pub(crate) fn found(&self) -> impl Iterator<Item = (f32, u32)> + '_ {
+        Pool::iter(&self.pool)
+    }
+}

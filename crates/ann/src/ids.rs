@@ -1,0 +1,157 @@
+//! Which slot holds the vector of an id.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::graph::SLOTS_MAX;
+use crate::memory::{Array, GrowError, Place};
+
+/// What the table says of an id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// The index does not hold it.
+    Vacant,
+    /// Somebody is about to insert it, or to take it out.
+    Reserved,
+    /// Held, with a vector that has no direction, and so no slot.
+    Undirected,
+    /// Held, in this slot.
+    Slot(u32),
+}
+
+impl Entry {
+    const RESERVED: u32 = u32::MAX;
+    const UNDIRECTED: u32 = u32::MAX - 1;
+
+    fn word(self) -> u32 {
+        match self {
+            Entry::Vacant => 0,
+            Entry::Reserved => Entry::RESERVED,
+            Entry::Undirected => Entry::UNDIRECTED,
+            Entry::Slot(slot) => slot + 1,
+        }
+    }
+
+    fn of(word: u32) -> Entry {
+        match word {
+            0 => Entry::Vacant,
+            Entry::RESERVED => Entry::Reserved,
+            Entry::UNDIRECTED => Entry::Undirected,
+            slot => Entry::Slot(slot - 1),
+        }
+    }
+
+    /// Whether searches may find the id.
+    pub(crate) fn is_held(self) -> bool {
+        matches!(self, Entry::Undirected | Entry::Slot(_))
+    }
+}
+
+/// Words of the table and slots do not meet.
+const _: () = assert!(SLOTS_MAX < Entry::UNDIRECTED);
+
+/// Entries by id, in an array that exists where ids do.
+pub(crate) struct Ids {
+    words: Array,
+    /// One above the largest id that was ever entered.
+    end: AtomicU64,
+}
+
+impl Ids {
+    pub(crate) fn new() -> Ids {
+        Ids {
+            words: Array::new(size_of::<u32>(), Place::Memory),
+            end: AtomicU64::new(0),
+        }
+    }
+
+    /// Makes room for an id.
+    pub(crate) fn ensure(&self, id: u32) -> Result<(), GrowError> {
+        self.words.ensure(id)?;
+        self.end.fetch_max(u64::from(id) + 1, Ordering::AcqRel);
+        Ok(())
+    }
+
+    fn word(&self, id: u32) -> Option<&AtomicU32> {
+        let word = self.words.get(id)?;
+        // SAFETY: a record of the array is four bytes, aligned, zeroed, there for good, and only
+        // ever used as an atomic.
+        Some(unsafe { &*word.cast::<AtomicU32>() })
+    }
+
+    pub(crate) fn get(&self, id: u32) -> Entry {
+        let word = self.word(id).map(|word| word.load(Ordering::Acquire));
+        Entry::of(word.unwrap_or(0))
+    }
+
+    /// Changes an entry that there is room for, if it is what is expected.
+    pub(crate) fn change(&self, id: u32, expected: Entry, entry: Entry) -> Result<(), Entry> {
+        let Some(word) = self.word(id) else {
+            return Err(Entry::Vacant);
+        };
+        let (before, after) = (expected.word(), entry.word());
+        word.compare_exchange(before, after, Ordering::AcqRel, Ordering::Acquire)
+            .map(|_| ())
+            .map_err(Entry::of)
+    }
+
+    /// All ids entered so far lie below.
+    pub(crate) fn end(&self) -> u64 {
+        self.end.load(Ordering::Acquire)
+    }
+
+    /// The ids that are held, ascending, each with its entry as it is met.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, Entry)> + '_ {
+        let per_chunk = self.words.records_per_chunk() as u64;
+        let end = self.end();
+        let chunks = (0..end.div_ceil(per_chunk)).map(move |chunk| chunk * per_chunk);
+        let existing = chunks.filter(|first| self.words.get(*first as u32).is_some());
+        let ids = existing.flat_map(move |first| first..end.min(first + per_chunk));
+        ids.filter_map(|id| {
+            let id = id as u32;
+            let entry = self.get(id);
+            entry.is_held().then_some((id, entry))
+        })
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.words.footprint().anonymous
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_change_only_from_what_is_expected() {
+        let ids = Ids::new();
+        assert_eq!(ids.get(70_000), Entry::Vacant);
+        ids.ensure(70_000).expect("room");
+        let entries = [
+            Entry::Vacant,
+            Entry::Reserved,
+            Entry::Undirected,
+            Entry::Slot(0),
+            Entry::Slot(SLOTS_MAX - 1),
+        ];
+        for pair in entries.windows(2) {
+            assert_eq!(ids.get(70_000), pair[0]);
+            assert_eq!(ids.change(70_000, pair[0], pair[1]), Ok(()));
+            assert_eq!(ids.change(70_000, pair[0], pair[1]), Err(pair[1]));
+        }
+    }
+
+    #[test]
+    fn held_ids_are_met_in_order_however_sparse() {
+        let ids = Ids::new();
+        let held = [0, 1, 65_536, 3_000_000, u32::MAX];
+        for (slot, id) in (0..).zip(held) {
+            ids.ensure(id).expect("room");
+            let entered = ids.change(id, Entry::Vacant, Entry::Slot(slot));
+            assert_eq!(entered, Ok(()));
+        }
+        ids.ensure(5).expect("room");
+        ids.change(5, Entry::Vacant, Entry::Reserved).expect("vacant");
+        assert!(ids.iter().map(|(id, _)| id).eq(held));
+    }
+}

@@ -1,0 +1,152 @@
+//! Full vectors by slot, and their distances from a query.
+//!
+//! The graph proposes slots; what an answer says is measured here, from the vector as it is kept.
+//! First all that were proposed are *ranked*, with sums of `f32`; then those of the answer are
+//! *measured*, with sums of `f64`, so that finite vectors have finite distances, equal vectors the
+//! distance 0, and the order of additions shows only far below the precision of an `f32`.
+
+use crate::Metric;
+use crate::form::{Float, Form};
+use crate::kernels::kernels;
+use crate::memory::{Array, GrowError, Place};
+
+/// The distance of a vector without direction from everything under [`Metric::Cosine`].
+pub(crate) const UNDIRECTED: f32 = 1.0;
+
+/// Vectors at least this long start on a cache line of their own.
+const LINE: usize = 64;
+
+/// The kept vectors.
+pub(crate) struct Vectors {
+    bytes: usize,
+    array: Array,
+}
+
+impl Vectors {
+    pub(crate) fn new(form: Form, dimensions: usize, place: Place) -> Vectors {
+        let bytes = form.bytes(dimensions);
+        let stride = match bytes {
+            0..LINE => bytes.next_multiple_of(size_of::<f32>()),
+            _ => bytes.next_multiple_of(LINE),
+        };
+        Vectors {
+            bytes,
+            array: Array::new(stride, place),
+        }
+    }
+
+    pub(crate) fn array(&self) -> &Array {
+        &self.array
+    }
+
+    /// Makes room for a slot.
+    pub(crate) fn ensure(&self, slot: u32) -> Result<(), GrowError> {
+        self.array.ensure(slot)
+    }
+
+    /// # Safety
+    /// There is room for the slot, and nobody else has it.
+    pub(crate) unsafe fn write(&self, slot: u32, kept: &[u8]) {
+        debug_assert_eq!(kept.len(), self.bytes);
+        // SAFETY: the caller's promise; a record is at least that long.
+        unsafe {
+            let record = self.array.get_unchecked(slot);
+            record.copy_from_nonoverlapping(kept.as_ptr(), kept.len());
+        }
+    }
+
+    /// # Safety
+    /// The slot has been written, and is not given away while the slice is in use.
+    pub(crate) unsafe fn get(&self, slot: u32) -> &[u8] {
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts(self.array.get_unchecked(slot), self.bytes) }
+    }
+}
+
+/// A query, ready to be measured against kept vectors.
+pub(crate) struct Scorer<'a> {
+    form: Form,
+    metric: Metric,
+    query: &'a [f32],
+    squared: f64,
+    /// The query as it would be kept; what Hamming distances are measured from.
+    kept: &'a [u8],
+    widened: Vec<f32>,
+}
+
+impl<'a> Scorer<'a> {
+    pub(crate) fn new(form: Form, metric: Metric, query: &'a [f32], kept: &'a [u8]) -> Scorer<'a> {
+        Scorer {
+            form,
+            metric,
+            query,
+            squared: (kernels().dot_f64)(query, query),
+            kept,
+            widened: Vec::new(),
+        }
+    }
+
+    /// Something that orders vectors as their distances do, but for what `f32` cannot tell apart.
+    pub(crate) fn rank(&mut self, bytes: &[u8]) -> f32 {
+        let kernels = kernels();
+        let rank = match (self.form, self.metric) {
+            (Form::Bits, _) => (kernels.hamming)(self.kept, bytes) as f32,
+            (Form::ByteDirection, _) => return self.measure(bytes),
+            (Form::Direction(float) | Form::Floats(float), Metric::Euclidean) => match float {
+                Float::F32 => (kernels.squared_l2_f32)(self.query, floats(bytes)),
+                Float::F16 => (kernels.squared_l2_f16)(self.query, halves(bytes)),
+                Float::Bf16 => (kernels.squared_l2_bf16)(self.query, halves(bytes)),
+            },
+            (Form::Direction(float) | Form::Floats(float), _) => -match float {
+                Float::F32 => (kernels.dot_f32)(self.query, floats(bytes)),
+                Float::F16 => (kernels.dot_f16)(self.query, halves(bytes)),
+                Float::Bf16 => (kernels.dot_bf16)(self.query, halves(bytes)),
+            },
+        };
+        match rank.is_nan() {
+            true => f32::INFINITY,
+            false => rank,
+        }
+    }
+
+    /// The distance from a kept vector: by the book, finite, a cosine distance in [0, 2].
+    pub(crate) fn measure(&mut self, bytes: &[u8]) -> f32 {
+        let kernels = kernels();
+        let kept = match self.form {
+            Form::Bits => return (kernels.hamming)(self.kept, bytes) as f32,
+            Form::Direction(Float::F32) | Form::Floats(Float::F32) => floats(bytes),
+            _ => {
+                self.form.widen(bytes, &mut self.widened);
+                &self.widened
+            }
+        };
+        let distance = match self.metric {
+            Metric::Euclidean => (kernels.squared_l2_f64)(self.query, kept),
+            Metric::DotProduct => 1.0 - (kernels.dot_f64)(self.query, kept),
+            Metric::Cosine | Metric::Hamming if self.squared == 0.0 => f64::from(UNDIRECTED),
+            Metric::Cosine | Metric::Hamming => {
+                let lengths = (self.squared * (kernels.dot_f64)(kept, kept)).sqrt();
+                // Rounding may carry the quotient of parallel vectors a little past 1.
+                (1.0 - (kernels.dot_f64)(self.query, kept) / lengths).clamp(0.0, 2.0)
+            }
+        };
+        // Beyond the floats the largest float stands in, as infinity has no place in an answer.
+        (distance as f32).clamp(f32::MIN, f32::MAX)
+    }
+}
+
+/// The bytes of floats, as they lie in an array.
+fn floats(bytes: &[u8]) -> &[f32] {
+    // SAFETY: every four bytes are a float.
+    let (before, floats, after) = unsafe { bytes.align_to() };
+    debug_assert!(before.is_empty() && after.is_empty(), "records are aligned");
+    floats
+}
+
+/// The bytes of half floats, as they lie in an array.
+fn halves(bytes: &[u8]) -> &[u16] {
+    // SAFETY: every two bytes are a number.
+    let (before, halves, after) = unsafe { bytes.align_to() };
+    debug_assert!(before.is_empty() && after.is_empty(), "records are aligned");
+    halves
+}
