@@ -1,0 +1,94 @@
+//! From a prepared query and blocks of memory to distances.
+
+use super::query::Query;
+use super::space::Space;
+use super::{Codebook, Kind, META_OFFSET, Meta};
+use crate::kernels::kernels;
+
+impl Codebook {
+    /// Estimates the distance from the query to each block: its code at the pointer, its [`Meta`]
+    /// [`META_OFFSET`] bytes behind the code. The query was prepared by this codebook.
+    ///
+    /// # Safety
+    /// Each pointer leads to a block of this codebook's layout, aligned to 64 bytes, whose code and
+    /// meta are initialised and not written to meanwhile.
+    pub(crate) unsafe fn estimate(&self, query: &mut Query, blocks: &[*const u8], out: &mut [f32]) {
+        assert_eq!(blocks.len(), out.len());
+        if blocks.is_empty() {
+            return;
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.parts.kind {
+                Kind::Nibbles | Kind::Bytes => self.estimate_levels(query, blocks, out),
+                Kind::Floats => self.estimate_floats(query, blocks, out),
+                Kind::Bits => self.count_bits(query, blocks, out),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`Codebook::estimate`], with nibbles or bytes.
+    unsafe fn estimate_levels(&self, query: &mut Query, blocks: &[*const u8], out: &mut [f32]) {
+        let kernel = match self.parts.kind {
+            Kind::Nibbles => kernels().dots_u4,
+            _ => kernels().dots_u8,
+        };
+        assert_eq!(query.levels.len(), self.padded_dimensions());
+        query.products.resize(blocks.len(), 0);
+        // SAFETY: the caller's promise; the query is as long as the codes.
+        unsafe { kernel(&query.levels, blocks, &mut query.products) };
+        let (terms, space) = (query.terms, query.space);
+        for ((out, &block), &product) in out.iter_mut().zip(blocks).zip(&query.products) {
+            // SAFETY: the caller's promise.
+            let meta = unsafe { self.meta(block) };
+            *out = space.finish(terms.estimate(product, &meta), &meta);
+        }
+    }
+
+    /// # Safety
+    /// As for [`Codebook::estimate`], with floats.
+    unsafe fn estimate_floats(&self, query: &Query, blocks: &[*const u8], out: &mut [f32]) {
+        assert_eq!(query.vector.len(), self.padded_dimensions());
+        if query.space == Space::Product {
+            // SAFETY: the caller's promise; the query is as long as the codes.
+            unsafe { (kernels().dots_f32)(&query.vector, blocks, out) };
+            for out in out.iter_mut() {
+                *out *= -2.0;
+            }
+        } else {
+            // SAFETY: the caller's promise; the query is as long as the codes.
+            unsafe { (kernels().squared_l2s_f32)(&query.vector, blocks, out) };
+        }
+        for (out, &block) in out.iter_mut().zip(blocks) {
+            // SAFETY: the caller's promise.
+            let meta = unsafe { self.meta(block) };
+            *out = query.space.finish(*out, &meta);
+        }
+    }
+
+    /// # Safety
+    /// As for [`Codebook::estimate`], with bits.
+    unsafe fn count_bits(&self, query: &mut Query, blocks: &[*const u8], out: &mut [f32]) {
+        assert_eq!(query.bits.len(), self.code_bytes);
+        query.differences.resize(blocks.len(), 0);
+        // SAFETY: the caller's promise; the query is as long as the codes.
+        unsafe { (kernels().differing_bits)(&query.bits, blocks, &mut query.differences) };
+        for (out, &bits) in out.iter_mut().zip(&query.differences) {
+            *out = bits as f32;
+        }
+    }
+
+    /// # Safety
+    /// `block` leads to a block of this codebook's layout.
+    #[inline]
+    unsafe fn meta(&self, block: *const u8) -> Meta {
+        // SAFETY: the caller's promise; `Meta` needs four bytes' alignment and has more.
+        unsafe {
+            block
+                .add(self.code_bytes + META_OFFSET)
+                .cast::<Meta>()
+                .read()
+        }
+    }
+}

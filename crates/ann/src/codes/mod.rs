@@ -1,0 +1,223 @@
+//! What the walk reads instead of vectors: codes of a few bits a dimension, and estimates of
+//! distances from them.
+//!
+//! A search reads the codes of some thousand vectors and the full vectors of the best few, so the speed
+//! of a search is that of reading codes. A [`Codebook`] makes them. Where they are of [`Kind::Nibbles`] or
+//! [`Kind::Bytes`], vectors are centred by the mean of a sample and rotated at random before: real
+//! embeddings lie in a cone far from the origin, and codes should be spent on what tells them apart.
+//!
+//! | kind | bits a dimension | estimates |
+//! | --- | --- | --- |
+//! | [`Kind::Nibbles`] | 4 | off by some `0.11 / sqrt(d)` of the lengths' product |
+//! | [`Kind::Bytes`] | 8 | off by some `0.012 / sqrt(d)` of it |
+//! | [`Kind::Floats`] | 32 | exact |
+//! | [`Kind::Bits`] | 1 | exact: the Hamming distance |
+//!
+//! A code lies at the start of its node's block, its [`Meta`] a little behind it:
+//! [`Codebook::estimate`] takes blocks, many at once, so that memory is asked for early.
+
+mod bits;
+mod bytes;
+mod estimate;
+mod floats;
+mod nibbles;
+mod query;
+mod rotation;
+mod space;
+#[cfg(test)]
+mod tests;
+
+use crate::Metric;
+use crate::kernels::kernels;
+pub(crate) use query::Query;
+use rotation::Rotation;
+
+/// Bytes from the end of a block's code to its [`Meta`].
+pub(crate) const META_OFFSET: usize = 8;
+/// Any number would do, but it must stay the same for codebooks to repeat.
+const SEED: u64 = 0x616e_6e75_6c75_7321;
+
+/// How many bits are spent on a dimension, and on what.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// Four bits.
+    Nibbles,
+    /// Eight bits.
+    Bytes,
+    /// The vector itself: for few dimensions.
+    Floats,
+    /// One bit, the sign: exact for [`Metric::Hamming`] and for nothing else.
+    Bits,
+}
+
+/// What the estimates need beside the code; lies in the block's header.
+#[repr(C)]
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+pub(crate) struct Meta {
+    /// The value of a level's step; 0 for floats and bits.
+    pub(crate) scale: f32,
+    /// `|x - mean|^2`; 0 for bits, and the mean is 0 for floats.
+    pub(crate) norm: f32,
+    /// `|x|^2`; 0 for bits.
+    pub(crate) raw_norm: f32,
+}
+
+/// What a codebook is made of, all that a snapshot keeps.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Parts {
+    pub(crate) kind: Kind,
+    /// [`Metric::Hamming`] if and only if the kind is [`Kind::Bits`].
+    pub(crate) metric: Metric,
+    /// At least 1.
+    pub(crate) dimensions: usize,
+    /// Of the rotation.
+    pub(crate) seed: u64,
+    /// Finite, one element a dimension; empty for floats and bits.
+    pub(crate) mean: Vec<f32>,
+}
+
+/// How vectors become codes, and how far codes are from queries. Immutable once made.
+///
+/// Vectors are finite and, for the cosine, of length 1. If their squared lengths overflow an `f32`,
+/// estimates are infinite.
+pub(crate) struct Codebook {
+    parts: Parts,
+    /// Of nibbles and bytes.
+    rotation: Option<Rotation>,
+    code_bytes: usize,
+}
+
+impl Codebook {
+    /// The codebook for vectors like those of the sample, some hundred of them; with none, the mean is
+    /// taken for 0. Floats and bits need no sample.
+    pub(crate) fn train<'a>(
+        kind: Kind,
+        metric: Metric,
+        dimensions: usize,
+        sample: impl Iterator<Item = &'a [f32]>,
+    ) -> Codebook {
+        let mean = match kind {
+            Kind::Nibbles | Kind::Bytes => mean(dimensions, sample),
+            Kind::Floats | Kind::Bits => Vec::new(),
+        };
+        Codebook::from_parts(Parts {
+            kind,
+            metric,
+            dimensions,
+            seed: SEED,
+            mean,
+        })
+    }
+
+    /// The codebook that [`Codebook::parts`] belongs to.
+    pub(crate) fn from_parts(parts: Parts) -> Codebook {
+        let dimensions = parts.dimensions;
+        let bits = parts.kind == Kind::Bits;
+        assert_eq!(
+            bits,
+            parts.metric == Metric::Hamming,
+            "bits go with Hamming"
+        );
+        let code_bytes = match parts.kind {
+            Kind::Nibbles => nibbles::code_bytes(dimensions),
+            Kind::Bytes => bytes::code_bytes(dimensions),
+            Kind::Floats => floats::code_bytes(dimensions),
+            Kind::Bits => bits::code_bytes(dimensions),
+        };
+        let centred = matches!(parts.kind, Kind::Nibbles | Kind::Bytes);
+        let expected = if centred { dimensions } else { 0 };
+        assert_eq!(parts.mean.len(), expected, "a mean of other dimensions");
+        Codebook {
+            rotation: centred.then(|| Rotation::new(dimensions, parts.seed)),
+            parts,
+            code_bytes,
+        }
+    }
+
+    /// What to keep of this codebook.
+    pub(crate) fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    /// Bytes of a code, a multiple of 64.
+    pub(crate) fn code_bytes(&self) -> usize {
+        self.code_bytes
+    }
+
+    /// Writes the code of a vector, [`Codebook::code_bytes`] long, and returns its meta. What
+    /// `scratch` holds is overwritten; it saves an allocation a call.
+    pub(crate) fn encode(&self, vector: &[f32], scratch: &mut Vec<f32>, code: &mut [u8]) -> Meta {
+        assert_eq!(vector.len(), self.parts.dimensions);
+        assert_eq!(code.len(), self.code_bytes);
+        let encode = match self.parts.kind {
+            Kind::Nibbles => nibbles::encode,
+            Kind::Bytes => bytes::encode,
+            Kind::Floats => {
+                floats::encode(vector, code);
+                let norm = squared_norm(vector);
+                return Meta {
+                    scale: 0.0,
+                    norm,
+                    raw_norm: norm,
+                };
+            }
+            Kind::Bits => {
+                bits::encode(vector, code);
+                return Meta::default();
+            }
+        };
+        self.centre_and_rotate(vector, scratch);
+        let norm = squared_norm(scratch);
+        Meta {
+            scale: encode(scratch, vector.len(), norm, code),
+            norm,
+            raw_norm: squared_norm(vector),
+        }
+    }
+
+    /// The vector as nibbles and bytes describe it, with zeros for the dimensions that pad a code.
+    fn centre_and_rotate(&self, vector: &[f32], residual: &mut Vec<f32>) {
+        let centred = vector
+            .iter()
+            .zip(&self.parts.mean)
+            .map(|(x, mean)| x - mean);
+        residual.clear();
+        residual.extend(centred);
+        self.rotate_and_pad(residual);
+    }
+
+    fn rotate_and_pad(&self, vector: &mut Vec<f32>) {
+        if let Some(rotation) = &self.rotation {
+            rotation.apply(vector);
+        }
+        vector.resize(self.padded_dimensions(), 0.0);
+    }
+
+    /// Dimensions that a code has room for.
+    fn padded_dimensions(&self) -> usize {
+        match self.parts.kind {
+            Kind::Nibbles => 2 * self.code_bytes,
+            Kind::Bytes => self.code_bytes,
+            Kind::Floats => self.code_bytes / size_of::<f32>(),
+            Kind::Bits => 8 * self.code_bytes,
+        }
+    }
+}
+
+/// The mean of some vectors, 0 of none.
+fn mean<'a>(dimensions: usize, sample: impl Iterator<Item = &'a [f32]>) -> Vec<f32> {
+    let mut sums = vec![0.0f64; dimensions];
+    let mut count = 0.0f64;
+    for vector in sample {
+        count += 1.0;
+        for (sum, &value) in sums.iter_mut().zip(vector) {
+            *sum += f64::from(value);
+        }
+    }
+    let count = count.max(1.0);
+    sums.into_iter().map(|sum| (sum / count) as f32).collect()
+}
+
+fn squared_norm(vector: &[f32]) -> f32 {
+    (kernels().dot_f32)(vector, vector)
+}
