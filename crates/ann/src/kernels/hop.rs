@@ -1,0 +1,139 @@
+//! How the kernels go through the codes of a hop: in batches, prefetching ahead.
+
+/// Codes compared at a time. Four keep the multipliers busy, and their sums fold into one register.
+pub(super) const BATCH: usize = 4;
+
+/// Codes on their way from memory while a batch is compared.
+const AHEAD: usize = 8;
+
+/// Bytes of a cache line; codes are whole lines.
+const LINE: usize = 64;
+
+/// The codes of a hop in batches, each with the place for its results.
+pub(super) struct Batches<'a, T> {
+    codes: &'a [*const u8],
+    out: &'a mut [T],
+    /// Of `codes`, those not yet prefetched.
+    ahead: &'a [*const u8],
+    code_bytes: usize,
+}
+
+/// Splits a hop into batches, and lets the first codes come.
+///
+/// # Panics
+///
+/// If there are not as many results as codes.
+#[inline(always)]
+pub(super) fn batches<'a, T>(
+    codes: &'a [*const u8],
+    code_bytes: usize,
+    out: &'a mut [T],
+) -> Batches<'a, T> {
+    assert_eq!(codes.len(), out.len(), "one result for each code");
+    let mut batches = Batches {
+        codes,
+        out,
+        ahead: codes,
+        code_bytes,
+    };
+    batches.prefetch(AHEAD);
+    batches
+}
+
+impl<T> Batches<'_, T> {
+    /// Prefetches the next codes that have not been.
+    #[inline(always)]
+    fn prefetch(&mut self, count: usize) {
+        let (now, later) = self.ahead.split_at(count.min(self.ahead.len()));
+        self.ahead = later;
+        for code in now {
+            // One line more than the code has: the block's header is read right after it.
+            for line in 0..=self.code_bytes / LINE {
+                prefetch(code.wrapping_add(line * LINE));
+            }
+        }
+    }
+}
+
+impl<'a, T> Iterator for Batches<'a, T> {
+    /// The last batch is filled up by repeating its last code; then it has less results than codes.
+    type Item = ([*const u8; BATCH], &'a mut [T]);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        let &last = self.codes.last()?;
+        self.prefetch(BATCH);
+        let count = self.codes.len().min(BATCH);
+        let batch = std::array::from_fn(|i| self.codes.get(i).copied().unwrap_or(last));
+        self.codes = &self.codes[count..];
+        let (out, rest) = std::mem::take(&mut self.out).split_at_mut(count);
+        self.out = rest;
+        Some((batch, out))
+    }
+}
+
+/// Writes the results of a batch, as many as there is place for.
+#[inline(always)]
+pub(super) fn put<T: Copy>(out: &mut [T], results: [T; BATCH]) {
+    if let Ok(out) = <&mut [T; BATCH]>::try_from(&mut *out) {
+        *out = results;
+    } else {
+        for (out, result) in out.iter_mut().zip(results) {
+            *out = result;
+        }
+    }
+}
+
+/// Asks for a cache line, without waiting for it. Any address will do: it is a hint, not a read.
+#[inline(always)]
+pub(crate) fn prefetch(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch has no effect but on the caches, and never faults.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: a prefetch has no effect but on the caches, and never faults.
+    unsafe {
+        std::arch::asm!(
+            "prfm pldl1keep, [{}]",
+            in(reg) address,
+            options(nostack, preserves_flags, readonly)
+        );
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = address;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_comes_once_and_the_last_batch_repeats_its_last() {
+        for count in 0..=3 * AHEAD {
+            let memory = vec![0u8; count];
+            let codes: Vec<_> = memory.iter().map(std::ptr::from_ref).collect();
+            let mut out = vec![std::ptr::null(); count];
+            let mut longest = 0;
+            for (batch, out) in batches(&codes, LINE, &mut out) {
+                assert!(
+                    batch[out.len()..]
+                        .iter()
+                        .all(|&code| code == batch[out.len() - 1])
+                );
+                longest = longest.max(out.len());
+                put(out, batch);
+            }
+            assert_eq!(out, codes);
+            assert_eq!(longest, count.min(BATCH));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "one result for each code")]
+    fn less_results_than_codes_are_a_bug() {
+        batches(&[std::ptr::null()], LINE, &mut [0; 0]);
+    }
+}
