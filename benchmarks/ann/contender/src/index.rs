@@ -1,0 +1,89 @@
+//! What an index has to do to take part.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Vectors;
+
+/// An index under measurement.
+pub trait Contender {
+    /// Fills the empty index with all rows, whose ids are their numbers, on so many threads.
+    fn build(&mut self, base: Vectors<'_>, threads: usize) -> anyhow::Result<()>;
+
+    /// Puts the ids of the `k` nearest vectors it finds into `found`, which it empties first.
+    fn search(
+        &self,
+        query: &[f32],
+        k: usize,
+        width: Width,
+        found: &mut Vec<u32>,
+    ) -> anyhow::Result<()>;
+
+    /// What a search costs, where the index can tell.
+    fn effort(&self, _query: &[f32], _k: usize, _width: Width) -> anyhow::Result<Option<Effort>> {
+        Ok(None)
+    }
+
+    /// What the index says that it takes.
+    fn memory(&self) -> Memory;
+
+    /// Which instructions its kernels use, in its own words.
+    fn kernels(&self) -> String;
+}
+
+/// How widely a search looks around.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Width {
+    /// The beam of the walk (`ef`, `L`).
+    pub beam: usize,
+    /// Candidates measured again exactly; the contender's own choice where not given.
+    pub rescored: Option<usize>,
+}
+
+/// What a search did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Effort {
+    /// Vectors whose neighbours were looked at.
+    pub hops: f64,
+    /// Distances computed on codes, or on vectors where there are no codes.
+    pub distances: f64,
+    /// Distances computed again on full vectors.
+    pub rescored: f64,
+    /// Bytes of the index read.
+    pub bytes: f64,
+}
+
+/// Bytes an index says it takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// That must stay in RAM, ids and tables included.
+    pub anonymous: u64,
+    /// Mapped from a file, and free to leave RAM.
+    pub mapped: u64,
+}
+
+/// Inserts all rows, each thread taking the next one.
+pub fn insert_all(
+    base: Vectors<'_>,
+    threads: usize,
+    insert: impl Fn(usize, &[f32]) -> anyhow::Result<()> + Sync,
+) -> anyhow::Result<()> {
+    let next = AtomicUsize::new(0);
+    let work = || -> anyhow::Result<()> {
+        loop {
+            let row = next.fetch_add(1, Ordering::Relaxed);
+            if row >= base.count() {
+                return Ok(());
+            }
+            insert(row, base.row(row))?;
+        }
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        workers
+            .into_iter()
+            .try_for_each(|worker| worker.join().expect("an insert does not panic"))
+    })
+}

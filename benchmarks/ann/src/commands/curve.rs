@@ -1,0 +1,80 @@
+//! `bench-ann curve`: every width of the search on one data set, for tuning.
+
+use std::path::Path;
+
+use crate::contenders::{BASELINE, Process, Rival};
+use crate::data;
+use crate::ratio::RECALLS;
+use crate::sweep::{Plan, scopes, sweep};
+
+use super::tables;
+
+/// The baseline's index is built once and kept beside the data set.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Data set (see `bench-ann --help`)
+    #[arg(long, short, default_value = "texts50k")]
+    dataset: String,
+    /// Contenders, in any number; ratios are given where usearch-f32 is among them
+    #[arg(
+        long,
+        short,
+        value_delimiter = ',',
+        default_value = "annulus,usearch-f32"
+    )]
+    contenders: Vec<String>,
+    /// Neighbours asked for, at most 100
+    #[arg(long, short, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=100))]
+    k: u64,
+    /// Beams to measure; wider and wider ones, until recall is 0.996, if not given
+    #[arg(long, short, value_delimiter = ',')]
+    beams: Vec<usize>,
+    /// Counts of candidates to rescore, each with every beam; the contender's own choice if not
+    /// given
+    #[arg(long, short, value_delimiter = ',')]
+    rescored: Vec<usize>,
+    /// Timed rounds; with 0 only recall is measured
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Threads that build the index
+    #[arg(long, default_value_t = 1)]
+    threads: usize,
+}
+
+pub fn run(arguments: &Arguments, cache: &Path) -> anyhow::Result<()> {
+    let data = data::open(&arguments.dataset, cache)?;
+    let folder = cache.join(&arguments.dataset);
+    let mut contenders = Vec::new();
+    for name in &arguments.contenders {
+        let mut process = Process::start(&Rival::parse(name)?, &folder, name == BASELINE)?;
+        let built = process.build(arguments.threads)?;
+        eprintln!(
+            "{name}: built in {:.1} s CPU, {:.1} s ({}); {} B a vector in RAM, {} mapped, process {}",
+            built.elapsed.cpu_seconds,
+            built.elapsed.wall_seconds,
+            built.kernels,
+            built.memory.anonymous / data.description().vectors as u64,
+            built.memory.mapped / data.description().vectors as u64,
+            built.anonymous_grown / data.description().vectors as u64,
+        );
+        contenders.push((name.clone(), process));
+    }
+    let k = arguments.k as usize;
+    let plan = Plan {
+        k,
+        recalls: &[],
+        rounds: arguments.rounds,
+        beams: &arguments.beams,
+        rescored: &arguments.rescored,
+    };
+    let curves = sweep(&data, &mut contenders, &plan)?;
+    for scope in scopes(&data) {
+        println!("\n{}, k = {k}\n", scope.name);
+        tables::settings(&curves, &scope, k);
+        if arguments.rounds > 0 {
+            println!();
+            tables::at_recalls(&curves, &scope, (k, arguments.rounds), &RECALLS);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,39 @@
+//! `bench-ann data`: makes data sets ahead of their use, and tells what they are.
+
+use std::path::Path;
+
+use crate::data::{SOURCES, open};
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Which; all of them if none is named
+    names: Vec<String>,
+}
+
+pub fn run(arguments: &Arguments, cache: &Path) -> anyhow::Result<()> {
+    let all = || {
+        SOURCES
+            .iter()
+            .map(|source| source.name.to_owned())
+            .collect()
+    };
+    let names: Vec<String> = match arguments.names.is_empty() {
+        true => all(),
+        false => arguments.names.clone(),
+    };
+    println!("| data set | vectors | dimensions | queries | distance | about |");
+    println!("| --- | --- | --- | --- | --- | --- |");
+    for name in names {
+        let data = open(&name, cache)?;
+        let about = data.description();
+        println!(
+            "| {name} | {} | {} | {} | {:?} | {} |",
+            about.vectors,
+            about.dimensions,
+            about.queries(),
+            about.metric,
+            about.remark
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! The contenders by name, and the processes they run in.
+
+pub mod annulus;
+mod process;
+mod usearch;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{anyhow, bail};
+use contender::{Contender, DataSet, Description};
+
+pub use process::Process;
+
+/// What names stand for, for `--help`.
+pub const NAMES: &str = "\
+  usearch-f32, -bf16, -f16, -i8  HNSW by the usearch crate with its SIMD kernels; f32 is what all ratios refer to
+  diskann-f32, -4bit, -1bit      Vamana by the diskann crates: full vectors, or spherical codes and f16 rescoring
+  annulus                        this product, with the options that an index gets by default
+  annulus-PART-PART...           the same with other options, in any order:
+      nibbles, bytes, floats         the codes that searches walk on
+      memory                         full vectors in RAM instead of a file
+      mN, bN                         most neighbours of a vector, beam width while building
+      avx2, scalar                   the kernels to use (ANN_KERNELS)";
+
+/// The contender that ratios refer to.
+pub const BASELINE: &str = "usearch-f32";
+/// The program beside this one in which `diskann` takes part.
+const DISKANN: &str = "diskann-contender";
+
+/// A contender's name, understood.
+pub struct Rival {
+    /// As arguments and results have it.
+    pub name: String,
+    kind: Rivalry,
+}
+
+enum Rivalry {
+    Annulus(annulus::Settings),
+    Usearch(usearch::Scalar),
+    Diskann,
+}
+
+impl Rival {
+    /// Refuses what [`NAMES`] does not list.
+    pub fn parse(name: &str) -> anyhow::Result<Rival> {
+        let unknown = || anyhow!("there is no contender {name}; --help lists them");
+        let (family, variant) = name.split_once('-').unwrap_or((name, ""));
+        let kind = match family {
+            "annulus" => Rivalry::Annulus(annulus::Settings::parse(variant).ok_or_else(unknown)?),
+            "usearch" => Rivalry::Usearch(usearch::Scalar::parse(variant).ok_or_else(unknown)?),
+            "diskann" => Rivalry::Diskann,
+            _ => return Err(unknown()),
+        };
+        Ok(Rival {
+            name: name.into(),
+            kind,
+        })
+    }
+
+    /// The value of `ANN_KERNELS` for its process.
+    fn kernels(&self) -> Option<&str> {
+        match &self.kind {
+            Rivalry::Annulus(settings) => settings.kernels.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The program it runs in: this one, but for `diskann`.
+    fn program(&self) -> anyhow::Result<PathBuf> {
+        let own = std::env::current_exe()?;
+        match self.kind {
+            Rivalry::Diskann => Ok(own.with_file_name(DISKANN)),
+            _ => Ok(own),
+        }
+    }
+
+    /// An empty index, in this process. A built `usearch` index is kept under `reuse` and taken
+    /// from there the next time.
+    pub fn index(
+        &self,
+        data: &Description,
+        reuse: Option<&Path>,
+    ) -> anyhow::Result<Box<dyn Contender>> {
+        match &self.kind {
+            Rivalry::Annulus(settings) => Ok(Box::new(annulus::Annulus::new(data, settings)?)),
+            Rivalry::Usearch(scalar) => {
+                let file = reuse.map(|folder| folder.join(format!("{}.usearch", self.name)));
+                Ok(Box::new(usearch::Usearch::new(data, *scalar, file)?))
+            }
+            Rivalry::Diskann => bail!("{} runs in a program of its own", self.name),
+        }
+    }
+}
+
+/// Takes part in a process of its own (see [`contender::serve`]).
+pub fn serve(name: &str, data: &DataSet, reuse: Option<&Path>) -> anyhow::Result<()> {
+    let rival = Rival::parse(name)?;
+    contender::serve(data, || rival.index(data.description(), reuse))
+}

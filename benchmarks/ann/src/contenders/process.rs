@@ -1,0 +1,104 @@
+//! A contender's process, from the benchmark's side.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use anyhow::{Context, anyhow, bail};
+use contender::{Built, Effort, Pick, Reply, Request, Searched, Width};
+
+use super::Rival;
+
+/// Where its kernels are told to Annulus.
+const KERNELS_VARIABLE: &str = "ANN_KERNELS";
+
+/// Lives until dropped.
+pub struct Process {
+    child: Child,
+    /// None once it has been told to end.
+    requests: Option<ChildStdin>,
+    replies: BufReader<ChildStdout>,
+    name: String,
+}
+
+impl Process {
+    /// Starts a contender with the data set in `folder`; `reuse` lets it take an index built
+    /// earlier.
+    pub fn start(rival: &Rival, folder: &Path, reuse: bool) -> anyhow::Result<Process> {
+        let program = rival.program()?;
+        let mut command = Command::new(&program);
+        command.arg("contend").arg(&rival.name).arg(folder);
+        if reuse {
+            command.arg("--reuse");
+        }
+        if let Some(kernels) = rival.kernels() {
+            command.env(KERNELS_VARIABLE, kernels);
+        }
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| program.display().to_string())?;
+        Ok(Process {
+            requests: child.stdin.take(),
+            replies: BufReader::new(child.stdout.take().context("its standard output")?),
+            child,
+            name: rival.name.clone(),
+        })
+    }
+
+    /// Builds the index, in place of an earlier one.
+    pub fn build(&mut self, threads: usize) -> anyhow::Result<Built> {
+        match self.ask(&Request::Build { threads })? {
+            Reply::Built(built) => Ok(built),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Searches for the picked queries, and tells what came of it for each kind.
+    pub fn search(&mut self, k: usize, width: Width, pick: Pick) -> anyhow::Result<Vec<Searched>> {
+        match self.ask(&Request::Search { k, width, pick })? {
+            Reply::Searched(searched) => Ok(searched),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// What the searches cost on average, where the contender can tell.
+    pub fn effort(&mut self, k: usize, width: Width, pick: Pick) -> anyhow::Result<Option<Effort>> {
+        match self.ask(&Request::Effort { k, width, pick })? {
+            Reply::Effort(effort) => Ok(effort),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    fn ask(&mut self, request: &Request) -> anyhow::Result<Reply> {
+        let mut line = serde_json::to_string(request)?;
+        line.push('\n');
+        let requests = self
+            .requests
+            .as_mut()
+            .context("the contender has been told to end")?;
+        requests.write_all(line.as_bytes())?;
+        line.clear();
+        self.replies.read_line(&mut line)?;
+        if line.is_empty() {
+            bail!("{} ended: {}", self.name, self.child.wait()?);
+        }
+        match serde_json::from_str(&line)? {
+            Reply::Failed(why) => bail!("{}: {why}", self.name),
+            reply => Ok(reply),
+        }
+    }
+
+    fn unexpected(&self, reply: &Reply) -> anyhow::Error {
+        anyhow!("{} answered something else: {reply:?}", self.name)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It ends when there is nothing more to read. One that failed has nothing to say any more.
+        self.requests = None;
+        let _ = self.child.wait();
+    }
+}

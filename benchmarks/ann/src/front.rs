@@ -1,0 +1,124 @@
+//! What a contender costs at a given recall, read off the settings that were measured.
+//!
+//! Settings that another one beats in both recall and time are left out; what remains is the
+//! front. Between two settings of the front the logarithm of the time is taken to be linear in the
+//! logarithm of `1 - recall`, which is close to how graph indexes behave. A recall below the whole
+//! front costs what the fastest setting costs (with `k` neighbours asked for, a beam cannot be
+//! narrower than `k`); a recall above it is not reached.
+
+/// One setting of the front: its place among those measured, recall and seconds a query.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    pub recall: f64,
+    pub seconds: f64,
+}
+
+/// Where a recall lies on a front.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Place {
+    /// Between two settings, by their numbers; the share of the second one, in [0, 1].
+    Between(usize, usize, f64),
+    /// Below the fastest setting of the front.
+    Below(usize),
+}
+
+/// Recall 1 has no logarithm: it counts as one miss in this many.
+const MISSES_MIN: f64 = 1e-5;
+
+/// The numbers of the settings that no other beats, by ascending recall and time.
+pub fn front(all: &[Measured]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    order.sort_by(|&a, &b| {
+        let (a, b) = (all[a], all[b]);
+        b.recall
+            .total_cmp(&a.recall)
+            .then(a.seconds.total_cmp(&b.seconds))
+    });
+    let mut fastest = f64::INFINITY;
+    order.retain(|&setting| {
+        let faster = all[setting].seconds < fastest;
+        fastest = fastest.min(all[setting].seconds);
+        faster
+    });
+    order.reverse();
+    order
+}
+
+/// Where `recall` lies on a front. None if it is not reached.
+pub fn place(all: &[Measured], front: &[usize], recall: f64) -> Option<Place> {
+    let above = front
+        .iter()
+        .position(|&setting| all[setting].recall >= recall)?;
+    let high = front[above];
+    if above == 0 {
+        return Some(Place::Below(high));
+    }
+    let low = front[above - 1];
+    let misses = |recall: f64| (1.0 - recall).max(MISSES_MIN).ln();
+    let (low_misses, high_misses) = (misses(all[low].recall), misses(all[high].recall));
+    let share = (misses(recall) - low_misses) / (high_misses - low_misses);
+    Some(Place::Between(low, high, share))
+}
+
+impl Place {
+    /// What a query costs there, by what each setting costs.
+    pub fn seconds(self, of_setting: impl Fn(usize) -> f64) -> f64 {
+        match self {
+            Place::Below(setting) => of_setting(setting),
+            Place::Between(low, high, share) => {
+                let (low, high) = (of_setting(low).ln(), of_setting(high).ln());
+                (low + share * (high - low)).exp()
+            }
+        }
+    }
+
+    /// The nearest setting that reaches the recall.
+    pub fn setting(self) -> usize {
+        match self {
+            Place::Below(setting) | Place::Between(_, setting, _) => setting,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(of: &[(f64, f64)]) -> Vec<Measured> {
+        let measured = |&(recall, seconds)| Measured { recall, seconds };
+        of.iter().map(measured).collect()
+    }
+
+    #[test]
+    fn what_another_beats_is_not_on_the_front() {
+        let all = settings(&[(0.9, 1.0), (0.95, 3.0), (0.94, 3.5), (0.99, 2.5)]);
+        assert_eq!(front(&all), [0, 3]);
+        assert_eq!(front(&settings(&[(0.9, 1.0), (0.9, 1.0)])).len(), 1);
+    }
+
+    #[test]
+    fn between_two_settings_logarithms_are_linear() {
+        let all = settings(&[(0.9, 1.0), (0.999, 4.0)]);
+        let place = place(&all, &front(&all), 0.99).unwrap();
+        let seconds = place.seconds(|setting| all[setting].seconds);
+        assert!((seconds - 2.0).abs() < 1e-9, "{seconds}");
+        assert_eq!(place.setting(), 1);
+    }
+
+    #[test]
+    fn a_setting_is_read_as_it_is() {
+        let all = settings(&[(0.9, 1.0), (0.95, 3.0), (0.99, 4.0)]);
+        for setting in &all {
+            let place = place(&all, &front(&all), setting.recall).unwrap();
+            let seconds = place.seconds(|setting| all[setting].seconds);
+            assert!((seconds - setting.seconds).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn beyond_the_ends() {
+        let all = settings(&[(0.9, 1.0), (0.95, 3.0)]);
+        assert_eq!(place(&all, &front(&all), 0.5), Some(Place::Below(0)));
+        assert_eq!(place(&all, &front(&all), 0.96), None);
+    }
+}

@@ -1,0 +1,72 @@
+//! Annulus' vector index engine beside its rivals.
+
+mod commands;
+mod contenders;
+mod data;
+mod front;
+mod ratio;
+mod statistics;
+mod sweep;
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::{Parser, Subcommand};
+use contender::DataSet;
+
+/// Measures Annulus' vector index engine beside its rivals.
+///
+/// Progress goes to standard error, results to standard output.
+#[derive(Parser)]
+#[command(version, after_long_help = after_help())]
+struct Arguments {
+    /// Where data sets are kept once they are decoded or made.
+    #[arg(long, global = true, default_value = "target/bench-ann-data")]
+    cache: PathBuf,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// All contenders: recall against speed, builds, memory; what `make bench-ann` runs
+    Compare(commands::compare::Arguments),
+    /// One data set: every width of the search, for tuning
+    Curve(commands::curve::Arguments),
+    /// Make or describe data sets
+    Data(commands::data::Arguments),
+    /// Take part as a contender: requests on standard input, replies on standard output
+    #[command(hide = true)]
+    Contend {
+        name: String,
+        folder: PathBuf,
+        #[arg(long)]
+        reuse: bool,
+    },
+}
+
+fn after_help() -> String {
+    let sources = data::SOURCES.iter();
+    let sources: String = sources
+        .map(|source| format!("  {:18} {}\n", source.name, source.about))
+        .collect();
+    format!("Data sets:\n{sources}\nContenders:\n{}", contenders::NAMES)
+}
+
+fn main() -> anyhow::Result<()> {
+    let arguments = Arguments::parse();
+    let cache = &arguments.cache;
+    match arguments.command {
+        Command::Compare(arguments) => commands::compare::run(&arguments, cache),
+        Command::Curve(arguments) => commands::curve::run(&arguments, cache),
+        Command::Data(arguments) => commands::data::run(&arguments, cache),
+        Command::Contend {
+            name,
+            folder,
+            reuse,
+        } => {
+            let data = DataSet::open(&folder)?.context("there is no data set in the folder")?;
+            contenders::serve(&name, &data, reuse.then_some(&folder))
+        }
+    }
+}
