@@ -5,7 +5,7 @@ const WORDS: usize = 1024;
 /// Ids of a page: 8 KiB of bits.
 const PAGE: usize = WORDS * 64;
 
-/// A set of dense ids, walked in ascending order.
+/// A set of dense ids: what a search may be restricted to ([`crate::Filter::Ids`]).
 #[derive(Debug, Default)]
 pub struct IdSet {
     pages: Vec<Option<Box<[u64; WORDS]>>>,
@@ -13,16 +13,23 @@ pub struct IdSet {
 }
 
 impl IdSet {
+    /// Ids in the set.
     pub fn len(&self) -> usize {
         self.len
     }
 
+    /// Whether the set has an id.
     pub fn contains(&self, id: u32) -> bool {
         let (page, word, bit) = place(id);
         match self.pages.get(page) {
             Some(Some(words)) => words[word] & bit != 0,
             _ => false,
         }
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
     }
 
     /// False if the set already had it.

@@ -114,7 +114,8 @@ impl Ids {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.words.footprint().anonymous
+        let used = self.end() as usize * size_of::<u32>();
+        self.words.footprint().anonymous.min(used)
     }
 }
 

@@ -78,3 +78,9 @@ pub use metric::Metric;
 pub use nearest::Neighbour;
 pub use options::{Codes, OptionOutOfRange, Options, Placement, Quantization};
 pub use search::{Explanation, Filter, SearchOptions, Way};
+
+/// The instruction set that distances are computed with: `avx512`, `avx2`, `neon` or `scalar`. The
+/// best this processor has; the environment variable `ANN_KERNELS` names a lesser one.
+pub fn kernels_name() -> &'static str {
+    kernels::kernels().name
+}

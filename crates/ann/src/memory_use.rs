@@ -1,6 +1,7 @@
 //! How much memory an index takes, and for what.
 
 use crate::Index;
+use crate::memory::{Array, Footprint};
 
 /// Bytes of an index by component.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,16 +30,29 @@ impl Memory {
     }
 }
 
+impl Footprint {
+    /// If only this many bytes from the start have ever been written.
+    fn used(self, bytes: usize) -> Footprint {
+        Footprint {
+            anonymous: self.anonymous.min(bytes),
+            mapped: self.mapped.min(bytes),
+        }
+    }
+}
+
 impl Index {
-    /// What the index takes, by component.
+    /// What the index takes, by component. Arrays grow by chunks, of which only what has been used
+    /// counts: the rest has been set aside, but takes no memory yet.
     pub fn memory(&self) -> Memory {
-        let vectors = self.vectors.as_ref().map(|vectors| vectors.array());
-        let graph = self.graph.blocks();
+        let slots = self.graph.slots().end() as usize;
+        let used = |array: &Array| array.footprint().used(slots * array.stride());
+        let vectors = self.vectors.as_ref().map(|vectors| used(vectors.array()));
+        let vectors = vectors.unwrap_or_default();
         Memory {
-            graph: graph.footprint().anonymous + self.graph.tables_bytes(),
+            graph: used(self.graph.blocks()).anonymous + self.graph.tables_bytes(),
             ids: self.ids.memory_bytes() + self.undirected.read().memory_bytes(),
-            vectors_pinned: vectors.map_or(0, |array| array.footprint().anonymous),
-            vectors_mapped: vectors.map_or(0, |array| array.footprint().mapped),
+            vectors_pinned: vectors.anonymous,
+            vectors_mapped: vectors.mapped,
             workspaces: self.workspaces_bytes(),
         }
     }

@@ -70,7 +70,7 @@ impl VectorIndex {
 
     /// Bytes of memory held for vectors and keys.
     pub fn memory_bytes(&self) -> usize {
-        self.ann.memory_bytes() + self.keys().memory_bytes()
+        self.ann.memory().anonymous() + self.keys().memory_bytes()
     }
 
     /// The keys, for reading; searches wait for whoever writes.

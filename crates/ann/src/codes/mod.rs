@@ -50,7 +50,6 @@ pub(crate) enum Kind {
     Bits,
 }
 
-<<<<<<< HEAD
 impl Kind {
     /// Bytes of a code, a multiple of 64.
     pub(crate) fn code_bytes(self, dimensions: usize) -> usize {
@@ -68,8 +67,6 @@ impl Kind {
     }
 }
 
-=======
->>>>>>> main
 /// What the estimates need beside the code; lies in the block's header.
 #[repr(C)]
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
@@ -138,16 +135,7 @@ impl Codebook {
             parts.metric == Metric::Hamming,
             "bits go with Hamming"
         );
-<<<<<<< HEAD
         let code_bytes = parts.kind.code_bytes(dimensions);
-=======
-        let code_bytes = match parts.kind {
-            Kind::Nibbles => nibbles::code_bytes(dimensions),
-            Kind::Bytes => bytes::code_bytes(dimensions),
-            Kind::Floats => floats::code_bytes(dimensions),
-            Kind::Bits => bits::code_bytes(dimensions),
-        };
->>>>>>> main
         let centred = matches!(parts.kind, Kind::Nibbles | Kind::Bytes);
         let expected = if centred { dimensions } else { 0 };
         assert_eq!(parts.mean.len(), expected, "a mean of other dimensions");

@@ -84,7 +84,6 @@ pub(super) fn put<T: Copy>(out: &mut [T], results: [T; BATCH]) {
     }
 }
 
-<<<<<<< HEAD
 /// Asks for the cache lines of some bytes.
 #[inline(always)]
 pub(crate) fn prefetch_bytes(start: *const u8, bytes: usize) {
@@ -93,8 +92,6 @@ pub(crate) fn prefetch_bytes(start: *const u8, bytes: usize) {
     }
 }
 
-=======
->>>>>>> main
 /// Asks for a cache line, without waiting for it. Any address will do: it is a hint, not a read.
 #[inline(always)]
 pub(crate) fn prefetch(address: *const u8) {

@@ -79,7 +79,8 @@ fn smaller_forms_take_less_memory() {
             ..Options::new(256)
         };
         let vectors: Vec<_> = (0..600).map(|_| rng.vector(256)).collect();
-        build(options, &vectors).memory().anonymous()
+        let memory = build(options, &vectors).memory();
+        memory.anonymous() + memory.mapped()
     };
     let sizes = [F32, F16, I8, B1].map(bytes);
     assert!(sizes.is_sorted_by(|a, b| a > b), "{sizes:?}");
