@@ -1,0 +1,308 @@
+//! Records of one size in chunks that never move.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::growth::{Cut, Growth};
+use super::table::{State, Table};
+use super::{GrowError, Mapping, Place, disk};
+
+/// Chunks aim at this size in memory: that of a huge page of x86-64.
+const MEMORY_CHUNK_BYTES: usize = 2 << 20;
+/// Chunks aim at this size in a file, so that allocating on the disk is rare.
+const FILE_CHUNK_BYTES: usize = 4 << 20;
+/// Records of a chunk, at the least and at the most, as powers of two. The least keeps the chunk
+/// table of the largest index bounded, the most keeps the chunks of small records (ids) small.
+const RECORD_BITS_MIN: u32 = 6;
+const RECORD_BITS_MAX: u32 = 16;
+
+/// Up to 2^32 records of one size. They begin as zeros, and lie at addresses that never change, but
+/// for [`make_writable`](Array::make_writable).
+///
+/// The array hands out pointers and knows nothing of what is read and written through them, nor of
+/// races there: that is up to the owner, who writes records with atomics, or while nobody else can
+/// reach them. All pointers die with the array.
+pub(crate) struct Array {
+    table: Table,
+    /// Bytes of a record.
+    stride: usize,
+    /// A chunk has `2^record_bits` records.
+    record_bits: u32,
+    /// Bytes of a chunk, a multiple of the page size.
+    chunk_bytes: usize,
+    chunks: Mutex<Chunks>,
+}
+
+/// What owns the memory; the table has the addresses.
+struct Chunks {
+    growth: Growth,
+    /// By number of chunk.
+    backing: BTreeMap<u32, Backing>,
+}
+
+enum Backing {
+    Own(Cut),
+    Adopted(Piece),
+}
+
+/// A stretch of a mapping that is shared with others: a chunk of a snapshot.
+#[derive(Clone)]
+pub(crate) struct Piece {
+    /// Writable, if records may be written (a private mapping), or read-only.
+    pub(crate) mapping: Arc<Mapping>,
+    /// Where the chunk begins in it, in bytes.
+    pub(crate) offset: usize,
+}
+
+/// The memory that a chunk had before it was made writable. To be dropped when no reader can hold a
+/// pointer into it any more.
+#[must_use = "readers may still look at this memory: drop it when its epoch has passed"]
+pub(crate) struct Retired {
+    _piece: Piece,
+}
+
+/// The memory of an array, by whole chunks: what was handed out, touched or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Footprint {
+    /// Bytes of anonymous memory. The pages of it that were never touched take no room.
+    pub(crate) anonymous: usize,
+    /// Bytes of mapped files, whose pages the system reclaims as it likes. Pages of a private
+    /// mapping are counted here even after they have been written to.
+    pub(crate) mapped: usize,
+}
+
+impl Array {
+    /// No records yet. `stride` is the size of a record in bytes, at least 1.
+    pub(crate) fn new(stride: usize, place: Place) -> Array {
+        Array::with_allocate(stride, place, disk::allocate)
+    }
+
+    fn with_allocate(stride: usize, place: Place, allocate: disk::Allocate) -> Array {
+        assert!(stride > 0);
+        let aim = match place {
+            Place::Memory => MEMORY_CHUNK_BYTES,
+            Place::File(_) => FILE_CHUNK_BYTES,
+        };
+        let record_bits = (aim / stride)
+            .checked_ilog2()
+            .unwrap_or(0)
+            .clamp(RECORD_BITS_MIN, RECORD_BITS_MAX);
+        let chunk_bytes = (stride << record_bits).next_multiple_of(page_bytes());
+        Array {
+            table: Table::new(u32::BITS - record_bits),
+            stride,
+            record_bits,
+            chunk_bytes,
+            chunks: Mutex::new(Chunks {
+                growth: Growth::new(place, chunk_bytes, allocate),
+                backing: BTreeMap::new(),
+            }),
+        }
+    }
+
+    /// Bytes of a record.
+    pub(crate) fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// Records of a chunk: a power of two, 64 to 65,536. Chunks begin at its multiples.
+    pub(crate) fn records_per_chunk(&self) -> usize {
+        1 << self.record_bits
+    }
+
+    /// Makes sure that the chunk of a record exists; it may be the chunk of any record, from any
+    /// thread. A chunk that was [released](Array::release) may be written to again afterwards, a
+    /// read-only one stays so.
+    pub(crate) fn ensure(&self, index: u32) -> Result<(), GrowError> {
+        let number = self.chunk_of(index);
+        if let State::Writable | State::ReadOnly = self.table.state(number) {
+            return Ok(());
+        }
+        let mut chunks = self.chunks.lock();
+        match self.table.state(number) {
+            State::Writable | State::ReadOnly => {}
+            State::Absent => {
+                self.reserve(number)?;
+                let (cut, start) = chunks.growth.cut()?;
+                chunks.backing.insert(number, Backing::Own(cut));
+                self.table.set(number, start, State::Writable);
+            }
+            State::Released => {
+                if let Some(Backing::Own(cut)) = chunks.backing.get(&number) {
+                    chunks.growth.secure(*cut)?;
+                }
+                self.table.set_state(number, State::Writable);
+            }
+        }
+        Ok(())
+    }
+
+    /// The address of a record, if its chunk exists.
+    pub(crate) fn get(&self, index: u32) -> Option<*mut u8> {
+        let chunk = self.table.get(self.chunk_of(index))?;
+        // SAFETY: a chunk has room for all records that fall into it.
+        Some(unsafe { chunk.as_ptr().add(self.offset_of(index)) })
+    }
+
+    /// The address of a record.
+    ///
+    /// # Safety
+    /// The chunk exists, and the caller knows: [`ensure`](Array::ensure) has returned `Ok` for a
+    /// record of it, or it was [adopted](Array::adopt), before this in the order of events.
+    #[inline(always)]
+    pub(crate) unsafe fn get_unchecked(&self, index: u32) -> *mut u8 {
+        // SAFETY: the chunk exists by the caller's promise, and has room for all of its records.
+        unsafe {
+            let chunk = self.table.get_unchecked(self.chunk_of(index));
+            chunk.add(self.offset_of(index))
+        }
+    }
+
+    /// Puts a chunk of a snapshot in the place of the chunk that begins with record `first`, which
+    /// does not exist yet. Its records may be written if the mapping may.
+    ///
+    /// # Panics
+    /// If `first` is not the first record of a chunk, the chunk exists, or the piece is shorter
+    /// than a chunk: to be checked before.
+    pub(crate) fn adopt(&self, first: u32, piece: Piece) -> Result<(), GrowError> {
+        assert_eq!(self.offset_of(first), 0, "record {first} begins no chunk");
+        let records_bytes = self.stride << self.record_bits;
+        assert!(
+            piece.mapping.len().saturating_sub(piece.offset) >= records_bytes,
+            "the piece is shorter than a chunk"
+        );
+        let number = self.chunk_of(first);
+        let mut chunks = self.chunks.lock();
+        assert_eq!(self.table.state(number), State::Absent, "the chunk exists");
+        self.reserve(number)?;
+        let start = piece.mapping.at(piece.offset);
+        let state = match piece.mapping.is_writable() {
+            true => State::Writable,
+            false => State::ReadOnly,
+        };
+        chunks.backing.insert(number, Backing::Adopted(piece));
+        self.table.set(number, start, state);
+        Ok(())
+    }
+
+    /// Whether the records of a chunk may be written; its chunk exists and was not released.
+    pub(crate) fn is_writable(&self, index: u32) -> bool {
+        self.table.state(self.chunk_of(index)) == State::Writable
+    }
+
+    /// Makes the records of a read-only chunk writable, by copying them to a chunk of the array's
+    /// own. Addresses asked for before still lead to the old memory, which is returned. `None` if
+    /// the chunk was writable already. Growth waits for the copying.
+    pub(crate) fn make_writable(&self, index: u32) -> Result<Option<Retired>, GrowError> {
+        let number = self.chunk_of(index);
+        if self.table.state(number) != State::ReadOnly {
+            return Ok(None);
+        }
+        let mut chunks = self.chunks.lock();
+        if self.table.state(number) != State::ReadOnly {
+            return Ok(None);
+        }
+        let (cut, copy) = chunks.growth.cut()?;
+        let old = chunks.backing.insert(number, Backing::Own(cut));
+        let Some(Backing::Adopted(piece)) = old else {
+            unreachable!("only adopted chunks are read-only");
+        };
+        let records_bytes = self.stride << self.record_bits;
+        // SAFETY: nobody writes to the old memory, as it is read-only, and nobody knows the new
+        // memory yet; both have the length of a chunk's records.
+        unsafe { copy.copy_from_nonoverlapping(piece.mapping.at(piece.offset), records_bytes) };
+        self.table.set(number, copy, State::Writable);
+        Ok(Some(Retired { _piece: piece }))
+    }
+
+    /// Gives the memory (and disk space) of a record's chunk back, if there is such a chunk. Its
+    /// records read as zeros from then on, and must be [ensured](Array::ensure) anew before they
+    /// are written to.
+    ///
+    /// # Safety
+    /// Nobody else reads or writes records of the chunk, or holds a pointer to one for later.
+    pub(crate) unsafe fn release(&self, index: u32) -> Result<(), GrowError> {
+        let number = self.chunk_of(index);
+        let mut chunks = self.chunks.lock();
+        if let State::Absent | State::Released = self.table.state(number) {
+            return Ok(());
+        }
+        let chunks = &mut *chunks;
+        let backing = chunks.backing.get_mut(&number).expect("the chunk exists");
+        let cut = match backing {
+            Backing::Own(cut) => *cut,
+            Backing::Adopted(_) => {
+                // What a snapshot holds can't be given back; a chunk of zeros takes its place.
+                let (cut, start) = chunks.growth.cut()?;
+                *backing = Backing::Own(cut);
+                self.table.set(number, start, State::Writable);
+                cut
+            }
+        };
+        // SAFETY: nobody uses the chunk, by the caller's promise.
+        unsafe { chunks.growth.release(cut) }?;
+        self.table.set_state(number, State::Released);
+        Ok(())
+    }
+
+    /// The first record of every chunk that exists and was not released, in ascending order.
+    pub(crate) fn chunks(&self) -> Vec<u32> {
+        let chunks = self.chunks.lock();
+        let numbers = chunks.backing.keys().copied();
+        numbers
+            .filter(|&number| self.table.state(number) != State::Released)
+            .map(|number| number << self.record_bits)
+            .collect()
+    }
+
+    /// What the array takes of memory, its table of chunks included.
+    pub(crate) fn footprint(&self) -> Footprint {
+        let mut footprint = Footprint {
+            anonymous: self.table.bytes(),
+            mapped: 0,
+        };
+        let chunks = self.chunks.lock();
+        for (&number, backing) in &chunks.backing {
+            match (backing, chunks.growth.place()) {
+                _ if self.table.state(number) == State::Released => {}
+                (Backing::Own(_), Place::Memory) => footprint.anonymous += self.chunk_bytes,
+                (Backing::Own(_), Place::File(_)) | (Backing::Adopted(_), _) => {
+                    footprint.mapped += self.chunk_bytes;
+                }
+            }
+        }
+        footprint
+    }
+
+    #[inline(always)]
+    fn chunk_of(&self, index: u32) -> u32 {
+        index >> self.record_bits
+    }
+
+    /// The bytes between the start of a record's chunk and the record.
+    #[inline(always)]
+    fn offset_of(&self, index: u32) -> usize {
+        let place = index & ((1 << self.record_bits) - 1);
+        place as usize * self.stride
+    }
+
+    fn reserve(&self, number: u32) -> Result<(), GrowError> {
+        let reserved = self.table.reserve(number);
+        reserved.map_err(|source| GrowError::Memory {
+            bytes: self.table.bytes(),
+            source,
+        })
+    }
+}
+
+fn page_bytes() -> usize {
+    match cfg!(miri) {
+        true => 4096,
+        false => rustix::param::page_size(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,310 @@
+//! Arrays in memory and in files: growth, gaps, snapshots' chunks, and disks that are full.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Both places; Miri has no files.
+fn places() -> Vec<Place> {
+    let mut places = vec![Place::Memory];
+    if !cfg!(miri) {
+        places.push(Place::File(std::env::temp_dir()));
+    }
+    places
+}
+
+/// A record of at least eight bytes as a number that threads may share.
+fn number(array: &Array, index: u32) -> &AtomicU64 {
+    let record = array.get(index).expect("the chunk exists");
+    // SAFETY: the record lives as long as the array, is aligned to eight bytes by the strides that
+    // the tests use, and is touched by atomics alone.
+    unsafe { AtomicU64::from_ptr(record.cast()) }
+}
+
+fn piece_of(bytes: &[u8], map: fn(&File, usize) -> io::Result<Mapping>) -> Piece {
+    use std::io::Write;
+
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(bytes).unwrap();
+    Piece {
+        mapping: Arc::new(map(&file, bytes.len()).unwrap()),
+        offset: 0,
+    }
+}
+
+/// Every record of `array`'s first chunk as its own number plus 1.
+fn counted(array: &Array) -> Vec<u8> {
+    let numbers = 1..=array.records_per_chunk() as u64;
+    numbers.flat_map(u64::to_ne_bytes).collect()
+}
+
+#[test]
+fn chunks_have_a_power_of_two_of_records_near_the_size_aimed_at() {
+    let records = |stride, place| Array::new(stride, place).records_per_chunk();
+    let file = || Place::File("nowhere".into());
+    assert_eq!(records(1, Place::Memory), 65_536);
+    assert_eq!(records(32, Place::Memory), 65_536);
+    assert_eq!(records(64, Place::Memory), 32_768);
+    assert_eq!(records(448, Place::Memory), 4_096);
+    assert_eq!(records(1_536, file()), 2_048);
+    assert_eq!(records(64_000, file()), 64);
+    assert_eq!(records(1 << 20, Place::Memory), 64);
+}
+
+#[test]
+fn records_are_zeros_apart_and_aligned_as_their_stride() {
+    for place in places() {
+        let array = Array::new(192, place);
+        let last = array.records_per_chunk() as u32 * 2 - 1;
+        for index in [0, 1, last - 1, last] {
+            array.ensure(index).unwrap();
+        }
+        for index in [0, 1, last - 1, last] {
+            let record = array.get(index).unwrap();
+            assert_eq!(record.align_offset(64), 0);
+            // SAFETY: ensured above.
+            assert_eq!(unsafe { array.get_unchecked(index) }, record);
+            // SAFETY: the record is this test's alone.
+            let bytes = unsafe { std::slice::from_raw_parts_mut(record, 192) };
+            assert!(bytes.iter().all(|&byte| byte == 0), "record {index}");
+            bytes.fill(index as u8 | 1);
+        }
+        let (first, second) = (array.get(0).unwrap(), array.get(1).unwrap());
+        assert_eq!(second.addr() - first.addr(), 192);
+        assert_eq!(number(&array, last).load(Ordering::Relaxed), u64::MAX);
+    }
+}
+
+#[test]
+fn indexes_may_be_sparse() {
+    for place in places() {
+        let array = Array::new(8, place);
+        let indexes = [u32::MAX, 0, 1 << 31, 70_000];
+        for index in indexes {
+            assert_eq!(array.get(index), None);
+            array.ensure(index).unwrap();
+            number(&array, index).store(u64::from(index) + 1, Ordering::Relaxed);
+        }
+        for index in indexes {
+            let value = number(&array, index).load(Ordering::Relaxed);
+            assert_eq!(value, u64::from(index) + 1);
+        }
+        assert_eq!(array.chunks(), [0, 65_536, 1 << 31, u32::MAX - 65_535]);
+        assert_eq!(array.get(200_000), None);
+        let Footprint { anonymous, mapped } = array.footprint();
+        let bytes = anonymous + mapped;
+        assert!((4 * 65_536 * 8..4 * 65_536 * 8 + 20_000).contains(&bytes));
+    }
+}
+
+#[test]
+fn readers_see_whole_records_while_the_array_grows() {
+    for place in places() {
+        let array = Array::new(1 << 12, place);
+        let records = if cfg!(miri) { 2 } else { 20 } * array.records_per_chunk() as u32;
+        // Records below it are written.
+        let written = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            // Two growers race for the same chunks.
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    for index in (0..records).step_by(64) {
+                        array.ensure(index).unwrap();
+                    }
+                });
+            }
+            scope.spawn(|| {
+                for index in 0..records {
+                    array.ensure(index).unwrap();
+                    number(&array, index).store(u64::from(index) + 1, Ordering::Relaxed);
+                    written.store(index + 1, Ordering::Release);
+                }
+            });
+            scope.spawn(|| {
+                let mut seen = 0;
+                while seen < records {
+                    let until = written.load(Ordering::Acquire);
+                    for index in (seen / 2..until).step_by(97) {
+                        // SAFETY: written after it was ensured.
+                        let record = unsafe { array.get_unchecked(index) };
+                        assert_eq!(array.get(index), Some(record));
+                        let value = number(&array, index).load(Ordering::Relaxed);
+                        assert_eq!(value, u64::from(index) + 1);
+                    }
+                    seen = until;
+                    std::thread::yield_now();
+                }
+            });
+        });
+        let chunks = records as usize / array.records_per_chunk();
+        assert_eq!(array.chunks().len(), chunks);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 64 }, ..Default::default() })]
+
+    /// Against a map of what was written.
+    #[test]
+    fn an_array_remembers_what_a_map_remembers(
+        stride in 1usize..100,
+        in_file in any::<bool>(),
+        steps in prop::collection::vec((0u32..400_000, any::<u64>(), 0u8..10), 1..60),
+    ) {
+        let stride = stride * 8;
+        let in_file = in_file && !cfg!(miri);
+        let place = if in_file { Place::File(std::env::temp_dir()) } else { Place::Memory };
+        let array = Array::new(stride, place);
+        let records = array.records_per_chunk() as u32;
+        let mut model = BTreeMap::new();
+        for (index, value, action) in steps {
+            if action == 0 {
+                // SAFETY: the array is this test's alone.
+                unsafe { array.release(index) }.unwrap();
+                model.retain(|&other, _| other / records != index / records);
+            } else {
+                array.ensure(index).unwrap();
+                number(&array, index).store(value, Ordering::Relaxed);
+                model.insert(index, value);
+            }
+        }
+        for (&index, &value) in &model {
+            prop_assert_eq!(number(&array, index).load(Ordering::Relaxed), value);
+        }
+        let mut expected: Vec<_> = model.keys().map(|index| index / records * records).collect();
+        expected.dedup();
+        prop_assert_eq!(array.chunks(), expected);
+    }
+}
+
+#[test]
+fn released_chunks_read_as_zeros_and_cost_nothing() {
+    for place in places() {
+        let array = Array::new(64, place);
+        let records = array.records_per_chunk() as u32;
+        for chunk in 0..3 {
+            array.ensure(chunk * records).unwrap();
+            number(&array, chunk * records).store(7, Ordering::Relaxed);
+        }
+        let full = array.footprint();
+        // SAFETY: the array is this test's alone.
+        unsafe { array.release(records + 5) }.unwrap();
+        assert_eq!(number(&array, records).load(Ordering::Relaxed), 0);
+        assert!(!array.is_writable(records));
+        assert_eq!(array.chunks(), [0, 2 * records]);
+        let chunk_bytes = 64 * records as usize;
+        let sum = |footprint: Footprint| footprint.anonymous + footprint.mapped;
+        assert_eq!(sum(array.footprint()), sum(full) - chunk_bytes);
+
+        array.ensure(records).unwrap();
+        assert!(array.is_writable(records));
+        assert_eq!(array.footprint(), full);
+        number(&array, records).store(8, Ordering::Relaxed);
+        let values = [0, 1, 2].map(|chunk| number(&array, chunk * records).load(Ordering::Relaxed));
+        assert_eq!(values, [7, 8, 7]);
+    }
+}
+
+#[cfg(not(miri))]
+#[test]
+fn a_read_only_chunk_is_copied_before_it_is_written() {
+    for place in places() {
+        let array = Array::new(8, place);
+        let records = array.records_per_chunk() as u32;
+        let piece = piece_of(&counted(&array), Mapping::read_only);
+        array.adopt(records, piece).unwrap();
+        let index = records + 3;
+        assert!(!array.is_writable(index));
+        array.ensure(index).unwrap();
+        let before = array.get(index).unwrap();
+
+        let retired = array
+            .make_writable(index)
+            .unwrap()
+            .expect("it was read-only");
+        assert!(array.is_writable(index));
+        assert!(array.make_writable(index).unwrap().is_none());
+        number(&array, index).store(99, Ordering::Relaxed);
+        // SAFETY: the old memory lives, and nobody writes to it.
+        assert_eq!(unsafe { before.cast::<u64>().read() }, 4);
+        drop(retired);
+        assert_eq!(number(&array, index).load(Ordering::Relaxed), 99);
+        assert_eq!(number(&array, index + 1).load(Ordering::Relaxed), 5);
+    }
+}
+
+#[cfg(not(miri))]
+#[test]
+fn a_private_chunk_may_be_written_at_once() {
+    let array = Array::new(8, Place::Memory);
+    let piece = piece_of(&counted(&array), Mapping::private);
+    array.adopt(0, piece).unwrap();
+    assert!(array.make_writable(0).unwrap().is_none());
+    assert_eq!(number(&array, 5).swap(77, Ordering::Relaxed), 6);
+    assert_eq!(number(&array, 5).load(Ordering::Relaxed), 77);
+    assert_eq!(array.footprint().mapped, 8 * array.records_per_chunk());
+
+    // Released, it is of zeros, not of what the file holds.
+    // SAFETY: the array is this test's alone.
+    unsafe { array.release(0) }.unwrap();
+    assert_eq!(number(&array, 5).load(Ordering::Relaxed), 0);
+    assert_eq!(array.footprint().mapped, 0);
+}
+
+#[cfg(not(miri))]
+#[test]
+#[should_panic(expected = "shorter than a chunk")]
+fn a_piece_that_is_too_short_is_a_bug() {
+    let array = Array::new(8, Place::Memory);
+    let bytes = counted(&array);
+    let piece = piece_of(&bytes[1..], Mapping::private);
+    let _ = array.adopt(0, piece);
+}
+
+/// A disk with room for two chunks of 4 MiB.
+fn small_disk(file: &File, range: Range<u64>) -> io::Result<()> {
+    match range.end > 8 << 20 {
+        true => Err(io::Error::from_raw_os_error(28)),
+        false => disk::allocate(file, range),
+    }
+}
+
+#[cfg(not(miri))]
+#[test]
+fn a_full_disk_is_an_error_and_harms_nothing() {
+    let place = Place::File(std::env::temp_dir());
+    let array = Array::with_allocate(64 << 10, place, small_disk);
+    array.ensure(0).unwrap();
+    array.ensure(64).unwrap();
+    number(&array, 127).store(5, Ordering::Relaxed);
+    for _ in 0..2 {
+        let error = array.ensure(128).unwrap_err();
+        assert!(matches!(error, GrowError::DiskFull { bytes, .. } if bytes == 4 << 20));
+        assert_eq!(array.get(128), None);
+    }
+    assert_eq!(number(&array, 127).load(Ordering::Relaxed), 5);
+    let piece = piece_of(&vec![1; 4 << 20], Mapping::read_only);
+    array.adopt(256, piece).unwrap();
+    assert!(array.make_writable(256).is_err());
+    assert!(!array.is_writable(256));
+    let ones = u64::from_ne_bytes([1; 8]);
+    assert_eq!(number(&array, 256).load(Ordering::Relaxed), ones);
+}
+
+#[cfg(not(miri))]
+#[test]
+fn a_directory_that_is_missing_is_an_error_that_names_it() {
+    let array = Array::new(64, Place::File("/nonexistent/directory".into()));
+    let error = array.ensure(0).unwrap_err();
+    assert!(matches!(error, GrowError::File { .. }));
+    assert!(
+        error.to_string().contains("/nonexistent/directory"),
+        "{error}"
+    );
+}

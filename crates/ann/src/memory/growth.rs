@@ -1,0 +1,214 @@
+//! Where new chunks come from: regions of memory, or of a nameless file, cut up in order.
+//!
+//! A region is one mapping for many chunks: the system counts mappings (some 65,000 a process), and
+//! huge pages need aligned stretches longer than a chunk. The parts of a region that have not been
+//! handed out take address space and nothing else.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::ptr::NonNull;
+
+use super::Mapping;
+use super::disk::{self, Allocate};
+
+/// The size a region has if a chunk does not ask for more. The first region of an array is a single
+/// chunk without huge pages, so that a small index stays small.
+const REGION_BYTES: usize = if cfg!(miri) { 0 } else { 64 << 20 };
+
+/// Huge pages are asked for if chunks are this long: shorter ones hold sparse tables, of which a
+/// huge page would fill with zeros more than is used.
+const HUGE_CHUNK_BYTES: usize = 1 << 20;
+
+/// Where the records of an array live.
+#[derive(Clone, Debug)]
+pub(crate) enum Place {
+    /// Anonymous memory, on huge pages from the second chunk on if the system gives them.
+    Memory,
+    /// A nameless file in this directory, mapped shared, so that the system may write it back and
+    /// reclaim its pages. It takes the disk space of every chunk when the chunk is made.
+    File(PathBuf),
+}
+
+/// Why an array could not grow. Nothing has changed; the same may be tried again later.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GrowError {
+    /// The disk has no room for a chunk.
+    #[error(
+        "the disk of {} is full: the vectors need {bytes} bytes more; free some space, or keep the \
+         vectors in memory", directory.display()
+    )]
+    DiskFull {
+        /// Where the file of the array lies.
+        directory: PathBuf,
+        /// Bytes of a chunk.
+        bytes: usize,
+    },
+    /// The file of the array could not be made or made longer.
+    #[error("cannot keep vectors in a file in {}: {source}", directory.display())]
+    File {
+        /// Where the file of the array lies, or should.
+        directory: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system gave no memory or no address space.
+    #[error("cannot get {bytes} bytes of memory for the index: {source}")]
+    Memory {
+        /// What was asked for.
+        bytes: usize,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Hands out chunks.
+pub(super) struct Growth {
+    place: Place,
+    /// Made with the first chunk, for [`Place::File`].
+    file: Option<File>,
+    allocate: Allocate,
+    /// A multiple of the page size.
+    chunk_bytes: usize,
+    /// All but the first have [`region_chunks`](Growth::region_chunks) chunks.
+    regions: Vec<Mapping>,
+    handed_out: usize,
+}
+
+/// A chunk that was handed out, counted from 0 in that order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cut(usize);
+
+impl Growth {
+    pub(super) fn new(place: Place, chunk_bytes: usize, allocate: Allocate) -> Growth {
+        Growth {
+            place,
+            file: None,
+            allocate,
+            chunk_bytes,
+            regions: Vec::new(),
+            handed_out: 0,
+        }
+    }
+
+    pub(super) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// A new chunk, zeroed, and safe to write to: what it needs of the disk is allocated.
+    pub(super) fn cut(&mut self) -> Result<(Cut, NonNull<u8>), GrowError> {
+        let cut = Cut(self.handed_out);
+        let (region, offset) = self.locate(cut);
+        if region == self.regions.len() {
+            let mapping = self.map_region(region)?;
+            self.regions.push(mapping);
+        }
+        self.secure(cut)?;
+        self.handed_out += 1;
+        Ok((cut, self.regions[region].at(offset)))
+    }
+
+    /// Allocates what a chunk needs of the disk: for a new chunk, and for one that was released.
+    pub(super) fn secure(&self, cut: Cut) -> Result<(), GrowError> {
+        let (Place::File(directory), Some(file)) = (&self.place, &self.file) else {
+            return Ok(());
+        };
+        let range = self.file_range(cut);
+        (self.allocate)(file, range.clone()).map_err(|source| {
+            // Part of it may have been allocated. If that can't be undone it is still there when the
+            // chunk is asked for again.
+            let _ = disk::punch_hole(file, range);
+            match source.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => GrowError::DiskFull {
+                    directory: directory.clone(),
+                    bytes: self.chunk_bytes,
+                },
+                _ => GrowError::File {
+                    directory: directory.clone(),
+                    source,
+                },
+            }
+        })
+    }
+
+    /// Gives memory and disk space of a chunk back; it then reads as zeros, and has to be
+    /// [secured](Growth::secure) before it is written to.
+    ///
+    /// # Safety
+    /// Nobody reads or writes the chunk meanwhile.
+    pub(super) unsafe fn release(&self, cut: Cut) -> Result<(), GrowError> {
+        let (region, offset) = self.locate(cut);
+        let region = &self.regions[region];
+        match (&self.place, &self.file) {
+            (Place::File(directory), Some(file)) => {
+                disk::punch_hole(file, self.file_range(cut)).or_else(|source| {
+                    if source.kind() != io::ErrorKind::Unsupported {
+                        return Err(GrowError::File {
+                            directory: directory.clone(),
+                            source,
+                        });
+                    }
+                    // The space stays allocated, so it may be written to.
+                    // SAFETY: the chunk lies within the region, and nobody uses it.
+                    unsafe { region.at(offset).write_bytes(0, self.chunk_bytes) };
+                    Ok(())
+                })
+            }
+            _ => {
+                let range = offset..offset + self.chunk_bytes;
+                // SAFETY: the region is anonymous, and the rest is the caller's promise.
+                unsafe { region.clear(range) }.map_err(|source| GrowError::Memory {
+                    bytes: self.chunk_bytes,
+                    source,
+                })
+            }
+        }
+    }
+
+    /// Chunks of every region but the first.
+    fn region_chunks(&self) -> usize {
+        (REGION_BYTES / self.chunk_bytes).max(1)
+    }
+
+    /// The region of a chunk and the chunk's byte offset in it.
+    fn locate(&self, Cut(cut): Cut) -> (usize, usize) {
+        match cut.checked_sub(1) {
+            None => (0, 0),
+            Some(later) => {
+                let region = later / self.region_chunks();
+                let chunk = later % self.region_chunks();
+                (region + 1, chunk * self.chunk_bytes)
+            }
+        }
+    }
+
+    /// The bytes of a chunk in the file: chunks follow each other as they were handed out.
+    fn file_range(&self, Cut(cut): Cut) -> std::ops::Range<u64> {
+        let start = cut as u64 * self.chunk_bytes as u64;
+        start..start + self.chunk_bytes as u64
+    }
+
+    fn map_region(&mut self, region: usize) -> Result<Mapping, GrowError> {
+        let chunks = if region == 0 { 1 } else { self.region_chunks() };
+        let bytes = chunks * self.chunk_bytes;
+        let mapping = match &self.place {
+            Place::Memory if region > 0 && self.chunk_bytes >= HUGE_CHUNK_BYTES => {
+                Mapping::anonymous_huge(bytes)
+            }
+            Place::Memory => Mapping::anonymous(bytes),
+            Place::File(directory) => {
+                if self.file.is_none() {
+                    let made = disk::nameless_file(directory);
+                    self.file = Some(made.map_err(|source| GrowError::File {
+                        directory: directory.clone(),
+                        source,
+                    })?);
+                }
+                let file = self.file.as_ref().expect("made above");
+                let first = Cut(region.saturating_sub(1) * self.region_chunks() + region.min(1));
+                Mapping::shared(file, self.file_range(first).start, bytes)
+            }
+        };
+        mapping.map_err(|source| GrowError::Memory { bytes, source })
+    }
+}

@@ -1,0 +1,336 @@
+//! A piece of address space: anonymous memory or a range of a file, unmapped when dropped.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::ptr::NonNull;
+
+/// An owned range of mapped memory. It hands out its address; what may be read and written there,
+/// and when, is up to whoever holds it.
+pub(crate) struct Mapping {
+    start: NonNull<u8>,
+    len: usize,
+    writable: bool,
+}
+
+// SAFETY: a mapping is an address and a length; it reads and writes nothing by itself.
+unsafe impl Send for Mapping {}
+// SAFETY: as above; `&Mapping` gives the address and takes none of the memory.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// The address of the first byte, valid for [`len`](Mapping::len) bytes while `self` lives.
+    /// Aligned to a page at least.
+    pub(crate) fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// Bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the memory may be written to.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.writable
+    }
+
+    /// The bytes.
+    ///
+    /// # Safety
+    /// Nobody writes to the memory, or to the file behind it, while the slice lives.
+    pub(crate) unsafe fn bytes(&self) -> &[u8] {
+        // SAFETY: the range is mapped readable while `self` lives; the rest is the caller's promise.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+
+    /// The address `offset` bytes in.
+    ///
+    /// # Panics
+    /// If the mapping is shorter.
+    pub(crate) fn at(&self, offset: usize) -> NonNull<u8> {
+        assert!(offset <= self.len, "{offset} lies beyond {}", self.len);
+        // SAFETY: it was checked that the offset lies within the mapping or just behind it.
+        unsafe { self.start.add(offset) }
+    }
+}
+
+#[cfg(not(miri))]
+mod system {
+    use std::ptr::null_mut;
+
+    use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+
+    use super::*;
+
+    /// The size of a huge page where it matters (x86-64, and AArch64 with pages of 4 KiB).
+    const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+    const READ_WRITE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
+
+    impl Mapping {
+        /// Zeroed memory that takes room only where it is touched, in pages of the smallest size.
+        pub(crate) fn anonymous(len: usize) -> io::Result<Mapping> {
+            let mapping = Mapping::reserve(len)?;
+            // Where the system gives huge pages unasked, it would do so here.
+            #[cfg(target_os = "linux")]
+            mapping.advise(Advice::LinuxNoHugepage);
+            Ok(mapping)
+        }
+
+        /// Zeroed memory that takes room only where it is touched, in huge pages if the system
+        /// likes, and aligned to them.
+        pub(crate) fn anonymous_huge(len: usize) -> io::Result<Mapping> {
+            let mut mapping = Mapping::reserve(len + HUGE_PAGE_BYTES)?;
+            mapping.trim_to(HUGE_PAGE_BYTES, len);
+            #[cfg(target_os = "linux")]
+            mapping.advise(Advice::LinuxHugepage);
+            Ok(mapping)
+        }
+
+        /// A range of a file, which need not reach that far yet: what lies beyond its end may be
+        /// touched once it does. `offset` is a multiple of the page size. Writes go to the file.
+        /// Read at random: the system is told not to read ahead.
+        pub(crate) fn shared(file: &File, offset: u64, len: usize) -> io::Result<Mapping> {
+            let mapping = Mapping::file(file, offset, len, MapFlags::SHARED, true)?;
+            mapping.advise(Advice::Random);
+            Ok(mapping)
+        }
+
+        /// The first `len` bytes of a file. Writes are seen here and never reach the file.
+        pub(crate) fn private(file: &File, len: usize) -> io::Result<Mapping> {
+            Mapping::file(file, 0, len, MapFlags::PRIVATE | MapFlags::NORESERVE, true)
+        }
+
+        /// The first `len` bytes of a file, for reading.
+        pub(crate) fn read_only(file: &File, len: usize) -> io::Result<Mapping> {
+            Mapping::file(file, 0, len, MapFlags::SHARED, false)
+        }
+
+        fn reserve(len: usize) -> io::Result<Mapping> {
+            let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+            // SAFETY: the system chooses the address, so nothing that is mapped is replaced.
+            let start = unsafe { mmap_anonymous(null_mut(), len, READ_WRITE, flags) }?;
+            Ok(Mapping::of(start, len, true))
+        }
+
+        fn file(
+            file: &File,
+            offset: u64,
+            len: usize,
+            flags: MapFlags,
+            writable: bool,
+        ) -> io::Result<Mapping> {
+            let protection = if writable {
+                READ_WRITE
+            } else {
+                ProtFlags::READ
+            };
+            // SAFETY: the system chooses the address, so nothing that is mapped is replaced.
+            let start = unsafe { mmap(null_mut(), len, protection, flags, file, offset) }?;
+            Ok(Mapping::of(start, len, writable))
+        }
+
+        fn of(start: *mut std::ffi::c_void, len: usize, writable: bool) -> Mapping {
+            let start = NonNull::new(start.cast()).expect("no mapping begins at address 0");
+            Mapping {
+                start,
+                len,
+                writable,
+            }
+        }
+
+        /// Gives up what surrounds the first `len` bytes that begin at a multiple of `alignment`.
+        fn trim_to(&mut self, alignment: usize, len: usize) {
+            let before = self.start.align_offset(alignment);
+            let behind = before + len;
+            // SAFETY: both ranges lie within the mapping, and nobody has seen its address yet.
+            unsafe {
+                unmap(self.start, before);
+                unmap(self.start.add(behind), self.len - behind);
+                self.start = self.start.add(before);
+            }
+            self.len = len;
+        }
+
+        /// A hint: that it is not taken changes nothing but speed.
+        fn advise(&self, advice: Advice) {
+            // SAFETY: the range is ours, and none of the advice given here changes what it holds.
+            let _ = unsafe { madvise(self.start.as_ptr().cast(), self.len, advice) };
+        }
+
+        /// Gives the memory of a range of whole pages back; it then reads as zeros.
+        ///
+        /// # Safety
+        /// The mapping is anonymous, and nobody reads or writes the range meanwhile.
+        pub(crate) unsafe fn clear(&self, range: Range<usize>) -> io::Result<()> {
+            assert!(range.start <= range.end && range.end <= self.len);
+            let start = self.at(range.start).as_ptr().cast();
+            #[cfg(target_os = "linux")]
+            // SAFETY: the range is ours, nobody uses it, and Linux gives zeroed pages from here on.
+            unsafe {
+                madvise(start, range.len(), Advice::LinuxDontNeed)?;
+            }
+            #[cfg(not(target_os = "linux"))]
+            // SAFETY: the range is ours and nobody uses it, so that it may be mapped anew.
+            unsafe {
+                let flags = MapFlags::PRIVATE | MapFlags::FIXED;
+                mmap_anonymous(start, range.len(), READ_WRITE, flags)?;
+            }
+            Ok(())
+        }
+    }
+
+    impl Drop for Mapping {
+        fn drop(&mut self) {
+            // SAFETY: whoever dropped the mapping gave up all pointers into it.
+            unsafe { unmap(self.start, self.len) }
+        }
+    }
+
+    /// # Safety
+    /// The range is mapped, and nobody uses it any more.
+    unsafe fn unmap(start: NonNull<u8>, len: usize) {
+        if len > 0 {
+            // SAFETY: the caller's promise. It fails only for a range that is none.
+            let unmapped = unsafe { munmap(start.as_ptr().cast(), len) };
+            debug_assert!(unmapped.is_ok(), "{unmapped:?}");
+        }
+    }
+}
+
+/// Miri knows no memory maps: under it all memory comes from the heap, and there are no files.
+#[cfg(miri)]
+mod heap {
+    use std::alloc::{Layout, alloc_zeroed, dealloc};
+
+    use super::*;
+
+    impl Mapping {
+        pub(crate) fn anonymous(len: usize) -> io::Result<Mapping> {
+            // SAFETY: nobody maps nothing: `layout` refuses a length of 0.
+            let start = unsafe { alloc_zeroed(layout(len)) };
+            let start = NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?;
+            Ok(Mapping {
+                start,
+                len,
+                writable: true,
+            })
+        }
+
+        pub(crate) fn anonymous_huge(len: usize) -> io::Result<Mapping> {
+            Mapping::anonymous(len)
+        }
+
+        pub(crate) fn shared(_: &File, _: u64, len: usize) -> io::Result<Mapping> {
+            Mapping::anonymous(len)
+        }
+
+        pub(crate) fn private(_: &File, _: usize) -> io::Result<Mapping> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        pub(crate) fn read_only(_: &File, _: usize) -> io::Result<Mapping> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        /// # Safety
+        /// Nobody reads or writes the range meanwhile.
+        pub(crate) unsafe fn clear(&self, range: Range<usize>) -> io::Result<()> {
+            assert!(range.start <= range.end && range.end <= self.len);
+            // SAFETY: the range lies within the allocation, and nobody uses it.
+            unsafe { self.at(range.start).write_bytes(0, range.len()) };
+            Ok(())
+        }
+    }
+
+    impl Drop for Mapping {
+        fn drop(&mut self) {
+            // SAFETY: allocated with this layout by `anonymous`.
+            unsafe { dealloc(self.start.as_ptr(), layout(self.len)) }
+        }
+    }
+
+    fn layout(len: usize) -> Layout {
+        assert!(len > 0);
+        Layout::from_size_align(len, 4096).expect("a chunk fits the address space")
+    }
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn file_of(bytes: &[u8]) -> File {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        file
+    }
+
+    #[test]
+    fn huge_memory_is_aligned_zeroed_and_writable_to_its_ends() {
+        let len = 5 << 20;
+        let mapping = Mapping::anonymous_huge(len).unwrap();
+        assert_eq!(mapping.start().align_offset(2 << 20), 0);
+        assert_eq!(mapping.len(), len);
+        // SAFETY: the memory is this test's alone.
+        unsafe {
+            assert!(mapping.bytes().iter().all(|&byte| byte == 0));
+            mapping.at(0).write(1);
+            mapping.at(len - 1).write(2);
+            assert_eq!((mapping.bytes()[0], mapping.bytes()[len - 1]), (1, 2));
+        }
+    }
+
+    #[test]
+    fn cleared_memory_is_zeros_and_the_rest_stays() {
+        let page = rustix::param::page_size();
+        let mapping = Mapping::anonymous(3 * page).unwrap();
+        // SAFETY: the memory is this test's alone.
+        unsafe {
+            mapping.start().write_bytes(7, 3 * page);
+            mapping.clear(page..2 * page).unwrap();
+            let bytes = mapping.bytes();
+            assert!(bytes[..page].iter().all(|&byte| byte == 7));
+            assert!(bytes[page..2 * page].iter().all(|&byte| byte == 0));
+            assert!(bytes[2 * page..].iter().all(|&byte| byte == 7));
+        }
+    }
+
+    #[test]
+    fn private_writes_do_not_reach_the_file() {
+        let file = file_of(b"abc");
+        let private = Mapping::private(&file, 3).unwrap();
+        let read_only = Mapping::read_only(&file, 3).unwrap();
+        assert!(private.is_writable() && !read_only.is_writable());
+        // SAFETY: the file is this test's alone, and the slices are gone before the next write.
+        unsafe {
+            private.at(1).write(b'x');
+            assert_eq!(private.bytes(), b"axc");
+            assert_eq!(read_only.bytes(), b"abc");
+        }
+    }
+
+    #[test]
+    fn shared_writes_reach_the_file_even_when_it_grows_after_the_mapping() {
+        use std::os::unix::fs::FileExt;
+
+        let page = rustix::param::page_size();
+        let file = tempfile::tempfile().unwrap();
+        let mapping = Mapping::shared(&file, page as u64, page).unwrap();
+        file.set_len(2 * page as u64).unwrap();
+        // SAFETY: the file is this test's alone and reaches far enough.
+        unsafe { mapping.at(page - 1).write(9) };
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, 2 * page as u64 - 1).unwrap();
+        assert_eq!(byte, [9]);
+    }
+
+    #[test]
+    #[should_panic(expected = "lies beyond")]
+    fn an_offset_beyond_the_end_is_a_bug() {
+        Mapping::anonymous(10).unwrap().at(11);
+    }
+}
