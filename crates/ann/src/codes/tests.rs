@@ -166,7 +166,8 @@ impl Errors {
     }
 }
 
-/// The errors of estimated squared distances between any two of the vectors, halved to be those of products.
+/// The errors of estimated squared distances between any two of the vectors, halved to be those of
+/// products.
 fn errors(codebook: &Codebook, vectors: &[Vec<f32>], of_codes: bool) -> Errors {
     let blocks = blocks(codebook, vectors);
     let centred = |vector: &[f32]| minus(vector, &codebook.parts().mean);
@@ -203,7 +204,7 @@ fn estimates_are_right_on_average_and_as_close_as_theory_says() {
                     let expected = deviation(kind, of_codes);
                     let (mean, deviation) = (errors.mean(), errors.deviation());
                     let case = format!(
-                        "{kind:?}, {dimensions}, clusters {clusters}, codes {of_codes}: {mean}, {deviation}"
+                        "{kind:?}, {dimensions}, {clusters}, {of_codes}: {mean}, {deviation}"
                     );
                     assert!(mean.abs() < 0.2 * expected, "{case}");
                     assert!(deviation < 1.15 * expected, "{case}");
