@@ -26,9 +26,9 @@
 
 use std::cell::Cell;
 use std::marker::PhantomData;
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
-use super::sync::{Arc, AtomicU64, Mutex, Ordering, fence};
+use super::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, fence};
 
 /// The word of a participant that is not pinned; epochs begin above it.
 const IDLE: u64 = 0;

@@ -1,6 +1,6 @@
 //! Annulus' own engine. All that the benchmark knows of the crate `ann` is in this file.
 
-use ann::{Codes, Index, Options, Placement, SearchOptions};
+use ann::{Index, Options};
 use contender::{Contender, Description, Memory, Metric, Vectors, Width, insert_all};
 
 /// Options by their parts of a contender's name.
@@ -8,8 +8,6 @@ use contender::{Contender, Description, Memory, Metric, Vectors, Width, insert_a
 pub struct Settings {
     connections: Option<usize>,
     build_beam: Option<usize>,
-    codes: Option<Codes>,
-    placement: Option<Placement>,
     /// The kernels asked for; they are chosen when the process starts.
     pub kernels: Option<String>,
 }
@@ -21,10 +19,6 @@ impl Settings {
         for part in parts.split('-').filter(|part| !part.is_empty()) {
             match (part, part.split_at(1)) {
                 ("avx2" | "scalar", _) => settings.kernels = Some(part.into()),
-                ("nibbles", _) => settings.codes = Some(Codes::Nibbles),
-                ("bytes", _) => settings.codes = Some(Codes::Bytes),
-                ("floats", _) => settings.codes = Some(Codes::Floats),
-                ("pinned", _) => settings.placement = Some(Placement::Memory),
                 (_, ("m", number)) => settings.connections = Some(number.parse().ok()?),
                 (_, ("b", number)) => settings.build_beam = Some(number.parse().ok()?),
                 _ => return None,
@@ -54,8 +48,6 @@ impl Annulus {
         if let Some(beam) = settings.build_beam {
             options.build_beam_width = beam;
         }
-        options.codes = settings.codes.unwrap_or(options.codes);
-        options.placement = settings.placement.unwrap_or(options.placement);
         Ok(Annulus {
             index: Index::new(options)?,
         })
@@ -73,28 +65,27 @@ impl Contender for Annulus {
         &self,
         query: &[f32],
         k: usize,
-        width: Width,
+        _width: Width,
         found: &mut Vec<u32>,
     ) -> anyhow::Result<()> {
-        let search = SearchOptions {
-            beam: Some(width.beam),
-            rescored: width.rescored,
-            ..SearchOptions::new(k)
-        };
-        let near = self.index.search_with(query, &search)?;
         found.clear();
-        found.extend(near.iter().map(|neighbour| neighbour.id));
+        found.extend(
+            self.index
+                .search(query, k)?
+                .iter()
+                .map(|neighbour| neighbour.id),
+        );
         Ok(())
     }
 
     fn memory(&self) -> Memory {
         Memory {
-            anonymous: self.index.memory().anonymous() as u64,
-            mapped: self.index.memory().mapped() as u64,
+            anonymous: self.index.memory_bytes() as u64,
+            mapped: 0,
         }
     }
 
     fn kernels(&self) -> String {
-        ann::kernels_name().into()
+        "usearch".into()
     }
 }

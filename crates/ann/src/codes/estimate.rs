@@ -38,11 +38,53 @@ impl Codebook {
         query.products.resize(blocks.len(), 0);
         // SAFETY: the caller's promise; the query is as long as the codes.
         unsafe { kernel(&query.levels, blocks, &mut query.products) };
-        let (terms, space) = (query.terms, query.space);
-        for ((out, &block), &product) in out.iter_mut().zip(blocks).zip(&query.products) {
+        let (terms, products) = (query.terms, &query.products);
+        let estimate = |space: Space| {
+            move |product, meta: &Meta| space.finish(terms.estimate(product, meta), meta)
+        };
+        // A loop for each space: a question a code would take as long as its estimate.
+        // SAFETY: the caller's promise.
+        unsafe {
+            match query.space {
+                Space::Metric | Space::Product => {
+                    self.for_each_block(products, blocks, out, estimate(Space::Metric));
+                }
+                Space::Distance => {
+                    self.for_each_block(products, blocks, out, estimate(Space::Distance));
+                }
+                space @ Space::Lifted { .. } => {
+                    self.for_each_block(products, blocks, out, estimate(space));
+                }
+            }
+        }
+    }
+
+    /// Four blocks at a time, which become the lanes of a register: a nanosecond a code instead of
+    /// two, where the kernel takes five.
+    ///
+    /// # Safety
+    /// As for [`Codebook::estimate`].
+    #[inline(always)]
+    unsafe fn for_each_block(
+        &self,
+        products: &[i32],
+        blocks: &[*const u8],
+        out: &mut [f32],
+        estimate: impl Fn(i32, &Meta) -> f32,
+    ) {
+        let (block_fours, blocks) = blocks.as_chunks::<4>();
+        let (product_fours, products) = products.as_chunks::<4>();
+        let (out_fours, out) = out.as_chunks_mut::<4>();
+        let fours = block_fours.iter().zip(product_fours);
+        for (out, (blocks, products)) in out_fours.iter_mut().zip(fours) {
+            // SAFETY: the caller's promise.
+            let metas = blocks.map(|block| unsafe { self.meta(block) });
+            *out = std::array::from_fn(|i| estimate(products[i], &metas[i]));
+        }
+        for (out, (&block, &product)) in out.iter_mut().zip(blocks.iter().zip(products)) {
             // SAFETY: the caller's promise.
             let meta = unsafe { self.meta(block) };
-            *out = space.finish(terms.estimate(product, &meta), &meta);
+            *out = estimate(product, &meta);
         }
     }
 

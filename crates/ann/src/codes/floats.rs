@@ -1,5 +1,5 @@
-//! The vector itself, for few dimensions: where the rest of a node outweighs its code, fewer bits save
-//! nothing. In the machine's byte order, which is how the kernels read it.
+//! The vector itself, for few dimensions: where the rest of a node outweighs its code, fewer bits
+//! save nothing. In the machine's byte order, which is how the kernels read it.
 
 /// Codes are whole cache lines of floats.
 const BLOCK: usize = 16;

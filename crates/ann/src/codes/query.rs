@@ -90,8 +90,8 @@ impl Codebook {
         query.space = self.linking_space(longest, || squared_norm(vector));
     }
 
-    /// Makes a query like that of [`Codebook::prepare_link`] from a code instead of its vector. Both
-    /// sides of an estimate are then rounded, so it is off by half as much again.
+    /// Makes a query like that of [`Codebook::prepare_link`] from a code instead of its vector.
+    /// Both sides of an estimate are then rounded, so it is off by half as much again.
     pub(crate) fn prepare_code(&self, code: &[u8], meta: &Meta, longest: f32, query: &mut Query) {
         assert_eq!(code.len(), self.code_bytes);
         match self.parts.kind {

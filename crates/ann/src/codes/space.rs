@@ -5,9 +5,9 @@
 //! The dot product is no distance, and a graph pruned by it falls apart. With one dimension more,
 //! of height `h = sqrt(longest - |x|^2)`, all vectors have the same length, and the nearest by
 //! the squared distance `|x - y|^2 + (h_x - h_y)^2` has the largest product (Bachrach et al.,
-//! "Speeding up the Xbox recommender system using a Euclidean transformation", 2014; Neyshabur and Srebro,
-//! 2015). Vectors are linked and pruned in that space; queries, of height 0, rank as the product
-//! does.
+//! "Speeding up the Xbox recommender system using a Euclidean transformation", 2014; Neyshabur and
+//! Srebro, "On symmetric and asymmetric LSHs for inner product search", 2015). Vectors are linked
+//! and pruned in that space; queries, of height 0, rank as the product does.
 
 use super::Meta;
 

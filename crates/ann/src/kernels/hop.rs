@@ -3,8 +3,10 @@
 /// Codes compared at a time. Four keep the multipliers busy, and their sums fold into one register.
 pub(super) const BATCH: usize = 4;
 
-/// Codes on their way from memory while a batch is compared.
-const AHEAD: usize = 8;
+/// Codes on their way from memory while a batch is compared. Measured on a Sapphire Rapids Xeon with
+/// 100 MB of codes, hence from L3: 8 to 16 differ by a few hundredths, where 1536-d gains the most
+/// from 16. To prefetch nothing but the next batch costs a tenth to a fifth more.
+const AHEAD: usize = 16;
 
 /// Bytes of a cache line; codes are whole lines.
 const LINE: usize = 64;
@@ -48,7 +50,8 @@ impl<T> Batches<'_, T> {
         self.ahead = later;
         for code in now {
             // One line more than the code has: the block's header is read right after it.
-            for line in 0..=self.code_bytes / LINE {
+            let lines = self.code_bytes / LINE + 1;
+            for line in 0..lines {
                 prefetch(code.wrapping_add(line * LINE));
             }
         }

@@ -8,6 +8,9 @@ pub(super) const NIBBLES: usize = 128;
 /// Bytes of a block of nibbles.
 pub(super) const NIBBLE_BYTES: usize = NIBBLES / 2;
 
+/// Dimensions in a line of bits.
+pub(super) const BITS: usize = 512;
+
 /// The middle of the levels 0..=15, and the highest.
 pub(super) const U4_MIDDLE: f32 = 7.5;
 pub(super) const U4_TOP: f32 = 15.0;

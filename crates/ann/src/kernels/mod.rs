@@ -15,13 +15,13 @@
 //!
 //! # How far the sets agree
 //!
-//! - Integers agree to the bit: `dots_u4`, `dots_u8`, `differing_bits`, `hamming`.
+//! - Integers agree to the bit: `dots_u4`, `dots_u8`, `sums_u1`, `differing_bits`, `hamming`.
 //! - What is stored or answered agrees to the bit too, so that it does not depend on the processor:
-//!   `quantize_*` and the `*_f64` kernels sum in the same lanes and the same order everywhere,
-//!   without fused multiplication.
+//!   `quantize_*` and the `*_f64` kernels sum in the same lanes and the same order everywhere, and
+//!   fuse no multiplication with an addition unless the product is exact.
 //! - Sums in `f32` differ in order and in fusing. Each is within `(n / 16 + 8) 2^-24 S + n 2^-149`
 //!   of the real value, `n` the number of elements and `S` the sum of the absolute values of the
-//!   terms. For a squared distance that is a relative error of `(n / 16 + 10) 2^-24`.
+//!   terms: `n / 16` additions in a lane, 4 that fold the lanes, and the roundings of a term.
 //! - Overflow gives infinity or NaN, never a panic.
 
 /// A safe way into a kernel, for the tables that only `detect` hands out.
@@ -83,6 +83,9 @@ pub(crate) struct Kernels {
     /// The sum of `byte * query`, exactly, bytes being 0 to 255. The query has `64 n` elements, a
     /// code as many bytes. At most 2^16 dimensions.
     pub dots_u8: HopKernel<i8, i32>,
+    /// The sum of the query's elements whose bit in the code is set, exactly. The query has `512 n`
+    /// elements, a code `64 n` bytes: bit `i % 8` of byte `i / 8` belongs to element `i`.
+    pub sums_u1: HopKernel<i8, i32>,
     /// Squared Euclidean distance. The query has `16 n` elements, a code as many `f32`.
     pub squared_l2s_f32: HopKernel<f32, f32>,
     /// Dot product. The query has `16 n` elements, a code as many `f32`.

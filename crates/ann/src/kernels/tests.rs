@@ -85,7 +85,7 @@ fn hop<Q: std::fmt::Debug, S: Strategy<Value = Q> + Clone>(
     per_unit: usize,
     unit: usize,
 ) -> impl Strategy<Value = (Vec<Q>, Vec<Vec<u8>>)> {
-    (0..14usize, 0..18usize).prop_flat_map(move |(units, codes)| {
+    (0..8usize, 0..10usize).prop_flat_map(move |(units, codes)| {
         (
             vec(element.clone(), per_unit * units),
             vec(vec(byte(), unit * units), codes),
@@ -129,7 +129,6 @@ fn products<'a>(a: &'a [f32], b: &'a [f32]) -> impl Iterator<Item = f64> + Clone
 
 fn squares<'a>(a: &'a [f32], b: &'a [f32]) -> impl Iterator<Item = f64> + Clone + 'a {
     let pairs = a.iter().zip(b);
-    // Rounding each difference, twice in its square, is what the bound's last two steps are for.
     pairs.map(|(&x, &y)| (f64::from(x) - f64::from(y)).powi(2))
 }
 
@@ -170,6 +169,16 @@ proptest! {
         let expected = run(scalar.dots_u8, &query, &codes);
         for set in others {
             prop_assert_eq!(run(set.dots_u8, &query, &codes), expected.clone(), "{}", set.name);
+        }
+    }
+
+    #[test]
+    fn sums_over_bits_agree_to_the_bit((query, codes) in hop(signed_byte(), 512, 64)) {
+        let (scalar, others) = scalar_and_others();
+        let codes = Codes::new(&codes);
+        let expected = run(scalar.sums_u1, &query, &codes);
+        for set in others {
+            prop_assert_eq!(run(set.sums_u1, &query, &codes), expected.clone(), "{}", set.name);
         }
     }
 
@@ -260,20 +269,41 @@ proptest! {
     }
 }
 
-/// The largest sums that the lengths of contract 1 to 16,000 dimensions allow.
+/// The largest sums that an index can ask for: of 16,000 dimensions, filled up to whole lines.
 #[test]
 fn extreme_codes_do_not_overflow() {
-    const DIMENSIONS: usize = 16_000;
-    for (nibble, byte, element) in [(0xffu8, 255u8, -128i8), (0xff, 255, 127), (0, 0, -128)] {
+    const DIMENSIONS: usize = 16_384;
+    let sums = [(0xff, -128), (0xff, 127), (0x00, -128)];
+    for (byte, element) in sums {
         let query = [element; DIMENSIONS];
-        let nibbles = Codes::new(&[vec![nibble; DIMENSIONS / 2], vec![0; DIMENSIONS / 2]]);
-        let bytes = Codes::new(&[vec![byte; DIMENSIONS], vec![0; DIMENSIONS]]);
-        let product = DIMENSIONS as i32 * i32::from(element);
+        let codes = |bytes| Codes::new(&[vec![byte; bytes], vec![0; bytes]]);
+        let (nibbles, bytes, bits) = (
+            codes(DIMENSIONS / 2),
+            codes(DIMENSIONS),
+            codes(DIMENSIONS / 8),
+        );
+        let sum = DIMENSIONS as i32 * i32::from(element);
         for set in supported() {
-            let expected = [product * i32::from(nibble & 0xf), 0];
-            assert_eq!(run(set.dots_u4, &query, &nibbles), expected, "{}", set.name);
-            let expected = [product * i32::from(byte), 0];
-            assert_eq!(run(set.dots_u8, &query, &bytes), expected, "{}", set.name);
+            let expected = |level: u8| [sum * i32::from(level), 0];
+            let (nibble, bit) = (byte & 0xf, byte & 1);
+            assert_eq!(
+                run(set.dots_u4, &query, &nibbles),
+                expected(nibble),
+                "{}",
+                set.name
+            );
+            assert_eq!(
+                run(set.dots_u8, &query, &bytes),
+                expected(byte),
+                "{}",
+                set.name
+            );
+            assert_eq!(
+                run(set.sums_u1, &query, &bits),
+                expected(bit),
+                "{}",
+                set.name
+            );
         }
     }
 }

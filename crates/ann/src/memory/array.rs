@@ -1,7 +1,6 @@
 //! Records of one size in chunks that never move.
 
 use std::collections::BTreeMap;
-use std::ptr::NonNull;
 use std::sync::Arc;
 
 use parking_lot::Mutex;

@@ -78,26 +78,22 @@ fn narrow([low, high]: [__m256i; 2]) -> (__m128i, __m128i) {
     )
 }
 
-/// As many bytes as there is place for, at most a step.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn store<T: Copy + Default>(bytes: __m128i, out: &mut [T]) {
+fn store<T>(bytes: __m128i, out: &mut [T; STEP]) {
     const { assert!(size_of::<T>() == 1) };
-    let mut array = [T::default(); STEP];
     // SAFETY: the array has the 16 bytes of the register.
-    unsafe { _mm_storeu_si128(array.as_mut_ptr().cast(), bytes) };
-    let count = out.len().min(STEP);
-    out[..count].copy_from_slice(&array[..count]);
+    unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), bytes) };
 }
 
 #[target_feature(enable = "avx2")]
 pub(super) fn max_abs(values: &[f32]) -> f32 {
     let sign = _mm256_set1_ps(-0.0);
     let mut max = _mm256_setzero_ps();
-    for values in values.chunks(WIDTH) {
-        let values = load_floats(&padded(values));
+    let (values, rest) = values.as_chunks::<WIDTH>();
+    for values in values.iter().chain([&padded(rest)]) {
         // The second operand is taken if the first is NaN.
-        max = _mm256_max_ps(_mm256_andnot_ps(sign, values), max);
+        max = _mm256_max_ps(_mm256_andnot_ps(sign, load_floats(values)), max);
     }
     let half = _mm_max_ps(_mm256_castps256_ps128(max), _mm256_extractf128_ps::<1>(max));
     let quarter = _mm_max_ps(half, _mm_movehl_ps(half, half));
@@ -108,9 +104,18 @@ pub(super) fn max_abs(values: &[f32]) -> f32 {
 pub(super) fn quantize_i8(values: &[f32], factor: f32, out: &mut [i8]) -> i32 {
     assert_eq!(values.len(), out.len(), "one byte for each value");
     let levels = Levels::new(factor, 0.0, -I8_TOP, I8_TOP);
-    for (values, out) in values.chunks(STEP).zip(out.chunks_mut(STEP)) {
-        let (low, high) = narrow(load_step(&padded(values)).map(|values| levels.of(values)));
+    let quantize = |values: &[f32; STEP], out: &mut [i8; STEP]| {
+        let (low, high) = narrow(load_step(values).map(|values| levels.of(values)));
         store(_mm_packs_epi16(low, high), out);
+    };
+    let ((values, values_rest), (steps, out_rest)) = (values.as_chunks(), out.as_chunks_mut());
+    for (values, out) in values.iter().zip(steps) {
+        quantize(values, out);
+    }
+    if !values_rest.is_empty() {
+        let mut bytes = [0; STEP];
+        quantize(&padded(values_rest), &mut bytes);
+        out_rest.copy_from_slice(&bytes[..out_rest.len()]);
     }
     out.iter().map(|&byte| i32::from(byte)).sum()
 }
@@ -127,7 +132,8 @@ pub(super) fn quantize_u4(values: &[f32], factor: f32, out: &mut [u8]) -> f32 {
     for (values, out) in values.iter().zip(out.chunks_mut(NIBBLE_BYTES)) {
         let (values, _) = values.as_chunks::<STEP>();
         let (low, high) = values.split_at(values.len() / 2);
-        for ((low, high), out) in low.iter().zip(high).zip(out.chunks_mut(STEP)) {
+        let (out, _) = out.as_chunks_mut::<STEP>();
+        for ((low, high), out) in low.iter().zip(high).zip(out) {
             let [low_0, low_1] = levels.with_sums(low, low_sums);
             let [high_0, high_1] = levels.with_sums(high, high_sums);
             let bytes_0 = _mm256_or_si256(low_0, _mm256_slli_epi32::<4>(high_0));
@@ -144,12 +150,21 @@ pub(super) fn quantize_u8(values: &[f32], factor: f32, out: &mut [u8]) -> f32 {
     assert_eq!(values.len(), out.len(), "one byte for each value");
     let levels = Levels::new(factor, U8_MIDDLE, 0.0, U8_TOP);
     let mut sums = [_mm256_setzero_ps(); LANES / WIDTH];
-    for (values, out) in values.chunks(LANES).zip(out.chunks_mut(LANES)) {
-        let steps = values.chunks(STEP).zip(out.chunks_mut(STEP));
+    let mut quantize = |values: &[f32; LANES], out: &mut [u8; LANES]| {
+        let steps = values.as_chunks().0.iter().zip(out.as_chunks_mut().0);
         for (sums, (values, out)) in sums.chunks_mut(STEP / WIDTH).zip(steps) {
-            let (low, high) = narrow(levels.with_sums(&padded(values), sums));
+            let (low, high) = narrow(levels.with_sums(values, sums));
             store(_mm_packus_epi16(low, high), out);
         }
+    };
+    let ((values, values_rest), (steps, out_rest)) = (values.as_chunks(), out.as_chunks_mut());
+    for (values, out) in values.iter().zip(steps) {
+        quantize(values, out);
+    }
+    if !values_rest.is_empty() {
+        let mut bytes = [0; LANES];
+        quantize(&padded(values_rest), &mut bytes);
+        out_rest.copy_from_slice(&bytes[..out_rest.len()]);
     }
     sum_registers(sums)
 }

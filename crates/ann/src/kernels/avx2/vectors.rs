@@ -76,16 +76,17 @@ pub(super) fn dot_i8(a: &[f32], b: &[i8]) -> f32 {
     sum_f32(a, b, |y| load_i8(y), |sum, x, y| _mm256_fmadd_ps(x, y, sum))
 }
 
-#[target_feature(enable = "avx2")]
+#[target_feature(enable = "avx2,fma")]
 pub(super) fn dot_f64(a: &[f32], b: &[f32]) -> f64 {
-    sum_f64(a, b, |x, y| _mm256_mul_pd(x, y))
+    // Fused to the same bits: the product of two floats is exact in f64.
+    sum_f64(a, b, |sum, x, y| _mm256_fmadd_pd(x, y, sum))
 }
 
 #[target_feature(enable = "avx2")]
 pub(super) fn squared_l2_f64(a: &[f32], b: &[f32]) -> f64 {
-    sum_f64(a, b, |x, y| {
+    sum_f64(a, b, |sum, x, y| {
         let difference = _mm256_sub_pd(x, y);
-        _mm256_mul_pd(difference, difference)
+        _mm256_add_pd(sum, _mm256_mul_pd(difference, difference))
     })
 }
 
@@ -175,17 +176,17 @@ fn sum_f32<T: Copy + Default>(
     super::sum_f32(_mm256_add_ps(_mm256_add_ps(s, t), _mm256_add_ps(u, v)))
 }
 
-/// Sums a term for each pair of elements in `f64`, in the lanes and the order of the scalar kernel.
+/// Sums what `step` makes of each pair of elements in `f64`, in the lanes and the order of the scalar kernel.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn sum_f64(a: &[f32], b: &[f32], term: impl Fn(__m256d, __m256d) -> __m256d) -> f64 {
+fn sum_f64(a: &[f32], b: &[f32], step: impl Fn(__m256d, __m256d, __m256d) -> __m256d) -> f64 {
     assert_eq!(a.len(), b.len(), "vectors of one length");
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
     let mut sums = [_mm256_setzero_pd(); LANES / 4];
     let mut add = |a: &[f32; LANES], b: &[f32; LANES]| {
         let (a, b) = (a.as_chunks::<4>().0, b.as_chunks::<4>().0);
         for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
-            *sum = _mm256_add_pd(*sum, term(load_f64(a), load_f64(b)));
+            *sum = step(*sum, load_f64(a), load_f64(b));
         }
     };
     for (a, b) in a.iter().zip(b) {

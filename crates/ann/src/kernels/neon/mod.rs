@@ -20,6 +20,7 @@ static KERNELS: Kernels = Kernels {
     name: "neon",
     dots_u4: codes::dots_u4,
     dots_u8: codes::dots_u8,
+    sums_u1: codes::sums_u1,
     squared_l2s_f32: codes::squared_l2s_f32,
     dots_f32: codes::dots_f32,
     differing_bits: codes::differing_bits,

@@ -66,30 +66,23 @@ fn load_step(values: &[f32; STEP]) -> [float32x4_t; 2] {
     [load_floats(low), load_floats(high)]
 }
 
-/// The low bytes of the elements of two registers.
+/// Writes the low bytes of the elements of two registers.
 #[target_feature(enable = "neon")]
 #[inline]
-fn narrow([low, high]: [int32x4_t; 2]) -> [i8; STEP] {
+fn store<T>([low, high]: [int32x4_t; 2], out: &mut [T; STEP]) {
+    const { assert!(size_of::<T>() == 1) };
     let bytes = vmovn_s16(vcombine_s16(vmovn_s32(low), vmovn_s32(high)));
-    let mut array = [0; STEP];
     // SAFETY: the array has the 8 bytes of half a register.
-    unsafe { vst1_s8(array.as_mut_ptr(), bytes) };
-    array
-}
-
-/// Writes as many bytes as there is place for.
-fn store(bytes: [i8; STEP], out: &mut [u8]) {
-    for (out, byte) in out.iter_mut().zip(bytes) {
-        *out = byte.cast_unsigned();
-    }
+    unsafe { vst1_s8(out.as_mut_ptr().cast(), bytes) };
 }
 
 #[target_feature(enable = "neon")]
 pub(super) fn max_abs(values: &[f32]) -> f32 {
     let mut max = vdupq_n_f32(0.0);
-    for values in values.chunks(WIDTH) {
+    let (values, rest) = values.as_chunks::<WIDTH>();
+    for values in values.iter().chain([&padded(rest)]) {
         // This maximum passes over NaN.
-        max = vmaxnmq_f32(vabsq_f32(load_floats(&padded(values))), max);
+        max = vmaxnmq_f32(vabsq_f32(load_floats(values)), max);
     }
     vmaxnmvq_f32(max)
 }
@@ -98,9 +91,17 @@ pub(super) fn max_abs(values: &[f32]) -> f32 {
 pub(super) fn quantize_i8(values: &[f32], factor: f32, out: &mut [i8]) -> i32 {
     assert_eq!(values.len(), out.len(), "one byte for each value");
     let levels = Levels::new(factor, 0.0, -I8_TOP, I8_TOP);
-    for (values, out) in values.chunks(STEP).zip(out.chunks_mut(STEP)) {
-        let bytes = narrow(load_step(&padded(values)).map(|values| levels.of(values)));
-        out.copy_from_slice(&bytes[..out.len()]);
+    let quantize = |values: &[f32; STEP], out: &mut [i8; STEP]| {
+        store(load_step(values).map(|values| levels.of(values)), out);
+    };
+    let ((values, values_rest), (steps, out_rest)) = (values.as_chunks(), out.as_chunks_mut());
+    for (values, out) in values.iter().zip(steps) {
+        quantize(values, out);
+    }
+    if !values_rest.is_empty() {
+        let mut bytes = [0; STEP];
+        quantize(&padded(values_rest), &mut bytes);
+        out_rest.copy_from_slice(&bytes[..out_rest.len()]);
     }
     out.iter().map(|&byte| i32::from(byte)).sum()
 }
@@ -119,14 +120,15 @@ pub(super) fn quantize_u4(values: &[f32], factor: f32, out: &mut [u8]) -> f32 {
     for (values, out) in values.iter().zip(out.chunks_mut(NIBBLE_BYTES)) {
         let (values, _) = values.as_chunks::<STEP>();
         let (low, high) = values.split_at(values.len() / 2);
-        let steps = low.iter().zip(high).zip(out.chunks_mut(STEP));
+        let (out, _) = out.as_chunks_mut();
+        let steps = low.iter().zip(high).zip(out);
         for (step, ((low, high), out)) in steps.enumerate() {
             let lanes = 2 * (step % ROUND);
             let [low_0, low_1] = levels.with_sums(low, &mut low_sums[lanes..lanes + 2]);
             let [high_0, high_1] = levels.with_sums(high, &mut high_sums[lanes..lanes + 2]);
             let bytes_0 = vorrq_s32(low_0, vshlq_n_s32::<4>(high_0));
             let bytes_1 = vorrq_s32(low_1, vshlq_n_s32::<4>(high_1));
-            store(narrow([bytes_0, bytes_1]), out);
+            store([bytes_0, bytes_1], out);
         }
     }
     sum_registers(sums)
@@ -137,11 +139,20 @@ pub(super) fn quantize_u8(values: &[f32], factor: f32, out: &mut [u8]) -> f32 {
     assert_eq!(values.len(), out.len(), "one byte for each value");
     let levels = Levels::new(factor, U8_MIDDLE, 0.0, U8_TOP);
     let mut sums = [vdupq_n_f32(0.0); LANES / WIDTH];
-    for (values, out) in values.chunks(LANES).zip(out.chunks_mut(LANES)) {
-        let steps = values.chunks(STEP).zip(out.chunks_mut(STEP));
+    let mut quantize = |values: &[f32; LANES], out: &mut [u8; LANES]| {
+        let steps = values.as_chunks().0.iter().zip(out.as_chunks_mut().0);
         for (sums, (values, out)) in sums.chunks_mut(STEP / WIDTH).zip(steps) {
-            store(narrow(levels.with_sums(&padded(values), sums)), out);
+            store(levels.with_sums(values, sums), out);
         }
+    };
+    let ((values, values_rest), (steps, out_rest)) = (values.as_chunks(), out.as_chunks_mut());
+    for (values, out) in values.iter().zip(steps) {
+        quantize(values, out);
+    }
+    if !values_rest.is_empty() {
+        let mut bytes = [0; LANES];
+        quantize(&padded(values_rest), &mut bytes);
+        out_rest.copy_from_slice(&bytes[..out_rest.len()]);
     }
     sum_registers(sums)
 }

@@ -62,14 +62,15 @@ pub(super) fn dot_i8(a: &[f32], b: &[i8]) -> f32 {
 
 #[target_feature(enable = "neon")]
 pub(super) fn dot_f64(a: &[f32], b: &[f32]) -> f64 {
-    sum_f64(a, b, |x, y| vmulq_f64(x, y))
+    // Fused to the same bits: the product of two floats is exact in f64.
+    sum_f64(a, b, |sum, x, y| vfmaq_f64(sum, x, y))
 }
 
 #[target_feature(enable = "neon")]
 pub(super) fn squared_l2_f64(a: &[f32], b: &[f32]) -> f64 {
-    sum_f64(a, b, |x, y| {
+    sum_f64(a, b, |sum, x, y| {
         let difference = vsubq_f64(x, y);
-        vmulq_f64(difference, difference)
+        vaddq_f64(sum, vmulq_f64(difference, difference))
     })
 }
 
@@ -152,17 +153,21 @@ fn sum_f32<T: Copy + Default>(
     super::sum_f32(vaddq_f32(vaddq_f32(s, t), vaddq_f32(u, v)))
 }
 
-/// Sums a term for each pair of elements in `f64`, in the lanes and the order of the scalar kernel.
+/// Sums what `step` makes of each pair of elements in `f64`, in the lanes and the order of the scalar kernel.
 #[target_feature(enable = "neon")]
 #[inline]
-fn sum_f64(a: &[f32], b: &[f32], term: impl Fn(float64x2_t, float64x2_t) -> float64x2_t) -> f64 {
+fn sum_f64(
+    a: &[f32],
+    b: &[f32],
+    step: impl Fn(float64x2_t, float64x2_t, float64x2_t) -> float64x2_t,
+) -> f64 {
     assert_eq!(a.len(), b.len(), "vectors of one length");
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
     let mut sums = [vdupq_n_f64(0.0); LANES / 2];
     let mut add = |a: &[f32; LANES], b: &[f32; LANES]| {
         let (a, b) = (a.as_chunks::<2>().0, b.as_chunks::<2>().0);
         for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
-            *sum = vaddq_f64(*sum, term(load_f64(a), load_f64(b)));
+            *sum = step(*sum, load_f64(a), load_f64(b));
         }
     };
     for (a, b) in a.iter().zip(b) {

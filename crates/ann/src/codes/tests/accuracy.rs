@@ -1,0 +1,173 @@
+//! Estimates against exact distances.
+
+use super::vectors::*;
+use super::*;
+
+/// Deviation of estimated products from the true ones, in lengths of both sides over
+/// `sqrt(dimensions)`, as theory has it: of a code with a vector, or of two codes.
+fn deviation(kind: Kind, of_codes: bool) -> f64 {
+    match kind {
+        // Beside the code's rounding that of a query's levels is nothing.
+        Kind::Nibbles if of_codes => 0.108 * std::f64::consts::SQRT_2,
+        Kind::Nibbles => 0.108,
+        // Both sides are rounded alike.
+        Kind::Bytes => 0.012,
+        Kind::Floats | Kind::Bits => 0.0,
+    }
+}
+
+/// What is lost by estimates: their mean error and its deviation, as shares of the length of the
+/// query's residual times that of the code's, over `sqrt(dimensions)`.
+#[derive(Default)]
+struct Errors {
+    count: f64,
+    sum: f64,
+    squares: f64,
+}
+
+impl Errors {
+    fn add(&mut self, error: f64) {
+        self.count += 1.0;
+        self.sum += error;
+        self.squares += error * error;
+    }
+
+    fn mean(&self) -> f64 {
+        self.sum / self.count
+    }
+
+    fn deviation(&self) -> f64 {
+        (self.squares / self.count).sqrt()
+    }
+}
+
+/// The errors of estimated squared distances between any two of the vectors, halved to be those of
+/// products.
+fn errors(codebook: &Codebook, vectors: &[Vec<f32>], of_codes: bool) -> Errors {
+    let blocks = blocks(codebook, vectors);
+    let centred = |vector: &[f32]| minus(vector, &codebook.parts().mean);
+    let length = |vector: &[f32]| f64::from(squared_norm(&centred(vector))).sqrt();
+    let mut query = Query::default();
+    let mut errors = Errors::default();
+    for (i, a) in vectors.iter().enumerate() {
+        if of_codes {
+            codebook.prepare_code(&blocks[i].code, &blocks[i].meta, 0.0, &mut query);
+        } else {
+            codebook.prepare(a, &mut query);
+        }
+        let found = estimates(codebook, &mut query, &blocks);
+        for (j, b) in vectors.iter().enumerate().filter(|&(j, _)| j != i) {
+            let error = (f64::from(found[j]) - squared_l2(a, b)) / 2.0;
+            let unit = length(a) * length(b) / (a.len() as f64).sqrt();
+            errors.add(error / unit);
+        }
+    }
+    errors
+}
+
+#[test]
+fn estimates_are_right_on_average_and_as_close_as_theory_says() {
+    let mut source = Source(1);
+    for dimensions in [96, 384, 784] {
+        for clusters in [false, true] {
+            let make = if clusters { clustered } else { gaussian };
+            let vectors = make(&mut source, dimensions, 200);
+            for kind in [Kind::Nibbles, Kind::Bytes] {
+                let codebook = codebook(kind, Metric::Euclidean, &vectors);
+                for of_codes in [false, true] {
+                    let errors = errors(&codebook, &vectors, of_codes);
+                    let expected = deviation(kind, of_codes);
+                    let (mean, deviation) = (errors.mean(), errors.deviation());
+                    let case = format!(
+                        "{kind:?}, {dimensions}, {clusters}, {of_codes}: {mean}, {deviation}"
+                    );
+                    assert!(mean.abs() < 0.2 * expected, "{case}");
+                    assert!(deviation < 1.15 * expected, "{case}");
+                    assert!(deviation > 0.6 * expected, "{case}");
+                }
+            }
+        }
+    }
+}
+
+/// What a link's estimates estimate.
+fn linking_distance(metric: Metric, a: &[f32], b: &[f32], longest: f64) -> f64 {
+    let height = |vector: &[f32]| (longest - dot(vector, vector)).max(0.0).sqrt();
+    match metric {
+        Metric::DotProduct => squared_l2(a, b) + (height(a) - height(b)).powi(2),
+        _ => squared_l2(a, b),
+    }
+}
+
+/// Every kind, metric and way to make a query, for many dimensions; few errors are larger than
+/// five deviations, of which few dimensions, where the rotation mixes little, have more.
+#[test]
+fn estimates_follow_the_metric() {
+    let mut source = Source(2);
+    for dimensions in [1, 2, 3, 31, 96, 384, 784, 1536] {
+        for (metric, kind) in METRICS.iter().flat_map(|&m| KINDS.map(|k| (m, k))) {
+            let mut vectors = gaussian(&mut source, dimensions, 12);
+            if metric == Metric::Cosine {
+                vectors = vectors.iter().map(|v| unit(v)).collect();
+            }
+            let codebook = codebook(kind, metric, &vectors);
+            let blocks = blocks(&codebook, &vectors);
+            let norms = vectors.iter().map(|v| dot(v, v));
+            let longest = norms.fold(0.0, f64::max);
+            let spread = if dimensions < 32 { 2.5 } else { 1.0 } / (dimensions as f64).sqrt();
+            let bound = |of_codes| 10.0 * (deviation(kind, of_codes) * spread + 1e-6) * longest;
+            // A height is the root of a difference of nearly equal lengths.
+            let height_bound = if metric == Metric::DotProduct {
+                1e-3 * longest
+            } else {
+                0.0
+            };
+            let mut query = Query::default();
+            for (i, a) in vectors.iter().enumerate() {
+                codebook.prepare(a, &mut query);
+                let searched = estimates(&codebook, &mut query, &blocks);
+                codebook.prepare_link(a, longest as f32, &mut query);
+                let linked = estimates(&codebook, &mut query, &blocks);
+                codebook.prepare_code(&blocks[i].code, &blocks[i].meta, longest as f32, &mut query);
+                let pruned = estimates(&codebook, &mut query, &blocks);
+                for (j, b) in vectors.iter().enumerate() {
+                    let ranking = match metric {
+                        Metric::DotProduct => -2.0 * dot(a, b),
+                        _ => squared_l2(a, b),
+                    };
+                    let linking = linking_distance(metric, a, b, longest);
+                    let case = format!("{kind:?}, {metric:?}, {dimensions}: {i} and {j}");
+                    let near = |found: f32, expected: f64, bound: f64| {
+                        let error = (f64::from(found) - expected).abs();
+                        assert!(error <= bound, "{case}: {found} for {expected}, {bound}");
+                    };
+                    near(searched[j], ranking, bound(false));
+                    near(linked[j], linking, bound(false) + height_bound);
+                    near(pruned[j], linking, bound(true) + height_bound);
+                    assert!(linked[j] >= 0.0 && pruned[j] >= 0.0, "{case}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_vector_is_hardly_any_distance_from_its_own_code() {
+    let mut source = Source(3);
+    for kind in KINDS {
+        let vectors = gaussian(&mut source, 384, 20);
+        let codebook = codebook(kind, Metric::Euclidean, &vectors);
+        let blocks = blocks(&codebook, &vectors);
+        let mut query = Query::default();
+        for (vector, block) in vectors.iter().zip(&blocks) {
+            let own = std::slice::from_ref(block);
+            codebook.prepare_link(vector, 0.0, &mut query);
+            let of_vector = estimates(&codebook, &mut query, own)[0] / block.meta.norm;
+            codebook.prepare_code(&block.code, &block.meta, 0.0, &mut query);
+            let of_code = estimates(&codebook, &mut query, own)[0] / block.meta.norm;
+            // Half a level of the query's rounding, averaged over the dimensions.
+            assert!(of_vector < 0.002, "{kind:?}: {of_vector}");
+            assert!(of_code < 1e-5, "{kind:?}: {of_code}");
+        }
+    }
+}

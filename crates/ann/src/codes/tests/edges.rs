@@ -1,0 +1,93 @@
+//! Lengths at the ends of what an `f32` holds, and dimensions that fill no block.
+
+use super::vectors::*;
+use super::*;
+use proptest::prelude::*;
+
+#[test]
+fn zeros_and_the_shortest_vectors_are_measured() {
+    for kind in KINDS {
+        let codebook = Codebook::train(kind, Metric::Euclidean, 40, std::iter::empty());
+        let vectors = [0.0, f32::from_bits(1), 1e-30, 1e-19, 1.0].map(|x| vec![x; 40]);
+        let blocks = blocks(&codebook, &vectors);
+        let mut query = Query::default();
+        for a in &vectors {
+            codebook.prepare(a, &mut query);
+            for (found, b) in estimates(&codebook, &mut query, &blocks)
+                .iter()
+                .zip(&vectors)
+            {
+                let error = (f64::from(*found) - squared_l2(a, b)).abs();
+                assert!(error < 0.2, "{kind:?}: {found} from {} to {}", a[0], b[0]);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_overflows_is_far_away() {
+    for (metric, kind) in METRICS.iter().flat_map(|&m| KINDS.map(|k| (m, k))) {
+        let codebook = Codebook::train(kind, metric, 40, std::iter::empty());
+        let vectors = [f32::MAX, f32::MIN, 1e20, -1e20, 1.0, 0.0].map(|x| vec![x; 40]);
+        let blocks = blocks(&codebook, &vectors);
+        let mut query = Query::default();
+        for (a, block) in vectors.iter().zip(&blocks) {
+            for longest in [1.0, f32::MAX, f32::INFINITY] {
+                codebook.prepare(a, &mut query);
+                let searched = estimates(&codebook, &mut query, &blocks);
+                codebook.prepare_link(a, longest, &mut query);
+                let linked = estimates(&codebook, &mut query, &blocks);
+                codebook.prepare_code(&block.code, &block.meta, longest, &mut query);
+                let pruned = estimates(&codebook, &mut query, &blocks);
+                let found = searched.iter().chain(&linked).chain(&pruned);
+                assert!(!found.clone().any(|x| x.is_nan()), "{kind:?}, {metric:?}");
+            }
+        }
+        let ordinary = &blocks[4..];
+        codebook.prepare(&vectors[4], &mut query);
+        let found = estimates(&codebook, &mut query, ordinary);
+        assert!(
+            found.iter().all(|x| x.is_finite()),
+            "{kind:?}, {metric:?}: {found:?}"
+        );
+    }
+}
+
+proptest! {
+    /// Whatever a code says of dimensions that pad it, and whatever else is asked in the same call.
+    #[test]
+    fn padding_and_company_change_nothing(
+        dimensions in 1usize..300,
+        seed: u64,
+        count in 1usize..20,
+        kind in prop::sample::select(vec![Kind::Nibbles, Kind::Bytes]),
+    ) {
+        let mut source = Source(seed);
+        let vectors = gaussian(&mut source, dimensions, count);
+        let codebook = codebook(kind, Metric::Euclidean, &vectors);
+        let clean = blocks(&codebook, &vectors);
+        let dirty: Vec<_> = clean.iter().map(|block| {
+            let mut code = block.code.clone();
+            for i in dimensions..codebook.padded_dimensions() {
+                match kind {
+                    Kind::Nibbles if i % 128 < 64 => code[i / 128 * 64 + i % 64] ^= 0x07,
+                    Kind::Nibbles => code[i / 128 * 64 + i % 64] ^= 0x70,
+                    _ => code[i] ^= 0x5a,
+                }
+            }
+            Block::of(code, block.meta)
+        }).collect();
+        let mut query = Query::default();
+        codebook.prepare(&vectors[0], &mut query);
+        let expected = estimates(&codebook, &mut query, &clean);
+        prop_assert_eq!(&estimates(&codebook, &mut query, &dirty), &expected);
+        for (block, expected) in clean.iter().zip(&expected) {
+            let alone = estimates(&codebook, &mut query, std::slice::from_ref(block));
+            prop_assert_eq!(alone, vec![*expected]);
+        }
+        codebook.prepare_code(&clean[0].code, &clean[0].meta, 0.0, &mut query);
+        let expected = estimates(&codebook, &mut query, &clean);
+        codebook.prepare_code(&dirty[0].code, &dirty[0].meta, 0.0, &mut query);
+        prop_assert_eq!(&estimates(&codebook, &mut query, &dirty), &expected);
+    }
+}
