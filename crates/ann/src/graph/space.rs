@@ -75,6 +75,23 @@ impl Batch {
         self.blocks.push(block.start());
     }
 
+    /// Replaces what is in the batch by those links of a block that have not been visited.
+    #[inline(always)]
+    pub(super) fn gather(&mut self, graph: &Graph, block: Block<'_>, visited: &mut Visited) {
+        // Every link is written, and stays if it is new: no branch to guess wrong.
+        self.slots.resize(graph.layout().capacity, 0);
+        let slots = &mut self.slots[..];
+        let mut new = 0;
+        block.for_each_link(|link| {
+            slots[new] = link;
+            new += usize::from(visited.insert(link));
+        });
+        self.slots.truncate(new);
+        self.blocks.clear();
+        let starts = self.slots.iter().map(|&slot| graph.block(slot).start());
+        self.blocks.extend(starts);
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.slots.len()
     }

@@ -24,12 +24,10 @@ impl Visited {
     /// True the first time. Slots that the index did not have when the walk began count as seen.
     #[inline(always)]
     pub(crate) fn insert(&mut self, slot: u32) -> bool {
+        // Whether a slot has been seen is a toss-up, so nothing here branches on it.
         match self.tags.get_mut(slot as usize) {
-            Some(tag) if *tag != self.current => {
-                *tag = self.current;
-                true
-            }
-            _ => false,
+            Some(tag) => std::mem::replace(tag, self.current) != self.current,
+            None => false,
         }
     }
 

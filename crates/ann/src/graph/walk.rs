@@ -82,18 +82,8 @@ impl Walker<'_> {
     #[inline(always)]
     fn expand(&mut self, slot: u32) {
         self.counts.hops += 1;
-        self.batch.clear();
-        let Walker {
-            graph,
-            visited,
-            batch,
-            ..
-        } = self;
-        graph.block(slot).for_each_link(|linked| {
-            if visited.insert(linked) {
-                batch.push(linked, graph.block(linked));
-            }
-        });
+        let block = self.graph.block(slot);
+        self.batch.gather(self.graph, block, self.visited);
     }
 
     /// Measures the gathered slots and offers those that are near enough.
@@ -108,14 +98,14 @@ impl Walker<'_> {
         for (slot, distance) in unsafe { self.batch.measure(self.codebook, self.query) } {
             if distance < frontier.bound() {
                 match self.graph.block(slot).is_dead() {
-                    false => frontier.offer(distance, slot),
+                    false => {
+                        frontier.offer(distance, slot);
+                        let (start, bytes) = self.graph.block(slot).links_at();
+                        prefetch_bytes(start, bytes);
+                    }
                     true => self.bypassed.push(slot),
                 }
             }
-        }
-        if let Some(slot) = frontier.peek() {
-            let (start, bytes) = self.graph.block(slot).links_at();
-            prefetch_bytes(start, bytes);
         }
     }
 }
