@@ -87,6 +87,14 @@ pub(super) fn put<T: Copy>(out: &mut [T], results: [T; BATCH]) {
     }
 }
 
+/// Asks for the cache lines of some bytes.
+#[inline(always)]
+pub(crate) fn prefetch_bytes(start: *const u8, bytes: usize) {
+    for line in 0..bytes.div_ceil(LINE) {
+        prefetch(start.wrapping_add(line * LINE));
+    }
+}
+
 /// Asks for a cache line, without waiting for it. Any address will do: it is a hint, not a read.
 #[inline(always)]
 pub(crate) fn prefetch(address: *const u8) {

@@ -50,6 +50,8 @@ mod tests;
 
 use std::sync::LazyLock;
 
+pub(crate) use hop::prefetch_bytes;
+
 /// Lowers the choice of [`kernels`] to the set of this name, if the processor can run it.
 const CHOICE_VARIABLE: &str = "ANN_KERNELS";
 
