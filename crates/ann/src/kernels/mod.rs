@@ -25,6 +25,7 @@
 //! - Overflow gives infinity or NaN, never a panic.
 
 /// A safe way into a kernel, for the tables that only `detect` hands out.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! enter {
     ($kernel:path, $($argument:ident),+) => {
         |$($argument),+| {
@@ -84,7 +85,8 @@ pub(crate) struct Kernels {
     /// code as many bytes. At most 2^16 dimensions.
     pub dots_u8: HopKernel<i8, i32>,
     /// The sum of the query's elements whose bit in the code is set, exactly. The query has `512 n`
-    /// elements, a code `64 n` bytes: bit `i % 8` of byte `i / 8` belongs to element `i`.
+    /// elements, a code `64 n` bytes: bit `i % 8` of byte `i / 8` belongs to element `i`. At
+    /// most 2^23 dimensions.
     pub sums_u1: HopKernel<i8, i32>,
     /// Squared Euclidean distance. The query has `16 n` elements, a code as many `f32`.
     pub squared_l2s_f32: HopKernel<f32, f32>,
@@ -146,7 +148,7 @@ pub(crate) fn supported() -> Vec<&'static Kernels> {
     #[cfg(target_arch = "aarch64")]
     let faster = [neon::detect()];
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    let faster = [];
+    let faster: [Option<&'static Kernels>; 0] = [];
     let scalar = std::iter::once(&scalar::KERNELS);
     scalar.chain(faster.into_iter().flatten()).collect()
 }
