@@ -126,7 +126,9 @@ impl Form {
             Form::Direction(float) | Form::Floats(float) => float.widen(bytes, floats),
             Form::ByteDirection => floats.extend(bytes.iter().map(|&b| f32::from(b as i8))),
             Form::Bits => {
-                let bits = bytes.iter().flat_map(|byte| (0..8).map(move |bit| byte >> bit & 1));
+                let bits = bytes
+                    .iter()
+                    .flat_map(|byte| (0..8).map(move |bit| byte >> bit & 1));
                 floats.extend(bits.map(|bit| if bit == 1 { 1.0 } else { -1.0 }));
             }
         }

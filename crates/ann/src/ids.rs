@@ -152,7 +152,8 @@ mod tests {
             assert_eq!(entered, Ok(()));
         }
         ids.ensure(5).expect("room");
-        ids.change(5, Entry::Vacant, Entry::Reserved).expect("vacant");
+        ids.change(5, Entry::Vacant, Entry::Reserved)
+            .expect("vacant");
         assert!(ids.iter().map(|(id, _)| id).eq(held));
     }
 }

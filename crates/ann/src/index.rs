@@ -89,7 +89,12 @@ impl Index {
         let graph = Graph::new(code_bytes, degree, options.build_beam_width);
         if !kind.is_trained() {
             let nothing = std::iter::empty();
-            graph.train(Codebook::train(kind, options.metric, options.dimensions, nothing));
+            graph.train(Codebook::train(
+                kind,
+                options.metric,
+                options.dimensions,
+                nothing,
+            ));
         }
         let codes_are_vectors = kind.is_exact(form);
         let vectors = || Vectors::new(form, options.dimensions, place);
@@ -139,7 +144,8 @@ impl Index {
             match entered {
                 Ok(entry) => self.enter(id, Entry::Reserved, entry).unwrap_or_default(),
                 Err(error) => {
-                    self.enter(id, Entry::Reserved, Entry::Vacant).unwrap_or_default();
+                    self.enter(id, Entry::Reserved, Entry::Vacant)
+                        .unwrap_or_default();
                     return Err(error);
                 }
             }
@@ -235,7 +241,9 @@ impl Index {
     /// Working memory kept for later calls, in bytes.
     pub(crate) fn workspaces_bytes(&self) -> usize {
         let workspaces = self.workspaces.lock();
-        let spaces = workspaces.iter().map(|idle| idle.tools.space.memory_bytes());
+        let spaces = workspaces
+            .iter()
+            .map(|idle| idle.tools.space.memory_bytes());
         spaces.sum()
     }
 

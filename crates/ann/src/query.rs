@@ -54,7 +54,9 @@ impl Index {
     ) -> Result<Vec<Vec<Neighbour>>, Error> {
         queries.iter().try_for_each(|query| self.check(query))?;
         Ok(self.with_workspace(|workspace| {
-            let answers = queries.iter().map(|query| self.answer(query, search, workspace));
+            let answers = queries
+                .iter()
+                .map(|query| self.answer(query, search, workspace));
             answers.map(|(answer, _)| answer).collect()
         }))
     }
@@ -158,7 +160,9 @@ impl Index {
             options: &self.options,
             kind: self.kind,
             held,
-            admitted: search.filter.map_or(held, |filter| self.admitted(filter, held)),
+            admitted: search
+                .filter
+                .map_or(held, |filter| self.admitted(filter, held)),
         })
     }
 

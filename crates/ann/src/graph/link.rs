@@ -1,7 +1,7 @@
 //! Linking: how a slot finds its neighbours and they find it.
 
-use super::space::{Candidate, Space};
 use super::Graph;
+use super::space::{Candidate, Space};
 use crate::codes::Codebook;
 
 /// How much farther a detour over another neighbour may be before a link of one's own is worth its
@@ -98,7 +98,9 @@ impl Graph {
     fn set_first_links(&self, slot: u32, chosen: &[u32]) {
         let mut links = self.block(slot).lock();
         if links.degree() == 0 {
-            chosen.iter().for_each(|&other| self.block(other).gain_link());
+            chosen
+                .iter()
+                .for_each(|&other| self.block(other).gain_link());
             links.replace(chosen.iter().copied());
         }
     }

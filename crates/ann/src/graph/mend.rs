@@ -7,9 +7,9 @@
 //! had its last link from a slot of the batch is linked anew, and when nobody is left who
 //! may have seen an old link, the slots are free. Meanwhile the next batch gathers.
 
+use super::Graph;
 use super::pool::Frontier;
 use super::space::{Candidate, Space};
-use super::Graph;
 use crate::codes::Codebook;
 use crate::epoch::{Epochs, Mark};
 

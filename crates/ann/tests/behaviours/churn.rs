@@ -93,6 +93,9 @@ fn writing_a_vector_again_changes_nothing() {
         for (id, vector) in (0..).zip(&vectors) {
             index.replace(id, vector).expect("held");
         }
-        assert_eq!((index.search(&query, 200), index.memory().anonymous()), before);
+        assert_eq!(
+            (index.search(&query, 200), index.memory().anonymous()),
+            before
+        );
     }
 }
