@@ -61,6 +61,13 @@ $(VENVS)/films/.installed: examples/films/requirements.txt
 	$(VENVS)/films/bin/pip install --no-deps --quiet --disable-pip-version-check -r $<
 	touch $@
 
+# The rivals are built beside the product, never with it.
+BENCH ?= quick
+.PHONY: bench-ann
+bench-ann: ## The index engine beside usearch and diskann: make bench-ann BENCH=full for all of it
+	cargo build --release --manifest-path benchmarks/ann/Cargo.toml --target-dir target/bench-ann-build
+	target/bench-ann-build/release/bench-ann compare --bench $(BENCH)
+
 .PHONY: bench-cql
 bench-cql: ## Inserts and point reads beside a real Cassandra (needs Java 17 and Maven)
 	benchmarks/cql/run
