@@ -33,6 +33,10 @@ enum Command {
     Compare(commands::compare::Arguments),
     /// One data set: every width of the search, for tuning
     Curve(commands::curve::Arguments),
+    /// Annulus alone: replace every vector many times, and search beside a writer
+    Churn(commands::churn::Arguments),
+    /// Annulus alone: what a search reads against what this machine can deliver
+    Limits(commands::limits::Arguments),
     /// Make or describe data sets
     Data(commands::data::Arguments),
     /// Take part as a contender: requests on standard input, replies on standard output
@@ -59,6 +63,8 @@ fn main() -> anyhow::Result<()> {
     match arguments.command {
         Command::Compare(arguments) => commands::compare::run(&arguments, cache),
         Command::Curve(arguments) => commands::curve::run(&arguments, cache),
+        Command::Churn(arguments) => commands::churn::run(&arguments, cache),
+        Command::Limits(arguments) => commands::limits::run(&arguments, cache),
         Command::Data(arguments) => commands::data::run(&arguments, cache),
         Command::Contend {
             name,

@@ -6,7 +6,6 @@
 //! shifts from round to round. Ratios are taken within a round, where contenders met the same
 //! machine, and only then is the median over the rounds taken.
 
-use anyhow::ensure;
 use contender::{DataSet, Effort, Elapsed, Pick, Searched, Width};
 
 use crate::contenders::Process;
@@ -32,8 +31,9 @@ pub struct Plan<'a> {
     pub rounds: usize,
     /// The beams to try; chosen by recall where none are given.
     pub beams: &'a [usize],
-    /// How many candidates are rescored; the contender's own choice where none are given.
-    pub rescored: &'a [usize],
+    /// How many candidates are rescored, by contenders that can be told; each with every beam.
+    /// None for the contender's own choice.
+    pub rescored: &'a [Option<usize>],
 }
 
 /// Queries that are looked at together: all, or those of one kind.
@@ -147,70 +147,106 @@ impl Curve {
     }
 }
 
-/// Measures the contenders, whose indexes have been built.
+/// A contender whose index has been built.
+pub struct Entrant {
+    /// As results have it.
+    pub name: String,
+    /// Whether it can be told how many candidates to rescore.
+    pub rescores: bool,
+    /// Where its index is.
+    pub process: Process,
+}
+
+/// Measures the contenders.
 pub fn sweep(
     data: &DataSet,
-    contenders: &mut [(String, Process)],
+    contenders: &mut [Entrant],
     plan: &Plan<'_>,
 ) -> anyhow::Result<Vec<Curve>> {
+    let about = data.description();
+    let scopes = scopes(data);
     let mut curves = Vec::new();
-    for (name, process) in contenders.iter_mut() {
+    let mut timed = Vec::new();
+    for contender in contenders.iter_mut() {
         eprintln!(
-            "{}: k = {}: recall of {name}",
-            data.description().name,
-            plan.k
+            "{}: k = {}: recall of {}",
+            about.name, plan.k, contender.name
         );
+        let mut settings = Vec::new();
+        let mut numbers = Vec::new();
+        for ladder in widths(data, contender, plan)? {
+            let first = settings.len();
+            numbers.extend(
+                around(&scopes, &ladder, plan)
+                    .iter()
+                    .map(|number| first + number),
+            );
+            settings.extend(ladder);
+        }
         curves.push(Curve {
-            contender: name.clone(),
-            settings: widths(data, process, plan)?,
+            contender: contender.name.clone(),
+            settings,
         });
+        timed.push(numbers);
     }
-    let timed: Vec<Vec<usize>> = curves
-        .iter()
-        .map(|curve| around(data, curve, plan))
-        .collect();
-    let rarest = data
-        .description()
-        .kinds
-        .iter()
-        .map(|kind| kind.queries)
-        .min();
+    let rarest = about.kinds.iter().map(|kind| kind.queries).min();
     let step = (rarest.unwrap_or(0) / QUERIES_A_ROUND).clamp(1, plan.rounds.max(1));
     for round in 0..plan.rounds {
         eprintln!(
             "{}: k = {}: round {} of {}",
-            data.description().name,
+            about.name,
             plan.k,
             round + 1,
             plan.rounds
         );
+        let pick = Pick {
+            first: round % step,
+            step,
+        };
         for turn in 0..contenders.len() {
             let who = (turn + round) % contenders.len();
-            let process = &mut contenders[who].1;
-            let settings = &mut curves[who].settings;
-            let Some(&first) = timed[who].first() else {
-                continue;
-            };
-            process.search(plan.k, settings[first].width, warm_up(data))?;
-            let pick = Pick {
-                first: round % step,
-                step,
-            };
-            for &number in &timed[who] {
-                let setting = &mut settings[number];
-                setting
-                    .rounds
-                    .push(process.search(plan.k, setting.width, pick)?);
-            }
+            take_turn(
+                data,
+                &mut contenders[who],
+                &mut curves[who],
+                &timed[who],
+                plan.k,
+                pick,
+            )?;
         }
     }
-    for ((_, process), (curve, timed)) in contenders.iter_mut().zip(curves.iter_mut().zip(timed)) {
-        for number in timed {
+    for (contender, (curve, timed)) in contenders.iter_mut().zip(curves.iter_mut().zip(&timed)) {
+        for &number in timed {
             let setting = &mut curve.settings[number];
-            setting.effort = process.effort(plan.k, setting.width, warm_up(data))?;
+            setting.effort = contender
+                .process
+                .effort(plan.k, setting.width, warm_up(data))?;
         }
     }
     Ok(curves)
+}
+
+/// One contender times its widths with the queries of a round.
+fn take_turn(
+    data: &DataSet,
+    contender: &mut Entrant,
+    curve: &mut Curve,
+    timed: &[usize],
+    k: usize,
+    pick: Pick,
+) -> anyhow::Result<()> {
+    if let Some(&first) = timed.first() {
+        contender
+            .process
+            .search(k, curve.settings[first].width, warm_up(data))?;
+    }
+    for &number in timed {
+        let setting = &mut curve.settings[number];
+        setting
+            .rounds
+            .push(contender.process.search(k, setting.width, pick)?);
+    }
+    Ok(())
 }
 
 /// A few queries of each kind.
@@ -219,37 +255,50 @@ fn warm_up(data: &DataSet) -> Pick {
     Pick { first: 0, step }
 }
 
-/// The recall of ever wider searches.
-fn widths(data: &DataSet, process: &mut Process, plan: &Plan<'_>) -> anyhow::Result<Vec<Setting>> {
-    let mut settings = Vec::new();
-    let rescored: Vec<Option<usize>> = match plan.rescored {
-        [] => vec![None],
-        given => given.iter().copied().map(Some).collect(),
+/// The recall of ever wider searches, for each count of rescored candidates.
+fn widths(
+    data: &DataSet,
+    contender: &mut Entrant,
+    plan: &Plan<'_>,
+) -> anyhow::Result<Vec<Vec<Setting>>> {
+    let rescored = match contender.rescores {
+        true => plan.rescored,
+        false => &[None],
     };
-    let scopes = scopes(data);
-    let mut beam = plan.k;
+    let of_count = |&rescored: &Option<usize>| ladder(data, &mut contender.process, plan, rescored);
+    rescored.iter().map(of_count).collect()
+}
+
+/// The recall of ever wider searches that rescore so many candidates.
+fn ladder(
+    data: &DataSet,
+    process: &mut Process,
+    plan: &Plan<'_>,
+    rescored: Option<usize>,
+) -> anyhow::Result<Vec<Setting>> {
+    let mut settings = Vec::new();
+    // No beam is narrower than what it is to find and to rescore.
+    let mut beam = plan.k.max(rescored.unwrap_or(0));
     let mut given = plan.beams.iter().copied();
+    let scopes = scopes(data);
     loop {
         if !plan.beams.is_empty() {
-            let Some(next) = given.next() else { break };
-            beam = next;
+            match given.next() {
+                Some(next) => beam = next,
+                None => break,
+            }
         }
-        let mut least = 0.0f64;
-        for &rescored in &rescored {
-            let width = Width { beam, rescored };
-            let recall = process.search(plan.k, width, Pick::ALL)?;
-            ensure!(!recall.is_empty(), "the data set has no queries");
-            let setting = Setting {
-                width,
-                recall,
-                rounds: Vec::new(),
-                effort: None,
-            };
-            let of_scopes = scopes.iter().map(|scope| setting.recall(scope, plan.k));
-            least = least.max(of_scopes.fold(1.0, f64::min));
-            settings.push(setting);
-        }
-        if plan.beams.is_empty() && (least >= RECALL_ENOUGH || beam >= BEAM_MAX) {
+        let width = Width { beam, rescored };
+        let setting = Setting {
+            width,
+            recall: process.search(plan.k, width, Pick::ALL)?,
+            rounds: Vec::new(),
+            effort: None,
+        };
+        let recalls = scopes.iter().map(|scope| setting.recall(scope, plan.k));
+        let enough = recalls.fold(1.0, f64::min) >= RECALL_ENOUGH;
+        settings.push(setting);
+        if plan.beams.is_empty() && (enough || beam >= BEAM_MAX) {
             break;
         }
         beam = ((beam as f64 * BEAM_GROWTH) as usize)
@@ -259,19 +308,19 @@ fn widths(data: &DataSet, process: &mut Process, plan: &Plan<'_>) -> anyhow::Res
     Ok(settings)
 }
 
-/// The numbers of the widths to be timed: for each recall wanted, in each scope, the narrowest beam
-/// that reaches it and the one before.
-fn around(data: &DataSet, curve: &Curve, plan: &Plan<'_>) -> Vec<usize> {
-    let all = 0..curve.settings.len();
-    // With given widths everything is wanted; several counts rescored have no single order.
-    if plan.recalls.is_empty() || !plan.beams.is_empty() || !plan.rescored.is_empty() {
-        return all.collect();
+/// Which widths of a ladder are to be timed: for each recall wanted, in each scope, the narrowest
+/// beam that reaches it and the one before. All of them where beams were given.
+fn around(scopes: &[Scope], ladder: &[Setting], plan: &Plan<'_>) -> Vec<usize> {
+    if plan.recalls.is_empty() || !plan.beams.is_empty() {
+        return (0..ladder.len()).collect();
     }
     let mut timed = Vec::new();
-    for scope in scopes(data) {
+    for scope in scopes {
         for &recall in plan.recalls {
-            let reaches = |&number: &usize| curve.settings[number].recall(&scope, plan.k) >= recall;
-            let above = all.clone().find(reaches).unwrap_or(all.end - 1);
+            let above = ladder
+                .iter()
+                .position(|setting| setting.recall(scope, plan.k) >= recall);
+            let above = above.unwrap_or(ladder.len() - 1);
             timed.extend([above.saturating_sub(1), above]);
         }
     }

@@ -26,8 +26,8 @@ pub trait Contender {
         Ok(None)
     }
 
-    /// What the index says that it takes.
-    fn memory(&self) -> Memory;
+    /// What the index says that it takes, where it can tell.
+    fn memory(&self) -> Option<Memory>;
 
     /// Which instructions its kernels use, in its own words.
     fn kernels(&self) -> String;
@@ -49,10 +49,28 @@ pub struct Effort {
     pub hops: f64,
     /// Distances computed on codes, or on vectors where there are no codes.
     pub distances: f64,
-    /// Distances computed again on full vectors.
-    pub rescored: f64,
-    /// Bytes of the index read.
-    pub bytes: f64,
+    /// Distances computed again on full vectors, where the index can tell.
+    pub rescored: Option<f64>,
+    /// Bytes of the index read, where the index can tell.
+    pub bytes: Option<f64>,
+}
+
+impl Effort {
+    /// Of an average search; none of no search.
+    pub fn mean(all: &[Effort]) -> Option<Effort> {
+        let mean = |of: fn(&Effort) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
+        let first = all.first()?;
+        Some(Effort {
+            hops: mean(|effort| effort.hops),
+            distances: mean(|effort| effort.distances),
+            rescored: first
+                .rescored
+                .map(|_| mean(|effort| effort.rescored.unwrap_or(0.0))),
+            bytes: first
+                .bytes
+                .map(|_| mean(|effort| effort.bytes.unwrap_or(0.0))),
+        })
+    }
 }
 
 /// Bytes an index says it takes.

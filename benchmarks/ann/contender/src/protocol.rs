@@ -64,8 +64,8 @@ pub enum Reply {
 pub struct Built {
     /// Of all its threads.
     pub elapsed: Elapsed,
-    /// What the index says that it takes.
-    pub memory: Memory,
+    /// What the index says that it takes, where it can tell.
+    pub memory: Option<Memory>,
     /// By how much the process' anonymous memory grew.
     pub anonymous_grown: u64,
     /// As the contender names them.

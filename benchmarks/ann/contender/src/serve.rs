@@ -117,19 +117,14 @@ fn effort(
     width: Width,
     pick: Pick,
 ) -> anyhow::Result<Option<Effort>> {
-    let rows = picked(data, pick).concat();
-    let share = 1.0 / rows.len() as f64;
-    let mut mean = Effort::default();
-    for row in rows {
-        let Some(one) = index.effort(data.queries().row(row), k, width)? else {
-            return Ok(None);
-        };
-        mean.hops += one.hops * share;
-        mean.distances += one.distances * share;
-        mean.rescored += one.rescored * share;
-        mean.bytes += one.bytes * share;
+    let mut all = Vec::new();
+    for row in picked(data, pick).concat() {
+        match index.effort(data.queries().row(row), k, width)? {
+            Some(effort) => all.push(effort),
+            None => return Ok(None),
+        }
     }
-    Ok(Some(mean))
+    Ok(Effort::mean(&all))
 }
 
 /// The rows of the picked queries, for each kind.

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::contenders::{BASELINE, Process, Rival};
 use crate::data;
 use crate::ratio::RECALLS;
-use crate::sweep::{Plan, scopes, sweep};
+use crate::sweep::{Entrant, Plan, scopes, sweep};
 
 use super::tables;
 
@@ -46,26 +46,39 @@ pub fn run(arguments: &Arguments, cache: &Path) -> anyhow::Result<()> {
     let folder = cache.join(&arguments.dataset);
     let mut contenders = Vec::new();
     for name in &arguments.contenders {
-        let mut process = Process::start(&Rival::parse(name)?, &folder, name == BASELINE)?;
+        let rival = Rival::parse(name)?;
+        let mut process = Process::start(&rival, &folder, name == BASELINE)?;
         let built = process.build(arguments.threads)?;
+        let each = |bytes: u64| bytes / data.description().vectors as u64;
         eprintln!(
-            "{name}: built in {:.1} s CPU, {:.1} s ({}); {} B a vector in RAM, {} mapped, process {}",
+            "{name}: built in {:.1} s CPU, {:.1} s ({}); bytes a vector: {} in RAM{}",
             built.elapsed.cpu_seconds,
             built.elapsed.wall_seconds,
             built.kernels,
-            built.memory.anonymous / data.description().vectors as u64,
-            built.memory.mapped / data.description().vectors as u64,
-            built.anonymous_grown / data.description().vectors as u64,
+            each(built.anonymous_grown),
+            built.memory.map_or(String::new(), |memory| format!(
+                ", {} and {} mapped as it says itself",
+                each(memory.anonymous),
+                each(memory.mapped)
+            )),
         );
-        contenders.push((name.clone(), process));
+        contenders.push(Entrant {
+            name: name.clone(),
+            rescores: rival.rescores(),
+            process,
+        });
     }
     let k = arguments.k as usize;
+    let rescored: Vec<Option<usize>> = match arguments.rescored.as_slice() {
+        [] => vec![None],
+        counts => counts.iter().copied().map(Some).collect(),
+    };
     let plan = Plan {
         k,
         recalls: &[],
         rounds: arguments.rounds,
         beams: &arguments.beams,
-        rescored: &arguments.rescored,
+        rescored: &rescored,
     };
     let curves = sweep(&data, &mut contenders, &plan)?;
     for scope in scopes(&data) {

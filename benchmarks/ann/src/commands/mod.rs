@@ -1,6 +1,8 @@
 //! What the program does, one command a file.
 
+pub mod churn;
 pub mod compare;
 pub mod curve;
 pub mod data;
+pub mod limits;
 mod tables;

@@ -31,8 +31,8 @@ pub fn settings(curves: &[Curve], scope: &Scope, k: usize) {
                 or_dash(seconds.map(|s| s * 1e6), 1),
                 or_dash(effort.map(|e| e.hops), 1),
                 or_dash(effort.map(|e| e.distances), 0),
-                or_dash(effort.map(|e| e.rescored), 0),
-                or_dash(effort.map(|e| e.bytes / 1024.0), 1),
+                or_dash(effort.and_then(|e| e.rescored), 0),
+                or_dash(effort.and_then(|e| e.bytes).map(|bytes| bytes / 1024.0), 1),
             );
         }
     }

@@ -1,11 +1,16 @@
 //! Annulus' own engine. All that the benchmark knows of the crate `ann` is in this file.
 
-use ann::{Index, Options};
-use contender::{Contender, Description, Memory, Metric, Vectors, Width, insert_all};
+use ann::{Codes, Index, Options, Placement, SearchOptions};
+use contender::{Contender, Description, Effort, Memory, Metric, Vectors, Width, insert_all};
+
+/// What the names of its contenders begin with.
+pub const NAME: &str = "annulus";
 
 /// Options by their parts of a contender's name.
 #[derive(Default)]
 pub struct Settings {
+    codes: Option<Codes>,
+    placement: Option<Placement>,
     connections: Option<usize>,
     build_beam: Option<usize>,
     /// The kernels asked for; they are chosen when the process starts.
@@ -13,18 +18,24 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// None for a part that means nothing.
-    pub fn parse(parts: &str) -> Option<Settings> {
+    /// None for a name that is not one of its contenders.
+    pub fn of_name(name: &str) -> Option<Settings> {
+        let mut parts = name.split('-');
+        let ours = parts.next() == Some(NAME);
         let mut settings = Settings::default();
-        for part in parts.split('-').filter(|part| !part.is_empty()) {
-            match (part, part.split_at(1)) {
+        for part in parts {
+            match (part, part.split_at_checked(1)?) {
+                ("nibbles", _) => settings.codes = Some(Codes::Nibbles),
+                ("bytes", _) => settings.codes = Some(Codes::Bytes),
+                ("floats", _) => settings.codes = Some(Codes::Floats),
+                ("memory", _) => settings.placement = Some(Placement::Memory),
                 ("avx2" | "scalar", _) => settings.kernels = Some(part.into()),
                 (_, ("m", number)) => settings.connections = Some(number.parse().ok()?),
                 (_, ("b", number)) => settings.build_beam = Some(number.parse().ok()?),
                 _ => return None,
             }
         }
-        Some(settings)
+        ours.then_some(settings)
     }
 }
 
@@ -34,58 +45,97 @@ pub struct Annulus {
 }
 
 impl Annulus {
+    /// An empty one.
     pub fn new(data: &Description, settings: &Settings) -> anyhow::Result<Annulus> {
-        let mut options = Options {
+        let defaults = Options::new(data.dimensions);
+        let options = Options {
             metric: match data.metric {
                 Metric::Cosine => ann::Metric::Cosine,
                 Metric::Euclidean => ann::Metric::Euclidean,
             },
-            ..Options::new(data.dimensions)
+            codes: settings.codes.unwrap_or(defaults.codes),
+            placement: settings.placement.unwrap_or(defaults.placement),
+            max_connections: settings.connections.unwrap_or(defaults.max_connections),
+            build_beam_width: settings.build_beam.unwrap_or(defaults.build_beam_width),
+            ..defaults
         };
-        if let Some(connections) = settings.connections {
-            options.max_connections = connections;
-        }
-        if let Some(beam) = settings.build_beam {
-            options.build_beam_width = beam;
-        }
         Ok(Annulus {
             index: Index::new(options)?,
         })
+    }
+
+    /// Adds a vector under a new id.
+    pub fn insert(&self, id: u32, vector: &[f32]) -> anyhow::Result<()> {
+        Ok(self.index.insert(id, vector)?)
+    }
+
+    /// Gives an id another vector.
+    pub fn replace(&self, id: u32, vector: &[f32]) -> anyhow::Result<()> {
+        Ok(self.index.replace(id, vector)?)
+    }
+
+    /// The ids of the `k` nearest, by the index's own beam where none is given.
+    pub fn find(&self, query: &[f32], k: usize, beam: Option<usize>) -> anyhow::Result<Vec<u32>> {
+        let options = SearchOptions {
+            beam,
+            ..SearchOptions::new(k)
+        };
+        let found = self.index.search_with(query, &options)?;
+        Ok(found.iter().map(|neighbour| neighbour.id).collect())
+    }
+
+    /// What the index says that it takes.
+    pub fn bytes(&self) -> Memory {
+        let memory = self.index.memory();
+        Memory {
+            anonymous: memory.anonymous() as u64,
+            mapped: memory.mapped() as u64,
+        }
+    }
+}
+
+/// A search with this width.
+fn of_width(k: usize, width: Width) -> SearchOptions<'static> {
+    SearchOptions {
+        beam: Some(width.beam),
+        rescored: width.rescored,
+        ..SearchOptions::new(k)
     }
 }
 
 impl Contender for Annulus {
     fn build(&mut self, base: Vectors<'_>, threads: usize) -> anyhow::Result<()> {
-        insert_all(base, threads, |row, vector| {
-            Ok(self.index.insert(row as u32, vector)?)
-        })
+        insert_all(base, threads, |row, vector| self.insert(row as u32, vector))
     }
 
     fn search(
         &self,
         query: &[f32],
         k: usize,
-        _width: Width,
+        width: Width,
         found: &mut Vec<u32>,
     ) -> anyhow::Result<()> {
         found.clear();
-        found.extend(
-            self.index
-                .search(query, k)?
-                .iter()
-                .map(|neighbour| neighbour.id),
-        );
+        let neighbours = self.index.search_with(query, &of_width(k, width))?;
+        found.extend(neighbours.iter().map(|neighbour| neighbour.id));
         Ok(())
     }
 
-    fn memory(&self) -> Memory {
-        Memory {
-            anonymous: self.index.memory_bytes() as u64,
-            mapped: 0,
-        }
+    fn effort(&self, query: &[f32], k: usize, width: Width) -> anyhow::Result<Option<Effort>> {
+        let (_, explanation) = self.index.explain(query, &of_width(k, width))?;
+        Ok(Some(Effort {
+            hops: explanation.hops as f64,
+            distances: explanation.distances as f64,
+            rescored: Some(explanation.rescored as f64),
+            bytes: Some(explanation.bytes as f64),
+        }))
+    }
+
+    fn memory(&self) -> Option<Memory> {
+        Some(self.bytes())
     }
 
     fn kernels(&self) -> String {
-        "usearch".into()
+        ann::kernels_name().into()
     }
 }

@@ -6,7 +6,7 @@ mod usearch;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context, anyhow, bail};
 use contender::{Contender, DataSet, Description};
 
 pub use process::Process;
@@ -24,8 +24,10 @@ pub const NAMES: &str = "\
 
 /// The contender that ratios refer to.
 pub const BASELINE: &str = "usearch-f32";
-/// The program beside this one in which `diskann` takes part.
-const DISKANN: &str = "diskann-contender";
+/// What the names of the contenders of the `diskann` crates begin with.
+const DISKANN: &str = "diskann";
+/// The program in which `diskann` takes part, from the folder that this one's profile folder is in.
+const DISKANN_PROGRAM: &str = "diskann/release/diskann-contender";
 
 /// A contender's name, understood.
 pub struct Rival {
@@ -44,13 +46,13 @@ impl Rival {
     /// Refuses what [`NAMES`] does not list.
     pub fn parse(name: &str) -> anyhow::Result<Rival> {
         let unknown = || anyhow!("there is no contender {name}; --help lists them");
-        let (family, variant) = name.split_once('-').unwrap_or((name, ""));
-        let kind = match family {
-            "annulus" => Rivalry::Annulus(annulus::Settings::parse(variant).ok_or_else(unknown)?),
-            "usearch" => Rivalry::Usearch(usearch::Scalar::parse(variant).ok_or_else(unknown)?),
-            "diskann" => Rivalry::Diskann,
-            _ => return Err(unknown()),
-        };
+        let kind = match name.split('-').next() {
+            Some(annulus::NAME) => annulus::Settings::of_name(name).map(Rivalry::Annulus),
+            Some(usearch::NAME) => usearch::Scalar::of_name(name).map(Rivalry::Usearch),
+            Some(DISKANN) => Some(Rivalry::Diskann),
+            _ => None,
+        }
+        .ok_or_else(unknown)?;
         Ok(Rival {
             name: name.into(),
             kind,
@@ -69,9 +71,22 @@ impl Rival {
     fn program(&self) -> anyhow::Result<PathBuf> {
         let own = std::env::current_exe()?;
         match self.kind {
-            Rivalry::Diskann => Ok(own.with_file_name(DISKANN)),
+            Rivalry::Diskann => {
+                let builds = own.ancestors().nth(2).context("the folder of builds")?;
+                Ok(builds.join(DISKANN_PROGRAM))
+            }
             _ => Ok(own),
         }
+    }
+
+    /// Whether searches can be told how many candidates to rescore.
+    pub fn rescores(&self) -> bool {
+        matches!(self.kind, Rivalry::Annulus(_))
+    }
+
+    /// Whether its program has been built.
+    pub fn is_there(&self) -> bool {
+        self.program().is_ok_and(|program| program.exists())
     }
 
     /// An empty index, in this process. A built `usearch` index is kept under `reuse` and taken

@@ -6,6 +6,8 @@ use anyhow::Context;
 use contender::{Contender, Description, Memory, Metric, Vectors, Width, insert_all};
 use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
 
+/// What the names of its contenders begin with.
+pub const NAME: &str = "usearch";
 /// `m` of the product's defaults.
 const CONNECTIVITY: usize = 16;
 /// `ef_construction` of the product's defaults.
@@ -21,8 +23,12 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    pub fn parse(name: &str) -> Option<Scalar> {
-        match name {
+    /// None for a name that is not one of its contenders.
+    pub fn of_name(name: &str) -> Option<Scalar> {
+        let (NAME, scalar) = name.split_once('-')? else {
+            return None;
+        };
+        match scalar {
             "f32" => Some(Scalar::F32),
             "bf16" => Some(Scalar::Bf16),
             "f16" => Some(Scalar::F16),
@@ -102,11 +108,11 @@ impl Contender for Usearch {
         Ok(())
     }
 
-    fn memory(&self) -> Memory {
-        Memory {
+    fn memory(&self) -> Option<Memory> {
+        Some(Memory {
             anonymous: self.index.memory_usage() as u64,
             mapped: 0,
-        }
+        })
     }
 
     fn kernels(&self) -> String {

@@ -11,7 +11,7 @@ mod lifted;
 mod mnist;
 mod parallel;
 mod parquet_file;
-mod random;
+pub mod random;
 mod texts;
 
 use std::fs;

@@ -32,7 +32,7 @@ pub(crate) enum Place {
 
 /// Why an array could not grow. Nothing has changed; the same may be tried again later.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum GrowError {
+pub enum GrowError {
     /// The disk has no room for a chunk.
     #[error(
         "the disk of {} is full: the vectors need {bytes} bytes more; free some space, or keep the \

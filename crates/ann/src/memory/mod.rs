@@ -23,5 +23,6 @@ mod mapping;
 mod table;
 
 pub(crate) use array::{Array, Footprint, Piece, Retired};
-pub(crate) use growth::{GrowError, Place};
+pub use growth::GrowError;
+pub(crate) use growth::Place;
 pub(crate) use mapping::Mapping;

@@ -1,0 +1,95 @@
+//! Which contenders meet on which data set.
+
+use super::Size;
+use crate::contenders::BASELINE;
+
+/// Contenders on one data set.
+pub struct Selection {
+    pub data_set: String,
+    /// That build and search.
+    pub contenders: Vec<String>,
+    /// That only build, to tell what they take.
+    pub only_built: Vec<String>,
+    /// Whether the data set stands for a real one of known recall.
+    pub calibrated: bool,
+}
+
+const QUICK_SETS: &[&str] = &["texts50k", "mnist20k", "lifted1536-20k"];
+const FULL_SETS: &[&str] = &[
+    "texts50k",
+    "mnist20k",
+    "movies",
+    "lifted1536-20k",
+    "lifted1536-50k",
+    "clustered768-100k",
+    "clustered96-1m",
+];
+
+const QUICK: &[&str] = &[
+    BASELINE,
+    "usearch-bf16",
+    "diskann-4bit",
+    "annulus",
+    "annulus-bytes",
+    "annulus-avx2",
+];
+const FULL: &[&str] = &[
+    BASELINE,
+    "usearch-bf16",
+    "usearch-f16",
+    "diskann-f32",
+    "diskann-4bit",
+    "diskann-1bit",
+    "annulus",
+    "annulus-bytes",
+    "annulus-avx2",
+];
+/// Where a build takes many minutes.
+const LARGE: &[&str] = &[
+    BASELINE,
+    "usearch-bf16",
+    "diskann-4bit",
+    "annulus",
+    "annulus-avx2",
+];
+/// A million vectors and more.
+const LARGE_SETS: &[&str] = &["clustered96-1m"];
+/// Everything in RAM.
+const PINNED: &str = "annulus-memory";
+
+/// What belongs to a size, or the named data sets with the contenders of that size.
+pub fn of(size: Size, data_sets: &[String]) -> Vec<Selection> {
+    let (sets, contenders) = match size {
+        Size::Quick => (QUICK_SETS, QUICK),
+        Size::Full => (FULL_SETS, FULL),
+    };
+    let owned = |names: &[&str]| {
+        names
+            .iter()
+            .map(|&name| name.into())
+            .collect::<Vec<String>>()
+    };
+    let sets = match data_sets {
+        [] => owned(sets),
+        named => named.to_vec(),
+    };
+    let selection = |data_set: String| {
+        let large = LARGE_SETS.contains(&data_set.as_str());
+        Selection {
+            contenders: owned(if large { LARGE } else { contenders }),
+            only_built: owned(&[PINNED]),
+            calibrated: data_set.starts_with("lifted1536"),
+            data_set,
+        }
+    };
+    sets.into_iter().map(selection).collect()
+}
+
+impl Selection {
+    /// Leaves the named contenders and the baseline.
+    pub fn only(&mut self, contenders: &[String]) {
+        let named = contenders.iter().filter(|&name| name != BASELINE).cloned();
+        self.contenders = std::iter::once(BASELINE.into()).chain(named).collect();
+        self.only_built.clear();
+    }
+}

@@ -1,0 +1,227 @@
+//! What this machine's memory delivers to one core.
+//!
+//! - **Stream**: a set of bytes read from one end to the other, again and again.
+//! - **Chase**: a ring through all cache lines of a set in random order, each telling where the next
+//!   one is: the latency.
+//! - **Blocks**: blocks here and there in a set, each asked for a little ahead, as a graph walk does.
+
+use std::fs;
+use std::hint::black_box;
+use std::time::Instant;
+
+use crate::data::random::Random;
+
+/// Bytes of the sets: within a core's own caches, within the last one, and beyond.
+const SETS: [(&str, usize); 5] = [
+    ("16 KiB", 16 << 10),
+    ("1 MiB", 1 << 20),
+    ("16 MiB", 16 << 20),
+    ("64 MiB", 64 << 20),
+    ("1 GiB", 1 << 30),
+];
+/// Bytes of the blocks.
+const BLOCKS: [usize; 5] = [64, 128, 256, 512, 1024];
+/// Blocks asked for ahead of the one being read.
+const AHEAD: usize = 8;
+const LINE: usize = 64;
+/// Bytes read for one figure, at the least.
+const BYTES_READ: usize = 1 << 30;
+/// Steps of a chase.
+const STEPS: usize = 2_000_000;
+/// Repeats of a measurement, of which the fastest counts: the machine may be shared.
+const REPEATS: usize = 3;
+const STREAM: u64 = 5_001;
+
+/// Speeds by bytes of the set and of the block.
+pub struct Blocks {
+    speeds: Vec<(usize, Vec<(usize, f64)>)>,
+}
+
+impl Blocks {
+    /// Of the smallest measured set and block that are as large; of the largest ones beyond.
+    pub fn bytes_per_second(&self, set: u64, block: f64) -> f64 {
+        fn at_least<T>(all: &[(usize, T)], size: f64) -> &T {
+            let found = all.iter().find(|(measured, _)| *measured as f64 >= size);
+            &found.or(all.last()).expect("sizes have been measured").1
+        }
+        let of_set: &Vec<(usize, f64)> = at_least(&self.speeds, set as f64);
+        *at_least(of_set, block)
+    }
+}
+
+/// What the kernel says of the processor's caches.
+pub fn print_caches() {
+    let read = |index: usize, file: &str| {
+        let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{file}");
+        fs::read_to_string(path).map(|text| text.trim().to_owned())
+    };
+    println!("| cache | kind | size |\n| --- | --- | --: |");
+    for index in 0..8 {
+        if let (Ok(level), Ok(kind), Ok(size)) = (
+            read(index, "level"),
+            read(index, "type"),
+            read(index, "size"),
+        ) {
+            println!("| L{level} | {kind} | {size} |");
+        }
+    }
+}
+
+/// Measures and prints a table.
+pub fn measure() -> Blocks {
+    let blocks: Vec<String> = BLOCKS
+        .iter()
+        .map(|block| format!("blocks of {block} B, GB/s"))
+        .collect();
+    println!(
+        "\n| set | stream, GB/s | chase, ns | {} |",
+        blocks.join(" | ")
+    );
+    println!("| --- | --: | --: |{}", " --: |".repeat(BLOCKS.len()));
+    let mut speeds = Vec::new();
+    for (name, bytes) in SETS {
+        eprintln!("measuring this machine with {name}");
+        let mut set = vec![0u64; bytes / size_of::<u64>()];
+        link(&mut set);
+        let stream = stream(&set);
+        let chase = chase(&set);
+        let of_blocks: Vec<(usize, f64)> = BLOCKS
+            .iter()
+            .map(|&block| (block, scattered(&set, block)))
+            .collect();
+        let cells: Vec<String> = of_blocks
+            .iter()
+            .map(|(_, speed)| format!("{:.1}", speed / 1e9))
+            .collect();
+        println!(
+            "| {name} | {:.1} | {:.1} | {} |",
+            stream / 1e9,
+            chase * 1e9,
+            cells.join(" | ")
+        );
+        speeds.push((bytes, of_blocks));
+    }
+    Blocks { speeds }
+}
+
+/// Writes into the first word of each line the number of the next line's first word: one ring
+/// through all lines in random order (Sattolo, 1986).
+fn link(set: &mut [u64]) {
+    let words = LINE / size_of::<u64>();
+    let lines = set.len() / words;
+    let mut random = Random::of_row(STREAM, 0);
+    for line in 0..lines {
+        set[line * words] = (line * words) as u64;
+    }
+    for line in (1..lines).rev() {
+        set.swap(line * words, random.below(line) * words);
+    }
+}
+
+/// Bytes a second.
+fn stream(set: &[u64]) -> f64 {
+    let passes = (BYTES_READ / size_of_val(set)).max(1);
+    let seconds = fastest(|| {
+        for _ in 0..passes {
+            black_box(sum(black_box(set)));
+        }
+    });
+    (passes * size_of_val(set)) as f64 / seconds
+}
+
+/// Seconds a step.
+fn chase(set: &[u64]) -> f64 {
+    let seconds = fastest(|| {
+        let mut place = 0;
+        for _ in 0..STEPS {
+            place = set[place] as usize;
+        }
+        black_box(place);
+    });
+    seconds / STEPS as f64
+}
+
+/// Bytes a second.
+fn scattered(set: &[u64], block: usize) -> f64 {
+    let words = block / size_of::<u64>();
+    let reads = BYTES_READ / block / 4;
+    let mut random = Random::of_row(STREAM, block);
+    let places: Vec<u32> = (0..reads + AHEAD)
+        .map(|_| random.below(set.len() / words) as u32)
+        .collect();
+    let place = |read: usize| places[read] as usize * words;
+    let seconds = fastest(|| {
+        let mut total = 0;
+        for read in 0..reads {
+            let ahead = &set[place(read + AHEAD)..][..words];
+            ahead
+                .iter()
+                .step_by(LINE / size_of::<u64>())
+                .for_each(prefetch);
+            total += sum(&set[place(read)..][..words]);
+        }
+        black_box(total);
+    });
+    (reads * block) as f64 / seconds
+}
+
+/// Seconds.
+fn fastest(run: impl Fn()) -> f64 {
+    let timed = || {
+        let start = Instant::now();
+        run();
+        start.elapsed().as_secs_f64()
+    };
+    (0..REPEATS).map(|_| timed()).fold(f64::INFINITY, f64::min)
+}
+
+/// Of all words, in many lanes, so that reading is what takes the time.
+fn sum(words: &[u64]) -> u64 {
+    const LANES: usize = 8;
+    let mut lanes = [0u64; LANES];
+    for chunk in words.as_chunks::<LANES>().0 {
+        for (lane, word) in lanes.iter_mut().zip(chunk) {
+            *lane = lane.wrapping_add(*word);
+        }
+    }
+    lanes.into_iter().fold(0, u64::wrapping_add)
+}
+
+/// Asks for the line that a word is in.
+fn prefetch(word: &u64) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing that the program sees and faults nowhere.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(word).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = word;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ring_passes_every_line() {
+        let mut set = vec![0u64; 100 * LINE / 8];
+        link(&mut set);
+        let mut place = 0;
+        for step in 1..=100 {
+            place = set[place] as usize;
+            assert_eq!(place == 0, step == 100, "after {step} steps");
+        }
+    }
+
+    #[test]
+    fn the_next_larger_size_counts_and_the_largest_beyond() {
+        let of = |speed| vec![(64, speed), (128, speed + 1.0)];
+        let blocks = Blocks {
+            speeds: vec![(1_000, of(10.0)), (2_000, of(20.0))],
+        };
+        assert_eq!(blocks.bytes_per_second(900, 65.0), 11.0);
+        assert_eq!(blocks.bytes_per_second(1_500, 64.0), 20.0);
+        assert_eq!(blocks.bytes_per_second(9_000, 900.0), 21.0);
+    }
+}

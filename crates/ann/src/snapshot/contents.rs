@@ -1,0 +1,158 @@
+//! What an index is made of, beside its blocks and full vectors.
+
+use std::cmp::Ordering;
+
+use super::Shape;
+use crate::codes::{Kind, Parts};
+use crate::{Metric, Options};
+
+/// The tables of a snapshot, and what the index was made with.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Contents {
+    /// What the index was made with.
+    pub(crate) options: Options,
+    /// How codes were made, if that was settled already.
+    pub(crate) codebook: Option<Parts>,
+    /// The slot where a walk begins, if there is one.
+    pub(crate) entry: Option<u32>,
+    /// Ids and their slots, ids ascending.
+    pub(crate) ids: Vec<(u32, u32)>,
+    /// Ids of the zero vectors, ascending.
+    pub(crate) zero_ids: Vec<u32>,
+}
+
+/// Elements of the mean that a codebook of a kind has.
+pub(super) fn mean_elements(kind: Kind, dimensions: usize) -> usize {
+    match kind {
+        Kind::Nibbles | Kind::Bytes => dimensions,
+        Kind::Floats | Kind::Bits => 0,
+    }
+}
+
+impl Contents {
+    /// Whether the parts go together; if not, what is wrong. Takes a bit of memory for each slot.
+    pub(super) fn check(&self, shape: &Shape) -> Result<(), &'static str> {
+        let is_slot = |slot: u32| slot < shape.slots;
+        if self.options.validate().is_err() {
+            return Err("an option is out of its range");
+        }
+        if let Some(codebook) = &self.codebook {
+            self.check_codebook(codebook)?;
+        }
+        if !self.entry.is_none_or(is_slot) {
+            return Err("the entry is no slot");
+        }
+        if !self.ids.is_sorted_by(|(a, _), (b, _)| a < b)
+            || !self.zero_ids.is_sorted_by(|a, b| a < b)
+        {
+            return Err("ids are not in ascending order");
+        }
+        if !are_disjoint(&self.ids, &self.zero_ids) {
+            return Err("an id is in both tables");
+        }
+        let mut taken = vec![0u64; shape.slots.div_ceil(64) as usize];
+        for &(_, slot) in &self.ids {
+            if !is_slot(slot) {
+                return Err("an id has a slot beyond the last");
+            }
+            let (word, bit) = (&mut taken[slot as usize / 64], 1 << (slot % 64));
+            if *word & bit != 0 {
+                return Err("two ids have the same slot");
+            }
+            *word |= bit;
+        }
+        Ok(())
+    }
+
+    fn check_codebook(&self, codebook: &Parts) -> Result<(), &'static str> {
+        if codebook.dimensions != self.options.dimensions {
+            return Err("the codebook is of other dimensions");
+        }
+        if (codebook.kind == Kind::Bits) != (codebook.metric == Metric::Hamming) {
+            return Err("codes of bits go with the Hamming distance");
+        }
+        if codebook.mean.len() != mean_elements(codebook.kind, codebook.dimensions) {
+            return Err("the codebook's mean has a wrong number of elements");
+        }
+        if !codebook.mean.iter().all(|element| element.is_finite()) {
+            return Err("the codebook's mean is not finite");
+        }
+        Ok(())
+    }
+}
+
+/// Whether no id is in both lists, which are ascending.
+fn are_disjoint(ids: &[(u32, u32)], zero_ids: &[u32]) -> bool {
+    let mut ids = ids.iter().map(|&(id, _)| id).peekable();
+    for zero_id in zero_ids {
+        while let Some(id) = ids.peek() {
+            match id.cmp(zero_id) {
+                Ordering::Less => ids.next(),
+                Ordering::Equal => return false,
+                Ordering::Greater => break,
+            };
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHAPE: Shape = Shape {
+        slots: 4,
+        block_bytes: 64,
+        vector_bytes: 8,
+    };
+
+    fn sound() -> Contents {
+        Contents {
+            options: Options::new(2),
+            codebook: Some(Parts {
+                kind: Kind::Nibbles,
+                metric: Metric::Cosine,
+                dimensions: 2,
+                seed: 7,
+                mean: vec![0.5, -0.5],
+            }),
+            entry: Some(3),
+            ids: vec![(1, 3), (5, 0), (9, 1)],
+            zero_ids: vec![0, 4, 10],
+        }
+    }
+
+    /// Breaks one thing.
+    type Break = fn(&mut Contents);
+
+    #[test]
+    fn what_does_not_go_together_is_refused() {
+        assert_eq!(sound().check(&SHAPE), Ok(()));
+        let breaks: [(&str, Break); 12] = [
+            ("option", |c| c.options.dimensions = 0),
+            ("dimensions", |c| c.options.dimensions = 3),
+            ("Hamming", |c| {
+                c.codebook.as_mut().unwrap().kind = Kind::Bits
+            }),
+            ("mean has", |c| {
+                c.codebook.as_mut().unwrap().kind = Kind::Floats
+            }),
+            ("mean has", |c| c.codebook.as_mut().unwrap().mean.push(0.0)),
+            ("finite", |c| {
+                c.codebook.as_mut().unwrap().mean[1] = f32::NAN
+            }),
+            ("entry", |c| c.entry = Some(4)),
+            ("ascending", |c| c.ids.swap(0, 1)),
+            ("ascending", |c| c.zero_ids[1] = 0),
+            ("both", |c| c.zero_ids[1] = 5),
+            ("beyond", |c| c.ids[2].1 = 4),
+            ("same slot", |c| c.ids[2].1 = 3),
+        ];
+        for (reason, break_it) in breaks {
+            let mut contents = sound();
+            break_it(&mut contents);
+            let error = contents.check(&SHAPE).expect_err(reason);
+            assert!(error.contains(reason), "{error}: {reason}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What can go wrong with the files of a snapshot.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::memory::GrowError;
+
+/// Why a snapshot could not be written or opened. Each names the file, and what may be done.
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotError {
+    /// The system refused: a file that is missing, a full disk, a defective one.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried, as a verb.
+        action: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file was not written by this program, or was never finished.
+    #[error(
+        "{} is no file of a finished snapshot; give the directory of one, or build the index anew",
+        path.display()
+    )]
+    NotASnapshot {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is of a version that this program does not know.
+    #[error(
+        "{} is of version {found} of the snapshot format, and this program knows {known}; open it \
+         with the program that wrote it, or build the index anew",
+        path.display()
+    )]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// The version in the file.
+        found: u32,
+        /// The version of this program.
+        known: u32,
+    },
+    /// The file is not what was written.
+    #[error(
+        "{} is damaged near byte {offset}: {what}; put a sound copy in its place, or build the index \
+         anew", path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Bytes from its start; where a checksum failed, the start of what it covers (1 MiB).
+        offset: u64,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// The snapshot is of an index with other options.
+    #[error(
+        "{} is of an index whose {option} is {found}, not {expected}; open it with its own options, \
+         or build the index anew", path.display()
+    )]
+    Options {
+        /// The file.
+        path: PathBuf,
+        /// The field of [`Options`](crate::Options).
+        option: &'static str,
+        /// Its value in the snapshot.
+        found: String,
+        /// The value asked for.
+        expected: String,
+    },
+    /// No room for what cannot stay in the files.
+    #[error(transparent)]
+    Memory(#[from] GrowError),
+}
+
+impl SnapshotError {
+    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> SnapshotError {
+        let path = path.to_owned();
+        move |source| SnapshotError::Io {
+            action,
+            path,
+            source,
+        }
+    }
+
+    pub(super) fn damaged(path: &Path, offset: u64, what: &'static str) -> SnapshotError {
+        SnapshotError::Damaged {
+            path: path.to_owned(),
+            offset,
+            what,
+        }
+    }
+}

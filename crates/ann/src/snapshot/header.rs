@@ -1,0 +1,313 @@
+//! The first 4096 bytes of `graph`.
+
+use std::path::Path;
+
+use super::checksum::Checksum;
+use super::contents::mean_elements;
+use super::layout::{Counts, HEADER_BYTES, Layout, VERSION};
+use super::{Contents, Shape, SnapshotError};
+use crate::codes::{Kind, Parts};
+use crate::{Codes, Metric, Options, Placement, Quantization};
+
+const MAGIC: &[u8; 8] = b"ANNGRAPH";
+/// No slot is an entry.
+const NO_ENTRY: u32 = u32::MAX;
+/// No kind of codes.
+const NO_CODEBOOK: u8 = 0;
+/// The header's own checksum lies at its end.
+const CHECKSUM_OFFSET: usize = HEADER_BYTES - Checksum::BYTES;
+
+/// What the header says.
+pub(super) struct Header {
+    pub(super) shape: Shape,
+    pub(super) counts: Counts,
+    pub(super) layout: Layout,
+    /// The contents without their tables: no mean, no ids.
+    pub(super) contents: Contents,
+    /// Of the list of checksums.
+    pub(super) checksum: Checksum,
+}
+
+impl Header {
+    /// As drawn in `docs/snapshot-format.md`.
+    pub(super) fn encode(&self) -> [u8; HEADER_BYTES] {
+        let Contents {
+            options,
+            codebook,
+            entry,
+            ..
+        } = &self.contents;
+        let mut fields = Fields::default();
+        fields.put(MAGIC);
+        fields.put(&VERSION.to_le_bytes());
+        fields.put(&[0; 4]);
+        fields.put(&self.layout.checksums.end.to_le_bytes());
+        fields.put(&self.shape.slots.to_le_bytes());
+        fields.put(&entry.unwrap_or(NO_ENTRY).to_le_bytes());
+        fields.put(&self.shape.block_bytes.to_le_bytes());
+        fields.put(&self.shape.vector_bytes.to_le_bytes());
+        fields.put(&self.counts.ids.to_le_bytes());
+        fields.put(&self.counts.zero_ids.to_le_bytes());
+        for option in [
+            options.dimensions,
+            options.max_connections,
+            options.build_beam_width,
+            options.search_beam_width,
+        ] {
+            fields.put(&(option as u32).to_le_bytes());
+        }
+        fields.put(&[
+            metric_byte(options.metric),
+            quantization_byte(options.quantization),
+            codes_byte(options.codes),
+            placement_byte(options.placement),
+        ]);
+        let (kind, metric, seed) = match codebook {
+            None => (NO_CODEBOOK, 0, 0),
+            Some(parts) => (kind_byte(parts.kind), metric_byte(parts.metric), parts.seed),
+        };
+        fields.put(&[kind, metric, 0, 0]);
+        fields.put(&self.counts.mean_elements.to_le_bytes());
+        fields.put(&[0; 4]);
+        fields.put(&seed.to_le_bytes());
+        fields.put(&self.checksum.to_bytes());
+
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[..fields.0.len()].copy_from_slice(&fields.0);
+        let checksum = Checksum::of(&bytes[..CHECKSUM_OFFSET]);
+        bytes[CHECKSUM_OFFSET..].copy_from_slice(&checksum.to_bytes());
+        bytes
+    }
+
+    /// Reads and checks the header of the file `path`, which is `file_bytes` long. Every length that
+    /// follows from the result fits the file.
+    pub(super) fn decode(
+        bytes: &[u8; HEADER_BYTES],
+        file_bytes: u64,
+        path: &Path,
+    ) -> Result<Header, SnapshotError> {
+        let mut reader = FieldReader(bytes);
+        if reader.take::<8>() != *MAGIC {
+            return Err(SnapshotError::NotASnapshot {
+                path: path.to_owned(),
+            });
+        }
+        let version = reader.u32();
+        if version != VERSION {
+            return Err(SnapshotError::Version {
+                path: path.to_owned(),
+                found: version,
+                known: VERSION,
+            });
+        }
+        let expected = Checksum::from_bytes(*bytes.last_chunk().expect("of a fixed length"));
+        if Checksum::of(&bytes[..CHECKSUM_OFFSET]) != expected {
+            let what = "its header has another checksum than when it was written";
+            return Err(SnapshotError::damaged(path, 0, what));
+        }
+        let damaged = |what| SnapshotError::damaged(path, 0, what);
+        let (header, length) = Header::fields(reader).map_err(damaged)?;
+        if length != file_bytes {
+            return Err(damaged("the file is not as long as it was written"));
+        }
+        Ok(header)
+    }
+
+    /// Everything behind the version, and the length of the file as the header has it.
+    fn fields(mut reader: FieldReader) -> Result<(Header, u64), &'static str> {
+        reader.take::<4>();
+        let length = reader.u64();
+        let slots = reader.u32();
+        let entry = reader.u32();
+        let shape = Shape {
+            slots,
+            block_bytes: reader.u32(),
+            vector_bytes: reader.u32(),
+        };
+        let (ids, zero_ids) = (reader.u64(), reader.u64());
+        let [
+            dimensions,
+            max_connections,
+            build_beam_width,
+            search_beam_width,
+        ] = std::array::from_fn(|_| reader.u32() as usize);
+        let [metric, quantization, codes, placement] = reader.take();
+        let [kind, codebook_metric, ..] = reader.take::<4>();
+        let mean_elements_found = reader.u32();
+        reader.take::<4>();
+        let seed = reader.u64();
+        let checksum = Checksum::from_bytes(reader.take());
+
+        shape.check()?;
+        let options = Options {
+            dimensions,
+            metric: metric_of(metric)?,
+            quantization: quantization_of(quantization)?,
+            codes: codes_of(codes)?,
+            placement: placement_of(placement)?,
+            max_connections,
+            build_beam_width,
+            search_beam_width,
+        };
+        let codebook = match kind {
+            NO_CODEBOOK => None,
+            kind => Some(Parts {
+                kind: kind_of(kind)?,
+                metric: metric_of(codebook_metric)?,
+                dimensions,
+                seed,
+                mean: Vec::new(),
+            }),
+        };
+        let of_codebook = |parts: &Parts| mean_elements(parts.kind, dimensions);
+        let mean_elements = codebook.as_ref().map_or(0, of_codebook);
+        if mean_elements_found as usize != mean_elements {
+            return Err("the codebook's mean has a wrong number of elements");
+        }
+        let counts = Counts {
+            mean_elements: mean_elements_found,
+            ids,
+            zero_ids,
+        };
+        let layout = Layout::new(&shape, &counts).ok_or("its lengths add up to too much")?;
+        if layout.checksums.end != length {
+            return Err("its lengths do not add up to that of the file");
+        }
+        let header = Header {
+            shape,
+            counts,
+            layout,
+            contents: Contents {
+                options,
+                codebook,
+                entry: (entry != NO_ENTRY).then_some(entry),
+                ids: Vec::new(),
+                zero_ids: Vec::new(),
+            },
+            checksum,
+        };
+        Ok((header, length))
+    }
+}
+
+/// Fields one behind the other.
+#[derive(Default)]
+struct Fields(Vec<u8>);
+
+impl Fields {
+    fn put(&mut self, field: &[u8]) {
+        self.0.extend_from_slice(field);
+    }
+}
+
+/// Takes fields from the front. All of them lie within the header, so it never runs out.
+struct FieldReader<'a>(&'a [u8]);
+
+impl FieldReader<'_> {
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        let (field, rest) = self.0.split_first_chunk().expect("within the header");
+        self.0 = rest;
+        *field
+    }
+
+    fn u32(&mut self) -> u32 {
+        u32::from_le_bytes(self.take())
+    }
+
+    fn u64(&mut self) -> u64 {
+        u64::from_le_bytes(self.take())
+    }
+}
+
+fn metric_byte(metric: Metric) -> u8 {
+    match metric {
+        Metric::Cosine => 0,
+        Metric::Euclidean => 1,
+        Metric::DotProduct => 2,
+        Metric::Hamming => 3,
+    }
+}
+
+fn metric_of(byte: u8) -> Result<Metric, &'static str> {
+    match byte {
+        0 => Ok(Metric::Cosine),
+        1 => Ok(Metric::Euclidean),
+        2 => Ok(Metric::DotProduct),
+        3 => Ok(Metric::Hamming),
+        _ => Err("its metric is unknown"),
+    }
+}
+
+fn quantization_byte(quantization: Quantization) -> u8 {
+    match quantization {
+        Quantization::F32 => 0,
+        Quantization::F16 => 1,
+        Quantization::Bf16 => 2,
+        Quantization::I8 => 3,
+        Quantization::B1 => 4,
+    }
+}
+
+fn quantization_of(byte: u8) -> Result<Quantization, &'static str> {
+    match byte {
+        0 => Ok(Quantization::F32),
+        1 => Ok(Quantization::F16),
+        2 => Ok(Quantization::Bf16),
+        3 => Ok(Quantization::I8),
+        4 => Ok(Quantization::B1),
+        _ => Err("its quantization is unknown"),
+    }
+}
+
+fn codes_byte(codes: Codes) -> u8 {
+    match codes {
+        Codes::Auto => 0,
+        Codes::Nibbles => 1,
+        Codes::Bytes => 2,
+        Codes::Floats => 3,
+    }
+}
+
+fn codes_of(byte: u8) -> Result<Codes, &'static str> {
+    match byte {
+        0 => Ok(Codes::Auto),
+        1 => Ok(Codes::Nibbles),
+        2 => Ok(Codes::Bytes),
+        3 => Ok(Codes::Floats),
+        _ => Err("its option of codes is unknown"),
+    }
+}
+
+fn placement_byte(placement: Placement) -> u8 {
+    match placement {
+        Placement::File => 0,
+        Placement::Memory => 1,
+    }
+}
+
+fn placement_of(byte: u8) -> Result<Placement, &'static str> {
+    match byte {
+        0 => Ok(Placement::File),
+        1 => Ok(Placement::Memory),
+        _ => Err("its placement of vectors is unknown"),
+    }
+}
+
+fn kind_byte(kind: Kind) -> u8 {
+    match kind {
+        Kind::Nibbles => 1,
+        Kind::Bytes => 2,
+        Kind::Floats => 3,
+        Kind::Bits => 4,
+    }
+}
+
+fn kind_of(byte: u8) -> Result<Kind, &'static str> {
+    match byte {
+        1 => Ok(Kind::Nibbles),
+        2 => Ok(Kind::Bytes),
+        3 => Ok(Kind::Floats),
+        4 => Ok(Kind::Bits),
+        _ => Err("its kind of codes is unknown"),
+    }
+}

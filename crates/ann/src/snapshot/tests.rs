@@ -1,0 +1,545 @@
+//! Generations as their user sees them: written, opened, kept, damaged.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::layout::HEADER_BYTES;
+use super::*;
+use crate::codes::{Kind, Parts};
+use crate::memory::{Array, Place};
+use crate::{Codes, Metric, Options, Placement, Quantization};
+
+/// Large vectors, so that little data makes several segments, of 64 MiB each.
+const VECTOR_BYTES: u32 = 1 << 20;
+const BLOCK_BYTES: u32 = 128;
+
+/// The byte that fills the block or the vector of a slot in a version of the data.
+fn fill_byte(slot: u32, version: u8) -> u8 {
+    (slot * 7 + 1) as u8 ^ version
+}
+
+fn shape(slots: u32) -> Shape {
+    Shape {
+        slots,
+        block_bytes: BLOCK_BYTES,
+        vector_bytes: VECTOR_BYTES,
+    }
+}
+
+fn contents(slots: u32) -> Contents {
+    Contents {
+        options: Options {
+            metric: Metric::Euclidean,
+            quantization: Quantization::F16,
+            codes: Codes::Nibbles,
+            placement: Placement::Memory,
+            max_connections: 7,
+            build_beam_width: 99,
+            search_beam_width: 33,
+            ..Options::new(5)
+        },
+        codebook: Some(Parts {
+            kind: Kind::Nibbles,
+            metric: Metric::DotProduct,
+            dimensions: 5,
+            seed: 0x1234_5678_9abc_def0,
+            mean: vec![0.25, -1.5, 0.0, f32::MIN_POSITIVE, 3e38],
+        }),
+        entry: slots.checked_sub(1),
+        // Every third slot is free; ids go the other way.
+        ids: (0..slots)
+            .rev()
+            .filter(|slot| slot % 3 != 2)
+            .map(|slot| (1_000_000 - slot, slot))
+            .collect(),
+        zero_ids: vec![3, 70_000],
+    }
+}
+
+fn blocks(slots: u32) -> Vec<u8> {
+    let bytes = |slot| [fill_byte(slot, 0); BLOCK_BYTES as usize];
+    (0..slots).flat_map(bytes).collect()
+}
+
+/// Fills vectors as a graph would.
+fn copy_vectors(version: u8) -> impl FnMut(std::ops::Range<u32>, &mut [u8]) {
+    move |slots, bytes| {
+        assert_eq!(bytes.len(), slots.len() * VECTOR_BYTES as usize);
+        for (slot, vector) in slots.zip(bytes.chunks_mut(VECTOR_BYTES as usize)) {
+            vector.fill(fill_byte(slot, version));
+        }
+    }
+}
+
+/// Writes a generation; segments in `last` that are named are kept.
+fn save(
+    directory: &Path,
+    slots: u32,
+    last: Option<(&Path, &[Segment])>,
+    version: u8,
+) -> Vec<Segment> {
+    fs::create_dir_all(directory).unwrap();
+    let mut writer = Writer::create(directory, shape(slots)).unwrap();
+    for some in blocks(slots).chunks(BLOCK_BYTES as usize * 10) {
+        writer.put_blocks(some).unwrap();
+    }
+    while let Some(slots) = writer.next_segment() {
+        let kept = last.is_some_and(|(directory, segments)| {
+            let same = segments.iter().find(|segment| segment.slots() == slots);
+            same.is_some_and(|segment| writer.keep_segment(directory, segment).unwrap())
+        });
+        if !kept {
+            writer.write_segment(copy_vectors(version)).unwrap();
+        }
+    }
+    writer.finish(&contents(slots)).unwrap()
+}
+
+/// A generation of so many slots: of two segments if there are more than 64.
+fn saved(slots: u32) -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    save(directory.path(), slots, None, 0);
+    directory
+}
+
+/// Opens and verifies everything.
+fn verify(directory: &Path) -> Result<Reader, SnapshotError> {
+    let reader = Reader::open(directory)?;
+    for number in 0..reader.segments().len() {
+        reader.verify_segment(number)?;
+    }
+    Ok(reader)
+}
+
+fn record(array: &Array, slot: u32) -> &[u8] {
+    let record = array.get(slot).expect("the slot is there");
+    // SAFETY: nobody writes to the array.
+    unsafe { std::slice::from_raw_parts(record, array.stride()) }
+}
+
+fn inode(directory: &Path, name: &str) -> u64 {
+    fs::metadata(directory.join(name)).unwrap().ino()
+}
+
+#[test]
+fn what_was_written_is_opened() {
+    let slots = 65;
+    let directory = saved(slots);
+    let names: BTreeSet<_> = fs::read_dir(directory.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let expected = ["graph", "vectors-00000", "vectors-00001"];
+    assert_eq!(names, expected.map(String::from).into());
+
+    let reader = verify(directory.path()).unwrap();
+    assert_eq!(reader.contents(), &contents(slots));
+    assert_eq!(reader.shape(), shape(slots));
+    let blocks = Array::new(BLOCK_BYTES as usize, Place::Memory);
+    let vectors = Array::new(VECTOR_BYTES as usize, Place::Memory);
+    reader.put_blocks(&blocks).unwrap();
+    reader.put_vectors(&vectors).unwrap();
+    // What is mapped stays, whatever becomes of the reader and of the files' names.
+    drop((reader, directory));
+    for slot in 0..slots {
+        let byte = fill_byte(slot, 0);
+        assert!(record(&blocks, slot).iter().all(|&found| found == byte));
+        assert!(record(&vectors, slot).iter().all(|&found| found == byte));
+    }
+    // The first 64 vectors are a whole chunk, and lie in the file; the rest was copied.
+    assert!(!vectors.is_writable(0) && vectors.is_writable(64));
+    assert!(blocks.is_writable(0));
+}
+
+#[test]
+fn whole_chunks_of_blocks_are_mapped_and_copied_on_write() {
+    let directory = tempfile::tempdir().unwrap();
+    let blocks = Array::new(BLOCK_BYTES as usize, Place::Memory);
+    let chunk_slots = blocks.records_per_chunk() as u32;
+    let slots = chunk_slots + 1;
+    let shape = Shape {
+        vector_bytes: 0,
+        ..shape(slots)
+    };
+    let write = |path: &Path| {
+        let mut writer = Writer::create(path, shape).unwrap();
+        writer.put_blocks(&self::blocks(slots)).unwrap();
+        assert_eq!(writer.next_segment(), None);
+        writer.finish(&contents(slots)).unwrap();
+    };
+    write(directory.path());
+    let reader = verify(directory.path()).unwrap();
+    reader.put_blocks(&blocks).unwrap();
+    assert_eq!(blocks.chunks(), [0, chunk_slots]);
+    let footprint = blocks.footprint();
+    assert_eq!(
+        footprint.mapped,
+        chunk_slots as usize * BLOCK_BYTES as usize
+    );
+    assert_eq!(record(&blocks, chunk_slots)[0], fill_byte(chunk_slots, 0));
+    let first = blocks.get(0).unwrap();
+    // SAFETY: the array is this test's alone.
+    unsafe { first.write(255) };
+    assert_eq!(record(&blocks, 0)[0], 255);
+    verify(directory.path()).unwrap();
+}
+
+#[test]
+fn an_index_without_vectors_is_a_snapshot_too() {
+    for codebook in [contents(0).codebook, None] {
+        let directory = tempfile::tempdir().unwrap();
+        let contents = Contents {
+            codebook,
+            entry: None,
+            ids: Vec::new(),
+            zero_ids: Vec::new(),
+            ..contents(0)
+        };
+        let writer = Writer::create(directory.path(), shape(0)).unwrap();
+        assert_eq!(writer.finish(&contents).unwrap(), []);
+        let reader = verify(directory.path()).unwrap();
+        assert_eq!(reader.contents(), &contents);
+        let array = Array::new(BLOCK_BYTES as usize, Place::Memory);
+        reader.put_blocks(&array).unwrap();
+        assert_eq!(array.chunks(), []);
+    }
+}
+
+#[test]
+fn segments_that_did_not_change_are_linked() {
+    let parent = tempfile::tempdir().unwrap();
+    let [first, second, third] = ["1", "2", "3"].map(|name| parent.path().join(name));
+    let segments = save(&first, 65, None, 0);
+    // The index has grown: the last segment is another one, the first is kept.
+    let segments = save(&second, 70, Some((&first, &segments)), 0);
+    assert_eq!(
+        inode(&first, "vectors-00000"),
+        inode(&second, "vectors-00000")
+    );
+    assert_ne!(
+        inode(&first, "vectors-00001"),
+        inode(&second, "vectors-00001")
+    );
+    // The old generation is not needed any more.
+    fs::remove_dir_all(&first).unwrap();
+    let reader = verify(&second).unwrap();
+    assert_eq!(reader.segments(), segments);
+
+    // What was opened is kept as what was written is; what was changed is not.
+    let kept = &reader.segments()[1..];
+    save(&third, 70, Some((&second, kept)), 1);
+    assert_ne!(
+        inode(&second, "vectors-00000"),
+        inode(&third, "vectors-00000")
+    );
+    assert_eq!(
+        inode(&second, "vectors-00001"),
+        inode(&third, "vectors-00001")
+    );
+    let reader = verify(&third).unwrap();
+    let vectors = Array::new(VECTOR_BYTES as usize, Place::Memory);
+    reader.put_vectors(&vectors).unwrap();
+    assert_eq!(record(&vectors, 0)[9], fill_byte(0, 1));
+    assert_eq!(record(&vectors, 69)[9], fill_byte(69, 0));
+}
+
+#[test]
+fn a_segment_that_is_gone_is_written_anew() {
+    let parent = tempfile::tempdir().unwrap();
+    let [first, second] = ["1", "2"].map(|name| parent.path().join(name));
+    let segments = save(&first, 65, None, 0);
+    fs::remove_file(first.join("vectors-00000")).unwrap();
+    fs::write(first.join("vectors-00001"), "cut short").unwrap();
+    save(&second, 65, Some((&first, &segments)), 0);
+    verify(&second).unwrap();
+}
+
+#[test]
+fn options_that_differ_are_named() {
+    let directory = saved(1);
+    let reader = Reader::open(directory.path()).unwrap();
+    let options = contents(1).options;
+    let searched_otherwise = Options {
+        search_beam_width: 500,
+        placement: Placement::File,
+        ..options
+    };
+    reader.expect_options(&searched_otherwise).unwrap();
+    let others = [
+        (
+            "dimensions",
+            Options {
+                dimensions: 6,
+                ..options
+            },
+        ),
+        (
+            "metric",
+            Options {
+                metric: Metric::Cosine,
+                ..options
+            },
+        ),
+        (
+            "quantization",
+            Options {
+                quantization: Quantization::F32,
+                ..options
+            },
+        ),
+        (
+            "codes",
+            Options {
+                codes: Codes::Bytes,
+                ..options
+            },
+        ),
+        (
+            "max_connections",
+            Options {
+                max_connections: 8,
+                ..options
+            },
+        ),
+    ];
+    for (name, other) in others {
+        let error = reader.expect_options(&other).unwrap_err();
+        assert!(matches!(error, SnapshotError::Options { option, .. } if option == name));
+        assert!(error.to_string().contains("graph"), "{error}");
+    }
+}
+
+/// The first damage that is found, as file name and message.
+fn damage(directory: &Path) -> (String, String) {
+    let error = verify(directory).err().expect("the damage is found");
+    let message = error.to_string();
+    let path = match error {
+        SnapshotError::Io { path, .. }
+        | SnapshotError::NotASnapshot { path }
+        | SnapshotError::Version { path, .. }
+        | SnapshotError::Damaged { path, .. }
+        | SnapshotError::Options { path, .. } => path,
+        SnapshotError::Memory(error) => panic!("{error}"),
+    };
+    let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+    (name, message)
+}
+
+/// Changes a byte of a file; done twice, it is as before.
+fn flip(path: &Path, offset: u64, mask: u8) {
+    let file = fs::File::options()
+        .read(true)
+        .write(true)
+        .open(path)
+        .unwrap();
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, offset).unwrap();
+    byte[0] ^= mask;
+    file.write_all_at(&byte, offset).unwrap();
+}
+
+#[test]
+fn a_flipped_byte_is_found_wherever_it_is() {
+    let directory = saved(3);
+    let names = ["graph", "vectors-00000"];
+    let files = names.map(|name| {
+        let path = directory.path().join(name);
+        let bytes = fs::metadata(&path).unwrap().len();
+        (name, path, bytes)
+    });
+    let config = ProptestConfig {
+        // Nothing is gained by smaller numbers.
+        max_shrink_iters: 0,
+        ..ProptestConfig::with_cases(60)
+    };
+    let positions = (0..files.len(), any::<prop::sample::Index>(), 1..=255u8);
+    proptest!(config, |((file, position, mask) in positions)| {
+        let (name, path, bytes) = &files[file];
+        let offset = position.index(*bytes as usize) as u64;
+        flip(path, offset, mask);
+        let (found_in, message) = damage(directory.path());
+        prop_assert_eq!(&found_in, name, "{}", message);
+        flip(path, offset, mask);
+    });
+    verify(directory.path()).unwrap();
+}
+
+#[test]
+fn every_byte_of_headers_and_tables_is_covered() {
+    let directory = saved(3);
+    let path = directory.path().join("graph");
+    let bytes = fs::metadata(&path).unwrap().len();
+    let tables = HEADER_BYTES as u64 + 3 * u64::from(BLOCK_BYTES);
+    for offset in (0..128).chain(4070..4100).chain(tables..bytes) {
+        flip(&path, offset, 0x10);
+        Reader::open(directory.path())
+            .err()
+            .expect("the damage is found");
+        flip(&path, offset, 0x10);
+    }
+    // The head of a segment is looked at when it is opened.
+    let path = directory.path().join("vectors-00000");
+    for offset in (0..32).chain([4095]) {
+        flip(&path, offset, 0x10);
+        Reader::open(directory.path())
+            .err()
+            .expect("the damage is found");
+        flip(&path, offset, 0x10);
+    }
+    verify(directory.path()).unwrap();
+}
+
+#[test]
+fn files_that_are_cut_short_or_longer_are_refused_at_once() {
+    for name in ["graph", "vectors-00000"] {
+        let directory = saved(3);
+        let path = directory.path().join(name);
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        let bytes = file.metadata().unwrap().len();
+        for cut in [bytes + 1, bytes - 1, bytes / 2, 4097, 4096, 4095, 8, 0] {
+            file.set_len(cut).unwrap();
+            let error = Reader::open(directory.path()).err().expect("it is refused");
+            assert!(error.to_string().contains(name), "{error}");
+        }
+        fs::remove_file(&path).unwrap();
+        let error = Reader::open(directory.path()).err().expect("it is missing");
+        assert!(matches!(error, SnapshotError::Io { .. }), "{error}");
+    }
+}
+
+#[test]
+fn foreign_files_are_told_from_damaged_ones() {
+    let directory = saved(3);
+    let path = |name| directory.path().join(name);
+    for name in ["graph", "vectors-00000"] {
+        let sound = fs::read(path(name)).unwrap();
+        fs::write(path(name), vec![b'#'; sound.len()]).unwrap();
+        let error = Reader::open(directory.path()).err().expect("it is refused");
+        assert!(
+            matches!(error, SnapshotError::NotASnapshot { .. }),
+            "{error}"
+        );
+        fs::write(path(name), &sound).unwrap();
+    }
+    // A segment of another generation of the same shape.
+    let other = tempfile::tempdir().unwrap();
+    save(other.path(), 3, None, 1);
+    fs::copy(other.path().join("vectors-00000"), path("vectors-00000")).unwrap();
+    let (name, message) = damage(directory.path());
+    assert_eq!(name, "vectors-00000", "{message}");
+}
+
+#[test]
+fn a_generation_that_was_not_finished_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(directory.path(), shape(3)).unwrap();
+    writer.put_blocks(&blocks(3)).unwrap();
+    writer.write_segment(copy_vectors(0)).unwrap();
+    drop(writer);
+    let error = Reader::open(directory.path()).err().expect("it is refused");
+    assert!(
+        matches!(error, SnapshotError::NotASnapshot { .. }),
+        "{error}"
+    );
+    // And it is not written over.
+    let error = Writer::create(directory.path(), shape(3))
+        .err()
+        .expect("there is one");
+    assert!(matches!(error, SnapshotError::Io { .. }), "{error}");
+}
+
+#[test]
+fn a_later_version_is_named() {
+    let directory = saved(1);
+    flip(&directory.path().join("graph"), 8, 1 ^ 2);
+    let error = Reader::open(directory.path()).err().expect("it is refused");
+    assert!(
+        matches!(
+            error,
+            SnapshotError::Version {
+                found: 2,
+                known: 1,
+                ..
+            }
+        ),
+        "{error}"
+    );
+}
+
+/// Puts bytes into the header and makes its checksum right, as somebody with bad intent would.
+fn forge(directory: &Path, offset: usize, bytes: &[u8]) {
+    let path = directory.join("graph");
+    let file = fs::File::options()
+        .read(true)
+        .write(true)
+        .open(path)
+        .unwrap();
+    let mut header = [0; HEADER_BYTES];
+    file.read_exact_at(&mut header, 0).unwrap();
+    header[offset..offset + bytes.len()].copy_from_slice(bytes);
+    let (fields, checksum) = header.split_at_mut(HEADER_BYTES - 16);
+    checksum.copy_from_slice(&super::checksum::Checksum::of(fields).to_bytes());
+    file.write_all_at(&header, 0).unwrap();
+}
+
+#[test]
+fn forged_headers_are_errors() {
+    let max = u64::MAX.to_le_bytes();
+    let directory = saved(3);
+    let header = fs::read(directory.path().join("graph")).unwrap()[..HEADER_BYTES].to_vec();
+    let forgeries: [(usize, &[u8]); 16] = [
+        (16, &max),
+        (24, &max[..4]),
+        (24, &[0; 4]),
+        (28, &4u32.to_le_bytes()),
+        (32, &max[..4]),
+        (32, &[0; 4]),
+        (36, &max[..4]),
+        (36, &1u32.to_le_bytes()),
+        (40, &max),
+        (40, &(1u64 << 61).to_le_bytes()),
+        (48, &max),
+        (56, &[0; 4]),
+        (72, &[4]),
+        (76, &[9]),
+        (76, &[3]),
+        (80, &max[..4]),
+    ];
+    for (offset, bytes) in forgeries {
+        forge(directory.path(), offset, bytes);
+        let error = Reader::open(directory.path()).err().expect("it is refused");
+        assert!(
+            matches!(error, SnapshotError::Damaged { .. }),
+            "{offset}: {error}"
+        );
+        forge(directory.path(), 0, &header[..112]);
+    }
+    verify(directory.path()).unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Whatever the header says, with its checksum right: an error or the snapshot, and no more
+    /// memory than the file is long.
+    #[test]
+    fn random_headers_do_no_harm(
+        patches in prop::collection::vec((8usize..112, any::<u8>()), 1..6),
+        slots in 0u32..3,
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let shape = Shape { vector_bytes: 0, ..shape(slots) };
+        let mut writer = Writer::create(directory.path(), shape).unwrap();
+        writer.put_blocks(&blocks(slots)).unwrap();
+        writer.finish(&contents(slots)).unwrap();
+        for (offset, byte) in patches {
+            forge(directory.path(), offset, &[byte]);
+        }
+        let _ = verify(directory.path());
+    }
+}

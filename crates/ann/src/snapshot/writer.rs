@@ -1,0 +1,235 @@
+//! Writes a generation, step by step.
+
+use std::fs::{self, File};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use super::checksum::{Checksum, PIECE_BYTES, Pieces};
+use super::header::Header;
+use super::layout::{Counts, HEADER_BYTES, Layout};
+use super::segment::{self, Segment};
+use super::{Contents, Shape, SnapshotError};
+
+/// The name of the file of blocks and tables.
+pub(super) const GRAPH: &str = "graph";
+
+/// Writes one generation: all [blocks](Writer::put_blocks), every [segment](Writer::next_segment), and at
+/// last the [contents](Writer::finish). Blocks and segments may come in any order between each other.
+/// Until it is finished, the generation has no header and is refused by whoever opens it.
+///
+/// Between the steps the index may change. What is written is what the caller hands over: a block
+/// together with the full vector of its slot, so a slot must not be given to another vector between
+/// the first block and the last segment.
+pub(crate) struct Writer {
+    directory: PathBuf,
+    shape: Shape,
+    graph: Sequence,
+    segments: Vec<Segment>,
+}
+
+impl Writer {
+    /// Begins a generation in a directory that exists and holds none.
+    ///
+    /// # Panics
+    /// If a size of the shape is out of its range.
+    pub(crate) fn create(directory: &Path, shape: Shape) -> Result<Writer, SnapshotError> {
+        assert_eq!(shape.check(), Ok(()), "{shape:?}");
+        let path = directory.join(GRAPH);
+        Ok(Writer {
+            directory: directory.to_owned(),
+            shape,
+            // The place of the header stays empty until all else is written.
+            graph: Sequence::create(path, HEADER_BYTES as u64)?,
+            segments: Vec::new(),
+        })
+    }
+
+    /// The next blocks, in the order of their slots; best some MiB at a time.
+    ///
+    /// # Panics
+    /// If these are not whole blocks, or more than the shape has.
+    pub(crate) fn put_blocks(&mut self, blocks: &[u8]) -> Result<(), SnapshotError> {
+        assert!(blocks.len().is_multiple_of(self.shape.block_bytes as usize));
+        let written = self.graph.offset - HEADER_BYTES as u64;
+        assert!(written + blocks.len() as u64 <= self.shape.blocks_bytes());
+        self.graph.put(blocks)
+    }
+
+    /// The slots of the segment that has to be [written](Writer::write_segment) or
+    /// [kept](Writer::keep_segment) next; `None` after the last.
+    pub(crate) fn next_segment(&self) -> Option<Range<u32>> {
+        let number = self.segments.len() as u32;
+        (number < self.shape.segments()).then(|| self.shape.segment(number))
+    }
+
+    /// Writes the next segment and waits for the disk. `copy` is called for some slots after the
+    /// other and puts their vectors into the bytes it is given, at most a MiB (or one vector); these
+    /// are zeros where it puts nothing.
+    ///
+    /// # Panics
+    /// If all segments are there.
+    pub(crate) fn write_segment(
+        &mut self,
+        mut copy: impl FnMut(Range<u32>, &mut [u8]),
+    ) -> Result<(), SnapshotError> {
+        let slots = self.next_segment().expect("there is another segment");
+        let number = self.segments.len() as u32;
+        let path = self.directory.join(segment::file_name(number));
+        let mut file = Sequence::create(path, 0)?;
+        file.put(&segment::header(&self.shape, number))?;
+        let vector_bytes = self.shape.vector_bytes as usize;
+        let step = (PIECE_BYTES / vector_bytes).max(1);
+        let mut buffer = vec![0; step * vector_bytes];
+        for start in slots.clone().step_by(step) {
+            let some = start..start.saturating_add(step as u32).min(slots.end);
+            let bytes = &mut buffer[..some.len() * vector_bytes];
+            bytes.fill(0);
+            copy(some, bytes);
+            file.put(bytes)?;
+        }
+        file.sync()?;
+        self.segments.push(Segment {
+            number,
+            slots,
+            vector_bytes: self.shape.vector_bytes,
+            checksums: file.pieces.finish(),
+        });
+        Ok(())
+    }
+
+    /// Takes the next segment over from the generation in `directory`. The caller says by this that none
+    /// of its vectors has changed. False, with nothing done, if it is not the one that comes next,
+    /// holds other slots (the last one grows), or is not there any more; it has to be written then.
+    ///
+    /// # Panics
+    /// If all segments are there.
+    pub(crate) fn keep_segment(
+        &mut self,
+        directory: &Path,
+        segment: &Segment,
+    ) -> Result<bool, SnapshotError> {
+        let slots = self.next_segment().expect("there is another segment");
+        if segment.slots != slots || !segment.fits(&self.shape) {
+            return Ok(false);
+        }
+        let name = segment::file_name(segment.number);
+        let (old, new) = (directory.join(&name), self.directory.join(&name));
+        let bytes = fs::metadata(&old).map(|metadata| metadata.len());
+        if !bytes.is_ok_and(|bytes| bytes == self.shape.segment_bytes(segment.number)) {
+            return Ok(false);
+        }
+        segment::link_or_copy(|old, new| fs::hard_link(old, new), &old, &new)
+            .map_err(SnapshotError::io("link or copy", &old))?;
+        self.segments.push(segment.clone());
+        Ok(true)
+    }
+
+    /// Writes tables and header, and waits until all is on the disk. Returns the segments, which the
+    /// next generation may keep.
+    ///
+    /// # Panics
+    /// If blocks or segments are missing, or the contents do not go together.
+    pub(crate) fn finish(mut self, contents: &Contents) -> Result<Vec<Segment>, SnapshotError> {
+        assert_eq!(contents.check(&self.shape), Ok(()));
+        let mean = contents
+            .codebook
+            .as_ref()
+            .map_or(&[][..], |parts| &parts.mean);
+        let counts = Counts {
+            mean_elements: mean.len() as u32,
+            ids: contents.ids.len() as u64,
+            zero_ids: contents.zero_ids.len() as u64,
+        };
+        let layout = Layout::new(&self.shape, &counts).expect("what is in memory fits a file");
+        assert_eq!(self.graph.offset, layout.blocks.end, "blocks are missing");
+        assert_eq!(self.next_segment(), None, "segments are missing");
+
+        self.graph.put_all(mean, |element| element.to_le_bytes())?;
+        self.graph.put_all(&contents.ids, |(id, slot)| {
+            (u64::from(*slot) << 32 | u64::from(*id)).to_le_bytes()
+        })?;
+        self.graph
+            .put_all(&contents.zero_ids, |id| id.to_le_bytes())?;
+        let Sequence {
+            path, file, pieces, ..
+        } = self.graph;
+        let of_segments = self.segments.iter().flat_map(|segment| &segment.checksums);
+        let checksums: Vec<u8> = (pieces.finish().iter().chain(of_segments))
+            .flat_map(|checksum| checksum.to_bytes())
+            .collect();
+        assert_eq!(
+            layout.checksums.end - layout.checksums.start,
+            checksums.len() as u64
+        );
+        let header = Header {
+            shape: self.shape,
+            counts,
+            checksum: Checksum::of(&checksums),
+            contents: Contents {
+                ids: Vec::new(),
+                zero_ids: Vec::new(),
+                ..contents.clone()
+            },
+            layout: layout.clone(),
+        };
+        file.write_all_at(&checksums, layout.checksums.start)
+            .and_then(|()| file.write_all_at(&header.encode(), 0))
+            .and_then(|()| file.sync_all())
+            .map_err(SnapshotError::io("write", &path))?;
+        File::open(&self.directory)
+            .and_then(|directory| directory.sync_all())
+            .map_err(SnapshotError::io("write", &self.directory))?;
+        Ok(self.segments)
+    }
+}
+
+/// A file that is written from front to back, with the checksums of its pieces.
+struct Sequence {
+    path: PathBuf,
+    file: File,
+    /// Where the next bytes go.
+    offset: u64,
+    pieces: Pieces,
+}
+
+impl Sequence {
+    /// A new file; what lies before `offset` has no part in the pieces.
+    fn create(path: PathBuf, offset: u64) -> Result<Sequence, SnapshotError> {
+        let file = File::create_new(&path).map_err(SnapshotError::io("make", &path))?;
+        Ok(Sequence {
+            path,
+            file,
+            offset,
+            pieces: Pieces::new(),
+        })
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), SnapshotError> {
+        self.file
+            .write_all_at(bytes, self.offset)
+            .map_err(SnapshotError::io("write", &self.path))?;
+        self.pieces.update(bytes);
+        self.offset += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Writes `entries` as bytes, some at a time.
+    fn put_all<T, const N: usize>(
+        &mut self,
+        entries: &[T],
+        to_bytes: impl Fn(&T) -> [u8; N],
+    ) -> Result<(), SnapshotError> {
+        for some in entries.chunks(PIECE_BYTES / N) {
+            let bytes: Vec<u8> = some.iter().flat_map(&to_bytes).collect();
+            self.put(&bytes)?;
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<(), SnapshotError> {
+        self.file
+            .sync_all()
+            .map_err(SnapshotError::io("write", &self.path))
+    }
+}
