@@ -206,7 +206,6 @@ impl Driver {
         let answer = self.index.explain(query, search);
         let (found, told) = answer.expect("a valid query");
         let share = self.oracle.judge(&found, query, search, TOLERANCE);
-        assert!(told.way != Way::Scan || share == 1.0, "scans are exact");
         assert!(told.hops <= told.distances, "{told:?}");
         let sum = match told.way {
             Way::Walk => &mut self.recall.walks,
@@ -234,10 +233,14 @@ impl Recall {
     }
 
     /// Every way was gone, and found what there was to find.
-    pub fn check(&self) {
-        for (sum, searches) in [self.walks, self.scans_of_codes, self.scans] {
+    pub fn check(&self, walks_min: f64) {
+        for ((sum, searches), least) in [
+            (self.walks, walks_min),
+            (self.scans_of_codes, 0.98),
+            (self.scans, 1.0),
+        ] {
             assert!(searches > 0, "{self:?}");
-            assert!(sum / searches as f64 >= 0.98, "{self:?}");
+            assert!(sum / searches as f64 >= least, "{self:?}");
         }
     }
 }
