@@ -39,9 +39,10 @@ impl<'a> Contents<'a> {
     /// # Safety
     /// The slot has been filled, and the epoch is pinned since it could be reached.
     pub(crate) unsafe fn kept(&self, slot: u32) -> &'a [u8] {
-        // SAFETY: the caller's promise, for both.
         match self.vectors {
+            // SAFETY: the caller's promise.
             Some(vectors) => unsafe { vectors.get(slot) },
+            // SAFETY: the same.
             None => unsafe { &self.graph.block(slot).code()[..self.bytes] },
         }
     }

@@ -7,7 +7,7 @@ use crate::codes::Kind;
 use crate::{Options, SearchOptions};
 
 /// Width of the narrowest walk, if none is asked for.
-const BEAM_MIN: usize = 128;
+const BEAM_MIN: usize = 192;
 
 /// What each neighbour asked for adds to the width.
 const BEAM_PER_NEIGHBOUR: f64 = 1.5;

@@ -104,6 +104,9 @@ impl VectorOptions {
                 Quantization::I8 => ann::Quantization::I8,
                 Quantization::B1 => ann::Quantization::B1,
             },
+            codes: ann::Codes::Auto,
+            // A file would need a directory that the operator has chosen.
+            placement: ann::Placement::Memory,
             max_connections: self.maximum_node_connections,
             build_beam_width: self.construction_beam_width,
             search_beam_width: self.search_beam_width,

@@ -171,14 +171,10 @@ impl Graph {
 
     /// The same for a graph without links.
     fn mend_unlinked(&self, epochs: &Epochs, mending: &mut Mending) {
-        match mending.stage {
-            Stage::Idle => {
-                if self.close_batch(BATCH_MIN, mending) {
-                    mending.stage = Stage::Draining(epochs.advance());
-                }
-            }
-            Stage::Draining(mark) => self.drain(epochs, mark, mending),
-            _ => {}
+        if let Stage::Draining(mark) = mending.stage {
+            self.drain(epochs, mark, mending);
+        } else if self.close_batch(BATCH_MIN, mending) {
+            mending.stage = Stage::Draining(epochs.advance());
         }
     }
 

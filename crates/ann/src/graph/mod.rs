@@ -134,8 +134,8 @@ impl Graph {
             Some(codebook) => codebook.encode(vector, &mut space.rotated, code),
             None => Default::default(),
         };
-        // SAFETY: the caller's promise.
         let block = self.block(slot);
+        // SAFETY: the caller's promise.
         unsafe { block.write(id, encode) };
         // SAFETY: the same, and it has just been filled.
         self.raise_longest(unsafe { block.meta() }.raw_norm);

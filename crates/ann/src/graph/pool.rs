@@ -13,8 +13,6 @@ pub(crate) trait Frontier {
     fn offer(&mut self, distance: f32, slot: u32);
     /// The nearest slot that has not been given out; None when the walk is over.
     fn next(&mut self) -> Option<u32>;
-    /// What `next` is likely to return, to be fetched ahead.
-    fn peek(&self) -> Option<u32>;
 }
 
 /// A distance and a slot in one word that orders as the pair does, by distance and then by slot; and
@@ -113,14 +111,6 @@ impl Frontier for Pool {
         }
         None
     }
-
-    #[inline(always)]
-    fn peek(&self) -> Option<u32> {
-        let rest = self.keys[self.cursor..].iter();
-        rest.take(2)
-            .find(|key| key.0 & Key::EXPANDED == 0)
-            .map(|key| key.slot())
-    }
 }
 
 /// The nearest `width` slots that somebody `wants`, found by way of any slots: for filters, and for
@@ -188,10 +178,6 @@ impl<W: Fn(u32) -> bool> Frontier for Heaps<W> {
         }
         self.hops_max -= 1;
         Some(nearest.slot())
-    }
-
-    fn peek(&self) -> Option<u32> {
-        self.open.peek().map(|Reverse(key)| key.slot())
     }
 }
 

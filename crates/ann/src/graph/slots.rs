@@ -14,14 +14,6 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// Every slot before `end` is in use, but those of `free`.
-    pub(crate) fn restored(end: u32, free: Vec<u32>) -> Slots {
-        Slots {
-            end: AtomicU32::new(end),
-            free: Mutex::new(free),
-        }
-    }
-
     /// All slots that were ever given out lie below.
     pub(crate) fn end(&self) -> u32 {
         self.end.load(Ordering::Acquire)
@@ -43,7 +35,8 @@ impl Slots {
         self.free.lock().extend(slots);
     }
 
-    pub(crate) fn free(&self) -> usize {
+    #[cfg(test)]
+    fn free(&self) -> usize {
         self.free.lock().len()
     }
 
@@ -67,7 +60,10 @@ mod tests {
 
     #[test]
     fn there_is_an_end_to_them() {
-        let slots = Slots::restored(SLOTS_MAX, vec![5]);
+        let slots = Slots {
+            end: AtomicU32::new(SLOTS_MAX),
+            free: Mutex::new(vec![5]),
+        };
         assert_eq!([slots.take(), slots.take()], [Some(5), None]);
         assert_eq!(slots.end(), SLOTS_MAX);
     }

@@ -96,10 +96,6 @@ impl Batch {
         self.slots.len()
     }
 
-    pub(crate) fn slots(&self) -> &[u32] {
-        &self.slots
-    }
-
     /// Slots and their distances from the query.
     ///
     /// # Safety

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use contender::DataSet;
+use contender::{DataSet, Stopwatch};
 
 use super::{Arguments, K, Owners, hand_over};
 use crate::contenders::annulus::Annulus;
@@ -14,9 +14,14 @@ use crate::statistics::{Spread, percentile};
 struct Window {
     p50_micros: f64,
     p99_micros: f64,
+    /// Of the time, how much the searching thread had a processor.
+    cpu_share: f64,
     /// Replacements meanwhile.
     written: u64,
 }
+
+/// With less than this share of a processor, what is measured are the neighbours on the machine.
+const CPU_SHARE_MIN: f64 = 0.98;
 
 /// Windows without and with a writer in turn; prints a table.
 pub fn measure(
@@ -86,6 +91,17 @@ pub fn measure(
         times(|window| window.p50_micros),
         times(|window| window.p99_micros)
     );
+    let share = |windows: &[Window]| Spread::of(all(windows, |window| window.cpu_share));
+    if let (Some(idle), Some(busy)) = (share(&idle), share(&busy)) {
+        println!(
+            "\nThe searching thread had {:.0} % of a processor idle, {:.0} % beside the writer.",
+            idle.median * 100.0,
+            busy.median * 100.0
+        );
+        if idle.median < CPU_SHARE_MIN {
+            println!("**The machine was not idle: the P99 tells of other processes.**");
+        }
+    }
     Ok(())
 }
 
@@ -98,6 +114,7 @@ fn searches(
 ) -> anyhow::Result<Window> {
     let queries = data.queries();
     let mut micros = Vec::new();
+    let stopwatch = Stopwatch::of_thread();
     let start = Instant::now();
     for query in (0..queries.count()).cycle() {
         let before = Instant::now();
@@ -107,7 +124,9 @@ fn searches(
         index.find(queries.row(query), K, beam)?;
         micros.push(before.elapsed().as_secs_f64() * 1e6);
     }
+    let elapsed = stopwatch.elapsed();
     Ok(Window {
+        cpu_share: elapsed.cpu_seconds / elapsed.wall_seconds,
         p50_micros: percentile(&mut micros, 0.5).unwrap_or(f64::NAN),
         p99_micros: percentile(&mut micros, 0.99).unwrap_or(f64::NAN),
         written: 0,

@@ -4,10 +4,15 @@
 //! - **Chase**: a ring through all cache lines of a set in random order, each telling where the next
 //!   one is: the latency.
 //! - **Blocks**: blocks here and there in a set, each asked for a little ahead, as a graph walk does.
+//!
+//! Sets lie in huge pages where the system has them, and times are of the processor, so that what
+//! other processes take of a shared machine does not count (but for the caches that they fill).
 
 use std::fs;
 use std::hint::black_box;
-use std::time::Instant;
+
+use contender::Stopwatch;
+use rustix::mm::{Advice, madvise};
 
 use crate::data::random::Random;
 
@@ -82,6 +87,7 @@ pub fn measure() -> Blocks {
     for (name, bytes) in SETS {
         eprintln!("measuring this machine with {name}");
         let mut set = vec![0u64; bytes / size_of::<u64>()];
+        ask_for_huge_pages(&set);
         link(&mut set);
         let stream = stream(&set);
         let chase = chase(&set);
@@ -102,6 +108,18 @@ pub fn measure() -> Blocks {
         speeds.push((bytes, of_blocks));
     }
     Blocks { speeds }
+}
+
+/// For a set that has not been touched yet. Without them it is measured in small ones.
+fn ask_for_huge_pages(set: &[u64]) {
+    const PAGE: usize = 4096;
+    let bytes = set.as_ptr_range();
+    let start = (bytes.start as usize).next_multiple_of(PAGE);
+    let end = bytes.end as usize / PAGE * PAGE;
+    if start < end {
+        // SAFETY: the range lies within the set, and the advice changes nothing of its content.
+        let _ = unsafe { madvise(start as *mut _, end - start, Advice::LinuxHugepage) };
+    }
 }
 
 /// Writes into the first word of each line the number of the next line's first word: one ring
@@ -165,12 +183,12 @@ fn scattered(set: &[u64], block: usize) -> f64 {
     (reads * block) as f64 / seconds
 }
 
-/// Seconds.
+/// Processor seconds.
 fn fastest(run: impl Fn()) -> f64 {
     let timed = || {
-        let start = Instant::now();
+        let stopwatch = Stopwatch::of_thread();
         run();
-        start.elapsed().as_secs_f64()
+        stopwatch.elapsed().cpu_seconds
     };
     (0..REPEATS).map(|_| timed()).fold(f64::INFINITY, f64::min)
 }
