@@ -12,6 +12,8 @@ use crate::sweep::Entrant;
 const OWN: &str = "annulus";
 /// Builds faster than this are repeated.
 const SECONDS_REPEATED_BELOW: f64 = 12.0;
+/// The same for builds with one and two threads.
+const SECONDS_THREADS_REPEATED_BELOW: f64 = 5.0;
 /// Builds in all, where they are repeated.
 const REPEATS: usize = 3;
 
@@ -30,8 +32,15 @@ pub struct BuiltBy {
 /// The builds on one data set.
 pub struct Builds {
     all: Vec<BuiltBy>,
-    /// How many times as fast two threads are as one, on the wall.
-    two_threads: Option<Spread>,
+    two_threads: Option<TwoThreads>,
+}
+
+/// Two threads beside one.
+struct TwoThreads {
+    /// How many times as fast, on the wall.
+    faster: Spread,
+    /// How many times the processor time: more than 1 for what they lose to each other.
+    dearer: Spread,
 }
 
 impl Builds {
@@ -83,22 +92,24 @@ impl Builds {
         let Some(own) = self.of(OWN) else {
             return Ok(());
         };
-        let repeats = match own.seconds[0] < SECONDS_REPEATED_BELOW {
+        let repeats = match own.seconds[0] < SECONDS_THREADS_REPEATED_BELOW {
             true => REPEATS,
             false => 1,
         };
         let mut process = Process::start(&Rival::parse(OWN)?, folder, false)?;
-        let mut ratios = Vec::new();
+        let (mut faster, mut dearer) = (Vec::new(), Vec::new());
         for repeat in 0..repeats {
             eprintln!(
                 "{OWN}: with one and two threads, {} of {repeats}",
                 repeat + 1
             );
-            let one = process.build(1)?.elapsed.wall_seconds;
-            let two = process.build(2)?.elapsed.wall_seconds;
-            ratios.push(one / two);
+            let one = process.build(1)?.elapsed;
+            let two = process.build(2)?.elapsed;
+            faster.push(one.wall_seconds / two.wall_seconds);
+            dearer.push(two.cpu_seconds / one.cpu_seconds);
         }
-        self.two_threads = Spread::of(ratios);
+        let spreads = Spread::of(faster).zip(Spread::of(dearer));
+        self.two_threads = spreads.map(|(faster, dearer)| TwoThreads { faster, dearer });
         Ok(())
     }
 
@@ -148,10 +159,11 @@ impl Builds {
                 by.first.kernels,
             );
         }
-        if let Some(ratio) = self.two_threads {
+        if let Some(TwoThreads { faster, dearer }) = &self.two_threads {
             println!(
-                "\n{OWN} built with two threads: {:.2} times as fast as with one ({:.2} to {:.2}).",
-                ratio.median, ratio.min, ratio.max
+                "\n{OWN} built with two threads: {:.2} times as fast as with one ({:.2} to {:.2}), with {:.2} times \
+                 its processor time. On a machine that is busy otherwise only the latter says something.",
+                faster.median, faster.min, faster.max, dearer.median
             );
         }
     }

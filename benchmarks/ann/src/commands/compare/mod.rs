@@ -29,7 +29,7 @@ const KS: [usize; 2] = [10, 100];
 #[derive(clap::Args)]
 pub struct Arguments {
     /// What to measure
-    #[arg(long, value_enum, default_value_t = Size::Quick)]
+    #[arg(value_enum, default_value_t = Size::Quick)]
     bench: Size,
     /// Only these data sets
     #[arg(long, short, value_delimiter = ',')]

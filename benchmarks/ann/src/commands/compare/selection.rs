@@ -27,7 +27,6 @@ const FULL_SETS: &[&str] = &[
 
 const QUICK: &[&str] = &[
     BASELINE,
-    "usearch-bf16",
     "diskann-4bit",
     "annulus",
     "annulus-bytes",
