@@ -6,6 +6,7 @@ mod churn;
 mod combinations;
 mod completeness;
 mod concurrency;
+mod concurrent_model;
 mod data;
 mod determinism;
 mod duplicates;
