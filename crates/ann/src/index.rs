@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 
@@ -13,6 +13,7 @@ use crate::form::{Form, Kept};
 use crate::graph::{Graph, Space};
 use crate::ids::{Entry, Ids};
 use crate::memory::Place;
+use crate::moves::Moves;
 use crate::vectors::Vectors;
 use crate::{Error, IdSet, Options, Placement};
 
@@ -47,8 +48,7 @@ pub struct Index {
     /// Whether the graph links all slots.
     pub(crate) linked: AtomicBool,
     pub(crate) len: AtomicUsize,
-    /// Counts the vectors that were replaced.
-    pub(crate) replaced: AtomicU64,
+    pub(crate) moves: Moves,
 }
 
 /// What a call works with.
@@ -111,7 +111,7 @@ impl Index {
             gate: RwLock::default(),
             linked: AtomicBool::new(false),
             len: AtomicUsize::new(0),
-            replaced: AtomicU64::new(0),
+            moves: Moves::default(),
         })
     }
 
@@ -142,14 +142,17 @@ impl Index {
                 false => Ok(Entry::Undirected),
             };
             match entered {
-                Ok(entry) => self.enter(id, Entry::Reserved, entry).unwrap_or_default(),
+                Ok(entry) => {
+                    // Counted first: once it is entered another thread may remove it.
+                    self.len.fetch_add(1, Ordering::AcqRel);
+                    self.enter(id, Entry::Reserved, entry).unwrap_or_default();
+                }
                 Err(error) => {
                     self.enter(id, Entry::Reserved, Entry::Vacant)
                         .unwrap_or_default();
                     return Err(error);
                 }
             }
-            self.len.fetch_add(1, Ordering::AcqRel);
             Ok(())
         })?;
         if self.wants_training() {
@@ -172,6 +175,7 @@ impl Index {
                 // Rows are often written again with the vector they had.
                 return Ok(());
             }
+            let _moving = self.moves.begin();
             let after = match directed {
                 // SAFETY: the same.
                 true => Entry::Slot(unsafe { self.place(id, tools) }?),
@@ -189,7 +193,6 @@ impl Index {
                     return Err(Error::Missing(id));
                 }
             }
-            self.replaced.fetch_add(1, Ordering::AcqRel);
             // SAFETY: the same.
             unsafe { self.abandon(before) };
             Ok(())
@@ -199,6 +202,7 @@ impl Index {
     /// Takes an id out; the id may be used again.
     pub fn remove(&self, id: u32) -> Result<(), Error> {
         self.change(|_| {
+            let _moving = self.moves.begin();
             loop {
                 let before = self.settled(id);
                 if !before.is_held() {

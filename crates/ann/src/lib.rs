@@ -72,6 +72,7 @@ mod kernels;
 mod memory;
 mod memory_use;
 mod metric;
+mod moves;
 mod nearest;
 mod options;
 mod plan;

@@ -68,11 +68,14 @@ impl Plan {
         if k >= admitted {
             return Plan::Scan;
         }
-        let rescored = search.rescored.unwrap_or_else(|| rescored(kind, k)).max(k);
+        // At least what the answer needs, at most what there is, whatever was asked for.
+        let rescored = search.rescored.unwrap_or_else(|| rescored(kind, k));
+        let rescored = rescored.max(k).min(held);
         let by_default = BEAM_MIN + (k as f64 * BEAM_PER_NEIGHBOUR) as usize;
         let beam = search
             .beam
             .unwrap_or(by_default.max(options.search_beam_width))
+            .min(held)
             .max(rescored);
 
         let heaps = search.filter.is_some() || beam > SORTED_BEAM_MAX;

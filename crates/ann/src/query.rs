@@ -90,7 +90,7 @@ impl Index {
             false => Plan::Scan,
         };
         let found = self.graph.codebook().and_then(|codebook| {
-            let replaced = self.replaced.load(Ordering::Acquire);
+            let ended = self.moves.ended();
             let undirected = self.undirected_admitted(search);
             codebook.prepare(&kept.floats, &mut space.query);
             space.counts = Counts::default();
@@ -130,7 +130,7 @@ impl Index {
             // SAFETY: the epoch has been pinned since before.
             unsafe { contents.rank(slots, &mut scorer, ranked) };
             ranked.extend(undirected.into_iter().map(Ranked::undirected));
-            if self.replaced.load(Ordering::Acquire) != replaced {
+            if self.moves.any_since(ended) {
                 Ranked::dedup(ranked);
             }
             // SAFETY: the same.

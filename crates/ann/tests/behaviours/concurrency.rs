@@ -182,7 +182,7 @@ fn more_searchers_than_cores_take_turns() {
 }
 
 /// Raises a flag when dropped, so that a failing test stops its threads, too.
-struct Raise<'a>(&'a AtomicBool);
+pub struct Raise<'a>(pub &'a AtomicBool);
 
 impl Drop for Raise<'_> {
     fn drop(&mut self) {

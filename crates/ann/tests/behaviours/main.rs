@@ -1,16 +1,23 @@
 //! The index as its users see it, a file for each behaviour. One program, so that it links once.
 
 mod bad_input;
+mod batch;
 mod churn;
+mod combinations;
 mod completeness;
 mod concurrency;
+mod concurrent_model;
 mod data;
+mod determinism;
 mod duplicates;
+mod explain;
 mod extremes;
+mod filters;
 mod memory;
 mod metrics;
 mod model;
 mod oracle;
 mod quantization;
 mod recall;
+mod search_options;
 mod zero_vectors;

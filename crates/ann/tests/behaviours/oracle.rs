@@ -1,8 +1,8 @@
 //! What the right answer is: every vector measured by the plain formula, and sorted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ann::{Index, Metric, Neighbour};
+use ann::{Filter, Index, Metric, Neighbour, SearchOptions};
 
 /// The formulas of the contract, as they are written there.
 pub fn distance(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
@@ -41,34 +41,70 @@ impl Oracle {
         Oracle { metric, vectors }
     }
 
-    /// Distances of the `k` nearest, nearest first.
-    pub fn distances(&self, query: &[f32], k: usize) -> Vec<f64> {
-        let all = self.vectors.values();
-        let mut distances: Vec<f64> = all.map(|v| distance(self.metric, query, v)).collect();
+    /// Distances of the `k` nearest that a search may answer with, nearest first.
+    pub fn distances(&self, query: &[f32], search: &SearchOptions<'_>) -> Vec<f64> {
+        let admitted = self.vectors.iter().filter(|(id, _)| admits(search, **id));
+        let mut distances: Vec<f64> = admitted
+            .map(|(_, vector)| distance(self.metric, query, vector))
+            .collect();
         distances.sort_by(f64::total_cmp);
-        distances.truncate(k);
+        distances.truncate(search.k);
         distances
     }
 
     /// Checks what holds for every answer however it was found, and returns the share of it that is
     /// as near as the true answer (an equally near vector is as good).
     pub fn check(&self, index: &Index, query: &[f32], k: usize, tolerance: f64) -> f64 {
-        let found = index.search(query, k).expect("a valid query");
-        let wanted = self.distances(query, k);
+        self.check_with(index, query, &SearchOptions::new(k), tolerance)
+    }
+
+    /// The same for a search with a width, a precision or a filter of its own.
+    pub fn check_with(
+        &self,
+        index: &Index,
+        query: &[f32],
+        search: &SearchOptions<'_>,
+        tolerance: f64,
+    ) -> f64 {
+        let found = index.search_with(query, search).expect("a valid query");
+        self.judge(&found, query, search, tolerance)
+    }
+
+    /// The same for an answer that is there already.
+    pub fn judge(
+        &self,
+        found: &[Neighbour],
+        query: &[f32],
+        search: &SearchOptions<'_>,
+        tolerance: f64,
+    ) -> f64 {
+        let wanted = self.distances(query, search);
         assert_eq!(found.len(), wanted.len(), "as many as asked for, or all");
         assert!(found.is_sorted_by(|a, b| (a.distance, a.id) < (b.distance, b.id)));
-        for Neighbour { id, distance: told } in &found {
+        for Neighbour { id, distance: told } in found {
+            assert!(admits(search, *id), "{id} is outside of the filter");
             let vector = self.vectors.get(id).expect("only ids that are held");
             let real = distance(self.metric, query, vector);
             let error = (f64::from(*told) - real).abs();
             assert!(error <= tolerance * real.abs().max(1.0), "{told} is {real}");
         }
+        let ids: BTreeSet<u32> = found.iter().map(|n| n.id).collect();
+        assert_eq!(ids.len(), found.len(), "no id is answered twice");
         let Some(&farthest) = wanted.last() else {
             return 1.0;
         };
         let limit = farthest + tolerance * farthest.abs().max(1.0);
         let near = found.iter().filter(|n| f64::from(n.distance) <= limit);
         near.count() as f64 / wanted.len() as f64
+    }
+}
+
+/// Whether a search may answer with an id.
+pub fn admits(search: &SearchOptions<'_>, id: u32) -> bool {
+    match search.filter {
+        None => true,
+        Some(Filter::Ids(ids)) => ids.contains(id),
+        Some(Filter::Predicate(admits)) => admits(id),
     }
 }
 

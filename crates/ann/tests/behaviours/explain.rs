@@ -1,0 +1,130 @@
+//! What a search says of its work is what it did.
+
+use ann::{Codes, Explanation, Filter, IdSet, Index, Metric, Options, SearchOptions, Way};
+
+use crate::data::Rng;
+use crate::oracle::build;
+
+const DIMENSIONS: usize = 100;
+const VECTORS: u32 = 1_200;
+
+fn index(codes: Codes) -> Index {
+    let mut rng = Rng(87);
+    let vectors: Vec<_> = (0..VECTORS).map(|_| rng.vector(DIMENSIONS)).collect();
+    let options = Options {
+        metric: Metric::Euclidean,
+        codes,
+        ..Options::new(DIMENSIONS)
+    };
+    build(options, &vectors)
+}
+
+fn explain(index: &Index, search: &SearchOptions<'_>) -> Explanation {
+    let query = Rng(88).vector(DIMENSIONS);
+    let (found, explanation) = index.explain(&query, search).expect("search");
+    assert_eq!(found, index.search_with(&query, search).expect("search"));
+    explanation
+}
+
+fn with_beam(k: usize, beam: usize) -> SearchOptions<'static> {
+    SearchOptions {
+        beam: Some(beam),
+        ..SearchOptions::new(k)
+    }
+}
+
+#[test]
+fn a_walk_counts_what_it_touches() {
+    let index = index(Codes::Nibbles);
+    let narrow = explain(&index, &with_beam(5, 60));
+    assert_eq!(narrow.way, Way::Walk);
+    // It expands at least all that it keeps, and measures each that it expands, and each once.
+    assert!((60..=narrow.distances).contains(&narrow.hops), "{narrow:?}");
+    assert!(narrow.distances < u64::from(VECTORS), "{narrow:?}");
+    assert!((5..=60).contains(&narrow.rescored), "{narrow:?}");
+    // At least the codes and the vectors; at most whole blocks, too.
+    let (code, vector) = (DIMENSIONS as u64 / 2, 4 * DIMENSIONS as u64);
+    let least = narrow.distances * code + narrow.rescored * vector;
+    assert!(narrow.bytes >= least, "{narrow:?}");
+    assert!(narrow.bytes <= least + narrow.distances * 256 + narrow.hops * 512);
+
+    let wide = explain(&index, &with_beam(5, 400));
+    assert!(wide.hops > narrow.hops && wide.distances > narrow.distances);
+    assert!(wide.bytes > narrow.bytes);
+}
+
+#[test]
+fn more_is_rescored_if_asked_for() {
+    let index = index(Codes::Nibbles);
+    for rescored in [1, 5, 17, 60] {
+        let search = SearchOptions {
+            rescored: Some(rescored),
+            ..with_beam(5, 60)
+        };
+        assert_eq!(explain(&index, &search).rescored, rescored.max(5) as u64);
+    }
+}
+
+#[test]
+fn a_scan_of_codes_measures_each_code_once() {
+    let index = index(Codes::Nibbles);
+    let told = explain(&index, &SearchOptions::new(5));
+    assert_eq!(told.way, Way::ScanOfCodes);
+    assert_eq!((told.hops, told.distances), (0, u64::from(VECTORS)));
+    assert!((5..u64::from(VECTORS)).contains(&told.rescored), "{told:?}");
+}
+
+#[test]
+fn a_scan_measures_each_vector_once() {
+    let index = index(Codes::Nibbles);
+    for k in [VECTORS as usize, usize::MAX] {
+        let told = explain(&index, &SearchOptions::new(k));
+        let bytes = u64::from(VECTORS) * 4 * DIMENSIONS as u64;
+        let expected = Explanation {
+            way: Way::Scan,
+            hops: 0,
+            distances: 0,
+            rescored: u64::from(VECTORS),
+            bytes,
+        };
+        assert_eq!(told, expected);
+    }
+}
+
+#[test]
+fn a_small_index_is_scanned() {
+    let mut rng = Rng(89);
+    let vectors: Vec<_> = (0..300).map(|_| rng.vector(DIMENSIONS)).collect();
+    let index = build(Options::new(DIMENSIONS), &vectors);
+    let told = explain(&index, &SearchOptions::new(5));
+    assert_eq!((told.way, told.rescored), (Way::Scan, 300));
+    // A walk that is asked for before there are links becomes a scan, too.
+    let told = explain(&index, &with_beam(5, 60));
+    assert_eq!((told.way, told.hops), (Way::Scan, 0));
+}
+
+#[test]
+fn a_filter_bounds_the_scan() {
+    let index = index(Codes::Bytes);
+    let mut ids = IdSet::default();
+    (0..VECTORS).step_by(8).for_each(|id| {
+        ids.insert(id);
+    });
+    let search = SearchOptions {
+        filter: Some(Filter::Ids(&ids)),
+        ..SearchOptions::new(3)
+    };
+    let told = explain(&index, &search);
+    let measured = told.distances.max(told.rescored);
+    assert_eq!(measured, ids.len() as u64, "{told:?}");
+}
+
+#[test]
+fn nothing_is_done_for_nothing() {
+    let index = index(Codes::Floats);
+    let told = explain(&index, &SearchOptions::new(0));
+    assert_eq!(told, Explanation::default());
+    let empty = Index::new(Options::new(DIMENSIONS)).expect("valid options");
+    let told = explain(&empty, &SearchOptions::new(5));
+    assert_eq!(told, Explanation::default());
+}

@@ -1,0 +1,64 @@
+//! What a run of the model is about: which index, which vectors, how many.
+
+use ann::{Codes, Metric, Options, Placement};
+
+use crate::data::Rng;
+
+/// Taken in turn; bits are what they are in any case.
+const CODES: [Codes; 3] = [Codes::Nibbles, Codes::Bytes, Codes::Floats];
+
+/// Ids of a scenario. No graph is made of the fewest; the others grow past the 512 vectors that it
+/// takes, and shrink below them.
+const IDS: [usize; 4] = [300, 900, 1_500, 2_500];
+
+/// Around the sizes of words, lines and of [`Codes::Auto`]'s choice.
+const DIMENSIONS: [usize; 14] = [1, 2, 3, 5, 8, 15, 16, 17, 33, 63, 64, 65, 128, 200];
+
+/// The steps of a run, told by a number.
+#[derive(Clone, Copy, Debug)]
+pub struct Scenario {
+    pub options: Options,
+    pub seed: u64,
+    /// Ids are drawn below this. Most of them are held in times of growth.
+    pub ids: usize,
+}
+
+impl Scenario {
+    pub fn numbered(metric: Metric, number: usize) -> Scenario {
+        let mut rng = Rng(1_000 * number as u64 + metric as u64);
+        let dimensions = DIMENSIONS[rng.below(DIMENSIONS.len())];
+        let codes = CODES[number % CODES.len()];
+        let placement = match rng.below(2) {
+            0 => Placement::File,
+            _ => Placement::Memory,
+        };
+        let options = Options {
+            metric,
+            codes,
+            placement,
+            max_connections: 4 + rng.below(13),
+            build_beam_width: 32 + rng.below(97),
+            ..Options::new(dimensions)
+        };
+        Scenario {
+            options,
+            seed: rng.next(),
+            ids: IDS[number % IDS.len()],
+        }
+    }
+
+    /// Vectors as users have them: mostly different, some alike, some zero, some of another length.
+    pub fn draw(&self, rng: &mut Rng) -> Vec<f32> {
+        let dimensions = self.options.dimensions;
+        match rng.below(20) {
+            0 => vec![0.0; dimensions],
+            1 => vec![rng.below(3) as f32 - 1.0; dimensions],
+            2 => {
+                let factor = [0.01, 0.5, 3.0][rng.below(3)];
+                let vector = rng.vector(dimensions);
+                vector.iter().map(|x| x * factor).collect()
+            }
+            _ => rng.vector(dimensions),
+        }
+    }
+}
