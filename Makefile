@@ -65,7 +65,8 @@ $(VENVS)/films/.installed: examples/films/requirements.txt
 BENCH ?= quick
 .PHONY: bench-ann
 bench-ann: ## The index engine beside usearch and diskann: make bench-ann BENCH=full for all of it
-	cargo build --release --manifest-path benchmarks/ann/Cargo.toml --target-dir target/bench-ann-build
+	cd benchmarks/ann && cargo build --release --locked --target-dir ../../target/bench-ann-build
+	cd benchmarks/ann/diskann && cargo build --release --locked --target-dir ../../../target/bench-ann-build/diskann
 	target/bench-ann-build/release/bench-ann compare --bench $(BENCH)
 
 .PHONY: bench-cql

@@ -37,6 +37,13 @@ def test_a_data_directory_in_use_is_named(server):
     assert result.returncode == 4 and str(server.data_dir) in result.stderr
 
 
+def test_a_directory_that_indexes_cannot_use_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    arguments = ["serve", "--data-dir", tmp_path / "d", "--index-dir", tmp_path / "file", "--cql-port", "0", "--http-port", "0"]
+    result = run(*arguments)
+    assert result.returncode == 2 and f"{tmp_path}/file" in result.stderr and "--index-dir" in result.stderr
+
+
 def test_a_directory_from_a_newer_version_is_named_and_left_alone(tmp_path):
     server = Server(tmp_path / "data").start()
     assert server.stop() == 0

@@ -12,7 +12,7 @@ use anyhow::Context;
 use clap::Args;
 use node::{ListenerOptions, Node, NodeOptions};
 use storage::{Storage, StorageOptions};
-use store::{Store, StoreHandle, StoreOptions};
+use store::{IndexesOptions, StartError, Store, StoreHandle, StoreOptions};
 use store_api::types::NodeStatus;
 use store_api::{Client, ClientOptions};
 use tokio::signal::unix::{SignalKind, signal};
@@ -115,9 +115,7 @@ impl Servers {
             store::ListenerOptions::new(loopback),
         ])
         .await
-        .map_err(|store::StartError::Listen { address, source }| {
-            in_use(address, "--http-port", &source)
-        })?;
+        .map_err(failed)?;
         let [http, internal_http] = listeners.addresses()[..] else {
             anyhow::bail!("the index service has two listeners");
         };
@@ -155,12 +153,22 @@ impl Servers {
             anyhow::bail!("the node has two listeners");
         };
 
+        let indexes = IndexesOptions {
+            directory: settings.index_dir.clone(),
+            vectors: settings.index_vectors,
+        };
         let options = StoreOptions {
             service: "annulus".to_owned(),
             compute_threads: settings.search_threads,
-            ..StoreOptions::embedded(internal_cql, http, internal_http)
+            ..StoreOptions::embedded(internal_cql, http, internal_http, indexes)
         };
-        let store = Store::start_on(listeners, options);
+        let store = match Store::start_on(listeners, options) {
+            Ok(store) => store,
+            Err(error) => {
+                node.stop(STOP_GRACE).await;
+                return Err(failed(error));
+            }
+        };
         tracing::info!(%cql, %http, "listening");
         Ok(Servers {
             node,
@@ -176,6 +184,18 @@ impl Servers {
         if !self.node.stop(STOP_GRACE).await {
             tracing::warn!("some requests were still unanswered when their time was up");
         }
+    }
+}
+
+/// The index service could not start.
+fn failed(error: StartError) -> anyhow::Error {
+    match error {
+        StartError::Listen { address, source } => in_use(address, "--http-port", &source).into(),
+        StartError::IndexDirectory { .. } => Failure::Configuration(format!(
+            "{error}; choose another directory with --index-dir, or keep vectors in memory with \
+             --index-vectors memory"
+        ))
+        .into(),
     }
 }
 

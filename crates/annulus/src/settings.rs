@@ -8,6 +8,7 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use storage::Durability;
+use store::Placement;
 
 use crate::exit::Failure;
 use crate::logging::LogFormat;
@@ -64,7 +65,15 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_MAX_REQUESTS", value_name = "N")]
     pub max_requests: Option<usize>,
 
-    /// Searches computed at once [default: the number of cores]
+    /// Where the full vectors of indexes are kept [default: file]
+    #[arg(long, env = "ANNULUS_INDEX_VECTORS", value_name = "WHERE")]
+    pub index_vectors: Option<IndexVectors>,
+
+    /// Where the files of indexes lie; created if missing [default: indexes in the data directory]
+    #[arg(long, env = "ANNULUS_INDEX_DIR", value_name = "DIR")]
+    pub index_dir: Option<PathBuf>,
+
+    /// Searches computed at once, and threads that build indexes [default: the number of cores]
     #[arg(long, env = "ANNULUS_SEARCH_THREADS", value_name = "N")]
     pub search_threads: Option<usize>,
 
@@ -94,6 +103,16 @@ pub enum DurabilityName {
     Buffered,
 }
 
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum IndexVectors {
+    /// In files that are mapped into memory: they are in memory while there is room, so an index
+    /// may be larger than that
+    File,
+    /// In memory, always: no search ever waits for the disk
+    Memory,
+}
+
 /// Settings with every default filled in, and checked.
 #[derive(Clone, Debug)]
 pub struct Resolved {
@@ -106,6 +125,8 @@ pub struct Resolved {
     pub cache_bytes: u64,
     pub max_frame_bytes: usize,
     pub max_requests: usize,
+    pub index_vectors: Placement,
+    pub index_dir: PathBuf,
     pub search_threads: usize,
     pub log: String,
     pub log_format: LogFormat,
@@ -136,6 +157,8 @@ impl Settings {
             cache_mib: self.cache_mib.or(other.cache_mib),
             max_frame_mib: self.max_frame_mib.or(other.max_frame_mib),
             max_requests: self.max_requests.or(other.max_requests),
+            index_vectors: self.index_vectors.or(other.index_vectors),
+            index_dir: self.index_dir.or(other.index_dir),
             search_threads: self.search_threads.or(other.search_threads),
             log: self.log.or(other.log),
             log_format: self.log_format.or(other.log_format),
@@ -160,8 +183,14 @@ impl Settings {
             ));
         }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let data_dir = self.data_dir.unwrap_or_else(|| "annulus-data".into());
         Ok(Resolved {
-            data_dir: self.data_dir.unwrap_or_else(|| "annulus-data".into()),
+            index_dir: self.index_dir.unwrap_or_else(|| data_dir.join("indexes")),
+            index_vectors: match self.index_vectors.unwrap_or(IndexVectors::File) {
+                IndexVectors::File => Placement::File,
+                IndexVectors::Memory => Placement::Memory,
+            },
+            data_dir,
             listen,
             cql_port: self.cql_port.unwrap_or(9042),
             http_port: self.http_port.unwrap_or(6080),
@@ -219,6 +248,19 @@ mod tests {
         };
         let resolved = flags.or(file).resolve().unwrap();
         assert_eq!((resolved.cql_port, resolved.http_port), (3, 2));
+    }
+
+    #[test]
+    fn the_files_of_indexes_lie_in_the_data_directory_unless_told_otherwise() {
+        let settings: Settings = toml::from_str("data-dir = \"d\"").unwrap();
+        let resolved = settings.resolve().unwrap();
+        assert_eq!(resolved.index_dir, Path::new("d/indexes"));
+        assert_eq!(resolved.index_vectors, Placement::File);
+        let settings: Settings =
+            toml::from_str("index-dir = \"elsewhere\"\nindex-vectors = \"memory\"").unwrap();
+        let resolved = settings.resolve().unwrap();
+        assert_eq!(resolved.index_dir, Path::new("elsewhere"));
+        assert_eq!(resolved.index_vectors, Placement::Memory);
     }
 
     #[test]

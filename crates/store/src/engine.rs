@@ -16,6 +16,7 @@ use uuid::Uuid;
 use crate::identity::{IndexIdentity, IndexName};
 use crate::index_actor::VectorIndex;
 use crate::metrics::{IndexMetrics, Metrics};
+use crate::options::IndexesOptions;
 
 /// An index as requests see it.
 pub struct IndexHandle {
@@ -34,9 +35,14 @@ pub struct IndexHandle {
 
 impl IndexHandle {
     /// An index that has just been discovered.
-    pub fn new(identity: IndexIdentity, metrics: IndexMetrics) -> Result<IndexHandle, ann::Error> {
+    pub fn new(
+        identity: IndexIdentity,
+        indexes: &IndexesOptions,
+        metrics: IndexMetrics,
+    ) -> Result<IndexHandle, ann::Error> {
+        let vectors = VectorIndex::new(&identity.options, identity.keys.clone(), indexes)?;
         Ok(IndexHandle {
-            vectors: Arc::new(VectorIndex::new(&identity.options, identity.keys.clone())?),
+            vectors: Arc::new(vectors),
             identity,
             metrics,
             state: AtomicU8::new(0),
@@ -92,8 +98,19 @@ impl IndexHandle {
     /// Brings the gauges up to date.
     pub fn refresh_gauges(&self) {
         self.metrics.size.set(self.vectors.len() as i64);
-        let bytes = self.vectors.memory_bytes() + self.items_bytes.load(Ordering::Relaxed);
-        self.metrics.memory.set(bytes as i64);
+        let vectors = self.vectors.memory();
+        let memory = &self.metrics.memory;
+        for (gauge, bytes) in [
+            (&memory.graph, vectors.graph),
+            (&memory.ids, vectors.ids),
+            (&memory.vectors, vectors.vectors_pinned),
+            (&memory.workspaces, vectors.workspaces),
+            (&memory.keys, self.vectors.keys().memory_bytes()),
+            (&memory.rows, self.items_bytes.load(Ordering::Relaxed)),
+            (&memory.mapped, vectors.vectors_mapped),
+        ] {
+            gauge.set(bytes as i64);
+        }
     }
 }
 

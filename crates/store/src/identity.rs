@@ -87,8 +87,8 @@ impl VectorOptions {
         }
     }
 
-    /// The same for the index library.
-    pub fn ann(&self) -> ann::Options {
+    /// The same for the index library, which is to keep full vectors in this place.
+    pub fn ann(&self, placement: ann::Placement) -> ann::Options {
         ann::Options {
             dimensions: self.dimensions,
             metric: match self.effective_similarity() {
@@ -105,8 +105,7 @@ impl VectorOptions {
                 Quantization::B1 => ann::Quantization::B1,
             },
             codes: ann::Codes::Auto,
-            // A file would need a directory that the operator has chosen.
-            placement: ann::Placement::Memory,
+            placement,
             max_connections: self.maximum_node_connections,
             build_beam_width: self.construction_beam_width,
             search_beam_width: self.search_beam_width,

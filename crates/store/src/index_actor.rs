@@ -9,8 +9,9 @@ use store_api::types::{AnnResponse, PrimaryKeys, SimilarityFunction};
 
 use crate::compute::{Compute, Stopped};
 use crate::identity::VectorOptions;
-use crate::items::{Change, Items};
+use crate::items::{Change, Items, Operation};
 use crate::keys::{KeySchema, KeyTable, Values, json};
+use crate::options::IndexesOptions;
 use crate::score;
 
 /// Changes below this number aren't worth another thread.
@@ -45,17 +46,28 @@ pub enum SearchError {
 pub struct Refused {
     /// The id that was to change. The index doesn't hold it now.
     pub id: u32,
-    /// Whether it was to be removed.
-    pub removal: bool,
+    /// What was to be done with it.
+    pub operation: Operation,
     /// Why not.
     pub error: ann::Error,
 }
 
+impl Refused {
+    /// Whether there was no room, so that the same may be done later.
+    pub fn for_want_of_room(&self) -> bool {
+        matches!(self.error, ann::Error::Full | ann::Error::NoRoom(_))
+    }
+}
+
 impl VectorIndex {
     /// An empty index.
-    pub fn new(options: &VectorOptions, schema: KeySchema) -> Result<VectorIndex, ann::Error> {
+    pub fn new(
+        options: &VectorOptions,
+        schema: KeySchema,
+        indexes: &IndexesOptions,
+    ) -> Result<VectorIndex, ann::Error> {
         Ok(VectorIndex {
-            ann: ann::Index::new(options.ann())?,
+            ann: ann::Index::new_in(options.ann(indexes.vectors), &indexes.directory)?,
             similarity: options.effective_similarity(),
             keys: RwLock::new(Items::key_table(&schema)),
             schema,
@@ -68,9 +80,9 @@ impl VectorIndex {
         self.ann.len()
     }
 
-    /// Bytes of memory held for vectors and keys.
-    pub fn memory_bytes(&self) -> usize {
-        self.ann.memory().anonymous() + self.keys().memory_bytes()
+    /// Bytes held for vectors, by component.
+    pub fn memory(&self) -> ann::Memory {
+        self.ann.memory()
     }
 
     /// The keys, for reading; searches wait for whoever writes.
@@ -156,7 +168,8 @@ impl VectorIndex {
         Ok((response, gone))
     }
 
-    /// Makes changes, in their order for each id, and gives back those that were refused.
+    /// Makes changes, in their order for each id, and gives back those that were refused. Other ids
+    /// change at the same time, on as many threads as there are for it.
     pub async fn apply(
         self: &Arc<VectorIndex>,
         compute: &Compute,
@@ -184,13 +197,21 @@ impl VectorIndex {
     }
 
     fn apply_one(&self, change: Change) -> Result<(), Refused> {
-        let (id, removal) = (change.id(), matches!(change, Change::Remove { .. }));
+        let (id, operation) = (change.id(), change.operation());
         match change {
             Change::Insert { id, vector } => self.ann.insert(id, &vector),
-            Change::Replace { id, vector } => self.ann.replace(id, &vector),
+            Change::Replace { id, vector } => self.ann.replace(id, &vector).inspect_err(|_| {
+                // With the vector it had, the row would be found where it is no more. If the index
+                // does not hold the id there is nothing to take out.
+                let _ = self.ann.remove(id);
+            }),
             Change::Remove { id } => self.ann.remove(id),
         }
-        .map_err(|error| Refused { id, removal, error })
+        .map_err(|error| Refused {
+            id,
+            operation,
+            error,
+        })
     }
 }
 
@@ -234,12 +255,17 @@ impl Retired {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::tests::identity;
+    use crate::engine::tests::{identity, in_memory};
+    use crate::identity::IndexIdentity;
+
+    fn index(identity: &IndexIdentity) -> VectorIndex {
+        VectorIndex::new(&identity.options, identity.keys.clone(), &in_memory()).unwrap()
+    }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_removed_id_waits_for_the_searches_of_its_time() {
         let identity = identity("idx");
-        let index = Arc::new(VectorIndex::new(&identity.options, identity.keys.clone()).unwrap());
+        let index = Arc::new(index(&identity));
         let mut retired = Retired::default();
         let search = index.epoch.load_full();
         retired.retire(&index, vec![1, 2]);
@@ -256,7 +282,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn rows_on_their_way_out_are_made_up_for() {
         let identity = identity("idx");
-        let index = Arc::new(VectorIndex::new(&identity.options, identity.keys.clone()).unwrap());
+        let index = Arc::new(index(&identity));
         let compute = Compute::new(1);
         let inserts = (0..4u32).map(|id| Change::Insert {
             id,
@@ -278,9 +304,55 @@ mod tests {
     #[test]
     fn an_empty_index_answers_nothing() {
         let identity = identity("idx");
-        let index = VectorIndex::new(&identity.options, identity.keys).unwrap();
+        let index = index(&identity);
         let found = index.search(&[0.0, 0.0], 10).unwrap();
         assert_eq!(found.distances, [0f32; 0]);
         assert_eq!(found.primary_keys.0, [("p0".to_owned(), vec![])]);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn changes_of_an_id_are_made_in_their_order() {
+        let identity = identity("idx");
+        let index = Arc::new(index(&identity));
+        let compute = Compute::new(4);
+        let ids = 0..200u32;
+        let mut changes = Vec::new();
+        for round in 0..3u32 {
+            for id in ids.clone() {
+                let vector = vec![(1000 * round + id) as f32, 0.0];
+                changes.push(match round {
+                    0 => Change::Insert { id, vector },
+                    _ => Change::Replace { id, vector },
+                });
+            }
+        }
+        changes.extend((0..100).map(|id| Change::Remove { id }));
+        assert_eq!(index.apply(&compute, changes).await.unwrap(), []);
+        let mut found = index.ann.search(&[2000.0, 0.0], 1000).unwrap();
+        found.sort_by_key(|neighbour| neighbour.id);
+        let found = found
+            .into_iter()
+            .map(|neighbour| (neighbour.id, neighbour.distance));
+        let expected = (100..200).map(|id| (id, (id * id) as f32));
+        assert!(found.eq(expected));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_row_whose_new_vector_is_refused_is_not_found_where_it_was() {
+        let identity = identity("idx");
+        let index = Arc::new(index(&identity));
+        let compute = Compute::new(1);
+        let (id, vector) = (7, vec![1.0, 0.0]);
+        let insert = Change::Insert { id, vector };
+        assert_eq!(index.apply(&compute, vec![insert]).await.unwrap(), []);
+        let vector = vec![1.0, 0.0, 0.0];
+        let replace = Change::Replace { id, vector };
+        let refused = index.apply(&compute, vec![replace]).await.unwrap();
+        assert_eq!(
+            (refused[0].id, refused[0].operation),
+            (7, Operation::Replace)
+        );
+        assert!(!refused[0].for_want_of_room());
+        assert_eq!(index.len(), 0);
     }
 }

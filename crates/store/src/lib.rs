@@ -41,7 +41,7 @@ mod service;
 
 pub use httpd::openapi;
 pub use options::{
-    CdcOptions, Consistency, Credentials, DatabaseOptions, ListenerOptions, ReaderOptions,
-    ScanOptions, StoreOptions,
+    CdcOptions, Consistency, Credentials, DatabaseOptions, IndexesOptions, ListenerOptions,
+    Placement, ReaderOptions, ScanOptions, StoreOptions,
 };
 pub use service::{Listeners, StartError, Store, StoreHandle};

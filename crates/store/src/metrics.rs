@@ -12,7 +12,11 @@ use crate::identity::IndexName;
 
 const INDEX: &[&str] = &["keyspace", "index_name"];
 const OPERATION: &[&str] = &["keyspace", "index_name", "operation"];
+const COMPONENT: &[&str] = &["keyspace", "index_name", "component"];
 const READER: &[&str] = &["keyspace", "index_name", "reader"];
+
+/// What has to stay in memory, as it stands in the label `component`.
+const MEMORY_COMPONENTS: [&str; 6] = ["graph", "ids", "vectors", "workspaces", "keys", "rows"];
 
 /// 0.1 ms to 10 s.
 const LATENCY_BUCKETS_S: &[f64] = &[
@@ -32,9 +36,11 @@ pub struct Metrics {
     request_latency: HistogramVec,
     index_size: IntGaugeVec,
     index_memory: IntGaugeVec,
+    index_mapped: IntGaugeVec,
     index_modified: IntCounterVec,
     indexing_lag: HistogramVec,
     rows_rejected: IntCounterVec,
+    rows_without_room: IntGaugeVec,
     write_time_regressions: IntCounterVec,
     cdc_reader_up: IntGaugeVec,
     cdc_handler_errors: IntCounterVec,
@@ -50,7 +56,7 @@ pub struct IndexMetrics {
     /// Rows.
     pub size: IntGauge,
     /// Bytes of memory.
-    pub memory: IntGauge,
+    pub memory: MemoryMetrics,
     /// Rows that came in.
     pub inserted: IntCounter,
     /// Rows whose vector changed.
@@ -61,8 +67,29 @@ pub struct IndexMetrics {
     pub lag: Histogram,
     /// Vectors that can't be indexed.
     pub rejected: IntCounter,
+    /// Rows that wait for room in memory or on the disk.
+    pub without_room: IntGauge,
     /// Rows read with an older vector than before: replicas that disagree.
     pub regressions: IntCounter,
+}
+
+/// Bytes of an index. All but `mapped` has to stay in memory.
+#[derive(Clone)]
+pub struct MemoryMetrics {
+    /// Codes of vectors, and links between them.
+    pub graph: IntGauge,
+    /// The table of ids.
+    pub ids: IntGauge,
+    /// Full vectors that are kept in memory.
+    pub vectors: IntGauge,
+    /// Working memory of searches and changes.
+    pub workspaces: IntGauge,
+    /// The rows' primary keys.
+    pub keys: IntGauge,
+    /// What decides which reading of a row stands.
+    pub rows: IntGauge,
+    /// Full vectors in a mapped file, whose pages the system may take back.
+    pub mapped: IntGauge,
 }
 
 /// The series of one index and one reader of its table's log.
@@ -99,7 +126,13 @@ impl Metrics {
             index_memory: gauge(
                 &registry,
                 "index_memory_bytes",
-                "Memory of vectors, graph and keys",
+                "Memory that the index can't do without",
+                COMPONENT,
+            ),
+            index_mapped: gauge(
+                &registry,
+                "index_mapped_bytes",
+                "Vectors in a mapped file: in memory as far as there is room",
                 INDEX,
             ),
             index_modified: counter(
@@ -118,6 +151,12 @@ impl Metrics {
                 &registry,
                 "index_rows_rejected_total",
                 "Rows read whose vector can't be indexed",
+                INDEX,
+            ),
+            rows_without_room: gauge(
+                &registry,
+                "index_rows_without_room",
+                "Rows that wait for room in memory or on the disk",
                 INDEX,
             ),
             write_time_regressions: counter(
@@ -165,15 +204,29 @@ impl Metrics {
             self.index_modified
                 .with_label_values(&[labels[0], labels[1], operation])
         };
+        let memory = |component| {
+            self.index_memory
+                .with_label_values(&[labels[0], labels[1], component])
+        };
+        let [graph, ids, vectors, workspaces, keys, rows] = MEMORY_COMPONENTS.map(memory);
         IndexMetrics {
             request_latency: self.request_latency.with_label_values(&labels),
             size: self.index_size.with_label_values(&labels),
-            memory: self.index_memory.with_label_values(&labels),
+            memory: MemoryMetrics {
+                graph,
+                ids,
+                vectors,
+                workspaces,
+                keys,
+                rows,
+                mapped: self.index_mapped.with_label_values(&labels),
+            },
             inserted: modified("insert"),
             updated: modified("update"),
             removed: modified("remove"),
             lag: self.indexing_lag.with_label_values(&labels),
             rejected: self.rows_rejected.with_label_values(&labels),
+            without_room: self.rows_without_room.with_label_values(&labels),
             regressions: self.write_time_regressions.with_label_values(&labels),
         }
     }
@@ -195,10 +248,15 @@ impl Metrics {
         // A family says so if it had no such series; that is as good.
         let _ = self.request_latency.remove_label_values(&labels);
         let _ = self.index_size.remove_label_values(&labels);
-        let _ = self.index_memory.remove_label_values(&labels);
+        let _ = self.index_mapped.remove_label_values(&labels);
         let _ = self.indexing_lag.remove_label_values(&labels);
         let _ = self.rows_rejected.remove_label_values(&labels);
+        let _ = self.rows_without_room.remove_label_values(&labels);
         let _ = self.write_time_regressions.remove_label_values(&labels);
+        for component in MEMORY_COMPONENTS {
+            let labels = [labels[0], labels[1], component];
+            let _ = self.index_memory.remove_label_values(&labels);
+        }
         for operation in ["insert", "update", "remove"] {
             let labels = [labels[0], labels[1], operation];
             let _ = self.index_modified.remove_label_values(&labels);

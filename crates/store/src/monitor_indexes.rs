@@ -128,7 +128,7 @@ impl MonitorIndexes {
     fn add(&mut self, identity: IndexIdentity) {
         let engine: &Engine = &self.context.engine;
         let metrics = engine.metrics().index(&identity.name);
-        let index = match IndexHandle::new(identity.clone(), metrics) {
+        let index = match IndexHandle::new(identity.clone(), &self.context.indexes, metrics) {
             Ok(index) => Arc::new(index),
             Err(error) => {
                 tracing::error!(index = %identity.name, %error, "the index can't be made");

@@ -5,26 +5,32 @@
 //! each of its messages the scan has a turn, or heavy writing would keep an index from ever being
 //! complete. See [`crate::items`] for why the order of arrival doesn't matter.
 
+mod room;
+
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::{mpsc, oneshot};
 
 use crate::compute::{Compute, Stopped};
 use crate::engine::IndexHandle;
-use crate::index_actor::Retired;
-use crate::items::{Change, Issue, Items, Observation, RowState, Sequencer};
+use crate::index_actor::{Refused, Retired};
+use crate::items::{Change, Issue, Items, Observation, Operation, RowState, Sequencer};
 use crate::keys::{PartitionKey, PrimaryKey};
 use crate::reread::{Hint, HintMessage, HintTarget};
 use crate::rows::{ReadCell, Unusable, now_s};
+use room::Room;
 
 /// Messages on their way to an index; a re-read waits when there is no room.
 pub const MESSAGES_MAX: usize = 4;
 
-/// Rows that expire in one go.
-const EXPIRED_MAX: usize = 1024;
+/// Rows of a kind that are named to the re-reader in one go.
+const NAMED_MAX: usize = 1024;
+
+/// Observations taken in while searches wait for their keys: about 0.1 ms at 384 dimensions.
+const OBSERVED_AT_A_TIME: usize = 64;
 
 /// Rows whose unusable vector has been logged; beyond that they are only counted.
 const LOGGED_MAX: usize = 1000;
@@ -64,8 +70,9 @@ pub struct MonitorItems {
     hints: mpsc::Sender<HintMessage>,
     items: Items,
     retired: Retired,
-    /// Expired rows that the re-reader had no room for.
-    expired: Vec<PrimaryKey>,
+    /// Rows to be read again that the re-reader had no room for.
+    due: Vec<PrimaryKey>,
+    room: Room,
     logged: HashSet<u64>,
     hasher: RandomState,
 }
@@ -85,14 +92,15 @@ impl MonitorItems {
             sequencer,
             hints,
             retired: Retired::default(),
-            expired: Vec::new(),
+            due: Vec::new(),
+            room: Room::default(),
             logged: HashSet::new(),
             hasher: RandomState::new(),
         }
     }
 
     /// Takes in what arrives until the table's re-reader is gone. `scanned` is answered when the
-    /// scan has ended and all of it has been taken in.
+    /// scan has ended and all of it has been taken in: also what there was no room for at first.
     pub async fn run(
         mut self,
         mut rereads: mpsc::Receiver<Message>,
@@ -100,6 +108,7 @@ impl MonitorItems {
         scanned: oneshot::Sender<()>,
     ) -> Result<(), Stopped> {
         let mut scanned = Some(scanned);
+        let mut scan_ended = false;
         let mut ticks = tokio::time::interval(Duration::from_secs(1));
         loop {
             tokio::select! {
@@ -114,14 +123,16 @@ impl MonitorItems {
                         self.take_in(batch).await?;
                     }
                 }
-                batch = scan.recv(), if scanned.is_some() => match batch {
+                batch = scan.recv(), if !scan_ended => match batch {
                     Some(batch) => self.take_in(batch).await?,
-                    None => {
-                        if let Some(scanned) = scanned.take() {
-                            let _ = scanned.send(());
-                        }
-                    }
+                    None => scan_ended = true,
                 },
+            }
+            if scan_ended
+                && self.items.waiting() == 0
+                && let Some(scanned) = scanned.take()
+            {
+                let _ = scanned.send(());
             }
         }
     }
@@ -167,12 +178,14 @@ impl MonitorItems {
 
     /// What the observations of a read change. Searches wait for their keys meanwhile.
     fn observe(&mut self, sequence: u64, observations: Vec<Observation>) -> Vec<Change> {
-        let index = self.index.clone();
-        let mut keys = index.vectors.keys_mut();
-        observations
-            .into_iter()
-            .filter_map(|observation| self.items.observe(&mut keys, sequence, observation))
-            .collect()
+        let mut changes = Vec::new();
+        let mut observations = observations.into_iter();
+        while observations.len() > 0 {
+            let mut keys = self.index.vectors.keys_mut();
+            let some = observations.by_ref().take(OBSERVED_AT_A_TIME);
+            changes.extend(some.filter_map(|some| self.items.observe(&mut keys, sequence, some)));
+        }
+        changes
     }
 
     async fn end_partition(
@@ -198,34 +211,64 @@ impl MonitorItems {
         if changes.is_empty() {
             return Ok(());
         }
-        let metrics = &self.index.metrics;
-        let mut removed = Vec::new();
+        let (mut inserted, mut updated, mut removed) = (0, 0, Vec::new());
         for change in &changes {
             match change {
-                Change::Insert { .. } => metrics.inserted.inc(),
-                Change::Replace { .. } => metrics.updated.inc(),
-                Change::Remove { id } => {
-                    metrics.removed.inc();
-                    removed.push(*id);
-                }
+                Change::Insert { .. } => inserted += 1,
+                Change::Replace { .. } => updated += 1,
+                Change::Remove { id } => removed.push(*id),
             }
         }
         let refused = self.index.vectors.apply(&self.compute, changes).await?;
-        for refused in refused {
-            tracing::error!(
-                index = %self.index.identity.name,
-                error = %refused.error,
-                "the index refused a row"
-            );
-            if !refused.removal {
-                self.items
-                    .lost(&mut self.index.vectors.keys_mut(), refused.id);
-                removed.push(refused.id);
+        let mut never_in = Vec::new();
+        for refused in &refused {
+            match refused.operation {
+                Operation::Insert => {
+                    inserted -= 1;
+                    never_in.push(refused.id);
+                }
+                Operation::Replace => {
+                    updated -= 1;
+                    removed.push(refused.id);
+                }
+                Operation::Remove => {}
             }
+            self.take_back(refused);
         }
+        if inserted + updated > 0 && !refused.iter().any(Refused::for_want_of_room) {
+            self.room.is_there = true;
+        }
+        let metrics = &self.index.metrics;
+        metrics.inserted.inc_by(inserted);
+        metrics.updated.inc_by(updated);
+        metrics.removed.inc_by(removed.len() as u64);
+        removed.append(&mut never_in);
         self.retired.retire(&self.index.vectors, removed);
         self.items.reuse(self.retired.free());
         Ok(())
+    }
+
+    /// Takes in that the index refused a change.
+    fn take_back(&mut self, refused: &Refused) {
+        let index = &self.index;
+        let name = &index.identity.name;
+        if refused.for_want_of_room() {
+            self.items
+                .without_room(&mut index.vectors.keys_mut(), refused.id);
+            self.room.is_there = false;
+            if self.room.lack_is_news(Instant::now()) {
+                tracing::error!(
+                    index = %name,
+                    error = %refused.error,
+                    "the index has no room for some rows; they are tried again until it has"
+                );
+            }
+            return;
+        }
+        tracing::error!(index = %name, error = %refused.error, "the index refused a row");
+        if refused.operation != Operation::Remove {
+            self.items.lost(&mut index.vectors.keys_mut(), refused.id);
+        }
     }
 
     /// What a cell means for the index.
@@ -252,14 +295,18 @@ impl MonitorItems {
         }
     }
 
-    /// Names the rows whose time has come, as far as there is room. To wait for room here could
-    /// mean to wait for ourselves: the re-reader waits for room on its way to us.
+    /// Names the rows whose time has come, and those that wait for room in the index, as far as the
+    /// re-reader has room. To wait for it here could mean to wait for ourselves: the re-reader waits
+    /// for room on its way to us.
     fn tick(&mut self) {
-        if self.expired.is_empty() {
+        if self.due.is_empty() {
             let keys = self.index.vectors.keys();
-            self.expired = self.items.expired(&keys, now_s(), EXPIRED_MAX);
+            self.due = self.items.expired(&keys, now_s(), NAMED_MAX);
+            // While there was none, one row is enough to see whether there is now.
+            let tries = if self.room.is_there { NAMED_MAX } else { 1 };
+            self.due.extend(self.items.some_waiting(tries));
         }
-        while let Some(key) = self.expired.pop() {
+        while let Some(key) = self.due.pop() {
             let hint = HintMessage::Hint(Hint {
                 target: HintTarget::Row(key),
                 noticed_us: None,
@@ -270,7 +317,7 @@ impl MonitorItems {
                     ..
                 }) = error.into_inner()
                 {
-                    self.expired.push(key);
+                    self.due.push(key);
                 }
                 break;
             }
@@ -278,6 +325,11 @@ impl MonitorItems {
         self.index.set_items_bytes(self.items.memory_bytes());
         let regressions = self.items.take_regressions();
         self.index.metrics.regressions.inc_by(regressions);
+        let waiting = self.items.waiting();
+        self.index.metrics.without_room.set(waiting as i64);
+        if waiting == 0 && self.room.end_is_news() {
+            tracing::info!(index = %self.index.identity.name, "all rows have found room in the index");
+        }
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::time::Duration;
 
+pub use ann::Placement;
 pub use scylla::statement::Consistency;
 
 /// Everything that can be set. The defaults are those of a service beside a cluster.
@@ -23,6 +25,8 @@ pub struct StoreOptions {
     pub cdc: CdcOptions,
     /// How tables are scanned.
     pub scan: ScanOptions,
+    /// Where indexes keep their vectors.
+    pub indexes: IndexesOptions,
     /// Threads for searching and, besides, for building; 0: as many as there are cores.
     pub compute_threads: usize,
     /// How long requests in flight may go on after a shutdown was asked for.
@@ -109,6 +113,17 @@ pub struct ScanOptions {
     pub page_bytes: usize,
 }
 
+/// Where indexes keep the full vectors that answers are measured from. Their graphs, with compact
+/// codes of the vectors, are in memory in any case.
+#[derive(Clone, Debug)]
+pub struct IndexesOptions {
+    /// Where the files of indexes lie; made if it is missing. The files have no names: the system
+    /// frees them when the process ends.
+    pub directory: PathBuf,
+    /// Whether full vectors are in such a file, which is mapped into memory, or in memory alone.
+    pub vectors: Placement,
+}
+
 impl Default for StoreOptions {
     fn default() -> StoreOptions {
         StoreOptions {
@@ -122,6 +137,7 @@ impl Default for StoreOptions {
             discovery_interval: Duration::from_secs(1),
             cdc: CdcOptions::default(),
             scan: ScanOptions::default(),
+            indexes: IndexesOptions::default(),
             compute_threads: 0,
             shutdown_timeout: Duration::from_secs(10),
         }
@@ -134,7 +150,12 @@ impl StoreOptions {
     ///
     /// `cql`: a listener of the database that only this service uses. `http`: where the API is
     /// served, and where the database's own searches come in.
-    pub fn embedded(cql: SocketAddr, http: SocketAddr, internal_http: SocketAddr) -> StoreOptions {
+    pub fn embedded(
+        cql: SocketAddr,
+        http: SocketAddr,
+        internal_http: SocketAddr,
+        indexes: IndexesOptions,
+    ) -> StoreOptions {
         StoreOptions {
             database: DatabaseOptions {
                 contact_points: vec![cql.to_string()],
@@ -163,6 +184,7 @@ impl StoreOptions {
                 concurrency: 4,
                 ..ScanOptions::default()
             },
+            indexes,
             // The database has to stop after it within the ten seconds of the process.
             shutdown_timeout: Duration::from_secs(4),
             ..StoreOptions::default()
@@ -218,6 +240,15 @@ impl Default for ScanOptions {
             concurrency: 0,
             ranges_min: 16,
             page_bytes: 1 << 20,
+        }
+    }
+}
+
+impl Default for IndexesOptions {
+    fn default() -> IndexesOptions {
+        IndexesOptions {
+            directory: "annulus-indexes".into(),
+            vectors: Placement::File,
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Starting and stopping the whole.
 
+use std::fs;
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +17,7 @@ use crate::engine::Engine;
 use crate::httpd::{Api, Bound};
 use crate::metrics::Metrics;
 use crate::monitor_indexes::MonitorIndexes;
-use crate::options::{ListenerOptions, StoreOptions};
+use crate::options::{IndexesOptions, ListenerOptions, Placement, StoreOptions};
 use crate::table::TableContext;
 
 /// The index service.
@@ -29,6 +31,14 @@ pub enum StartError {
     Listen {
         /// As configured.
         address: SocketAddr,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// The directory for the files of indexes can't be made or written to.
+    #[error("indexes can't keep vectors in files in {}: {source}", directory.display())]
+    IndexDirectory {
+        /// As configured.
+        directory: PathBuf,
         /// What the operating system says.
         source: io::Error,
     },
@@ -82,11 +92,12 @@ impl Store {
     /// service waits for it and says so in its status.
     pub async fn start(options: StoreOptions) -> Result<StoreHandle, StartError> {
         let listeners = Listeners::bind(&options.listeners).await?;
-        Ok(Store::start_on(listeners, options))
+        Store::start_on(listeners, options)
     }
 
     /// Starts on listeners that are bound already; those of the options are not looked at.
-    pub fn start_on(bound: Listeners, options: StoreOptions) -> StoreHandle {
+    pub fn start_on(bound: Listeners, options: StoreOptions) -> Result<StoreHandle, StartError> {
+        prepare(&options.indexes)?;
         let Listeners { bound, addresses } = bound;
         let readers = &options.cdc.readers;
         let readers = readers.iter().map(|reader| reader.name.clone()).collect();
@@ -125,6 +136,7 @@ impl Store {
                 compute,
                 cdc: options.cdc,
                 scan: options.scan,
+                indexes: options.indexes,
                 tasks: tasks.clone(),
             },
             options.discovery_interval,
@@ -136,7 +148,7 @@ impl Store {
                 cancel.run_until_cancelled(monitor.run()).await;
             }
         });
-        StoreHandle {
+        Ok(StoreHandle {
             addresses,
             engine,
             stop_listening,
@@ -144,8 +156,24 @@ impl Store {
             listeners,
             tasks,
             shutdown_timeout: options.shutdown_timeout,
-        }
+        })
     }
+}
+
+/// Makes the directory for the files of indexes, if they are to have any, and tries it with a file:
+/// that it can't be used should show now, not when the first row comes.
+fn prepare(indexes: &IndexesOptions) -> Result<(), StartError> {
+    if indexes.vectors == Placement::Memory {
+        return Ok(());
+    }
+    let directory = &indexes.directory;
+    fs::create_dir_all(directory)
+        .and_then(|()| tempfile::tempfile_in(directory))
+        .map(drop)
+        .map_err(|source| StartError::IndexDirectory {
+            directory: directory.clone(),
+            source,
+        })
 }
 
 impl StoreHandle {
@@ -182,5 +210,33 @@ impl Drop for StoreHandle {
     fn drop(&mut self) {
         self.stop_listening.cancel();
         self.cancel.cancel();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_for_indexes_is_made_or_refused() {
+        let parent = tempfile::tempdir().unwrap();
+        let file = parent.path().join("file");
+        fs::write(&file, "").unwrap();
+        let in_files = |directory| IndexesOptions {
+            directory,
+            vectors: Placement::File,
+        };
+        let directory = parent.path().join("made").join("indexes");
+        prepare(&in_files(directory.clone())).unwrap();
+        assert_eq!(fs::read_dir(directory).unwrap().count(), 0);
+
+        let refused = in_files(file.join("indexes"));
+        let error = prepare(&refused).unwrap_err().to_string();
+        assert!(error.contains(&*file.to_string_lossy()), "{error}");
+        let in_memory = IndexesOptions {
+            vectors: Placement::Memory,
+            ..refused
+        };
+        prepare(&in_memory).unwrap();
     }
 }

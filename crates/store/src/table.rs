@@ -21,7 +21,7 @@ use crate::identity::{IndexName, TableIdentity};
 use crate::items::Sequencer;
 use crate::keys::KeySchema;
 use crate::monitor_items::{MESSAGES_MAX, MonitorItems};
-use crate::options::{CdcOptions, ScanOptions};
+use crate::options::{CdcOptions, IndexesOptions, ScanOptions};
 use crate::reread::{HINTS_MAX, HintMessage, Rereader, Subscriber};
 use crate::rows::{RowReader, VectorColumn};
 use crate::scan::Scan;
@@ -39,6 +39,8 @@ pub struct TableContext {
     pub cdc: CdcOptions,
     /// How tables are scanned.
     pub scan: ScanOptions,
+    /// Where indexes keep their vectors.
+    pub indexes: IndexesOptions,
     /// All tasks, for the end.
     pub tasks: TaskTracker,
 }
@@ -193,6 +195,7 @@ impl Build {
             sequencer: self.sequencer.clone(),
             index: self.index.clone(),
             options: self.context.scan.clone(),
+            compute_threads: self.context.compute.threads(),
         };
         let build = async {
             let (subscribed, ready) = oneshot::channel();

@@ -59,7 +59,13 @@ async fn a_service_that_finds_no_database_says_so_and_stops() {
     let closed = std::net::TcpListener::bind(common::loopback()).unwrap();
     let address = closed.local_addr().unwrap();
     drop(closed);
-    let options = store::StoreOptions::embedded(address, common::loopback(), common::loopback());
+    let directory = tempfile::tempdir().unwrap();
+    let options = store::StoreOptions::embedded(
+        address,
+        common::loopback(),
+        common::loopback(),
+        common::in_files(directory.path()),
+    );
     let store = store::Store::start(options).await.unwrap();
     let mut status = store.status();
     status

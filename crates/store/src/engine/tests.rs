@@ -3,6 +3,14 @@ use crate::identity::{TableIdentity, TokenRange, VectorOptions};
 use crate::keys::tests::text_schema;
 use store_api::types::{Quantization, SimilarityFunction};
 
+/// No files.
+pub(crate) fn in_memory() -> IndexesOptions {
+    IndexesOptions {
+        vectors: ann::Placement::Memory,
+        ..IndexesOptions::default()
+    }
+}
+
 /// An index of a table with one text key, two dimensions, by squared distance.
 pub(crate) fn identity(index: &str) -> IndexIdentity {
     IndexIdentity {
@@ -44,7 +52,7 @@ fn engine() -> Engine {
 
 fn add(engine: &Engine, identity: IndexIdentity) -> Arc<IndexHandle> {
     let metrics = engine.metrics().index(&identity.name);
-    let index = Arc::new(IndexHandle::new(identity, metrics).unwrap());
+    let index = Arc::new(IndexHandle::new(identity, &in_memory(), metrics).unwrap());
     engine.insert(index.clone());
     index
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::engine::IndexHandle;
-use crate::engine::tests::identity;
+use crate::engine::tests::{identity, in_memory};
 use crate::identity::IndexIdentity;
 use crate::items::Change;
 use crate::keys::{KeyColumn, KeySchema};
@@ -105,7 +105,7 @@ impl Service {
 
     fn add(&self, identity: IndexIdentity) -> Arc<IndexHandle> {
         let metrics = self.engine.metrics().index(&identity.name);
-        let index = Arc::new(IndexHandle::new(identity, metrics).unwrap());
+        let index = Arc::new(IndexHandle::new(identity, &in_memory(), metrics).unwrap());
         self.engine.insert(index.clone());
         index
     }
@@ -377,9 +377,17 @@ async fn metrics_follow_the_indexes() {
     assert!(answer.headers["content-type"].starts_with("text/plain; version=0.0.4"));
     for line in [
         r#"index_size{index_name="idx",keyspace="ks"} 3"#,
+        r#"index_memory_bytes{component="graph",index_name="idx",keyspace="ks"} "#,
+        r#"index_memory_bytes{component="keys",index_name="idx",keyspace="ks"} "#,
+        r#"index_mapped_bytes{index_name="idx",keyspace="ks"} 0"#,
+        r#"index_rows_without_room{index_name="idx",keyspace="ks"} 0"#,
         r#"request_latency_seconds_count{index_name="idx",keyspace="ks"} 1"#,
     ] {
         assert!(answer.body.contains(line), "{line} not in\n{}", answer.body);
+    }
+    for component in ["graph", "ids", "keys"] {
+        let none = format!("component=\"{component}\",index_name=\"idx\",keyspace=\"ks\"}} 0");
+        assert!(!answer.body.contains(&none), "{}", answer.body);
     }
     service.engine.remove(&identity("idx").name);
     service.get("/metrics").await.is(200, "");

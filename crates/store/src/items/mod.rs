@@ -27,10 +27,16 @@
 //! "Absent" must stand against observations with lower numbers that are still on their way. So
 //! absent keys, and partitions that were read as a whole, are remembered with their number until
 //! no read below it is in flight.
+//!
+//! # Rows without room
+//!
+//! A row that the index has no room for is absent to searches, but the table has it. Its key is kept
+//! until a later observation of it stands, and is named to be read again until then.
 
 mod absence;
 mod expiry;
 mod sequence;
+mod waiting;
 
 #[cfg(test)]
 mod model_tests;
@@ -41,6 +47,7 @@ use crate::keys::{KeySchema, KeyTable, PartitionKey, PrimaryKey};
 use absence::Absences;
 use expiry::Expiries;
 pub use sequence::{Issue, Sequencer};
+use waiting::Waiting;
 
 /// What a read found under a key.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,7 +103,27 @@ pub enum Change {
     },
 }
 
+/// What a change does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// [`Change::Insert`].
+    Insert,
+    /// [`Change::Replace`].
+    Replace,
+    /// [`Change::Remove`].
+    Remove,
+}
+
 impl Change {
+    /// What it does.
+    pub fn operation(&self) -> Operation {
+        match self {
+            Change::Insert { .. } => Operation::Insert,
+            Change::Replace { .. } => Operation::Replace,
+            Change::Remove { .. } => Operation::Remove,
+        }
+    }
+
     /// The id that changes.
     pub fn id(&self) -> u32 {
         match self {
@@ -127,6 +154,7 @@ pub struct Items {
     free: Vec<u32>,
     absences: Absences,
     expiries: Expiries,
+    waiting: Waiting,
     /// Rows whose write time fell.
     regressions: u64,
     hasher: RandomState,
@@ -141,6 +169,7 @@ impl Items {
             free: Vec::new(),
             absences: Absences::default(),
             expiries: Expiries::default(),
+            waiting: Waiting::default(),
             regressions: 0,
             hasher: RandomState::new(),
         }
@@ -170,6 +199,7 @@ impl Items {
         if sequence <= stands {
             return None;
         }
+        self.waiting.remove(&key);
         match (id, state) {
             (None, RowState::Absent) => {
                 self.absences.remember_row(key, sequence);
@@ -235,6 +265,24 @@ impl Items {
         }
     }
 
+    /// The same for want of room: the row waits for it.
+    pub fn without_room(&mut self, keys: &mut KeyTable, id: u32) {
+        if let Some(key) = keys.key(id) {
+            self.waiting.insert(PrimaryKey::from_encoded(key));
+        }
+        self.lost(keys, id);
+    }
+
+    /// How many rows wait for room.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Some of the rows that wait for room; each is to be read again.
+    pub fn some_waiting(&self, limit: usize) -> impl Iterator<Item = PrimaryKey> {
+        self.waiting.some(limit)
+    }
+
     /// Ids of [`Change::Remove`] or [`Items::lost`] that no search can come upon any more.
     pub fn reuse(&mut self, ids: impl IntoIterator<Item = u32>) {
         self.free.extend(ids);
@@ -274,6 +322,7 @@ impl Items {
             + self.free.capacity() * size_of::<u32>()
             + self.absences.memory_bytes()
             + self.expiries.memory_bytes()
+            + self.waiting.memory_bytes()
     }
 
     fn note(&mut self, id: u32, sequence: u64, cell: &Cell) {

@@ -3,7 +3,8 @@
 //! The table changes under the reads. A read takes its number when it is issued, sees the table
 //! as it is when it is executed (a partition read page by page), and is taken in when it is
 //! delivered. Whatever the interleaving, once every change has been followed by a read that was
-//! issued after it and everything has been delivered, the items equal the table.
+//! issued after it and everything has been delivered, the items equal the table. For a while the
+//! index may have no room: what it refuses then is read again until all of it is in.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -31,6 +32,10 @@ enum Step {
     Execute(usize),
     /// Delivers one of the reads executed.
     Deliver(usize),
+    /// From now on the index has room, or has not.
+    Room(bool),
+    /// Issues the reads that rows without room ask for.
+    Retry,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -42,6 +47,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         5 => Just(Step::Reread),
         8 => any::<usize>().prop_map(Step::Execute),
         6 => any::<usize>().prop_map(Step::Deliver),
+        1 => any::<bool>().prop_map(Step::Room),
+        2 => Just(Step::Retry),
     ];
     proptest::collection::vec(step, 0..400)
 }
@@ -71,6 +78,7 @@ struct World {
     executed: Vec<Read>,
     items: Items,
     keys: KeyTable,
+    room: bool,
     /// The index: vectors by id.
     index: BTreeMap<u32, Vec<f32>>,
 }
@@ -86,6 +94,7 @@ impl World {
             executed: Vec::new(),
             keys: Items::key_table(&schema),
             items: Items::new(schema.clone()),
+            room: true,
             index: BTreeMap::new(),
             schema,
         }
@@ -145,6 +154,14 @@ impl World {
                     self.items.forget(self.sequencer.oldest_in_flight());
                 }
             }
+            Step::Room(room) => self.room = room,
+            Step::Retry => {
+                let waiting: Vec<PrimaryKey> = self.items.some_waiting(usize::MAX).collect();
+                let all = (0..PARTITIONS).flat_map(|p| (0..ROWS).map(move |c| (p, c)));
+                let rows = all.filter(|(p, c)| waiting.contains(&self.key(*p, *c)));
+                let hints = rows.map(|(p, c)| Hint::Row(p, c)).collect::<Vec<_>>();
+                self.hints.extend(hints);
+            }
         }
     }
 
@@ -186,6 +203,11 @@ impl World {
         for change in changes {
             let id = change.id();
             match change {
+                Change::Insert { .. } | Change::Replace { .. } if !self.room => {
+                    self.index.remove(&id);
+                    self.items.without_room(&mut self.keys, id);
+                    self.items.reuse([id]);
+                }
                 Change::Insert { vector, .. } => {
                     assert!(
                         self.index.insert(id, vector).is_none(),
@@ -203,9 +225,18 @@ impl World {
         }
     }
 
-    /// Reads for every hint left, and everything executed and delivered, in an order that
-    /// `shuffle` picks.
+    /// Reads for every hint left and, now that there is room, for every row that waits for it, and
+    /// everything executed and delivered, in an order that `shuffle` picks.
     fn settle(&mut self, shuffle: &[usize]) {
+        self.room = true;
+        self.answer_hints(shuffle);
+        if self.items.waiting() > 0 {
+            self.step(Step::Retry);
+            self.answer_hints(shuffle);
+        }
+    }
+
+    fn answer_hints(&mut self, shuffle: &[usize]) {
         let mut picks = shuffle.iter().copied().cycle();
         while !self.hints.is_empty() {
             self.step(Step::Reread);
@@ -246,6 +277,7 @@ proptest! {
         }
         world.settle(&shuffle);
         prop_assert_eq!(world.indexed(), world.table.clone());
+        prop_assert_eq!(world.items.waiting(), 0);
         prop_assert_eq!(world.items.absences.row(world.key(0, 0).as_bytes()), 0);
     }
 }

@@ -1,7 +1,13 @@
+use std::path::Path;
+
+use store_api::types::Quantization;
+
 use super::*;
-use crate::engine::tests::identity;
+use crate::engine::tests::{identity, in_memory};
+use crate::identity::IndexIdentity;
 use crate::items::Cell;
 use crate::metrics::Metrics;
+use crate::options::{IndexesOptions, Placement};
 
 struct World {
     index: Arc<IndexHandle>,
@@ -14,9 +20,24 @@ struct World {
 
 impl World {
     fn start() -> World {
-        let identity = identity("idx");
+        World::start_with(identity("idx"), &in_memory())
+    }
+
+    /// With full vectors in a file of this directory.
+    fn start_in(directory: &Path) -> World {
+        let mut identity = identity("idx");
+        // Where codes are the full vectors there is no file.
+        identity.options.quantization = Quantization::Bf16;
+        let indexes = IndexesOptions {
+            directory: directory.to_owned(),
+            vectors: Placement::File,
+        };
+        World::start_with(identity, &indexes)
+    }
+
+    fn start_with(identity: IndexIdentity, indexes: &IndexesOptions) -> World {
         let metrics = Metrics::new().index(&identity.name);
-        let index = Arc::new(IndexHandle::new(identity, metrics).unwrap());
+        let index = Arc::new(IndexHandle::new(identity, indexes, metrics).unwrap());
         let sequencer = Arc::<Sequencer>::default();
         let (hint_sender, hints) = mpsc::channel(HINTS);
         let (rereads, reread_receiver) = mpsc::channel(MESSAGES_MAX);
@@ -174,4 +195,53 @@ async fn expired_rows_are_named_as_room_comes() {
     for name in names {
         assert!(named.contains(&HintTarget::Row(world.key(name))), "{name}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_without_room_are_tried_again_until_there_is() {
+    let parent = tempfile::tempdir().unwrap();
+    let directory = parent.path().join("missing");
+    let mut world = World::start_in(&directory);
+    let issue = world.sequencer.issue();
+    world
+        .scan(&issue, &[("a", vector(1.0)), ("b", vector(2.0))])
+        .await;
+    drop(issue);
+    world.scan = None;
+    // One row is tried again and again, although nobody asks for it.
+    for _ in 0..2 {
+        let hint = tokio::time::timeout(Duration::from_secs(10), world.hints.recv());
+        let Some(HintMessage::Hint(hint)) = hint.await.unwrap() else {
+            panic!("a row is named");
+        };
+        let names = [("a", 1.0), ("b", 2.0)];
+        let (name, x) = names
+            .into_iter()
+            .find(|(name, _)| hint.target == HintTarget::Row(world.key(name)))
+            .unwrap();
+        let issue = world.sequencer.issue();
+        world.reread(&issue, &[(name, vector(x))]).await;
+        world.settle().await;
+        assert_eq!(world.found(), []);
+        assert_eq!(world.index.metrics.without_room.get(), 2);
+        assert_eq!(world.index.metrics.inserted.get(), 0);
+        assert!(world.scanned.try_recv().is_err(), "rows are missing");
+    }
+
+    std::fs::create_dir(&directory).unwrap();
+    let issue = world.sequencer.issue();
+    let (c, b) = (("c", vector(3.0)), ("b", vector(4.0)));
+    world.reread(&issue, &[c, b, ("a", ReadCell::Null)]).await;
+    world.settle().await;
+    assert_eq!(world.found(), rows(&[("c", 9.0), ("b", 16.0)]));
+    (&mut world.scanned).await.unwrap();
+    assert_eq!(world.index.metrics.inserted.get(), 2);
+    // Nothing is lost and nothing is left over.
+    tokio::time::timeout(Duration::from_secs(10), async {
+        while world.index.metrics.without_room.get() > 0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await
+    .unwrap();
 }

@@ -15,8 +15,10 @@ use crate::monitor_items::RowBatch;
 use crate::options::ScanOptions;
 use crate::rows::{RowReader, by_column};
 
-/// Rows handed over at a time. A change that the log tells of waits for one such batch at most.
-const BATCH_ROWS: usize = 64;
+/// Rows handed over at a time, for each thread that puts them into the index: enough to keep the
+/// threads busy, few enough for a change that the log tells of, which waits for one such batch at
+/// most.
+const BATCH_ROWS_A_THREAD: usize = 32;
 
 /// The scan of a table for one index.
 pub struct Scan {
@@ -30,6 +32,8 @@ pub struct Scan {
     pub index: Arc<IndexHandle>,
     /// How much at a time.
     pub options: ScanOptions,
+    /// Threads that share the rows of a batch.
+    pub compute_threads: usize,
 }
 
 impl Scan {
@@ -69,6 +73,7 @@ impl Scan {
         range: TokenRange,
         out: &mpsc::Sender<RowBatch>,
     ) -> TokenRange {
+        let batch_rows = BATCH_ROWS_A_THREAD * self.compute_threads;
         let mut pages = Pages::new(&self.db, &self.reader, statement, (range.start, range.end));
         loop {
             // The number is taken before the page is asked for.
@@ -78,7 +83,7 @@ impl Scan {
             };
             let mut rows = by_column(rows, 1).pop().unwrap_or_default().into_iter();
             loop {
-                let batch: Vec<_> = rows.by_ref().take(BATCH_ROWS).collect();
+                let batch: Vec<_> = rows.by_ref().take(batch_rows).collect();
                 if batch.is_empty() {
                     break;
                 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,7 @@ use scylla::serialize::row::SerializeRow;
 use scylla::value::Row;
 use serde_json::Value;
 use storage::{Durability, Storage, StorageOptions};
-use store::{Store, StoreHandle, StoreOptions};
+use store::{IndexesOptions, Placement, Store, StoreHandle, StoreOptions};
 use store_api::types::{IndexState, IndexStatus};
 use store_api::{Client, ClientError, ClientOptions};
 
@@ -46,6 +47,14 @@ pub async fn start_node(storage: Storage, address: SocketAddr) -> Node {
         .expect("a free port")
 }
 
+/// Indexes with files beside the data of a database.
+pub fn in_files(data_dir: &Path) -> IndexesOptions {
+    IndexesOptions {
+        directory: data_dir.join("indexes"),
+        vectors: Placement::File,
+    }
+}
+
 pub fn loopback() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 0))
 }
@@ -71,7 +80,8 @@ impl World {
         let storage = Storage::open(directory.path(), options).expect("a storage");
         let node = start_node(storage.clone(), loopback()).await;
         let cql = node.addresses()[0];
-        let mut options = StoreOptions::embedded(cql, loopback(), loopback());
+        let mut options =
+            StoreOptions::embedded(cql, loopback(), loopback(), in_files(directory.path()));
         change(&mut options);
         let store = Store::start(options).await.expect("free ports");
         let client = Client::new(ClientOptions {

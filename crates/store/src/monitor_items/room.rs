@@ -1,0 +1,66 @@
+//! Whether the index has room for more rows, and what the log has been told of it.
+
+use std::time::{Duration, Instant};
+
+/// An index at the limit gains and loses room all the time; the log hears of it no more often.
+const NEWS_INTERVAL: Duration = Duration::from_secs(60);
+
+/// What is known of the room in an index.
+#[derive(Debug)]
+pub struct Room {
+    /// Whether the last vectors found room.
+    pub is_there: bool,
+    /// When the log was last told that there is none.
+    told: Option<Instant>,
+    /// Whether that is the last thing that the log was told.
+    lacks: bool,
+}
+
+impl Default for Room {
+    fn default() -> Room {
+        Room {
+            is_there: true,
+            told: None,
+            lacks: false,
+        }
+    }
+}
+
+impl Room {
+    /// Whether the log is to be told, now, that there is no room.
+    pub fn lack_is_news(&mut self, now: Instant) -> bool {
+        let news = !self.lacks
+            && self
+                .told
+                .is_none_or(|told| now.duration_since(told) >= NEWS_INTERVAL);
+        if news {
+            self.told = Some(now);
+            self.lacks = true;
+        }
+        news
+    }
+
+    /// Whether the log is to be told that all rows have found room.
+    pub fn end_is_news(&mut self) -> bool {
+        std::mem::take(&mut self.lacks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_hears_of_it_once_and_not_every_time_it_comes_and_goes() {
+        let mut room = Room::default();
+        let began = Instant::now();
+        assert!(!room.end_is_news());
+        assert!(room.lack_is_news(began));
+        assert!(!room.lack_is_news(began + 2 * NEWS_INTERVAL), "still");
+        assert!(room.end_is_news());
+        assert!(!room.end_is_news());
+        assert!(!room.lack_is_news(began + NEWS_INTERVAL / 2), "so soon");
+        assert!(!room.end_is_news(), "of what it has not heard");
+        assert!(room.lack_is_news(began + NEWS_INTERVAL));
+    }
+}
