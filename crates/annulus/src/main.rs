@@ -8,6 +8,7 @@ mod logging;
 mod sample;
 mod serve;
 mod settings;
+mod store_service;
 
 use std::process::ExitCode;
 
@@ -27,5 +28,7 @@ fn main() -> ExitCode {
 fn run(command_line: cli::CommandLine) -> anyhow::Result<()> {
     match command_line.command {
         cli::Command::Serve(arguments) => serve::run(*arguments),
+        // It reads its settings again while it runs, and so the first time too.
+        cli::Command::Store(_) => store_service::run(),
     }
 }
