@@ -42,6 +42,7 @@ pub struct Metrics {
     rows_rejected: IntCounterVec,
     rows_without_room: IntGaugeVec,
     write_time_regressions: IntCounterVec,
+    searches_refused: IntCounterVec,
     memory_used: IntGaugeVec,
     memory_limit: IntGaugeVec,
     cdc_reader_up: IntGaugeVec,
@@ -167,6 +168,12 @@ impl Metrics {
                 "Rows read with an older vector than before",
                 INDEX,
             ),
+            searches_refused: counter(
+                &registry,
+                "searches_refused_total",
+                "Searches refused because there were too many",
+                &["reason"],
+            ),
             memory_used: gauge(
                 &registry,
                 "memory_used_bytes",
@@ -254,6 +261,12 @@ impl Metrics {
             restarts: self.cdc_reader_restarts.with_label_values(&labels),
             last_processed: self.cdc_last_processed.with_label_values(&labels),
         }
+    }
+
+    /// Counts a search that was refused because there were too many: `admission`, more than are
+    /// taken in at a time, or `deadline`, it could not have begun in time.
+    pub fn search_refused(&self, reason: &str) {
+        self.searches_refused.with_label_values(&[reason]).inc();
     }
 
     /// Memory that the process takes, and may take.

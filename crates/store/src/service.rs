@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 use crate::compute::Compute;
 use crate::db::Target;
 use crate::engine::Engine;
-use crate::httpd::{Api, Bound, Listening};
+use crate::httpd::{Api, Bound, Listening, server_tls};
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::monitor_indexes::MonitorIndexes;
@@ -22,7 +22,7 @@ use crate::options::{
 };
 use crate::start_error::StartError;
 use crate::table::TableContext;
-use crate::tls;
+use crate::tls::ServerTls;
 
 /// The index service.
 pub struct Store;
@@ -178,39 +178,45 @@ impl StoreHandle {
         memory: MemoryOptions,
     ) -> Result<(), StartError> {
         let target = Target::new(database)?;
-        let mut bound = Vec::new();
-        for options in listeners {
-            let stays = self.listening.iter().any(|old| old.is_at(options));
-            match &options.tls {
-                Some(tls) if stays => {
-                    tls::server(tls).map_err(StartError::Certificates)?;
-                }
-                _ if stays => {}
-                _ => bound.push(Bound::bind(options.clone()).await?),
-            }
-        }
-        let mut bound = bound.into_iter();
-        let mut before = std::mem::take(&mut self.listening);
-        for options in listeners {
-            match before.iter().position(|old| old.is_at(options)) {
-                Some(at) => {
-                    let mut listening = before.swap_remove(at);
-                    listening.set_tls(options.tls.clone())?;
+        let next = self.next_listeners(listeners).await?;
+        // From here on nothing fails.
+        let mut before: Vec<_> = self.listening.drain(..).map(Some).collect();
+        for next in next {
+            match next {
+                Next::Stays(at, tls) => {
+                    let mut listening = before[at].take().expect("claimed once");
+                    listening.set_tls(tls);
                     self.listening.push(listening);
                 }
-                None => {
-                    let bound = bound.next().expect("bound above");
+                Next::Comes(bound) => {
                     tracing::info!(address = %bound.address(), "listening");
                     self.listening.push(bound.serve(self.api.clone()));
                 }
             }
         }
-        for gone in before {
+        for gone in before.into_iter().flatten() {
             tracing::info!(address = %gone.address(), "listening no longer");
         }
         set(&self.database, target);
         set(&self.memory, memory);
         Ok(())
+    }
+
+    /// Binds what is not bound, and looks at all certificates.
+    async fn next_listeners(&self, options: &[ListenerOptions]) -> Result<Vec<Next>, StartError> {
+        let mut unclaimed: Vec<usize> = (0..self.listening.len()).collect();
+        let mut next = Vec::new();
+        for options in options {
+            let is_at = |at: &usize| self.listening[*at].is_at(options);
+            next.push(match unclaimed.iter().position(is_at) {
+                Some(claimed) => {
+                    let tls = server_tls(options.tls.as_ref())?;
+                    Next::Stays(unclaimed.remove(claimed), tls)
+                }
+                None => Next::Comes(Bound::bind(options.clone()).await?),
+            });
+        }
+        Ok(next)
     }
 
     /// The status of the service, and every change of it.
@@ -237,6 +243,13 @@ impl StoreHandle {
             tracing::warn!("requests in flight were cut off");
         }
     }
+}
+
+/// What becomes of a listener.
+enum Next {
+    /// The one of that number stays, with this to prove itself.
+    Stays(usize, Option<ServerTls>),
+    Comes(Bound),
 }
 
 /// Tells of a value that differs.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rustls::crypto::{CryptoProvider, ring};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
@@ -20,12 +20,31 @@ pub struct CertificateError {
     problem: String,
 }
 
+/// What a listener proves itself with, looked at.
+#[derive(Clone)]
+pub struct ServerTls {
+    /// As configured.
+    pub options: TlsOptions,
+    /// What rustls makes of it.
+    pub config: Arc<ServerConfig>,
+}
+
+impl ServerTls {
+    /// Fails if the certificate, its key or the authorities can't be used.
+    pub fn new(options: TlsOptions) -> Result<ServerTls, CertificateError> {
+        Ok(ServerTls {
+            config: server(&options)?,
+            options,
+        })
+    }
+}
+
 fn provider() -> Arc<CryptoProvider> {
-    Arc::new(ring::default_provider())
+    Arc::new(aws_lc_rs::default_provider())
 }
 
 /// A server's configuration, for HTTP/2 and HTTP/1.1.
-pub fn server(options: &TlsOptions) -> Result<Arc<ServerConfig>, CertificateError> {
+fn server(options: &TlsOptions) -> Result<Arc<ServerConfig>, CertificateError> {
     let certificates = certificates(&options.certificates)?;
     let key = PrivateKeyDer::from_pem_slice(&options.key.bytes).map_err(|error| {
         wrong(

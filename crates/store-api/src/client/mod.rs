@@ -240,7 +240,7 @@ fn tls(authorities: &[u8]) -> Result<Arc<ClientConfig>, InvalidUri> {
     if roots.is_empty() {
         return Err(invalid("no certificate in the PEM format".to_owned()));
     }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| invalid(error.to_string()))?

@@ -71,7 +71,10 @@ pub async fn ann(
         })
         .await
         .map_err(|error| match error {
-            NotSearched::TooLate => ApiError::Overloaded,
+            NotSearched::TooLate => {
+                shared.api.engine.metrics().search_refused("deadline");
+                ApiError::Overloaded
+            }
             NotSearched::Stopped(stopped) => ApiError::Internal(stopped.to_string()),
         })??;
     drop(permit);

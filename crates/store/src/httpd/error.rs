@@ -34,8 +34,8 @@ pub enum ApiError {
         /// Per cent of the scan.
         progress: f64,
     },
-    /// More searches than the listener takes in.
-    #[error("too many searches in flight; try again")]
+    /// More searches than the listener takes in, or than can begin in time.
+    #[error("too many searches in flight; try again later, or ask another index service")]
     Overloaded,
     /// A fault of ours.
     #[error("{0}")]

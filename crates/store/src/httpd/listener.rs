@@ -14,7 +14,7 @@ use super::connection::{self, Entrance};
 use super::{Api, Shared, router, router_in_clear};
 use crate::options::{ListenerOptions, TlsClients, TlsOptions};
 use crate::start_error::StartError;
-use crate::tls;
+use crate::tls::ServerTls;
 
 /// How long to wait after the system refused a connection: mostly there are no file descriptors
 /// left, and some connection has to end first.
@@ -24,7 +24,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub struct Bound {
     listener: TcpListener,
     address: SocketAddr,
-    tls: Option<Arc<rustls::ServerConfig>>,
+    tls: Option<ServerTls>,
     options: ListenerOptions,
 }
 
@@ -35,7 +35,7 @@ impl Bound {
             address: options.address,
             source,
         };
-        let tls = server_config(options.tls.as_ref())?;
+        let tls = server_tls(options.tls.as_ref())?;
         let listener = TcpListener::bind(options.address).await.map_err(failed)?;
         Ok(Bound {
             address: listener.local_addr().map_err(failed)?,
@@ -101,11 +101,11 @@ impl Listening {
 
     /// Proves itself with other certificates from now on, or with none. Connections that came in
     /// by other rules are ended once their requests are answered.
-    pub fn set_tls(&mut self, options: Option<TlsOptions>) -> Result<(), StartError> {
+    pub fn set_tls(&mut self, tls: Option<ServerTls>) {
+        let options = tls.as_ref().map(|tls| tls.options.clone());
         if options == self.options.tls {
-            return Ok(());
+            return;
         }
-        let tls = server_config(options.as_ref())?;
         let other_rules = clients(&self.options) != options.as_ref().map(|tls| &tls.clients);
         self.options.tls = options;
         self.entrance
@@ -114,7 +114,6 @@ impl Listening {
             let from_now_on = Arc::new(self.stop.child_token());
             self.connections.swap(from_now_on).cancel();
         }
-        Ok(())
     }
 
     /// Closes the socket at once, and connections when their requests are answered.
@@ -135,22 +134,17 @@ impl Drop for Listening {
     }
 }
 
-fn server_config(
-    options: Option<&TlsOptions>,
-) -> Result<Option<Arc<rustls::ServerConfig>>, StartError> {
-    let config = options.map(tls::server).transpose();
-    config.map_err(StartError::Certificates)
+/// Looks at what a listener is to prove itself with.
+pub fn server_tls(options: Option<&TlsOptions>) -> Result<Option<ServerTls>, StartError> {
+    let tls = options.cloned().map(ServerTls::new).transpose();
+    tls.map_err(StartError::Certificates)
 }
 
 fn clients(options: &ListenerOptions) -> Option<&TlsClients> {
     options.tls.as_ref().map(|tls| &tls.clients)
 }
 
-fn entrance(
-    shared: &Shared,
-    tls: Option<Arc<rustls::ServerConfig>>,
-    options: &ListenerOptions,
-) -> Entrance {
+fn entrance(shared: &Shared, tls: Option<ServerTls>, options: &ListenerOptions) -> Entrance {
     let in_tls = router(shared.clone(), options);
     let in_clear = match clients(options) {
         None => Some(in_tls.clone()),
@@ -158,7 +152,7 @@ fn entrance(
         Some(TlsClients::SignedBy(_)) => None,
     };
     Entrance {
-        tls,
+        tls: tls.map(|tls| tls.config),
         in_clear,
         in_tls,
     }

@@ -27,7 +27,7 @@ use crate::compute::Compute;
 use crate::engine::Engine;
 use crate::options::ListenerOptions;
 
-pub use listener::{Bound, Listening};
+pub use listener::{Bound, Listening, server_tls};
 
 /// What every request may read.
 #[derive(Clone)]

@@ -45,11 +45,10 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Admitted<T> {
             .await
             .map_err(|_| ApiError::SlowBody.into_response())?
             .map_err(IntoResponse::into_response)?;
-        let permit = shared
-            .admissions
-            .clone()
-            .try_acquire_owned()
-            .map_err(|_| ApiError::Overloaded.into_response())?;
+        let permit = shared.admissions.clone().try_acquire_owned().map_err(|_| {
+            shared.api.engine.metrics().search_refused("admission");
+            ApiError::Overloaded.into_response()
+        })?;
         let Json(body) = Json::<T>::from_bytes(&bytes).map_err(IntoResponse::into_response)?;
         let ours = Instant::now() + shared.search_wait_max;
         Ok(Admitted {

@@ -373,7 +373,10 @@ async fn more_searches_than_admitted_are_refused_fast() {
     assert_eq!(answer.headers["retry-after"], "1");
     assert!(!answer.body.contains("BOOTSTRAPPING"), "{}", answer.body);
     // Only searches count.
-    assert_eq!(service.get("/api/v1/status").await.status, 200);
+    let metrics = service.get("/metrics").await;
+    assert_eq!(metrics.status, 200);
+    let line = r#"searches_refused_total{reason="admission"} 1"#;
+    assert!(metrics.body.contains(line), "{}", metrics.body);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -395,6 +398,9 @@ async fn a_search_without_time_is_refused_fast() {
         (503, &b"1"[..])
     );
     assert_eq!(ask("soon").await.0, 400);
+    let metrics = service.get("/metrics").await.body;
+    let line = r#"searches_refused_total{reason="deadline"} 1"#;
+    assert!(metrics.contains(line), "{metrics}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -52,7 +52,7 @@ impl FakeStore {
     /// With a certificate, and the authority (itself) to believe.
     pub async fn start_tls(answer: Answer) -> (FakeStore, Vec<u8>) {
         let own = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let key = PrivateKeyDer::try_from(own.signing_key.serialize_der()).unwrap();
         let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()

@@ -11,6 +11,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use super::super::listener::server_tls;
 use super::Service;
 use crate::options::{Pem, TlsClients, TlsOptions};
 use crate::tls;
@@ -82,7 +83,7 @@ fn believer(authority: &Authority, own: Option<(Pem, Pem)>) -> Arc<ClientConfig>
     let mut roots = RootCertStore::empty();
     let root = CertificateDer::from_pem_slice(&authority.pem().bytes).unwrap();
     roots.add(root).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
@@ -228,14 +229,16 @@ async fn certificates_change_while_requests_are_answered() {
         key: after.sign().1,
         ..certified(&after, TlsClients::Anyone)
     };
-    service.listening.set_tls(Some(broken)).unwrap_err();
+    assert!(server_tls(Some(&broken)).is_err());
     service
         .connect_tls(believer(&before, None))
         .await
-        .expect("what can't be used changes nothing");
+        .expect("the old certificate");
 
     let renewed = certified(&after, TlsClients::Anyone);
-    service.listening.set_tls(Some(renewed)).unwrap();
+    service
+        .listening
+        .set_tls(server_tls(Some(&renewed)).unwrap());
     service
         .connect_tls(believer(&after, None))
         .await
@@ -258,7 +261,7 @@ async fn connections_of_other_rules_end_when_their_requests_are_answered() {
     let (mut busy, body) = begun(&service).await;
 
     let tls = certified(&Authority::new(), TlsClients::Anyone);
-    service.listening.set_tls(Some(tls)).unwrap();
+    service.listening.set_tls(server_tls(Some(&tls)).unwrap());
     rest(&mut idle).await.unwrap();
     busy.write_all(body).await.unwrap();
     let answer = rest(&mut busy).await.unwrap();
