@@ -1,14 +1,16 @@
 //! What the index service is started with.
 
-use std::collections::HashMap;
-use std::fmt;
+mod database;
+mod listener;
+
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 pub use ann::Placement;
+pub use database::{Credentials, DatabaseOptions, Preferred};
+pub use listener::{ListenerOptions, Pem, TlsClients, TlsOptions};
 pub use scylla::statement::Consistency;
 
 /// Everything that can be set. The defaults are those of a service beside a cluster.
@@ -36,120 +38,6 @@ pub struct StoreOptions {
     pub compute_threads: usize,
     /// How long requests in flight may go on after a shutdown was asked for.
     pub shutdown_timeout: Duration,
-}
-
-/// Where the database is and how to talk to it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DatabaseOptions {
-    /// `host:port` of nodes to begin with.
-    pub contact_points: Vec<String>,
-    /// Who to say we are.
-    pub credentials: Option<Credentials>,
-    /// How many replicas answer a scan or a re-read.
-    pub consistency: Consistency,
-    /// How long a connection may take to open.
-    pub connect_timeout: Duration,
-    /// How long a statement may take.
-    pub request_timeout: Duration,
-    /// Connections to each node; absent: one to each shard.
-    pub connections: Option<NonZeroUsize>,
-    /// How long to wait before connecting again; from failure to failure longer, up to ten times
-    /// this.
-    pub reconnect_interval: Duration,
-    /// Talk TLS alone, with nodes whose certificates one of these authorities has signed. The
-    /// driver knows nodes by their addresses, so certificates have to name those.
-    pub certificate_authorities: Option<Pem>,
-    /// Ask nodes of this data centre, and of this rack of it, before others.
-    pub preferred: Option<Preferred>,
-    /// Addresses that nodes say they have, and the ones that they are reached at from here.
-    pub address_map: HashMap<SocketAddr, SocketAddr>,
-    /// How often a connection without traffic is tried; absent: the driver's default.
-    pub keepalive_interval: Option<Duration>,
-    /// How long the answer to that may take; absent: the driver's default.
-    pub keepalive_timeout: Option<Duration>,
-    /// How often the system tries a connection without traffic; absent: never.
-    pub tcp_keepalive_interval: Option<Duration>,
-}
-
-/// Nodes to ask before others.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Preferred {
-    /// The data centre.
-    pub datacenter: String,
-    /// A rack of it.
-    pub rack: Option<String>,
-}
-
-/// Certificates or a key in the PEM format.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Pem {
-    /// The text.
-    pub bytes: Arc<[u8]>,
-    /// Where it comes from, for messages.
-    pub origin: String,
-}
-
-impl fmt::Debug for Pem {
-    /// Without the text, which may be a key.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Pem").field(&self.origin).finish()
-    }
-}
-
-/// A user of the database.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Credentials {
-    /// The role.
-    pub user: String,
-    /// Its password.
-    pub password: String,
-}
-
-impl fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Credentials")
-            .field("user", &self.user)
-            .finish_non_exhaustive()
-    }
-}
-
-/// A socket of the HTTP API.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ListenerOptions {
-    /// Where it listens; port 0 takes a free one.
-    pub address: SocketAddr,
-    /// With a certificate it speaks HTTPS too; absent: HTTP alone.
-    pub tls: Option<TlsOptions>,
-    /// Searches taken in at a time, waiting ones included; more are refused with 503.
-    pub searches_max: usize,
-    /// A search that can't begin within this is refused with 503, at once if that can be told.
-    pub search_wait_max: Duration,
-    /// Connections at a time; more wait until one ends.
-    pub connections_max: usize,
-    /// Bodies beyond this are refused with 413.
-    pub body_bytes_max: usize,
-    /// Bodies that take longer to arrive are refused with 408.
-    pub body_timeout: Duration,
-}
-
-/// What a listener proves itself with, and whom it lets in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TlsOptions {
-    /// The listener's certificate, and those between it and the authority.
-    pub certificates: Pem,
-    /// The certificate's key.
-    pub key: Pem,
-    /// Who may come in.
-    pub clients: TlsClients,
-}
-
-/// Who may come in to a listener with a certificate.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TlsClients {
-    /// Everyone. Requests in clear are answered too, but not searches: those get 403.
-    Anyone,
-    /// Clients with a certificate that one of these authorities has signed.
-    SignedBy(Pem),
 }
 
 /// How the log is followed.
@@ -272,42 +160,6 @@ impl StoreOptions {
             // The database has to stop after it within the ten seconds of the process.
             shutdown_timeout: Duration::from_secs(4),
             ..StoreOptions::default()
-        }
-    }
-}
-
-impl Default for DatabaseOptions {
-    fn default() -> DatabaseOptions {
-        DatabaseOptions {
-            contact_points: vec!["127.0.0.1:9042".to_owned()],
-            credentials: None,
-            consistency: Consistency::LocalQuorum,
-            connect_timeout: Duration::from_secs(5),
-            request_timeout: Duration::from_secs(30),
-            connections: None,
-            reconnect_interval: Duration::from_secs(1),
-            certificate_authorities: None,
-            preferred: None,
-            address_map: HashMap::new(),
-            keepalive_interval: None,
-            keepalive_timeout: None,
-            tcp_keepalive_interval: None,
-        }
-    }
-}
-
-impl ListenerOptions {
-    /// A listener with the default budgets.
-    pub fn new(address: SocketAddr) -> ListenerOptions {
-        ListenerOptions {
-            address,
-            tls: None,
-            searches_max: 4096,
-            search_wait_max: Duration::from_secs(2),
-            connections_max: 16_384,
-            // What the original's framework allows; 16,000 dimensions take about 340 KB.
-            body_bytes_max: 2 << 20,
-            body_timeout: Duration::from_secs(10),
         }
     }
 }

@@ -213,7 +213,7 @@ impl StoreHandle {
                     let tls = server_tls(options.tls.as_ref())?;
                     Next::Stays(unclaimed.remove(claimed), tls)
                 }
-                None => Next::Comes(Bound::bind(options.clone()).await?),
+                None => Next::Comes(Box::new(Bound::bind(options.clone()).await?)),
             });
         }
         Ok(next)
@@ -249,7 +249,7 @@ impl StoreHandle {
 enum Next {
     /// The one of that number stays, with this to prove itself.
     Stays(usize, Option<ServerTls>),
-    Comes(Bound),
+    Comes(Box<Bound>),
 }
 
 /// Tells of a value that differs.
