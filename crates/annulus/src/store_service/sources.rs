@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
-use clap::{Args, Command, Parser};
+use clap::{Arg, Args, Command, Parser};
 
 use super::settings::StoreSettings;
 use crate::cli;
@@ -52,66 +52,63 @@ fn layered(
     dot_env: &BTreeMap<String, String>,
 ) -> Result<StoreSettings, Failure> {
     let known = StoreSettings::augment_args(Command::new("settings"));
-    let mut below = Vec::new();
+    let in_environment = |argument: &Arg| {
+        let name = argument.get_env();
+        name.is_some_and(|name| in_environment(&name.to_string_lossy()))
+    };
     let mut from_dot_env = Vec::new();
     for argument in known.get_arguments() {
-        let (Some(long), Some(name)) = (argument.get_long(), argument.get_env()) else {
-            continue;
-        };
-        let name = name.to_string_lossy();
-        if let Some(value) = dot_env.get(&*name)
-            && !in_environment(&name)
+        if let (Some(long), Some(name)) = (argument.get_long(), argument.get_env())
+            && let Some(value) = dot_env.get(&*name.to_string_lossy())
+            && !in_environment(argument)
         {
             from_dot_env.push((long.to_owned(), value.clone()));
         }
     }
-    let config = {
-        let mut all = arguments.clone();
-        insert(&mut all, &from_dot_env, DOT_ENV)?;
-        parse(all)?.config
+    check(&from_dot_env, DOT_ENV)?;
+    insert(&mut arguments, &from_dot_env);
+    let settings = parse(arguments.clone())?;
+    let Some(path) = &settings.config else {
+        return Ok(settings);
     };
-    if let Some(path) = config {
-        let origin = format!("configuration file {}", path.display());
-        for (long, value) in toml_file(&path, &origin)? {
-            let argument = known
-                .get_arguments()
-                .find(|argument| argument.get_long() == Some(&long))
-                .ok_or_else(|| {
-                    Failure::Configuration(format!("{origin}: there is no setting `{long}`"))
-                })?;
-            let outranked = argument
-                .get_env()
-                .is_some_and(|name| in_environment(&name.to_string_lossy()));
-            if !outranked {
-                below.push((long, value));
-            }
+    let origin = format!("configuration file {}", path.display());
+    let mut from_file = Vec::new();
+    for (long, value) in toml_file(path, &origin)? {
+        let argument = known
+            .get_arguments()
+            .find(|argument| argument.get_long() == Some(&long))
+            .ok_or_else(|| {
+                Failure::Configuration(format!("{origin}: there is no setting `{long}`"))
+            })?;
+        if !in_environment(argument) {
+            from_file.push((long, value));
         }
-        insert(&mut Vec::new(), &below, &origin)?;
     }
-    below.extend(from_dot_env);
-    insert(&mut arguments, &below, "settings")?;
+    check(&from_file, &origin)?;
+    insert(&mut arguments, &from_file);
     parse(arguments)
 }
 
-/// Puts settings behind the subcommand, so that whatever stands after them wins. Fails, naming
-/// where they come from, if they alone could not be parsed.
-fn insert(
-    arguments: &mut Vec<OsString>,
-    settings: &[(String, String)],
-    origin: &str,
-) -> Result<(), Failure> {
-    let flags = settings
-        .iter()
-        .map(|(long, value)| OsString::from(format!("--{long}={value}")));
-    let command = StoreSettings::augment_args(Command::new("settings").args_override_self(true));
-    command
+/// Fails, naming where the settings come from, if they alone could not be parsed.
+fn check(settings: &[(String, String)], origin: &str) -> Result<(), Failure> {
+    StoreSettings::augment_args(Command::new("settings").args_override_self(true))
         .mut_args(|argument| argument.env(None::<&str>))
         .no_binary_name(true)
-        .try_get_matches_from(flags.clone())
-        .map_err(|error| configuration(origin, &error))?;
+        .try_get_matches_from(flags(settings))
+        .map(drop)
+        .map_err(|error| configuration(origin, &error))
+}
+
+/// Puts settings behind the subcommand, so that whatever stands after them wins.
+fn insert(arguments: &mut Vec<OsString>, settings: &[(String, String)]) {
     let behind = arguments.len().min(2);
-    arguments.splice(behind..behind, flags);
-    Ok(())
+    arguments.splice(behind..behind, flags(settings));
+}
+
+fn flags(settings: &[(String, String)]) -> impl Iterator<Item = OsString> {
+    settings
+        .iter()
+        .map(|(long, value)| OsString::from(format!("--{long}={value}")))
 }
 
 fn parse(arguments: Vec<OsString>) -> Result<StoreSettings, Failure> {

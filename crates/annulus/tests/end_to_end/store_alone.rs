@@ -136,6 +136,58 @@ async fn it_serves_and_moves_and_stops_as_it_is_told() {
     assert_eq!(store.end(), Some(0));
 }
 
+/// Writes a certificate and its key for 127.0.0.1, and gives the former.
+fn write_certificate(directory: &Path) -> Vec<u8> {
+    let own = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    std::fs::write(directory.join("key.pem"), own.signing_key.serialize_pem()).unwrap();
+    std::fs::write(directory.join("cert.pem"), own.cert.pem()).unwrap();
+    own.cert.pem().into_bytes()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_is_swapped_when_its_file_changes() {
+    let directory = tempfile::tempdir().unwrap();
+    let http = free_address();
+    let (uri, nobody) = (http.to_string(), free_address().to_string());
+    let before = write_certificate(directory.path());
+    let _store = Store::start(
+        directory.path(),
+        &[
+            "--uri",
+            &uri,
+            "--scylladb-uri",
+            &nobody,
+            "--tls-cert-path",
+            "cert.pem",
+            "--tls-key-path",
+            "key.pem",
+            "--tls-file-check-interval",
+            "50ms",
+        ],
+    );
+    let answers = async |certificate: &[u8]| {
+        let client = Client::new(ClientOptions {
+            base_uris: vec![format!("https://{http}")],
+            certificate_authorities: Some(certificate.to_vec()),
+            ..ClientOptions::default()
+        });
+        // There is no database, so it does not serve; but it says so.
+        let status = client.expect("a URI").node_status().await;
+        status == Ok(NodeStatus::ConnectingToDb)
+    };
+    let wait = async |certificate: &[u8]| {
+        let began = Instant::now();
+        while !answers(certificate).await {
+            assert!(began.elapsed() < PATIENCE, "the certificate is used");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    wait(&before).await;
+    let after = write_certificate(directory.path());
+    wait(&after).await;
+    assert!(!answers(&before).await);
+}
+
 #[test]
 fn what_can_not_be_used_has_its_exit_code() {
     let directory = tempfile::tempdir().unwrap();

@@ -3,6 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Bytes;
+use axum::http::Version;
+use http_body_util::Full;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
@@ -119,6 +123,50 @@ async fn requests_may_come_before_the_last_is_answered() {
     let first = answers.find("SERVING").expect("the status");
     let second = answers.find("primary_keys").expect("a search");
     assert!(first < second, "{answers}");
+}
+
+/// A search by HTTP/2, twice on one connection.
+async fn search_by_http2<S>(stream: S)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+            .await
+            .unwrap();
+    tokio::spawn(connection);
+    let request = || {
+        hyper::Request::post("http://h/api/v1/indexes/ks/idx/ann")
+            .header("content-type", "application/json")
+            .body(Full::new(Bytes::from_static(BODY.as_bytes())))
+            .unwrap()
+    };
+    let both = [
+        sender.send_request(request()),
+        sender.send_request(request()),
+    ];
+    for answer in futures::future::join_all(both).await {
+        let answer = answer.unwrap();
+        assert_eq!(
+            (answer.status().as_u16(), answer.version()),
+            (200, Version::HTTP_2)
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn http2_is_spoken_in_clear_and_in_tls() {
+    let service = Service::serving().await;
+    search_by_http2(service.connect().await).await;
+
+    let authority = Authority::new();
+    let tls = certified(&authority, TlsClients::Anyone);
+    let service = Service::serving_with(|options| options.tls = Some(tls)).await;
+    let mut config = ClientConfig::clone(&believer(&authority, None));
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let stream = service.connect_tls(Arc::new(config)).await.unwrap();
+    assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+    search_by_http2(stream).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
