@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock};
@@ -14,7 +15,9 @@ use crate::graph::{Graph, Space};
 use crate::ids::{Entry, Ids};
 use crate::memory::Place;
 use crate::moves::Moves;
+use crate::snapshot::Generation;
 use crate::vectors::Vectors;
+use crate::verification::Verification;
 use crate::{Error, IdSet, Options, Placement};
 
 /// Vectors an index measures one by one before it trains its codes and builds its graph.
@@ -43,12 +46,15 @@ pub struct Index {
     pub(crate) epochs: Epochs,
     /// Working memory that nobody uses at the moment.
     workspaces: Mutex<Vec<Workspace>>,
-    /// Held by changes together, and alone by the one that trains.
-    gate: RwLock<()>,
+    /// Held by changes together, and alone by one that trains, and for a moment by one that saves.
+    pub(crate) gate: RwLock<()>,
     /// Whether the graph links all slots.
     pub(crate) linked: AtomicBool,
     pub(crate) len: AtomicUsize,
     pub(crate) moves: Moves,
+    /// What was saved or opened last. Held while the index is saved.
+    pub(crate) generation: Mutex<Option<Arc<Generation>>>,
+    pub(crate) verification: Verification,
 }
 
 /// What a call works with.
@@ -77,7 +83,11 @@ impl Index {
     /// with the index, however the process ends.
     pub fn new_in(options: Options, directory: &Path) -> Result<Index, Error> {
         options.validate()?;
-        let options = options.in_effect();
+        Ok(Index::empty(options.in_effect(), directory))
+    }
+
+    /// The same with options that are valid and in effect.
+    pub(crate) fn empty(options: Options, directory: &Path) -> Index {
         let form = Form::of(&options);
         let kind = options.codes.kind(form, options.dimensions);
         let place = match options.placement {
@@ -98,7 +108,7 @@ impl Index {
         }
         let codes_are_vectors = kind.is_exact(form);
         let vectors = || Vectors::new(form, options.dimensions, place);
-        Ok(Index {
+        Index {
             options,
             form,
             kind,
@@ -112,7 +122,9 @@ impl Index {
             linked: AtomicBool::new(false),
             len: AtomicUsize::new(0),
             moves: Moves::default(),
-        })
+            generation: Mutex::default(),
+            verification: Verification::default(),
+        }
     }
 
     /// What the index was made with, and [`crate::Metric::Hamming`] where that was forced.
@@ -289,7 +301,7 @@ impl Index {
     }
 
     /// Changes what the table says of an id, and with it who has no direction.
-    fn enter(&self, id: u32, before: Entry, after: Entry) -> Result<(), Entry> {
+    pub(crate) fn enter(&self, id: u32, before: Entry, after: Entry) -> Result<(), Entry> {
         let (was, is) = (before == Entry::Undirected, after == Entry::Undirected);
         if was == is {
             return self.ids.change(id, before, after);
@@ -312,7 +324,8 @@ impl Index {
         let slot = slots.take().ok_or(Error::Full)?;
         let vectors = self.vectors.as_ref();
         let room = self.graph.ensure(slot);
-        let room = room.and_then(|()| vectors.map_or(Ok(()), |vectors| vectors.ensure(slot)));
+        let room = room
+            .and_then(|()| vectors.map_or(Ok(()), |vectors| vectors.ensure(slot, &self.epochs)));
         if let Err(error) = room {
             slots.give_back([slot]);
             return Err(error.into());

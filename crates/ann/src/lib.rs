@@ -50,10 +50,6 @@
 //! - Searches and changes of half floats are several times slower than of the other forms.
 
 mod answer;
-#[allow(
-    dead_code,
-    reason = "snapshots, which keep codebooks, are on their way"
-)]
 mod codes;
 mod epoch;
 mod error;
@@ -62,24 +58,23 @@ mod graph;
 mod id_set;
 mod ids;
 mod index;
-#[allow(dead_code, reason = "sums over bits, for sketches, are on their way")]
 mod kernels;
-#[allow(
-    dead_code,
-    unused_imports,
-    reason = "snapshots, which adopt mappings, are on their way"
-)]
 mod memory;
 mod memory_use;
 mod metric;
 mod moves;
 mod nearest;
+mod open;
 mod options;
 mod plan;
 mod query;
+mod save;
 mod search;
+mod snapshot;
 mod sync;
 mod vectors;
+mod verification;
+mod written;
 
 pub use error::Error;
 pub use id_set::IdSet;
@@ -88,7 +83,10 @@ pub use memory_use::Memory;
 pub use metric::Metric;
 pub use nearest::Neighbour;
 pub use options::{Codes, OptionOutOfRange, Options, Placement, Quantization};
+pub use save::Saved;
 pub use search::{Explanation, Filter, SearchOptions, Way};
+pub use snapshot::SnapshotError;
+pub use verification::VectorsState;
 
 /// The instruction set that distances are computed with: `avx512`, `avx2`, `neon` or `scalar`. The
 /// best this processor has; the environment variable `ANN_KERNELS` names a lesser one.

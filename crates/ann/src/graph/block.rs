@@ -10,6 +10,8 @@
 //! with it. Code, id and meta are written before a slot can be reached and stay as they are until
 //! nobody can reach it any more; everything else is atomic.
 
+mod stored;
+
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
@@ -287,7 +289,7 @@ mod tests {
     use super::*;
 
     /// A block on the heap.
-    fn with_block(test: impl FnOnce(Block<'_>)) {
+    pub(super) fn with_block(test: impl FnOnce(Block<'_>)) {
         let layout = Layout::new(64, 4);
         assert_eq!((layout.capacity, layout.stride), (8, 128));
         let mut memory = vec![[0u64; 8]; layout.stride / 64];

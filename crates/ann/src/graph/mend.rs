@@ -110,6 +110,16 @@ impl Graph {
         })
     }
 
+    /// The dead that links may lead to. No change is under way.
+    pub(crate) fn dying(&self) -> Vec<u32> {
+        let mut dying = self.killed.lock().clone();
+        let mending = self.mending.lock();
+        if let Stage::Closing(_) | Stage::Sweeping { .. } = mending.stage {
+            dying.extend_from_slice(&mending.batch);
+        }
+        dying
+    }
+
     /// Does a share of what the dead leave to do, unless somebody else is at it.
     ///
     /// # Safety
