@@ -56,7 +56,7 @@ impl Index {
             zero_ids,
             ..
         } = contents;
-        index
+        let bereaved = index
             .graph
             .restore(blocks, shape.slots, &ids, entry)
             .map_err(|Defect { slot, what }| generation.damaged_block(&shape, slot, what))?;
@@ -75,8 +75,8 @@ impl Index {
         *index.generation.get_mut() = Some(generation);
         index.with_workspace(|Workspace { participant, tools }| {
             let _pin = participant.pin();
-            // SAFETY: the epoch is pinned.
-            unsafe { index.graph.relink_orphans(&mut tools.space) };
+            // SAFETY: the epoch is pinned, and nobody has killed anything yet.
+            unsafe { index.graph.relink_all(bereaved, &mut tools.space) };
         });
         Ok(index)
     }

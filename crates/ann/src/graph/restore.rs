@@ -3,7 +3,8 @@
 //! Links change while blocks are copied one after the other, so a snapshot is a graph that may never
 //! have been: a link may be in neither or both of two blocks between which it moved. What holds is
 //! that every link leads to a slot of the snapshot. When the graph comes back, links are counted
-//! anew, and who has none left is linked again.
+//! anew, and who has lost the last one by that is linked again. (A slot that nobody linked to when it was
+//! saved stays as it was: where one vector occurs very often there may be many of them.)
 
 use super::Graph;
 use super::space::Space;
@@ -60,14 +61,14 @@ impl Graph {
     /// Takes the blocks of a snapshot over. `ids` are all ids and their slots, each of them below
     /// `slots` and in one place; `entry` is one of them.
     ///
-    /// The blocks' codes are taken as they are.
+    /// The blocks' codes are taken as they are. Returns the slots to be linked again.
     pub(crate) fn restore(
         &mut self,
         blocks: Array,
         slots: u32,
         ids: &[(u32, u32)],
         entry: Option<u32>,
-    ) -> Result<(), Defect> {
+    ) -> Result<Vec<u32>, Defect> {
         self.blocks = blocks;
         for &(id, slot) in ids {
             let block = self.block(slot);
@@ -77,9 +78,12 @@ impl Graph {
             }
         }
         let in_degrees = self.count_links(slots, ids.len(), entry)?;
-        let (mut free, mut killed) = (Vec::new(), Vec::new());
+        let (mut free, mut killed, mut bereaved) = (Vec::new(), Vec::new(), Vec::new());
         for (slot, &links) in (0..).zip(&in_degrees) {
             let block = self.block(slot);
+            if links == 0 && !block.is_orphan() && !block.is_dead() && entry != Some(slot) {
+                bereaved.push(slot);
+            }
             block.correct_in_degree(links);
             match block.is_dead() {
                 true if links == 0 && block.degree() == 0 => free.push(slot),
@@ -95,7 +99,7 @@ impl Graph {
         if entry.is_some() {
             self.change_entry(None, entry);
         }
-        Ok(())
+        Ok(bereaved)
     }
 
     /// Checks all blocks and says how many links lead to each slot.
@@ -122,18 +126,14 @@ impl Graph {
         Ok(in_degrees)
     }
 
-    /// Links those of a restored graph that nobody links to.
+    /// Links slots of a restored graph again.
     ///
     /// # Safety
-    /// The epoch is pinned.
-    pub(crate) unsafe fn relink_orphans(&self, space: &mut Space) {
-        let (Some(codebook), Some(_)) = (self.codebook(), self.entry()) else {
-            return;
-        };
-        for slot in 0..self.slots.end() {
-            let block = self.block(slot);
-            if block.is_orphan() && !block.is_dead() && self.entry() != Some(slot) {
-                // SAFETY: the caller's promise; the slot is alive.
+    /// The epoch is pinned, and the slots are alive.
+    pub(crate) unsafe fn relink_all(&self, slots: Vec<u32>, space: &mut Space) {
+        if let (Some(codebook), Some(_)) = (self.codebook(), self.entry()) {
+            for slot in slots {
+                // SAFETY: the caller's promise.
                 unsafe { self.relink(codebook, slot, space) };
             }
         }
