@@ -80,7 +80,7 @@ impl Driver {
             0 => self.search(),
             1 if self.rng.below(10) == 0 => self.search_for_all(),
             2 if self.rng.below(400) == 0 => self.remove_all(),
-            3 if self.rng.below(100) == 0 => self.reopen(),
+            3 if self.rng.below(15) == 0 => self.reopen(),
             _ => self.change(),
         }
         assert_eq!(self.index.len(), self.oracle.vectors.len());

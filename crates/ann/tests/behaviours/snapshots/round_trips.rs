@@ -2,7 +2,7 @@
 
 use ann::{Codes, Index, Metric, Options, Placement, Quantization, VectorsState};
 
-use super::{answers, assert_alike, open_verified};
+use super::{assert_alike, open_verified};
 use crate::data::Rng;
 use crate::oracle::{Oracle, build};
 
