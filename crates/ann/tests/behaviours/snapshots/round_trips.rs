@@ -128,12 +128,12 @@ fn vectors_that_are_mapped_are_copied_before_they_are_changed() {
     assert_alike(&opened, &index);
     // So many that slots of all chunks are used again, while somebody looks at them.
     for round in 0..3 {
-        for id in 0..3_000 {
-            vectors[id] = rng.vector(384);
-            opened.replace(id as u32, &vectors[id]).expect("held");
+        for (id, vector) in (0..3_000).zip(&mut vectors) {
+            *vector = rng.vector(384);
+            opened.replace(id, vector).expect("held");
             if id % 100 == round {
-                let nearest = opened.search(&vectors[id], 1).expect("search");
-                assert_eq!(nearest[0].id, id as u32);
+                let nearest = opened.search(vector, 1).expect("search");
+                assert_eq!(nearest[0].id, id);
             }
         }
     }
