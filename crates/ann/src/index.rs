@@ -15,6 +15,7 @@ use crate::graph::{Graph, Space};
 use crate::ids::{Entry, Ids};
 use crate::memory::Place;
 use crate::moves::Moves;
+use crate::sharers::Sharers;
 use crate::snapshot::Generation;
 use crate::vectors::Vectors;
 use crate::verification::Verification;
@@ -52,6 +53,7 @@ pub struct Index {
     pub(crate) linked: AtomicBool,
     pub(crate) len: AtomicUsize,
     pub(crate) moves: Moves,
+    pub(crate) sharers: Sharers,
     /// What was saved or opened last. Held while the index is saved.
     pub(crate) generation: Mutex<Option<Arc<Generation>>>,
     pub(crate) verification: Verification,
@@ -122,6 +124,7 @@ impl Index {
             linked: AtomicBool::new(false),
             len: AtomicUsize::new(0),
             moves: Moves::default(),
+            sharers: Sharers::default(),
             generation: Mutex::default(),
             verification: Verification::default(),
         }
@@ -201,12 +204,12 @@ impl Index {
                 }
                 if !before.is_held() {
                     // SAFETY: the same.
-                    unsafe { self.abandon(after) };
+                    unsafe { self.abandon(id, after) };
                     return Err(Error::Missing(id));
                 }
             }
             // SAFETY: the same.
-            unsafe { self.abandon(before) };
+            unsafe { self.abandon(id, before) };
             Ok(())
         })
     }
@@ -223,7 +226,7 @@ impl Index {
                 if self.enter(id, before, Entry::Vacant).is_ok() {
                     self.len.fetch_sub(1, Ordering::AcqRel);
                     // SAFETY: changes run with the epoch pinned.
-                    unsafe { self.abandon(before) };
+                    unsafe { self.abandon(id, before) };
                     return Ok(());
                 }
             }
@@ -315,7 +318,7 @@ impl Index {
         Ok(())
     }
 
-    /// Puts `tools.kept` into a slot and links it.
+    /// Puts `tools.kept` into a slot and links it, or finds the slot that has it already.
     ///
     /// # Safety
     /// The epoch is pinned.
@@ -340,20 +343,36 @@ impl Index {
             if self.linked.load(Ordering::Acquire)
                 && let Some(codebook) = self.graph.codebook()
             {
-                self.graph.link(codebook, slot, &kept.floats, space);
+                let joins = |other| self.joins(id, slot, other);
+                let joined = self.graph.link(codebook, slot, &kept.floats, space, joins);
+                if let Some(other) = joined {
+                    slots.give_back([slot]);
+                    return Ok(other);
+                }
             }
         }
         Ok(slot)
     }
 
-    /// Takes what an entry named out of the graph.
+    /// Gives an id another slot than its own, if that has the same vector.
+    ///
+    /// # Safety
+    /// Both slots are filled, and the epoch is pinned since they could be reached.
+    unsafe fn joins(&self, id: u32, own: u32, other: u32) -> bool {
+        let contents = self.contents();
+        // SAFETY: the caller's promise.
+        let equal = unsafe { contents.kept(own) == contents.kept(other) };
+        equal && self.sharers.join(&self.graph, other, id)
+    }
+
+    /// Takes what an entry of an id named out of the graph, unless other ids have it too.
     ///
     /// # Safety
     /// The epoch is pinned since the entry was in the table, or in the making.
-    unsafe fn abandon(&self, entry: Entry) {
+    unsafe fn abandon(&self, id: u32, entry: Entry) {
         if let Entry::Slot(slot) = entry {
             // SAFETY: the caller's promise.
-            unsafe { self.graph.kill(slot) };
+            unsafe { self.sharers.leave(&self.graph, slot, id) };
         }
     }
 
@@ -374,6 +393,7 @@ impl Index {
         Contents {
             graph: &self.graph,
             ids: &self.ids,
+            sharers: &self.sharers,
             vectors: self.vectors.as_ref(),
             bytes: self.form.bytes(self.options.dimensions),
         }
@@ -415,8 +435,14 @@ impl Index {
                 for (&(id, slot), vector) in held.iter().zip(&vectors) {
                     self.graph.fill(slot, id, vector, space);
                 }
-                for (&(_, slot), vector) in held.iter().zip(&vectors) {
-                    self.graph.link(codebook, slot, vector, space);
+                for (&(id, slot), vector) in held.iter().zip(&vectors) {
+                    let joins = |other| self.joins(id, slot, other);
+                    if let Some(other) = self.graph.link(codebook, slot, vector, space, joins) {
+                        let entered = self.enter(id, Entry::Slot(slot), Entry::Slot(other));
+                        debug_assert_eq!(entered, Ok(()), "nobody makes changes");
+                        // Searches may still read of it.
+                        self.graph.kill(slot);
+                    }
                 }
             }
             self.linked.store(true, Ordering::Release);

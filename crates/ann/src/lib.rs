@@ -83,6 +83,7 @@ mod plan;
 mod query;
 mod save;
 mod search;
+mod sharers;
 mod snapshot;
 mod sync;
 mod vectors;

@@ -62,6 +62,9 @@ impl Index {
             .map_err(|Defect { slot, what }| generation.damaged_block(&shape, slot, what))?;
         index.linked.store(entry.is_some(), Ordering::Release);
         index.restore_ids(&ids, &zero_ids)?;
+        let graph = &index.graph;
+        let shared = ids.iter().filter(|(_, slot)| graph.block(*slot).is_shared());
+        index.sharers.restore(shared.copied());
         let generation = Arc::new(generation);
         if let Some(vectors) = &mut index.vectors {
             match index.options.placement {

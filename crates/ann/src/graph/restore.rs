@@ -4,7 +4,7 @@
 //! have been: a link may be in neither or both of two blocks between which it moved. What holds is
 //! that every link leads to a slot of the snapshot. When the graph comes back, links are counted
 //! anew, and who has lost the last one by that is linked again. (A slot that nobody linked to when it was
-//! saved stays as it was: where one vector occurs very often there may be many of them.)
+//! saved stays as it was.)
 
 use super::Graph;
 use super::space::Space;
@@ -58,8 +58,8 @@ impl Graph {
         unsafe { self.block(slot).store(bytes, dead, keeps) };
     }
 
-    /// Takes the blocks of a snapshot over. `ids` are all ids and their slots, each of them below
-    /// `slots` and in one place; `entry` is one of them.
+    /// Takes the blocks of a snapshot over. `ids` are all ids and their slots, all below `slots`;
+    /// `entry` is one of them.
     ///
     /// The blocks' codes are taken as they are. Returns the slots to be linked again.
     pub(crate) fn restore(
@@ -70,14 +70,16 @@ impl Graph {
         entry: Option<u32>,
     ) -> Result<Vec<u32>, Defect> {
         self.blocks = blocks;
+        let mut taken = IdSet::default();
         for &(id, slot) in ids {
             let block = self.block(slot);
-            if block.is_dead() || block.id() != id {
+            let first = taken.insert(slot);
+            if block.is_dead() || !block.is_shared() && !(first && block.id() == id) {
                 let what = "the block is not that of the id which has its slot";
                 return Err(Defect { slot, what });
             }
         }
-        let in_degrees = self.count_links(slots, ids.len(), entry)?;
+        let in_degrees = self.count_links(slots, taken.len(), entry)?;
         let (mut free, mut killed, mut bereaved) = (Vec::new(), Vec::new(), Vec::new());
         for (slot, &links) in (0..).zip(&in_degrees) {
             let block = self.block(slot);
@@ -103,7 +105,7 @@ impl Graph {
     }
 
     /// Checks all blocks and says how many links lead to each slot.
-    fn count_links(&self, slots: u32, held: usize, entry: Option<u32>) -> Result<Vec<u32>, Defect> {
+    fn count_links(&self, slots: u32, taken: usize, entry: Option<u32>) -> Result<Vec<u32>, Defect> {
         let mut in_degrees = vec![0u32; slots as usize];
         let mut alive = 0;
         for slot in 0..slots {
@@ -115,7 +117,7 @@ impl Graph {
             }
             block.for_each_link(|link| in_degrees[link as usize] += 1);
             alive += usize::from(!block.is_dead());
-            if alive > held {
+            if alive > taken {
                 return Err(defect("there are more vectors than ids"));
             }
         }

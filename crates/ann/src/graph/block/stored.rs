@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{Block, DEAD, DEGREE, Header, Layout};
+use super::{Block, DEAD, DEGREE, Header, Layout, SHARED};
 
 /// Where the fields of [`Header`] lie behind the code, as `docs/snapshot-format.md` draws them.
 const STATE: usize = 0;
@@ -26,17 +26,19 @@ impl Block<'_> {
             code.copy_from_slice(self.code());
             self.meta()
         };
-        let mut degree = 0;
+        let mut state = if dead { DEAD } else { 0 };
         {
             // Under the lock, so that no link is met twice. Nothing is changed.
             let links = self.lock();
             let kept = links.iter().filter(|link| keeps(*link));
             for (place, link) in room.as_chunks_mut().0.iter_mut().zip(kept) {
                 *place = link.to_le_bytes();
-                degree += 1;
+                state += 1;
+            }
+            if links.is_shared() {
+                state |= SHARED;
             }
         }
-        let state = if dead { DEAD | degree } else { degree };
         let in_degree = self.header().in_degree.load(Ordering::Acquire);
         let fields = [
             (STATE, state),
@@ -55,7 +57,7 @@ impl Block<'_> {
     /// read if this is nothing.
     pub(crate) fn check(&self, slots: u32) -> Result<(), &'static str> {
         let state = self.header().state.load(Ordering::Relaxed);
-        if state & !(DEAD | DEGREE) != 0 {
+        if state & !(DEAD | SHARED | DEGREE) != 0 {
             return Err("the state of a block is none");
         }
         if (state & DEGREE) as usize > self.layout.capacity {
