@@ -63,7 +63,9 @@ impl Index {
         index.linked.store(entry.is_some(), Ordering::Release);
         index.restore_ids(&ids, &zero_ids)?;
         let graph = &index.graph;
-        let shared = ids.iter().filter(|(_, slot)| graph.block(*slot).is_shared());
+        let shared = ids
+            .iter()
+            .filter(|(_, slot)| graph.block(*slot).is_shared());
         index.sharers.restore(shared.copied());
         let generation = Arc::new(generation);
         if let Some(vectors) = &mut index.vectors {

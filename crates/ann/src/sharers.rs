@@ -86,11 +86,7 @@ impl Sharers {
     /// Takes over from a snapshot who has which slot.
     pub(crate) fn restore(&mut self, ids: impl Iterator<Item = (u32, u32)>) {
         for (id, slot) in ids {
-            self.slots
-                .get_mut()
-                .entry(slot)
-                .or_default()
-                .insert(id, 1);
+            self.slots.get_mut().entry(slot).or_default().insert(id, 1);
         }
     }
 

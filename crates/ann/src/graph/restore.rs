@@ -74,7 +74,8 @@ impl Graph {
         for &(id, slot) in ids {
             let block = self.block(slot);
             let first = taken.insert(slot);
-            if block.is_dead() || !block.is_shared() && !(first && block.id() == id) {
+            let its_own = block.is_shared() || first && block.id() == id;
+            if block.is_dead() || !its_own {
                 let what = "the block is not that of the id which has its slot";
                 return Err(Defect { slot, what });
             }
@@ -105,7 +106,12 @@ impl Graph {
     }
 
     /// Checks all blocks and says how many links lead to each slot.
-    fn count_links(&self, slots: u32, taken: usize, entry: Option<u32>) -> Result<Vec<u32>, Defect> {
+    fn count_links(
+        &self,
+        slots: u32,
+        taken: usize,
+        entry: Option<u32>,
+    ) -> Result<Vec<u32>, Defect> {
         let mut in_degrees = vec![0u32; slots as usize];
         let mut alive = 0;
         for slot in 0..slots {

@@ -88,13 +88,18 @@ impl Round {
         round
     }
 
-    /// The vector that an id has in a version. Now and then it has no direction.
+    /// The vector that an id has in a version. Now and then it has no direction, and often another
+    /// id has the same.
     fn vector(&self, id: usize, version: u64) -> Vec<f32> {
         let mut rng = Rng(self.seed ^ (id as u64) << 40 ^ version);
         rng.next();
-        match id >= self.stable && rng.below(15) == 0 {
-            true => vec![0.0; self.options.dimensions],
-            false => rng.vector(self.options.dimensions),
+        match rng.below(15) {
+            0 if id >= self.stable => vec![0.0; self.options.dimensions],
+            1..5 => {
+                let mut shared = Rng(self.seed ^ rng.below(12) as u64);
+                shared.vector(self.options.dimensions)
+            }
+            _ => rng.vector(self.options.dimensions),
         }
     }
 
