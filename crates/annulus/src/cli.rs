@@ -26,4 +26,7 @@ pub enum Command {
     /// a TOML file (--config) under its long name, or in the environment under the name shown;
     /// a flag wins over the environment, the environment over the file.
     Serve(Box<ServeArguments>),
+
+    /// Measure any server of the same HTTP API or of CQL, and make reports
+    Bench(Box<bench::BenchArguments>),
 }

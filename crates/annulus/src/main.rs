@@ -27,5 +27,6 @@ fn main() -> ExitCode {
 fn run(command_line: cli::CommandLine) -> anyhow::Result<()> {
     match command_line.command {
         cli::Command::Serve(arguments) => serve::run(*arguments),
+        cli::Command::Bench(arguments) => bench::run(*arguments),
     }
 }
