@@ -2,11 +2,15 @@
 //!
 //! - [`data`]: data sets in the field's formats, and the true neighbours of queries.
 //! - [`load`]: the load generator.
+//! - [`target`]: whom the requests go to, by HTTP or CQL.
+//! - [`report`]: what becomes of results.
 //! - `commands`: what can be asked for, a file for each.
 
 mod cli;
 mod commands;
 pub mod data;
 pub mod load;
+pub mod report;
+pub mod target;
 
 pub use cli::{BenchArguments, run};
