@@ -109,7 +109,6 @@ pub async fn run(arguments: CompareArguments) -> anyhow::Result<()> {
     }
     let mut ratios = summary(&found);
     ratios.series = format!("{} / {}", arguments.a.name, arguments.b.name);
-    ratios.concurrency = arguments.concurrency;
     output.add(ratios)?;
     if let [Some(a), Some(b)] = [&found[0], &found[1]].map(|side| mean_recall(side))
         && (a - b).abs() > RECALL_TOLERANCE

@@ -111,8 +111,8 @@ pub async fn run(arguments: IngestArguments) -> anyhow::Result<()> {
         ..Measurement::of(&measured)
     };
     let figures = &mut measurement.figures;
-    let at = |share| probed.delays_us.value_at_quantile(share) as f64 / 1e3;
-    figures.insert("rows probed".to_owned(), probed.delays_us.len() as f64);
+    let at = |share| probed.delays_ns.value_at_quantile(share) as f64 / 1e6;
+    figures.insert("rows probed".to_owned(), probed.delays_ns.len() as f64);
     for (name, share) in [("P50", 0.5), ("P90", 0.9), ("P99", 0.99), ("max", 1.0)] {
         figures.insert(format!("searchable after, {name} ms"), at(share));
     }
@@ -149,7 +149,7 @@ impl Operation for Sampled {
 
 /// What the probes saw.
 struct Probed {
-    delays_us: Histogram<u64>,
+    delays_ns: Histogram<u64>,
     lost: u64,
 }
 
@@ -180,12 +180,12 @@ async fn probe(
         });
     }
     let mut probed = Probed {
-        delays_us: Histogram::new(3).expect("three digits are possible"),
+        delays_ns: load::latencies(),
         lost: 0,
     };
     while let Some(delay) = running.join_next().await {
         match delay {
-            Ok(Some(delay)) => probed.delays_us.saturating_record(delay.as_micros() as u64),
+            Ok(Some(delay)) => probed.delays_ns.saturating_record(delay.as_nanos() as u64),
             _ => probed.lost += 1,
         }
     }

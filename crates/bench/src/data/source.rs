@@ -114,9 +114,10 @@ impl Source {
             .names()
             .iter()
             .find(|&&usual| there.iter().any(|name| name == usual));
-        match (usual, &there[..]) {
-            (Some(usual), _) => Ok((*usual).to_owned()),
-            (None, [only]) if role != Role::Neighbours => Ok(only.clone()),
+        let mut vectors = there.iter().filter(|name| !is_truth(name));
+        match (usual, vectors.next(), vectors.next()) {
+            (Some(usual), _, _) => Ok((*usual).to_owned()),
+            (None, Some(only), None) if role != Role::Neighbours => Ok(only.clone()),
             _ => bail!(
                 "which part holds the {role:?}? Name it as {}:PART; there are {}",
                 self.path.display(),
@@ -140,6 +141,11 @@ impl Source {
         };
         Ok(names.into_iter().map(part).collect())
     }
+}
+
+/// Whether a part of this name holds true neighbours or their distances, and no vectors.
+fn is_truth(name: &str) -> bool {
+    name.starts_with("gt_") || name == "distances" || Role::Neighbours.names().contains(&name)
 }
 
 /// Whether files with this extension hold several arrays.
@@ -188,6 +194,19 @@ mod tests {
         let source: Source = "vectors.npy:x".parse().unwrap();
         let error = format!("{:#}", source.read(Role::Base).unwrap_err());
         assert!(error.contains("no parts"), "{error}");
+    }
+
+    #[test]
+    fn the_only_part_without_true_neighbours_is_the_vectors() {
+        let source: Source = "queries.parquet".parse().unwrap();
+        let part = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            source.part_for(Role::Queries, |_| Ok(names.clone()))
+        };
+        assert_eq!(part(&["pixels", "gt_ids", "gt_l2"]).unwrap(), "pixels");
+        assert_eq!(part(&["other", "emb"]).unwrap(), "emb");
+        assert!(part(&["title", "plot"]).is_err());
+        assert!(part(&["gt_ids"]).is_err());
     }
 
     #[test]

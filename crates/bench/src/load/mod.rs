@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 
 pub use recall::Judge;
 use recorder::Recorder;
-pub use recorder::{Interval, Measured};
+pub use recorder::{Interval, Measured, latencies};
 
 /// How the load is made.
 #[derive(Clone, Debug)]

@@ -19,6 +19,12 @@ const INTERVALS_MAX: u32 = 300;
 /// Failures of more kinds than this are counted together.
 const FAILURE_KINDS_MAX: usize = 32;
 
+/// A histogram for latencies in nanoseconds. It has fixed bounds: one that grows would record what is beyond its present
+/// size as that size, as [`Histogram::saturating_record`] does.
+pub fn latencies() -> Histogram<u64> {
+    histogram(DIGITS)
+}
+
 fn histogram(digits: u8) -> Histogram<u64> {
     Histogram::new_with_bounds(LATENCY_MIN_NS, LATENCY_MAX_NS, digits)
         .expect("the bounds are constant and valid")
@@ -65,7 +71,7 @@ impl Measured {
     pub fn empty() -> Measured {
         Measured {
             elapsed: Duration::ZERO,
-            latencies: histogram(DIGITS),
+            latencies: latencies(),
             errors: BTreeMap::new(),
             not_sent: 0,
             short_answers: 0,
@@ -181,7 +187,7 @@ impl Recorder {
     /// Nothing yet.
     pub fn new(intervals: &Intervals) -> Recorder {
         Recorder {
-            latencies: histogram(DIGITS),
+            latencies: latencies(),
             errors: BTreeMap::new(),
             short_answers: 0,
             recall_sum: 0.0,
@@ -246,6 +252,14 @@ mod tests {
         }
         assert_eq!(errors.len(), FAILURE_KINDS_MAX + 1);
         assert_eq!(errors.values().sum::<u64>(), 100);
+    }
+
+    #[test]
+    fn a_latency_far_from_the_others_is_kept() {
+        let mut all = latencies();
+        all.saturating_record(2_000_000_000);
+        let kept = all.value_at_quantile(1.0) as f64;
+        assert!((kept / 2e9 - 1.0).abs() < 2e-3, "{kept}");
     }
 
     #[test]

@@ -32,7 +32,8 @@ pub struct Output {
     lines: usize,
 }
 
-const WIDTH_NAME: usize = 34;
+/// Of the first column of the table.
+const WIDTH_NAME: usize = 44;
 
 impl Output {
     /// Takes note of the machine, and makes sure that the files can be written.
@@ -131,6 +132,10 @@ fn line(measurement: &Measurement) -> String {
         .recall
         .map_or("-".to_owned(), |recall| format!("{recall:.4}"));
     let name = format!("{} {}", measurement.operation, measurement.series);
+    // What was not made of requests has figures only.
+    if measurement.concurrency == 0 {
+        return name;
+    }
     format!(
         "{name:WIDTH_NAME$} {:>7} {:>9.0} {:>8.2} {:>8.2} {:>8.2} {:>8.2} {:>8.2} {:>7} {:>6} {:>6.2}",
         measurement.concurrency,
@@ -199,6 +204,10 @@ mod tests {
 
     #[test]
     fn the_columns_stand_below_their_headings() {
-        assert_eq!(heading().len(), line(&Measurement::default()).len());
+        let measurement = Measurement {
+            concurrency: 1,
+            ..Measurement::default()
+        };
+        assert_eq!(heading().len(), line(&measurement).len());
     }
 }

@@ -247,6 +247,13 @@ pub async fn index_status(url: &Url, names: &Names) -> anyhow::Result<IndexStatu
         .ask(Method::GET, &path, Bytes::new())
         .await
         .map_err(|Failure(kind)| anyhow::anyhow!("{url}: {kind}"))?;
+    if status == StatusCode::NOT_FOUND {
+        bail!(
+            "{url} has no index {}.{}; `annulus bench build-index` makes one, --keyspace and --index name another",
+            names.keyspace,
+            names.index
+        );
+    }
     if status != StatusCode::OK {
         bail!("{url}{path}: {}", refusal(status, &body).0);
     }
@@ -255,12 +262,7 @@ pub async fn index_status(url: &Url, names: &Names) -> anyhow::Result<IndexStatu
 
 /// Whether the index is there and serves, with an error that says what to do if not.
 pub async fn check(url: &Url, names: &Names) -> anyhow::Result<()> {
-    let status = index_status(url, names).await.with_context(|| {
-        format!(
-            "no index {}.{} to search; `annulus bench build-index` makes one, --keyspace and --index name another",
-            names.keyspace, names.index
-        )
-    })?;
+    let status = index_status(url, names).await?;
     if status.status != IndexState::Serving {
         bail!(
             "index {}.{} is {:?}, not yet serving; wait until it is",
