@@ -68,6 +68,14 @@ async fn a_set_is_loaded_indexed_searched_and_reported() {
             assert!(recall > 0.999, "{result}");
         }
     }
+    let ingest = results
+        .iter()
+        .find(|result| result["operation"] == "ingest");
+    let figures = &ingest.unwrap()["figures"];
+    assert_eq!(figures["rows not found in time"], 0.0, "{figures}");
+    // No search takes less, so no row is found sooner.
+    let found_after_ms = figures["searchable after, P50 ms"].as_f64().unwrap();
+    assert!(found_after_ms > 0.02, "{figures}");
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.matches("<svg").count() >= 4);
 }
