@@ -143,7 +143,9 @@ fn summary(found: &[Vec<Measurement>; 2]) -> Measurement {
             .collect();
         ratios.sort_by(f64::total_cmp);
         if let [least, .., most] | [least @ most] = &ratios[..] {
-            let middle = ratios[ratios.len() / 2];
+            // Of an even number of rounds the mean of the two in the middle.
+            let count = ratios.len();
+            let middle = (ratios[(count - 1) / 2] + ratios[count / 2]) / 2.0;
             let values = [("median", middle), ("least", *least), ("most", *most)];
             for (which, value) in values {
                 summary.figures.insert(format!("{name}, {which}"), value);
@@ -195,6 +197,8 @@ mod tests {
         let summary = summary(&[of(&[200.0, 100.0, 330.0]), of(&[100.0, 50.0, 110.0])]);
         assert_eq!(summary.figures["answers a second, median"], 2.0);
         assert_eq!(summary.figures["answers a second, most"], 3.0);
+        let even = super::summary(&[of(&[200.0, 100.0]), of(&[100.0, 100.0])]);
+        assert_eq!(even.figures["answers a second, median"], 1.5);
         // Nothing was known of the recall.
         assert!(!summary.figures.contains_key("recall, median"));
     }
