@@ -40,4 +40,7 @@ pub enum Command {
     /// dropping a request; what can't be used is logged and changes nothing. The rest needs a
     /// restart.
     Store(Box<StoreSettings>),
+
+    /// Measure any server of the same HTTP API or of CQL, and make reports
+    Bench(Box<bench::BenchArguments>),
 }

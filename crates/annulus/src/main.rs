@@ -30,5 +30,6 @@ fn run(command_line: cli::CommandLine) -> anyhow::Result<()> {
         cli::Command::Serve(arguments) => serve::run(*arguments),
         // It reads its settings again while it runs, and so the first time too.
         cli::Command::Store(_) => store_service::run(),
+        cli::Command::Bench(arguments) => bench::run(*arguments),
     }
 }

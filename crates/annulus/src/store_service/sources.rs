@@ -116,7 +116,7 @@ fn parse(arguments: Vec<OsString>) -> Result<StoreSettings, Failure> {
         .map_err(|error| configuration("settings", &error))?;
     match parsed.command {
         cli::Command::Store(settings) => Ok(*settings),
-        cli::Command::Serve(_) => Err(Failure::Configuration(
+        _ => Err(Failure::Configuration(
             "these are not the arguments of `annulus store`".to_owned(),
         )),
     }

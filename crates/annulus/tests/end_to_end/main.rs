@@ -1,5 +1,6 @@
 //! The real binary from outside, with the official Rust driver and CDC library: one behaviour a file.
 
+mod bench;
 mod cdc;
 mod crash;
 mod equality;

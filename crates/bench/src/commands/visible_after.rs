@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail, ensure};
-use clap::{Parser, ValueEnum};
+use clap::{Args, ValueEnum};
 use futures::{StreamExt, TryStreamExt, stream};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -24,9 +24,9 @@ const PRELOAD_IN_FLIGHT: usize = 64;
 const HOUR_MICROS: i64 = 3_600_000_000;
 const BUILD_WAIT: Duration = Duration::from_secs(600);
 
-/// Measures the time from an acknowledged insert to its being found by ANN OF
-#[derive(Debug, Parser)]
-struct Arguments {
+/// What is written, and beside what.
+#[derive(Args, Debug)]
+pub struct VisibleAfterArguments {
     /// The server: HOST:PORT of CQL
     #[arg(long, default_value = "127.0.0.1:9042")]
     server: String,
@@ -76,9 +76,8 @@ impl Timestamps {
     }
 }
 
-#[tokio::main]
-async fn main() -> anyhow::Result<()> {
-    let arguments = Arguments::parse();
+/// Measures and prints the quantiles.
+pub async fn run(arguments: VisibleAfterArguments) -> anyhow::Result<()> {
     ensure!(arguments.writes > 0, "--writes must be at least 1");
     ensure!(arguments.dimensions > 0, "--dimensions must be at least 1");
     let table = Arc::new(Table::create(&arguments).await?);
@@ -128,7 +127,7 @@ struct Table {
 
 impl Table {
     /// Makes the table with its first rows, and waits until its index answers.
-    async fn create(arguments: &Arguments) -> anyhow::Result<Table> {
+    async fn create(arguments: &VisibleAfterArguments) -> anyhow::Result<Table> {
         let session = SessionBuilder::new()
             .known_node(&arguments.server)
             .build()
@@ -204,7 +203,7 @@ async fn insert(
 async fn fill(
     session: &Session,
     statement: &PreparedStatement,
-    arguments: &Arguments,
+    arguments: &VisibleAfterArguments,
 ) -> anyhow::Result<()> {
     stream::iter(0..arguments.rows)
         .map(|id| insert(session, statement, id, arguments.dimensions, None))
@@ -222,7 +221,10 @@ fn vector(id: i64, dimensions: usize) -> Vec<f32> {
 }
 
 /// The delay of each write.
-async fn measure(table: &Table, arguments: &Arguments) -> anyhow::Result<Vec<Duration>> {
+async fn measure(
+    table: &Table,
+    arguments: &VisibleAfterArguments,
+) -> anyhow::Result<Vec<Duration>> {
     let timestamp = arguments.timestamps.micros(now_micros());
     let patience = Duration::from_millis(arguments.patience_ms);
     let mut delays = Vec::with_capacity(arguments.writes);

@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use clap::Parser;
+use clap::Args;
 use futures::{StreamExt, TryStreamExt, stream};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -17,9 +17,9 @@ use scylla::statement::prepared::PreparedStatement;
 const DIMENSIONS: usize = 384;
 const TEXT_BYTES: usize = 100;
 
-/// Compares inserts and point reads of two CQL servers
-#[derive(Debug, Parser)]
-struct Arguments {
+/// What is compared, and how long.
+#[derive(Args, Debug)]
+pub struct CqlCompareArguments {
     /// The first server: NAME=HOST:PORT
     #[arg(long)]
     a: Target,
@@ -82,9 +82,8 @@ struct Rates {
     read: Vec<f64>,
 }
 
-#[tokio::main]
-async fn main() -> anyhow::Result<()> {
-    let arguments = Arguments::parse();
+/// Measures both in turn and prints a table.
+pub async fn run(arguments: CqlCompareArguments) -> anyhow::Result<()> {
     ensure!(arguments.rounds > 0, "--rounds must be at least 1");
     let servers = [connect(&arguments.a).await?, connect(&arguments.b).await?];
     println!(
@@ -145,7 +144,7 @@ impl Server {
 }
 
 async fn compare(
-    arguments: &Arguments,
+    arguments: &CqlCompareArguments,
     servers: &[Server; 2],
     payload: Payload,
 ) -> anyhow::Result<()> {
@@ -183,7 +182,7 @@ async fn compare(
 }
 
 async fn insert(
-    arguments: &Arguments,
+    arguments: &CqlCompareArguments,
     server: &Server,
     workload: &Workload,
     payload: Payload,
@@ -223,7 +222,7 @@ async fn insert(
 }
 
 async fn read(
-    arguments: &Arguments,
+    arguments: &CqlCompareArguments,
     server: &Server,
     workload: &Workload,
     round: usize,

@@ -1,0 +1,103 @@
+//! `annulus bench` measures `annulus serve`.
+
+use std::path::Path;
+use std::process::Command;
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use serde_json::Value;
+
+use crate::server::Server;
+
+const ROWS: usize = 600;
+const DIMENSIONS: usize = 16;
+const HELD_OUT: &str = "100";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_set_is_loaded_indexed_searched_and_reported() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(&directory.path().join("data"));
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    write_vectors(&directory.path().join("base.npy"));
+    let (cql, http) = (server.cql.to_string(), format!("http://{}", server.http));
+    let (base, json) = (path("base.npy"), path("results.jsonl"));
+    let data = ["--base", &base, "--hold-out", HELD_OUT, "--json", &json];
+    let bench = |arguments: &[&str]| {
+        let status = Command::new(env!("CARGO_BIN_EXE_annulus"))
+            .arg("bench")
+            .args(arguments)
+            .status()
+            .unwrap();
+        assert!(status.success(), "{arguments:?}");
+    };
+    bench(&[&["build-table", "--cql", &cql][..], &data].concat());
+    bench(&["build-index", "--cql", &cql, "--http", &http]);
+    let few = ["--requests", "200", "--warm-up", "0"];
+    bench(&[&["search-http", "--http", &http][..], &data, &few].concat());
+    bench(&[&["search-cql", "--cql", &cql][..], &data, &few].concat());
+    let steps = ["sweep", "--http", &http, "-c", "1,4", "--pause", "0.01"];
+    bench(&[&steps[..], &data, &few].concat());
+    let mixed = ["mixed", "--cql", &cql, "--write-cql", &cql, "--churn", "50"];
+    bench(&[&mixed[..], &data, &few, &["--rate", "400"]].concat());
+    let ingest = ["ingest", "--cql", &cql, "--from", "400"];
+    bench(&[&ingest[..], &data].concat());
+    let (a, b) = (format!("a={http}"), format!("b=cql://{cql}"));
+    let compare = ["compare", "--a", &a, "--b", &b, "--rounds", "2"];
+    bench(&[&compare[..], &data, &few].concat());
+    bench(&["drop-index", "--cql", &cql]);
+    bench(&["drop-table", "--cql", &cql]);
+    let page = path("report.html");
+    bench(&["report", &json, "-o", &page]);
+
+    let results = measurements(Path::new(&json));
+    let counts = |operation: &str| {
+        let of = |result: &&Value| result["operation"] == operation;
+        results.iter().filter(of).count()
+    };
+    assert_eq!((counts("insert"), counts("search")), (1, 9));
+    assert_eq!(
+        (counts("write"), counts("ingest"), counts("ratio")),
+        (1, 1, 1)
+    );
+    for result in &results {
+        assert_eq!(result["errors"], serde_json::json!({}), "{result}");
+        if result["operation"] == "search" {
+            assert_eq!(result["operations"], 200, "{result}");
+            // So few rows are scanned: every answer is exact.
+            let recall = result["recall"].as_f64().unwrap();
+            assert!(recall > 0.999, "{result}");
+        }
+    }
+    let ingest = results
+        .iter()
+        .find(|result| result["operation"] == "ingest");
+    let figures = &ingest.unwrap()["figures"];
+    assert_eq!(figures["rows not found in time"], 0.0, "{figures}");
+    // No search takes less, so no row is found sooner.
+    let found_after_ms = figures["searchable after, P50 ms"].as_f64().unwrap();
+    assert!(found_after_ms > 0.02, "{figures}");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.matches("<svg").count() >= 4);
+}
+
+/// Random vectors as an npy file.
+fn write_vectors(path: &Path) {
+    let mut numbers = StdRng::seed_from_u64(5);
+    let header =
+        format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({ROWS}, {DIMENSIONS}), }}\n");
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    for _ in 0..ROWS * DIMENSIONS {
+        bytes.extend(numbers.random_range(-1.0_f32..1.0).to_le_bytes());
+    }
+    std::fs::write(path, bytes).unwrap();
+}
+
+fn measurements(path: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .filter(|record| record["type"] == "measurement")
+        .collect()
+}

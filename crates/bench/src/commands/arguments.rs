@@ -1,0 +1,166 @@
+//! Arguments that several commands take.
+
+use std::fmt;
+use std::time::Duration;
+
+use anyhow::ensure;
+use clap::{Args, ValueEnum};
+use scylla::statement::Consistency;
+
+use crate::load::{Length, Plan};
+use crate::target::cql::Database;
+use crate::target::http::Url;
+
+/// A CQL server.
+#[derive(Args, Clone, Debug)]
+pub struct CqlArguments {
+    /// The CQL server
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9042")]
+    pub cql: String,
+    #[command(flatten)]
+    pub requests: RequestArguments,
+}
+
+impl CqlArguments {
+    /// Connects.
+    pub async fn connect(&self) -> anyhow::Result<Database> {
+        self.requests.connect(&self.cql).await
+    }
+}
+
+/// How a single request is made.
+#[derive(Args, Clone, Debug)]
+pub struct RequestArguments {
+    /// Consistency of CQL requests
+    #[arg(long, value_enum, default_value_t = ConsistencyName::One)]
+    pub consistency: ConsistencyName,
+    /// Seconds after which a request has failed
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    pub timeout: f64,
+}
+
+impl RequestArguments {
+    /// After which a request has failed.
+    pub fn timeout(&self) -> anyhow::Result<Duration> {
+        seconds("--timeout", self.timeout)
+    }
+
+    /// Connects to a CQL server.
+    pub async fn connect(&self, address: &str) -> anyhow::Result<Database> {
+        Database::connect(address, self.consistency.into(), self.timeout()?).await
+    }
+}
+
+/// How many replicas take part.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum ConsistencyName {
+    /// One replica.
+    One,
+    /// One replica of the nearest data centre.
+    LocalOne,
+    /// Most replicas.
+    Quorum,
+    /// Most replicas of the nearest data centre.
+    LocalQuorum,
+}
+
+impl From<ConsistencyName> for Consistency {
+    fn from(name: ConsistencyName) -> Consistency {
+        match name {
+            ConsistencyName::One => Consistency::One,
+            ConsistencyName::LocalOne => Consistency::LocalOne,
+            ConsistencyName::Quorum => Consistency::Quorum,
+            ConsistencyName::LocalQuorum => Consistency::LocalQuorum,
+        }
+    }
+}
+
+/// Whom searches go to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Target {
+    /// A server of the HTTP API.
+    Http(Url),
+    /// A CQL server, `HOST:PORT`.
+    Cql(String),
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Http(url) => write!(f, "{url}"),
+            Target::Cql(address) => write!(f, "cql://{address}"),
+        }
+    }
+}
+
+/// One target of searches.
+#[derive(Args, Clone, Debug)]
+#[group(required = true, multiple = false)]
+pub struct TargetArguments {
+    /// Search by the HTTP API of this server
+    #[arg(long, value_name = "http://HOST:PORT")]
+    http: Option<Url>,
+    /// Search by ANN OF on this CQL server
+    #[arg(long, value_name = "HOST:PORT")]
+    cql: Option<String>,
+}
+
+impl TargetArguments {
+    /// The one that is given.
+    pub fn target(&self) -> anyhow::Result<Target> {
+        match (&self.http, &self.cql) {
+            (Some(url), None) => Ok(Target::Http(url.clone())),
+            (None, Some(address)) => Ok(Target::Cql(address.clone())),
+            _ => anyhow::bail!("name one target, with --http or --cql"),
+        }
+    }
+}
+
+/// How searches are made.
+#[derive(Args, Clone, Debug)]
+pub struct LoadArguments {
+    /// Rows asked for
+    #[arg(short, default_value_t = 10)]
+    pub k: usize,
+    /// Requests a second, whatever the server does; latency counts from when each is due
+    #[arg(long, value_name = "PER_SECOND")]
+    pub rate: Option<f64>,
+    /// How long
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    pub seconds: f64,
+    /// How many requests, instead of how long
+    #[arg(long, value_name = "N")]
+    pub requests: Option<u64>,
+    /// How long before what counts
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
+    pub warm_up: f64,
+}
+
+impl LoadArguments {
+    /// Checked.
+    pub fn plan(&self) -> anyhow::Result<Plan> {
+        ensure!(self.k > 0, "-k must be at least 1");
+        ensure!(self.requests != Some(0), "--requests must be at least 1");
+        Ok(Plan {
+            rate_per_s: self.rate,
+            length: match self.requests {
+                Some(requests) => Length::Requests(requests),
+                None => Length::Duration(seconds("--seconds", self.seconds)?),
+            },
+            warm_up: match self.warm_up {
+                0.0 => Duration::ZERO,
+                given => seconds("--warm-up", given)?,
+            },
+        })
+    }
+}
+
+/// Seconds above zero.
+pub fn seconds(flag: &str, given: f64) -> anyhow::Result<Duration> {
+    ensure!(
+        given > 0.0 && given <= 86_400.0,
+        "{flag} must be above 0, and a day at most"
+    );
+    Ok(Duration::from_secs_f64(given))
+}

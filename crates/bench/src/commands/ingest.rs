@@ -1,0 +1,214 @@
+//! `ingest`: writing rows into a table that has an index, and how soon they are found.
+//!
+//! While the rows are written, some of them are searched for from the moment that they are acknowledged until they are
+//! found. Such a probe searches every few milliseconds, which is its resolution, and few run at once, so that they
+//! hardly load the server.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::ensure;
+use clap::Args;
+use hdrhistogram::Histogram;
+use tokio::sync::{Semaphore, mpsc};
+
+use super::arguments::{CqlArguments, seconds};
+use crate::data::{DataArguments, Vectors};
+use crate::load::{self, Done, Failure, Length, Operation, Plan};
+use crate::report::{Measurement, Output, OutputArguments};
+use crate::target::Names;
+use crate::target::cql::{Inserter, Searches};
+
+/// Searched for at once.
+const PROBES_AT_ONCE: usize = 2;
+/// Between two searches of a probe.
+const PROBE_PAUSE: Duration = Duration::from_millis(2);
+/// Rows asked for by a probe: a row may have equals.
+const PROBE_ROWS: usize = 10;
+
+/// `ingest`.
+#[derive(Args, Debug)]
+pub struct IngestArguments {
+    #[command(flatten)]
+    cql: CqlArguments,
+    #[command(flatten)]
+    names: Names,
+    #[command(flatten)]
+    data: DataArguments,
+    /// Leave out the first N rows, which are in the table already
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    from: usize,
+    /// Inserts a second [default: as fast as the server takes them]
+    #[arg(long, value_name = "PER_SECOND")]
+    rate: Option<f64>,
+    /// Inserts under way at once
+    #[arg(long, short, default_value_t = 32)]
+    concurrency: usize,
+    /// Seconds after which a row that is not found counts as lost
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
+    patience: f64,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Writes the rows.
+pub async fn run(arguments: IngestArguments) -> anyhow::Result<()> {
+    let base = Arc::new(arguments.data.read_base()?);
+    ensure!(
+        arguments.from < base.len(),
+        "--from must be below {}, the number of rows",
+        base.len()
+    );
+    let patience = seconds("--patience", arguments.patience)?;
+    let database = arguments.cql.connect().await?;
+    let writes = database.writes(&arguments.names).await?;
+    let searches = database.searches(&arguments.names, PROBE_ROWS).await?;
+    let mut output = Output::new(&arguments.output)?;
+
+    let (samples, incoming) = mpsc::channel(PROBES_AT_ONCE);
+    let probes = tokio::spawn(probe(
+        searches.clone(),
+        Arc::clone(&base),
+        incoming,
+        patience,
+    ));
+    let last = Arc::new(AtomicUsize::new(arguments.from));
+    let worker = || Sampled {
+        inserter: Inserter {
+            writes: writes.clone(),
+            base: Arc::clone(&base),
+            first: arguments.from,
+        },
+        samples: samples.clone(),
+        last: Arc::clone(&last),
+    };
+    let workers = (0..arguments.concurrency).map(|_| worker()).collect();
+    let plan = Plan {
+        rate_per_s: arguments.rate,
+        length: Length::Requests((base.len() - arguments.from) as u64),
+        warm_up: Duration::ZERO,
+    };
+    let progress = output.progress("insert")?;
+    let measured = load::run(&plan, workers, &progress).await?;
+    progress.finish_and_clear();
+    drop(samples);
+
+    let written = Instant::now();
+    let last = last.load(Ordering::Relaxed);
+    let all_found = wait_until_found(&searches, &base, last, patience).await;
+    let caught_up = written.elapsed();
+    let probed = probes.await?;
+
+    let target = format!("cql://{}", database.address());
+    let mut measurement = Measurement {
+        operation: "ingest".to_owned(),
+        series: target.clone(),
+        target,
+        dataset: arguments.data.name(),
+        concurrency: arguments.concurrency,
+        rate_asked_per_s: arguments.rate,
+        ..Measurement::of(&measured)
+    };
+    let figures = &mut measurement.figures;
+    let at = |share| probed.delays_ns.value_at_quantile(share) as f64 / 1e6;
+    figures.insert("rows probed".to_owned(), probed.delays_ns.len() as f64);
+    for (name, share) in [("P50", 0.5), ("P90", 0.9), ("P99", 0.99), ("max", 1.0)] {
+        figures.insert(format!("searchable after, {name} ms"), at(share));
+    }
+    figures.insert("rows not found in time".to_owned(), probed.lost as f64);
+    let name = "last row searchable after the last insert, ms";
+    figures.insert(name.to_owned(), caught_up.as_secs_f64() * 1e3);
+    output.add(measurement)?;
+    output.finish()?;
+    ensure!(
+        all_found && probed.lost == 0,
+        "some rows were not found within {patience:?} of their insert"
+    );
+    Ok(())
+}
+
+/// Inserts, and has a row probed whenever a probe is free.
+struct Sampled {
+    inserter: Inserter,
+    samples: mpsc::Sender<(usize, Instant)>,
+    /// The position of the row inserted last.
+    last: Arc<AtomicUsize>,
+}
+
+impl Operation for Sampled {
+    async fn perform(&mut self, number: u64) -> Result<Done, Failure> {
+        let done = self.inserter.perform(number).await?;
+        let position = self.inserter.first + number as usize;
+        self.last.fetch_max(position, Ordering::Relaxed);
+        // A full channel means that all probes are busy.
+        let _ = self.samples.try_send((position, done.answered));
+        Ok(done)
+    }
+}
+
+/// What the probes saw.
+struct Probed {
+    delays_ns: Histogram<u64>,
+    lost: u64,
+}
+
+/// Searches for the rows that come, until none comes any more.
+async fn probe(
+    searches: Searches,
+    base: Arc<Vectors>,
+    mut incoming: mpsc::Receiver<(usize, Instant)>,
+    patience: Duration,
+) -> Probed {
+    let free = Arc::new(Semaphore::new(PROBES_AT_ONCE));
+    let mut running = tokio::task::JoinSet::new();
+    loop {
+        let permit = Arc::clone(&free).acquire_owned().await;
+        let permit = permit.expect("the semaphore is never closed");
+        let Some((position, acknowledged)) = incoming.recv().await else {
+            break;
+        };
+        let (searches, base) = (searches.clone(), Arc::clone(&base));
+        // What waited in the channel has been searchable for a while: it would seem slower than it was.
+        if acknowledged.elapsed() > PROBE_PAUSE {
+            continue;
+        }
+        running.spawn(async move {
+            let found = wait_until_found(&searches, &base, position, patience).await;
+            drop(permit);
+            found.then(|| acknowledged.elapsed())
+        });
+    }
+    let mut probed = Probed {
+        delays_ns: load::latencies(),
+        lost: 0,
+    };
+    while let Some(delay) = running.join_next().await {
+        match delay {
+            Ok(Some(delay)) => probed.delays_ns.saturating_record(delay.as_nanos() as u64),
+            _ => probed.lost += 1,
+        }
+    }
+    probed
+}
+
+/// Searches for a row until it is found, or patience ends.
+async fn wait_until_found(
+    searches: &Searches,
+    base: &Vectors,
+    position: usize,
+    patience: Duration,
+) -> bool {
+    let deadline = Instant::now() + patience;
+    let (id, vector) = (base.id(position), base.row(position));
+    while Instant::now() < deadline {
+        // A search that fails has not found it; the next one may.
+        if let Ok((_, ids)) = searches.nearest(vector).await
+            && ids.contains(&id)
+        {
+            return true;
+        }
+        tokio::time::sleep(PROBE_PAUSE).await;
+    }
+    false
+}

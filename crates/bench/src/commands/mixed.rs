@@ -1,0 +1,132 @@
+//! `mixed`: searches while rows are deleted and inserted again.
+//!
+//! The last rows of the base are written all the time. Whether one of them is there when a search looks is not known,
+//! so recall is that of the true neighbours among the other rows, which every right answer has.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use anyhow::{Context, ensure};
+use clap::Args;
+use futures::{StreamExt, TryStreamExt, stream};
+use indicatif::ProgressBar;
+
+use super::arguments::TargetArguments;
+use super::searching::SearchArguments;
+use crate::data::Vectors;
+use crate::load::{self, Done, Failure, Operation, Plan};
+use crate::report::{Measurement, Output, OutputArguments};
+use crate::target::cql::Writes;
+
+/// Writes under way at once.
+const WRITES_AT_ONCE: usize = 32;
+
+/// `mixed`.
+#[derive(Args, Debug)]
+pub struct MixedArguments {
+    #[command(flatten)]
+    target: TargetArguments,
+    #[command(flatten)]
+    search: SearchArguments,
+    /// Searches under way at once, at most
+    #[arg(long, short, default_value_t = 8)]
+    concurrency: usize,
+    /// The CQL server for the writes
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9042")]
+    write_cql: String,
+    /// Deletes and inserts a second
+    #[arg(long, value_name = "PER_SECOND", default_value_t = 100.0)]
+    write_rate: f64,
+    /// How many rows are deleted and inserted again
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    churn: usize,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Searches and writes side by side.
+pub async fn run(arguments: MixedArguments) -> anyhow::Result<()> {
+    let base = Arc::new(arguments.search.data.read_base()?);
+    ensure!(
+        arguments.churn > WRITES_AT_ONCE && arguments.churn < base.len(),
+        "--churn must be above {WRITES_AT_ONCE} and below {}, the number of rows",
+        base.len()
+    );
+    let first = base.len() - arguments.churn;
+    let churned: HashSet<i64> = (first..base.len()).map(|at| base.id(at)).collect();
+    let target = arguments.target.target()?;
+    let searching = arguments.search.searching(&target, &churned).await?;
+    let database = arguments.search.requests.connect(&arguments.write_cql);
+    let writes = database.await?.writes(&arguments.search.names).await?;
+    let plan = arguments.search.load.plan()?;
+    let write_plan = Plan {
+        rate_per_s: Some(arguments.write_rate),
+        ..plan.clone()
+    };
+    let worker = || Churner {
+        writes: writes.clone(),
+        base: Arc::clone(&base),
+        first,
+    };
+    let writers: Vec<Churner> = (0..WRITES_AT_ONCE).map(|_| worker()).collect();
+
+    let mut output = Output::new(&arguments.output)?;
+    let progress = output.progress("mixed")?;
+    let hidden = ProgressBar::hidden();
+    let (searched, written) = tokio::join!(
+        searching.run(&plan, arguments.concurrency, &progress),
+        load::run(&write_plan, writers, &hidden),
+    );
+    put_back(&writes, &base, first).await?;
+    let mut searched = searched?;
+    let series = format!(
+        "{} beside {:.0} writes/s",
+        searched.series, arguments.write_rate
+    );
+    searched.series = series.clone();
+    output.add(searched)?;
+    output.add(Measurement {
+        operation: "write".to_owned(),
+        target: target.to_string(),
+        series,
+        dataset: arguments.search.data.name(),
+        concurrency: WRITES_AT_ONCE,
+        rate_asked_per_s: write_plan.rate_per_s,
+        ..Measurement::of(&written?)
+    })?;
+    output.finish()
+}
+
+/// Leaves the table as it was found.
+async fn put_back(writes: &Writes, base: &Vectors, first: usize) -> anyhow::Result<()> {
+    stream::iter(first..base.len())
+        .map(|at| writes.insert(base.id(at), base.row(at)))
+        .buffer_unordered(WRITES_AT_ONCE)
+        .try_collect::<()>()
+        .await
+        .map_err(|failure| anyhow::anyhow!(failure.0))
+        .context("some of the rows that were deleted could not be put back")
+}
+
+/// Deletes rows and inserts them again, pass after pass.
+struct Churner {
+    writes: Writes,
+    base: Arc<Vectors>,
+    /// The position of the first of the rows.
+    first: usize,
+}
+
+impl Operation for Churner {
+    async fn perform(&mut self, number: u64) -> Result<Done, Failure> {
+        // Two writes of a row are a whole pass apart, so that they do not overtake each other.
+        let rows = (self.base.len() - self.first) as u64;
+        let position = self.first + (number % rows) as usize;
+        let id = self.base.id(position);
+        if (number / rows).is_multiple_of(2) {
+            self.writes.delete(id).await?;
+        } else {
+            self.writes.insert(id, self.base.row(position)).await?;
+        }
+        Ok(Done::now())
+    }
+}

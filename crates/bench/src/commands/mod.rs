@@ -1,0 +1,14 @@
+//! What can be asked for: a file for each command, and [`arguments`] and [`searching`] for what several need.
+
+pub mod arguments;
+pub mod ceiling;
+pub mod compare;
+pub mod cql_compare;
+pub mod data;
+pub mod ingest;
+pub mod mixed;
+pub mod report;
+pub mod schema;
+pub mod search;
+mod searching;
+pub mod visible_after;

@@ -1,0 +1,29 @@
+//! `report`: a page of results that were kept as JSON lines.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::report::{read_records, write_page};
+
+/// `report`.
+#[derive(Args, Debug)]
+pub struct ReportArguments {
+    /// Files that --json wrote
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The page
+    #[arg(long, short, value_name = "FILE", default_value = "report.html")]
+    output: PathBuf,
+}
+
+/// Writes the page.
+pub fn run(arguments: &ReportArguments) -> anyhow::Result<()> {
+    let mut records = Vec::new();
+    for file in &arguments.files {
+        records.extend(read_records(file)?);
+    }
+    write_page(&arguments.output, &records)?;
+    println!("{}", arguments.output.display());
+    Ok(())
+}

@@ -1,0 +1,258 @@
+//! `build-table`, `build-index`, `drop-index` and `drop-table`.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use clap::Args;
+use store_api::types::{IndexState, IndexStatus};
+
+use super::arguments::CqlArguments;
+use crate::data::{DataArguments, Metric};
+use crate::load::{self, Length, Plan};
+use crate::report::{Measurement, Output, OutputArguments};
+use crate::target::Names;
+use crate::target::cql::{Database, Inserter};
+use crate::target::http::{self, Url};
+
+/// `build-table`.
+#[derive(Args, Debug)]
+pub struct BuildTableArguments {
+    #[command(flatten)]
+    cql: CqlArguments,
+    #[command(flatten)]
+    names: Names,
+    #[command(flatten)]
+    data: DataArguments,
+    /// Copies of each row in the cluster
+    #[arg(long, default_value_t = 1)]
+    replication: usize,
+    /// Make the table and leave it empty
+    #[arg(long)]
+    empty: bool,
+    /// Inserts under way at once
+    #[arg(long, short, default_value_t = 64)]
+    concurrency: usize,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// `build-index`.
+#[derive(Args, Debug)]
+pub struct BuildIndexArguments {
+    #[command(flatten)]
+    cql: CqlArguments,
+    /// The index service: says when the index serves, and how many rows it has
+    #[arg(long, value_name = "http://HOST:PORT")]
+    http: Option<Url>,
+    #[command(flatten)]
+    names: Names,
+    /// How near two vectors are
+    #[arg(long, value_enum, default_value_t = Metric::Cosine)]
+    metric: Metric,
+    /// Neighbours kept of each vector (maximum_node_connections) [default: the server's]
+    #[arg(long)]
+    m: Option<usize>,
+    /// Width of the walk when building (construction_beam_width) [default: the server's]
+    #[arg(long)]
+    ef_construction: Option<usize>,
+    /// Width of the walk when searching (search_beam_width) [default: the server's]
+    #[arg(long)]
+    ef_search: Option<usize>,
+    /// What a vector is kept as: f32, f16, bf16, i8 or b1 [default: the server's]
+    #[arg(long)]
+    quantization: Option<String>,
+    /// Seconds to wait until the index serves
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
+    patience: u64,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// `drop-index` and `drop-table`.
+#[derive(Args, Debug)]
+pub struct DropArguments {
+    #[command(flatten)]
+    cql: CqlArguments,
+    #[command(flatten)]
+    names: Names,
+}
+
+/// Makes keyspace and table, and writes the base into it.
+pub async fn build_table(arguments: BuildTableArguments) -> anyhow::Result<()> {
+    let base = Arc::new(arguments.data.read_base()?);
+    ensure!(!base.is_empty(), "there are no vectors");
+    let database = arguments.cql.connect().await?;
+    let names = &arguments.names;
+    database
+        .change(format!(
+            "CREATE KEYSPACE IF NOT EXISTS {} WITH replication = \
+             {{'class': 'NetworkTopologyStrategy', 'replication_factor': {}}}",
+            names.keyspace, arguments.replication
+        ))
+        .await?;
+    database
+        .change(format!(
+            "CREATE TABLE {}.{} ({} bigint PRIMARY KEY, {} vector<float, {}>)",
+            names.keyspace, names.table, names.key_column, names.vector_column, base.dimensions
+        ))
+        .await
+        .context("drop-table removes a table of an earlier run")?;
+    if arguments.empty {
+        return Ok(());
+    }
+    let mut output = Output::new(&arguments.output)?;
+    let plan = Plan {
+        rate_per_s: None,
+        length: Length::Requests(base.len() as u64),
+        warm_up: Duration::ZERO,
+    };
+    let writes = database.writes(names).await?;
+    let worker = || Inserter {
+        writes: writes.clone(),
+        base: Arc::clone(&base),
+        first: 0,
+    };
+    let workers = (0..arguments.concurrency).map(|_| worker()).collect();
+    let progress = output.progress("insert")?;
+    let measured = load::run(&plan, workers, &progress).await?;
+    progress.finish_and_clear();
+    let target = format!("cql://{}", database.address());
+    let measurement = Measurement {
+        operation: "insert".to_owned(),
+        series: target.clone(),
+        target,
+        dataset: arguments.data.name(),
+        concurrency: arguments.concurrency,
+        ..Measurement::of(&measured)
+    };
+    let failed = measurement.failed();
+    output.add(measurement)?;
+    output.finish()?;
+    ensure!(
+        failed == 0,
+        "{failed} of {} rows are not in the table",
+        base.len()
+    );
+    Ok(())
+}
+
+/// Makes an index and waits until it serves.
+pub async fn build_index(arguments: BuildIndexArguments) -> anyhow::Result<()> {
+    let database = arguments.cql.connect().await?;
+    let names = &arguments.names;
+    let mut options = vec![("similarity_function", arguments.metric.name().to_owned())];
+    let numbers = [
+        ("maximum_node_connections", arguments.m),
+        ("construction_beam_width", arguments.ef_construction),
+        ("search_beam_width", arguments.ef_search),
+    ];
+    for (name, value) in numbers {
+        options.extend(value.map(|value| (name, value.to_string())));
+    }
+    options.extend(arguments.quantization.clone().map(|q| ("quantization", q)));
+    let options: Vec<String> = options
+        .iter()
+        .map(|(name, value)| format!("'{name}': '{value}'"))
+        .collect();
+    let mut output = Output::new(&arguments.output)?;
+    let begin = Instant::now();
+    database
+        .change(format!(
+            "CREATE CUSTOM INDEX {} ON {}.{} ({}) USING 'vector_index' WITH OPTIONS = {{{}}}",
+            names.index,
+            names.keyspace,
+            names.table,
+            names.vector_column,
+            options.join(", ")
+        ))
+        .await
+        .context("drop-index removes an index of an earlier run")?;
+    let progress = output.progress("index")?;
+    let deadline = begin + Duration::from_secs(arguments.patience);
+    let rows = match &arguments.http {
+        Some(url) => serving(url, names, deadline, &progress).await?.count,
+        None => {
+            answering(&database, names, deadline).await?;
+            0
+        }
+    };
+    progress.finish_and_clear();
+    let target = format!("cql://{}", database.address());
+    let mut measurement = Measurement {
+        operation: "build-index".to_owned(),
+        series: target.clone(),
+        target,
+        operations: rows as u64,
+        seconds: begin.elapsed().as_secs_f64(),
+        ..Measurement::default()
+    };
+    measurement.rate_per_s = rows as f64 / measurement.seconds;
+    let seconds = measurement.seconds;
+    measurement
+        .figures
+        .insert("seconds until it serves".to_owned(), seconds);
+    output.add(measurement)?;
+    output.finish()
+}
+
+/// Waits until the index service says that the index serves.
+async fn serving(
+    url: &Url,
+    names: &Names,
+    deadline: Instant,
+    progress: &indicatif::ProgressBar,
+) -> anyhow::Result<IndexStatus> {
+    progress.set_length(100);
+    loop {
+        let status = http::index_status(url, names).await;
+        if let Ok(status) = &status {
+            if status.status == IndexState::Serving {
+                return Ok(*status);
+            }
+            progress.set_position(status.build_progress as u64);
+        }
+        if Instant::now() > deadline {
+            let last = status.context("the index is not known")?;
+            bail!("the index is still {:?} (--patience)", last.status);
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Waits until `ANN OF` answers.
+async fn answering(database: &Database, names: &Names, deadline: Instant) -> anyhow::Result<()> {
+    let searches = database.searches(names, 1).await?;
+    let dimensions = searches.dimensions()?;
+    let mut vector = vec![0.0; dimensions];
+    vector[0] = 1.0;
+    loop {
+        match searches.nearest(&vector).await {
+            Ok(_) => return Ok(()),
+            Err(failure) if Instant::now() > deadline => {
+                bail!("the index does not serve (--patience): {}", failure.0)
+            }
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    }
+}
+
+/// Drops the index.
+pub async fn drop_index(arguments: DropArguments) -> anyhow::Result<()> {
+    let names = &arguments.names;
+    let database = arguments.cql.connect().await?;
+    let (keyspace, index) = (&names.keyspace, &names.index);
+    database
+        .change(format!("DROP INDEX {keyspace}.{index}"))
+        .await
+}
+
+/// Drops the table, with its indexes.
+pub async fn drop_table(arguments: DropArguments) -> anyhow::Result<()> {
+    let names = &arguments.names;
+    let database = arguments.cql.connect().await?;
+    let (keyspace, table) = (&names.keyspace, &names.table);
+    database
+        .change(format!("DROP TABLE {keyspace}.{table}"))
+        .await
+}

@@ -1,0 +1,101 @@
+//! `search-http`, `search-cql` and `sweep`: how fast and how well a target searches.
+
+use std::collections::HashSet;
+
+use clap::Args;
+
+use super::arguments::{Target, TargetArguments, seconds};
+use super::searching::SearchArguments;
+use crate::report::{Output, OutputArguments};
+use crate::target::http::Url;
+
+/// `search-http`.
+#[derive(Args, Debug)]
+pub struct SearchHttpArguments {
+    /// The server
+    #[arg(
+        long,
+        value_name = "http://HOST:PORT",
+        default_value = "http://127.0.0.1:6080"
+    )]
+    http: Url,
+    #[command(flatten)]
+    one: OneArguments,
+}
+
+/// `search-cql`.
+#[derive(Args, Debug)]
+pub struct SearchCqlArguments {
+    /// The server
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9042")]
+    cql: String,
+    #[command(flatten)]
+    one: OneArguments,
+}
+
+/// A search at one concurrency.
+#[derive(Args, Debug)]
+struct OneArguments {
+    #[command(flatten)]
+    search: SearchArguments,
+    /// Requests under way at once, at most
+    #[arg(long, short, default_value_t = 8)]
+    concurrency: usize,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// `sweep`.
+#[derive(Args, Debug)]
+pub struct SweepArguments {
+    #[command(flatten)]
+    target: TargetArguments,
+    #[command(flatten)]
+    search: SearchArguments,
+    /// Requests under way at once, step by step
+    #[arg(long, short, value_delimiter = ',', default_values_t = [1, 4, 7, 10, 13, 16, 19, 22, 25])]
+    concurrency: Vec<usize>,
+    /// Seconds between steps
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
+    pause: f64,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Searches by HTTP.
+pub async fn http(arguments: SearchHttpArguments) -> anyhow::Result<()> {
+    one(&Target::Http(arguments.http), arguments.one).await
+}
+
+/// Searches by CQL.
+pub async fn cql(arguments: SearchCqlArguments) -> anyhow::Result<()> {
+    one(&Target::Cql(arguments.cql), arguments.one).await
+}
+
+async fn one(target: &Target, arguments: OneArguments) -> anyhow::Result<()> {
+    let plan = arguments.search.load.plan()?;
+    let mut output = Output::new(&arguments.output)?;
+    let searching = arguments.search.searching(target, &HashSet::new()).await?;
+    let progress = output.progress("search")?;
+    let measurement = searching.run(&plan, arguments.concurrency, &progress);
+    output.add(measurement.await?)?;
+    output.finish()
+}
+
+/// Searches with ever more requests at once.
+pub async fn sweep(arguments: SweepArguments) -> anyhow::Result<()> {
+    let plan = arguments.search.load.plan()?;
+    let pause = seconds("--pause", arguments.pause)?;
+    let mut output = Output::new(&arguments.output)?;
+    let target = arguments.target.target()?;
+    let searching = arguments.search.searching(&target, &HashSet::new()).await?;
+    for (step, &concurrency) in arguments.concurrency.iter().enumerate() {
+        if step > 0 {
+            tokio::time::sleep(pause).await;
+        }
+        let progress = output.progress(&format!("{concurrency} at once"))?;
+        let measurement = searching.run(&plan, concurrency, &progress).await?;
+        output.add(measurement)?;
+    }
+    output.finish()
+}

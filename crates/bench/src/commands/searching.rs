@@ -1,0 +1,148 @@
+//! Searches of a data set on a target: what `search`, `sweep`, `mixed` and `compare` have in common.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use bytes::Bytes;
+use indicatif::ProgressBar;
+
+use super::arguments::{LoadArguments, RequestArguments, Target};
+use crate::data::{DataArguments, SearchSet};
+use crate::load::{self, Judge, Plan};
+use crate::report::Measurement;
+use crate::target::cql::{self, Searches};
+use crate::target::{Names, Questions, Searcher, http};
+
+/// What is asked, of a set of data.
+pub fn questions(
+    data: &DataArguments,
+    k: usize,
+    except: &HashSet<i64>,
+) -> anyhow::Result<Questions> {
+    let SearchSet {
+        queries,
+        neighbours,
+    } = data.read_search_set(k)?;
+    ensure!(!queries.is_empty(), "there are no queries");
+    Ok(Questions {
+        judge: Arc::new(Judge::new(&neighbours, k, except)),
+        queries: Arc::new(queries),
+        k,
+    })
+}
+
+/// A target that is there and has the index.
+pub struct Searching {
+    target: Target,
+    names: Names,
+    questions: Questions,
+    timeout: Duration,
+    way: Way,
+    /// The data set, in results.
+    dataset: String,
+}
+
+enum Way {
+    Http(http::Url, Arc<Vec<Bytes>>),
+    Cql(Searches),
+}
+
+impl Searching {
+    /// Connects, and checks that there is something to search.
+    pub async fn new(
+        target: &Target,
+        names: &Names,
+        requests: &RequestArguments,
+        questions: &Questions,
+        dataset: String,
+    ) -> anyhow::Result<Searching> {
+        let way = match target {
+            Target::Http(url) => {
+                http::check(url, names).await?;
+                Way::Http(url.clone(), http::bodies(questions)?)
+            }
+            Target::Cql(address) => {
+                let database = requests.connect(address).await?;
+                let searches = database.searches(names, questions.k).await;
+                Way::Cql(searches.with_context(|| {
+                    format!(
+                        "no table {}.{} to search; `annulus bench build-table` and build-index make it",
+                        names.keyspace, names.table
+                    )
+                })?)
+            }
+        };
+        Ok(Searching {
+            target: target.clone(),
+            names: names.clone(),
+            questions: questions.clone(),
+            timeout: requests.timeout()?,
+            way,
+            dataset,
+        })
+    }
+
+    fn worker(&self) -> Searcher {
+        let questions = &self.questions;
+        match &self.way {
+            Way::Http(url, bodies) => Searcher::Http(http::Searcher::new(
+                url,
+                &self.names,
+                questions,
+                bodies,
+                self.timeout,
+            )),
+            Way::Cql(searches) => Searcher::Cql(cql::Searcher::new(searches, questions)),
+        }
+    }
+
+    /// Searches as planned, with up to `concurrency` requests under way.
+    pub async fn run(
+        &self,
+        plan: &Plan,
+        concurrency: usize,
+        progress: &ProgressBar,
+    ) -> anyhow::Result<Measurement> {
+        let workers = (0..concurrency).map(|_| self.worker()).collect();
+        let measured = load::run(plan, workers, progress).await?;
+        progress.finish_and_clear();
+        Ok(Measurement {
+            operation: "search".to_owned(),
+            target: self.target.to_string(),
+            series: format!("{} k={}", self.target, self.questions.k),
+            dataset: self.dataset.clone(),
+            k: Some(self.questions.k),
+            concurrency,
+            rate_asked_per_s: plan.rate_per_s,
+            ..Measurement::of(&measured)
+        })
+    }
+}
+
+/// The arguments of a search on one target.
+#[derive(clap::Args, Debug)]
+pub struct SearchArguments {
+    #[command(flatten)]
+    pub data: DataArguments,
+    #[command(flatten)]
+    pub names: Names,
+    #[command(flatten)]
+    pub requests: RequestArguments,
+    #[command(flatten)]
+    pub load: LoadArguments,
+}
+
+impl SearchArguments {
+    /// Reads the data and connects.
+    pub async fn searching(
+        &self,
+        target: &Target,
+        except: &HashSet<i64>,
+    ) -> anyhow::Result<Searching> {
+        let questions = questions(&self.data, self.load.k, except)?;
+        let dataset = self.data.name();
+        Searching::new(target, &self.names, &self.requests, &questions, dataset).await
+    }
+}

@@ -1,0 +1,277 @@
+//! The data set as it is named on the command line.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, ensure};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::array::{Neighbours, Vectors};
+use super::exact::{self, Metric};
+use super::locate::{self, Located, required};
+use super::source::{Role, Source};
+use super::{cache, hdf5};
+
+/// How many neighbours of each query are computed at least, so that other limits find them kept.
+const COMPUTED_NEIGHBOURS: usize = 100;
+
+/// Which data.
+#[derive(Args, Clone, Debug, Default)]
+pub struct DataArguments {
+    /// The data set: a directory (train, test, neighbors), an HDF5 file, or what its files' names begin with
+    ///
+    /// Found are DIR/train.parquet with test.parquet and neighbors.parquet (VectorDBBench), base.npy with query.npy and
+    /// gt.npy, SET_base.fvecs with SET_query.fvecs and SET_groundtruth.ivecs, and the like; a single file is the base.
+    #[arg(long, value_name = "SET")]
+    pub data: Option<PathBuf>,
+    /// The vectors to be searched: FILE, or FILE:PART for a column or an HDF5 dataset
+    #[arg(long, value_name = "FILE[:PART]")]
+    pub base: Option<Source>,
+    /// The queries
+    #[arg(long, value_name = "FILE[:PART]")]
+    pub queries: Option<Source>,
+    /// The ids of the queries' true neighbours; computed when there are none
+    #[arg(long, value_name = "FILE[:PART]")]
+    pub neighbours: Option<Source>,
+    /// Only the first N vectors; the true neighbours are computed for them
+    #[arg(long, value_name = "N")]
+    pub rows: Option<usize>,
+    /// Take the last N vectors out of the base, as queries
+    #[arg(long, value_name = "N", conflicts_with = "queries")]
+    pub hold_out: Option<usize>,
+    /// How near two vectors are [default: what the data set says, else cosine]
+    #[arg(long, value_enum)]
+    pub metric: Option<Metric>,
+}
+
+/// What a search is measured with.
+#[derive(Clone, Debug)]
+pub struct SearchSet {
+    /// What is searched for.
+    pub queries: Vectors,
+    /// What should be found, as ids.
+    pub neighbours: Neighbours,
+}
+
+impl DataArguments {
+    fn located(&self) -> anyhow::Result<Located> {
+        let found = match &self.data {
+            Some(set) => locate::locate(set)?,
+            None => Located::default(),
+        };
+        Ok(Located {
+            base: self.base.clone().or(found.base),
+            queries: self.queries.clone().or(found.queries),
+            neighbours: self.neighbours.clone().or(found.neighbours),
+        })
+    }
+
+    /// The name of the set in reports.
+    pub fn name(&self) -> String {
+        let path = self
+            .data
+            .as_deref()
+            .or(self.base.as_ref().map(|base| base.path.as_path()));
+        path.and_then(|path| path.file_stem())
+            .map(|stem| stem.to_string_lossy().into_owned())
+            .unwrap_or_default()
+    }
+
+    /// The metric asked for, or that of the data set.
+    pub fn metric(&self) -> anyhow::Result<Metric> {
+        if let Some(metric) = self.metric {
+            return Ok(metric);
+        }
+        let of_file = match self.located()?.base {
+            Some(base)
+                if matches!(super::source::extension(&base.path).as_str(), "hdf5" | "h5") =>
+            {
+                hdf5::metric(&base.path).with_context(|| base.to_string())?
+            }
+            _ => None,
+        };
+        Ok(of_file.unwrap_or(Metric::Cosine))
+    }
+
+    /// The vectors to be searched.
+    pub fn read_base(&self) -> anyhow::Result<Vectors> {
+        Ok(self.split()?.0)
+    }
+
+    /// The base, and the queries where they are taken out of it.
+    fn split(&self) -> anyhow::Result<(Vectors, Option<Vectors>)> {
+        let source = required(self.located()?.base, "vectors", "--base")?;
+        let mut base = source.read(Role::Base)?.into_vectors();
+        let held_out = self.hold_out.map(|count| {
+            ensure!(
+                count > 0 && count < base.len(),
+                "--hold-out must be between 1 and {}",
+                base.len() - 1
+            );
+            Ok(base.split_off(count))
+        });
+        let held_out = held_out.transpose()?;
+        if let Some(rows) = self.rows {
+            ensure!(rows > 0, "--rows must be at least 1");
+            base.truncate(rows.min(base.len()));
+        }
+        Ok((base, held_out))
+    }
+
+    /// The queries with at least `k` true neighbours each. The base is read only when those must be computed.
+    pub fn read_search_set(&self, k: usize) -> anyhow::Result<SearchSet> {
+        let located = self.located()?;
+        let changed = self.rows.is_some() || self.hold_out.is_some();
+        if !changed && let Some(source) = &located.neighbours {
+            let queries = required(
+                located.queries.clone(),
+                "queries",
+                "--queries or --hold-out",
+            )?;
+            let queries = queries.read(Role::Queries)?.into_vectors();
+            let neighbours = source.read(Role::Neighbours)?;
+            let neighbours = neighbours.into_neighbours().context(source.to_string())?;
+            ensure!(
+                neighbours.len() == queries.len(),
+                "{source} has the neighbours of {} queries, and there are {}",
+                neighbours.len(),
+                queries.len()
+            );
+            if neighbours.per_query >= k {
+                return Ok(SearchSet {
+                    queries,
+                    neighbours,
+                });
+            }
+        }
+        let (base, held_out) = self.split()?;
+        let queries = match held_out {
+            Some(queries) => queries,
+            None => required(located.queries, "queries", "--queries or --hold-out")?
+                .read(Role::Queries)?
+                .into_vectors(),
+        };
+        let neighbours = self.compute(&located.base, &base, &queries, k)?;
+        Ok(SearchSet {
+            queries,
+            neighbours,
+        })
+    }
+
+    fn compute(
+        &self,
+        source: &Option<Source>,
+        base: &Vectors,
+        queries: &Vectors,
+        k: usize,
+    ) -> anyhow::Result<Neighbours> {
+        ensure!(
+            base.dimensions == queries.dimensions,
+            "the vectors have {} elements, the queries {}",
+            base.dimensions,
+            queries.dimensions
+        );
+        ensure!(
+            k <= base.len(),
+            "{k} neighbours are more than the {} vectors",
+            base.len()
+        );
+        for (name, vectors) in [("vectors", base), ("queries", queries)] {
+            ensure!(
+                vectors.values.iter().all(|value| value.is_finite()),
+                "some {name} are not finite (`data describe` counts them); clean them first"
+            );
+        }
+        let metric = self.metric()?;
+        let k = k.max(COMPUTED_NEIGHBOURS.min(base.len()));
+        let file = source.as_ref().map(|source| source.path.as_path());
+        let kept = file.map(|file| cache::path(file, base, queries, metric, k));
+        let positions = match &kept {
+            Some(path) => cache::read(path, queries.len(), k)?,
+            None => None,
+        };
+        let positions = match positions {
+            Some(positions) => positions,
+            None => {
+                let bar = progress(queries.len())?;
+                let positions = exact::nearest(base, queries, metric, k, &bar);
+                bar.finish_and_clear();
+                if let Some(path) = &kept
+                    && let Err(error) = cache::write(path, &positions, k)
+                {
+                    eprintln!(
+                        "the true neighbours can't be kept at {}: {error}",
+                        path.display()
+                    );
+                }
+                positions
+            }
+        };
+        Ok(Neighbours {
+            per_query: k,
+            ids: positions
+                .into_iter()
+                .map(|position| base.id(position as usize))
+                .collect(),
+        })
+    }
+}
+
+fn progress(queries: usize) -> anyhow::Result<ProgressBar> {
+    let template = "True neighbours {bar:40} {pos}/{len} queries {eta}";
+    Ok(ProgressBar::new(queries as u64).with_style(ProgressStyle::with_template(template)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn npy(rows: usize, columns: usize, values: &[f32]) -> Vec<u8> {
+        let header =
+            format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {columns})}}");
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((header.len() as u16).to_le_bytes());
+        bytes.extend(header.as_bytes());
+        values.iter().for_each(|x| bytes.extend(x.to_le_bytes()));
+        bytes
+    }
+
+    #[test]
+    fn neighbours_that_are_missing_are_computed_and_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let values: Vec<f32> = (0..12).map(|x| x as f32).collect();
+        std::fs::write(directory.path().join("base.npy"), npy(6, 2, &values)).unwrap();
+        std::fs::write(directory.path().join("query.npy"), npy(1, 2, &[10.1, 11.1])).unwrap();
+        let arguments = DataArguments {
+            data: Some(directory.path().to_owned()),
+            metric: Some(Metric::Euclidean),
+            ..DataArguments::default()
+        };
+        for _ in 0..2 {
+            let set = arguments.read_search_set(2).unwrap();
+            assert_eq!(set.neighbours.of(0), [5, 4, 3, 2, 1, 0]);
+        }
+        let files = std::fs::read_dir(directory.path()).unwrap();
+        assert_eq!(files.count(), 3);
+        let fewer = DataArguments {
+            rows: Some(3),
+            ..arguments.clone()
+        };
+        let set = fewer.read_search_set(2).unwrap();
+        assert_eq!(set.neighbours.of(0), [2, 1, 0]);
+    }
+
+    #[test]
+    fn held_out_vectors_are_queries_and_not_in_the_base() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+        let arguments = DataArguments {
+            data: Some(path.join("ann-benchmarks.hdf5")),
+            hold_out: Some(2),
+            rows: Some(15),
+            ..DataArguments::default()
+        };
+        assert_eq!(arguments.metric().unwrap(), Metric::Euclidean);
+        let (base, queries) = arguments.split().unwrap();
+        assert_eq!((base.len(), queries.unwrap().row(0)[0]), (15, 18.0));
+    }
+}

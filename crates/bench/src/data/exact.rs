@@ -1,0 +1,320 @@
+//! True neighbours by comparing every query with every vector.
+//!
+//! Blocks of queries are multiplied with blocks of vectors (`sgemm`), on all cores. What `f32` proposes, a few more
+//! than asked for, is measured again in `f64`, so that the order is right to the last bit that the data have.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use clap::ValueEnum;
+use indicatif::ProgressBar;
+use serde::{Deserialize, Serialize};
+
+use super::array::Vectors;
+
+/// Queries multiplied at once: their scores stay in the second-level cache.
+const QUERIES_PER_BLOCK: usize = 64;
+/// Vectors multiplied at once.
+const VECTORS_PER_BLOCK: usize = 1024;
+/// How many more than asked for are measured in `f64`.
+const CANDIDATES_BEYOND: usize = 32;
+
+/// How near two vectors are.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// The angle between them.
+    Cosine,
+    /// The straight line between them.
+    Euclidean,
+    /// Their inner product, larger is nearer.
+    DotProduct,
+}
+
+impl Metric {
+    /// As an index option names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Metric::Cosine => "cosine",
+            Metric::Euclidean => "euclidean",
+            Metric::DotProduct => "dot_product",
+        }
+    }
+
+    /// Smaller is nearer. A zero vector is at cosine distance 1 from everything.
+    fn distance(self, a: &[f32], b: &[f32]) -> f64 {
+        let sum = |term: fn(f64, f64) -> f64| -> f64 {
+            let pairs = a.iter().zip(b);
+            pairs.map(|(&a, &b)| term(a.into(), b.into())).sum()
+        };
+        match self {
+            Metric::Euclidean => sum(|a, b| (a - b) * (a - b)),
+            Metric::DotProduct => -sum(|a, b| a * b),
+            Metric::Cosine => {
+                let lengths = (sum(|a, _| a * a) * sum(|_, b| b * b)).sqrt();
+                if lengths > 0.0 {
+                    1.0 - sum(|a, b| a * b) / lengths
+                } else {
+                    1.0
+                }
+            }
+        }
+    }
+}
+
+/// The positions of the `k` nearest vectors of each query, nearest first, equally near ones in the order of `base`.
+///
+/// Both hold vectors of one length and finite numbers, `base` at least `k`. `progress` counts queries.
+pub fn nearest(
+    base: &Vectors,
+    queries: &Vectors,
+    metric: Metric,
+    k: usize,
+    progress: &ProgressBar,
+) -> Vec<u32> {
+    assert_eq!(base.dimensions, queries.dimensions);
+    assert!(k > 0 && k <= base.len());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let per_block = queries.len().div_ceil(threads).clamp(1, QUERIES_PER_BLOCK);
+    let scale = Scale::new(base, metric);
+    let mut found = vec![0; queries.len() * k];
+    let next = AtomicUsize::new(0);
+    let blocks: Vec<_> = found
+        .chunks_mut(per_block * k)
+        .map(std::sync::Mutex::new)
+        .collect();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let block = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(out) = blocks.get(block) else { break };
+                    // Each block is taken once; the lock only hands it over.
+                    let mut out = out.lock().expect("no thread panics with it");
+                    let count = out.len() / k;
+                    let first = block * per_block;
+                    search_block(base, queries, metric, &scale, first, k, &mut out);
+                    progress.inc(count as u64);
+                }
+            });
+        }
+    });
+    drop(blocks);
+    found
+}
+
+/// How an inner product becomes a score of which smaller is nearer: `score = add - dot * times`.
+struct Scale {
+    /// For each vector.
+    times: Vec<f32>,
+    /// For each vector.
+    add: Vec<f32>,
+}
+
+impl Scale {
+    fn new(base: &Vectors, metric: Metric) -> Scale {
+        let squares = base
+            .rows()
+            .map(|row| row.iter().map(|x| x * x).sum::<f32>());
+        match metric {
+            Metric::Cosine => Scale {
+                times: squares
+                    .map(|square| {
+                        if square > 0.0 {
+                            square.sqrt().recip()
+                        } else {
+                            0.0
+                        }
+                    })
+                    .collect(),
+                add: vec![0.0; base.len()],
+            },
+            // The query's own square is the same for all.
+            Metric::Euclidean => Scale {
+                times: vec![2.0; base.len()],
+                add: squares.collect(),
+            },
+            Metric::DotProduct => Scale {
+                times: vec![1.0; base.len()],
+                add: vec![0.0; base.len()],
+            },
+        }
+    }
+}
+
+fn search_block(
+    base: &Vectors,
+    queries: &Vectors,
+    metric: Metric,
+    scale: &Scale,
+    first: usize,
+    k: usize,
+    out: &mut [u32],
+) {
+    let count = out.len() / k;
+    let dimensions = base.dimensions;
+    let keep = (k + CANDIDATES_BEYOND).min(base.len());
+    let mut candidates: Vec<Candidates> = (0..count).map(|_| Candidates::new(keep)).collect();
+    let mut products = vec![0.0_f32; count * VECTORS_PER_BLOCK];
+    let query_block = &queries.values[first * dimensions..][..count * dimensions];
+    for (block, vectors) in base
+        .values
+        .chunks(VECTORS_PER_BLOCK * dimensions)
+        .enumerate()
+    {
+        let width = vectors.len() / dimensions;
+        let products = &mut products[..count * width];
+        multiply(query_block, vectors, dimensions, products);
+        let start = block * VECTORS_PER_BLOCK;
+        for (row, candidates) in products.chunks_exact(width).zip(&mut candidates) {
+            for (at, product) in row.iter().enumerate() {
+                let position = start + at;
+                let score = scale.add[position] - product * scale.times[position];
+                candidates.offer(score, position as u32);
+            }
+        }
+    }
+    for (at, candidates) in candidates.into_iter().enumerate() {
+        let query = queries.row(first + at);
+        let mut exact: Vec<(f64, u32)> = candidates
+            .take()
+            .map(|position| {
+                (
+                    metric.distance(query, base.row(position as usize)),
+                    position,
+                )
+            })
+            .collect();
+        exact.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        for (out, (_, position)) in out[at * k..].iter_mut().zip(exact.iter().take(k)) {
+            *out = *position;
+        }
+    }
+}
+
+/// The inner products of every row of `a` with every row of `b`, row by row of `a`.
+fn multiply(a: &[f32], b: &[f32], dimensions: usize, out: &mut [f32]) {
+    let (rows, columns) = (a.len() / dimensions, b.len() / dimensions);
+    assert!(a.len() == rows * dimensions && b.len() == columns * dimensions);
+    assert_eq!(out.len(), rows * columns);
+    // SAFETY: `a` is rows x dimensions and `b` columns x dimensions, both row by row, so the strides of `a` and of
+    // `b` transposed stay inside them; `out` is rows x columns, exclusively borrowed. Asserted above.
+    unsafe {
+        matrixmultiply::sgemm(
+            rows,
+            dimensions,
+            columns,
+            1.0,
+            a.as_ptr(),
+            dimensions as isize,
+            1,
+            b.as_ptr(),
+            1,
+            dimensions as isize,
+            0.0,
+            out.as_mut_ptr(),
+            columns as isize,
+            1,
+        );
+    }
+}
+
+/// The best of those offered. Twice as many as are kept are collected before the worse half is dropped.
+struct Candidates {
+    keep: usize,
+    found: Vec<(f32, u32)>,
+    /// No worse score is among the best.
+    worst: f32,
+}
+
+impl Candidates {
+    fn new(keep: usize) -> Candidates {
+        Candidates {
+            keep,
+            found: Vec::with_capacity(2 * keep),
+            worst: f32::INFINITY,
+        }
+    }
+
+    fn offer(&mut self, score: f32, position: u32) {
+        if score > self.worst {
+            return;
+        }
+        self.found.push((score, position));
+        if self.found.len() == 2 * self.keep {
+            self.drop_worse();
+        }
+    }
+
+    fn drop_worse(&mut self) {
+        if self.found.len() > self.keep {
+            let order = |a: &(f32, u32), b: &(f32, u32)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
+            let (_, last, _) = self.found.select_nth_unstable_by(self.keep - 1, order);
+            self.worst = last.0;
+            self.found.truncate(self.keep);
+        }
+    }
+
+    fn take(mut self) -> impl Iterator<Item = u32> {
+        self.drop_worse();
+        self.found.into_iter().map(|(_, position)| position)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::StdRng;
+    use rand::{Rng, SeedableRng};
+
+    use super::*;
+
+    fn random(count: usize, dimensions: usize, seed: u64) -> Vectors {
+        let mut numbers = StdRng::seed_from_u64(seed);
+        Vectors {
+            dimensions,
+            values: (0..count * dimensions)
+                .map(|_| numbers.random_range(-1.0..1.0))
+                .collect(),
+            ids: None,
+        }
+    }
+
+    /// All distances, sorted: what `nearest` must agree with.
+    fn sorted(base: &Vectors, query: &[f32], metric: Metric, k: usize) -> Vec<u32> {
+        let mut all: Vec<_> = base
+            .rows()
+            .enumerate()
+            .map(|(at, row)| (metric.distance(query, row), at as u32))
+            .collect();
+        all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        all.iter().take(k).map(|(_, at)| *at).collect()
+    }
+
+    #[test]
+    fn blocks_agree_with_sorting_all_distances() {
+        // More than a block of each, and not whole blocks.
+        let mut base = random(VECTORS_PER_BLOCK * 2 + 77, 13, 1);
+        let queries = random(QUERIES_PER_BLOCK * 3 + 5, 13, 2);
+        // Copies, to see the order of ties, and a zero vector.
+        base.values.copy_within(0..13 * 50, 13 * 100);
+        base.values[13 * 200..13 * 201].fill(0.0);
+        for metric in [Metric::Cosine, Metric::Euclidean, Metric::DotProduct] {
+            for k in [1, 10] {
+                let found = nearest(&base, &queries, metric, k, &ProgressBar::hidden());
+                for (at, found) in found.chunks(k).enumerate() {
+                    assert_eq!(
+                        found,
+                        sorted(&base, queries.row(at), metric, k),
+                        "{metric:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn all_vectors_may_be_asked_for() {
+        let (base, queries) = (random(7, 3, 3), random(2, 3, 4));
+        let found = nearest(&base, &queries, Metric::Cosine, 7, &ProgressBar::hidden());
+        assert_eq!(found[..7], sorted(&base, queries.row(0), Metric::Cosine, 7));
+    }
+}

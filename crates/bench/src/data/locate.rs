@@ -1,0 +1,143 @@
+//! Finding the arrays of a data set by the names that are usual for them.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+
+use super::source::{Source, extension};
+
+/// Where the arrays of a data set are.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Located {
+    /// The vectors to be searched.
+    pub base: Option<Source>,
+    /// The queries.
+    pub queries: Option<Source>,
+    /// The queries' true neighbours.
+    pub neighbours: Option<Source>,
+}
+
+const BASE: &[&str] = &["train", "shuffle_train", "base", "learn"];
+const QUERIES: &[&str] = &["test", "query", "queries"];
+const NEIGHBOURS: &[&str] = &["neighbors", "neighbours", "groundtruth", "gt"];
+const EXTENSIONS: &[&str] = &[
+    "parquet", "npy", "fvecs", "ivecs", "bvecs", "fbin", "ibin", "u8bin",
+];
+
+/// Finds the arrays of `set`: an HDF5 file, which holds all; another file, which is the base; a directory
+/// (`train.parquet`, `test.parquet`, `neighbors.parquet`); or what the names of three files begin with
+/// (`sift` for `sift_base.fvecs`, `sift_query.fvecs`, `sift_groundtruth.ivecs`).
+pub fn locate(set: &Path) -> anyhow::Result<Located> {
+    let source = |path: PathBuf| Source { path, part: None };
+    if set.is_file() {
+        let all = matches!(extension(set).as_str(), "hdf5" | "h5");
+        let whole = Some(source(set.to_owned()));
+        return Ok(Located {
+            queries: whole.clone().filter(|_| all),
+            neighbours: whole.clone().filter(|_| all),
+            base: whole,
+        });
+    }
+    let find = |names: &[&str]| -> Option<Source> {
+        let candidates = names.iter().flat_map(|name| {
+            let stem = if set.is_dir() {
+                set.join(name).into_os_string()
+            } else {
+                let mut stem = set.as_os_str().to_owned();
+                stem.push(format!("_{name}"));
+                stem
+            };
+            EXTENSIONS.iter().map(move |extension| {
+                let mut path = stem.clone();
+                path.push(format!(".{extension}"));
+                PathBuf::from(path)
+            })
+        });
+        candidates
+            .into_iter()
+            .find(|path| path.is_file())
+            .map(source)
+    };
+    let base = find(BASE);
+    if base.is_none() {
+        bail!(
+            "no data set at {}: it is neither a file, nor a directory with train.parquet, base.npy or the like, nor \
+             the beginning of such a name",
+            set.display()
+        );
+    }
+    let queries = find(QUERIES);
+    let neighbours = find(NEIGHBOURS).or_else(|| neighbours_beside(queries.as_ref()?));
+    Ok(Located {
+        base,
+        queries,
+        neighbours,
+    })
+}
+
+/// The queries' own file, if it has a column of neighbours.
+fn neighbours_beside(queries: &Source) -> Option<Source> {
+    if extension(&queries.path) != "parquet" {
+        return None;
+    }
+    let parts = queries.parts().ok()?;
+    parts
+        .into_iter()
+        .find(|part| part.part.as_deref() == Some("gt_ids"))
+}
+
+/// A base that was found or named.
+pub fn required(source: Option<Source>, what: &str, flag: &str) -> anyhow::Result<Source> {
+    source.with_context(|| format!("no {what}: name a data set with --data, or a file with {flag}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn touch(directory: &Path, names: &[&str]) {
+        for name in names {
+            std::fs::write(directory.join(name), "").unwrap();
+        }
+    }
+
+    fn names(located: Located) -> [Option<String>; 3] {
+        [located.base, located.queries, located.neighbours].map(|source| {
+            let path = source?.path;
+            Some(path.file_name()?.to_str()?.to_owned())
+        })
+    }
+
+    #[test]
+    fn a_directory_of_vectordbbench() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = ["train.parquet", "test.parquet", "neighbors.parquet"];
+        touch(directory.path(), &files);
+        let found = names(locate(directory.path()).unwrap());
+        assert_eq!(found, files.map(|name| Some(name.to_owned())));
+    }
+
+    #[test]
+    fn the_beginning_of_three_names() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = [
+            "sift_base.fvecs",
+            "sift_query.fvecs",
+            "sift_groundtruth.ivecs",
+        ];
+        touch(directory.path(), &files);
+        let found = names(locate(&directory.path().join("sift")).unwrap());
+        assert_eq!(found, files.map(|name| Some(name.to_owned())));
+        assert!(locate(&directory.path().join("gist")).is_err());
+    }
+
+    #[test]
+    fn a_file_is_the_base_and_an_hdf5_file_is_all() {
+        let directory = tempfile::tempdir().unwrap();
+        touch(directory.path(), &["a.npy", "b.hdf5"]);
+        let found = names(locate(&directory.path().join("a.npy")).unwrap());
+        assert_eq!(found, [Some("a.npy".to_owned()), None, None]);
+        let found = names(locate(&directory.path().join("b.hdf5")).unwrap());
+        assert_eq!(found, [0; 3].map(|_| Some("b.hdf5".to_owned())));
+    }
+}

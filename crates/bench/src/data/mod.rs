@@ -1,0 +1,24 @@
+//! Data sets: vectors to be searched, queries, and the queries' true neighbours.
+//!
+//! Every format is read into an [`Array`] by a file of its own; [`Source`] picks the format, [`DataArguments`] finds
+//! the three arrays of a set by the names that are usual for them, and computes the true neighbours where they are
+//! missing.
+
+mod arguments;
+mod array;
+mod bin;
+mod cache;
+mod describe;
+mod exact;
+mod hdf5;
+mod locate;
+mod npy;
+mod parquet;
+mod source;
+mod vecs;
+
+pub use arguments::{DataArguments, SearchSet};
+pub use array::{Array, Neighbours, Values, Vectors};
+pub use describe::describe;
+pub use exact::{Metric, nearest};
+pub use source::{Role, Source};

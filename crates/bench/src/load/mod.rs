@@ -1,0 +1,274 @@
+//! The load generator: workers that each send one request after the other.
+//!
+//! In a **closed loop** a worker sends its next request when the last is answered, and so a slow server is asked less.
+//! In an **open loop** requests come at a fixed rate whatever the server does: a request's latency counts from when it was
+//! due, also if all workers were busy then, so that a stall is felt by every request that it delayed (no coordinated
+//! omission).
+
+mod pacer;
+mod recall;
+mod recorder;
+#[cfg(test)]
+mod tests;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::ensure;
+use indicatif::ProgressBar;
+use rustix::time::{ClockId, clock_gettime};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+pub use recall::Judge;
+use recorder::Recorder;
+pub use recorder::{Interval, Measured, latencies};
+
+/// How the load is made.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Requests a second, or as fast as the answers come.
+    pub rate_per_s: Option<f64>,
+    /// When it ends.
+    pub length: Length,
+    /// How long before what counts.
+    pub warm_up: Duration,
+}
+
+/// When a load ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Length {
+    /// No request is sent after this time; those under way are waited for.
+    Duration(Duration),
+    /// After so many requests.
+    Requests(u64),
+}
+
+/// What a worker does again and again.
+pub trait Operation: Send + 'static {
+    /// Does it for the `number`th time, counted over all workers. Must end by itself, at latest by a timeout.
+    fn perform(&mut self, number: u64) -> impl Future<Output = Result<Done, Failure>> + Send;
+}
+
+/// A request that was answered.
+#[derive(Clone, Copy, Debug)]
+pub struct Done {
+    /// When the answer was there, before it was looked at.
+    pub answered: Instant,
+    /// The share of what should have been found that was.
+    pub recall: Option<f64>,
+    /// Whether it has fewer rows than were asked for.
+    pub short: bool,
+}
+
+impl Done {
+    /// An answer without rows, just now.
+    pub fn now() -> Done {
+        Done {
+            answered: Instant::now(),
+            recall: None,
+            short: false,
+        }
+    }
+}
+
+/// A request that failed, by what is the same for all that failed like this.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure(pub String);
+
+/// Makes a load: first the warm-up, whose answers are left out, then what counts.
+///
+/// As many requests are under way at once as there are workers. `progress` counts tenths of seconds or requests.
+pub async fn run<W: Operation>(
+    plan: &Plan,
+    workers: Vec<W>,
+    progress: &ProgressBar,
+) -> anyhow::Result<Measured> {
+    ensure!(!workers.is_empty(), "the concurrency must be at least 1");
+    if let Some(rate) = plan.rate_per_s {
+        ensure!(rate > 0.0 && rate.is_finite(), "the rate must be above 0");
+    }
+    let next = Arc::new(AtomicU64::new(0));
+    let mut workers = workers;
+    if plan.warm_up > Duration::ZERO {
+        progress.set_message("warm-up");
+        let phase = Phase::new(plan.rate_per_s, Length::Duration(plan.warm_up), &next);
+        workers = phase.run(workers, progress).await?.0;
+    }
+    progress.set_message("");
+    let phase = Phase::new(plan.rate_per_s, plan.length, &next);
+    let (_, measured) = phase.run(workers, progress).await?;
+    Ok(measured)
+}
+
+/// Processor time that this process has taken.
+pub fn process_cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+}
+
+/// A stretch of load, with the state that its workers share.
+struct Phase {
+    rate_per_s: Option<f64>,
+    length: Length,
+    /// The number of the first request.
+    first: u64,
+    /// The number of the next request, over all phases.
+    next: Arc<AtomicU64>,
+    completed: Arc<AtomicU64>,
+}
+
+impl Phase {
+    fn new(rate_per_s: Option<f64>, length: Length, next: &Arc<AtomicU64>) -> Phase {
+        Phase {
+            rate_per_s,
+            length,
+            first: next.load(Ordering::Relaxed),
+            next: Arc::clone(next),
+            completed: Arc::new(AtomicU64::new(0)),
+        }
+    }
+
+    async fn run<W: Operation>(
+        self,
+        workers: Vec<W>,
+        progress: &ProgressBar,
+    ) -> anyhow::Result<(Vec<W>, Measured)> {
+        let concurrency = workers.len();
+        let begin = Instant::now();
+        let cpu = process_cpu_time();
+        let deadline = match self.length {
+            Length::Duration(duration) => Some(begin + duration),
+            Length::Requests(_) => None,
+        };
+        let due = Arc::new(Semaphore::new(0));
+        let pacer = self.rate_per_s.map(|rate| {
+            let total = match self.length {
+                Length::Duration(duration) => (duration.as_secs_f64() * rate).round() as u64,
+                Length::Requests(count) => count,
+            };
+            pacer::start(Arc::clone(&due), begin, rate, total, concurrency)
+        });
+        let total = match (&pacer, self.length) {
+            (Some(pacer), _) => pacer.total,
+            (None, Length::Requests(count)) => count,
+            (None, Length::Duration(_)) => u64::MAX,
+        };
+        let turn = Turn {
+            begin,
+            deadline,
+            first: self.first,
+            total,
+            rate_per_s: self.rate_per_s,
+            due,
+            next: self.next,
+            completed: Arc::clone(&self.completed),
+        };
+        let turn = Arc::new(turn);
+        let intervals = recorder::Intervals::new(begin, self.length);
+        let mut tasks = JoinSet::new();
+        for worker in workers {
+            let recorder = Recorder::new(&intervals);
+            tasks.spawn(work(Arc::clone(&turn), worker, recorder));
+        }
+        let ticker = tokio::spawn(tick(
+            progress.clone(),
+            begin,
+            self.length,
+            Arc::clone(&self.completed),
+        ));
+        let mut done = Vec::with_capacity(concurrency);
+        let mut measured = Measured::empty();
+        while let Some(task) = tasks.join_next().await {
+            let (worker, recorder) = task?;
+            measured.add(recorder);
+            done.push(worker);
+        }
+        ticker.abort();
+        let elapsed = begin.elapsed();
+        if let Some(pacer) = pacer {
+            let started = turn.next.load(Ordering::Relaxed) - self.first;
+            measured.not_sent = pacer.total.saturating_sub(started);
+            pacer.join();
+        }
+        measured.finish(elapsed, process_cpu_time() - cpu, intervals);
+        // The next phase goes on where this one's requests ended, not at the turns taken in vain.
+        turn.next
+            .fetch_min(self.first.saturating_add(total), Ordering::Relaxed);
+        Ok((done, measured))
+    }
+}
+
+/// Whose turn it is, and when.
+struct Turn {
+    begin: Instant,
+    deadline: Option<Instant>,
+    first: u64,
+    /// Requests of this phase.
+    total: u64,
+    rate_per_s: Option<f64>,
+    /// Holds a permit for every request that is due, in an open loop.
+    due: Arc<Semaphore>,
+    next: Arc<AtomicU64>,
+    completed: Arc<AtomicU64>,
+}
+
+impl Turn {
+    /// The number of the next request and the time from which it counts, or that there is none any more.
+    async fn take(&self) -> Option<(u64, Instant)> {
+        if self.rate_per_s.is_some() {
+            self.due.acquire().await.ok()?.forget();
+        }
+        if self
+            .deadline
+            .is_some_and(|deadline| Instant::now() >= deadline)
+        {
+            return None;
+        }
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let of_phase = number - self.first;
+        if of_phase >= self.total {
+            return None;
+        }
+        let start = match self.rate_per_s {
+            Some(rate) => self.begin + pacer::due_after(of_phase, rate),
+            None => Instant::now(),
+        };
+        Some((number, start))
+    }
+}
+
+async fn work<W: Operation>(
+    turn: Arc<Turn>,
+    mut worker: W,
+    mut recorder: Recorder,
+) -> (W, Recorder) {
+    while let Some((number, start)) = turn.take().await {
+        match worker.perform(number).await {
+            Ok(done) => recorder.done(start, &done),
+            Err(failure) => recorder.failed(failure),
+        }
+        turn.completed.fetch_add(1, Ordering::Relaxed);
+    }
+    (worker, recorder)
+}
+
+/// Moves the progress bar until it is aborted.
+async fn tick(bar: ProgressBar, begin: Instant, length: Length, completed: Arc<AtomicU64>) {
+    let mut ticks = tokio::time::interval(Duration::from_millis(200));
+    loop {
+        ticks.tick().await;
+        match length {
+            Length::Duration(duration) => {
+                bar.set_length(duration.as_millis() as u64 / 100);
+                bar.set_position(begin.elapsed().as_millis() as u64 / 100);
+            }
+            Length::Requests(count) => {
+                bar.set_length(count);
+                bar.set_position(completed.load(Ordering::Relaxed));
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! How much of what should have been found was.
+
+use std::collections::HashSet;
+
+use crate::data::Neighbours;
+
+/// Judges answers by the queries' true neighbours.
+#[derive(Clone, Debug)]
+pub struct Judge {
+    /// For each query, sorted.
+    expected: Vec<Box<[i64]>>,
+}
+
+impl Judge {
+    /// A judge of answers of up to `k` rows. Of the rows `except` it is not known whether they are there: they are
+    /// neither expected nor held against an answer.
+    pub fn new(neighbours: &Neighbours, k: usize, except: &HashSet<i64>) -> Judge {
+        let expected = (0..neighbours.len()).map(|query| {
+            let nearest = &neighbours.of(query)[..k.min(neighbours.per_query)];
+            let mut ids: Vec<i64> = nearest
+                .iter()
+                .copied()
+                .filter(|id| !except.contains(id))
+                .collect();
+            ids.sort_unstable();
+            ids.into_boxed_slice()
+        });
+        Judge {
+            expected: expected.collect(),
+        }
+    }
+
+    /// The share of the expected rows that an answer has, if any were expected. The answer is sorted on the way.
+    pub fn recall(&self, query: usize, answer: &mut Vec<i64>) -> Option<f64> {
+        let expected = &self.expected[query];
+        if expected.is_empty() {
+            return None;
+        }
+        answer.sort_unstable();
+        answer.dedup();
+        let found = answer
+            .iter()
+            .filter(|id| expected.binary_search(id).is_ok());
+        Some(found.count() as f64 / expected.len() as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_expected_row_counts_once() {
+        let neighbours = Neighbours {
+            per_query: 4,
+            ids: vec![9, 3, 7, 1],
+        };
+        let judge = Judge::new(&neighbours, 3, &HashSet::new());
+        assert_eq!(judge.recall(0, &mut vec![3, 9, 7]), Some(1.0));
+        assert_eq!(judge.recall(0, &mut vec![3, 3, 1]), Some(1.0 / 3.0));
+        assert_eq!(judge.recall(0, &mut vec![]), Some(0.0));
+        let judge = Judge::new(&neighbours, 3, &HashSet::from([9, 3]));
+        assert_eq!(judge.recall(0, &mut vec![7, 9, 1]), Some(1.0));
+        let judge = Judge::new(&neighbours, 1, &HashSet::from([9]));
+        assert_eq!(judge.recall(0, &mut vec![9]), None);
+    }
+}

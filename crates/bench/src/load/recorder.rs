@@ -1,0 +1,291 @@
+//! What comes of the requests: each worker records for itself, and all is added up in the end.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+
+use super::{Done, Failure, Length};
+
+/// Latencies are told apart from a microsecond up to ten minutes; longer ones count as that long.
+const LATENCY_MIN_NS: u64 = 1_000;
+const LATENCY_MAX_NS: u64 = 600_000_000_000;
+/// Of all latencies together: 0.1 percent.
+const DIGITS: u8 = 3;
+/// Of those of a single interval: 1 percent, so that a long run stays small.
+const INTERVAL_DIGITS: u8 = 2;
+const INTERVALS_MAX: u32 = 300;
+/// Failures of more kinds than this are counted together.
+const FAILURE_KINDS_MAX: usize = 32;
+
+/// A histogram for latencies in nanoseconds. It has fixed bounds: one that grows would record what is beyond its present
+/// size as that size, as [`Histogram::saturating_record`] does.
+pub fn latencies() -> Histogram<u64> {
+    histogram(DIGITS)
+}
+
+fn histogram(digits: u8) -> Histogram<u64> {
+    Histogram::new_with_bounds(LATENCY_MIN_NS, LATENCY_MAX_NS, digits)
+        .expect("the bounds are constant and valid")
+}
+
+/// The results of a load.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// From the first request sent to the last answer.
+    pub elapsed: Duration,
+    /// Of the requests answered, in nanoseconds.
+    pub latencies: Histogram<u64>,
+    /// Failed requests by kind.
+    pub errors: BTreeMap<String, u64>,
+    /// Requests of an open loop that were due but not sent when the time was up.
+    pub not_sent: u64,
+    /// Answers with fewer rows than asked for.
+    pub short_answers: u64,
+    /// Processor time of this process.
+    pub cpu_time: Duration,
+    /// One after the other, of equal length.
+    pub intervals: Vec<Interval>,
+    recall_sum: f64,
+    recall_count: u64,
+}
+
+/// A part of the time of a load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// When it begins, after the begin of the load.
+    pub from: Duration,
+    /// How long it is.
+    pub length: Duration,
+    /// Requests answered in it.
+    pub operations: u64,
+    /// Median latency.
+    pub p50: Duration,
+    /// 99 percent took at most this long.
+    pub p99: Duration,
+}
+
+impl Measured {
+    /// Nothing yet.
+    pub fn empty() -> Measured {
+        Measured {
+            elapsed: Duration::ZERO,
+            latencies: latencies(),
+            errors: BTreeMap::new(),
+            not_sent: 0,
+            short_answers: 0,
+            cpu_time: Duration::ZERO,
+            intervals: Vec::new(),
+            recall_sum: 0.0,
+            recall_count: 0,
+        }
+    }
+
+    /// Answered requests a second.
+    pub fn rate_per_s(&self) -> f64 {
+        self.latencies.len() as f64 / self.elapsed.as_secs_f64().max(f64::MIN_POSITIVE)
+    }
+
+    /// The mean over all answers that could be judged.
+    pub fn recall(&self) -> Option<f64> {
+        (self.recall_count > 0).then(|| self.recall_sum / self.recall_count as f64)
+    }
+
+    /// The latency that a share of the requests had at most.
+    pub fn quantile(&self, share: f64) -> Duration {
+        Duration::from_nanos(self.latencies.value_at_quantile(share))
+    }
+
+    /// Adds what a worker recorded.
+    pub(super) fn add(&mut self, mut recorder: Recorder) {
+        recorder.flush();
+        self.latencies
+            .add(&recorder.latencies)
+            .expect("histograms of the same bounds");
+        for (kind, count) in recorder.errors {
+            count_error(&mut self.errors, kind, count);
+        }
+        self.short_answers += recorder.short_answers;
+        self.recall_sum += recorder.recall_sum;
+        self.recall_count += recorder.recall_count;
+    }
+
+    pub(super) fn finish(&mut self, elapsed: Duration, cpu_time: Duration, intervals: Intervals) {
+        self.elapsed = elapsed;
+        self.cpu_time = cpu_time;
+        let slots = intervals
+            .slots
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let length = intervals.length;
+        self.intervals = slots
+            .iter()
+            .enumerate()
+            .map(|(at, latencies)| Interval {
+                from: length * at as u32,
+                length: length.min(elapsed.saturating_sub(length * at as u32)),
+                operations: latencies.len(),
+                p50: Duration::from_nanos(latencies.value_at_quantile(0.5)),
+                p99: Duration::from_nanos(latencies.value_at_quantile(0.99)),
+            })
+            .collect();
+    }
+}
+
+fn count_error(errors: &mut BTreeMap<String, u64>, kind: String, count: u64) {
+    let full = errors.len() >= FAILURE_KINDS_MAX && !errors.contains_key(&kind);
+    let kind = if full { "other".to_owned() } else { kind };
+    *errors.entry(kind).or_default() += count;
+}
+
+/// The latencies of each interval, over all workers.
+#[derive(Clone)]
+pub struct Intervals {
+    begin: Instant,
+    length: Duration,
+    slots: Arc<Mutex<Vec<Histogram<u64>>>>,
+}
+
+impl Intervals {
+    /// Seconds, or longer intervals if there would be too many.
+    pub fn new(begin: Instant, length: Length) -> Intervals {
+        let second = Duration::from_secs(1);
+        let length = match length {
+            Length::Duration(duration) => second.max(duration / INTERVALS_MAX),
+            Length::Requests(_) => second,
+        };
+        Intervals {
+            begin,
+            length,
+            slots: Arc::default(),
+        }
+    }
+
+    /// The interval of a time. A run that takes longer than foreseen has a long last interval.
+    fn slot(&self, time: Instant) -> usize {
+        let since = time.saturating_duration_since(self.begin);
+        let slot = since.as_nanos() / self.length.as_nanos();
+        slot.min(u128::from(INTERVALS_MAX)) as usize
+    }
+}
+
+/// What one worker records.
+pub struct Recorder {
+    latencies: Histogram<u64>,
+    errors: BTreeMap<String, u64>,
+    short_answers: u64,
+    recall_sum: f64,
+    recall_count: u64,
+    intervals: Intervals,
+    /// The interval that `current` belongs to.
+    slot: usize,
+    current: Histogram<u64>,
+}
+
+impl Recorder {
+    /// Nothing yet.
+    pub fn new(intervals: &Intervals) -> Recorder {
+        Recorder {
+            latencies: latencies(),
+            errors: BTreeMap::new(),
+            short_answers: 0,
+            recall_sum: 0.0,
+            recall_count: 0,
+            intervals: intervals.clone(),
+            slot: 0,
+            current: histogram(INTERVAL_DIGITS),
+        }
+    }
+
+    /// A request that counts from `start` was answered.
+    pub fn done(&mut self, start: Instant, done: &Done) {
+        let latency = done.answered.saturating_duration_since(start).as_nanos() as u64;
+        self.latencies.saturating_record(latency);
+        let slot = self.intervals.slot(done.answered);
+        if slot != self.slot {
+            self.flush();
+            self.slot = slot;
+        }
+        self.current.saturating_record(latency);
+        self.short_answers += u64::from(done.short);
+        if let Some(recall) = done.recall {
+            self.recall_sum += recall;
+            self.recall_count += 1;
+        }
+    }
+
+    /// A request failed.
+    pub fn failed(&mut self, failure: Failure) {
+        count_error(&mut self.errors, failure.0, 1);
+    }
+
+    /// Adds the current interval to that of all.
+    fn flush(&mut self) {
+        if self.current.is_empty() {
+            return;
+        }
+        let mut slots = self
+            .intervals
+            .slots
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        while slots.len() <= self.slot {
+            slots.push(histogram(INTERVAL_DIGITS));
+        }
+        slots[self.slot]
+            .add(&self.current)
+            .expect("histograms of the same bounds");
+        self.current.reset();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_of_failures_are_limited() {
+        let mut errors = BTreeMap::new();
+        for kind in 0..100 {
+            count_error(&mut errors, kind.to_string(), 1);
+        }
+        assert_eq!(errors.len(), FAILURE_KINDS_MAX + 1);
+        assert_eq!(errors.values().sum::<u64>(), 100);
+    }
+
+    #[test]
+    fn a_latency_far_from_the_others_is_kept() {
+        let mut all = latencies();
+        all.saturating_record(2_000_000_000);
+        let kept = all.value_at_quantile(1.0) as f64;
+        assert!((kept / 2e9 - 1.0).abs() < 2e-3, "{kept}");
+    }
+
+    #[test]
+    fn quantiles_are_right_to_a_thousandth() {
+        let intervals = Intervals::new(Instant::now(), Length::Requests(1));
+        let mut recorder = Recorder::new(&intervals);
+        let start = Instant::now();
+        for micros in 1..=10_000 {
+            let answered = start + Duration::from_micros(micros);
+            let done = Done {
+                answered,
+                recall: None,
+                short: false,
+            };
+            recorder.done(start, &done);
+        }
+        let mut measured = Measured::empty();
+        measured.add(recorder);
+        for (share, micros) in [
+            (0.5, 5_000.0),
+            (0.99, 9_900.0),
+            (0.999, 9_990.0),
+            (1.0, 10_000.0),
+        ] {
+            let found = measured.quantile(share).as_secs_f64() * 1e6;
+            assert!((found / micros - 1.0).abs() < 2e-3, "{share}: {found}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Loads of workers that sleep.
+
+use super::*;
+
+/// Takes a while, the longer at some request.
+struct Sleeper {
+    usual: Duration,
+    stall_at: u64,
+    stall: Duration,
+}
+
+impl Operation for Sleeper {
+    async fn perform(&mut self, number: u64) -> Result<Done, Failure> {
+        let stall = if number == self.stall_at {
+            self.stall
+        } else {
+            Duration::ZERO
+        };
+        tokio::time::sleep(self.usual + stall).await;
+        if number % 10 == 9 {
+            return Err(Failure("each tenth".to_owned()));
+        }
+        Ok(Done {
+            recall: Some(0.5),
+            ..Done::now()
+        })
+    }
+}
+
+fn sleepers(count: usize, stall: Duration) -> Vec<Sleeper> {
+    let sleeper = |_| Sleeper {
+        usual: Duration::from_millis(1),
+        stall_at: 20,
+        stall,
+    };
+    (0..count).map(sleeper).collect()
+}
+
+fn plan(rate_per_s: Option<f64>, length: Length) -> Plan {
+    Plan {
+        rate_per_s,
+        length,
+        warm_up: Duration::ZERO,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_request_is_counted_answered_or_failed() {
+    let plan = plan(None, Length::Requests(100));
+    let workers = sleepers(7, Duration::ZERO);
+    let measured = run(&plan, workers, &ProgressBar::hidden()).await.unwrap();
+    assert_eq!(measured.latencies.len(), 90);
+    assert_eq!(measured.errors.get("each tenth"), Some(&10));
+    assert_eq!(measured.recall(), Some(0.5));
+    let of_intervals: u64 = measured.intervals.iter().map(|i| i.operations).sum();
+    assert_eq!(of_intervals, 90);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stall_delays_all_that_were_due_in_an_open_loop_only() {
+    let stall = Duration::from_millis(500);
+    let slow = |measured: &Measured| {
+        let beyond = Duration::from_millis(100).as_nanos() as u64;
+        measured.latencies.count_between(beyond, u64::MAX)
+    };
+    // One worker: what is due during the stall has to wait.
+    let open = plan(Some(200.0), Length::Requests(150));
+    let workers = sleepers(1, stall);
+    let measured = run(&open, workers, &ProgressBar::hidden()).await.unwrap();
+    assert!(slow(&measured) > 40, "{}", slow(&measured));
+
+    let closed = plan(None, Length::Requests(150));
+    let workers = sleepers(1, stall);
+    let measured = run(&closed, workers, &ProgressBar::hidden()).await.unwrap();
+    assert_eq!(slow(&measured), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_could_not_be_sent_in_time_is_counted() {
+    // 1,000 a second are due, one worker manages fewer than half.
+    let open = plan(Some(1_000.0), Length::Duration(Duration::from_millis(500)));
+    let workers = sleepers(1, Duration::ZERO);
+    let measured = run(&open, workers, &ProgressBar::hidden()).await.unwrap();
+    let errors: u64 = measured.errors.values().sum();
+    let all = measured.latencies.len() + errors + measured.not_sent;
+    assert_eq!(all, 500);
+    assert!(measured.not_sent > 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_warm_up_does_not_count() {
+    let plan = Plan {
+        rate_per_s: None,
+        length: Length::Requests(20),
+        warm_up: Duration::from_millis(100),
+    };
+    let workers = sleepers(2, Duration::ZERO);
+    let measured = run(&plan, workers, &ProgressBar::hidden()).await.unwrap();
+    let errors: u64 = measured.errors.values().sum();
+    assert_eq!(measured.latencies.len() + errors, 20);
+}

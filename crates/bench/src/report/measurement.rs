@@ -1,0 +1,217 @@
+//! Results as they are written down.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::load::Measured;
+
+/// A line of a JSON file of results.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Record {
+    /// Where and how what follows was measured.
+    Environment(Environment),
+    /// A result.
+    Measurement(Box<Measurement>),
+}
+
+/// The machine that the load came from, and what it was told to do.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Environment {
+    /// When it began, in UTC.
+    pub time: String,
+    /// Of this program.
+    pub version: String,
+    /// The command line.
+    pub command: String,
+    /// The processor by its own name.
+    pub cpu: String,
+    /// Cores that this process may use.
+    pub cores: usize,
+    /// Of the kernel.
+    pub system: String,
+}
+
+/// A load and what came of it.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Measurement {
+    /// What was done: `search`, `insert`.
+    pub operation: String,
+    /// Which server, and by which protocol.
+    pub target: String,
+    /// Which series of a chart it belongs to.
+    pub series: String,
+    /// The data set.
+    pub dataset: String,
+    /// Rows asked for, in a search.
+    pub k: Option<usize>,
+    /// Requests under way at most.
+    pub concurrency: usize,
+    /// Requests due a second, in an open loop.
+    pub rate_asked_per_s: Option<f64>,
+    /// Requests answered.
+    pub operations: u64,
+    /// From the first request to the last answer.
+    pub seconds: f64,
+    /// Requests answered a second.
+    pub rate_per_s: f64,
+    /// Of the requests answered.
+    pub latency_ms: LatencyMs,
+    /// Mean share of the true neighbours that the answers measured held.
+    pub recall: Option<f64>,
+    /// Answers with fewer rows than asked for.
+    pub short_answers: u64,
+    /// Failed requests by kind.
+    pub errors: BTreeMap<String, u64>,
+    /// Requests of an open loop that were due, and not sent before the time was up.
+    pub not_sent: u64,
+    /// Cores that the client kept busy, of `client_cores`.
+    pub client_cpu_cores: f64,
+    /// Cores that the client may use.
+    pub client_cores: usize,
+    /// Over time.
+    pub moments: Vec<Moment>,
+    /// Other figures, by name with unit.
+    pub figures: BTreeMap<String, f64>,
+}
+
+/// Latencies in milliseconds.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "the names are those of the quantiles")]
+pub struct LatencyMs {
+    pub mean: f64,
+    pub p50: f64,
+    pub p90: f64,
+    pub p99: f64,
+    pub p999: f64,
+    pub max: f64,
+}
+
+/// A stretch of a load.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Moment {
+    /// Its begin after that of the load.
+    pub second: f64,
+    /// Requests answered a second.
+    pub rate_per_s: f64,
+    /// Median latency.
+    pub p50_ms: f64,
+    /// 99th percentile.
+    pub p99_ms: f64,
+}
+
+impl LatencyMs {
+    /// The quantiles of what was measured; all 0 of nothing.
+    pub fn of(measured: &Measured) -> LatencyMs {
+        let at = |share| measured.quantile(share).as_secs_f64() * 1e3;
+        if measured.latencies.is_empty() {
+            return LatencyMs::default();
+        }
+        LatencyMs {
+            mean: measured.latencies.mean() / 1e6,
+            p50: at(0.5),
+            p90: at(0.9),
+            p99: at(0.99),
+            p999: at(0.999),
+            max: at(1.0),
+        }
+    }
+}
+
+impl Measurement {
+    /// What a load gave; who was asked for what is the caller's to fill in.
+    pub fn of(measured: &Measured) -> Measurement {
+        let seconds = measured.elapsed.as_secs_f64();
+        Measurement {
+            operations: measured.latencies.len(),
+            seconds,
+            rate_per_s: measured.rate_per_s(),
+            latency_ms: LatencyMs::of(measured),
+            recall: measured.recall(),
+            short_answers: measured.short_answers,
+            errors: measured.errors.clone(),
+            not_sent: measured.not_sent,
+            client_cpu_cores: measured.cpu_time.as_secs_f64() / seconds.max(f64::MIN_POSITIVE),
+            client_cores: std::thread::available_parallelism().map_or(1, usize::from),
+            moments: measured
+                .intervals
+                .iter()
+                .map(|interval| Moment {
+                    second: interval.from.as_secs_f64(),
+                    rate_per_s: interval.operations as f64
+                        / interval.length.as_secs_f64().max(1e-3),
+                    p50_ms: interval.p50.as_secs_f64() * 1e3,
+                    p99_ms: interval.p99.as_secs_f64() * 1e3,
+                })
+                .collect(),
+            ..Measurement::default()
+        }
+    }
+
+    /// Failed requests.
+    pub fn failed(&self) -> u64 {
+        self.errors.values().sum()
+    }
+
+    /// What a reader should know before trusting the figures.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for (kind, count) in &self.errors {
+            warnings.push(format!("{count} failed: {kind}"));
+        }
+        if self.not_sent > 0 {
+            warnings.push(format!(
+                "{} requests were due but not sent before the time was up: the server, or the concurrency, is below \
+                 the rate asked for, and the latencies are lower bounds",
+                self.not_sent
+            ));
+        }
+        if self.short_answers > 0 {
+            warnings.push(format!(
+                "{} answers had fewer rows than asked for",
+                self.short_answers
+            ));
+        }
+        if self.client_cpu_cores > 0.8 * self.client_cores as f64 {
+            warnings.push(format!(
+                "the client kept {:.1} of {} cores busy: it may be what is slow",
+                self.client_cpu_cores, self.client_cores
+            ));
+        }
+        warnings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_as_they_were_written() {
+        let measurement = Measurement {
+            operation: "search".to_owned(),
+            recall: Some(0.5),
+            errors: BTreeMap::from([("timeout".to_owned(), 3)]),
+            ..Measurement::default()
+        };
+        let record = Record::Measurement(Box::new(measurement));
+        let line = serde_json::to_string(&record).unwrap();
+        assert!(line.contains(r#""type":"measurement""#), "{line}");
+        assert_eq!(serde_json::from_str::<Record>(&line).unwrap(), record);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let measurement = Measurement {
+            errors: BTreeMap::from([("timeout".to_owned(), 3)]),
+            not_sent: 1,
+            short_answers: 2,
+            client_cpu_cores: 1.9,
+            client_cores: 2,
+            ..Measurement::default()
+        };
+        assert_eq!(measurement.warnings().len(), 4);
+        assert_eq!(Measurement::default().warnings(), [""; 0]);
+    }
+}

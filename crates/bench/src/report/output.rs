@@ -1,0 +1,213 @@
+//! Where results go while they come.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::html;
+use super::measurement::{Environment, Measurement, Record};
+
+/// Where results go beside the terminal.
+#[derive(Args, Clone, Debug, Default)]
+pub struct OutputArguments {
+    /// Append results to this file, as JSON lines
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write a page with charts of this run's results
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Name of what is measured, in tables and charts [default: the target]
+    #[arg(long, value_name = "NAME")]
+    pub label: Option<String>,
+}
+
+/// Takes results.
+pub struct Output {
+    arguments: OutputArguments,
+    records: Vec<Record>,
+    lines: usize,
+}
+
+/// Of the first column of the table.
+const WIDTH_NAME: usize = 44;
+
+impl Output {
+    /// Takes note of the machine, and makes sure that the files can be written.
+    pub fn new(arguments: &OutputArguments) -> anyhow::Result<Output> {
+        let mut output = Output {
+            arguments: arguments.clone(),
+            records: Vec::new(),
+            lines: 0,
+        };
+        output.record(Record::Environment(environment()))?;
+        output.write_page()?;
+        Ok(output)
+    }
+
+    /// A bar on the terminal.
+    pub fn progress(&self, what: &str) -> anyhow::Result<ProgressBar> {
+        let style = ProgressStyle::with_template("{prefix} {bar:40} {percent}% {msg}")?;
+        let bar = ProgressBar::new(1).with_style(style);
+        bar.set_prefix(what.to_owned());
+        Ok(bar)
+    }
+
+    /// Prints and keeps a result.
+    pub fn add(&mut self, mut measurement: Measurement) -> anyhow::Result<()> {
+        if let Some(label) = &self.arguments.label {
+            measurement.series = measurement.series.replacen(&measurement.target, label, 1);
+        }
+        if self.lines == 0 {
+            println!("{}", heading());
+        }
+        self.lines += 1;
+        println!("{}", line(&measurement));
+        for warning in measurement.warnings() {
+            println!("  ! {warning}");
+        }
+        for (name, value) in &measurement.figures {
+            println!("  {name}: {value:.3}");
+        }
+        self.record(Record::Measurement(Box::new(measurement)))
+    }
+
+    fn record(&mut self, record: Record) -> anyhow::Result<()> {
+        if let Some(path) = &self.arguments.json {
+            let mut line = serde_json::to_string(&record)?;
+            line.push('\n');
+            let append = || {
+                let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+                file.write_all(line.as_bytes())
+            };
+            append().with_context(|| path.display().to_string())?;
+        }
+        self.records.push(record);
+        Ok(())
+    }
+
+    /// Writes the page.
+    pub fn finish(self) -> anyhow::Result<()> {
+        self.write_page()
+    }
+
+    fn write_page(&self) -> anyhow::Result<()> {
+        match &self.arguments.html {
+            Some(path) => write_page(path, &self.records),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Writes a page of results.
+pub fn write_page(path: &Path, records: &[Record]) -> anyhow::Result<()> {
+    std::fs::write(path, html::page(records)).with_context(|| path.display().to_string())
+}
+
+/// Reads a file of JSON lines.
+pub fn read_records(path: &Path) -> anyhow::Result<Vec<Record>> {
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    text.lines()
+        .enumerate()
+        .map(|(at, line)| {
+            serde_json::from_str(line)
+                .with_context(|| format!("{} line {}", path.display(), at + 1))
+        })
+        .collect()
+}
+
+fn heading() -> String {
+    format!(
+        "{:WIDTH_NAME$} {:>7} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>7} {:>6} {:>6}",
+        "", "at once", "/s", "P50 ms", "P90", "P99", "P99.9", "max", "recall", "failed", "client"
+    )
+}
+
+fn line(measurement: &Measurement) -> String {
+    let latency = measurement.latency_ms;
+    let recall = measurement
+        .recall
+        .map_or("-".to_owned(), |recall| format!("{recall:.4}"));
+    let name = format!("{} {}", measurement.operation, measurement.series);
+    // What was not made of requests has figures only.
+    if measurement.concurrency == 0 {
+        return name;
+    }
+    format!(
+        "{name:WIDTH_NAME$} {:>7} {:>9.0} {:>8.2} {:>8.2} {:>8.2} {:>8.2} {:>8.2} {:>7} {:>6} {:>6.2}",
+        measurement.concurrency,
+        measurement.rate_per_s,
+        latency.p50,
+        latency.p90,
+        latency.p99,
+        latency.p999,
+        latency.max,
+        recall,
+        measurement.failed(),
+        measurement.client_cpu_cores,
+    )
+}
+
+fn environment() -> Environment {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let cpu = read("/proc/cpuinfo");
+    let cpu = cpu
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(':'))
+        .map_or(std::env::consts::ARCH, |(_, name)| name.trim());
+    let system = read("/proc/sys/kernel/osrelease");
+    Environment {
+        time: jiff::Timestamp::now()
+            .round(jiff::Unit::Second)
+            .map_or_else(|_| String::new(), |time| time.to_string()),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+        cpu: cpu.to_owned(),
+        cores: std::thread::available_parallelism().map_or(1, usize::from),
+        system: format!("{} {}", std::env::consts::OS, system.trim()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_lines_are_appended_and_read_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("results.jsonl");
+        let arguments = OutputArguments {
+            json: Some(path.clone()),
+            html: Some(directory.path().join("page.html")),
+            label: Some("mine".to_owned()),
+        };
+        for _ in 0..2 {
+            let mut output = Output::new(&arguments).unwrap();
+            let measurement = Measurement {
+                target: "http://h:1".to_owned(),
+                series: "http://h:1 k=10".to_owned(),
+                ..Measurement::default()
+            };
+            output.add(measurement).unwrap();
+            output.finish().unwrap();
+        }
+        let records = read_records(&path).unwrap();
+        assert_eq!(records.len(), 4);
+        assert!(matches!(&records[3], Record::Measurement(m) if m.series == "mine k=10"));
+        std::fs::write(&path, "{}\n").unwrap();
+        let error = format!("{:#}", read_records(&path).unwrap_err());
+        assert!(error.contains("line 1"), "{error}");
+    }
+
+    #[test]
+    fn the_columns_stand_below_their_headings() {
+        let measurement = Measurement {
+            concurrency: 1,
+            ..Measurement::default()
+        };
+        assert_eq!(heading().len(), line(&measurement).len());
+    }
+}

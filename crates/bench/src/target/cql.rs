@@ -1,0 +1,236 @@
+//! Tables, indexes, writes and searches by CQL, with ScyllaDB's driver.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use scylla::client::execution_profile::ExecutionProfile;
+use scylla::client::session::Session;
+use scylla::client::session_builder::SessionBuilder;
+use scylla::cluster::metadata::ColumnType;
+use scylla::errors::{ExecutionError, RequestAttemptError};
+use scylla::response::query_result::QueryResult;
+use scylla::statement::Consistency;
+use scylla::statement::prepared::PreparedStatement;
+
+use super::{Names, Questions};
+use crate::data::Vectors;
+use crate::load::{Done, Failure, Operation};
+
+/// A connected CQL server.
+#[derive(Clone)]
+pub struct Database {
+    session: Arc<Session>,
+    address: String,
+}
+
+impl Database {
+    /// Connects to `HOST:PORT`.
+    pub async fn connect(
+        address: &str,
+        consistency: Consistency,
+        timeout: Duration,
+    ) -> anyhow::Result<Database> {
+        let profile = ExecutionProfile::builder()
+            .consistency(consistency)
+            .request_timeout(Some(timeout))
+            .build();
+        let session = SessionBuilder::new()
+            .known_node(address)
+            .default_execution_profile_handle(profile.into_handle())
+            .build()
+            .await
+            .with_context(|| format!("cannot connect to CQL at {address}"))?;
+        Ok(Database {
+            session: Arc::new(session),
+            address: address.to_owned(),
+        })
+    }
+
+    /// Where it is.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Runs a statement of the schema.
+    pub async fn change(&self, statement: String) -> anyhow::Result<()> {
+        let result = self.session.query_unpaged(statement.as_str(), ()).await;
+        result.with_context(|| statement)?;
+        Ok(())
+    }
+
+    async fn prepare(&self, statement: String) -> anyhow::Result<Arc<PreparedStatement>> {
+        let prepared = self.session.prepare(statement.as_str()).await;
+        Ok(Arc::new(prepared.with_context(|| statement)?))
+    }
+
+    /// What writes rows.
+    pub async fn writes(&self, names: &Names) -> anyhow::Result<Writes> {
+        let Names {
+            keyspace,
+            table,
+            key_column,
+            vector_column,
+            ..
+        } = names;
+        Ok(Writes {
+            session: Arc::clone(&self.session),
+            insert: self
+                .prepare(format!(
+                    "INSERT INTO {keyspace}.{table} ({key_column}, {vector_column}) VALUES (?, ?)"
+                ))
+                .await?,
+            delete: self
+                .prepare(format!(
+                    "DELETE FROM {keyspace}.{table} WHERE {key_column} = ?"
+                ))
+                .await?,
+        })
+    }
+
+    /// What searches for `k` rows.
+    pub async fn searches(&self, names: &Names, k: usize) -> anyhow::Result<Searches> {
+        let Names {
+            keyspace,
+            table,
+            key_column,
+            vector_column,
+            ..
+        } = names;
+        let search = format!(
+            "SELECT {key_column} FROM {keyspace}.{table} ORDER BY {vector_column} ANN OF ? LIMIT {k}"
+        );
+        Ok(Searches {
+            session: Arc::clone(&self.session),
+            search: self.prepare(search).await?,
+        })
+    }
+}
+
+/// Inserts and deletes rows. Cheap to clone.
+#[derive(Clone)]
+pub struct Writes {
+    session: Arc<Session>,
+    insert: Arc<PreparedStatement>,
+    delete: Arc<PreparedStatement>,
+}
+
+impl Writes {
+    /// Writes a row.
+    pub async fn insert(&self, id: i64, vector: &[f32]) -> Result<(), Failure> {
+        let result = self.session.execute_unpaged(&self.insert, (id, vector));
+        result.await.map(drop).map_err(|error| failure(&error))
+    }
+
+    /// Deletes a row.
+    pub async fn delete(&self, id: i64) -> Result<(), Failure> {
+        let result = self.session.execute_unpaged(&self.delete, (id,));
+        result.await.map(drop).map_err(|error| failure(&error))
+    }
+}
+
+/// Searches for rows. Cheap to clone.
+#[derive(Clone)]
+pub struct Searches {
+    session: Arc<Session>,
+    search: Arc<PreparedStatement>,
+}
+
+impl Searches {
+    /// The ids of the nearest rows, nearest first.
+    pub async fn nearest(&self, vector: &[f32]) -> Result<(Done, Vec<i64>), Failure> {
+        let result = self.session.execute_unpaged(&self.search, (vector,)).await;
+        let done = Done::now();
+        let result = result.map_err(|error| failure(&error))?;
+        Ok((done, ids(result)?))
+    }
+}
+
+impl Searches {
+    /// The dimensions of the vectors searched for.
+    pub fn dimensions(&self) -> anyhow::Result<usize> {
+        let specs = self.search.get_variable_col_specs();
+        let spec = specs.get_by_index(0).context("a search binds a vector")?;
+        match spec.typ() {
+            ColumnType::Vector { dimensions, .. } => Ok(usize::from(*dimensions)),
+            other => bail!("the column searched is no vector but {other:?}"),
+        }
+    }
+}
+
+/// The ids in the only column of a result, `bigint` or `int`.
+fn ids(result: QueryResult) -> Result<Vec<i64>, Failure> {
+    let not_understood = |error: &dyn std::fmt::Display| Failure(format!("answer: {error}"));
+    let rows = result
+        .into_rows_result()
+        .map_err(|error| not_understood(&error))?;
+    if let Ok(rows) = rows.rows::<(i64,)>() {
+        return rows
+            .map(|row| row.map(|(id,)| id).map_err(|error| not_understood(&error)))
+            .collect();
+    }
+    let rows = rows
+        .rows::<(i32,)>()
+        .map_err(|error| not_understood(&error))?;
+    rows.map(|row| {
+        row.map(|(id,)| i64::from(id))
+            .map_err(|error| not_understood(&error))
+    })
+    .collect()
+}
+
+/// What is the same for all requests that fail like this one.
+fn failure(error: &ExecutionError) -> Failure {
+    Failure(match error {
+        ExecutionError::RequestTimeout(_) => "timeout".to_owned(),
+        ExecutionError::LastAttemptError(RequestAttemptError::DbError(kind, message)) => {
+            // The message may hold what differs from request to request, such as progress.
+            let message = message.split([':', '(']).next().unwrap_or_default();
+            format!("CQL {kind}: {message}")
+        }
+        other => format!("CQL: {other}"),
+    })
+}
+
+/// Searches by `ANN OF`, over the connections of its database.
+pub struct Searcher {
+    searches: Searches,
+    questions: Questions,
+}
+
+impl Searcher {
+    /// One that asks `questions`; `searches` must ask for as many rows.
+    pub fn new(searches: &Searches, questions: &Questions) -> Searcher {
+        Searcher {
+            searches: searches.clone(),
+            questions: questions.clone(),
+        }
+    }
+
+    /// Sends the `number`th search.
+    pub async fn perform(&mut self, number: u64) -> Result<Done, Failure> {
+        let query = self.questions.query(number);
+        let vector = self.questions.queries.row(query);
+        let (done, ids) = self.searches.nearest(vector).await?;
+        Ok(self.questions.judged(query, done, ids))
+    }
+}
+
+/// Writes the rows of a set from `first` on, one after the other.
+pub struct Inserter {
+    /// What it writes with.
+    pub writes: Writes,
+    /// What it writes.
+    pub base: Arc<Vectors>,
+    /// The position of the row of request 0.
+    pub first: usize,
+}
+
+impl Operation for Inserter {
+    async fn perform(&mut self, number: u64) -> Result<Done, Failure> {
+        let position = self.first + number as usize;
+        let (id, vector) = (self.base.id(position), self.base.row(position));
+        self.writes.insert(id, vector).await?;
+        Ok(Done::now())
+    }
+}

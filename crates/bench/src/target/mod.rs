@@ -1,0 +1,73 @@
+//! Whom the requests go to.
+
+pub mod cql;
+pub mod http;
+
+use std::sync::Arc;
+
+use clap::Args;
+
+use crate::data::Vectors;
+use crate::load::{Done, Failure, Judge, Operation};
+
+/// Names of what is measured.
+#[derive(Args, Clone, Debug)]
+pub struct Names {
+    /// Keyspace
+    #[arg(long, default_value = "bench")]
+    pub keyspace: String,
+    /// Table: `id bigint PRIMARY KEY, v vector<float, n>`
+    #[arg(long, default_value = "vectors")]
+    pub table: String,
+    /// Index on the table's vectors
+    #[arg(long, default_value = "vectors_v")]
+    pub index: String,
+    /// Column of the primary key
+    #[arg(long, default_value = "id")]
+    pub key_column: String,
+    /// Column of the vectors
+    #[arg(long, default_value = "v")]
+    pub vector_column: String,
+}
+
+/// What is asked again and again.
+#[derive(Clone, Debug)]
+pub struct Questions {
+    /// The queries, in turn.
+    pub queries: Arc<Vectors>,
+    /// Who judges the answers.
+    pub judge: Arc<Judge>,
+    /// Rows asked for.
+    pub k: usize,
+}
+
+impl Questions {
+    /// Which query the `number`th request asks.
+    fn query(&self, number: u64) -> usize {
+        (number % self.queries.len() as u64) as usize
+    }
+
+    /// What an answer is worth that was there at `done.answered`.
+    fn judged(&self, query: usize, mut done: Done, mut ids: Vec<i64>) -> Done {
+        done.short = ids.len() < self.k;
+        done.recall = self.judge.recall(query, &mut ids);
+        done
+    }
+}
+
+/// One that searches.
+pub enum Searcher {
+    /// By the HTTP API.
+    Http(http::Searcher),
+    /// By `ANN OF`.
+    Cql(cql::Searcher),
+}
+
+impl Operation for Searcher {
+    async fn perform(&mut self, number: u64) -> Result<Done, Failure> {
+        match self {
+            Searcher::Http(searcher) => searcher.perform(number).await,
+            Searcher::Cql(searcher) => searcher.perform(number).await,
+        }
+    }
+}
