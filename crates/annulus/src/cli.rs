@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::gateway::GatewayArguments;
 use crate::serve::ServeArguments;
 
 /// Vector search for CQL databases.
@@ -26,4 +27,10 @@ pub enum Command {
     /// a TOML file (--config) under its long name, or in the environment under the name shown;
     /// a flag wins over the environment, the environment over the file.
     Serve(Box<ServeArguments>),
+
+    /// Run a CQL server before a node of Apache Cassandra
+    ///
+    /// Drivers connect to gateways instead of nodes: one gateway stands beside each node of the cluster. Settings
+    /// as for `serve`.
+    Gateway(Box<GatewayArguments>),
 }

@@ -4,6 +4,8 @@
 mod cli;
 mod exit;
 mod films;
+mod gateway;
+mod gateway_settings;
 mod logging;
 mod sample;
 mod serve;
@@ -27,5 +29,6 @@ fn main() -> ExitCode {
 fn run(command_line: cli::CommandLine) -> anyhow::Result<()> {
     match command_line.command {
         cli::Command::Serve(arguments) => serve::run(*arguments),
+        cli::Command::Gateway(arguments) => gateway::run(*arguments),
     }
 }

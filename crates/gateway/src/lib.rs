@@ -32,8 +32,20 @@
 //! metadata of its result, so neither a parser nor the connection's keyspace is needed for it.
 //!
 //! A prepared statement is recognised when it is prepared, and its id remembered with what it means here
-//! (module `prepared`). An id that is not remembered is answered UNPREPARED, upon which every driver prepares
-//! again: thus no statement gets by unseen, not even after the gateway was restarted.
+//! (module `prepared`). An EXECUTE of an id that is not remembered is answered UNPREPARED, upon which every driver
+//! prepares again: thus none gets by unseen, not even after the gateway was restarted. A BATCH, which only writes,
+//! passes without a look so far.
+//!
+//! # Where vector search will join
+//!
+//! At the same two places, with no new path for what passes:
+//!
+//! - In the requests' loop a decision is added to passing and answering: going on as another request. An INSERT, UPDATE
+//!   or DELETE of an indexed table, in a text or by a remembered id, becomes a BATCH with its log row; a BATCH has its texts and ids
+//!   looked at, too. While no index is defined, no write is looked at beyond its opcode.
+//! - A statement that is worked on here (`ANN OF`, definitions of indexes) is not on its way to the node, so its stream id is
+//!   free on the node's side: what must be asked for its sake is asked on that stream, one after another, as the client's
+//!   own user and in its keyspace, and answers to it are *expected* as those of prepared statements are now.
 //!
 //! # Protocol versions
 //!
