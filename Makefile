@@ -73,7 +73,7 @@ BENCH ?= quick
 bench-ann: ## The index engine beside usearch and diskann: make bench-ann BENCH=full for all of it
 	cd benchmarks/ann && cargo build --release --locked --target-dir ../../target/bench-ann-build
 	cd benchmarks/ann/diskann && cargo build --release --locked --target-dir ../../../target/bench-ann-build/diskann
-	target/bench-ann-build/release/bench-ann compare --bench $(BENCH)
+	target/bench-ann-build/release/bench-ann compare $(BENCH)
 
 .PHONY: bench-cql
 bench-cql: ## Inserts and point reads beside a real Cassandra (needs Java 17 and Maven)

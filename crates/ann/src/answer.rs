@@ -15,6 +15,10 @@ use crate::{Filter, Neighbour};
 /// Vectors fetched ahead of the one that is measured.
 const AHEAD: usize = 2;
 
+/// Bytes of each that are asked for; the processor's own prefetching follows from there. To ask for all
+/// of a long vector fills the queue of misses, and takes a tenth longer at 1,536 dimensions.
+const AHEAD_BYTES: usize = 512;
+
 /// What an index holds, for looking up.
 #[derive(Clone, Copy)]
 pub(crate) struct Contents<'a> {
@@ -92,7 +96,7 @@ impl<'a> Contents<'a> {
         if let Some(vectors) = self.vectors
             && let Some(start) = vectors.array().get(slot)
         {
-            prefetch_bytes(start, self.bytes);
+            prefetch_bytes(start, self.bytes.min(AHEAD_BYTES));
         }
     }
 

@@ -24,30 +24,37 @@
 //! - **Answers are complete in number.** A search returns `k` vectors if the index holds as many.
 //!   With `k` at or above the count, or a large share of it, every vector is measured, and the
 //!   answer is exact.
-//! - **The nearest are found with recall@k of 0.99 and better** at the default options. On 10,000
-//!   film descriptions and 50,000 dictionary senses, embedded in 384 dimensions, it is 0.996 to 1
-//!   for `k` from 1 to 1,000, and no less after each film has been replaced ten times. A width of
-//!   64 alone would give 0.975 on the films, so walks are at least `192 + 2k` wide, and
-//!   [`Options::search_beam_width`] matters above that. A thousand vectors are scanned, exactly.
+//! - **The nearest are found with recall@k of 0.99 and better** at the default options, on the real
+//!   embeddings and images of `make bench-ann`. A [width](SearchOptions::beam) of one's own trades
+//!   recall for speed. A thousand vectors are scanned, exactly.
 //! - **Zero vectors** have no direction, and under [`Metric::Cosine`] the distance 1 to everything.
 //!   They are kept beside the graph and take part in every answer.
 //!
+//! # How it works
+//!
+//! Vectors are kept twice. A compact *code* of each, by default of 4 bits a dimension, lies in memory
+//! beside its links in a graph of one level (`graph`, `codes`); a search walks the graph by
+//! distances estimated from codes. The full vector lies in a file that is mapped, or in memory too
+//! ([`Placement`]), and only the last few dozen candidates are measured from it. The first
+//! 512 vectors train the codes; up to then every search is a scan.
+//!
 //! # Concurrency
 //!
-//! Searches run in parallel, one for each core; more callers wait their turn. Inserts, replacements
-//! and removals may come from any thread and are applied one at a time, each while no search runs.
-//! Why the engine inside needs that is told where it is wrapped, in `graph.rs`. An insert holds the
-//! index for about 0.3 ms at 384 dimensions.
+//! Everything may be called from any number of threads at once. Searches wait for nothing: a vector
+//! that is replaced or removed stays readable for the searches that may have seen it, and its place
+//! is used again when they are gone (`epoch`). Changes of different ids run side by side; those
+//! of one id happen one after the other. Only training, once in the life of an index, stops changes
+//! for a moment. Replaced and removed vectors are mended out of the graph a few links with
+//! every change; there is no rebuilding. Built by one thread in a given order, an index is
+//! always the same.
 //!
 //! # Known limits
 //!
-//! - Where one vector occurs hundreds of times in a large index, its copies link mostly to each
-//!   other, and recall of their surroundings suffers: 0.97 on the films if the first 500 are alike.
 //! - The dot product is no metric: with lengths that differ much, the graph finds less than with
 //!   the other three. Vectors of one length are as well served as by the cosine.
-//! - Replacing and removing costs memory for a while: up to as much as the vectors held take, and
-//!   that much again, and a little more, while the index clears up behind itself.
-//! - Searches and changes of half floats are several times slower than of the other forms.
+//! - Memory of removed vectors is used again, but not returned to the system before the index is
+//!   dropped.
+//! - An index has at most 2,147,483,647 slots.
 
 mod answer;
 #[allow(

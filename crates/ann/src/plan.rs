@@ -108,7 +108,7 @@ impl Plan {
 /// Candidates to measure for `k` answers: as many as keep the error of the codes out of the answer.
 fn rescored(kind: Kind, k: usize) -> usize {
     match kind {
-        Kind::Nibbles => 2 * k + 20,
+        Kind::Nibbles => k + 2 * k / 5 + 12,
         Kind::Bytes => k + k / 4 + 10,
         Kind::Floats | Kind::Bits => k,
     }

@@ -111,7 +111,7 @@ fn measure(
     let mut records = Vec::new();
     for k in KS {
         // Its own choice, and fewer: enough where less recall is asked for.
-        let rescored = [None, Some(k + k / 2), Some(k)];
+        let rescored = [None, Some(k + k / 8 + 2), Some(k)];
         let plan = Plan {
             k,
             recalls: &RECALLS,
