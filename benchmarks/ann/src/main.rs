@@ -37,8 +37,13 @@ enum Command {
     Churn(commands::churn::Arguments),
     /// Annulus alone: what a search reads against what this machine can deliver
     Limits(commands::limits::Arguments),
+    /// Annulus alone: open a snapshot instead of building
+    Open(commands::open::Arguments),
     /// Make or describe data sets
     Data(commands::data::Arguments),
+    /// Open a snapshot once, and say how long it took
+    #[command(hide = true)]
+    OpenOnce(commands::open::OnceArguments),
     /// Take part as a contender: requests on standard input, replies on standard output
     #[command(hide = true)]
     Contend {
@@ -65,6 +70,8 @@ fn main() -> anyhow::Result<()> {
         Command::Curve(arguments) => commands::curve::run(&arguments, cache),
         Command::Churn(arguments) => commands::churn::run(&arguments, cache),
         Command::Limits(arguments) => commands::limits::run(&arguments, cache),
+        Command::Open(arguments) => commands::open::run(&arguments, cache),
+        Command::OpenOnce(arguments) => commands::open::run_once(&arguments),
         Command::Data(arguments) => commands::data::run(&arguments, cache),
         Command::Contend {
             name,

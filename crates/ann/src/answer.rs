@@ -3,14 +3,19 @@
 //! A search proposes slots. Between the moment when it finds one and the moment when it answers, the
 //! vector in it may have been replaced or removed. So slots become ids, ids are looked up
 //! again, and what is measured is the vector that an id has then: an id that is held throughout
-//! is never left out because its vector was replaced meanwhile, and none is answered twice.
+//! is never left out because its vector was replaced meanwhile, and none is answered twice. (Only of
+//! [ids that share a slot](crate::sharers) one that leaves it between the two moments may be
+//! missed.)
+
+use std::ops::ControlFlow;
 
 use crate::graph::Graph;
 use crate::ids::{Entry, Ids};
 use crate::kernels::prefetch_bytes;
 use crate::nearest::Nearest;
+use crate::sharers::Sharers;
 use crate::vectors::{Scorer, UNDIRECTED, Vectors};
-use crate::{Filter, Neighbour};
+use crate::{Filter, Neighbour, SearchOptions};
 
 /// Vectors fetched ahead of the one that is measured.
 const AHEAD: usize = 2;
@@ -24,6 +29,7 @@ const AHEAD_BYTES: usize = 512;
 pub(crate) struct Contents<'a> {
     pub graph: &'a Graph,
     pub ids: &'a Ids,
+    pub sharers: &'a Sharers,
     /// None where codes are the vectors.
     pub vectors: Option<&'a Vectors>,
     /// Bytes of a kept vector.
@@ -64,14 +70,15 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Leaves in `ranked` what the proposed slots stand for now. Their order is of no
-    /// consequence.
+    /// Leaves in `ranked` what the proposed slots stand for now, in no order. Of the ids that
+    /// share a slot these are the first `k` that the filter admits.
     ///
     /// # Safety
     /// The epoch is pinned since before the slots were found.
     pub(crate) unsafe fn rank(
         &self,
         slots: &[u32],
+        search: &SearchOptions<'_>,
         scorer: &mut Scorer<'_>,
         ranked: &mut Vec<Ranked>,
     ) {
@@ -80,15 +87,61 @@ impl<'a> Contents<'a> {
             if let Some(&ahead) = slots.get(index + AHEAD) {
                 self.fetch_ahead(ahead);
             }
-            let id = self.graph.block(slot).id();
-            let rank = match self.ids.get(id) {
-                Entry::Vacant | Entry::Reserved => continue,
-                // As if the product with the query were zero.
-                Entry::Undirected => 0.0,
-                // SAFETY: the table names filled slots, and the epoch is pinned since before.
-                Entry::Slot(slot) => scorer.rank(unsafe { self.kept(slot) }),
-            };
-            ranked.push(Ranked { rank, id });
+            let block = self.graph.block(slot);
+            if block.is_shared() {
+                // SAFETY: the caller's promise.
+                unsafe { self.rank_sharers(slot, search, scorer, ranked) };
+                continue;
+            }
+            let id = block.id();
+            // SAFETY: the caller's promise.
+            let rank = unsafe { self.rank_of(self.ids.get(id), scorer) };
+            ranked.extend(rank.map(|rank| Ranked { rank, id }));
+        }
+    }
+
+    /// # Safety
+    /// As for [`Contents::rank`].
+    unsafe fn rank_sharers(
+        &self,
+        slot: u32,
+        search: &SearchOptions<'_>,
+        scorer: &mut Scorer<'_>,
+        ranked: &mut Vec<Ranked>,
+    ) {
+        let enough = ranked.len() + search.k;
+        let mut of_slot = None;
+        self.sharers.for_each(slot, |id| {
+            if search.filter.is_none_or(|filter| filter.admits(id)) {
+                let entry = self.ids.get(id);
+                let rank = match of_slot {
+                    Some(rank) if entry == Entry::Slot(slot) => rank,
+                    // SAFETY: the caller's promise.
+                    _ => unsafe { self.rank_of(entry, scorer) },
+                };
+                if entry == Entry::Slot(slot) {
+                    of_slot = Some(rank);
+                }
+                ranked.extend(rank.map(|rank| Ranked { rank, id }));
+            }
+            match ranked.len() < enough {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        });
+    }
+
+    /// How near what an entry stands for is; None if that is nothing.
+    ///
+    /// # Safety
+    /// The epoch is pinned since before the entry was read.
+    unsafe fn rank_of(&self, entry: Entry, scorer: &mut Scorer<'_>) -> Option<f32> {
+        match entry {
+            Entry::Vacant | Entry::Reserved => None,
+            // As if the product with the query were zero.
+            Entry::Undirected => Some(0.0),
+            // SAFETY: the table names filled slots, and the epoch is pinned since before.
+            Entry::Slot(slot) => Some(scorer.rank(unsafe { self.kept(slot) })),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock};
@@ -14,7 +15,10 @@ use crate::graph::{Graph, Space};
 use crate::ids::{Entry, Ids};
 use crate::memory::Place;
 use crate::moves::Moves;
+use crate::sharers::Sharers;
+use crate::snapshot::Generation;
 use crate::vectors::Vectors;
+use crate::verification::Verification;
 use crate::{Error, IdSet, Options, Placement};
 
 /// Vectors an index measures one by one before it trains its codes and builds its graph.
@@ -43,12 +47,16 @@ pub struct Index {
     pub(crate) epochs: Epochs,
     /// Working memory that nobody uses at the moment.
     workspaces: Mutex<Vec<Workspace>>,
-    /// Held by changes together, and alone by the one that trains.
-    gate: RwLock<()>,
+    /// Held by changes together, and alone by one that trains, and for a moment by one that saves.
+    pub(crate) gate: RwLock<()>,
     /// Whether the graph links all slots.
     pub(crate) linked: AtomicBool,
     pub(crate) len: AtomicUsize,
     pub(crate) moves: Moves,
+    pub(crate) sharers: Sharers,
+    /// What was saved or opened last. Held while the index is saved.
+    pub(crate) generation: Mutex<Option<Arc<Generation>>>,
+    pub(crate) verification: Verification,
 }
 
 /// What a call works with.
@@ -77,7 +85,11 @@ impl Index {
     /// with the index, however the process ends.
     pub fn new_in(options: Options, directory: &Path) -> Result<Index, Error> {
         options.validate()?;
-        let options = options.in_effect();
+        Ok(Index::empty(options.in_effect(), directory))
+    }
+
+    /// The same with options that are valid and in effect.
+    pub(crate) fn empty(options: Options, directory: &Path) -> Index {
         let form = Form::of(&options);
         let kind = options.codes.kind(form, options.dimensions);
         let place = match options.placement {
@@ -98,7 +110,7 @@ impl Index {
         }
         let codes_are_vectors = kind.is_exact(form);
         let vectors = || Vectors::new(form, options.dimensions, place);
-        Ok(Index {
+        Index {
             options,
             form,
             kind,
@@ -112,7 +124,10 @@ impl Index {
             linked: AtomicBool::new(false),
             len: AtomicUsize::new(0),
             moves: Moves::default(),
-        })
+            sharers: Sharers::default(),
+            generation: Mutex::default(),
+            verification: Verification::default(),
+        }
     }
 
     /// What the index was made with, and [`crate::Metric::Hamming`] where that was forced.
@@ -189,12 +204,12 @@ impl Index {
                 }
                 if !before.is_held() {
                     // SAFETY: the same.
-                    unsafe { self.abandon(after) };
+                    unsafe { self.abandon(id, after) };
                     return Err(Error::Missing(id));
                 }
             }
             // SAFETY: the same.
-            unsafe { self.abandon(before) };
+            unsafe { self.abandon(id, before) };
             Ok(())
         })
     }
@@ -211,7 +226,7 @@ impl Index {
                 if self.enter(id, before, Entry::Vacant).is_ok() {
                     self.len.fetch_sub(1, Ordering::AcqRel);
                     // SAFETY: changes run with the epoch pinned.
-                    unsafe { self.abandon(before) };
+                    unsafe { self.abandon(id, before) };
                     return Ok(());
                 }
             }
@@ -289,7 +304,7 @@ impl Index {
     }
 
     /// Changes what the table says of an id, and with it who has no direction.
-    fn enter(&self, id: u32, before: Entry, after: Entry) -> Result<(), Entry> {
+    pub(crate) fn enter(&self, id: u32, before: Entry, after: Entry) -> Result<(), Entry> {
         let (was, is) = (before == Entry::Undirected, after == Entry::Undirected);
         if was == is {
             return self.ids.change(id, before, after);
@@ -303,7 +318,7 @@ impl Index {
         Ok(())
     }
 
-    /// Puts `tools.kept` into a slot and links it.
+    /// Puts `tools.kept` into a slot and links it, or finds the slot that has it already.
     ///
     /// # Safety
     /// The epoch is pinned.
@@ -312,7 +327,8 @@ impl Index {
         let slot = slots.take().ok_or(Error::Full)?;
         let vectors = self.vectors.as_ref();
         let room = self.graph.ensure(slot);
-        let room = room.and_then(|()| vectors.map_or(Ok(()), |vectors| vectors.ensure(slot)));
+        let room = room
+            .and_then(|()| vectors.map_or(Ok(()), |vectors| vectors.ensure(slot, &self.epochs)));
         if let Err(error) = room {
             slots.give_back([slot]);
             return Err(error.into());
@@ -327,20 +343,36 @@ impl Index {
             if self.linked.load(Ordering::Acquire)
                 && let Some(codebook) = self.graph.codebook()
             {
-                self.graph.link(codebook, slot, &kept.floats, space);
+                let joins = |other| self.joins(id, slot, other);
+                let joined = self.graph.link(codebook, slot, &kept.floats, space, joins);
+                if let Some(other) = joined {
+                    slots.give_back([slot]);
+                    return Ok(other);
+                }
             }
         }
         Ok(slot)
     }
 
-    /// Takes what an entry named out of the graph.
+    /// Gives an id another slot than its own, if that has the same vector.
+    ///
+    /// # Safety
+    /// Both slots are filled, and the epoch is pinned since they could be reached.
+    unsafe fn joins(&self, id: u32, own: u32, other: u32) -> bool {
+        let contents = self.contents();
+        // SAFETY: the caller's promise.
+        let equal = unsafe { contents.kept(own) == contents.kept(other) };
+        equal && self.sharers.join(&self.graph, other, id)
+    }
+
+    /// Takes what an entry of an id named out of the graph, unless other ids have it too.
     ///
     /// # Safety
     /// The epoch is pinned since the entry was in the table, or in the making.
-    unsafe fn abandon(&self, entry: Entry) {
+    unsafe fn abandon(&self, id: u32, entry: Entry) {
         if let Entry::Slot(slot) = entry {
             // SAFETY: the caller's promise.
-            unsafe { self.graph.kill(slot) };
+            unsafe { self.sharers.leave(&self.graph, slot, id) };
         }
     }
 
@@ -361,6 +393,7 @@ impl Index {
         Contents {
             graph: &self.graph,
             ids: &self.ids,
+            sharers: &self.sharers,
             vectors: self.vectors.as_ref(),
             bytes: self.form.bytes(self.options.dimensions),
         }
@@ -402,8 +435,14 @@ impl Index {
                 for (&(id, slot), vector) in held.iter().zip(&vectors) {
                     self.graph.fill(slot, id, vector, space);
                 }
-                for (&(_, slot), vector) in held.iter().zip(&vectors) {
-                    self.graph.link(codebook, slot, vector, space);
+                for (&(id, slot), vector) in held.iter().zip(&vectors) {
+                    let joins = |other| self.joins(id, slot, other);
+                    if let Some(other) = self.graph.link(codebook, slot, vector, space, joins) {
+                        let entered = self.enter(id, Entry::Slot(slot), Entry::Slot(other));
+                        debug_assert_eq!(entered, Ok(()), "nobody makes changes");
+                        // Searches may still read of it.
+                        self.graph.kill(slot);
+                    }
                 }
             }
             self.linked.store(true, Ordering::Release);

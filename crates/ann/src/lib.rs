@@ -48,6 +48,12 @@
 //! every change; there is no rebuilding. Built by one thread in a given order, an index is
 //! always the same.
 //!
+//! # Snapshots
+//!
+//! [`Index::save`] writes an index into files while it is searched and changed, [`Index::open`] reads graph and
+//! codes back, verified, maps the full vectors, and answers at once; [`Index::verify_vectors`] verifies these
+//! in the background, and [`Index::vectors_state`] says how far it is.
+//!
 //! # Known limits
 //!
 //! - The dot product is no metric: with lengths that differ much, the graph finds less than with
@@ -57,10 +63,6 @@
 //! - An index has at most 2,147,483,647 slots.
 
 mod answer;
-#[allow(
-    dead_code,
-    reason = "snapshots, which keep codebooks, are on their way"
-)]
 mod codes;
 mod epoch;
 mod error;
@@ -69,24 +71,24 @@ mod graph;
 mod id_set;
 mod ids;
 mod index;
-#[allow(dead_code, reason = "sums over bits, for sketches, are on their way")]
 mod kernels;
-#[allow(
-    dead_code,
-    unused_imports,
-    reason = "snapshots, which adopt mappings, are on their way"
-)]
 mod memory;
 mod memory_use;
 mod metric;
 mod moves;
 mod nearest;
+mod open;
 mod options;
 mod plan;
 mod query;
+mod save;
 mod search;
+mod sharers;
+mod snapshot;
 mod sync;
 mod vectors;
+mod verification;
+mod written;
 
 pub use error::Error;
 pub use id_set::IdSet;
@@ -95,7 +97,10 @@ pub use memory_use::Memory;
 pub use metric::Metric;
 pub use nearest::Neighbour;
 pub use options::{Codes, OptionOutOfRange, Options, Placement, Quantization};
+pub use save::Saved;
 pub use search::{Explanation, Filter, SearchOptions, Way};
+pub use snapshot::SnapshotError;
+pub use verification::VectorsState;
 
 /// The instruction set that distances are computed with: `avx512`, `avx2`, `neon` or `scalar`. The
 /// best this processor has; the environment variable `ANN_KERNELS` names a lesser one.

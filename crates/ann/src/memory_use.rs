@@ -50,7 +50,9 @@ impl Index {
         let vectors = vectors.unwrap_or_default();
         Memory {
             graph: used(self.graph.blocks()).anonymous + self.graph.tables_bytes(),
-            ids: self.ids.memory_bytes() + self.undirected.read().memory_bytes(),
+            ids: self.ids.memory_bytes()
+                + self.sharers.memory_bytes()
+                + self.undirected.read().memory_bytes(),
             vectors_pinned: vectors.anonymous,
             vectors_mapped: vectors.mapped,
             workspaces: self.workspaces_bytes(),

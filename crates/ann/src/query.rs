@@ -1,5 +1,6 @@
 //! The way of a search through the index.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use crate::answer::{Contents, Ranked};
@@ -128,7 +129,7 @@ impl Index {
                 }
             };
             // SAFETY: the epoch has been pinned since before.
-            unsafe { contents.rank(slots, &mut scorer, ranked) };
+            unsafe { contents.rank(slots, search, &mut scorer, ranked) };
             ranked.extend(undirected.into_iter().map(Ranked::undirected));
             if self.moves.any_since(ended) {
                 Ranked::dedup(ranked);
@@ -245,8 +246,11 @@ impl Find<'_> {
         slots: &mut Vec<u32>,
     ) -> bool {
         let wants = |slot| {
-            let id = self.graph.block(slot).id();
-            self.filter.is_none_or(|filter| filter.admits(id))
+            let block = self.graph.block(slot);
+            self.filter.is_none_or(|filter| match block.is_shared() {
+                true => self.contents.sharers.any(slot, |id| filter.admits(id)),
+                false => filter.admits(block.id()),
+            })
         };
         let mut heaps = Heaps::new(beam, hops_max, wants);
         // SAFETY: the caller's promise.
@@ -275,9 +279,14 @@ impl Find<'_> {
             }
             batch.clear();
         };
+        let mut shared = HashSet::new();
         self.contents.for_each_admitted(self.filter, |id| {
             if let Entry::Slot(slot) = self.contents.ids.get(id) {
-                batch.push(slot, self.graph.block(slot));
+                let block = self.graph.block(slot);
+                if block.is_shared() && !shared.insert(slot) {
+                    return;
+                }
+                batch.push(slot, block);
                 if batch.len() == BATCH {
                     measure(batch);
                 }

@@ -5,10 +5,15 @@
 //! *measured*, with sums of `f64`, so that finite vectors have finite distances, equal vectors the
 //! distance 0, and the order of additions shows only far below the precision of an `f32`.
 
+use parking_lot::Mutex;
+
 use crate::Metric;
+use crate::epoch::{Epochs, Mark};
 use crate::form::{Float, Form};
 use crate::kernels::kernels;
-use crate::memory::{Array, GrowError, Place};
+use crate::memory::{Array, GrowError, Place, Retired};
+use crate::snapshot::Shape;
+use crate::written::Written;
 
 /// The distance of a vector without direction from everything under [`Metric::Cosine`].
 pub(crate) const UNDIRECTED: f32 = 1.0;
@@ -20,6 +25,11 @@ const LINE: usize = 64;
 pub(crate) struct Vectors {
     bytes: usize,
     array: Array,
+    /// Which of them a snapshot has to write anew.
+    written: Written,
+    /// Chunks of a snapshot that were copied, and that a search may still look at until the mark has
+    /// passed.
+    retired: Mutex<Vec<(Mark, Retired)>>,
 }
 
 impl Vectors {
@@ -32,6 +42,8 @@ impl Vectors {
         Vectors {
             bytes,
             array: Array::new(stride, place),
+            written: Written::new(Shape::segment_slots_of(stride as u32)),
+            retired: Mutex::default(),
         }
     }
 
@@ -39,15 +51,35 @@ impl Vectors {
         &self.array
     }
 
-    /// Makes room for a slot.
-    pub(crate) fn ensure(&self, slot: u32) -> Result<(), GrowError> {
-        self.array.ensure(slot)
+    pub(crate) fn array_mut(&mut self) -> &mut Array {
+        &mut self.array
+    }
+
+    /// Bytes from one vector to the next.
+    pub(crate) fn stride(&self) -> usize {
+        self.array.stride()
+    }
+
+    /// What was written to since the last snapshot.
+    pub(crate) fn written(&self) -> &Written {
+        &self.written
+    }
+
+    /// Makes room for a slot that may be written to. What lies in a snapshot is copied for that.
+    pub(crate) fn ensure(&self, slot: u32, epochs: &Epochs) -> Result<(), GrowError> {
+        self.array.ensure(slot)?;
+        let copied = self.array.make_writable(slot)?;
+        let mut retired = self.retired.lock();
+        retired.extend(copied.map(|old| (epochs.advance(), old)));
+        retired.retain(|(mark, _)| !epochs.passed(*mark));
+        Ok(())
     }
 
     /// # Safety
-    /// There is room for the slot, and nobody else has it.
+    /// There is [room](Vectors::ensure) for the slot, and nobody else has it.
     pub(crate) unsafe fn write(&self, slot: u32, kept: &[u8]) {
         debug_assert_eq!(kept.len(), self.bytes);
+        self.written.mark(slot);
         // SAFETY: the caller's promise; a record is at least that long.
         unsafe {
             let record = self.array.get_unchecked(slot);

@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::gateway::GatewayArguments;
 use crate::serve::ServeArguments;
+use crate::store_service::StoreSettings;
 
 /// Vector search for CQL databases.
 #[derive(Debug, Parser)]
@@ -27,6 +28,19 @@ pub enum Command {
     /// a TOML file (--config) under its long name, or in the environment under the name shown;
     /// a flag wins over the environment, the environment over the file.
     Serve(Box<ServeArguments>),
+
+    /// Run the index service alone, beside a ScyllaDB cluster (or another that speaks its CDC)
+    ///
+    /// It takes the place of ScyllaDB's Vector Store and understands its environment variables.
+    /// Every setting is a flag, an environment variable, a line of `.env` in the working directory
+    /// under the same name, and a line of the TOML file (--config) under its long name. A flag
+    /// wins over the environment, the environment over `.env`, `.env` over the file.
+    ///
+    /// On SIGHUP, and every --tls-file-check-interval, `.env`, the file, passwords and certificates
+    /// are read again. Addresses, certificates and whatever concerns the database change without
+    /// dropping a request; what can't be used is logged and changes nothing. The rest needs a
+    /// restart.
+    Store(Box<StoreSettings>),
 
     /// Run a CQL server before a node of Apache Cassandra
     ///

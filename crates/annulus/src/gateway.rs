@@ -36,7 +36,7 @@ pub fn run(arguments: GatewayArguments) -> anyhow::Result<()> {
         None => GatewaySettings::default(),
     };
     let settings = arguments.settings.or(file).resolve()?;
-    logging::start(&settings.log, settings.log_format)?;
+    logging::start(&settings.log, settings.log_format, true)?;
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -19,7 +19,8 @@ pub enum LogFormat {
 /// Starts logging.
 ///
 /// `filter` is a level (`info`) or a list of directives (`info,store=debug`).
-pub fn start(filter: &str, format: LogFormat) -> anyhow::Result<()> {
+/// `colours`: whether a terminal gets them.
+pub fn start(filter: &str, format: LogFormat, colours: bool) -> anyhow::Result<()> {
     let filter = EnvFilter::try_new(filter).map_err(|error| {
         Failure::Configuration(format!(
             "log filter {filter:?}: {error}; write a level such as info, or store=debug,info"
@@ -28,7 +29,7 @@ pub fn start(filter: &str, format: LogFormat) -> anyhow::Result<()> {
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal());
+        .with_ansi(colours && std::io::stderr().is_terminal());
     match format {
         LogFormat::Text => subscriber.init(),
         LogFormat::Json => subscriber.json().init(),

@@ -10,6 +10,7 @@ mod logging;
 mod sample;
 mod serve;
 mod settings;
+mod store_service;
 
 use std::process::ExitCode;
 
@@ -30,5 +31,7 @@ fn run(command_line: cli::CommandLine) -> anyhow::Result<()> {
     match command_line.command {
         cli::Command::Serve(arguments) => serve::run(*arguments),
         cli::Command::Gateway(arguments) => gateway::run(*arguments),
+        // It reads its settings again while it runs, and so the first time too.
+        cli::Command::Store(_) => store_service::run(),
     }
 }

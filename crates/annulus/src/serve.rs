@@ -42,7 +42,7 @@ pub fn run(arguments: ServeArguments) -> anyhow::Result<()> {
         None => Settings::default(),
     };
     let settings = arguments.settings.or(file).resolve()?;
-    logging::start(&settings.log, settings.log_format)?;
+    logging::start(&settings.log, settings.log_format, true)?;
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -122,6 +122,8 @@ impl Servers {
 
         let stores = Client::new(ClientOptions {
             base_uris: vec![format!("http://{internal_http}")],
+            // It is in this process: what keeps it from answering is over soon.
+            connect_timeout: Duration::from_millis(250),
             ..ClientOptions::default()
         })?;
         let public = ListenerOptions {
@@ -196,6 +198,9 @@ fn failed(error: StartError) -> anyhow::Error {
              --index-vectors memory"
         ))
         .into(),
+        StartError::Certificates(_) | StartError::DatabaseAuthorities(_) => {
+            Failure::Configuration(error.to_string()).into()
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::logging::LogFormat;
 
 /// Facts of our own; of the libraries below only what is wrong. The driver warns of what its callers
 /// report themselves.
-const DEFAULT_LOG: &str = "warn,annulus=info,node=info,storage=info,store=info,scylla=error";
+pub const DEFAULT_LOG: &str = "warn,annulus=info,node=info,storage=info,store=info,scylla=error";
 
 /// What may be set. Everything is optional here; [`Settings::resolve`] fills in the defaults.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
@@ -113,6 +113,15 @@ pub enum IndexVectors {
     Memory,
 }
 
+impl IndexVectors {
+    pub fn placement(self) -> Placement {
+        match self {
+            IndexVectors::File => Placement::File,
+            IndexVectors::Memory => Placement::Memory,
+        }
+    }
+}
+
 /// Settings with every default filled in, and checked.
 #[derive(Clone, Debug)]
 pub struct Resolved {
@@ -186,10 +195,9 @@ impl Settings {
         let data_dir = self.data_dir.unwrap_or_else(|| "annulus-data".into());
         Ok(Resolved {
             index_dir: self.index_dir.unwrap_or_else(|| data_dir.join("indexes")),
-            index_vectors: match self.index_vectors.unwrap_or(IndexVectors::File) {
-                IndexVectors::File => Placement::File,
-                IndexVectors::Memory => Placement::Memory,
-            },
+            index_vectors: self
+                .index_vectors
+                .map_or(Placement::File, IndexVectors::placement),
             data_dir,
             listen,
             cql_port: self.cql_port.unwrap_or(9042),

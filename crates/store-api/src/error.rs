@@ -9,6 +9,9 @@ pub enum ClientError {
     /// The request took longer than its timeout.
     #[error("Vector Store request was aborted")]
     Aborted,
+    /// The services' names have no addresses.
+    #[error("Vector Store service address could not be fetched from DNS")]
+    NoAddress,
     /// No service could be reached, or each is still starting.
     #[error("Vector Store service is unavailable")]
     Unavailable,
@@ -27,7 +30,9 @@ pub enum ClientError {
 
 /// A base URI that the client can't use.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{uri}` is not the URI of an index service: {reason} (expected http://host:port)")]
+#[error(
+    "`{uri}` is not the URI of an index service: {reason} (expected http://host:port or https://host:port)"
+)]
 pub struct InvalidUri {
     /// As configured.
     pub uri: String,

@@ -8,5 +8,5 @@ mod client;
 mod error;
 pub mod types;
 
-pub use client::{Client, ClientOptions, Neighbours};
+pub use client::{Client, ClientOptions, Neighbours, Zones};
 pub use error::{ClientError, InvalidUri};

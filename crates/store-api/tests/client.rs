@@ -116,7 +116,7 @@ async fn only_unavailable_moves_on() {
     .await;
     let client = client(&[&building, &serving]);
     let mut refused = 0;
-    for _ in 0..4 {
+    for _ in 0..64 {
         if let Err(error) = client.ann("ks", "i", &[1.0], 1, &["id"]).await {
             assert_eq!(
                 error.to_string(),
@@ -125,5 +125,9 @@ async fn only_unavailable_moves_on() {
             refused += 1;
         }
     }
-    assert_eq!(refused, 2, "the services are asked in turn");
+    // The order is random: one of 2^63 runs asks the same service every time.
+    assert!(
+        (1..64).contains(&refused),
+        "an error is the answer, whichever service gives it: {refused} of 64"
+    );
 }

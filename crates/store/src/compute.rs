@@ -1,9 +1,19 @@
 //! Where computing happens: not on the threads that serve sockets.
+//!
+//! A search waits for one of as many permits as there are threads, but no longer than it has time.
+//! Who can't be served in time is better told at once: from how many wait and how long searches
+//! took lately follows how long another one would wait, and if that is too long it is refused
+//! before it waits at all. So the latency of what is answered is bounded however many ask.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinError;
+
+/// How much of the mean a search makes up: one of so many.
+const MEAN_WEIGHT: u64 = 16;
 
 /// Threads for searching and for building. Each kind of work has its own permits, so that a long
 /// build can't keep searches waiting for a turn; the operating system shares the cores between
@@ -13,12 +23,32 @@ pub struct Compute {
     threads: usize,
     searches: Arc<Semaphore>,
     builds: Arc<Semaphore>,
+    queue: Arc<Queue>,
+}
+
+/// What is known of the searches that wait.
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: AtomicUsize,
+    /// How long searches took lately.
+    mean_ns: AtomicU64,
 }
 
 /// The work was not done because the process is ending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the index service is stopping")]
 pub struct Stopped;
+
+/// Why a search was not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotSearched {
+    /// It would have begun, or has ended its waiting, after its deadline.
+    #[error("no time is left for the search")]
+    TooLate,
+    /// The process is ending.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
 
 impl Compute {
     /// At most `threads` searches and as many pieces of a build at a time; 0: as many as there
@@ -32,6 +62,7 @@ impl Compute {
             threads,
             searches: Arc::new(Semaphore::new(threads)),
             builds: Arc::new(Semaphore::new(threads)),
+            queue: Arc::default(),
         }
     }
 
@@ -40,14 +71,26 @@ impl Compute {
         self.threads
     }
 
-    /// Runs a search. It yields once before, so that requests in flight get on with theirs first.
-    pub async fn search<T, F>(&self, work: F) -> Result<T, Stopped>
+    /// Runs a search, unless it can't begin before the deadline. It yields once before, so that
+    /// requests in flight get on with theirs first.
+    pub async fn search<T, F>(&self, deadline: Instant, work: F) -> Result<T, NotSearched>
     where
         T: Send + 'static,
         F: FnOnce() -> T + Send + 'static,
     {
         tokio::task::yield_now().await;
-        run(&self.searches, work).await
+        let permit = self.turn(deadline).await?;
+        let queue = self.queue.clone();
+        let result = run(permit, move || {
+            let began = Instant::now();
+            if began >= deadline {
+                return None;
+            }
+            let result = work();
+            queue.took(began.elapsed());
+            Some(result)
+        });
+        result.await?.ok_or(NotSearched::TooLate)
     }
 
     /// Runs a piece of a build.
@@ -56,16 +99,71 @@ impl Compute {
         T: Send + 'static,
         F: FnOnce() -> T + Send + 'static,
     {
-        run(&self.builds, work).await
+        let permit = self.builds.clone().acquire_owned().await;
+        run(permit.map_err(|_| Stopped)?, work).await
+    }
+
+    async fn turn(&self, deadline: Instant) -> Result<OwnedSemaphorePermit, NotSearched> {
+        if let Ok(permit) = self.searches.clone().try_acquire_owned() {
+            return Ok(permit);
+        }
+        let waiting = Waiting::join(&self.queue);
+        if Instant::now() + self.queue.wait(waiting.before, self.threads) > deadline {
+            return Err(NotSearched::TooLate);
+        }
+        let permit = self.searches.clone().acquire_owned();
+        tokio::time::timeout_at(deadline.into(), permit)
+            .await
+            .map_err(|_| NotSearched::TooLate)?
+            .map_err(|_| NotSearched::Stopped(Stopped))
     }
 }
 
-async fn run<T, F>(permits: &Arc<Semaphore>, work: F) -> Result<T, Stopped>
+impl Queue {
+    fn took(&self, time: Duration) {
+        let took_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        // A sample that is lost between the two is no harm.
+        let mean_ns = self.mean_ns.load(Ordering::Relaxed);
+        let mean_ns = match mean_ns {
+            0 => took_ns,
+            _ => mean_ns - mean_ns / MEAN_WEIGHT + took_ns / MEAN_WEIGHT,
+        };
+        self.mean_ns.store(mean_ns, Ordering::Relaxed);
+    }
+
+    /// How long a search waits behind others on all threads.
+    fn wait(&self, before: usize, threads: usize) -> Duration {
+        let mean = Duration::from_nanos(self.mean_ns.load(Ordering::Relaxed));
+        let rounds = u32::try_from(before / threads).unwrap_or(u32::MAX);
+        mean.saturating_mul(rounds)
+    }
+}
+
+/// A place among those that wait.
+struct Waiting<'a> {
+    queue: &'a Queue,
+    /// How many came before.
+    before: usize,
+}
+
+impl<'a> Waiting<'a> {
+    fn join(queue: &'a Queue) -> Waiting<'a> {
+        let before = queue.waiting.fetch_add(1, Ordering::Relaxed);
+        Waiting { queue, before }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.queue.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+async fn run<T, F>(permit: OwnedSemaphorePermit, work: F) -> Result<T, Stopped>
 where
     T: Send + 'static,
     F: FnOnce() -> T + Send + 'static,
 {
-    let permit = permits.clone().acquire_owned().await.map_err(|_| Stopped)?;
     tokio::task::spawn_blocking(move || {
         let result = work();
         drop(permit);
@@ -81,8 +179,21 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::time::Duration;
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(20)
+    }
+
+    /// Takes the only thread until it is dropped.
+    fn busy(compute: &Compute) -> std::sync::mpsc::Sender<()> {
+        let (end, ended) = std::sync::mpsc::channel();
+        let compute = compute.clone();
+        let permit = compute.searches.clone().try_acquire_owned().unwrap();
+        tokio::spawn(run(permit, move || {
+            let _: Result<(), _> = ended.recv();
+        }));
+        end
+    }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn no_more_searches_run_than_threads() {
@@ -91,7 +202,7 @@ mod tests {
         let most = Arc::new(AtomicUsize::new(0));
         let searches = (0..8).map(|_| {
             let (running, most) = (running.clone(), most.clone());
-            compute.search(move || {
+            compute.search(soon(), move || {
                 most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                 std::thread::sleep(Duration::from_millis(5));
                 running.fetch_sub(1, Ordering::SeqCst);
@@ -99,5 +210,54 @@ mod tests {
         });
         futures::future::join_all(searches).await;
         assert_eq!(most.load(Ordering::SeqCst), 2);
+        assert_eq!(compute.queue.waiting.load(Ordering::SeqCst), 0);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_search_waits_no_longer_than_it_has_time() {
+        let compute = Compute::new(1);
+        let end = busy(&compute);
+        let deadline = Instant::now() + Duration::from_millis(20);
+        let late = compute.search(deadline, || ()).await;
+        assert_eq!(late, Err(NotSearched::TooLate));
+        assert!(Instant::now() >= deadline);
+        drop(end);
+        assert_eq!(compute.search(soon(), || 7).await, Ok(7));
+        let passed = Instant::now();
+        assert_eq!(
+            compute.search(passed, || 7).await,
+            Err(NotSearched::TooLate),
+            "even if a thread is free"
+        );
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_search_that_would_wait_too_long_does_not_wait_at_all() {
+        let compute = Compute::new(1);
+        let end = busy(&compute);
+        compute.queue.took(Duration::from_secs(3600));
+        let first = compute.search(soon(), || 1);
+        tokio::pin!(first);
+        assert!(futures::poll!(&mut first).is_pending(), "it yields");
+        assert!(futures::poll!(&mut first).is_pending(), "it waits");
+        let began = Instant::now();
+        let second = compute.search(soon(), || 2).await;
+        assert_eq!(second, Err(NotSearched::TooLate));
+        assert!(began.elapsed() < Duration::from_secs(10));
+        drop(end);
+        assert_eq!(first.await, Ok(1));
+    }
+
+    #[test]
+    fn the_mean_follows_what_searches_take() {
+        let queue = Queue::default();
+        assert_eq!(queue.wait(100, 2), Duration::ZERO);
+        queue.took(Duration::from_millis(1));
+        assert_eq!(queue.wait(100, 2), Duration::from_millis(50));
+        for _ in 0..1000 {
+            queue.took(Duration::from_millis(3));
+        }
+        let wait = queue.wait(2, 2);
+        assert!(wait.abs_diff(Duration::from_millis(3)) < Duration::from_micros(1));
     }
 }

@@ -92,6 +92,7 @@ impl IndexHandle {
             status: self.state(),
             count: self.vectors.len(),
             build_progress: self.progress(),
+            rows_without_room: usize::try_from(self.metrics.without_room.get()).unwrap_or(0),
         }
     }
 

@@ -27,6 +27,7 @@ mod identity;
 mod index_actor;
 mod items;
 mod keys;
+mod memory;
 mod metrics;
 mod monitor_indexes;
 mod monitor_items;
@@ -35,13 +36,16 @@ mod reread;
 mod rows;
 mod scan;
 mod score;
-mod table;
-
 mod service;
+mod start_error;
+mod table;
+mod tls;
 
 pub use httpd::openapi;
 pub use options::{
     CdcOptions, Consistency, Credentials, DatabaseOptions, IndexesOptions, ListenerOptions,
-    Placement, ReaderOptions, ScanOptions, StoreOptions,
+    MemoryOptions, Pem, Placement, Preferred, ReaderOptions, ScanOptions, StoreOptions, TlsClients,
+    TlsOptions,
 };
-pub use service::{Listeners, StartError, Store, StoreHandle};
+pub use service::{Listeners, Store, StoreHandle};
+pub use start_error::StartError;

@@ -42,6 +42,9 @@ pub struct Metrics {
     rows_rejected: IntCounterVec,
     rows_without_room: IntGaugeVec,
     write_time_regressions: IntCounterVec,
+    searches_refused: IntCounterVec,
+    memory_used: IntGaugeVec,
+    memory_limit: IntGaugeVec,
     cdc_reader_up: IntGaugeVec,
     cdc_handler_errors: IntCounterVec,
     cdc_reader_restarts: IntCounterVec,
@@ -165,6 +168,24 @@ impl Metrics {
                 "Rows read with an older vector than before",
                 INDEX,
             ),
+            searches_refused: counter(
+                &registry,
+                "searches_refused_total",
+                "Searches refused because there were too many",
+                &["reason"],
+            ),
+            memory_used: gauge(
+                &registry,
+                "memory_used_bytes",
+                "Memory of the process that the system can't take back",
+                &[],
+            ),
+            memory_limit: gauge(
+                &registry,
+                "memory_limit_bytes",
+                "At this much used memory new rows wait",
+                &[],
+            ),
             cdc_reader_up: gauge(
                 &registry,
                 "cdc_reader_up",
@@ -239,6 +260,23 @@ impl Metrics {
             handler_errors: self.cdc_handler_errors.with_label_values(&labels),
             restarts: self.cdc_reader_restarts.with_label_values(&labels),
             last_processed: self.cdc_last_processed.with_label_values(&labels),
+        }
+    }
+
+    /// Counts a search that was refused because there were too many: `admission`, more than are
+    /// taken in at a time, or `deadline`, it could not have begun in time.
+    pub fn search_refused(&self, reason: &str) {
+        self.searches_refused.with_label_values(&[reason]).inc();
+    }
+
+    /// Memory that the process takes, and may take.
+    pub fn set_memory(&self, used_bytes: u64, limit_bytes: u64) {
+        for (family, bytes) in [
+            (&self.memory_used, used_bytes),
+            (&self.memory_limit, limit_bytes),
+        ] {
+            let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+            family.with_label_values::<&str>(&[]).set(bytes);
         }
     }
 

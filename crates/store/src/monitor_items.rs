@@ -5,6 +5,7 @@
 //! each of its messages the scan has a turn, or heavy writing would keep an index from ever being
 //! complete. See [`crate::items`] for why the order of arrival doesn't matter.
 
+mod memory_gate;
 mod room;
 
 use std::collections::HashSet;
@@ -19,8 +20,10 @@ use crate::engine::IndexHandle;
 use crate::index_actor::{Refused, Retired};
 use crate::items::{Change, Issue, Items, Observation, Operation, RowState, Sequencer};
 use crate::keys::{PartitionKey, PrimaryKey};
+use crate::memory::Memory;
 use crate::reread::{Hint, HintMessage, HintTarget};
 use crate::rows::{ReadCell, Unusable, now_s};
+use memory_gate::MemoryGate;
 use room::Room;
 
 /// Messages on their way to an index; a re-read waits when there is no room.
@@ -72,6 +75,7 @@ pub struct MonitorItems {
     retired: Retired,
     /// Rows to be read again that the re-reader had no room for.
     due: Vec<PrimaryKey>,
+    gate: MemoryGate,
     room: Room,
     logged: HashSet<u64>,
     hasher: RandomState,
@@ -84,6 +88,7 @@ impl MonitorItems {
         compute: Compute,
         sequencer: Arc<Sequencer>,
         hints: mpsc::Sender<HintMessage>,
+        memory: Arc<Memory>,
     ) -> MonitorItems {
         MonitorItems {
             items: Items::new(index.identity.keys.clone()),
@@ -93,6 +98,7 @@ impl MonitorItems {
             hints,
             retired: Retired::default(),
             due: Vec::new(),
+            gate: MemoryGate::new(memory),
             room: Room::default(),
             logged: HashSet::new(),
             hasher: RandomState::new(),
@@ -219,7 +225,9 @@ impl MonitorItems {
                 Change::Remove { id } => removed.push(*id),
             }
         }
-        let refused = self.index.vectors.apply(&self.compute, changes).await?;
+        let (changes, held_back) = self.gate.sift(changes);
+        let mut refused = self.index.vectors.apply(&self.compute, changes).await?;
+        refused.extend(held_back);
         let mut never_in = Vec::new();
         for refused in &refused {
             match refused.operation {
@@ -242,6 +250,7 @@ impl MonitorItems {
         metrics.inserted.inc_by(inserted);
         metrics.updated.inc_by(updated);
         metrics.removed.inc_by(removed.len() as u64);
+        self.gate.gone(removed.len() as u64);
         removed.append(&mut never_in);
         self.retired.retire(&self.index.vectors, removed);
         self.items.reuse(self.retired.free());

@@ -1,11 +1,16 @@
 //! What the index service is started with.
 
+mod database;
+mod listener;
+
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
 pub use ann::Placement;
+pub use database::{Credentials, DatabaseOptions, Preferred};
+pub use listener::{ListenerOptions, Pem, TlsClients, TlsOptions};
 pub use scylla::statement::Consistency;
 
 /// Everything that can be set. The defaults are those of a service beside a cluster.
@@ -27,57 +32,12 @@ pub struct StoreOptions {
     pub scan: ScanOptions,
     /// Where indexes keep their vectors.
     pub indexes: IndexesOptions,
+    /// How much memory the process may take.
+    pub memory: MemoryOptions,
     /// Threads for searching and, besides, for building; 0: as many as there are cores.
     pub compute_threads: usize,
     /// How long requests in flight may go on after a shutdown was asked for.
     pub shutdown_timeout: Duration,
-}
-
-/// Where the database is and how to talk to it.
-#[derive(Clone, Debug)]
-pub struct DatabaseOptions {
-    /// `host:port` of nodes to begin with.
-    pub contact_points: Vec<String>,
-    /// Who to say we are.
-    pub credentials: Option<Credentials>,
-    /// How many replicas answer a scan or a re-read.
-    pub consistency: Consistency,
-    /// How long a connection may take to open.
-    pub connect_timeout: Duration,
-    /// How long a statement may take.
-    pub request_timeout: Duration,
-    /// Connections to each node; absent: one to each shard.
-    pub connections: Option<NonZeroUsize>,
-    /// How long to wait before connecting again.
-    pub reconnect_interval: Duration,
-}
-
-/// A user of the database.
-#[derive(Clone)]
-pub struct Credentials {
-    /// The role.
-    pub user: String,
-    /// Its password.
-    pub password: String,
-}
-
-impl std::fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Credentials")
-            .field("user", &self.user)
-            .finish_non_exhaustive()
-    }
-}
-
-/// A socket of the HTTP API.
-#[derive(Clone, Debug)]
-pub struct ListenerOptions {
-    /// Where it listens; port 0 takes a free one.
-    pub address: SocketAddr,
-    /// Searches taken in at a time, waiting ones included; more are refused with 503.
-    pub searches_max: usize,
-    /// Bodies beyond this are refused with 413.
-    pub body_bytes_max: usize,
 }
 
 /// How the log is followed.
@@ -113,6 +73,17 @@ pub struct ScanOptions {
     pub page_bytes: usize,
 }
 
+/// How much memory the process may take. At the limit rows that come anew wait; see the metric
+/// `index_rows_without_room`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryOptions {
+    /// Of memory that the system can't take back; absent: what the machine or the control group
+    /// has, less a hundredth or 200 MB, whichever is more.
+    pub limit_bytes: Option<u64>,
+    /// How often that is looked at.
+    pub check_interval: Duration,
+}
+
 /// Where indexes keep the full vectors that answers are measured from. Their graphs, with compact
 /// codes of the vectors, are in memory in any case.
 #[derive(Clone, Debug)]
@@ -138,6 +109,7 @@ impl Default for StoreOptions {
             cdc: CdcOptions::default(),
             scan: ScanOptions::default(),
             indexes: IndexesOptions::default(),
+            memory: MemoryOptions::default(),
             compute_threads: 0,
             shutdown_timeout: Duration::from_secs(10),
         }
@@ -192,32 +164,6 @@ impl StoreOptions {
     }
 }
 
-impl Default for DatabaseOptions {
-    fn default() -> DatabaseOptions {
-        DatabaseOptions {
-            contact_points: vec!["127.0.0.1:9042".to_owned()],
-            credentials: None,
-            consistency: Consistency::LocalQuorum,
-            connect_timeout: Duration::from_secs(5),
-            request_timeout: Duration::from_secs(30),
-            connections: None,
-            reconnect_interval: Duration::from_secs(1),
-        }
-    }
-}
-
-impl ListenerOptions {
-    /// A listener with the default budgets.
-    pub fn new(address: SocketAddr) -> ListenerOptions {
-        ListenerOptions {
-            address,
-            searches_max: 4096,
-            // What the original's framework allows; 16,000 dimensions take about 340 KB.
-            body_bytes_max: 2 << 20,
-        }
-    }
-}
-
 impl Default for CdcOptions {
     fn default() -> CdcOptions {
         let reader = |name: &str, safety_ms, sleep_ms| ReaderOptions {
@@ -240,6 +186,15 @@ impl Default for ScanOptions {
             concurrency: 0,
             ranges_min: 16,
             page_bytes: 1 << 20,
+        }
+    }
+}
+
+impl Default for MemoryOptions {
+    fn default() -> MemoryOptions {
+        MemoryOptions {
+            limit_bytes: None,
+            check_interval: Duration::from_secs(1),
         }
     }
 }

@@ -1,9 +1,7 @@
 //! Starting and stopping the whole.
 
 use std::fs;
-use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,46 +11,31 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::compute::Compute;
+use crate::db::Target;
 use crate::engine::Engine;
-use crate::httpd::{Api, Bound};
+use crate::httpd::{Api, Bound, Listening, server_tls};
+use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::monitor_indexes::MonitorIndexes;
-use crate::options::{IndexesOptions, ListenerOptions, Placement, StoreOptions};
+use crate::options::{
+    DatabaseOptions, IndexesOptions, ListenerOptions, MemoryOptions, Placement, StoreOptions,
+};
+use crate::start_error::StartError;
 use crate::table::TableContext;
+use crate::tls::ServerTls;
 
 /// The index service.
 pub struct Store;
 
-/// Why the service can't start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// A listener's address is in use, or not ours.
-    #[error("the HTTP API can't listen on {address}: {source}")]
-    Listen {
-        /// As configured.
-        address: SocketAddr,
-        /// What the operating system says.
-        source: io::Error,
-    },
-    /// The directory for the files of indexes can't be made or written to.
-    #[error("indexes can't keep vectors in files in {}: {source}", directory.display())]
-    IndexDirectory {
-        /// As configured.
-        directory: PathBuf,
-        /// What the operating system says.
-        source: io::Error,
-    },
-}
-
 /// A running service. Dropping it stops the service without waiting.
 pub struct StoreHandle {
-    addresses: Vec<SocketAddr>,
     engine: Arc<Engine>,
-    /// Closes the listeners.
-    stop_listening: CancellationToken,
-    /// Ends everything else.
+    api: Api,
+    listening: Vec<Listening>,
+    database: watch::Sender<Target>,
+    memory: watch::Sender<MemoryOptions>,
+    /// Ends everything but the listeners.
     cancel: CancellationToken,
-    listeners: TaskTracker,
     tasks: TaskTracker,
     shutdown_timeout: Duration,
 }
@@ -70,12 +53,8 @@ impl Listeners {
         let mut bound = Vec::new();
         let mut addresses = Vec::new();
         for options in listeners {
-            let failed = |source| StartError::Listen {
-                address: options.address,
-                source,
-            };
-            let listener = Bound::bind(options.clone()).await.map_err(failed)?;
-            addresses.push(listener.address().map_err(failed)?);
+            let listener = Bound::bind(options.clone()).await?;
+            addresses.push(listener.address());
             bound.push(listener);
         }
         Ok(Listeners { bound, addresses })
@@ -98,7 +77,7 @@ impl Store {
     /// Starts on listeners that are bound already; those of the options are not looked at.
     pub fn start_on(bound: Listeners, options: StoreOptions) -> Result<StoreHandle, StartError> {
         prepare(&options.indexes)?;
-        let Listeners { bound, addresses } = bound;
+        let target = Target::new(options.database)?;
         let readers = &options.cdc.readers;
         let readers = readers.iter().map(|reader| reader.name.clone()).collect();
         let engine = Arc::new(Engine::new(Metrics::new(), readers));
@@ -106,8 +85,6 @@ impl Store {
         let cancel = CancellationToken::new();
         let tasks = TaskTracker::new();
 
-        let stop_listening = CancellationToken::new();
-        let listeners = TaskTracker::new();
         let api = Api {
             engine: engine.clone(),
             compute: compute.clone(),
@@ -117,18 +94,23 @@ impl Store {
                 engine: concat!("annulus-", env!("CARGO_PKG_VERSION")).to_owned(),
             }),
         };
-        for listener in bound {
-            let (api, stop) = (api.clone(), stop_listening.clone());
-            listeners.spawn(async move {
-                if let Err(error) = listener.serve(api, stop).await {
-                    tracing::error!(%error, "the HTTP API ended");
-                }
-            });
-        }
-        listeners.close();
+        let listening = bound.bound.into_iter();
+        let listening = listening.map(|bound| bound.serve(api.clone())).collect();
 
-        let (db, keep_open) = crate::db::start(options.database, engine.clone(), cancel.clone());
+        let (database, targets) = watch::channel(target);
+        let (db, keep_open) = crate::db::start(targets, engine.clone(), cancel.clone());
         tasks.spawn(keep_open);
+        let memory = Arc::<Memory>::default();
+        let (memory_options, receiver) = watch::channel(options.memory);
+        tasks.spawn({
+            let (cancel, memory) = (cancel.clone(), memory.clone());
+            let metrics = engine.metrics().clone();
+            async move {
+                cancel
+                    .run_until_cancelled(memory.watch(receiver, metrics))
+                    .await;
+            }
+        });
         let monitor = MonitorIndexes::new(
             TableContext {
                 db,
@@ -137,6 +119,7 @@ impl Store {
                 cdc: options.cdc,
                 scan: options.scan,
                 indexes: options.indexes,
+                memory: memory.clone(),
                 tasks: tasks.clone(),
             },
             options.discovery_interval,
@@ -149,11 +132,12 @@ impl Store {
             }
         });
         Ok(StoreHandle {
-            addresses,
             engine,
-            stop_listening,
+            api,
+            listening,
+            database,
+            memory: memory_options,
             cancel,
-            listeners,
             tasks,
             shutdown_timeout: options.shutdown_timeout,
         })
@@ -178,8 +162,61 @@ fn prepare(indexes: &IndexesOptions) -> Result<(), StartError> {
 
 impl StoreHandle {
     /// Where the API is served, one for each listener of the options, in their order.
-    pub fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.listening.iter().map(Listening::address).collect()
+    }
+
+    /// Goes on with other listeners, certificates, database, credentials or memory limit, without dropping a
+    /// request. If any of it can't be used nothing changes.
+    ///
+    /// A listener that stays where it is keeps its budgets. Of the rest of the options nothing
+    /// changes before the next start.
+    pub async fn reload(
+        &mut self,
+        listeners: &[ListenerOptions],
+        database: DatabaseOptions,
+        memory: MemoryOptions,
+    ) -> Result<(), StartError> {
+        let target = Target::new(database)?;
+        let next = self.next_listeners(listeners).await?;
+        // From here on nothing fails.
+        let mut before: Vec<_> = self.listening.drain(..).map(Some).collect();
+        for next in next {
+            match next {
+                Next::Stays(at, tls) => {
+                    let mut listening = before[at].take().expect("claimed once");
+                    listening.set_tls(tls);
+                    self.listening.push(listening);
+                }
+                Next::Comes(bound) => {
+                    tracing::info!(address = %bound.address(), "listening");
+                    self.listening.push(bound.serve(self.api.clone()));
+                }
+            }
+        }
+        for gone in before.into_iter().flatten() {
+            tracing::info!(address = %gone.address(), "listening no longer");
+        }
+        set(&self.database, target);
+        set(&self.memory, memory);
+        Ok(())
+    }
+
+    /// Binds what is not bound, and looks at all certificates.
+    async fn next_listeners(&self, options: &[ListenerOptions]) -> Result<Vec<Next>, StartError> {
+        let mut unclaimed: Vec<usize> = (0..self.listening.len()).collect();
+        let mut next = Vec::new();
+        for options in options {
+            let is_at = |at: &usize| self.listening[*at].is_at(options);
+            next.push(match unclaimed.iter().position(is_at) {
+                Some(claimed) => {
+                    let tls = server_tls(options.tls.as_ref())?;
+                    Next::Stays(unclaimed.remove(claimed), tls)
+                }
+                None => Next::Comes(Box::new(Bound::bind(options.clone()).await?)),
+            });
+        }
+        Ok(next)
     }
 
     /// The status of the service, and every change of it.
@@ -190,11 +227,13 @@ impl StoreHandle {
     /// Closes the listeners, answers what is in flight, ends everything; within the time that the
     /// options allow.
     pub async fn shutdown(self) {
-        self.stop_listening.cancel();
+        self.listening.iter().for_each(Listening::stop);
         self.cancel.cancel();
         self.tasks.close();
         let all = async {
-            self.listeners.wait().await;
+            for listening in &self.listening {
+                listening.stopped().await;
+            }
             self.tasks.wait().await;
         };
         if tokio::time::timeout(self.shutdown_timeout, all)
@@ -206,9 +245,24 @@ impl StoreHandle {
     }
 }
 
+/// What becomes of a listener.
+enum Next {
+    /// The one of that number stays, with this to prove itself.
+    Stays(usize, Option<ServerTls>),
+    Comes(Box<Bound>),
+}
+
+/// Tells of a value that differs.
+fn set<T: PartialEq>(told: &watch::Sender<T>, value: T) {
+    told.send_if_modified(|before| {
+        let changed = *before != value;
+        *before = value;
+        changed
+    });
+}
+
 impl Drop for StoreHandle {
     fn drop(&mut self) {
-        self.stop_listening.cancel();
         self.cancel.cancel();
     }
 }

@@ -20,6 +20,7 @@ use crate::engine::{Engine, IndexHandle};
 use crate::identity::{IndexName, TableIdentity};
 use crate::items::Sequencer;
 use crate::keys::KeySchema;
+use crate::memory::Memory;
 use crate::monitor_items::{MESSAGES_MAX, MonitorItems};
 use crate::options::{CdcOptions, IndexesOptions, ScanOptions};
 use crate::reread::{HINTS_MAX, HintMessage, Rereader, Subscriber};
@@ -41,6 +42,8 @@ pub struct TableContext {
     pub scan: ScanOptions,
     /// Where indexes keep their vectors.
     pub indexes: IndexesOptions,
+    /// Whether there is memory for more rows.
+    pub memory: Arc<Memory>,
     /// All tasks, for the end.
     pub tasks: TaskTracker,
 }
@@ -181,6 +184,7 @@ impl Build {
             self.context.compute.clone(),
             self.sequencer.clone(),
             self.hints.clone(),
+            self.context.memory.clone(),
         );
         let scan = Scan {
             db: self.context.db.clone(),

@@ -55,6 +55,42 @@ async fn the_service_outlives_its_database() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_comes_later_is_found() {
+    let world = World::start().await;
+    world
+        .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>)")
+        .await;
+    world
+        .cql("INSERT INTO ks.t (k, v) VALUES (1, [1, 2])")
+        .await;
+    world.create_index("i", "t").await;
+    world.store.shutdown().await;
+    assert!(world.node.stop(Duration::from_secs(1)).await);
+
+    let directory = tempfile::tempdir().unwrap();
+    let options = store::StoreOptions::embedded(
+        world.cql,
+        common::loopback(),
+        common::loopback(),
+        common::in_files(directory.path()),
+    );
+    let store = store::Store::start(options).await.unwrap();
+    let mut status = store.status();
+    status
+        .wait_for(|status| *status == NodeStatus::ConnectingToDb)
+        .await
+        .unwrap();
+    let node = start_node(world.storage.clone(), world.cql).await;
+    let serving = status.wait_for(|status| *status == NodeStatus::Serving);
+    tokio::time::timeout(common::PATIENCE, serving)
+        .await
+        .expect("the database is found")
+        .unwrap();
+    store.shutdown().await;
+    node.stop(Duration::from_secs(1)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_service_that_finds_no_database_says_so_and_stops() {
     let closed = std::net::TcpListener::bind(common::loopback()).unwrap();
     let address = closed.local_addr().unwrap();

@@ -5,4 +5,5 @@ pub mod compare;
 pub mod curve;
 pub mod data;
 pub mod limits;
+pub mod open;
 mod tables;

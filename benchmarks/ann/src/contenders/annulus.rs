@@ -1,6 +1,9 @@
 //! Annulus' own engine. All that the benchmark knows of the crate `ann` is in this file.
 
-use ann::{Codes, Index, Options, Placement, SearchOptions};
+use std::path::Path;
+
+use ann::{Codes, Index, Options, Placement, Saved, SearchOptions, VectorsState};
+use anyhow::bail;
 use contender::{Contender, Description, Effort, Memory, Metric, Vectors, Width, insert_all};
 
 /// What the names of its contenders begin with.
@@ -47,21 +50,29 @@ pub struct Annulus {
 impl Annulus {
     /// An empty one.
     pub fn new(data: &Description, settings: &Settings) -> anyhow::Result<Annulus> {
-        let defaults = Options::new(data.dimensions);
-        let options = Options {
-            metric: match data.metric {
-                Metric::Cosine => ann::Metric::Cosine,
-                Metric::Euclidean => ann::Metric::Euclidean,
-            },
-            codes: settings.codes.unwrap_or(defaults.codes),
-            placement: settings.placement.unwrap_or(defaults.placement),
-            max_connections: settings.connections.unwrap_or(defaults.max_connections),
-            build_beam_width: settings.build_beam.unwrap_or(defaults.build_beam_width),
-            ..defaults
-        };
         Ok(Annulus {
-            index: Index::new(options)?,
+            index: Index::new(options(data, settings))?,
         })
+    }
+
+    /// One that was saved.
+    pub fn open(data: &Description, settings: &Settings, path: &Path) -> anyhow::Result<Annulus> {
+        Ok(Annulus {
+            index: Index::open(path, options(data, settings))?,
+        })
+    }
+
+    /// Writes it into a directory.
+    pub fn save(&self, path: &Path) -> anyhow::Result<Saved> {
+        Ok(self.index.save(path)?)
+    }
+
+    /// Verifies the full vectors of one that was opened.
+    pub fn verify(&self) -> anyhow::Result<()> {
+        match self.index.verify_vectors(|| true) {
+            VectorsState::Verified => Ok(()),
+            state => bail!("{state}"),
+        }
     }
 
     /// Adds a vector under a new id.
@@ -91,6 +102,22 @@ impl Annulus {
             anonymous: memory.anonymous() as u64,
             mapped: memory.mapped() as u64,
         }
+    }
+}
+
+/// What an index of a data set is made with.
+fn options(data: &Description, settings: &Settings) -> Options {
+    let defaults = Options::new(data.dimensions);
+    Options {
+        metric: match data.metric {
+            Metric::Cosine => ann::Metric::Cosine,
+            Metric::Euclidean => ann::Metric::Euclidean,
+        },
+        codes: settings.codes.unwrap_or(defaults.codes),
+        placement: settings.placement.unwrap_or(defaults.placement),
+        max_connections: settings.connections.unwrap_or(defaults.max_connections),
+        build_beam_width: settings.build_beam.unwrap_or(defaults.build_beam_width),
+        ..defaults
     }
 }
 

@@ -154,6 +154,7 @@ impl Codebook {
     }
 
     /// Bytes of a code, a multiple of 64.
+    #[cfg(test)]
     pub(crate) fn code_bytes(&self) -> usize {
         self.code_bytes
     }

@@ -10,6 +10,8 @@
 //! with it. Code, id and meta are written before a slot can be reached and stay as they are until
 //! nobody can reach it any more; everything else is atomic.
 
+mod stored;
+
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
@@ -24,6 +26,8 @@ const DEGREE: u32 = 0xffff;
 const LOCKED: u32 = 1 << 31;
 /// The slot holds no vector: walks pass through it, and nothing may link to it any more.
 const DEAD: u32 = 1 << 30;
+/// More ids than that of the header may have the slot.
+const SHARED: u32 = 1 << 29;
 
 /// Tries to take a lock before the thread lets others run.
 const SPINS: usize = 64;
@@ -154,6 +158,11 @@ impl<'a> Block<'a> {
         self.header().state.load(Ordering::Acquire) & DEAD != 0
     }
 
+    /// Whether [`Block::id`] does not say who has the slot. Once so, it stays so.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.header().state.load(Ordering::Acquire) & SHARED != 0
+    }
+
     /// Shows each link, as it was at some moment during the call. What the linked slots hold may be
     /// read afterwards.
     #[inline(always)]
@@ -242,6 +251,15 @@ impl Links<'_> {
         self.state & DEAD != 0
     }
 
+    pub(crate) fn is_shared(&self) -> bool {
+        self.state & SHARED != 0
+    }
+
+    /// Marks that others than the header's id may have the slot.
+    pub(crate) fn share(&mut self) {
+        self.state |= SHARED;
+    }
+
     pub(crate) fn is_full(&self) -> bool {
         self.degree() == self.block.layout.capacity
     }
@@ -287,7 +305,7 @@ mod tests {
     use super::*;
 
     /// A block on the heap.
-    fn with_block(test: impl FnOnce(Block<'_>)) {
+    pub(super) fn with_block(test: impl FnOnce(Block<'_>)) {
         let layout = Layout::new(64, 4);
         assert_eq!((layout.capacity, layout.stride), (8, 128));
         let mut memory = vec![[0u64; 8]; layout.stride / 64];

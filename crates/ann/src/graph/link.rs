@@ -13,7 +13,8 @@ const ATTEMPTS_MAX: usize = 16;
 
 impl Graph {
     /// Links a filled slot with its neighbours, so that walks find it. `vector` is what it was
-    /// filled with.
+    /// filled with. If the walk to its neighbours meets a slot with the same code of which `joins`
+    /// says that it will do instead, that one is returned, and this one has not been linked.
     ///
     /// # Safety
     /// The epoch is pinned, the graph is trained, and the slot is filled and the caller's.
@@ -23,10 +24,11 @@ impl Graph {
         slot: u32,
         vector: &[f32],
         space: &mut Space,
-    ) {
+        joins: impl Fn(u32) -> bool,
+    ) -> Option<u32> {
         codebook.prepare_link(vector, self.longest(), &mut space.query);
         // SAFETY: the caller's promise.
-        unsafe { self.link_query(codebook, slot, space) };
+        unsafe { self.link_query(codebook, slot, space, joins) }
     }
 
     /// Links a slot that nobody links to any more again, by its code.
@@ -37,19 +39,31 @@ impl Graph {
         // SAFETY: the caller's promise, for both.
         unsafe {
             self.query_of(codebook, slot, &mut space.query);
-            self.link_query(codebook, slot, space);
+            self.link_query(codebook, slot, space, |_| false);
         }
     }
 
-    /// Links a slot with what is near `space.query`, and makes sure that somebody links to it.
+    /// Links a slot with what is near `space.query`, and makes sure that somebody links to it; or
+    /// returns an equal slot that `joins`.
     ///
     /// # Safety
     /// As for [`Graph::relink`].
-    unsafe fn link_query(&self, codebook: &Codebook, slot: u32, space: &mut Space) {
+    unsafe fn link_query(
+        &self,
+        codebook: &Codebook,
+        slot: u32,
+        space: &mut Space,
+        joins: impl Fn(u32) -> bool,
+    ) -> Option<u32> {
         for _ in 0..ATTEMPTS_MAX {
             let entry = self.entry();
             // SAFETY: the caller's promise.
             unsafe { self.walk(codebook, self.build_beam, space) };
+            // SAFETY: the same; what a walk finds has been reached since then.
+            let equal = unsafe { self.equals(codebook, slot, space) };
+            if let Some(equal) = equal.into_iter().find(|equal| joins(*equal)) {
+                return Some(equal);
+            }
             let found = space.pool.iter().filter(|(_, other)| *other != slot);
             let found = found.map(|(distance, slot)| Candidate { distance, slot });
             space.candidates.clear();
@@ -57,16 +71,44 @@ impl Graph {
             if space.candidates.is_empty() {
                 // It is the first, or the last that is left.
                 if entry == Some(slot) || self.change_entry(entry, Some(slot)) {
-                    return;
+                    return None;
                 }
                 continue;
             }
             // SAFETY: the caller's promise; what a walk finds has been reached since then.
             unsafe { self.link_with_candidates(codebook, slot, space) };
             if !self.block(slot).is_orphan() {
-                return;
+                return None;
             }
         }
+        None
+    }
+
+    /// The slots in `space.pool` whose codes are equal to that of a slot.
+    ///
+    /// # Safety
+    /// The epoch is pinned since all of them could be reached, and they have codes.
+    unsafe fn equals(&self, codebook: &Codebook, slot: u32, space: &mut Space) -> Vec<u32> {
+        let Space {
+            query, batch, pool, ..
+        } = space;
+        // SAFETY: the caller's promise.
+        let own = unsafe { self.measure(codebook, std::iter::once(slot), query, batch) };
+        let Some((_, own)) = own.last() else {
+            return Vec::new();
+        };
+        // Equal codes are equally far from anything.
+        let as_far = pool.iter().filter(|&(distance, _)| distance == own);
+        let block = self.block(slot);
+        as_far
+            .map(|(_, other)| other)
+            .filter(|&other| other != slot)
+            // SAFETY: the caller's promise.
+            .filter(|&other| unsafe {
+                let other = self.block(other);
+                other.meta() == block.meta() && other.code() == block.code()
+            })
+            .collect()
     }
 
     /// Links a slot with the best of `space.candidates`, which are sorted, and them with it.

@@ -69,11 +69,43 @@ impl Graph {
     /// The epoch is pinned since the slot could be reached.
     pub(crate) unsafe fn kill(&self, slot: u32) {
         if self.block(slot).lock().kill() {
-            if self.entry() == Some(slot) {
-                self.leave_entry(slot);
-            }
-            self.killed.lock().push(slot);
+            self.bury(slot);
         }
+    }
+
+    /// The same for a slot that only one id has; false if more than one may have it.
+    ///
+    /// # Safety
+    /// As for [`Graph::kill`].
+    pub(crate) unsafe fn kill_unless_shared(&self, slot: u32) -> bool {
+        let mut links = self.block(slot).lock();
+        if links.is_shared() {
+            return false;
+        }
+        let killed = links.kill();
+        drop(links);
+        if killed {
+            self.bury(slot);
+        }
+        true
+    }
+
+    /// Marks that more than one id may have a slot from now on; false if it is dead.
+    pub(crate) fn share(&self, slot: u32) -> bool {
+        let mut links = self.block(slot).lock();
+        let alive = !links.is_dead();
+        if alive {
+            links.share();
+        }
+        alive
+    }
+
+    /// Leaves a slot that has just died to the next sweep.
+    fn bury(&self, slot: u32) {
+        if self.entry() == Some(slot) {
+            self.leave_entry(slot);
+        }
+        self.killed.lock().push(slot);
     }
 
     /// Makes another slot the entry in place of a dead one.
@@ -108,6 +140,16 @@ impl Graph {
                 }
             })
         })
+    }
+
+    /// The dead that links may lead to. No change is under way.
+    pub(crate) fn dying(&self) -> Vec<u32> {
+        let mut dying = self.killed.lock().clone();
+        let mending = self.mending.lock();
+        if let Stage::Closing(_) | Stage::Sweeping { .. } = mending.stage {
+            dying.extend_from_slice(&mending.batch);
+        }
+        dying
     }
 
     /// Does a share of what the dead leave to do, unless somebody else is at it.

@@ -25,6 +25,7 @@ mod block;
 mod link;
 mod mend;
 mod pool;
+mod restore;
 mod slots;
 mod space;
 mod visited;
@@ -37,6 +38,7 @@ use parking_lot::Mutex;
 
 pub(crate) use block::{Block, Layout};
 pub(crate) use pool::{Heaps, SLOTS_MAX};
+pub(crate) use restore::{Captured, Defect};
 pub(crate) use slots::Slots;
 pub(crate) use space::{Batch, Counts, Space};
 
@@ -100,7 +102,7 @@ impl Graph {
         &self.slots
     }
 
-    /// Where the blocks lie, in which snapshots look.
+    /// Where the blocks lie.
     pub(crate) fn blocks(&self) -> &Array {
         &self.blocks
     }

@@ -35,6 +35,12 @@ impl Slots {
         self.free.lock().extend(slots);
     }
 
+    /// Takes over what a snapshot says: slots up to `end`, and which of them are free.
+    pub(crate) fn restore(&mut self, end: u32, free: Vec<u32>) {
+        *self.end.get_mut() = end;
+        *self.free.get_mut() = free;
+    }
+
     #[cfg(test)]
     fn free(&self) -> usize {
         self.free.lock().len()

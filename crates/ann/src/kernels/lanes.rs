@@ -8,15 +8,9 @@ pub(super) const NIBBLES: usize = 128;
 /// Bytes of a block of nibbles.
 pub(super) const NIBBLE_BYTES: usize = NIBBLES / 2;
 
-/// Dimensions in a line of bits.
-pub(super) const BITS: usize = 512;
-
 /// The middle of the levels 0..=15, and the highest.
 pub(super) const U4_MIDDLE: f32 = 7.5;
 pub(super) const U4_TOP: f32 = 15.0;
-/// The middle of the levels 0..=255, and the highest.
-pub(super) const U8_MIDDLE: f32 = 127.5;
-pub(super) const U8_TOP: f32 = 255.0;
 /// The highest level of signed bytes; the lowest is its negative.
 pub(super) const I8_TOP: f32 = 127.0;
 

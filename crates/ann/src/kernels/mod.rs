@@ -15,7 +15,7 @@
 //!
 //! # How far the sets agree
 //!
-//! - Integers agree to the bit: `dots_u4`, `dots_u8`, `sums_u1`, `differing_bits`, `hamming`.
+//! - Integers agree to the bit: `dots_u4`, `dots_u8`, `differing_bits`, `hamming`.
 //! - What is stored or answered agrees to the bit too, so that it does not depend on the processor:
 //!   `quantize_*` and the `*_f64` kernels sum in the same lanes and the same order everywhere, and
 //!   fuse no multiplication with an addition unless the product is exact.
@@ -84,10 +84,6 @@ pub(crate) struct Kernels {
     /// The sum of `byte * query`, exactly, bytes being 0 to 255. The query has `64 n` elements, a
     /// code as many bytes. At most 2^16 dimensions.
     pub dots_u8: HopKernel<i8, i32>,
-    /// The sum of the query's elements whose bit in the code is set, exactly. The query has `512 n`
-    /// elements, a code `64 n` bytes: bit `i % 8` of byte `i / 8` belongs to element `i`. At
-    /// most 2^23 dimensions.
-    pub sums_u1: HopKernel<i8, i32>,
     /// Squared Euclidean distance. The query has `16 n` elements, a code as many `f32`.
     pub squared_l2s_f32: HopKernel<f32, f32>,
     /// Dot product. The query has `16 n` elements, a code as many `f32`.
@@ -126,9 +122,6 @@ pub(crate) struct Kernels {
     /// Writes `nibble = round(value * factor + 7.5)`, cut to 0..=15, in the layout of `dots_u4`
     /// (`128 n` values, `64 n` bytes), and returns the sum of `value * (nibble - 7.5)`.
     pub quantize_u4: fn(values: &[f32], factor: f32, out: &mut [u8]) -> f32,
-    /// Writes `byte = round(value * factor + 127.5)`, cut to 0..=255, and returns the sum of
-    /// `value * (byte - 127.5)`.
-    pub quantize_u8: fn(values: &[f32], factor: f32, out: &mut [u8]) -> f32,
 }
 
 /// The best kernels for this processor, chosen once. `ANN_KERNELS=scalar|avx2|avx512|neon` in the

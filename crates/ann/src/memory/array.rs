@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::growth::{Cut, Growth};
+use super::growth::Growth;
 use super::table::{State, Table};
 use super::{GrowError, Mapping, Place, disk};
 
@@ -43,14 +43,13 @@ struct Chunks {
 }
 
 enum Backing {
-    Own(Cut),
+    Own,
     Adopted(Piece),
 }
 
 /// A stretch of a mapping that is shared with others: a chunk of a snapshot.
 #[derive(Clone)]
 pub(crate) struct Piece {
-    /// Writable, if records may be written (a private mapping), or read-only.
     pub(crate) mapping: Arc<Mapping>,
     /// Where the chunk begins in it, in bytes.
     pub(crate) offset: usize,
@@ -68,8 +67,7 @@ pub(crate) struct Retired {
 pub(crate) struct Footprint {
     /// Bytes of anonymous memory. The pages of it that were never touched take no room.
     pub(crate) anonymous: usize,
-    /// Bytes of mapped files, whose pages the system reclaims as it likes. Pages of a private
-    /// mapping are counted here even after they have been written to.
+    /// Bytes of mapped files, whose pages the system reclaims as it likes.
     pub(crate) mapped: usize,
 }
 
@@ -113,28 +111,18 @@ impl Array {
     }
 
     /// Makes sure that the chunk of a record exists; it may be the chunk of any record, from any
-    /// thread. A chunk that was [released](Array::release) may be written to again afterwards, a
-    /// read-only one stays so.
+    /// thread. A read-only chunk stays so.
     pub(crate) fn ensure(&self, index: u32) -> Result<(), GrowError> {
         let number = self.chunk_of(index);
-        if let State::Writable | State::ReadOnly = self.table.state(number) {
+        if self.table.state(number) != State::Absent {
             return Ok(());
         }
         let mut chunks = self.chunks.lock();
-        match self.table.state(number) {
-            State::Writable | State::ReadOnly => {}
-            State::Absent => {
-                self.reserve(number)?;
-                let (cut, start) = chunks.growth.cut()?;
-                chunks.backing.insert(number, Backing::Own(cut));
-                self.table.set(number, start, State::Writable);
-            }
-            State::Released => {
-                if let Some(Backing::Own(cut)) = chunks.backing.get(&number) {
-                    chunks.growth.secure(*cut)?;
-                }
-                self.table.set_state(number, State::Writable);
-            }
+        if self.table.state(number) == State::Absent {
+            self.reserve(number)?;
+            let start = chunks.growth.cut()?;
+            chunks.backing.insert(number, Backing::Own);
+            self.table.set(number, start, State::Writable);
         }
         Ok(())
     }
@@ -160,8 +148,32 @@ impl Array {
         }
     }
 
+    /// Copies bytes into the records, from this byte on, counted from the start of record 0.
+    ///
+    /// # Panics
+    /// If there is no room for them, or it is read-only.
+    pub(crate) fn fill(&mut self, start: u64, mut bytes: &[u8]) {
+        let chunk_bytes = (self.stride << self.record_bits) as u64;
+        let mut start = start;
+        while !bytes.is_empty() {
+            let (number, offset) = ((start / chunk_bytes) as u32, start % chunk_bytes);
+            assert_eq!(self.table.state(number), State::Writable, "chunk {number}");
+            let chunk = self.table.get(number).expect("the chunk is there");
+            let room = (chunk_bytes - offset) as usize;
+            let (now, later) = bytes.split_at(room.min(bytes.len()));
+            // SAFETY: what is copied lies within the chunk, which may be written; `&mut self`, so
+            // nobody else does.
+            unsafe {
+                let target = chunk.as_ptr().add(offset as usize);
+                target.copy_from_nonoverlapping(now.as_ptr(), now.len());
+            }
+            bytes = later;
+            start += now.len() as u64;
+        }
+    }
+
     /// Puts a chunk of a snapshot in the place of the chunk that begins with record `first`, which
-    /// does not exist yet. Its records may be written if the mapping may.
+    /// does not exist yet. Its records may be read, not written.
     ///
     /// # Panics
     /// If `first` is not the first record of a chunk, the chunk exists, or the piece is shorter
@@ -178,16 +190,13 @@ impl Array {
         assert_eq!(self.table.state(number), State::Absent, "the chunk exists");
         self.reserve(number)?;
         let start = piece.mapping.at(piece.offset);
-        let state = match piece.mapping.is_writable() {
-            true => State::Writable,
-            false => State::ReadOnly,
-        };
         chunks.backing.insert(number, Backing::Adopted(piece));
-        self.table.set(number, start, state);
+        self.table.set(number, start, State::ReadOnly);
         Ok(())
     }
 
-    /// Whether the records of a chunk may be written; its chunk exists and was not released.
+    /// Whether the records of a chunk may be written; its chunk exists.
+    #[cfg(test)]
     pub(crate) fn is_writable(&self, index: u32) -> bool {
         self.table.state(self.chunk_of(index)) == State::Writable
     }
@@ -204,8 +213,8 @@ impl Array {
         if self.table.state(number) != State::ReadOnly {
             return Ok(None);
         }
-        let (cut, copy) = chunks.growth.cut()?;
-        let old = chunks.backing.insert(number, Backing::Own(cut));
+        let copy = chunks.growth.cut()?;
+        let old = chunks.backing.insert(number, Backing::Own);
         let Some(Backing::Adopted(piece)) = old else {
             unreachable!("only adopted chunks are read-only");
         };
@@ -217,46 +226,6 @@ impl Array {
         Ok(Some(Retired { _piece: piece }))
     }
 
-    /// Gives the memory (and disk space) of a record's chunk back, if there is such a chunk. Its
-    /// records read as zeros from then on, and must be [ensured](Array::ensure) anew before they
-    /// are written to.
-    ///
-    /// # Safety
-    /// Nobody else reads or writes records of the chunk, or holds a pointer to one for later.
-    pub(crate) unsafe fn release(&self, index: u32) -> Result<(), GrowError> {
-        let number = self.chunk_of(index);
-        let mut chunks = self.chunks.lock();
-        if let State::Absent | State::Released = self.table.state(number) {
-            return Ok(());
-        }
-        let chunks = &mut *chunks;
-        let backing = chunks.backing.get_mut(&number).expect("the chunk exists");
-        let cut = match backing {
-            Backing::Own(cut) => *cut,
-            Backing::Adopted(_) => {
-                // What a snapshot holds can't be given back; a chunk of zeros takes its place.
-                let (cut, start) = chunks.growth.cut()?;
-                *backing = Backing::Own(cut);
-                self.table.set(number, start, State::Writable);
-                cut
-            }
-        };
-        // SAFETY: nobody uses the chunk, by the caller's promise.
-        unsafe { chunks.growth.release(cut) }?;
-        self.table.set_state(number, State::Released);
-        Ok(())
-    }
-
-    /// The first record of every chunk that exists and was not released, in ascending order.
-    pub(crate) fn chunks(&self) -> Vec<u32> {
-        let chunks = self.chunks.lock();
-        let numbers = chunks.backing.keys().copied();
-        numbers
-            .filter(|&number| self.table.state(number) != State::Released)
-            .map(|number| number << self.record_bits)
-            .collect()
-    }
-
     /// What the array takes of memory, its table of chunks included.
     pub(crate) fn footprint(&self) -> Footprint {
         let mut footprint = Footprint {
@@ -264,11 +233,10 @@ impl Array {
             mapped: 0,
         };
         let chunks = self.chunks.lock();
-        for (&number, backing) in &chunks.backing {
+        for backing in chunks.backing.values() {
             match (backing, chunks.growth.place()) {
-                _ if self.table.state(number) == State::Released => {}
-                (Backing::Own(_), Place::Memory) => footprint.anonymous += self.chunk_bytes,
-                (Backing::Own(_), Place::File(_)) | (Backing::Adopted(_), _) => {
+                (Backing::Own, Place::Memory) => footprint.anonymous += self.chunk_bytes,
+                (Backing::Own, Place::File(_)) | (Backing::Adopted(_), _) => {
                     footprint.mapped += self.chunk_bytes;
                 }
             }

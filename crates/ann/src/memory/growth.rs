@@ -77,7 +77,7 @@ pub(super) struct Growth {
 
 /// A chunk that was handed out, counted from 0 in that order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cut(usize);
+struct Cut(usize);
 
 impl Growth {
     pub(super) fn new(place: Place, chunk_bytes: usize, allocate: Allocate) -> Growth {
@@ -96,7 +96,7 @@ impl Growth {
     }
 
     /// A new chunk, zeroed, and safe to write to: what it needs of the disk is allocated.
-    pub(super) fn cut(&mut self) -> Result<(Cut, NonNull<u8>), GrowError> {
+    pub(super) fn cut(&mut self) -> Result<NonNull<u8>, GrowError> {
         let cut = Cut(self.handed_out);
         let (region, offset) = self.locate(cut);
         if region == self.regions.len() {
@@ -105,11 +105,11 @@ impl Growth {
         }
         self.secure(cut)?;
         self.handed_out += 1;
-        Ok((cut, self.regions[region].at(offset)))
+        Ok(self.regions[region].at(offset))
     }
 
-    /// Allocates what a chunk needs of the disk: for a new chunk, and for one that was released.
-    pub(super) fn secure(&self, cut: Cut) -> Result<(), GrowError> {
+    /// Allocates what a new chunk needs of the disk.
+    fn secure(&self, cut: Cut) -> Result<(), GrowError> {
         let (Place::File(directory), Some(file)) = (&self.place, &self.file) else {
             return Ok(());
         };
@@ -129,40 +129,6 @@ impl Growth {
                 },
             }
         })
-    }
-
-    /// Gives memory and disk space of a chunk back; it then reads as zeros, and has to be
-    /// [secured](Growth::secure) before it is written to.
-    ///
-    /// # Safety
-    /// Nobody reads or writes the chunk meanwhile.
-    pub(super) unsafe fn release(&self, cut: Cut) -> Result<(), GrowError> {
-        let (region, offset) = self.locate(cut);
-        let region = &self.regions[region];
-        match (&self.place, &self.file) {
-            (Place::File(directory), Some(file)) => {
-                disk::punch_hole(file, self.file_range(cut)).or_else(|source| {
-                    if source.kind() != io::ErrorKind::Unsupported {
-                        return Err(GrowError::File {
-                            directory: directory.clone(),
-                            source,
-                        });
-                    }
-                    // The space stays allocated, so it may be written to.
-                    // SAFETY: the chunk lies within the region, and nobody uses it.
-                    unsafe { region.at(offset).write_bytes(0, self.chunk_bytes) };
-                    Ok(())
-                })
-            }
-            _ => {
-                let range = offset..offset + self.chunk_bytes;
-                // SAFETY: the region is anonymous, and the rest is the caller's promise.
-                unsafe { region.clear(range) }.map_err(|source| GrowError::Memory {
-                    bytes: self.chunk_bytes,
-                    source,
-                })
-            }
-        }
     }
 
     /// Chunks of every region but the first.

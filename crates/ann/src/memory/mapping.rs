@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io;
-use std::ops::Range;
 use std::ptr::NonNull;
 
 /// An owned range of mapped memory. It hands out its address; what may be read and written there,
@@ -10,7 +9,6 @@ use std::ptr::NonNull;
 pub(crate) struct Mapping {
     start: NonNull<u8>,
     len: usize,
-    writable: bool,
 }
 
 // SAFETY: a mapping is an address and a length; it reads and writes nothing by itself.
@@ -21,6 +19,7 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     /// The address of the first byte, valid for [`len`](Mapping::len) bytes while `self` lives.
     /// Aligned to a page at least.
+    #[cfg(test)]
     pub(crate) fn start(&self) -> NonNull<u8> {
         self.start
     }
@@ -28,11 +27,6 @@ impl Mapping {
     /// Bytes.
     pub(crate) fn len(&self) -> usize {
         self.len
-    }
-
-    /// Whether the memory may be written to.
-    pub(crate) fn is_writable(&self) -> bool {
-        self.writable
     }
 
     /// The bytes.
@@ -92,52 +86,38 @@ mod system {
         /// touched once it does. `offset` is a multiple of the page size. Writes go to the file.
         /// Read at random: the system is told not to read ahead.
         pub(crate) fn shared(file: &File, offset: u64, len: usize) -> io::Result<Mapping> {
-            let mapping = Mapping::file(file, offset, len, MapFlags::SHARED, true)?;
-            mapping.advise(Advice::Random);
-            Ok(mapping)
+            Mapping::file(file, offset, len, READ_WRITE)
         }
 
-        /// The first `len` bytes of a file. Writes are seen here and never reach the file.
-        pub(crate) fn private(file: &File, len: usize) -> io::Result<Mapping> {
-            Mapping::file(file, 0, len, MapFlags::PRIVATE | MapFlags::NORESERVE, true)
-        }
-
-        /// The first `len` bytes of a file, for reading.
+        /// The first `len` bytes of a file, for reading; at random, as above.
         pub(crate) fn read_only(file: &File, len: usize) -> io::Result<Mapping> {
-            Mapping::file(file, 0, len, MapFlags::SHARED, false)
+            Mapping::file(file, 0, len, ProtFlags::READ)
         }
 
         fn reserve(len: usize) -> io::Result<Mapping> {
             let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
             // SAFETY: the system chooses the address, so nothing that is mapped is replaced.
             let start = unsafe { mmap_anonymous(null_mut(), len, READ_WRITE, flags) }?;
-            Ok(Mapping::of(start, len, true))
+            Ok(Mapping::of(start, len))
         }
 
         fn file(
             file: &File,
             offset: u64,
             len: usize,
-            flags: MapFlags,
-            writable: bool,
+            protection: ProtFlags,
         ) -> io::Result<Mapping> {
-            let protection = if writable {
-                READ_WRITE
-            } else {
-                ProtFlags::READ
-            };
+            let flags = MapFlags::SHARED;
             // SAFETY: the system chooses the address, so nothing that is mapped is replaced.
             let start = unsafe { mmap(null_mut(), len, protection, flags, file, offset) }?;
-            Ok(Mapping::of(start, len, writable))
+            let mapping = Mapping::of(start, len);
+            mapping.advise(Advice::Random);
+            Ok(mapping)
         }
 
-        fn of(start: *mut std::ffi::c_void, len: usize, writable: bool) -> Mapping {
+        fn of(start: *mut std::ffi::c_void, len: usize) -> Mapping {
             let start = NonNull::new(start.cast()).expect("no mapping begins at address 0");
-            Mapping {
-                start,
-                len,
-                writable,
-            }
+            Mapping { start, len }
         }
 
         /// Gives up what surrounds the first `len` bytes that begin at a multiple of `alignment`.
@@ -157,27 +137,6 @@ mod system {
         fn advise(&self, advice: Advice) {
             // SAFETY: the range is ours, and none of the advice given here changes what it holds.
             let _ = unsafe { madvise(self.start.as_ptr().cast(), self.len, advice) };
-        }
-
-        /// Gives the memory of a range of whole pages back; it then reads as zeros.
-        ///
-        /// # Safety
-        /// The mapping is anonymous, and nobody reads or writes the range meanwhile.
-        pub(crate) unsafe fn clear(&self, range: Range<usize>) -> io::Result<()> {
-            assert!(range.start <= range.end && range.end <= self.len);
-            let start = self.at(range.start).as_ptr().cast();
-            #[cfg(target_os = "linux")]
-            // SAFETY: the range is ours, nobody uses it, and Linux gives zeroed pages from here on.
-            unsafe {
-                madvise(start, range.len(), Advice::LinuxDontNeed)?;
-            }
-            #[cfg(not(target_os = "linux"))]
-            // SAFETY: the range is ours and nobody uses it, so that it may be mapped anew.
-            unsafe {
-                let flags = MapFlags::PRIVATE | MapFlags::FIXED;
-                mmap_anonymous(start, range.len(), READ_WRITE, flags)?;
-            }
-            Ok(())
         }
     }
 
@@ -211,11 +170,7 @@ mod heap {
             // SAFETY: nobody maps nothing: `layout` refuses a length of 0.
             let start = unsafe { alloc_zeroed(layout(len)) };
             let start = NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?;
-            Ok(Mapping {
-                start,
-                len,
-                writable: true,
-            })
+            Ok(Mapping { start, len })
         }
 
         pub(crate) fn anonymous_huge(len: usize) -> io::Result<Mapping> {
@@ -226,21 +181,8 @@ mod heap {
             Mapping::anonymous(len)
         }
 
-        pub(crate) fn private(_: &File, _: usize) -> io::Result<Mapping> {
-            Err(io::ErrorKind::Unsupported.into())
-        }
-
         pub(crate) fn read_only(_: &File, _: usize) -> io::Result<Mapping> {
             Err(io::ErrorKind::Unsupported.into())
-        }
-
-        /// # Safety
-        /// Nobody reads or writes the range meanwhile.
-        pub(crate) unsafe fn clear(&self, range: Range<usize>) -> io::Result<()> {
-            assert!(range.start <= range.end && range.end <= self.len);
-            // SAFETY: the range lies within the allocation, and nobody uses it.
-            unsafe { self.at(range.start).write_bytes(0, range.len()) };
-            Ok(())
         }
     }
 
@@ -285,32 +227,10 @@ mod tests {
     }
 
     #[test]
-    fn cleared_memory_is_zeros_and_the_rest_stays() {
-        let page = rustix::param::page_size();
-        let mapping = Mapping::anonymous(3 * page).unwrap();
-        // SAFETY: the memory is this test's alone.
-        unsafe {
-            mapping.start().write_bytes(7, 3 * page);
-            mapping.clear(page..2 * page).unwrap();
-            let bytes = mapping.bytes();
-            assert!(bytes[..page].iter().all(|&byte| byte == 7));
-            assert!(bytes[page..2 * page].iter().all(|&byte| byte == 0));
-            assert!(bytes[2 * page..].iter().all(|&byte| byte == 7));
-        }
-    }
-
-    #[test]
-    fn private_writes_do_not_reach_the_file() {
-        let file = file_of(b"abc");
-        let private = Mapping::private(&file, 3).unwrap();
-        let read_only = Mapping::read_only(&file, 3).unwrap();
-        assert!(private.is_writable() && !read_only.is_writable());
-        // SAFETY: the file is this test's alone, and the slices are gone before the next write.
-        unsafe {
-            private.at(1).write(b'x');
-            assert_eq!(private.bytes(), b"axc");
-            assert_eq!(read_only.bytes(), b"abc");
-        }
+    fn a_file_is_read_where_it_lies() {
+        let read_only = Mapping::read_only(&file_of(b"abc"), 3).unwrap();
+        // SAFETY: the file is this test's alone.
+        assert_eq!(unsafe { read_only.bytes() }, b"abc");
     }
 
     #[test]

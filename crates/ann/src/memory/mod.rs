@@ -2,7 +2,7 @@
 //!
 //! An [`Array`] is a sequence of records of one size (its *stride*) in *chunks* of a power of two of
 //! records. A chunk never moves, so a reader holds plain pointers, and growing touches nothing that
-//! is there. What becomes of a record that nobody wants any more is not decided here but by the
+//! is there (but for chunks of a snapshot, which are copied before they are written to). What becomes of a record that nobody wants any more is not decided here but by the
 //! epochs (`epoch.rs`): the array only hands out places.
 //!
 //! - [`Array`]: the records, by index.

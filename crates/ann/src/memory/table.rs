@@ -23,9 +23,6 @@ pub(super) enum State {
     Writable = 1,
     /// Records may only be read.
     ReadOnly = 2,
-    /// Its memory was given back. Records may be read (as zeros) but not written before the chunk
-    /// is made usable again.
-    Released = 3,
 }
 
 /// One chunk; all zeros is an absent one.
@@ -81,8 +78,7 @@ impl Table {
         match entry.state.load(Ordering::Acquire) {
             0 => State::Absent,
             1 => State::Writable,
-            2 => State::ReadOnly,
-            _ => State::Released,
+            _ => State::ReadOnly,
         }
     }
 
@@ -116,12 +112,6 @@ impl Table {
         let entry = self.entry(chunk).expect("reserved");
         // The address first: who sees a state may use the address.
         entry.start.store(start.as_ptr(), Ordering::Release);
-        entry.state.store(state as u8, Ordering::Release);
-    }
-
-    /// Changes what may be done with a chunk that is set.
-    pub(super) fn set_state(&self, chunk: u32, state: State) {
-        let entry = self.entry(chunk).expect("reserved");
         entry.state.store(state as u8, Ordering::Release);
     }
 
@@ -198,18 +188,15 @@ mod tests {
     }
 
     #[test]
-    fn states_change_without_the_address() {
+    fn a_chunk_that_was_copied_has_another_address_and_state() {
         let table = Table::new(16);
-        let mut record = 0u8;
+        let mut records = [0u8; 2];
         table.reserve(7).unwrap();
-        let start = NonNull::from(&mut record);
-        for state in [State::ReadOnly, State::Writable, State::Released] {
+        for (record, state) in records.iter_mut().zip([State::ReadOnly, State::Writable]) {
+            let start = NonNull::from(record);
             table.set(7, start, state);
-            assert_eq!(table.state(7), state);
+            assert_eq!((table.get(7), table.state(7)), (Some(start), state));
         }
-        table.set_state(7, State::Writable);
-        assert_eq!(table.state(7), State::Writable);
-        assert_eq!(table.get(7), Some(start));
         assert_eq!(table.get(8), None, "in the same leaf, but not set");
     }
 }

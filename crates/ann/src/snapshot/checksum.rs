@@ -93,7 +93,7 @@ pub(super) fn verify(
     start: u64,
     len: u64,
     checksums: &[Checksum],
-    mut visit: impl FnMut(u64, &[u8]),
+    mut visit: impl FnMut(u64, &[u8]) -> Result<(), SnapshotError>,
 ) -> Result<(), SnapshotError> {
     assert_eq!(pieces(len), checksums.len() as u64);
     let mut buffer = vec![0; PIECE_BYTES.min(len as usize)];
@@ -102,14 +102,25 @@ pub(super) fn verify(
         let piece_bytes = (start + len - offset).min(PIECE_BYTES as u64);
         let piece = &mut buffer[..piece_bytes as usize];
         read_exact(file, path, offset, piece)?;
-        if Checksum::of(piece) != *checksum {
-            let what = "its bytes have another checksum than when they were written";
-            return Err(SnapshotError::damaged(path, offset, what));
-        }
-        visit(offset, piece);
+        verify_piece(piece, path, offset, *checksum)?;
+        visit(offset, piece)?;
         offset += piece_bytes;
     }
     Ok(())
+}
+
+/// Holds a piece that lies at `offset` of a file against its checksum.
+pub(super) fn verify_piece(
+    piece: &[u8],
+    path: &Path,
+    offset: u64,
+    checksum: Checksum,
+) -> Result<(), SnapshotError> {
+    if Checksum::of(piece) == checksum {
+        return Ok(());
+    }
+    let what = "its bytes have another checksum than when they were written";
+    Err(SnapshotError::damaged(path, offset, what))
 }
 
 /// Fills `bytes` from a file; an early end is damage.

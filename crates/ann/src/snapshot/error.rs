@@ -2,7 +2,9 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use crate::OptionOutOfRange;
 use crate::memory::GrowError;
 
 /// Why a snapshot could not be written or opened. Each names the file, and what may be done.
@@ -69,6 +71,12 @@ pub enum SnapshotError {
         /// The value asked for.
         expected: String,
     },
+    /// An option that was asked for is outside of its range.
+    #[error(transparent)]
+    OutOfRange(#[from] OptionOutOfRange),
+    /// The index was opened from a snapshot that turned out to be damaged, so it is not saved.
+    #[error("the index holds damaged vectors and cannot be saved: {0}")]
+    Source(Arc<SnapshotError>),
     /// No room for what cannot stay in the files.
     #[error(transparent)]
     Memory(#[from] GrowError),

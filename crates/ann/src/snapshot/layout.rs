@@ -48,7 +48,12 @@ impl Shape {
 
     /// Vectors of a full segment: a power of two, at least 64. There are vectors.
     pub(super) fn segment_slots(&self) -> u32 {
-        1 << (SEGMENT_BYTES / self.vector_bytes).ilog2()
+        Shape::segment_slots_of(self.vector_bytes)
+    }
+
+    /// The same for vectors of so many bytes, at least 1.
+    pub(crate) fn segment_slots_of(vector_bytes: u32) -> u32 {
+        1 << (SEGMENT_BYTES / vector_bytes).ilog2()
     }
 
     /// Segments of full vectors.

@@ -5,8 +5,12 @@
 //!
 //! - [`Writer`] streams a generation out, in steps of at most a few MiB, so that whoever saves holds
 //!   nothing up. Segments whose vectors did not change are linked from the last generation.
-//! - [`Reader`] verifies `graph`, then puts the files' pages in the place of arrays' chunks. Segments are
-//!   verified later, one by one, while they are already searched.
+//! - [`open`] reads `graph` into memory and verifies it on the way; what it finds is [`Opened`]. Blocks are
+//!   read rather than mapped, as all of them have to be read for that in any case, lie on huge pages
+//!   then, and cannot become other than what was verified.
+//! - [`Source`] is the files of full vectors: mapped, their pages take the place of an array's chunks, and are
+//!   verified piece by piece while they are already searched.
+//! - [`Generation`] is a directory that was written or opened, from which the next may keep segments.
 //! - [`Contents`] is what an index is made of beside blocks and vectors.
 //!
 //! The module knows nothing of graphs: blocks and vectors are bytes to it.
@@ -14,19 +18,23 @@
 mod checksum;
 mod contents;
 mod error;
+mod generation;
 mod header;
 mod layout;
 mod reader;
 mod segment;
+mod source;
 #[cfg(all(test, not(miri)))]
 mod tests;
 mod writer;
 
 pub(crate) use contents::Contents;
 pub use error::SnapshotError;
+pub(crate) use generation::Generation;
 pub(crate) use layout::Shape;
-pub(crate) use reader::Reader;
-pub(crate) use segment::Segment;
+pub(crate) use reader::{Opened, open};
+use segment::Segment;
+pub(crate) use source::Source;
 pub(crate) use writer::Writer;
 
 // Blocks and vectors are mapped as they lie.

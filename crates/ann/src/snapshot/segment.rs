@@ -1,7 +1,5 @@
 //! The files of full vectors.
 
-use std::fs;
-use std::io;
 use std::ops::Range;
 use std::path::Path;
 
@@ -23,9 +21,9 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// The slots whose vectors it holds.
-    pub(crate) fn slots(&self) -> Range<u32> {
-        self.slots.clone()
+    /// The length of its file.
+    pub(super) fn bytes(&self) -> u64 {
+        HEADER_BYTES as u64 + self.slots.len() as u64 * u64::from(self.vector_bytes)
     }
 
     /// Whether it is what a generation of this shape has under its number.
@@ -71,23 +69,6 @@ pub(super) fn check_header(
     Ok(())
 }
 
-/// Makes `new` a file with the bytes of `old`: by `link`, or by a copy that is on the disk before this
-/// returns, as file systems without links, and directories on another one, have no better.
-pub(super) fn link_or_copy(
-    link: impl FnOnce(&Path, &Path) -> io::Result<()>,
-    old: &Path,
-    new: &Path,
-) -> io::Result<()> {
-    match link(old, new) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-        Err(_) => {
-            fs::copy(old, new)?;
-            fs::OpenOptions::new().write(true).open(new)?.sync_all()
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,28 +77,5 @@ mod tests {
     fn names_have_five_digits_or_more() {
         assert_eq!(file_name(0), "vectors-00000");
         assert_eq!(file_name(123_456), "vectors-123456");
-    }
-
-    #[cfg(not(miri))]
-    #[test]
-    fn what_cannot_be_linked_is_copied() {
-        use std::os::unix::fs::MetadataExt;
-
-        let directory = tempfile::tempdir().unwrap();
-        let path = |name| directory.path().join(name);
-        fs::write(path("old"), "vectors").unwrap();
-        let inode = |name| fs::metadata(path(name)).unwrap().ino();
-
-        link_or_copy(|a, b| fs::hard_link(a, b), &path("old"), &path("linked")).unwrap();
-        assert_eq!(inode("linked"), inode("old"));
-
-        let no_links = |_: &Path, _: &Path| Err(io::ErrorKind::CrossesDevices.into());
-        link_or_copy(no_links, &path("old"), &path("copied")).unwrap();
-        assert_ne!(inode("copied"), inode("old"));
-        assert_eq!(fs::read(path("copied")).unwrap(), b"vectors");
-
-        link_or_copy(no_links, &path("missing"), &path("nothing")).unwrap_err();
-        let error = link_or_copy(|a, b| fs::hard_link(a, b), &path("old"), &path("copied"));
-        assert_eq!(error.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -76,22 +77,24 @@ fn copy_vectors(version: u8) -> impl FnMut(std::ops::Range<u32>, &mut [u8]) {
     }
 }
 
-/// Writes a generation; segments in `last` that are named are kept.
+/// Writes a generation; segments of `last` with these numbers are kept.
 fn save(
     directory: &Path,
     slots: u32,
-    last: Option<(&Path, &[Segment])>,
+    last: Option<(&Generation, &[usize])>,
     version: u8,
-) -> Vec<Segment> {
+) -> Generation {
     fs::create_dir_all(directory).unwrap();
     let mut writer = Writer::create(directory, shape(slots)).unwrap();
     for some in blocks(slots).chunks(BLOCK_BYTES as usize * 10) {
         writer.put_blocks(some).unwrap();
     }
-    while let Some(slots) = writer.next_segment() {
-        let kept = last.is_some_and(|(directory, segments)| {
-            let same = segments.iter().find(|segment| segment.slots() == slots);
-            same.is_some_and(|segment| writer.keep_segment(directory, segment).unwrap())
+    for number in 0.. {
+        if writer.next_segment().is_none() {
+            break;
+        }
+        let kept = last.is_some_and(|(last, numbers)| {
+            numbers.contains(&number) && writer.keep_segment(last).unwrap()
         });
         if !kept {
             writer.write_segment(copy_vectors(version)).unwrap();
@@ -107,13 +110,29 @@ fn saved(slots: u32) -> TempDir {
     directory
 }
 
-/// Opens and verifies everything.
-fn verify(directory: &Path) -> Result<Reader, SnapshotError> {
-    let reader = Reader::open(directory)?;
-    for number in 0..reader.segments().len() {
-        reader.verify_segment(number)?;
+/// An array for what [`shape`] says.
+fn vectors_array() -> Array {
+    Array::new(VECTOR_BYTES as usize, Place::Memory)
+}
+
+/// Opens, maps and verifies everything.
+fn verify(directory: &Path) -> Result<(Opened, Array), SnapshotError> {
+    let opened = open(directory)?;
+    let mut array = vectors_array();
+    let generation = Generation {
+        directory: generation::Directory::open(directory)?,
+        segments: opened.generation.segments.clone(),
+    };
+    let source = Source::map(Arc::new(generation), &mut array)?;
+    let mut buffer = Vec::new();
+    let mut bytes = 0;
+    for number in 0..source.segments() {
+        for piece in 0..source.pieces(number) {
+            bytes += source.verify_piece(number, piece, &mut buffer)?;
+        }
     }
-    Ok(reader)
+    assert_eq!(bytes, source.bytes());
+    Ok((opened, array))
 }
 
 fn record(array: &Array, slot: u32) -> &[u8] {
@@ -137,56 +156,43 @@ fn what_was_written_is_opened() {
     let expected = ["graph", "vectors-00000", "vectors-00001"];
     assert_eq!(names, expected.map(String::from).into());
 
-    let reader = verify(directory.path()).unwrap();
-    assert_eq!(reader.contents(), &contents(slots));
-    assert_eq!(reader.shape(), shape(slots));
-    let blocks = Array::new(BLOCK_BYTES as usize, Place::Memory);
-    let vectors = Array::new(VECTOR_BYTES as usize, Place::Memory);
-    reader.put_blocks(&blocks).unwrap();
-    reader.put_vectors(&vectors).unwrap();
-    // What is mapped stays, whatever becomes of the reader and of the files' names.
-    drop((reader, directory));
+    let (opened, vectors) = verify(directory.path()).unwrap();
+    assert_eq!(opened.contents, contents(slots));
+    assert_eq!(opened.shape, shape(slots));
+    let mut read = vectors_array();
+    Source::read(&opened.generation, &mut read).unwrap();
+    // What is mapped stays, whatever becomes of the files' names.
+    drop(directory);
     for slot in 0..slots {
         let byte = fill_byte(slot, 0);
-        assert!(record(&blocks, slot).iter().all(|&found| found == byte));
-        assert!(record(&vectors, slot).iter().all(|&found| found == byte));
+        for array in [&opened.blocks, &vectors, &read] {
+            assert!(record(array, slot).iter().all(|&found| found == byte));
+        }
     }
     // The first 64 vectors are a whole chunk, and lie in the file; the rest was copied.
     assert!(!vectors.is_writable(0) && vectors.is_writable(64));
-    assert!(blocks.is_writable(0));
+    assert!(opened.blocks.is_writable(0) && read.is_writable(0));
 }
 
 #[test]
-fn whole_chunks_of_blocks_are_mapped_and_copied_on_write() {
+fn blocks_of_several_chunks_and_pieces_are_read() {
     let directory = tempfile::tempdir().unwrap();
-    let blocks = Array::new(BLOCK_BYTES as usize, Place::Memory);
-    let chunk_slots = blocks.records_per_chunk() as u32;
+    let chunk_slots = Array::new(BLOCK_BYTES as usize, Place::Memory).records_per_chunk() as u32;
     let slots = chunk_slots + 1;
     let shape = Shape {
         vector_bytes: 0,
         ..shape(slots)
     };
-    let write = |path: &Path| {
-        let mut writer = Writer::create(path, shape).unwrap();
-        writer.put_blocks(&self::blocks(slots)).unwrap();
-        assert_eq!(writer.next_segment(), None);
-        writer.finish(&contents(slots)).unwrap();
-    };
-    write(directory.path());
-    let reader = verify(directory.path()).unwrap();
-    reader.put_blocks(&blocks).unwrap();
-    assert_eq!(blocks.chunks(), [0, chunk_slots]);
-    let footprint = blocks.footprint();
-    assert_eq!(
-        footprint.mapped,
-        chunk_slots as usize * BLOCK_BYTES as usize
-    );
-    assert_eq!(record(&blocks, chunk_slots)[0], fill_byte(chunk_slots, 0));
-    let first = blocks.get(0).unwrap();
-    // SAFETY: the array is this test's alone.
-    unsafe { first.write(255) };
-    assert_eq!(record(&blocks, 0)[0], 255);
-    verify(directory.path()).unwrap();
+    let mut writer = Writer::create(directory.path(), shape).unwrap();
+    writer.put_blocks(&blocks(slots)).unwrap();
+    assert_eq!(writer.next_segment(), None);
+    writer.finish(&contents(slots)).unwrap();
+    let (opened, _) = verify(directory.path()).unwrap();
+    assert_eq!(opened.contents, contents(slots));
+    for slot in 0..slots {
+        let byte = fill_byte(slot, 0);
+        assert_eq!(record(&opened.blocks, slot), [byte; BLOCK_BYTES as usize]);
+    }
 }
 
 #[test]
@@ -201,12 +207,10 @@ fn an_index_without_vectors_is_a_snapshot_too() {
             ..contents(0)
         };
         let writer = Writer::create(directory.path(), shape(0)).unwrap();
-        assert_eq!(writer.finish(&contents).unwrap(), []);
-        let reader = verify(directory.path()).unwrap();
-        assert_eq!(reader.contents(), &contents);
-        let array = Array::new(BLOCK_BYTES as usize, Place::Memory);
-        reader.put_blocks(&array).unwrap();
-        assert_eq!(array.chunks(), []);
+        assert_eq!(writer.finish(&contents).unwrap().segments(), []);
+        let (opened, _) = verify(directory.path()).unwrap();
+        assert_eq!(opened.contents, contents);
+        assert_eq!(opened.blocks.get(0), None);
     }
 }
 
@@ -214,9 +218,9 @@ fn an_index_without_vectors_is_a_snapshot_too() {
 fn segments_that_did_not_change_are_linked() {
     let parent = tempfile::tempdir().unwrap();
     let [first, second, third] = ["1", "2", "3"].map(|name| parent.path().join(name));
-    let segments = save(&first, 65, None, 0);
+    let last = save(&first, 65, None, 0);
     // The index has grown: the last segment is another one, the first is kept.
-    let segments = save(&second, 70, Some((&first, &segments)), 0);
+    let last = save(&second, 70, Some((&last, &[0, 1])), 0);
     assert_eq!(
         inode(&first, "vectors-00000"),
         inode(&second, "vectors-00000")
@@ -227,12 +231,15 @@ fn segments_that_did_not_change_are_linked() {
     );
     // The old generation is not needed any more.
     fs::remove_dir_all(&first).unwrap();
-    let reader = verify(&second).unwrap();
-    assert_eq!(reader.segments(), segments);
+    let (opened, _) = verify(&second).unwrap();
+    assert_eq!(opened.generation.segments(), last.segments());
 
-    // What was opened is kept as what was written is; what was changed is not.
-    let kept = &reader.segments()[1..];
-    save(&third, 70, Some((&second, kept)), 1);
+    // What was opened is kept as what was written is; what was changed is not. Where it has been
+    // moved makes no difference.
+    let moved = parent.path().join("moved");
+    fs::rename(&second, &moved).unwrap();
+    save(&third, 70, Some((&opened.generation, &[1])), 1);
+    fs::rename(&moved, &second).unwrap();
     assert_ne!(
         inode(&second, "vectors-00000"),
         inode(&third, "vectors-00000")
@@ -241,9 +248,7 @@ fn segments_that_did_not_change_are_linked() {
         inode(&second, "vectors-00001"),
         inode(&third, "vectors-00001")
     );
-    let reader = verify(&third).unwrap();
-    let vectors = Array::new(VECTOR_BYTES as usize, Place::Memory);
-    reader.put_vectors(&vectors).unwrap();
+    let (_, vectors) = verify(&third).unwrap();
     assert_eq!(record(&vectors, 0)[9], fill_byte(0, 1));
     assert_eq!(record(&vectors, 69)[9], fill_byte(69, 0));
 }
@@ -252,24 +257,24 @@ fn segments_that_did_not_change_are_linked() {
 fn a_segment_that_is_gone_is_written_anew() {
     let parent = tempfile::tempdir().unwrap();
     let [first, second] = ["1", "2"].map(|name| parent.path().join(name));
-    let segments = save(&first, 65, None, 0);
+    let last = save(&first, 65, None, 0);
     fs::remove_file(first.join("vectors-00000")).unwrap();
     fs::write(first.join("vectors-00001"), "cut short").unwrap();
-    save(&second, 65, Some((&first, &segments)), 0);
+    save(&second, 65, Some((&last, &[0, 1])), 0);
     verify(&second).unwrap();
 }
 
 #[test]
 fn options_that_differ_are_named() {
     let directory = saved(1);
-    let reader = Reader::open(directory.path()).unwrap();
+    let opened = open(directory.path()).unwrap();
     let options = contents(1).options;
     let searched_otherwise = Options {
         search_beam_width: 500,
         placement: Placement::File,
         ..options
     };
-    reader.expect_options(&searched_otherwise).unwrap();
+    opened.expect_options(&searched_otherwise).unwrap();
     let others = [
         (
             "dimensions",
@@ -308,7 +313,7 @@ fn options_that_differ_are_named() {
         ),
     ];
     for (name, other) in others {
-        let error = reader.expect_options(&other).unwrap_err();
+        let error = opened.expect_options(&other).unwrap_err();
         assert!(matches!(error, SnapshotError::Options { option, .. } if option == name));
         assert!(error.to_string().contains("graph"), "{error}");
     }
@@ -324,7 +329,7 @@ fn damage(directory: &Path) -> (String, String) {
         | SnapshotError::Version { path, .. }
         | SnapshotError::Damaged { path, .. }
         | SnapshotError::Options { path, .. } => path,
-        SnapshotError::Memory(error) => panic!("{error}"),
+        error => panic!("{error}"),
     };
     let name = path.file_name().unwrap().to_str().unwrap().to_owned();
     (name, message)
@@ -377,18 +382,14 @@ fn every_byte_of_headers_and_tables_is_covered() {
     let tables = HEADER_BYTES as u64 + 3 * u64::from(BLOCK_BYTES);
     for offset in (0..128).chain(4070..4100).chain(tables..bytes) {
         flip(&path, offset, 0x10);
-        Reader::open(directory.path())
-            .err()
-            .expect("the damage is found");
+        open(directory.path()).err().expect("the damage is found");
         flip(&path, offset, 0x10);
     }
     // The head of a segment is looked at when it is opened.
     let path = directory.path().join("vectors-00000");
     for offset in (0..32).chain([4095]) {
         flip(&path, offset, 0x10);
-        Reader::open(directory.path())
-            .err()
-            .expect("the damage is found");
+        open(directory.path()).err().expect("the damage is found");
         flip(&path, offset, 0x10);
     }
     verify(directory.path()).unwrap();
@@ -403,11 +404,11 @@ fn files_that_are_cut_short_or_longer_are_refused_at_once() {
         let bytes = file.metadata().unwrap().len();
         for cut in [bytes + 1, bytes - 1, bytes / 2, 4097, 4096, 4095, 8, 0] {
             file.set_len(cut).unwrap();
-            let error = Reader::open(directory.path()).err().expect("it is refused");
+            let error = open(directory.path()).err().expect("it is refused");
             assert!(error.to_string().contains(name), "{error}");
         }
         fs::remove_file(&path).unwrap();
-        let error = Reader::open(directory.path()).err().expect("it is missing");
+        let error = open(directory.path()).err().expect("it is missing");
         assert!(matches!(error, SnapshotError::Io { .. }), "{error}");
     }
 }
@@ -419,7 +420,7 @@ fn foreign_files_are_told_from_damaged_ones() {
     for name in ["graph", "vectors-00000"] {
         let sound = fs::read(path(name)).unwrap();
         fs::write(path(name), vec![b'#'; sound.len()]).unwrap();
-        let error = Reader::open(directory.path()).err().expect("it is refused");
+        let error = open(directory.path()).err().expect("it is refused");
         assert!(
             matches!(error, SnapshotError::NotASnapshot { .. }),
             "{error}"
@@ -441,7 +442,7 @@ fn a_generation_that_was_not_finished_is_refused() {
     writer.put_blocks(&blocks(3)).unwrap();
     writer.write_segment(copy_vectors(0)).unwrap();
     drop(writer);
-    let error = Reader::open(directory.path()).err().expect("it is refused");
+    let error = open(directory.path()).err().expect("it is refused");
     assert!(
         matches!(error, SnapshotError::NotASnapshot { .. }),
         "{error}"
@@ -457,7 +458,7 @@ fn a_generation_that_was_not_finished_is_refused() {
 fn a_later_version_is_named() {
     let directory = saved(1);
     flip(&directory.path().join("graph"), 8, 1 ^ 2);
-    let error = Reader::open(directory.path()).err().expect("it is refused");
+    let error = open(directory.path()).err().expect("it is refused");
     assert!(
         matches!(
             error,
@@ -512,7 +513,7 @@ fn forged_headers_are_errors() {
     ];
     for (offset, bytes) in forgeries {
         forge(directory.path(), offset, bytes);
-        let error = Reader::open(directory.path()).err().expect("it is refused");
+        let error = open(directory.path()).err().expect("it is refused");
         assert!(
             matches!(error, SnapshotError::Damaged { .. }),
             "{offset}: {error}"

@@ -1,11 +1,12 @@
 //! Writes a generation, step by step.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::checksum::{Checksum, PIECE_BYTES, Pieces};
+use super::generation::{self, Directory, Generation};
 use super::header::Header;
 use super::layout::{Counts, HEADER_BYTES, Layout};
 use super::segment::{self, Segment};
@@ -22,7 +23,7 @@ pub(super) const GRAPH: &str = "graph";
 /// together with the full vector of its slot, so a slot must not be given to another vector between
 /// the first block and the last segment.
 pub(crate) struct Writer {
-    directory: PathBuf,
+    directory: Directory,
     shape: Shape,
     graph: Sequence,
     segments: Vec<Segment>,
@@ -35,12 +36,12 @@ impl Writer {
     /// If a size of the shape is out of its range.
     pub(crate) fn create(directory: &Path, shape: Shape) -> Result<Writer, SnapshotError> {
         assert_eq!(shape.check(), Ok(()), "{shape:?}");
-        let path = directory.join(GRAPH);
+        let directory = Directory::open(directory)?;
         Ok(Writer {
-            directory: directory.to_owned(),
-            shape,
             // The place of the header stays empty until all else is written.
-            graph: Sequence::create(path, HEADER_BYTES as u64)?,
+            graph: Sequence::create(&directory, GRAPH, HEADER_BYTES as u64)?,
+            directory,
+            shape,
             segments: Vec::new(),
         })
     }
@@ -75,8 +76,7 @@ impl Writer {
     ) -> Result<(), SnapshotError> {
         let slots = self.next_segment().expect("there is another segment");
         let number = self.segments.len() as u32;
-        let path = self.directory.join(segment::file_name(number));
-        let mut file = Sequence::create(path, 0)?;
+        let mut file = Sequence::create(&self.directory, &segment::file_name(number), 0)?;
         file.put(&segment::header(&self.shape, number))?;
         let vector_bytes = self.shape.vector_bytes as usize;
         let step = (PIECE_BYTES / vector_bytes).max(1);
@@ -98,39 +98,40 @@ impl Writer {
         Ok(())
     }
 
-    /// Takes the next segment over from the generation in `directory`. The caller says by this that none
-    /// of its vectors has changed. False, with nothing done, if it is not the one that comes next,
-    /// holds other slots (the last one grows), or is not there any more; it has to be written then.
+    /// Takes the next segment over from the last generation. The caller says by this that none of its
+    /// vectors has changed. False, with nothing done, if it holds other slots (the last one grows), or
+    /// is not there any more; it has to be written then.
     ///
     /// # Panics
     /// If all segments are there.
-    pub(crate) fn keep_segment(
-        &mut self,
-        directory: &Path,
-        segment: &Segment,
-    ) -> Result<bool, SnapshotError> {
-        let slots = self.next_segment().expect("there is another segment");
-        if segment.slots != slots || !segment.fits(&self.shape) {
+    pub(crate) fn keep_segment(&mut self, last: &Generation) -> Result<bool, SnapshotError> {
+        assert!(self.next_segment().is_some(), "there is another segment");
+        let number = self.segments.len();
+        let Some(segment) = last.segments.get(number) else {
+            return Ok(false);
+        };
+        if !segment.fits(&self.shape) {
             return Ok(false);
         }
         let name = segment::file_name(segment.number);
-        let (old, new) = (directory.join(&name), self.directory.join(&name));
-        let bytes = fs::metadata(&old).map(|metadata| metadata.len());
+        let old = &last.directory;
+        let bytes = old
+            .open_file(&name)
+            .and_then(|file| Ok(file.metadata()?.len()));
         if !bytes.is_ok_and(|bytes| bytes == self.shape.segment_bytes(segment.number)) {
             return Ok(false);
         }
-        segment::link_or_copy(|old, new| fs::hard_link(old, new), &old, &new)
-            .map_err(SnapshotError::io("link or copy", &old))?;
+        generation::link_or_copy(Directory::link_file, old, &name, &self.directory)
+            .map_err(SnapshotError::io("link or copy", &old.path_of(&name)))?;
         self.segments.push(segment.clone());
         Ok(true)
     }
 
-    /// Writes tables and header, and waits until all is on the disk. Returns the segments, which the
-    /// next generation may keep.
+    /// Writes tables and header, and waits until all is on the disk.
     ///
     /// # Panics
     /// If blocks or segments are missing, or the contents do not go together.
-    pub(crate) fn finish(mut self, contents: &Contents) -> Result<Vec<Segment>, SnapshotError> {
+    pub(crate) fn finish(mut self, contents: &Contents) -> Result<Generation, SnapshotError> {
         assert_eq!(contents.check(&self.shape), Ok(()));
         let mean = contents
             .codebook
@@ -177,10 +178,11 @@ impl Writer {
             .and_then(|()| file.write_all_at(&header.encode(), 0))
             .and_then(|()| file.sync_all())
             .map_err(SnapshotError::io("write", &path))?;
-        File::open(&self.directory)
-            .and_then(|directory| directory.sync_all())
-            .map_err(SnapshotError::io("write", &self.directory))?;
-        Ok(self.segments)
+        self.directory.sync()?;
+        Ok(Generation {
+            directory: self.directory,
+            segments: self.segments,
+        })
     }
 }
 
@@ -195,8 +197,11 @@ struct Sequence {
 
 impl Sequence {
     /// A new file; what lies before `offset` has no part in the pieces.
-    fn create(path: PathBuf, offset: u64) -> Result<Sequence, SnapshotError> {
-        let file = File::create_new(&path).map_err(SnapshotError::io("make", &path))?;
+    fn create(directory: &Directory, name: &str, offset: u64) -> Result<Sequence, SnapshotError> {
+        let path = directory.path_of(name);
+        let file = directory
+            .create_file(name)
+            .map_err(SnapshotError::io("make", &path))?;
         Ok(Sequence {
             path,
             file,

@@ -88,13 +88,18 @@ impl Round {
         round
     }
 
-    /// The vector that an id has in a version. Now and then it has no direction.
+    /// The vector that an id has in a version. Now and then it has no direction, and often another
+    /// id has the same.
     fn vector(&self, id: usize, version: u64) -> Vec<f32> {
         let mut rng = Rng(self.seed ^ (id as u64) << 40 ^ version);
         rng.next();
-        match id >= self.stable && rng.below(15) == 0 {
-            true => vec![0.0; self.options.dimensions],
-            false => rng.vector(self.options.dimensions),
+        match rng.below(15) {
+            0 if id >= self.stable => vec![0.0; self.options.dimensions],
+            1..5 => {
+                let mut shared = Rng(self.seed ^ rng.below(12) as u64);
+                shared.vector(self.options.dimensions)
+            }
+            _ => rng.vector(self.options.dimensions),
         }
     }
 
@@ -193,6 +198,61 @@ impl Round {
         assert!(found.is_empty() || farthest.is_finite());
     }
 
+    /// Saves until the writers are done, and looks at what was saved.
+    fn save(&self) {
+        while !self.done.load(Ordering::Relaxed) {
+            let snapshot = tempfile::tempdir().expect("a directory");
+            let notes = || (0..self.notes.len()).map(|id| self.note(id));
+            let before: Vec<Note> = notes().collect();
+            let saved = self.index.save(snapshot.path()).expect("save");
+            let after: Vec<Note> = notes().collect();
+            let opened = Index::open(snapshot.path(), self.options).expect("a sound snapshot");
+            assert_eq!(opened.len(), saved.vectors);
+            let query = vec![0.7; self.options.dimensions];
+            let found = opened.search(&query, usize::MAX).expect("search");
+            assert_eq!(found.len(), saved.vectors);
+            let mut answered = vec![false; self.notes.len()];
+            for neighbour in &found {
+                let id = neighbour.id as usize;
+                assert!(!std::mem::replace(&mut answered[id], true), "{id} twice");
+                self.check(neighbour, &query, before[id], after[id]);
+            }
+            for (id, (before, after)) in before.iter().zip(&after).enumerate() {
+                if before == after && !before.unsettled {
+                    assert_eq!(answered[id], before.held, "{id}");
+                }
+            }
+            self.search_saved(&opened, &before, &after);
+        }
+    }
+
+    /// Links of a snapshot may never have been all there at once, and are good enough.
+    fn search_saved(&self, opened: &Index, before: &[Note], after: &[Note]) {
+        let mut missed = 0;
+        for id in 0..self.stable.min(40) {
+            let query = self.vector(id, before[id].version);
+            let walk = SearchOptions {
+                beam: Some(64),
+                ..SearchOptions::new(3)
+            };
+            let found = opened.search_with(&query, &walk).expect("search");
+            for neighbour in &found {
+                let id = neighbour.id as usize;
+                self.check(neighbour, &query, before[id], after[id]);
+            }
+            missed += usize::from(!found.iter().any(|found| found.id as usize == id));
+        }
+        // By the dot product others may be nearer to a vector than itself.
+        let by_distance = self.options.metric != Metric::DotProduct;
+        assert!(missed <= 2 || !by_distance, "{missed} missed");
+        // Everyone can be found again, replaced and removed.
+        for id in 0..self.stable.min(10) as u32 {
+            let vector = self.vector(id as usize, 1_000_000);
+            opened.replace(id, &vector).expect("held");
+            opened.remove(id).expect("held");
+        }
+    }
+
     /// Whether this can have been an answer between the notes.
     fn check(&self, neighbour: &Neighbour, query: &[f32], before: Note, after: Note) {
         let (id, told) = (neighbour.id as usize, f64::from(neighbour.distance));
@@ -245,6 +305,7 @@ fn answers_are_possible_whatever_others_do() {
             for searcher in 0..SEARCHERS {
                 scope.spawn(move || round.search(searcher));
             }
+            scope.spawn(move || round.save());
             for writer in writers {
                 writer.join().expect("a writer");
             }

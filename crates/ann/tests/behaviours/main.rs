@@ -20,4 +20,5 @@ mod oracle;
 mod quantization;
 mod recall;
 mod search_options;
+mod snapshots;
 mod zero_vectors;

@@ -10,7 +10,7 @@ const VECTOR_BYTES: usize = 4 * DIMENSIONS;
 const NODE_BYTES: usize = DIMENSIONS / 2 + 32 + 32 * 4;
 
 fn insert(index: &Index, ids: std::ops::Range<u32>) {
-    let mut rng = Rng(61);
+    let mut rng = Rng(61 + u64::from(ids.start));
     for id in ids {
         index.insert(id, &rng.vector(DIMENSIONS)).expect("insert");
     }

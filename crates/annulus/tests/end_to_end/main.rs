@@ -6,3 +6,4 @@ mod equality;
 mod index;
 mod log;
 mod server;
+mod store_alone;

@@ -94,6 +94,13 @@ pub struct IndexStatus {
     /// Per cent of the scan, 0 to 100; for people.
     #[serde(default = "complete")]
     pub build_progress: f64,
+    /// Rows that wait for room in memory or on the disk; left out when there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rows_without_room: usize,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// What an absent progress means to clients.

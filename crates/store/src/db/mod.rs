@@ -2,26 +2,34 @@
 //!
 //! The driver mends single connections by itself. When the database as a whole doesn't answer,
 //! which discovery notices as it asks all the time, the session is given up and another is opened
-//! at once and then at intervals, so that the service is back as soon as the database is.
+//! at once and then at growing intervals, so that the service is back soon after the database is.
+//!
+//! When addresses, credentials or certificates change, a session is opened with the new ones first.
+//! The one that works stays until then: a wrong password in a file takes nothing away.
 
 mod pages;
 mod statement;
+mod target;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use scylla::client::PoolSize;
-use scylla::client::execution_profile::ExecutionProfile;
 use scylla::client::session::Session;
-use scylla::client::session_builder::SessionBuilder;
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::Engine;
-use crate::options::DatabaseOptions;
 
 pub use pages::Pages;
 pub use statement::Statement;
+pub use target::Target;
+
+/// The longest pause between two tries, in the shortest.
+const BACK_OFF_MAX: u32 = 10;
+
+/// How often the log hears of the same failure.
+const NEWS_INTERVAL: Duration = Duration::from_secs(60);
 
 /// A session to the database.
 pub struct Db {
@@ -71,7 +79,7 @@ impl DbHandle {
 
 /// Keeps a session open until the token is cancelled.
 pub fn start(
-    options: DatabaseOptions,
+    targets: watch::Receiver<Target>,
     engine: Arc<Engine>,
     cancel: CancellationToken,
 ) -> (DbHandle, impl Future<Output = ()>) {
@@ -81,77 +89,124 @@ pub fn start(
         sessions: receiver,
         lost: lost_sender,
     };
-    let keep = keep_open(options, engine, sessions, lost);
+    let keeper = Keeper {
+        targets,
+        engine,
+        sessions,
+        lost,
+        generation: 0,
+    };
     (handle, async move {
-        cancel.run_until_cancelled(keep).await;
+        cancel.run_until_cancelled(keeper.run()).await;
     })
 }
 
-async fn keep_open(
-    options: DatabaseOptions,
+/// Keeps a session open.
+struct Keeper {
+    targets: watch::Receiver<Target>,
     engine: Arc<Engine>,
     sessions: watch::Sender<Option<Arc<Db>>>,
-    mut lost: mpsc::Receiver<u64>,
-) {
-    let mut generation = 0;
-    loop {
-        engine.set_connected(false);
-        let session = connect(&options).await;
-        generation += 1;
-        log_version(&session).await;
-        engine.set_connected(true);
-        sessions.send_replace(Some(Arc::new(Db {
-            session: Arc::new(session),
-            generation,
-        })));
+    lost: mpsc::Receiver<u64>,
+    /// Of the session that was opened last.
+    generation: u64,
+}
+
+impl Keeper {
+    async fn run(mut self) {
+        self.engine.set_connected(false);
         loop {
-            match lost.recv().await {
-                Some(reported) if reported == generation => break,
-                Some(_) => {}
-                None => std::future::pending().await,
+            let session = self.open().await;
+            log_version(&session).await;
+            self.generation += 1;
+            self.sessions.send_replace(Some(Arc::new(Db {
+                session: Arc::new(session),
+                generation: self.generation,
+            })));
+            self.engine.set_connected(true);
+            self.wait().await;
+        }
+    }
+
+    /// Opens a session to what is the target by then, however long it takes.
+    async fn open(&mut self) -> Session {
+        loop {
+            let target = self.targets.borrow_and_update().clone();
+            let opened = connect(&target);
+            tokio::pin!(opened);
+            loop {
+                tokio::select! {
+                    session = &mut opened => return session,
+                    _ = changed(&mut self.targets) => break,
+                    generation = lost(&mut self.lost) => {
+                        if generation == self.generation {
+                            self.give_up();
+                        }
+                    }
+                }
             }
         }
-        tracing::warn!("the database does not answer; connecting again");
-        sessions.send_replace(None);
+    }
+
+    /// Waits until another session is needed.
+    async fn wait(&mut self) {
+        loop {
+            tokio::select! {
+                () = changed(&mut self.targets) => {
+                    tracing::info!("the database's address or credentials changed; connecting anew");
+                    return;
+                }
+                generation = lost(&mut self.lost) => {
+                    if generation == self.generation {
+                        self.give_up();
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    fn give_up(&mut self) {
+        if self.sessions.send_replace(None).is_some() {
+            tracing::warn!("the database does not answer; connecting again");
+            self.engine.set_connected(false);
+        }
+    }
+}
+
+/// The next report of a loss; never, once nobody is left to report.
+async fn lost(lost: &mut mpsc::Receiver<u64>) -> u64 {
+    match lost.recv().await {
+        Some(generation) => generation,
+        None => std::future::pending().await,
+    }
+}
+
+/// The next change of the target; never, once nobody is left to change it.
+async fn changed(targets: &mut watch::Receiver<Target>) {
+    if targets.changed().await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 
 /// Tries until it succeeds.
-async fn connect(options: &DatabaseOptions) -> Session {
-    let mut failures = 0u32;
+async fn connect(target: &Target) -> Session {
+    let mut told: Option<(Instant, String)> = None;
+    let mut pause = target.options.reconnect_interval;
     loop {
-        match build(options).await {
+        let error = match target.open().await {
             Ok(session) => return session,
-            Err(error) => {
-                // The first failure is news, and then one a minute or so.
-                if failures.is_multiple_of(60) {
-                    tracing::warn!(%error, contact_points = ?options.contact_points, "no session to the database");
-                }
-                failures += 1;
-                tokio::time::sleep(options.reconnect_interval).await;
-            }
+            Err(error) => error.to_string(),
+        };
+        let news = told
+            .as_ref()
+            .is_none_or(|(when, what)| *what != error || when.elapsed() >= NEWS_INTERVAL);
+        if news {
+            tracing::warn!(error, contact_points = ?target.options.contact_points, "no session to the database");
+            told = Some((Instant::now(), error));
         }
+        tokio::time::sleep(pause).await;
+        pause = (2 * pause).min(BACK_OFF_MAX * target.options.reconnect_interval);
     }
-}
-
-async fn build(options: &DatabaseOptions) -> Result<Session, scylla::errors::NewSessionError> {
-    let profile = ExecutionProfile::builder()
-        .consistency(options.consistency)
-        .request_timeout(Some(options.request_timeout))
-        .build();
-    let mut builder = SessionBuilder::new()
-        .known_nodes(&options.contact_points)
-        .connection_timeout(options.connect_timeout)
-        .tcp_nodelay(true)
-        .schema_agreement_timeout(Duration::from_secs(60))
-        .default_execution_profile_handle(profile.into_handle());
-    if let Some(connections) = options.connections {
-        builder = builder.pool_size(PoolSize::PerHost(connections));
-    }
-    if let Some(credentials) = &options.credentials {
-        builder = builder.user(&credentials.user, &credentials.password);
-    }
-    builder.build().await
 }
 
 /// The version is for the log alone; a database that isn't ScyllaDB has none.

@@ -12,6 +12,7 @@ use store_api::types::{AnnRequest, AnnResponse, Unavailable};
 use super::Shared;
 use super::error::ApiError;
 use super::request::Admitted;
+use crate::compute::NotSearched;
 use crate::engine::Routed;
 use crate::identity::IndexName;
 use crate::index_actor::SearchError;
@@ -23,6 +24,7 @@ use crate::index_actor::SearchError;
     params(
         ("keyspace" = String, Path, description = "The keyspace, case preserved"),
         ("index" = String, Path, description = "The index, case preserved"),
+        ("x-request-timeout-ms" = Option<u64>, Header, description = "How long the caller waits: a search that can't begin by then is refused with 503"),
     ),
     request_body = AnnRequest,
     responses(
@@ -46,12 +48,16 @@ pub async fn ann(
         .engine
         .route(&name)
         .map_err(|no_route| ApiError::no_route(name, &no_route))?;
-    let Admitted { body, permit } = request;
+    let Admitted {
+        body,
+        permit,
+        deadline,
+    } = request;
     check(&body, index.identity.options.dimensions)?;
     let body = shared
         .api
         .compute
-        .search(move || -> Result<Bytes, ApiError> {
+        .search(deadline, move || -> Result<Bytes, ApiError> {
             let found = index
                 .vectors
                 .search(&body.vector, body.limit.get())
@@ -64,7 +70,13 @@ pub async fn ann(
                 .map_err(|error| ApiError::Internal(error.to_string()))
         })
         .await
-        .map_err(|stopped| ApiError::Internal(stopped.to_string()))??;
+        .map_err(|error| match error {
+            NotSearched::TooLate => {
+                shared.api.engine.metrics().search_refused("deadline");
+                ApiError::Overloaded
+            }
+            NotSearched::Stopped(stopped) => ApiError::Internal(stopped.to_string()),
+        })??;
     drop(permit);
     requested
         .metrics

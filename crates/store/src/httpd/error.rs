@@ -1,6 +1,6 @@
 //! Answers other than success (contract, sections 1.4 and 1.13).
 
-use axum::http::header::RETRY_AFTER;
+use axum::http::header::{CONNECTION, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Json, Response};
 use store_api::types::{Unavailable, UnavailableReason};
@@ -17,6 +17,12 @@ pub enum ApiError {
     /// The request can't be served by any index.
     #[error("{0}")]
     BadRequest(String),
+    /// A search in clear on a listener that speaks TLS.
+    #[error("searches are answered over HTTPS only: use https:// on this port")]
+    InClear,
+    /// The body was too long on its way.
+    #[error("the request body did not arrive in time")]
+    SlowBody,
     /// The service is still starting.
     #[error("the index service is still starting")]
     NodeBootstrapping,
@@ -28,8 +34,8 @@ pub enum ApiError {
         /// Per cent of the scan.
         progress: f64,
     },
-    /// More searches than the listener takes in.
-    #[error("too many searches in flight; try again")]
+    /// More searches than the listener takes in, or than can begin in time.
+    #[error("too many searches in flight; try again later, or ask another index service")]
     Overloaded,
     /// A fault of ours.
     #[error("{0}")]
@@ -56,6 +62,12 @@ impl IntoResponse for ApiError {
         match self {
             ApiError::MissingIndex(_) => (StatusCode::NOT_FOUND, text).into_response(),
             ApiError::BadRequest(_) => (StatusCode::BAD_REQUEST, text).into_response(),
+            ApiError::InClear => (StatusCode::FORBIDDEN, text).into_response(),
+            // The rest of the body may still come: the connection can't be used again.
+            ApiError::SlowBody => {
+                let close = [(CONNECTION, HeaderValue::from_static("close"))];
+                (StatusCode::REQUEST_TIMEOUT, close, text).into_response()
+            }
             ApiError::NodeBootstrapping => unavailable(UnavailableReason::NodeBootstrapping, None),
             ApiError::IndexBuilding { .. } => {
                 unavailable(UnavailableReason::IndexBuilding, Some(text))

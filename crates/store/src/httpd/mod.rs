@@ -1,32 +1,33 @@
 //! The HTTP API (contract, section 1).
 //!
 //! Every listener serves the same routes and has its own budget of searches, so that users who
-//! overload one can't starve the database behind another.
+//! overload one can't starve the database behind another. A listener with a certificate speaks
+//! HTTPS and HTTP on one port; searches in clear are then refused with 403.
 //!
-//! Left out: TLS, text indexes (every name is missing for `bm25` and `highlight`), and the test
+//! Left out: text indexes (every name is missing for `bm25` and `highlight`), and the test
 //! hooks under `/api/internals`, which answer 404. A search with restrictions is refused.
 
 mod ann;
+mod connection;
 mod error;
+mod listener;
 mod openapi;
 mod request;
 mod routes;
 
-use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::routing::{get, post};
-use axum::serve::ListenerExt;
-use tokio::net::TcpListener;
+use axum::routing::{MethodRouter, get, post};
 use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
 
 use crate::compute::Compute;
 use crate::engine::Engine;
 use crate::options::ListenerOptions;
+
+pub use listener::{Bound, Listening, server_tls};
 
 /// What every request may read.
 #[derive(Clone)]
@@ -45,10 +46,40 @@ struct Shared {
     api: Api,
     /// Searches that may still be taken in.
     admissions: Arc<Semaphore>,
+    /// How long a body may take to arrive.
+    body_timeout: Duration,
+    /// How long a search may wait for its turn.
+    search_wait_max: Duration,
 }
 
-/// The routes, for one listener.
-pub fn router(api: Api, options: &ListenerOptions) -> Router {
+impl Shared {
+    fn new(api: Api, options: &ListenerOptions) -> Shared {
+        Shared {
+            api,
+            admissions: Arc::new(Semaphore::new(options.searches_max)),
+            body_timeout: options.body_timeout,
+            search_wait_max: options.search_wait_max,
+        }
+    }
+}
+
+/// The routes of a listener.
+fn router(shared: Shared, options: &ListenerOptions) -> Router {
+    all_routes(shared, options, post(ann::ann), post(routes::no_text_index))
+}
+
+/// The routes of a listener that has a certificate, for requests that came in clear.
+fn router_in_clear(shared: Shared, options: &ListenerOptions) -> Router {
+    let refused = || post(routes::in_clear);
+    all_routes(shared, options, refused(), refused())
+}
+
+fn all_routes(
+    shared: Shared,
+    options: &ListenerOptions,
+    ann: MethodRouter<Shared>,
+    text: MethodRouter<Shared>,
+) -> Router {
     let index = "/api/v1/indexes/{keyspace}/{index}";
     Router::new()
         .route("/api/v1/status", get(routes::status))
@@ -56,51 +87,13 @@ pub fn router(api: Api, options: &ListenerOptions) -> Router {
         .route("/api/v1/indexes", get(routes::indexes))
         .route(index, get(routes::index))
         .route(&format!("{index}/status"), get(routes::index_status))
-        .route(&format!("{index}/ann"), post(ann::ann))
-        .route(&format!("{index}/bm25"), post(routes::no_text_index))
-        .route(&format!("{index}/highlight"), post(routes::no_text_index))
+        .route(&format!("{index}/ann"), ann)
+        .route(&format!("{index}/bm25"), text.clone())
+        .route(&format!("{index}/highlight"), text)
         .route("/metrics", get(routes::metrics))
         .route("/api-docs/openapi.json", get(openapi::document))
         .layer(DefaultBodyLimit::max(options.body_bytes_max))
-        .with_state(Shared {
-            api,
-            admissions: Arc::new(Semaphore::new(options.searches_max)),
-        })
-}
-
-/// A socket that is bound but not yet served.
-pub struct Bound {
-    listener: TcpListener,
-    options: ListenerOptions,
-}
-
-impl Bound {
-    /// Binds a listener.
-    pub async fn bind(options: ListenerOptions) -> io::Result<Bound> {
-        Ok(Bound {
-            listener: TcpListener::bind(options.address).await?,
-            options,
-        })
-    }
-
-    /// Where it listens.
-    pub fn address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-
-    /// Serves until the token is cancelled: then the socket is closed, and requests in flight are
-    /// answered.
-    pub async fn serve(self, api: Api, stop: CancellationToken) -> io::Result<()> {
-        let router = router(api, &self.options);
-        let listener = self.listener.tap_io(|stream| {
-            if let Err(error) = stream.set_nodelay(true) {
-                tracing::debug!(%error, "TCP_NODELAY");
-            }
-        });
-        axum::serve(listener, router)
-            .with_graceful_shutdown(stop.cancelled_owned())
-            .await
-    }
+        .with_state(shared)
 }
 
 /// The OpenAPI document, as text.

@@ -1,5 +1,7 @@
 //! Taking a search in.
 
+use std::time::{Duration, Instant};
+
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
@@ -21,7 +23,12 @@ pub struct Admitted<T> {
     pub body: T,
     /// The place.
     pub permit: OwnedSemaphorePermit,
+    /// When an answer would be of no use any more.
+    pub deadline: Instant,
 }
+
+/// A header of a request: how many milliseconds the caller waits for the answer.
+pub const TIMEOUT_HEADER: &str = "x-request-timeout-ms";
 
 impl<T: DeserializeOwned> FromRequest<Shared> for Admitted<T> {
     type Rejection = Response;
@@ -31,17 +38,38 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Admitted<T> {
             let text = "Expected request with `Content-Type: application/json`";
             return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response());
         }
-        let bytes = Bytes::from_request(request, shared)
-            .await
+        let callers_deadline = callers_deadline(request.headers(), Instant::now())
             .map_err(IntoResponse::into_response)?;
-        let permit = shared
-            .admissions
-            .clone()
-            .try_acquire_owned()
-            .map_err(|_| ApiError::Overloaded.into_response())?;
+        let bytes = Bytes::from_request(request, shared);
+        let bytes = tokio::time::timeout(shared.body_timeout, bytes)
+            .await
+            .map_err(|_| ApiError::SlowBody.into_response())?
+            .map_err(IntoResponse::into_response)?;
+        let permit = shared.admissions.clone().try_acquire_owned().map_err(|_| {
+            shared.api.engine.metrics().search_refused("admission");
+            ApiError::Overloaded.into_response()
+        })?;
         let Json(body) = Json::<T>::from_bytes(&bytes).map_err(IntoResponse::into_response)?;
-        Ok(Admitted { body, permit })
+        let ours = Instant::now() + shared.search_wait_max;
+        Ok(Admitted {
+            body,
+            permit,
+            deadline: callers_deadline.map_or(ours, |theirs| theirs.min(ours)),
+        })
     }
+}
+
+/// Until when the caller waits, if it says so.
+fn callers_deadline(headers: &HeaderMap, now: Instant) -> Result<Option<Instant>, ApiError> {
+    let Some(value) = headers.get(TIMEOUT_HEADER) else {
+        return Ok(None);
+    };
+    let milliseconds = value.to_str().ok().and_then(|text| text.parse().ok());
+    let milliseconds = milliseconds.ok_or_else(|| {
+        ApiError::BadRequest(format!("{TIMEOUT_HEADER} is not a number of milliseconds"))
+    })?;
+    // One beyond what a clock can say is none.
+    Ok(now.checked_add(Duration::from_millis(milliseconds)))
 }
 
 /// `application/json` or `application/<anything>+json`, with any parameters.

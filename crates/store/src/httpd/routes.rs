@@ -95,6 +95,11 @@ pub async fn no_text_index(Path((keyspace, index)): Path<(String, String)>) -> A
     ApiError::MissingIndex(IndexName { keyspace, index })
 }
 
+/// A search in clear, where it could be encrypted.
+pub async fn in_clear() -> ApiError {
+    ApiError::InClear
+}
+
 /// Metrics in the text format of Prometheus.
 #[utoipa::path(
     get,

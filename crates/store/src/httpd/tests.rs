@@ -1,12 +1,15 @@
 //! Requests over a socket, on an engine whose indexes are filled by hand.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
+
+mod sockets;
 
 use super::*;
 use crate::engine::IndexHandle;
@@ -22,7 +25,7 @@ struct Service {
     engine: Arc<Engine>,
     compute: Compute,
     http: Client<HttpConnector, Full<Bytes>>,
-    stop: CancellationToken,
+    listening: Listening,
 }
 
 use axum::body::Bytes;
@@ -45,16 +48,16 @@ impl Answer {
 
 impl Service {
     async fn start(searches_max: usize) -> Service {
+        Service::start_with(|options| options.searches_max = searches_max).await
+    }
+
+    async fn start_with(change: impl FnOnce(&mut ListenerOptions)) -> Service {
         let engine = Arc::new(Engine::new(Metrics::new(), vec!["fine".into()]));
         let compute = Compute::new(2);
-        let bound = Bound::bind(ListenerOptions {
-            searches_max,
-            ..ListenerOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)))
-        })
-        .await
-        .unwrap();
-        let base = format!("http://{}", bound.address().unwrap());
-        let stop = CancellationToken::new();
+        let mut options = ListenerOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
+        change(&mut options);
+        let bound = Bound::bind(options).await.unwrap();
+        let base = format!("http://{}", bound.address());
         let api = Api {
             engine: engine.clone(),
             compute: compute.clone(),
@@ -64,19 +67,23 @@ impl Service {
                 engine: "e".into(),
             }),
         };
-        tokio::spawn(bound.serve(api, stop.clone()));
+        let listening = bound.serve(api);
         Service {
             base,
             engine,
             compute,
             http: Client::builder(TokioExecutor::new()).build_http(),
-            stop,
+            listening,
         }
     }
 
     /// A service that serves, with an index `ks.idx` of `(0, 0)`, `(3, 4)` and `(6, 8)`.
     async fn serving() -> Service {
-        let service = Service::start(100).await;
+        Service::serving_with(|_| {}).await
+    }
+
+    async fn serving_with(change: impl FnOnce(&mut ListenerOptions)) -> Service {
+        let service = Service::start_with(change).await;
         service.engine.set_connected(true);
         let index = service.add(IndexIdentity {
             keys: KeySchema {
@@ -366,7 +373,34 @@ async fn more_searches_than_admitted_are_refused_fast() {
     assert_eq!(answer.headers["retry-after"], "1");
     assert!(!answer.body.contains("BOOTSTRAPPING"), "{}", answer.body);
     // Only searches count.
-    assert_eq!(service.get("/api/v1/status").await.status, 200);
+    let metrics = service.get("/metrics").await;
+    assert_eq!(metrics.status, 200);
+    let line = r#"searches_refused_total{reason="admission"} 1"#;
+    assert!(metrics.body.contains(line), "{}", metrics.body);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_without_time_is_refused_fast() {
+    let service = Service::serving().await;
+    let ask = async |timeout: &str| {
+        let request = hyper::Request::post(format!("{}/api/v1/indexes/ks/idx/ann", service.base))
+            .header("content-type", "application/json")
+            .header("x-request-timeout-ms", timeout)
+            .body(Full::new(Bytes::from_static(br#"{"vector":[0,0]}"#)));
+        let answer = service.http.request(request.unwrap()).await.unwrap();
+        (answer.status().as_u16(), answer.headers().clone())
+    };
+    assert_eq!(ask("20000").await.0, 200);
+    assert_eq!(ask("18446744073709551615").await.0, 200);
+    let (status, headers) = ask("0").await;
+    assert_eq!(
+        (status, headers["retry-after"].as_bytes()),
+        (503, &b"1"[..])
+    );
+    assert_eq!(ask("soon").await.0, 400);
+    let metrics = service.get("/metrics").await.body;
+    let line = r#"searches_refused_total{reason="deadline"} 1"#;
+    assert!(metrics.contains(line), "{metrics}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -417,7 +451,7 @@ async fn the_document_names_every_route() {
 async fn a_stopped_service_closes_its_socket() {
     let service = Service::serving().await;
     assert_eq!(service.get("/api/v1/status").await.status, 200);
-    service.stop.cancel();
+    service.listening.stop();
     let address = service.base.strip_prefix("http://").unwrap();
     let refused = async {
         while tokio::net::TcpStream::connect(address).await.is_ok() {

@@ -16,6 +16,7 @@ struct World {
     scan: Option<mpsc::Sender<RowBatch>>,
     scanned: oneshot::Receiver<()>,
     hints: mpsc::Receiver<HintMessage>,
+    memory: Arc<Memory>,
 }
 
 impl World {
@@ -43,11 +44,13 @@ impl World {
         let (rereads, reread_receiver) = mpsc::channel(MESSAGES_MAX);
         let (scan, scan_receiver) = mpsc::channel(MESSAGES_MAX);
         let (scanned_sender, scanned) = oneshot::channel();
+        let memory = Arc::<Memory>::default();
         let monitor = MonitorItems::new(
             index.clone(),
             Compute::new(2),
             sequencer.clone(),
             hint_sender,
+            memory.clone(),
         );
         tokio::spawn(monitor.run(reread_receiver, scan_receiver, scanned_sender));
         World {
@@ -57,6 +60,7 @@ impl World {
             scan: Some(scan),
             scanned,
             hints,
+            memory,
         }
     }
 
@@ -244,4 +248,49 @@ async fn rows_without_room_are_tried_again_until_there_is() {
     })
     .await
     .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn at_the_memory_limit_rows_wait_and_come_in_when_there_is_room() {
+    let mut world = World::start();
+    let issue = world.sequencer.issue();
+    world.reread(&issue, &[("a", vector(1.0))]).await;
+    world.settle().await;
+    world.memory.note(2, 1);
+    let issue = world.sequencer.issue();
+    let (b, c) = (("b", vector(2.0)), ("c", vector(3.0)));
+    world.reread(&issue, &[("a", vector(0.5)), b, c]).await;
+    world.settle().await;
+    assert_eq!(world.found(), rows(&[("a", 0.25)]), "what is in may change");
+
+    // One that goes makes room for one that comes.
+    let issue = world.sequencer.issue();
+    world.reread(&issue, &[("a", ReadCell::Null)]).await;
+    let issue = world.sequencer.issue();
+    world
+        .reread(&issue, &[("d", vector(4.0)), ("e", vector(5.0))])
+        .await;
+    world.settle().await;
+    assert_eq!(world.found(), rows(&[("d", 16.0)]));
+
+    world.memory.note(1, 2);
+    tokio::time::timeout(Duration::from_secs(20), async {
+        while world.found().len() < 4 {
+            let Some(HintMessage::Hint(hint)) = world.hints.recv().await else {
+                panic!("a row is named");
+            };
+            let names = [("b", 2.0), ("c", 3.0), ("e", 5.0)];
+            let (name, x) = names
+                .into_iter()
+                .find(|(name, _)| hint.target == HintTarget::Row(world.key(name)))
+                .unwrap();
+            let issue = world.sequencer.issue();
+            world.reread(&issue, &[(name, vector(x))]).await;
+            world.settle().await;
+        }
+    })
+    .await
+    .unwrap();
+    let all = [("b", 4.0), ("c", 9.0), ("d", 16.0), ("e", 25.0)];
+    assert_eq!(world.found(), rows(&all));
 }

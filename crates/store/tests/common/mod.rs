@@ -1,6 +1,8 @@
 //! A database and an index service in one process, which meet through sockets alone.
 #![allow(dead_code, reason = "each test uses a part of this")]
 
+pub mod guard;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;

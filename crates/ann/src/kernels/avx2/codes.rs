@@ -4,7 +4,6 @@ use std::arch::x86_64::*;
 
 use super::{load_bytes, load_floats, sums_f32, sums_i32};
 use crate::kernels::hop::{BATCH, batches, put};
-use crate::kernels::lanes::BITS;
 
 /// Half a line of a code.
 ///
@@ -81,55 +80,6 @@ pub(super) unsafe fn dots_u8(query: &[i8], codes: &[*const u8], out: &mut [i32])
         }
         put(out, sums_i32(sums));
     }
-}
-
-/// # Safety
-///
-/// See [`crate::kernels::HopKernel`].
-#[target_feature(enable = "avx2")]
-pub(super) unsafe fn sums_u1(query: &[i8], codes: &[*const u8], out: &mut [i32]) {
-    let (query, []) = query.as_chunks::<BITS>() else {
-        panic!("whole lines of bits")
-    };
-    let (one_bytes, one_words) = (_mm256_set1_epi8(1), _mm256_set1_epi16(1));
-    for (batch, out) in batches(codes, 64 * query.len(), out) {
-        let mut sums = [_mm256_setzero_si256(); BATCH];
-        for (line, query) in query.iter().enumerate() {
-            let (query, _) = query.as_chunks::<32>();
-            // Each of 16 registers adds two elements: far less than 16 bits hold.
-            let mut line_sums = [_mm256_setzero_si256(); BATCH];
-            for (index, query) in query.iter().enumerate() {
-                let query = load_bytes(query);
-                for i in 0..BATCH {
-                    // SAFETY: the caller's word: a code has 32 bits for each register of the query.
-                    let bits = unsafe { batch[i].cast::<u32>().add(16 * line + index).read() };
-                    let chosen = _mm256_and_si256(query, spread(bits));
-                    let pairs = _mm256_maddubs_epi16(one_bytes, chosen);
-                    line_sums[i] = _mm256_add_epi16(line_sums[i], pairs);
-                }
-            }
-            for i in 0..BATCH {
-                let quads = _mm256_madd_epi16(line_sums[i], one_words);
-                sums[i] = _mm256_add_epi32(sums[i], quads);
-            }
-        }
-        put(out, sums_i32(sums));
-    }
-}
-
-/// A byte of ones for each set bit, of zeros for each other.
-#[target_feature(enable = "avx2")]
-#[inline]
-fn spread(bits: u32) -> __m256i {
-    let byte_of_each = _mm256_setr_epi64x(
-        0x0000_0000_0000_0000,
-        0x0101_0101_0101_0101,
-        0x0202_0202_0202_0202,
-        0x0303_0303_0303_0303,
-    );
-    let bit_of_each = _mm256_set1_epi64x(i64::from_le_bytes([1, 2, 4, 8, 16, 32, 64, 128]));
-    let bytes = _mm256_shuffle_epi8(_mm256_set1_epi32(bits.cast_signed()), byte_of_each);
-    _mm256_cmpeq_epi8(_mm256_and_si256(bytes, bit_of_each), bit_of_each)
 }
 
 /// # Safety

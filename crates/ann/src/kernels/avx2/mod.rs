@@ -21,7 +21,6 @@ static KERNELS: Kernels = Kernels {
     name: "avx2",
     dots_u4: codes::dots_u4,
     dots_u8: codes::dots_u8,
-    sums_u1: codes::sums_u1,
     squared_l2s_f32: codes::squared_l2s_f32,
     dots_f32: codes::dots_f32,
     differing_bits: codes::differing_bits,
@@ -38,7 +37,6 @@ static KERNELS: Kernels = Kernels {
     max_abs: enter!(quantize::max_abs, values),
     quantize_i8: enter!(quantize::quantize_i8, values, factor, out),
     quantize_u4: enter!(quantize::quantize_u4, values, factor, out),
-    quantize_u8: enter!(quantize::quantize_u8, values, factor, out),
 };
 
 /// The bytes of half a line.

@@ -3,9 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::{load_floats, sum_f32};
-use crate::kernels::lanes::{
-    I8_TOP, LANES, NIBBLE_BYTES, NIBBLES, U4_MIDDLE, U4_TOP, U8_MIDDLE, U8_TOP, padded,
-};
+use crate::kernels::lanes::{I8_TOP, LANES, NIBBLE_BYTES, NIBBLES, U4_MIDDLE, U4_TOP, padded};
 
 /// Elements of a register of floats.
 const WIDTH: usize = 8;
@@ -141,30 +139,6 @@ pub(super) fn quantize_u4(values: &[f32], factor: f32, out: &mut [u8]) -> f32 {
             let (low, high) = narrow([bytes_0, bytes_1]);
             store(_mm_packus_epi16(low, high), out);
         }
-    }
-    sum_registers(sums)
-}
-
-#[target_feature(enable = "avx2")]
-pub(super) fn quantize_u8(values: &[f32], factor: f32, out: &mut [u8]) -> f32 {
-    assert_eq!(values.len(), out.len(), "one byte for each value");
-    let levels = Levels::new(factor, U8_MIDDLE, 0.0, U8_TOP);
-    let mut sums = [_mm256_setzero_ps(); LANES / WIDTH];
-    let mut quantize = |values: &[f32; LANES], out: &mut [u8; LANES]| {
-        let steps = values.as_chunks().0.iter().zip(out.as_chunks_mut().0);
-        for (sums, (values, out)) in sums.chunks_mut(STEP / WIDTH).zip(steps) {
-            let (low, high) = narrow(levels.with_sums(values, sums));
-            store(_mm_packus_epi16(low, high), out);
-        }
-    };
-    let ((values, values_rest), (steps, out_rest)) = (values.as_chunks(), out.as_chunks_mut());
-    for (values, out) in values.iter().zip(steps) {
-        quantize(values, out);
-    }
-    if !values_rest.is_empty() {
-        let mut bytes = [0; LANES];
-        quantize(&padded(values_rest), &mut bytes);
-        out_rest.copy_from_slice(&bytes[..out_rest.len()]);
     }
     sum_registers(sums)
 }

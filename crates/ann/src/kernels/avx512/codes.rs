@@ -4,7 +4,6 @@ use std::arch::x86_64::*;
 
 use super::{load_bytes, load_floats, sums_f32, sums_i32};
 use crate::kernels::hop::{BATCH, batches, put};
-use crate::kernels::lanes::BITS;
 
 /// A line of a code.
 ///
@@ -68,29 +67,6 @@ pub(super) unsafe fn dots_u8(query: &[i8], codes: &[*const u8], out: &mut [i32])
                 // SAFETY: the caller's word: a code has as many lines as the query.
                 let code = unsafe { line(batch[i], index) };
                 sums[i] = _mm512_dpbusd_epi32(sums[i], code, query);
-            }
-        }
-        put(out, sums_i32(sums));
-    }
-}
-
-/// # Safety
-///
-/// See [`crate::kernels::HopKernel`].
-#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-pub(super) unsafe fn sums_u1(query: &[i8], codes: &[*const u8], out: &mut [i32]) {
-    assert!(query.len().is_multiple_of(BITS), "whole lines of bits");
-    let (query, _) = query.as_chunks::<64>();
-    let ones = _mm512_set1_epi8(1);
-    for (batch, out) in batches(codes, 8 * query.len(), out) {
-        let mut sums = [_mm512_setzero_si512(); BATCH];
-        for (index, query) in query.iter().enumerate() {
-            let query = load_bytes(query);
-            for i in 0..BATCH {
-                // SAFETY: the caller's word: a code has a word for each 64 elements of the query.
-                let set = unsafe { batch[i].cast::<u64>().add(index).read() };
-                let chosen = _mm512_maskz_mov_epi8(set, query);
-                sums[i] = _mm512_dpbusd_epi32(sums[i], ones, chosen);
             }
         }
         put(out, sums_i32(sums));

@@ -3,9 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::load_floats;
-use crate::kernels::lanes::{
-    I8_TOP, LANES, NIBBLE_BYTES, NIBBLES, U4_MIDDLE, U4_TOP, U8_MIDDLE, U8_TOP,
-};
+use crate::kernels::lanes::{I8_TOP, NIBBLE_BYTES, NIBBLES, U4_MIDDLE, U4_TOP};
 
 /// Elements of a register of floats.
 const WIDTH: usize = 16;
@@ -120,21 +118,4 @@ pub(super) fn quantize_u4(values: &[f32], factor: f32, out: &mut [u8]) -> f32 {
         }
     }
     _mm512_reduce_add_ps(_mm512_add_ps(low_sum, high_sum))
-}
-
-#[target_feature(enable = "avx512f")]
-pub(super) fn quantize_u8(values: &[f32], factor: f32, out: &mut [u8]) -> f32 {
-    assert_eq!(values.len(), out.len(), "one byte for each value");
-    let levels = Levels::new(factor, U8_MIDDLE, 0.0, U8_TOP);
-    let mut sums = [_mm512_setzero_ps(); LANES / WIDTH];
-    for (values, out) in values.chunks(LANES).zip(out.chunks_mut(LANES)) {
-        let registers = values.chunks(WIDTH).zip(out.chunks_mut(WIDTH));
-        for (sum, (values, out)) in sums.iter_mut().zip(registers) {
-            let values = load_some(values);
-            let level = levels.of(values);
-            *sum = levels.add_product(*sum, values, level);
-            store_some(level, out);
-        }
-    }
-    _mm512_reduce_add_ps(_mm512_add_ps(sums[0], sums[1]))
 }

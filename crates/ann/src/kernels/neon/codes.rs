@@ -5,13 +5,9 @@ use std::arch::asm;
 
 use super::{load_bytes, load_floats, load_signed, sums_f32, sums_i32};
 use crate::kernels::hop::{BATCH, batches, put};
-use crate::kernels::lanes::BITS;
 
 /// Registers of a line.
 const LINE: usize = 4;
-
-/// The bits of a byte, one by one.
-const BIT_OF_EACH: [u8; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
 /// The bytes of a code from its register `index` on.
 ///
@@ -108,31 +104,6 @@ pub(super) unsafe fn dots_u8(query: &[i8], codes: &[*const u8], out: &mut [i32])
             }
         }
         put(out, sums_i32(sums).map(|sum| sum + offset));
-    }
-}
-
-/// # Safety
-///
-/// See [`crate::kernels::HopKernel`].
-#[target_feature(enable = "neon,dotprod")]
-pub(super) unsafe fn sums_u1(query: &[i8], codes: &[*const u8], out: &mut [i32]) {
-    assert!(query.len().is_multiple_of(BITS), "whole lines of bits");
-    let (query, _) = query.as_chunks::<16>();
-    let ones = vdupq_n_s8(1);
-    let bit_of_each = vreinterpretq_u8_u64(vdupq_n_u64(u64::from_le_bytes(BIT_OF_EACH)));
-    for (batch, out) in batches(codes, 2 * query.len(), out) {
-        let mut sums = [vdupq_n_s32(0); BATCH];
-        for (index, query) in query.iter().enumerate() {
-            let query = load_signed(query);
-            for i in 0..BATCH {
-                // SAFETY: the caller's word: a code has two bytes for each register of the query.
-                let [low, high] = unsafe { batch[i].cast::<[u8; 2]>().add(index).read() };
-                let bytes = vcombine_u8(vdup_n_u8(low), vdup_n_u8(high));
-                let set = vreinterpretq_s8_u8(vtstq_u8(bytes, bit_of_each));
-                sums[i] = add_dots(sums[i], vandq_s8(query, set), ones);
-            }
-        }
-        put(out, sums_i32(sums));
     }
 }
 

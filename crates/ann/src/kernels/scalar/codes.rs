@@ -2,7 +2,7 @@
 
 use super::vectors::{dot_f32, hamming, squared_l2_f32};
 use crate::kernels::hop::{BATCH, batches, put};
-use crate::kernels::lanes::{BITS, NIBBLE_BYTES, NIBBLES};
+use crate::kernels::lanes::{NIBBLE_BYTES, NIBBLES};
 
 /// Runs a comparison with each code of a hop.
 ///
@@ -64,27 +64,6 @@ pub(super) unsafe fn dots_u8(query: &[i8], codes: &[*const u8], out: &mut [i32])
 /// # Safety
 ///
 /// See [`crate::kernels::HopKernel`].
-pub(super) unsafe fn sums_u1(query: &[i8], codes: &[*const u8], out: &mut [i32]) {
-    assert!(query.len().is_multiple_of(BITS), "whole lines of bits");
-    let (query, _) = query.as_chunks::<8>();
-    let sum = |code: &[u8]| {
-        let bytes = query.iter().zip(code);
-        bytes.map(|(query, &byte)| sum_of_set(query, byte)).sum()
-    };
-    // SAFETY: the caller's word.
-    unsafe { for_each_code(query.len(), codes, out, sum) }
-}
-
-fn sum_of_set(query: &[i8; 8], byte: u8) -> i32 {
-    let elements = query.iter().enumerate();
-    elements
-        .map(|(bit, &element)| i32::from(byte >> bit & 1) * i32::from(element))
-        .sum()
-}
-
-/// # Safety
-///
-/// See [`crate::kernels::HopKernel`].
 pub(super) unsafe fn squared_l2s_f32(query: &[f32], codes: &[*const u8], out: &mut [f32]) {
     assert!(query.len().is_multiple_of(16), "whole lines of floats");
     // SAFETY: the caller's word.
@@ -141,21 +120,6 @@ mod tests {
             assert_eq!(written[byte] >> shift & 0xf, 15, "dimension {dimension}");
             // Zero lies between 7 and 8, and goes to the even one.
             assert_eq!(written.iter().filter(|&&byte| byte == 0x88).count(), 127);
-        }
-    }
-
-    #[test]
-    fn bits_lie_from_the_low_end() {
-        for (element, byte, bit) in [(0, 0, 0), (7, 0, 7), (8, 1, 0), (511, 63, 7), (515, 64, 3)] {
-            let mut query = [1; 1024];
-            query[element] = -3;
-            let mut code = [0; 128];
-            code[byte] = 1 << bit;
-            let codes = Codes::new(&[&code]);
-            let mut out = [0];
-            // SAFETY: `Codes` holds 128 bytes a code, aligned.
-            unsafe { sums_u1(&query, &codes.pointers(), &mut out) };
-            assert_eq!(out, [-3], "element {element}");
         }
     }
 }

@@ -13,7 +13,6 @@ pub(super) static KERNELS: Kernels = Kernels {
     name: "scalar",
     dots_u4: codes::dots_u4,
     dots_u8: codes::dots_u8,
-    sums_u1: codes::sums_u1,
     squared_l2s_f32: codes::squared_l2s_f32,
     dots_f32: codes::dots_f32,
     differing_bits: codes::differing_bits,
@@ -30,5 +29,4 @@ pub(super) static KERNELS: Kernels = Kernels {
     max_abs: quantize::max_abs,
     quantize_i8: quantize::quantize_i8,
     quantize_u4: quantize::quantize_u4,
-    quantize_u8: quantize::quantize_u8,
 };

@@ -1,8 +1,6 @@
 //! Quantisation of floats to levels.
 
-use crate::kernels::lanes::{
-    I8_TOP, LANES, NIBBLE_BYTES, NIBBLES, U4_MIDDLE, U4_TOP, U8_MIDDLE, U8_TOP, sum_lanes,
-};
+use crate::kernels::lanes::{I8_TOP, LANES, NIBBLE_BYTES, NIBBLES, U4_MIDDLE, U4_TOP, sum_lanes};
 
 /// The level of a value; the lowest if it is NaN.
 fn level(value: f32, factor: f32, middle: f32, bottom: f32, top: f32) -> f32 {
@@ -48,19 +46,6 @@ pub(super) fn quantize_u4(values: &[f32], factor: f32, out: &mut [u8]) -> f32 {
     sum_lanes(lanes)
 }
 
-pub(super) fn quantize_u8(values: &[f32], factor: f32, out: &mut [u8]) -> f32 {
-    assert_eq!(values.len(), out.len(), "one byte for each value");
-    let mut lanes = [0.0; LANES];
-    for (values, out) in values.chunks(LANES).zip(out.chunks_mut(LANES)) {
-        for ((lane, &value), out) in lanes.iter_mut().zip(values).zip(out) {
-            let level = level(value, factor, U8_MIDDLE, 0.0, U8_TOP);
-            *lane += value * (level - U8_MIDDLE);
-            *out = level as u8;
-        }
-    }
-    sum_lanes(lanes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,11 +57,5 @@ mod tests {
         let sum = quantize_i8(&values, 1.0, &mut bytes);
         assert_eq!(bytes, [0, 2, -2, 127, -127, 127, -127, -127]);
         assert_eq!(sum, -127);
-
-        let mut bytes = [0; 5];
-        let sum = quantize_u8(&[1.0, -1.0, 0.0, 1e3, -1e3], 2.0, &mut bytes);
-        // 129.5 and 125.5 and 127.5 go to the even neighbour.
-        assert_eq!(bytes, [130, 126, 128, 255, 0]);
-        assert_eq!(sum, 2.5 + 1.5 + 127.5e3 + 127.5e3);
     }
 }

@@ -57,16 +57,6 @@ proptest! {
     }
 
     #[test]
-    fn sums_over_bits_agree_to_the_bit((query, codes) in hop(signed_byte(), 512, 64)) {
-        let (scalar, others) = scalar_and_others();
-        let codes = Codes::new(&codes);
-        let expected = run(scalar.sums_u1, &query, &codes);
-        for set in others {
-            prop_assert_eq!(run(set.sums_u1, &query, &codes), expected.clone(), "{}", set.name);
-        }
-    }
-
-    #[test]
     fn differing_bits_agree((query, codes) in hop(byte(), 64, 64), cut in 0..64usize) {
         let (scalar, others) = scalar_and_others();
         let aligned = Codes::new(&codes);
@@ -106,15 +96,11 @@ fn extreme_codes_do_not_overflow() {
     for (byte, element) in sums {
         let query = [element; DIMENSIONS];
         let codes = |bytes| Codes::new(&[vec![byte; bytes], vec![0; bytes]]);
-        let (nibbles, bytes, bits) = (
-            codes(DIMENSIONS / 2),
-            codes(DIMENSIONS),
-            codes(DIMENSIONS / 8),
-        );
+        let (nibbles, bytes) = (codes(DIMENSIONS / 2), codes(DIMENSIONS));
         let sum = DIMENSIONS as i32 * i32::from(element);
         for set in supported() {
             let expected = |level: u8| [sum * i32::from(level), 0];
-            let (nibble, bit) = (byte & 0xf, byte & 1);
+            let nibble = byte & 0xf;
             assert_eq!(
                 run(set.dots_u4, &query, &nibbles),
                 expected(nibble),
@@ -124,12 +110,6 @@ fn extreme_codes_do_not_overflow() {
             assert_eq!(
                 run(set.dots_u8, &query, &bytes),
                 expected(byte),
-                "{}",
-                set.name
-            );
-            assert_eq!(
-                run(set.sums_u1, &query, &bits),
-                expected(bit),
                 "{}",
                 set.name
             );

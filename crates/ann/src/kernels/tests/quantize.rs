@@ -19,13 +19,11 @@ proptest! {
         let quantised = |set: &Kernels| {
             let mut signed = vec![0; values.len()];
             let signed_sum = (set.quantize_i8)(&values, factor, &mut signed);
-            let mut bytes = vec![0; values.len()];
-            let byte_sum = (set.quantize_u8)(&values, factor, &mut bytes);
             let mut nibbles = vec![0; blocks.len() / 2];
             let nibble_sum = (set.quantize_u4)(&blocks, factor, &mut nibbles);
             let max = (set.max_abs)(&values);
-            let sums = (signed_sum, byte_sum.to_bits(), nibble_sum.to_bits(), max.to_bits());
-            (signed, bytes, nibbles, sums)
+            let sums = (signed_sum, nibble_sum.to_bits(), max.to_bits());
+            (signed, nibbles, sums)
         };
         let expected = quantised(scalar);
         for set in others {
@@ -42,9 +40,6 @@ fn not_a_number_has_the_lowest_level_and_no_size() {
         let mut signed = [0; 128];
         assert_eq!((set.quantize_i8)(&values, 1.0, &mut signed), -127 * 128);
         assert_eq!(signed, [-127; 128], "{}", set.name);
-        let mut bytes = [1; 128];
-        (set.quantize_u8)(&values, 1.0, &mut bytes);
-        assert_eq!(bytes, [0; 128], "{}", set.name);
         let mut nibbles = [1; 64];
         (set.quantize_u4)(&values, 1.0, &mut nibbles);
         assert_eq!(nibbles, [0; 64], "{}", set.name);

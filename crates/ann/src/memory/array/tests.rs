@@ -95,7 +95,6 @@ fn indexes_may_be_sparse() {
             let value = number(&array, index).load(Ordering::Relaxed);
             assert_eq!(value, u64::from(index) + 1);
         }
-        assert_eq!(array.chunks(), [0, 65_536, 1 << 31, u32::MAX - 65_535]);
         assert_eq!(array.get(200_000), None);
         let Footprint { anonymous, mapped } = array.footprint();
         let bytes = anonymous + mapped;
@@ -142,8 +141,6 @@ fn readers_see_whole_records_while_the_array_grows() {
                 }
             });
         });
-        let chunks = records as usize / array.records_per_chunk();
-        assert_eq!(array.chunks().len(), chunks);
     }
 }
 
@@ -155,59 +152,41 @@ proptest! {
     fn an_array_remembers_what_a_map_remembers(
         stride in 1usize..100,
         in_file in any::<bool>(),
-        steps in prop::collection::vec((0u32..400_000, any::<u64>(), 0u8..10), 1..60),
+        steps in prop::collection::vec((0u32..400_000, any::<u64>()), 1..60),
     ) {
         let stride = stride * 8;
         let in_file = in_file && !cfg!(miri);
         let place = if in_file { Place::File(std::env::temp_dir()) } else { Place::Memory };
         let array = Array::new(stride, place);
-        let records = array.records_per_chunk() as u32;
         let mut model = BTreeMap::new();
-        for (index, value, action) in steps {
-            if action == 0 {
-                // SAFETY: the array is this test's alone.
-                unsafe { array.release(index) }.unwrap();
-                model.retain(|&other, _| other / records != index / records);
-            } else {
-                array.ensure(index).unwrap();
-                number(&array, index).store(value, Ordering::Relaxed);
-                model.insert(index, value);
-            }
+        for (index, value) in steps {
+            array.ensure(index).unwrap();
+            number(&array, index).store(value, Ordering::Relaxed);
+            model.insert(index, value);
         }
         for (&index, &value) in &model {
             prop_assert_eq!(number(&array, index).load(Ordering::Relaxed), value);
         }
-        let mut expected: Vec<_> = model.keys().map(|index| index / records * records).collect();
-        expected.dedup();
-        prop_assert_eq!(array.chunks(), expected);
     }
 }
 
 #[test]
-fn released_chunks_read_as_zeros_and_cost_nothing() {
+fn bytes_are_filled_in_across_chunks() {
     for place in places() {
-        let array = Array::new(64, place);
+        let mut array = Array::new(24, place);
         let records = array.records_per_chunk() as u32;
-        for chunk in 0..3 {
-            array.ensure(chunk * records).unwrap();
-            number(&array, chunk * records).store(7, Ordering::Relaxed);
-        }
-        let full = array.footprint();
-        // SAFETY: the array is this test's alone.
-        unsafe { array.release(records + 5) }.unwrap();
-        assert_eq!(number(&array, records).load(Ordering::Relaxed), 0);
-        assert!(!array.is_writable(records));
-        assert_eq!(array.chunks(), [0, 2 * records]);
-        let chunk_bytes = 64 * records as usize;
-        let sum = |footprint: Footprint| footprint.anonymous + footprint.mapped;
-        assert_eq!(sum(array.footprint()), sum(full) - chunk_bytes);
-
+        array.ensure(0).unwrap();
         array.ensure(records).unwrap();
-        assert!(array.is_writable(records));
-        assert_eq!(array.footprint(), full);
-        number(&array, records).store(8, Ordering::Relaxed);
-        let values = [0, 1, 2].map(|chunk| number(&array, chunk * records).load(Ordering::Relaxed));
-        assert_eq!(values, [7, 8, 7]);
+        let bytes: Vec<u8> = (0..100).collect();
+        let start = u64::from(records) * 24 - 50;
+        array.fill(start, &bytes);
+        let at = |byte: u64| {
+            let record = array.get((byte / 24) as u32).expect("the chunk exists");
+            // SAFETY: within the record, and the array is this test's alone.
+            unsafe { record.add((byte % 24) as usize).read() }
+        };
+        assert!((0..100).all(|n| at(start + n) == n as u8));
+        assert_eq!((at(start - 1), at(start + 100)), (0, 0));
     }
 }
 
@@ -241,29 +220,11 @@ fn a_read_only_chunk_is_copied_before_it_is_written() {
 
 #[cfg(not(miri))]
 #[test]
-fn a_private_chunk_may_be_written_at_once() {
-    let array = Array::new(8, Place::Memory);
-    let piece = piece_of(&counted(&array), Mapping::private);
-    array.adopt(0, piece).unwrap();
-    assert!(array.make_writable(0).unwrap().is_none());
-    assert_eq!(number(&array, 5).swap(77, Ordering::Relaxed), 6);
-    assert_eq!(number(&array, 5).load(Ordering::Relaxed), 77);
-    assert_eq!(array.footprint().mapped, 8 * array.records_per_chunk());
-
-    // Released, it is of zeros, not of what the file holds.
-    // SAFETY: the array is this test's alone.
-    unsafe { array.release(0) }.unwrap();
-    assert_eq!(number(&array, 5).load(Ordering::Relaxed), 0);
-    assert_eq!(array.footprint().mapped, 0);
-}
-
-#[cfg(not(miri))]
-#[test]
 #[should_panic(expected = "shorter than a chunk")]
 fn a_piece_that_is_too_short_is_a_bug() {
     let array = Array::new(8, Place::Memory);
     let bytes = counted(&array);
-    let piece = piece_of(&bytes[1..], Mapping::private);
+    let piece = piece_of(&bytes[1..], Mapping::read_only);
     let _ = array.adopt(0, piece);
 }
 

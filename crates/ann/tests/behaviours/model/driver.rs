@@ -1,6 +1,7 @@
 //! The steps of a run, each made in the index and in the oracle.
 
-use ann::{Error, Filter, IdSet, Index, SearchOptions, Way};
+use ann::{Error, Filter, IdSet, Index, Options, Placement, SearchOptions, VectorsState, Way};
+use tempfile::TempDir;
 
 use super::scenario::Scenario;
 use crate::data::Rng;
@@ -29,6 +30,8 @@ pub struct Driver {
     trend: Trend,
     steps: usize,
     recall: Recall,
+    /// The last snapshot that was opened.
+    snapshot: Option<TempDir>,
 }
 
 /// Sums of recall by way of searching, and the number of searches.
@@ -57,6 +60,7 @@ impl Driver {
             trend: Trend::Up,
             steps: 0,
             recall: Recall::default(),
+            snapshot: None,
         };
         // Up to shortly before it trains, where one change more or less makes the difference.
         for id in 0..scenario.ids.min(480) as u32 {
@@ -76,7 +80,7 @@ impl Driver {
             0 => self.search(),
             1 if self.rng.below(10) == 0 => self.search_for_all(),
             2 if self.rng.below(400) == 0 => self.remove_all(),
-            3 if self.rng.below(100) == 0 => self.reopen(),
+            3 if self.rng.below(15) == 0 => self.reopen(),
             _ => self.change(),
         }
         assert_eq!(self.index.len(), self.oracle.vectors.len());
@@ -142,8 +146,31 @@ impl Driver {
         self.trend = Trend::Up;
     }
 
-    /// Where a snapshot is taken, and the index goes on from it.
+    /// Takes a snapshot and goes on from it, in the same place or the other.
     fn reopen(&mut self) {
+        self.search_for_all();
+        let snapshot = tempfile::tempdir().expect("a directory");
+        let saved = self.index.save(snapshot.path()).expect("save");
+        assert_eq!(saved.vectors, self.oracle.vectors.len());
+        let placement = match self.rng.below(3) {
+            0 => Placement::Memory,
+            _ => Placement::File,
+        };
+        let options = Options {
+            placement,
+            ..self.scenario.options
+        };
+        let opened = Index::open(snapshot.path(), options).expect("a sound snapshot");
+        let query = self.query();
+        let answers = |index: &Index| index.explain(&query, &SearchOptions::new(20));
+        assert_eq!(answers(&opened), answers(&self.index));
+        self.index = opened;
+        if self.rng.below(2) == 0 {
+            let state = self.index.verify_vectors(|| true);
+            assert!(matches!(state, VectorsState::Verified), "{state}");
+        }
+        // The one before goes; what is still used of it is mapped or linked.
+        self.snapshot = Some(snapshot);
         self.search_for_all();
     }
 

@@ -47,7 +47,8 @@ impl Scenario {
         }
     }
 
-    /// Vectors as users have them: mostly different, some alike, some zero, some of another length.
+    /// Vectors as users have them: mostly different, some the same as others, some zero, some of
+    /// another length.
     pub fn draw(&self, rng: &mut Rng) -> Vec<f32> {
         let dimensions = self.options.dimensions;
         match rng.below(20) {
@@ -58,6 +59,7 @@ impl Scenario {
                 let vector = rng.vector(dimensions);
                 vector.iter().map(|x| x * factor).collect()
             }
+            3 | 4 => Rng(rng.below(30) as u64 + 1).vector(dimensions),
             _ => rng.vector(dimensions),
         }
     }

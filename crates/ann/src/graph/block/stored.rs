@@ -1,0 +1,154 @@
+//! A block as a snapshot has it: copied out while others change it, checked when it comes back.
+
+use std::sync::atomic::Ordering;
+
+use super::{Block, DEAD, DEGREE, Header, Layout, SHARED};
+
+/// Where the fields of [`Header`] lie behind the code, as `docs/snapshot-format.md` draws them.
+const STATE: usize = 0;
+const ID: usize = 4;
+const SCALE: usize = 8;
+const NORM: usize = 12;
+const RAW_NORM: usize = 16;
+const IN_DEGREE: usize = 20;
+
+impl Block<'_> {
+    /// Copies the block to `bytes`, a stride of zeros: with those of its links that are kept, and
+    /// dead or not, whatever it has become meanwhile.
+    ///
+    /// # Safety
+    /// The slot has been filled, and cannot be given away during the call.
+    pub(crate) unsafe fn store(&self, bytes: &mut [u8], dead: bool, keeps: impl Fn(u32) -> bool) {
+        let (code, rest) = bytes.split_at_mut(self.layout.code_bytes);
+        let (header, room) = rest.split_at_mut(size_of::<Header>());
+        // SAFETY: the caller's promise.
+        let meta = unsafe {
+            code.copy_from_slice(self.code());
+            self.meta()
+        };
+        let mut state = if dead { DEAD } else { 0 };
+        {
+            // Under the lock, so that no link is met twice. Nothing is changed.
+            let links = self.lock();
+            let kept = links.iter().filter(|link| keeps(*link));
+            for (place, link) in room.as_chunks_mut().0.iter_mut().zip(kept) {
+                *place = link.to_le_bytes();
+                state += 1;
+            }
+            if links.is_shared() {
+                state |= SHARED;
+            }
+        }
+        let in_degree = self.header().in_degree.load(Ordering::Acquire);
+        let fields = [
+            (STATE, state),
+            (ID, self.id()),
+            (SCALE, meta.scale.to_bits()),
+            (NORM, meta.norm.to_bits()),
+            (RAW_NORM, meta.raw_norm.to_bits()),
+            (IN_DEGREE, in_degree),
+        ];
+        for (at, field) in fields {
+            header[at..at + 4].copy_from_slice(&field.to_le_bytes());
+        }
+    }
+
+    /// What is wrong with a block that comes from a snapshot of so many slots. What it links to may be
+    /// read if this is nothing.
+    pub(crate) fn check(&self, slots: u32) -> Result<(), &'static str> {
+        let state = self.header().state.load(Ordering::Relaxed);
+        if state & !(DEAD | SHARED | DEGREE) != 0 {
+            return Err("the state of a block is none");
+        }
+        if (state & DEGREE) as usize > self.layout.capacity {
+            return Err("a block has more links than there is room for");
+        }
+        let mut sound = true;
+        self.for_each_link(|link| sound &= link < slots);
+        match sound {
+            true => Ok(()),
+            false => Err("a link leads to a slot beyond the last"),
+        }
+    }
+
+    /// Links in use.
+    pub(crate) fn degree(&self) -> usize {
+        (self.header().state.load(Ordering::Acquire) & DEGREE) as usize
+    }
+
+    /// Puts the number of links to this slot right. Nobody else has the graph yet.
+    pub(crate) fn correct_in_degree(&self, links: u32) {
+        let in_degree = &self.header().in_degree;
+        if in_degree.load(Ordering::Relaxed) != links {
+            in_degree.store(links, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Layout {
+    /// Makes of a stride of zeros the block of a slot that is free.
+    pub(crate) fn store_free(&self, bytes: &mut [u8]) {
+        let at = self.code_bytes + STATE;
+        bytes[at..at + 4].copy_from_slice(&DEAD.to_le_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::with_block;
+    use super::*;
+    use crate::codes::Meta;
+
+    #[test]
+    fn what_is_stored_is_a_block_again_but_for_links_that_are_not_kept() {
+        with_block(|block| {
+            let meta = Meta {
+                scale: 0.5,
+                norm: 2.0,
+                raw_norm: 3.0,
+            };
+            let mut bytes = vec![0; block.layout.stride];
+            // SAFETY: the block is this test's alone.
+            unsafe {
+                block.write(7, |code| {
+                    code.fill(9);
+                    meta
+                });
+                block.lock().replace([5, 6, 8].into_iter());
+                block.gain_link();
+                block.store(&mut bytes, false, |link| link != 6);
+            }
+            with_block(|copy| {
+                // SAFETY: as long as a block, and this test's alone.
+                unsafe {
+                    let start = copy.start().cast_mut();
+                    start.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+                    assert_eq!((copy.code(), copy.meta()), (block.code(), meta));
+                }
+                assert_eq!((copy.id(), copy.degree(), copy.is_dead()), (7, 2, false));
+                assert!(!copy.is_orphan());
+                let mut links = Vec::new();
+                copy.for_each_link(|link| links.push(link));
+                assert_eq!(links, [5, 8]);
+                assert_eq!(copy.check(9), Ok(()));
+                assert!(copy.check(8).is_err());
+            });
+        });
+    }
+
+    #[test]
+    fn a_block_with_a_state_that_is_none_is_refused() {
+        with_block(|block| {
+            for (state, sound) in [
+                (0, true),
+                (8, true),
+                (9, false),
+                (DEAD, true),
+                (1 << 31, false),
+            ] {
+                block.header().state.store(state, Ordering::Relaxed);
+                assert_eq!(block.check(1).is_ok(), sound, "{state:x}");
+            }
+        });
+    }
+}

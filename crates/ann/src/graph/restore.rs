@@ -1,0 +1,149 @@
+//! A graph goes into a snapshot and comes back.
+//!
+//! Links change while blocks are copied one after the other, so a snapshot is a graph that may never
+//! have been: a link may be in neither or both of two blocks between which it moved. What holds is
+//! that every link leads to a slot of the snapshot. When the graph comes back, links are counted
+//! anew, and who has lost the last one by that is linked again. (A slot that nobody linked to when it was
+//! saved stays as it was.)
+
+use super::Graph;
+use super::space::Space;
+use crate::IdSet;
+use crate::memory::Array;
+
+/// The slots that a snapshot takes.
+#[derive(Debug, Default)]
+pub(crate) struct Captured {
+    /// Those that ids have.
+    pub alive: IdSet,
+    /// Those that walks pass through: links may still lead to them.
+    pub dead: IdSet,
+}
+
+impl Captured {
+    fn contains(&self, slot: u32) -> bool {
+        self.alive.contains(slot) || self.dead.contains(slot)
+    }
+}
+
+/// What is wrong with the block of a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Defect {
+    pub slot: u32,
+    pub what: &'static str,
+}
+
+impl Graph {
+    /// A living slot of a snapshot for walks to start at: where they start now if that is one.
+    pub(crate) fn entry_among(&self, captured: &Captured) -> Option<u32> {
+        let alive = &captured.alive;
+        let entry = self.entry().filter(|slot| alive.contains(*slot));
+        let is_linked = |slot: &u32| self.block(*slot).degree() > 0;
+        entry
+            .or_else(|| alive.iter().find(is_linked))
+            .or_else(|| alive.iter().next())
+    }
+
+    /// Copies the block of a slot to `bytes`, a stride of zeros.
+    ///
+    /// # Safety
+    /// The slots captured are filled, and cannot be given away during the call.
+    pub(crate) unsafe fn store(&self, slot: u32, captured: &Captured, bytes: &mut [u8]) {
+        if !captured.contains(slot) {
+            return self.layout.store_free(bytes);
+        }
+        let dead = captured.dead.contains(slot);
+        let keeps = |link| captured.contains(link);
+        // SAFETY: the caller's promise.
+        unsafe { self.block(slot).store(bytes, dead, keeps) };
+    }
+
+    /// Takes the blocks of a snapshot over. `ids` are all ids and their slots, all below `slots`;
+    /// `entry` is one of them.
+    ///
+    /// The blocks' codes are taken as they are. Returns the slots to be linked again.
+    pub(crate) fn restore(
+        &mut self,
+        blocks: Array,
+        slots: u32,
+        ids: &[(u32, u32)],
+        entry: Option<u32>,
+    ) -> Result<Vec<u32>, Defect> {
+        self.blocks = blocks;
+        let mut taken = IdSet::default();
+        for &(id, slot) in ids {
+            let block = self.block(slot);
+            let first = taken.insert(slot);
+            let its_own = block.is_shared() || first && block.id() == id;
+            if block.is_dead() || !its_own {
+                let what = "the block is not that of the id which has its slot";
+                return Err(Defect { slot, what });
+            }
+        }
+        let in_degrees = self.count_links(slots, taken.len(), entry)?;
+        let (mut free, mut killed, mut bereaved) = (Vec::new(), Vec::new(), Vec::new());
+        for (slot, &links) in (0..).zip(&in_degrees) {
+            let block = self.block(slot);
+            if links == 0 && !block.is_orphan() && !block.is_dead() && entry != Some(slot) {
+                bereaved.push(slot);
+            }
+            block.correct_in_degree(links);
+            match block.is_dead() {
+                true if links == 0 && block.degree() == 0 => free.push(slot),
+                true => killed.push(slot),
+                // SAFETY: nobody else has the graph yet.
+                false => self.raise_longest(unsafe { block.meta() }.raw_norm),
+            }
+        }
+        // Taken from the end.
+        free.reverse();
+        self.slots.restore(slots, free);
+        *self.killed.get_mut() = killed;
+        if entry.is_some() {
+            self.change_entry(None, entry);
+        }
+        Ok(bereaved)
+    }
+
+    /// Checks all blocks and says how many links lead to each slot.
+    fn count_links(
+        &self,
+        slots: u32,
+        taken: usize,
+        entry: Option<u32>,
+    ) -> Result<Vec<u32>, Defect> {
+        let mut in_degrees = vec![0u32; slots as usize];
+        let mut alive = 0;
+        for slot in 0..slots {
+            let block = self.block(slot);
+            let defect = |what| Defect { slot, what };
+            block.check(slots).map_err(defect)?;
+            if block.degree() > 0 && entry.is_none() {
+                return Err(defect("a block has links, and there is no entry"));
+            }
+            block.for_each_link(|link| in_degrees[link as usize] += 1);
+            alive += usize::from(!block.is_dead());
+            if alive > taken {
+                return Err(defect("there are more vectors than ids"));
+            }
+        }
+        if let Some(slot) = entry.filter(|slot| self.block(*slot).is_dead()) {
+            let what = "walks start at a slot without a vector";
+            return Err(Defect { slot, what });
+        }
+        Ok(in_degrees)
+    }
+
+    /// Links slots of a restored graph again.
+    ///
+    /// # Safety
+    /// The epoch is pinned, and the slots are alive.
+    pub(crate) unsafe fn relink_all(&self, slots: Vec<u32>, space: &mut Space) {
+        if let (Some(codebook), Some(_)) = (self.codebook(), self.entry()) {
+            for slot in slots {
+                // SAFETY: the caller's promise.
+                unsafe { self.relink(codebook, slot, space) };
+            }
+        }
+    }
+}

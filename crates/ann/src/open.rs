@@ -1,0 +1,122 @@
+//! Opening: an index comes out of files, and is used at once.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::codes::Codebook;
+use crate::graph::Defect;
+use crate::ids::Entry;
+use crate::index::Workspace;
+use crate::snapshot::{self, Contents, Opened, Source};
+use crate::vectors::Vectors;
+use crate::verification::Verification;
+use crate::{Index, Options, Placement, SnapshotError};
+
+impl Index {
+    /// Opens the snapshot in a directory. The options are those that the index was made with; only
+    /// the beam widths and the placement may be others. New vectors go to a file in the system's
+    /// directory for temporary files, if they go to one ([`Placement::File`]).
+    ///
+    /// Graph, codes and ids are read and verified. With [`Placement::File`] full vectors are
+    /// used where they lie in the snapshot's files, which are never written to, and may be renamed
+    /// or removed; [`Index::verify_vectors`] verifies them. With [`Placement::Memory`] they are
+    /// read and verified as well.
+    pub fn open(snapshot: &Path, options: Options) -> Result<Index, SnapshotError> {
+        Index::open_in(snapshot, options, &std::env::temp_dir())
+    }
+
+    /// The same, and new vectors go to a file in this directory.
+    pub fn open_in(
+        snapshot: &Path,
+        options: Options,
+        directory: &Path,
+    ) -> Result<Index, SnapshotError> {
+        options.validate()?;
+        let mut index = Index::empty(options.in_effect(), directory);
+        let opened = snapshot::open(snapshot)?;
+        opened.expect_options(&index.options)?;
+        index
+            .check_kinds(&opened)
+            .map_err(|what| opened.damaged_header(what))?;
+        let Opened {
+            shape,
+            contents,
+            blocks,
+            generation,
+        } = opened;
+        if let Some(parts) = &contents.codebook
+            && index.kind.is_trained()
+        {
+            index.graph.train(Codebook::from_parts(parts.clone()));
+        }
+        let Contents {
+            entry,
+            ids,
+            zero_ids,
+            ..
+        } = contents;
+        let bereaved = index
+            .graph
+            .restore(blocks, shape.slots, &ids, entry)
+            .map_err(|Defect { slot, what }| generation.damaged_block(&shape, slot, what))?;
+        index.linked.store(entry.is_some(), Ordering::Release);
+        index.restore_ids(&ids, &zero_ids)?;
+        let graph = &index.graph;
+        let shared = ids
+            .iter()
+            .filter(|(_, slot)| graph.block(*slot).is_shared());
+        index.sharers.restore(shared.copied());
+        let generation = Arc::new(generation);
+        if let Some(vectors) = &mut index.vectors {
+            match index.options.placement {
+                Placement::File => {
+                    let source = Source::map(Arc::clone(&generation), vectors.array_mut())?;
+                    index.verification = Verification::of(source);
+                }
+                Placement::Memory => Source::read(&generation, vectors.array_mut())?,
+            }
+        }
+        *index.generation.get_mut() = Some(generation);
+        index.with_workspace(|Workspace { participant, tools }| {
+            let _pin = participant.pin();
+            // SAFETY: the epoch is pinned, and nobody has killed anything yet.
+            unsafe { index.graph.relink_all(bereaved, &mut tools.space) };
+        });
+        Ok(index)
+    }
+
+    /// Whether blocks, vectors and codes are of the kinds that the options make.
+    fn check_kinds(&self, opened: &Opened) -> Result<(), &'static str> {
+        if opened.shape.block_bytes as usize != self.graph.layout().stride {
+            return Err("blocks of its options have another size");
+        }
+        let vector_bytes = self.vectors.as_ref().map_or(0, Vectors::stride);
+        if opened.shape.vector_bytes as usize != vector_bytes {
+            return Err("vectors of its options have another size");
+        }
+        match &opened.contents.codebook {
+            Some(parts) if parts.kind != self.kind => {
+                Err("codes of its options are of another kind")
+            }
+            Some(parts) if parts.metric != self.options.metric => {
+                Err("its codebook is of another metric")
+            }
+            None if opened.contents.entry.is_some() => Err("it has links and no codebook"),
+            _ => Ok(()),
+        }
+    }
+
+    fn restore_ids(&self, ids: &[(u32, u32)], zero_ids: &[u32]) -> Result<(), SnapshotError> {
+        let with_slots = ids.iter().map(|&(id, slot)| (id, Entry::Slot(slot)));
+        let without = zero_ids.iter().map(|&id| (id, Entry::Undirected));
+        for (id, entry) in with_slots.chain(without) {
+            self.ids.ensure(id)?;
+            let entered = self.enter(id, Entry::Vacant, entry);
+            debug_assert_eq!(entered, Ok(()), "ids are in one table once");
+        }
+        self.len
+            .store(ids.len() + zero_ids.len(), Ordering::Release);
+        Ok(())
+    }
+}

@@ -1,0 +1,251 @@
+//! Saving: an index goes into files while it is changed and searched.
+//!
+//! # Which moment a snapshot is of
+//!
+//! The epoch is pinned from before the table of ids is read until the last vector is copied. So what
+//! the table says of an id when it is read stays true of the slot: whoever replaces or removes the
+//! vector afterwards only unlinks the slot, and it is not filled again before the pin is gone. *The
+//! snapshot has each id as it was when its entry was read*, which lies within the call:
+//!
+//! - A change that had returned before the call is in the snapshot, unless a later one took its place.
+//! - A change during the call is in it wholly or not at all, for each id by itself: two changes one
+//!   after the other may be there as the later without the earlier.
+//!
+//! Only slots that were read from the table are copied, as the others may be written to meanwhile.
+//! Links to others are left out; a slot that was linked and is not yet in the table is thus not in
+//! the snapshot. Beside them dead slots are taken along to which links may still lead, so that no walk
+//! ends at a gap ([`Captured`]).
+//!
+//! Slots that die during the call are reused after it. So a save takes memory for as many vectors as
+//! are replaced meanwhile.
+//!
+//! # Which segments are kept
+//!
+//! Every write of a vector marks its segment before the vector can be found. A save takes the marks
+//! away at a moment at which no change is under way (all vectors written before are in the table, or
+//! were given up), and then reads the table. A segment is kept if it had no mark then *and has none
+//! when its turn comes*: a vector that the table named was written before one of these two. If the save
+//! fails the marks are put back.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use parking_lot::RwLockWriteGuard;
+
+use crate::graph::Captured;
+use crate::ids::Entry;
+use crate::snapshot::{Contents, Generation, Shape, Writer};
+use crate::vectors::Vectors;
+use crate::{IdSet, Index, SnapshotError};
+
+/// Blocks are copied by about so many bytes.
+const STEP_BYTES: usize = 1 << 20;
+
+/// What a save did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Saved {
+    /// Vectors in the snapshot.
+    pub vectors: usize,
+    /// Files of full vectors that were written, of up to 64 MiB each.
+    pub files_written: usize,
+    /// Files of full vectors that are those of the snapshot before, under a second name.
+    pub files_kept: usize,
+}
+
+/// The tables of a snapshot to be written.
+struct Tables {
+    captured: Captured,
+    ids: Vec<(u32, u32)>,
+    zero_ids: Vec<u32>,
+    slots: u32,
+}
+
+impl Index {
+    /// Writes the index into an existing directory, in the format of `docs/snapshot-format.md`, while
+    /// searches and changes go on. Whatever had been changed before the call is in the snapshot;
+    /// changes during the call may be.
+    ///
+    /// Of the snapshot that this index was saved to or opened from before, wherever it has been
+    /// moved since, those files of full vectors are taken over as hard links in which nothing has
+    /// changed. No file of it is ever written to. So until this call has returned `Ok` the last
+    /// snapshot is the good one: save to a new directory each time, and rename it into its place
+    /// afterwards. After an error, remove the directory.
+    ///
+    /// One save runs at a time, others wait. It holds back the reuse of replaced vectors' memory.
+    pub fn save(&self, directory: &Path) -> Result<Saved, SnapshotError> {
+        let mut last = self.generation.lock();
+        self.verification.require_no_damage()?;
+        let participant = self.epochs.register();
+        let pin = participant.pin();
+        let gate = self.gate.write();
+        let written = self.vectors.as_ref().map(|vectors| vectors.written());
+        let marks = written.map(|written| written.take()).unwrap_or_default();
+        // SAFETY: the epoch is pinned, and no change is under way.
+        let saved = unsafe { self.save_from(gate, directory, last.as_deref(), &marks) };
+        drop(pin);
+        let finished = saved.and_then(|(writer, contents, saved)| {
+            let generation = writer.finish(&contents)?;
+            Ok((generation, saved))
+        });
+        match finished {
+            Ok((generation, saved)) => {
+                *last = Some(Arc::new(generation));
+                Ok(saved)
+            }
+            Err(error) => {
+                if let Some(written) = written {
+                    written.put_back(marks);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Writes all but the tables.
+    ///
+    /// # Safety
+    /// The epoch is pinned.
+    unsafe fn save_from(
+        &self,
+        gate: RwLockWriteGuard<'_, ()>,
+        directory: &Path,
+        last: Option<&Generation>,
+        marks: &[bool],
+    ) -> Result<(Writer, Contents, Saved), SnapshotError> {
+        let linked = self.linked.load(Ordering::Acquire);
+        let dying = match linked {
+            true => self.graph.dying(),
+            false => Vec::new(),
+        };
+        // From here on changes go on. Only training, which fills slots anew, waits until the few
+        // blocks there are at that time have been copied.
+        let gate = RwLockWriteGuard::downgrade(gate);
+        let gate = (!linked).then_some(gate);
+
+        let mut tables = self.tables();
+        let entry = match linked {
+            true => self.graph.entry_among(&tables.captured),
+            false => None,
+        };
+        if entry.is_some() {
+            tables.take_dead(dying);
+        }
+        let shape = Shape {
+            slots: tables.slots,
+            block_bytes: self.graph.layout().stride as u32,
+            vector_bytes: self.vectors.as_ref().map_or(0, Vectors::stride) as u32,
+        };
+        let mut writer = Writer::create(directory, shape)?;
+        let codebook = self.graph.codebook();
+        let codebook = codebook.map(|codebook| codebook.parts().clone());
+        // SAFETY: the epoch is pinned since before the table was read.
+        unsafe { self.put_blocks(&tables, &mut writer) }?;
+        drop(gate);
+        let mut saved = Saved {
+            vectors: tables.ids.len() + tables.zero_ids.len(),
+            ..Saved::default()
+        };
+        if let Some(vectors) = &self.vectors {
+            let alive = &tables.captured.alive;
+            for segment in 0.. {
+                if writer.next_segment().is_none() {
+                    break;
+                }
+                let marked = marks.get(segment).copied().unwrap_or(false)
+                    || vectors.written().is_marked(segment);
+                if !marked
+                    && let Some(last) = last
+                    && writer.keep_segment(last)?
+                {
+                    saved.files_kept += 1;
+                    continue;
+                }
+                self.verification.require(segment)?;
+                // SAFETY: as for blocks.
+                unsafe { put_vectors(vectors, alive, &mut writer) }?;
+                saved.files_written += 1;
+            }
+        }
+        let contents = Contents {
+            options: self.options,
+            codebook,
+            entry,
+            ids: tables.ids,
+            zero_ids: tables.zero_ids,
+        };
+        Ok((writer, contents, saved))
+    }
+
+    /// What the table of ids says.
+    fn tables(&self) -> Tables {
+        let mut tables = Tables {
+            captured: Captured::default(),
+            ids: Vec::with_capacity(self.len()),
+            zero_ids: Vec::new(),
+            slots: 0,
+        };
+        for (id, entry) in self.ids.iter() {
+            match entry {
+                Entry::Slot(slot) => {
+                    tables.ids.push((id, slot));
+                    tables.captured.alive.insert(slot);
+                    tables.slots = tables.slots.max(slot + 1);
+                }
+                Entry::Undirected => tables.zero_ids.push(id),
+                Entry::Vacant | Entry::Reserved => {}
+            }
+        }
+        tables
+    }
+
+    /// # Safety
+    /// The epoch is pinned since before the tables were read.
+    unsafe fn put_blocks(&self, tables: &Tables, writer: &mut Writer) -> Result<(), SnapshotError> {
+        let block_bytes = self.graph.layout().stride;
+        let step = (STEP_BYTES / block_bytes).max(1);
+        let mut buffer = vec![0; step * block_bytes];
+        for first in (0..tables.slots).step_by(step) {
+            let slots = first..tables.slots.min(first.saturating_add(step as u32));
+            let bytes = &mut buffer[..slots.len() * block_bytes];
+            bytes.fill(0);
+            for (slot, block) in slots.zip(bytes.chunks_exact_mut(block_bytes)) {
+                // SAFETY: the caller's promise.
+                unsafe { self.graph.store(slot, &tables.captured, block) };
+            }
+            writer.put_blocks(bytes)?;
+        }
+        Ok(())
+    }
+}
+
+impl Tables {
+    /// Slots to which links may lead though no id has them.
+    fn take_dead(&mut self, slots: Vec<u32>) {
+        for slot in slots {
+            debug_assert!(!self.captured.alive.contains(slot));
+            self.captured.dead.insert(slot);
+            self.slots = self.slots.max(slot + 1);
+        }
+    }
+}
+
+/// Writes the next segment.
+///
+/// # Safety
+/// The epoch is pinned since before the table was read that names the slots alive.
+unsafe fn put_vectors(
+    vectors: &Vectors,
+    alive: &IdSet,
+    writer: &mut Writer,
+) -> Result<(), SnapshotError> {
+    writer.write_segment(|slots, bytes| {
+        for (slot, record) in slots.zip(bytes.chunks_exact_mut(vectors.stride())) {
+            if alive.contains(slot) {
+                // SAFETY: the caller's promise.
+                let kept = unsafe { vectors.get(slot) };
+                record[..kept.len()].copy_from_slice(kept);
+            }
+        }
+    })
+}

@@ -1,0 +1,100 @@
+//! Ids whose vectors are equal to the last bit have one slot between them.
+//!
+//! Real tables repeat themselves: empty texts, one message sent a thousand times. With a slot for
+//! each, copies would link mostly to one another and fill the width of every walk that comes near, so
+//! that nothing behind them is found, and each would take the memory of a vector. So an insert
+//! whose walk meets its own vector joins that slot, and a slot dies when the last id has left.
+//!
+//! What is never met may still be there twice; that costs no more than a slot.
+
+use std::collections::{BTreeMap, HashMap};
+use std::mem::size_of;
+use std::ops::ControlFlow;
+
+use parking_lot::RwLock;
+
+use crate::graph::Graph;
+
+/// The ids of each slot that more than one has joined, ascending, and how often: two changes
+/// of one id at the same time may both have put it there.
+type Ids = BTreeMap<u32, u32>;
+
+/// Who has which slot, for slots that [`Graph::is_shared`] says to look up.
+#[derive(Debug, Default)]
+pub(crate) struct Sharers {
+    // Whoever needs this and a block's lock takes this first.
+    slots: RwLock<HashMap<u32, Ids>>,
+}
+
+impl Sharers {
+    /// Gives an id a slot that others have; false if they are gone.
+    pub(crate) fn join(&self, graph: &Graph, slot: u32, id: u32) -> bool {
+        let mut slots = self.slots.write();
+        if !graph.share(slot) {
+            return false;
+        }
+        let first = graph.block(slot).id();
+        let ids = slots
+            .entry(slot)
+            .or_insert_with(|| BTreeMap::from([(first, 1)]));
+        *ids.entry(id).or_default() += 1;
+        true
+    }
+
+    /// Takes a slot away from an id. The last one to leave takes the slot out of the graph.
+    ///
+    /// # Safety
+    /// The epoch is pinned since the id had the slot.
+    pub(crate) unsafe fn leave(&self, graph: &Graph, slot: u32, id: u32) {
+        // SAFETY: the caller's promise.
+        if unsafe { graph.kill_unless_shared(slot) } {
+            return;
+        }
+        let mut slots = self.slots.write();
+        let Some(ids) = slots.get_mut(&slot) else {
+            debug_assert!(false, "a shared slot has ids");
+            return;
+        };
+        if let Some(times) = ids.get_mut(&id) {
+            *times -= 1;
+            if *times == 0 {
+                ids.remove(&id);
+            }
+        }
+        if ids.is_empty() {
+            slots.remove(&slot);
+            // SAFETY: the caller's promise.
+            unsafe { graph.kill(slot) };
+        }
+    }
+
+    /// Shows the ids that have a shared slot, ascending, until told to stop.
+    pub(crate) fn for_each(&self, slot: u32, show: impl FnMut(u32) -> ControlFlow<()>) {
+        let slots = self.slots.read();
+        let ids = slots.get(&slot).into_iter().flat_map(BTreeMap::keys);
+        let _ = ids.copied().try_for_each(show);
+    }
+
+    /// Whether any of the ids of a shared slot is wanted.
+    pub(crate) fn any(&self, slot: u32, wants: impl Fn(u32) -> bool) -> bool {
+        let slots = self.slots.read();
+        slots
+            .get(&slot)
+            .is_some_and(|ids| ids.keys().any(|id| wants(*id)))
+    }
+
+    /// Takes over from a snapshot who has which slot.
+    pub(crate) fn restore(&mut self, ids: impl Iterator<Item = (u32, u32)>) {
+        for (id, slot) in ids {
+            self.slots.get_mut().entry(slot).or_default().insert(id, 1);
+        }
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let slots = self.slots.read();
+        let of_slots = slots.capacity() * size_of::<(u32, Ids)>();
+        let ids: usize = slots.values().map(BTreeMap::len).sum();
+        // About half of a node of the tree is in use.
+        of_slots + 2 * ids * size_of::<(u32, u32)>()
+    }
+}

@@ -1,0 +1,149 @@
+//! The directory of a generation, and what the next one needs to know of it.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Mode, OFlags, linkat, openat};
+
+use super::{Segment, SnapshotError};
+
+/// A directory that is held open. Its owner publishes a generation by renaming it, so its path is
+/// worth nothing afterwards; what is held open stays the same directory wherever it goes.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    /// Where it was when it was opened: for messages.
+    path: PathBuf,
+    handle: File,
+}
+
+impl Directory {
+    pub(super) fn open(path: &Path) -> Result<Directory, SnapshotError> {
+        let handle = File::open(path).map_err(SnapshotError::io("open", path))?;
+        Ok(Directory {
+            path: path.to_owned(),
+            handle,
+        })
+    }
+
+    pub(super) fn path_of(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Opens a file for reading.
+    pub(super) fn open_file(&self, name: &str) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        Ok(openat(&self.handle, name, flags, Mode::empty())?.into())
+    }
+
+    /// Makes a file that is not there yet, for writing.
+    pub(super) fn create_file(&self, name: &str) -> io::Result<File> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(0o666);
+        Ok(openat(&self.handle, name, flags, mode)?.into())
+    }
+
+    /// Gives a file of this directory the same name in another one.
+    pub(super) fn link_file(&self, name: &str, to: &Directory) -> io::Result<()> {
+        Ok(linkat(
+            &self.handle,
+            name,
+            &to.handle,
+            name,
+            AtFlags::empty(),
+        )?)
+    }
+
+    /// Waits until the names of its files are on the disk.
+    pub(super) fn sync(&self) -> Result<(), SnapshotError> {
+        self.handle
+            .sync_all()
+            .map_err(SnapshotError::io("write", &self.path))
+    }
+}
+
+/// A generation that was written or opened, of which the next one may keep segments.
+#[derive(Debug)]
+pub(crate) struct Generation {
+    pub(super) directory: Directory,
+    pub(super) segments: Vec<Segment>,
+}
+
+impl Generation {
+    /// The files of full vectors.
+    #[cfg(test)]
+    pub(super) fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+}
+
+/// Makes `name` in `new` a file with the bytes of that in `old`: by `link`, or by a copy that is on the
+/// disk before this returns, as file systems without links, and directories on another one, have no
+/// better.
+pub(super) fn link_or_copy(
+    link: impl FnOnce(&Directory, &str, &Directory) -> io::Result<()>,
+    old: &Directory,
+    name: &str,
+    new: &Directory,
+) -> io::Result<()> {
+    match link(old, name, new) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+        Err(_) => {
+            let mut from = old.open_file(name)?;
+            let mut to = new.create_file(name)?;
+            io::copy(&mut from, &mut to)?;
+            to.sync_all()
+        }
+    }
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_linked_is_copied() {
+        let parent = tempfile::tempdir().unwrap();
+        let directory = |name: &str| {
+            let path = parent.path().join(name);
+            fs::create_dir(&path).unwrap();
+            Directory::open(&path).unwrap()
+        };
+        let [old, linked, copied] = ["old", "linked", "copied"].map(directory);
+        fs::write(old.path_of("vectors"), "vectors").unwrap();
+        let inode =
+            |directory: &Directory| fs::metadata(directory.path_of("vectors")).unwrap().ino();
+
+        link_or_copy(Directory::link_file, &old, "vectors", &linked).unwrap();
+        assert_eq!(inode(&linked), inode(&old));
+
+        let no_links =
+            |_: &Directory, _: &str, _: &Directory| Err(io::ErrorKind::CrossesDevices.into());
+        link_or_copy(no_links, &old, "vectors", &copied).unwrap();
+        assert_ne!(inode(&copied), inode(&old));
+        assert_eq!(fs::read(copied.path_of("vectors")).unwrap(), b"vectors");
+
+        link_or_copy(no_links, &old, "missing", &copied).unwrap_err();
+        let error = link_or_copy(Directory::link_file, &old, "vectors", &copied);
+        assert_eq!(error.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+    }
+
+    #[test]
+    fn a_directory_that_is_renamed_is_still_the_same() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = |name: &str| parent.path().join(name);
+        fs::create_dir(path("before")).unwrap();
+        fs::create_dir(path("next")).unwrap();
+        fs::write(path("before").join("vectors"), "vectors").unwrap();
+        let directory = Directory::open(&path("before")).unwrap();
+        fs::rename(path("before"), path("after")).unwrap();
+        directory
+            .link_file("vectors", &Directory::open(&path("next")).unwrap())
+            .unwrap();
+        assert_eq!(fs::read(path("next").join("vectors")).unwrap(), b"vectors");
+    }
+}

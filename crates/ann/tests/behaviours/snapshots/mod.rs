@@ -1,0 +1,52 @@
+//! What is saved is opened again, as it was, while others change it, or is refused.
+
+mod chains;
+mod damage;
+mod kills;
+mod round_trips;
+
+use std::path::Path;
+
+use ann::{Explanation, Index, Neighbour, SearchOptions, VectorsState};
+
+use crate::data::Rng;
+
+/// What an index says to a few queries, and what it did for that.
+fn answers(index: &Index) -> Vec<(Vec<Neighbour>, Explanation)> {
+    let mut rng = Rng(412);
+    let queries: Vec<Vec<f32>> = (0..8)
+        .map(|_| rng.vector(index.options().dimensions))
+        .collect();
+    let searches = [
+        SearchOptions::new(10),
+        SearchOptions {
+            beam: Some(40),
+            ..SearchOptions::new(5)
+        },
+        SearchOptions::new(usize::MAX),
+    ];
+    let pairs = queries
+        .iter()
+        .flat_map(|query| searches.map(|s| (query, s)));
+    pairs
+        .map(|(query, search)| index.explain(query, &search).expect("a valid query"))
+        .collect()
+}
+
+/// Two indexes answer alike and work alike.
+fn assert_alike(one: &Index, other: &Index) {
+    assert_eq!(one.len(), other.len());
+    for (number, (a, b)) in answers(one).iter().zip(answers(other)).enumerate() {
+        assert_eq!(a.1, b.1, "query {number} of {:?}", one.options());
+        let same = a.0 == b.0;
+        assert!(same, "query {number} of {:?}: other answers", one.options());
+    }
+}
+
+/// Opens, and verifies the full vectors to the end.
+fn open_verified(snapshot: &Path, like: &Index) -> Index {
+    let index = Index::open(snapshot, *like.options()).expect("a sound snapshot");
+    let state = index.verify_vectors(|| true);
+    assert!(matches!(state, VectorsState::Verified), "{state}");
+    index
+}

@@ -1,0 +1,188 @@
+//! An index that is opened is the one that was saved, to the last hop of a walk, and can be changed.
+
+use ann::{Codes, Index, Metric, Options, Placement, Quantization, VectorsState};
+
+use super::{assert_alike, open_verified};
+use crate::data::Rng;
+use crate::oracle::{Oracle, build};
+
+/// Around the number at which an index trains.
+const SIZES: [usize; 6] = [0, 1, 40, 511, 512, 900];
+
+/// Vectors of which some are zero.
+fn vectors(rng: &mut Rng, n: usize, dimensions: usize) -> Vec<Vec<f32>> {
+    let draw = |number: usize| match number % 13 {
+        7 => vec![0.0; dimensions],
+        _ => rng.vector(dimensions),
+    };
+    (0..n).map(draw).collect()
+}
+
+/// Replaces and removes some, so that there are dead slots and free ones.
+fn churn(index: &Index, rng: &mut Rng) {
+    let held = index.len() as u32;
+    for _ in 0..held / 3 {
+        let id = rng.below(held as usize) as u32;
+        let vector = rng.vector(index.options().dimensions);
+        // Legal or not.
+        match rng.below(4) {
+            0 => index.remove(id).unwrap_or_default(),
+            1 => index.insert(id, &vector).unwrap_or_default(),
+            _ => index.replace(id, &vector).unwrap_or_default(),
+        }
+    }
+}
+
+fn check(options: Options, size: usize) {
+    let mut rng = Rng(size as u64);
+    let index = build(options, &vectors(&mut rng, size, options.dimensions));
+    let directory = tempfile::tempdir().expect("a directory");
+    let [first, second] = ["first", "second"].map(|name| directory.path().join(name));
+    for (path, churned) in [(&first, false), (&second, true)] {
+        if churned {
+            churn(&index, &mut rng);
+        }
+        std::fs::create_dir(path).expect("a directory");
+        let saved = index.save(path).expect("save");
+        assert_eq!(saved.vectors, index.len());
+        let opened = open_verified(path, &index);
+        assert_eq!(opened.len(), index.len());
+        assert_alike(&opened, &index);
+    }
+    // And goes on.
+    let opened = open_verified(&second, &index);
+    for id in 0..600 {
+        let vector = rng.vector(options.dimensions);
+        let result = opened.insert(id, &vector);
+        assert_eq!(result, index.insert(id, &vector));
+    }
+    churn(&opened, &mut Rng(8));
+    churn(&index, &mut Rng(8));
+    assert_eq!(opened.len(), index.len());
+    let all = |index: &Index| index.search(&vec![0.3; options.dimensions], usize::MAX);
+    assert!(all(&opened) == all(&index), "{options:?}, {size}");
+    // What was saved is untouched by all that.
+    open_verified(&first, &index);
+    open_verified(&second, &index);
+}
+
+fn check_all(metric: Metric, dimensions: usize) {
+    use Quantization::*;
+    let mut number = 0;
+    for quantization in [F32, F16, Bf16, I8, B1] {
+        for codes in [Codes::Nibbles, Codes::Bytes, Codes::Floats] {
+            for size in SIZES {
+                number += 1;
+                check(
+                    Options {
+                        metric,
+                        quantization,
+                        codes,
+                        placement: [Placement::File, Placement::Memory][number % 2],
+                        max_connections: 6,
+                        build_beam_width: 24,
+                        ..Options::new(dimensions)
+                    },
+                    size,
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn cosine() {
+    check_all(Metric::Cosine, 20);
+}
+
+#[test]
+fn euclidean() {
+    check_all(Metric::Euclidean, 7);
+}
+
+#[test]
+fn dot_product() {
+    check_all(Metric::DotProduct, 66);
+}
+
+#[test]
+fn hamming() {
+    check_all(Metric::Hamming, 33);
+}
+
+/// Chunks of 2,048 vectors lie in the file where they are; the rest is copied.
+#[test]
+fn vectors_that_are_mapped_are_copied_before_they_are_changed() {
+    let options = Options {
+        max_connections: 4,
+        build_beam_width: 8,
+        ..Options::new(384)
+    };
+    let mut rng = Rng(3);
+    let mut vectors = vectors(&mut rng, 5_000, 384);
+    let index = build(options, &vectors);
+    let directory = tempfile::tempdir().expect("a directory");
+    index.save(directory.path()).expect("save");
+    let opened = open_verified(directory.path(), &index);
+    assert_eq!(opened.memory().mapped(), index.memory().mapped());
+    assert_alike(&opened, &index);
+    // So many that slots of all chunks are used again, while somebody looks at them.
+    for round in 0..3 {
+        for (id, vector) in (0..3_000).zip(&mut vectors) {
+            *vector = rng.vector(384);
+            opened.replace(id, vector).expect("held");
+            if id % 100 == round {
+                let nearest = opened.search(vector, 1).expect("search");
+                assert_eq!(nearest[0].id, id);
+            }
+        }
+    }
+    let mut oracle = Oracle::of(Metric::Cosine, &vectors);
+    let share = oracle.check(&opened, &rng.vector(384), 5_000, 1e-6);
+    assert_eq!(share, 1.0);
+    oracle.vectors.clear();
+    assert_alike(&open_verified(directory.path(), &index), &index);
+}
+
+#[test]
+fn the_state_of_vectors_is_visible_while_they_are_verified() {
+    let mut rng = Rng(4);
+    let index = build(Options::new(384), &vectors(&mut rng, 3_000, 384));
+    assert!(matches!(index.vectors_state(), VectorsState::Verified));
+    let directory = tempfile::tempdir().expect("a directory");
+    index.save(directory.path()).expect("save");
+    let opened = Index::open(directory.path(), *index.options()).expect("open");
+    let bytes = 4096 + 1536 * (index.len() - index.len() / 13) as u64;
+    let VectorsState::Verifying { done: 0, total } = opened.vectors_state() else {
+        panic!("{}", opened.vectors_state());
+    };
+    // Some hold zero vectors, which have no slots.
+    assert!(
+        (bytes - 13 * 1536..bytes + 13 * 1536).contains(&total),
+        "{total} {bytes}"
+    );
+    // One piece, and the rest with the files gone.
+    let state = opened.verify_vectors(|| false);
+    assert!(matches!(state, VectorsState::Verifying { done, .. } if done == 1 << 20));
+    std::fs::remove_dir_all(directory.path()).expect("the files");
+    let mut asked = 0;
+    let state = opened.verify_vectors(|| {
+        asked += 1;
+        true
+    });
+    assert!(matches!(state, VectorsState::Verified), "{state}");
+    assert_eq!(asked, total.div_ceil(1 << 20) - 2);
+    assert_alike(&opened, &index);
+
+    // What has to stay in memory was read and verified at once.
+    let directory = tempfile::tempdir().expect("a directory");
+    index.save(directory.path()).expect("save");
+    let options = Options {
+        placement: Placement::Memory,
+        ..*index.options()
+    };
+    let pinned = Index::open(directory.path(), options).expect("open");
+    assert!(matches!(pinned.vectors_state(), VectorsState::Verified));
+    assert_eq!(pinned.memory().mapped(), 0);
+    assert_alike(&pinned, &index);
+}

@@ -1,0 +1,198 @@
+//! The settings of `annulus store`.
+
+mod resolve;
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::values::{AddressMap, Size, Span};
+use crate::logging::LogFormat;
+use crate::settings::IndexVectors;
+pub use resolve::Resolved;
+
+/// What may be set. Everything is optional here; [`StoreSettings::resolve`] fills in the defaults.
+#[derive(Args, Clone, Debug)]
+#[command(args_override_self = true)]
+pub struct StoreSettings {
+    /// TOML file with any of these settings, by their long names
+    #[arg(long, env = "ANNULUS_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// Where the HTTP API is served [default: 127.0.0.1:6080]
+    #[arg(long, env = "VECTOR_STORE_URI", value_name = "HOST:PORT")]
+    pub uri: Option<String>,
+
+    /// Certificate for HTTPS on the same port, PEM; searches in clear get 403 then
+    #[arg(long, env = "VECTOR_STORE_TLS_CERT_PATH", value_name = "FILE")]
+    pub tls_cert_path: Option<PathBuf>,
+
+    /// Key of the certificate, PEM
+    #[arg(long, env = "VECTOR_STORE_TLS_KEY_PATH", value_name = "FILE")]
+    pub tls_key_path: Option<PathBuf>,
+
+    /// How often all settings and files are looked at for changes [default: 30s]
+    #[arg(
+        long,
+        env = "VECTOR_STORE_TLS_FILE_CHECK_INTERVAL",
+        value_name = "DURATION"
+    )]
+    pub tls_file_check_interval: Option<Span>,
+
+    /// Where clients with a certificate are served, if there is a --mtls-ca-cert-path [default: 127.0.0.1:6081]
+    #[arg(long, env = "VECTOR_STORE_MTLS_URI", value_name = "HOST:PORT")]
+    pub mtls_uri: Option<String>,
+
+    /// Authorities that sign clients' certificates, PEM
+    #[arg(long, env = "VECTOR_STORE_MTLS_CA_CERT_PATH", value_name = "FILE")]
+    pub mtls_ca_cert_path: Option<PathBuf>,
+
+    /// Nodes of the database to begin with, separated by commas [default: 127.0.0.1:9042]
+    #[arg(long, env = "VECTOR_STORE_SCYLLADB_URI", value_name = "HOST:PORT,...")]
+    pub scylladb_uri: Option<String>,
+
+    /// User of the database
+    #[arg(long, env = "VECTOR_STORE_SCYLLADB_USERNAME", value_name = "NAME")]
+    pub scylladb_username: Option<String>,
+
+    /// File with the user's password
+    #[arg(long, env = "VECTOR_STORE_SCYLLADB_PASSWORD_FILE", value_name = "FILE")]
+    pub scylladb_password_file: Option<PathBuf>,
+
+    /// Authorities that sign the database's certificates, PEM; the database is talked to in TLS then
+    #[arg(
+        long,
+        env = "VECTOR_STORE_SCYLLADB_CERTIFICATE_FILE",
+        value_name = "FILE"
+    )]
+    pub scylladb_certificate_file: Option<PathBuf>,
+
+    /// Log without colours
+    #[arg(long, env = "VECTOR_STORE_DISABLE_COLORS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub disable_colors: Option<bool>,
+
+    /// Searches computed at once, and threads that build indexes [default: the number of cores]
+    #[arg(long, env = "VECTOR_STORE_THREADS", value_name = "N")]
+    pub threads: Option<usize>,
+
+    /// Threads for sockets and everything else that waits [default: the number of cores]
+    #[arg(long, env = "ANNULUS_ASYNC_THREADS", value_name = "N")]
+    pub async_threads: Option<usize>,
+
+    /// Memory that the process may take, mapped files aside; beyond it new rows wait
+    /// [default: what the machine or the control group has, less 1 % or 200 MB]
+    #[arg(long, env = "VECTOR_STORE_MEMORY_LIMIT", value_name = "BYTES")]
+    pub memory_limit: Option<Size>,
+
+    /// How often used memory is looked at [default: 1s]
+    #[arg(
+        long,
+        env = "VECTOR_STORE_MEMORY_USAGE_CHECK_INTERVAL",
+        value_name = "DURATION"
+    )]
+    pub memory_usage_check_interval: Option<Span>,
+
+    /// How long a connection to the database may take to open [default: 5s]
+    #[arg(
+        long,
+        env = "VECTOR_STORE_CQL_CONNECTION_TIMEOUT",
+        value_name = "DURATION"
+    )]
+    pub cql_connection_timeout: Option<Span>,
+
+    /// How often an idle connection to the database is tried [default: the driver's, 30s]
+    #[arg(
+        long,
+        env = "VECTOR_STORE_CQL_KEEPALIVE_INTERVAL",
+        value_name = "DURATION"
+    )]
+    pub cql_keepalive_interval: Option<Span>,
+
+    /// How long the answer to that may take [default: the driver's, 30s]
+    #[arg(
+        long,
+        env = "VECTOR_STORE_CQL_KEEPALIVE_TIMEOUT",
+        value_name = "DURATION"
+    )]
+    pub cql_keepalive_timeout: Option<Span>,
+
+    /// How often the system tries an idle connection to the database [default: never]
+    #[arg(
+        long,
+        env = "VECTOR_STORE_CQL_TCP_KEEPALIVE_INTERVAL",
+        value_name = "DURATION"
+    )]
+    pub cql_tcp_keepalive_interval: Option<Span>,
+
+    /// Where nodes are reached that give other addresses, a JSON object: {"theirs:port": "ours:port"}
+    #[arg(
+        long,
+        env = "VECTOR_STORE_CQL_URI_TRANSLATION_MAP",
+        value_name = "JSON"
+    )]
+    pub cql_uri_translation_map: Option<AddressMap>,
+
+    /// Data centre whose nodes are asked first
+    #[arg(
+        long,
+        env = "VECTOR_STORE_CQL_PREFERRED_DATACENTER",
+        value_name = "NAME"
+    )]
+    pub cql_preferred_datacenter: Option<String>,
+
+    /// Rack of that data centre whose nodes are asked before the others
+    #[arg(long, env = "VECTOR_STORE_CQL_PREFERRED_RACK", value_name = "NAME")]
+    pub cql_preferred_rack: Option<String>,
+
+    /// Log rows younger than this are left to the next read of the reader that misses none [default: 30s]
+    #[arg(
+        long,
+        env = "VECTOR_STORE_CDC_SAFETY_INTERVAL",
+        value_name = "DURATION"
+    )]
+    pub cdc_safety_interval: Option<Span>,
+
+    /// Pause between two reads of that reader [default: 10s]
+    #[arg(long, env = "VECTOR_STORE_CDC_SLEEP_INTERVAL", value_name = "DURATION")]
+    pub cdc_sleep_interval: Option<Span>,
+
+    /// Log rows younger than this are left to the next read of the reader that is quick [default: 100ms]
+    #[arg(
+        long,
+        env = "VECTOR_STORE_CDC_FINE_SAFETY_INTERVAL",
+        value_name = "DURATION"
+    )]
+    pub cdc_fine_safety_interval: Option<Span>,
+
+    /// Pause between two reads of that reader [default: 500ms]
+    #[arg(
+        long,
+        env = "VECTOR_STORE_CDC_FINE_SLEEP_INTERVAL",
+        value_name = "DURATION"
+    )]
+    pub cdc_fine_sleep_interval: Option<Span>,
+
+    /// How often the database is asked whether its schema has changed [default: 1s]
+    #[arg(
+        long,
+        env = "VECTOR_STORE_MONITOR_INDEXES_INTERVAL",
+        value_name = "DURATION"
+    )]
+    pub monitor_indexes_interval: Option<Span>,
+
+    /// Where the full vectors of indexes are kept [default: file]
+    #[arg(long, env = "ANNULUS_INDEX_VECTORS", value_name = "WHERE")]
+    pub index_vectors: Option<IndexVectors>,
+
+    /// Where the files of indexes lie; created if missing [default: annulus-indexes]
+    #[arg(long, env = "ANNULUS_INDEX_DIR", value_name = "DIR")]
+    pub index_dir: Option<PathBuf>,
+
+    /// What is logged: a level, or directives such as store=debug,info [default: info, and warn for libraries]
+    #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]
+    pub log: Option<String>,
+
+    /// How it is logged [default: text]
+    #[arg(long, env = "ANNULUS_LOG_FORMAT", value_name = "FORMAT")]
+    pub log_format: Option<LogFormat>,
+}

@@ -1,0 +1,312 @@
+//! From what was set to what the service is started with.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
+use std::time::Duration;
+
+use store::{
+    CdcOptions, Credentials, DatabaseOptions, IndexesOptions, ListenerOptions, MemoryOptions, Pem,
+    Placement, Preferred, ReaderOptions, StoreOptions, TlsClients, TlsOptions,
+};
+
+use super::super::values::Span;
+use super::StoreSettings;
+use crate::exit::Failure;
+use crate::logging::LogFormat;
+use crate::settings::{DEFAULT_LOG, IndexVectors};
+
+/// Settings with every default filled in and every file read.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    pub options: StoreOptions,
+    pub async_threads: usize,
+    pub check_interval: Duration,
+    pub colours: bool,
+    pub log: String,
+    pub log_format: LogFormat,
+}
+
+impl StoreSettings {
+    /// Fills in the defaults, reads certificates and passwords, looks up names of hosts to listen
+    /// on.
+    pub fn resolve(self) -> Result<Resolved, Failure> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let listeners = self.listeners()?;
+        let database = self.database()?;
+        let cdc = self.cdc();
+        let defaults = StoreOptions::default();
+        let options = StoreOptions {
+            service: "annulus-store".to_owned(),
+            database,
+            listeners,
+            cdc,
+            discovery_interval: or(self.monitor_indexes_interval, defaults.discovery_interval),
+            indexes: IndexesOptions {
+                directory: self.index_dir.unwrap_or(defaults.indexes.directory),
+                vectors: self
+                    .index_vectors
+                    .map_or(Placement::File, IndexVectors::placement),
+            },
+            memory: MemoryOptions {
+                limit_bytes: self.memory_limit.map(|size| size.0),
+                check_interval: or(
+                    self.memory_usage_check_interval,
+                    defaults.memory.check_interval,
+                ),
+            },
+            compute_threads: at_least_one("threads", self.threads.unwrap_or(cores))?,
+            ..StoreOptions::default()
+        };
+        Ok(Resolved {
+            options,
+            async_threads: at_least_one("async-threads", self.async_threads.unwrap_or(cores))?,
+            check_interval: or(self.tls_file_check_interval, Duration::from_secs(30)),
+            colours: !self.disable_colors.unwrap_or(false),
+            log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
+            log_format: self.log_format.unwrap_or_default(),
+        })
+    }
+
+    /// The listener for everyone, and that for clients with a certificate if there is to be one.
+    fn listeners(&self) -> Result<Vec<ListenerOptions>, Failure> {
+        let own = match (&self.tls_cert_path, &self.tls_key_path) {
+            (Some(certificate), Some(key)) => Some((pem(certificate)?, pem(key)?)),
+            (None, None) => None,
+            (Some(_), None) => return Err(lacks("tls-cert-path", "tls-key-path")),
+            (None, Some(_)) => return Err(lacks("tls-key-path", "tls-cert-path")),
+        };
+        let tls = |clients| {
+            own.clone().map(|(certificates, key)| TlsOptions {
+                certificates,
+                key,
+                clients,
+            })
+        };
+        let uri = self.uri.as_deref().unwrap_or("127.0.0.1:6080");
+        let mut listeners = vec![ListenerOptions {
+            tls: tls(TlsClients::Anyone),
+            ..ListenerOptions::new(address("uri", uri)?)
+        }];
+        if let Some(authorities) = &self.mtls_ca_cert_path {
+            let authorities = pem(authorities)?;
+            let uri = self.mtls_uri.as_deref().unwrap_or("127.0.0.1:6081");
+            listeners.push(ListenerOptions {
+                tls: Some(
+                    tls(TlsClients::SignedBy(authorities))
+                        .ok_or_else(|| lacks("mtls-ca-cert-path", "tls-cert-path"))?,
+                ),
+                ..ListenerOptions::new(address("mtls-uri", uri)?)
+            });
+        }
+        Ok(listeners)
+    }
+
+    fn database(&self) -> Result<DatabaseOptions, Failure> {
+        let defaults = DatabaseOptions::default();
+        let contact_points = match &self.scylladb_uri {
+            Some(uris) => uris
+                .split(',')
+                .map(|uri| uri.trim().to_owned())
+                .filter(|uri| !uri.is_empty())
+                .collect(),
+            None => defaults.contact_points,
+        };
+        if contact_points.is_empty() {
+            return Err(Failure::Configuration(
+                "scylladb-uri names no node of the database; write HOST:PORT".to_owned(),
+            ));
+        }
+        let credentials = match (&self.scylladb_username, &self.scylladb_password_file) {
+            (Some(user), Some(file)) => Some(Credentials {
+                user: user.clone(),
+                password: password(file)?,
+            }),
+            (None, None) => None,
+            (Some(_), None) => return Err(lacks("scylladb-username", "scylladb-password-file")),
+            (None, Some(_)) => return Err(lacks("scylladb-password-file", "scylladb-username")),
+        };
+        let preferred = match (&self.cql_preferred_datacenter, &self.cql_preferred_rack) {
+            (Some(datacenter), rack) => Some(Preferred {
+                datacenter: datacenter.clone(),
+                rack: rack.clone(),
+            }),
+            (None, Some(_)) => return Err(lacks("cql-preferred-rack", "cql-preferred-datacenter")),
+            (None, None) => None,
+        };
+        let certificate_authorities = self.scylladb_certificate_file.as_deref().map(pem);
+        Ok(DatabaseOptions {
+            contact_points,
+            credentials,
+            connect_timeout: or(self.cql_connection_timeout, defaults.connect_timeout),
+            certificate_authorities: certificate_authorities.transpose()?,
+            preferred,
+            address_map: self
+                .cql_uri_translation_map
+                .clone()
+                .map(|map| map.0)
+                .unwrap_or_default(),
+            keepalive_interval: self.cql_keepalive_interval.map(|span| span.0),
+            keepalive_timeout: self.cql_keepalive_timeout.map(|span| span.0),
+            tcp_keepalive_interval: self.cql_tcp_keepalive_interval.map(|span| span.0),
+            ..DatabaseOptions::default()
+        })
+    }
+
+    fn cdc(&self) -> CdcOptions {
+        let mut cdc = CdcOptions::default();
+        let set = |reader: &mut ReaderOptions, safety: Option<Span>, sleep: Option<Span>| {
+            reader.safety_interval = or(safety, reader.safety_interval);
+            reader.sleep_interval = or(sleep, reader.sleep_interval);
+        };
+        for reader in &mut cdc.readers {
+            match reader.name.as_str() {
+                "wide" => set(reader, self.cdc_safety_interval, self.cdc_sleep_interval),
+                _ => set(
+                    reader,
+                    self.cdc_fine_safety_interval,
+                    self.cdc_fine_sleep_interval,
+                ),
+            }
+        }
+        cdc
+    }
+}
+
+fn or(span: Option<Span>, default: Duration) -> Duration {
+    span.map_or(default, |span| span.0)
+}
+
+fn lacks(given: &str, missing: &str) -> Failure {
+    Failure::Configuration(format!("{given} is set, but {missing} is not: set both"))
+}
+
+fn at_least_one(name: &str, value: usize) -> Result<usize, Failure> {
+    if value == 0 {
+        return Err(Failure::Configuration(format!("{name} must be at least 1")));
+    }
+    Ok(value)
+}
+
+fn address(name: &str, text: &str) -> Result<SocketAddr, Failure> {
+    let wrong = |why: &str| {
+        Failure::Configuration(format!(
+            "{name} `{text}`: {why}; write HOST:PORT, as 127.0.0.1:6080"
+        ))
+    };
+    text.to_socket_addrs()
+        .map_err(|error| wrong(&error.to_string()))?
+        .next()
+        .ok_or_else(|| wrong("no such host"))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path)
+        .map_err(|error| Failure::Configuration(format!("{}: {error}", path.display())))
+}
+
+fn pem(path: &Path) -> Result<Pem, Failure> {
+    Ok(Pem {
+        bytes: read(path)?.into(),
+        origin: path.display().to_string(),
+    })
+}
+
+/// What stands in the file, without the line break at its end.
+fn password(path: &Path) -> Result<String, Failure> {
+    let text = String::from_utf8(read(path)?).map_err(|_| {
+        Failure::Configuration(format!("{}: the password is not UTF-8", path.display()))
+    })?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        settings: StoreSettings,
+    }
+
+    fn resolve(arguments: &[&str]) -> Result<Resolved, String> {
+        let line = Line::parse_from([&["annulus"], arguments].concat());
+        line.settings.resolve().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn unless_told_otherwise_all_is_on_loopback_and_as_the_original_has_it() {
+        let options = resolve(&[]).unwrap().options;
+        let addresses = options.listeners.iter().map(|l| l.address.to_string());
+        assert_eq!(addresses.collect::<Vec<_>>(), ["127.0.0.1:6080"]);
+        assert_eq!(options.database.contact_points, ["127.0.0.1:9042"]);
+        let readers = options.cdc.readers.iter();
+        let readers: Vec<_> = readers
+            .map(|reader| {
+                let ms = |span: Duration| span.as_millis();
+                (
+                    reader.name.as_str(),
+                    ms(reader.safety_interval),
+                    ms(reader.sleep_interval),
+                )
+            })
+            .collect();
+        assert_eq!(readers, [("wide", 30_000, 10_000), ("fine", 100, 500)]);
+        assert_eq!(options.discovery_interval, Duration::from_secs(1));
+    }
+
+    #[test]
+    fn what_belongs_together_is_set_together() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        std::fs::write(&file, "secret\n").unwrap();
+        let file = file.to_str().unwrap();
+        for (given, missing) in [
+            ("--tls-cert-path", "tls-key-path"),
+            ("--tls-key-path", "tls-cert-path"),
+            ("--mtls-ca-cert-path", "tls-cert-path"),
+            ("--scylladb-username", "scylladb-password-file"),
+            ("--scylladb-password-file", "scylladb-username"),
+            ("--cql-preferred-rack", "cql-preferred-datacenter"),
+        ] {
+            let error = resolve(&[given, file]).unwrap_err();
+            assert!(error.contains(&format!("{missing} is not")), "{error}");
+        }
+        let both = ["--scylladb-username", "u", "--scylladb-password-file", file];
+        let credentials = resolve(&both).unwrap().options.database.credentials;
+        assert_eq!(credentials.unwrap().password, "secret");
+        let mtls = [
+            "--tls-cert-path",
+            file,
+            "--tls-key-path",
+            file,
+            "--mtls-ca-cert-path",
+            file,
+        ];
+        let listeners = resolve(&mtls).unwrap().options.listeners;
+        let clients = listeners.iter().map(|l| &l.tls.as_ref().unwrap().clients);
+        let clients: Vec<_> = clients.collect();
+        assert!(matches!(
+            clients[..],
+            [TlsClients::Anyone, TlsClients::SignedBy(_)]
+        ));
+    }
+
+    #[test]
+    fn what_can_not_be_used_is_named() {
+        for (arguments, name) in [
+            (["--uri", "nonsense"], "uri `nonsense`"),
+            (
+                ["--tls-cert-path=/nowhere", "--tls-key-path=/nowhere"],
+                "/nowhere",
+            ),
+            (["--scylladb-uri", " , "], "scylladb-uri"),
+            (["--threads", "0"], "threads"),
+        ] {
+            let error = resolve(&arguments).unwrap_err();
+            assert!(error.contains(name), "{error}");
+        }
+    }
+}

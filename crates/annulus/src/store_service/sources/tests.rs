@@ -1,0 +1,110 @@
+use super::*;
+
+fn arguments(flags: &[&str]) -> Vec<OsString> {
+    let all = ["annulus", "store"].iter().chain(flags);
+    all.map(OsString::from).collect()
+}
+
+fn no_environment(_: &str) -> bool {
+    false
+}
+
+fn variables(of: &[(&str, &str)]) -> BTreeMap<String, String> {
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    of.iter().map(owned).collect()
+}
+
+#[test]
+fn a_flag_outranks_dot_env_and_that_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("store.toml");
+    let text =
+        "uri = 'file:1'\nmtls-uri = 'file:2'\nscylladb-uri = ['file:3', 'file:4']\nthreads = 5";
+    std::fs::write(&file, text).unwrap();
+    let dot_env = variables(&[
+        ("ANNULUS_CONFIG", file.to_str().unwrap()),
+        ("VECTOR_STORE_URI", "dot:1"),
+        ("VECTOR_STORE_MTLS_URI", "dot:2"),
+        ("UNRELATED", "x"),
+    ]);
+    let flags = arguments(&["--uri", "flag:1"]);
+    let settings = layered(flags, &no_environment, &dot_env).unwrap();
+    assert_eq!(settings.uri.as_deref(), Some("flag:1"));
+    assert_eq!(settings.mtls_uri.as_deref(), Some("dot:2"));
+    assert_eq!(settings.scylladb_uri.as_deref(), Some("file:3,file:4"));
+    assert_eq!(settings.threads, Some(5));
+}
+
+#[test]
+fn the_environment_outranks_dot_env_and_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("store.toml");
+    std::fs::write(&file, "mtls-uri = 'file:2'").unwrap();
+    let flags = arguments(&["--config", file.to_str().unwrap()]);
+    let dot_env = variables(&[("VECTOR_STORE_URI", "dot:1")]);
+    let of_environment = |name: &str| ["VECTOR_STORE_URI", "VECTOR_STORE_MTLS_URI"].contains(&name);
+    // The parser itself reads the environment, which a test can't change.
+    let settings = layered(flags, &of_environment, &dot_env).unwrap();
+    assert_eq!((settings.uri, settings.mtls_uri), (None, None));
+}
+
+#[test]
+fn a_mistake_is_told_with_its_place() {
+    let dot_env = variables(&[("VECTOR_STORE_CDC_SLEEP_INTERVAL", "soon")]);
+    let error = layered(arguments(&[]), &no_environment, &dot_env).unwrap_err();
+    let error = error.to_string();
+    assert!(error.starts_with(".env: "), "{error}");
+    assert!(error.contains("--cdc-sleep-interval"), "{error}");
+
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("store.toml");
+    let flags = ["--config", file.to_str().unwrap()];
+    for (text, named) in [
+        ("urri = 'x:1'", "`urri`"),
+        ("threads = 'many'", "--threads"),
+        ("[threads]", "`threads`"),
+        ("uri", "store.toml"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let error = layered(arguments(&flags), &no_environment, &variables(&[])).unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("store.toml: "), "{error}");
+        assert!(error.contains(named), "{error}");
+    }
+}
+
+#[test]
+fn dot_env_may_be_missing_but_not_broken() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join(".env");
+    assert_eq!(dot_env(&path).unwrap(), variables(&[]));
+    std::fs::write(&path, "# comment\nA=1\nexport B=\"two words\"\n").unwrap();
+    assert_eq!(
+        dot_env(&path).unwrap(),
+        variables(&[("A", "1"), ("B", "two words")])
+    );
+    std::fs::write(&path, "no assignment").unwrap();
+    let error = dot_env(&path).unwrap_err().to_string();
+    assert!(error.contains(".env"), "{error}");
+}
+
+#[test]
+fn every_variable_of_the_original_is_known() {
+    const ORIGINAL: &str = "URI TLS_CERT_PATH TLS_KEY_PATH TLS_FILE_CHECK_INTERVAL MTLS_URI \
+        MTLS_CA_CERT_PATH SCYLLADB_URI SCYLLADB_USERNAME SCYLLADB_PASSWORD_FILE \
+        SCYLLADB_CERTIFICATE_FILE DISABLE_COLORS OPENSEARCH_URI THREADS MEMORY_LIMIT \
+        MEMORY_USAGE_CHECK_INTERVAL CQL_CONNECTION_TIMEOUT CQL_KEEPALIVE_INTERVAL \
+        CQL_KEEPALIVE_TIMEOUT CQL_TCP_KEEPALIVE_INTERVAL CQL_URI_TRANSLATION_MAP \
+        CQL_PREFERRED_DATACENTER CQL_PREFERRED_RACK CDC_SAFETY_INTERVAL CDC_SLEEP_INTERVAL \
+        CDC_FINE_SAFETY_INTERVAL CDC_FINE_SLEEP_INTERVAL MONITOR_INDEXES_INTERVAL \
+        INDEX_STATUS_UPDATE_INTERVAL USEARCH_SIMULATOR USE_DISKANN DISKANN_ALPHA \
+        FULLTEXT_INDEXES ALTER_INDEX_SIMULATOR";
+    let known = StoreSettings::augment_args(Command::new("settings"));
+    for name in ORIGINAL.split_whitespace() {
+        let name = format!("VECTOR_STORE_{name}");
+        let set = known
+            .get_arguments()
+            .any(|argument| argument.get_env().is_some_and(|env| env == name.as_str()));
+        assert!(set != WITHOUT_EFFECT.contains(&name.as_str()), "{name}");
+    }
+}

@@ -1,0 +1,111 @@
+//! How values are written.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// A duration as people write it: `10s`, `1m 30s`, `500ms`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span(pub Duration);
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Span, String> {
+        text.trim()
+            .parse::<jiff::SignedDuration>()
+            .map_err(|error| error.to_string())
+            .and_then(|span| Duration::try_from(span).map_err(|error| error.to_string()))
+            .map(Span)
+            .map_err(|error| format!("{error} (write a duration such as 10s or 500ms)"))
+    }
+}
+
+/// A number of bytes: `4000000000`, `4GiB`, `512 MiB`, `4GB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size(pub u64);
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Size, String> {
+        let text = text.trim();
+        let digits = text
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(text.len());
+        let (number, unit) = text.split_at(digits);
+        let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+            "" | "b" => 1,
+            "kb" => 1000,
+            "mb" => 1000_u64.pow(2),
+            "gb" => 1000_u64.pow(3),
+            "kib" | "k" => 1 << 10,
+            "mib" | "m" => 1 << 20,
+            "gib" | "g" => 1 << 30,
+            _ => return Err("write bytes as a number, or with KiB, MiB, GiB, as 4GiB".to_owned()),
+        };
+        number
+            .parse::<u64>()
+            .ok()
+            .and_then(|number| number.checked_mul(factor))
+            .map(Size)
+            .ok_or_else(|| "not a number of bytes; write for example 4GiB".to_owned())
+    }
+}
+
+/// A JSON object from addresses that nodes say they have to those that they are reached at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AddressMap(pub HashMap<SocketAddr, SocketAddr>);
+
+impl FromStr for AddressMap {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<AddressMap, String> {
+        serde_json::from_str(text).map(AddressMap).map_err(|error| {
+            format!(r#"{error} (write for example {{"10.0.0.1:9042": "192.0.2.1:9042"}})"#)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_written_as_people_do() {
+        let parsed = |text: &str| text.parse::<Span>().map(|span| span.0.as_millis());
+        assert_eq!(parsed("100ms"), Ok(100));
+        assert_eq!(parsed("1s"), Ok(1000));
+        assert_eq!(parsed("1m 30s"), Ok(90_000));
+        assert_eq!(parsed("2 min"), Ok(120_000));
+        for text in ["", "10", "-1s", "soon"] {
+            let error = parsed(text).unwrap_err();
+            assert!(error.contains("such as 10s"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_bytes_unless_a_unit_says_otherwise() {
+        let parsed = |text: &str| text.parse::<Size>().map(|size| size.0);
+        assert_eq!(parsed("4000000000"), Ok(4_000_000_000));
+        assert_eq!(parsed("4GiB"), Ok(4 << 30));
+        assert_eq!(parsed("512 MiB"), Ok(512 << 20));
+        assert_eq!(parsed("2gb"), Ok(2_000_000_000));
+        for text in ["", "GiB", "1.5GiB", "4TB", "-1", "99999999999GiB"] {
+            assert!(parsed(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn addresses_are_mapped_one_by_one() {
+        let map: AddressMap = r#"{"10.0.0.1:9042": "192.0.2.1:19042"}"#.parse().unwrap();
+        let expected = HashMap::from([(
+            "10.0.0.1:9042".parse().unwrap(),
+            "192.0.2.1:19042".parse().unwrap(),
+        )]);
+        assert_eq!(map.0, expected);
+        let error = r#"{"here": "there"}"#.parse::<AddressMap>().unwrap_err();
+        assert!(error.contains("write for example"), "{error}");
+    }
+}

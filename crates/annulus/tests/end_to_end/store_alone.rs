@@ -1,0 +1,207 @@
+//! `annulus store` beside a database of another process.
+
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use store_api::types::NodeStatus;
+use store_api::{Client, ClientOptions};
+
+use crate::server::Server;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running `annulus store`, killed when dropped.
+struct Store(Child);
+
+impl Store {
+    /// Its settings are in `.env` of that directory.
+    fn start(directory: &Path, arguments: &[&str]) -> Store {
+        let process = Command::new(env!("CARGO_BIN_EXE_annulus"))
+            .current_dir(directory)
+            .args(["store", "--log", "info"])
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        Store(process)
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.0.id().to_string();
+        let sent = Command::new("kill").args([name, &pid]).status();
+        assert!(sent.expect("kill is there").success());
+    }
+
+    /// Its exit code.
+    fn end(&mut self) -> Option<i32> {
+        let began = Instant::now();
+        loop {
+            if let Some(status) = self.0.try_wait().expect("a child") {
+                return status.code();
+            }
+            assert!(began.elapsed() < PATIENCE, "it ends");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("bound")
+}
+
+fn write_settings(directory: &Path, database: SocketAddr, http: SocketAddr, more: &str) {
+    let text = format!(
+        "VECTOR_STORE_SCYLLADB_URI={database}\nVECTOR_STORE_URI={http}\n\
+         VECTOR_STORE_MONITOR_INDEXES_INTERVAL=50ms\nVECTOR_STORE_USE_DISKANN=false\n{more}\n"
+    );
+    std::fs::write(directory.join(".env"), text).expect("a file");
+}
+
+async fn serves(http: SocketAddr) -> bool {
+    let client = Client::new(ClientOptions {
+        base_uris: vec![format!("http://{http}")],
+        ..ClientOptions::default()
+    });
+    let status = client.expect("a URI").node_status().await;
+    status == Ok(NodeStatus::Serving)
+}
+
+async fn wait_until_serving(http: SocketAddr) {
+    let began = Instant::now();
+    while !serves(http).await {
+        assert!(began.elapsed() < PATIENCE, "{http} serves");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_serves_and_moves_and_stops_as_it_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = Server::start(&directory.path().join("data"));
+    let session = database.connect().await;
+    for statement in [
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>)",
+        "INSERT INTO ks.t (k, v) VALUES (7, [1, 2])",
+        "CREATE CUSTOM INDEX i ON ks.t (v) USING 'vector_index'",
+    ] {
+        session.query_unpaged(statement, ()).await.unwrap();
+    }
+
+    let (before, after) = (free_address(), free_address());
+    write_settings(directory.path(), database.cql, before, "");
+    let mut store = Store::start(directory.path(), &[]);
+    let stdout = store.0.stdout.take().unwrap();
+    let ready = tokio::task::spawn_blocking(move || {
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line).map(|_| line)
+    });
+    let ready = tokio::time::timeout(PATIENCE, ready).await;
+    let ready = ready.expect("a ready line").unwrap().unwrap();
+    assert_eq!(ready, format!("annulus store is ready: HTTP on {before}\n"));
+    let client = Client::new(ClientOptions {
+        base_uris: vec![format!("http://{before}")],
+        ..ClientOptions::default()
+    });
+    let found = client.unwrap().ann("ks", "i", &[1.0, 2.0], 1, &["k"]).await;
+    assert_eq!(found.unwrap().keys, [[7]]);
+
+    write_settings(
+        directory.path(),
+        database.cql,
+        after,
+        "VECTOR_STORE_MEMORY_LIMIT=much",
+    );
+    store.signal("-HUP");
+    write_settings(directory.path(), database.cql, after, "");
+    store.signal("-HUP");
+    wait_until_serving(after).await;
+    let began = Instant::now();
+    while std::net::TcpStream::connect(before).is_ok() {
+        assert!(began.elapsed() < PATIENCE, "the old address is closed");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    store.signal("-TERM");
+    assert_eq!(store.end(), Some(0));
+}
+
+/// Writes a certificate and its key for 127.0.0.1, and gives the former.
+fn write_certificate(directory: &Path) -> Vec<u8> {
+    let own = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    std::fs::write(directory.join("key.pem"), own.signing_key.serialize_pem()).unwrap();
+    std::fs::write(directory.join("cert.pem"), own.cert.pem()).unwrap();
+    own.cert.pem().into_bytes()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_is_swapped_when_its_file_changes() {
+    let directory = tempfile::tempdir().unwrap();
+    let http = free_address();
+    let (uri, nobody) = (http.to_string(), free_address().to_string());
+    let before = write_certificate(directory.path());
+    let _store = Store::start(
+        directory.path(),
+        &[
+            "--uri",
+            &uri,
+            "--scylladb-uri",
+            &nobody,
+            "--tls-cert-path",
+            "cert.pem",
+            "--tls-key-path",
+            "key.pem",
+            "--tls-file-check-interval",
+            "50ms",
+        ],
+    );
+    let answers = async |certificate: &[u8]| {
+        let client = Client::new(ClientOptions {
+            base_uris: vec![format!("https://{http}")],
+            certificate_authorities: Some(certificate.to_vec()),
+            ..ClientOptions::default()
+        });
+        // There is no database, so it does not serve; but it says so.
+        let status = client.expect("a URI").node_status().await;
+        status == Ok(NodeStatus::ConnectingToDb)
+    };
+    let wait = async |certificate: &[u8]| {
+        let began = Instant::now();
+        while !answers(certificate).await {
+            assert!(began.elapsed() < PATIENCE, "the certificate is used");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    wait(&before).await;
+    let after = write_certificate(directory.path());
+    wait(&after).await;
+    assert!(!answers(&before).await);
+}
+
+#[test]
+fn what_can_not_be_used_has_its_exit_code() {
+    let directory = tempfile::tempdir().unwrap();
+    let code = |arguments: &[&str]| Store::start(directory.path(), arguments).end();
+    let no_key = ["--uri=127.0.0.1:0", "--tls-cert-path=/nowhere"];
+    assert_eq!(code(&no_key), Some(2));
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().map(|address| (taken, address)).unwrap();
+    assert_eq!(code(&["--uri", &taken.1.to_string()]), Some(3));
+    write_settings(
+        directory.path(),
+        free_address(),
+        free_address(),
+        "no assignment",
+    );
+    assert_eq!(code(&[]), Some(2));
+}

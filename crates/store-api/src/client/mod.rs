@@ -1,0 +1,253 @@
+//! Asking index services.
+//!
+//! The rules of failing over are those of the contract (section 2.2). A host name stands for all
+//! its addresses. The services are asked in random order, in up to three rounds, then the secondary
+//! ones likewise; only "unavailable" (no connection, or a service that is still starting) moves on
+//! to the next, and sends the service to quarantine until it says that it serves.
+//!
+//! Beyond the contract: services of the caller's own zone come before the others, so that traffic
+//! stays in the zone; and a request says how long its answer is waited for.
+
+mod answer;
+mod node;
+mod tier;
+mod transport;
+mod uri;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::Method;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::types::{IndexStatus, NodeStatus};
+use crate::{ClientError, InvalidUri};
+use answer::neighbours;
+use node::Ask;
+use tier::{Connections, Lookup, Member, Tier};
+use uri::{BaseUri, segment};
+
+/// Where and how to ask.
+#[derive(Clone, Debug)]
+pub struct ClientOptions {
+    /// `http://host:port` or `https://host:port` of each index service. None here and none in
+    /// `secondary_uris` disables vector search.
+    pub base_uris: Vec<String>,
+    /// Services that are asked when none of the others is available.
+    pub secondary_uris: Vec<String>,
+    /// Zones of the services and of the caller.
+    pub zones: Zones,
+    /// Authorities that sign the certificates of `https` services, PEM; without any there can be
+    /// no such services.
+    pub certificate_authorities: Option<Vec<u8>>,
+    /// How long a request may take, from the first byte sent to the last received.
+    pub request_timeout: Duration,
+    /// How long a connection may take to open, and an open one may be without a sign of life. A
+    /// service in quarantine is looked at every two times this at the latest.
+    pub connect_timeout: Duration,
+    /// Idle connections kept to each address.
+    pub idle_connections_max: usize,
+}
+
+/// Which services are near.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Zones {
+    /// The caller's own.
+    pub own: Option<String>,
+    /// Of each service by its URI, as it stands in the options; others are in none.
+    pub of: HashMap<String, String>,
+}
+
+impl Default for ClientOptions {
+    fn default() -> ClientOptions {
+        ClientOptions {
+            base_uris: Vec::new(),
+            secondary_uris: Vec::new(),
+            zones: Zones::default(),
+            certificate_authorities: None,
+            request_timeout: Duration::from_secs(10),
+            connect_timeout: Duration::from_secs(3),
+            idle_connections_max: 256,
+        }
+    }
+}
+
+/// Asks index services for neighbours. Cheap to clone; clones share their connections.
+#[derive(Clone, Debug)]
+pub struct Client {
+    inner: Option<Arc<Inner>>,
+}
+
+struct Inner {
+    primary: Tier,
+    secondary: Tier,
+    request_timeout: Duration,
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inner").finish_non_exhaustive()
+    }
+}
+
+/// An `/ann` answer, reduced to what a CQL node needs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Neighbours {
+    /// For each row, nearest first: the primary key columns' values as JSON, in the order asked for.
+    pub keys: Vec<Vec<Value>>,
+    /// Higher is nearer.
+    pub similarity_scores: Vec<f32>,
+}
+
+impl Client {
+    /// A client of the services of the options; without any it is [`Client::disabled`].
+    pub fn new(options: ClientOptions) -> Result<Client, InvalidUri> {
+        Client::with_lookup(options, tier::system_lookup())
+    }
+
+    fn with_lookup(options: ClientOptions, lookup: Lookup) -> Result<Client, InvalidUri> {
+        if options.base_uris.is_empty() && options.secondary_uris.is_empty() {
+            return Ok(Client::disabled());
+        }
+        let authorities = options.certificate_authorities.as_deref();
+        let connections = Connections {
+            timeout: options.connect_timeout,
+            idle_max: options.idle_connections_max,
+            tls: authorities.map(tls).transpose()?,
+        };
+        let tier = |uris: &[String]| {
+            let members = uris.iter().map(|uri| {
+                let zone = options.zones.of.get(uri);
+                Ok(Member {
+                    base: BaseUri::parse(uri)?,
+                    own_zone: zone.is_some() && zone == options.zones.own.as_ref(),
+                })
+            });
+            let members = members.collect::<Result<_, InvalidUri>>()?;
+            Tier::new(members, connections.clone(), lookup.clone())
+        };
+        Ok(Client {
+            inner: Some(Arc::new(Inner {
+                primary: tier(&options.base_uris)?,
+                secondary: tier(&options.secondary_uris)?,
+                request_timeout: options.request_timeout,
+            })),
+        })
+    }
+
+    /// A client that answers every request with [`ClientError::Disabled`].
+    pub fn disabled() -> Client {
+        Client { inner: None }
+    }
+
+    /// The up to `limit` nearest rows of an index.
+    ///
+    /// `key_columns`: every column of the primary key, partition key first.
+    pub async fn ann(
+        &self,
+        keyspace: &str,
+        index: &str,
+        vector: &[f32],
+        limit: usize,
+        key_columns: &[&str],
+    ) -> Result<Neighbours, ClientError> {
+        let path = index_path(keyspace, index, "ann");
+        let body = serde_json::to_vec(&AnnBody { vector, limit })
+            .expect("numbers and a list of numbers always serialise");
+        let answer = self.ask(Method::POST, path, body.into()).await?;
+        neighbours(&answer, key_columns)
+    }
+
+    /// The state of the first service that answers.
+    pub async fn node_status(&self) -> Result<NodeStatus, ClientError> {
+        let path = "/api/v1/status".to_owned();
+        let answer = self.ask(Method::GET, path, Bytes::new()).await?;
+        serde_json::from_slice(&answer).map_err(|_| ClientError::InvalidJson)
+    }
+
+    /// Where an index stands.
+    pub async fn index_status(
+        &self,
+        keyspace: &str,
+        index: &str,
+    ) -> Result<IndexStatus, ClientError> {
+        let path = index_path(keyspace, index, "status");
+        let answer = self.ask(Method::GET, path, Bytes::new()).await?;
+        serde_json::from_slice(&answer).map_err(|_| ClientError::InvalidJson)
+    }
+
+    /// The body of a successful answer.
+    async fn ask(&self, method: Method, path: String, body: Bytes) -> Result<Bytes, ClientError> {
+        let inner = self.inner.as_ref().ok_or(ClientError::Disabled)?;
+        let deadline = tokio::time::Instant::now() + inner.request_timeout;
+        let ask = Ask {
+            method,
+            path,
+            body,
+            deadline,
+        };
+        tokio::time::timeout_at(deadline, inner.ask(&ask))
+            .await
+            .unwrap_or(Err(ClientError::Aborted))
+    }
+}
+
+impl Inner {
+    async fn ask(&self, ask: &Ask) -> Result<Bytes, ClientError> {
+        for tier in [&self.primary, &self.secondary] {
+            if let Some(answer) = tier.ask(ask).await {
+                return answer;
+            }
+        }
+        Err(
+            match self.primary.has_addresses() || self.secondary.has_addresses() {
+                true => ClientError::Unavailable,
+                false => ClientError::NoAddress,
+            },
+        )
+    }
+}
+
+#[derive(Serialize)]
+struct AnnBody<'a> {
+    vector: &'a [f32],
+    limit: usize,
+}
+
+fn index_path(keyspace: &str, index: &str, what: &str) -> String {
+    let (keyspace, index) = (segment(keyspace), segment(index));
+    format!("/api/v1/indexes/{keyspace}/{index}/{what}")
+}
+
+/// A configuration that believes those authorities alone.
+fn tls(authorities: &[u8]) -> Result<Arc<ClientConfig>, InvalidUri> {
+    let invalid = |reason: String| InvalidUri {
+        uri: "https".to_owned(),
+        reason: format!("the authorities that sign certificates: {reason}"),
+    };
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(authorities) {
+        let certificate = certificate.map_err(|error| invalid(error.to_string()))?;
+        let added = roots.add(certificate);
+        added.map_err(|error| invalid(error.to_string()))?;
+    }
+    if roots.is_empty() {
+        return Err(invalid("no certificate in the PEM format".to_owned()));
+    }
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| invalid(error.to_string()))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(Arc::new(config))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! A service that answers what it is told to.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::HOST;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use rustls::ServerConfig;
+use rustls::pki_types::PrivateKeyDer;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+/// What a search gets.
+#[derive(Clone)]
+pub enum Answer {
+    Text { status: u16, body: &'static str },
+    Never,
+}
+
+impl Answer {
+    pub fn of(status: u16, body: &'static str) -> Answer {
+        Answer::Text { status, body }
+    }
+}
+
+/// A service that answers what it is told to, until the test ends.
+pub struct FakeStore {
+    address: SocketAddr,
+    script: Arc<Script>,
+}
+
+struct Script {
+    answer: Mutex<Answer>,
+    status: Mutex<&'static str>,
+    searches: AtomicUsize,
+    /// The header of the last search.
+    host: Mutex<String>,
+}
+
+impl FakeStore {
+    pub async fn start(answer: Answer) -> FakeStore {
+        FakeStore::start_on(answer, None).await
+    }
+
+    /// With a certificate, and the authority (itself) to believe.
+    pub async fn start_tls(answer: Answer) -> (FakeStore, Vec<u8>) {
+        let own = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let key = PrivateKeyDer::try_from(own.signing_key.serialize_der()).unwrap();
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![own.cert.der().clone()], key)
+            .unwrap();
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let store = FakeStore::start_on(answer, Some(acceptor)).await;
+        (store, own.cert.pem().into_bytes())
+    }
+
+    async fn start_on(answer: Answer, tls: Option<TlsAcceptor>) -> FakeStore {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let script = Arc::new(Script {
+            answer: Mutex::new(answer),
+            status: Mutex::new("SERVING"),
+            searches: AtomicUsize::new(0),
+            host: Mutex::default(),
+        });
+        let of_server = script.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (script, tls) = (of_server.clone(), tls.clone());
+                tokio::spawn(async move {
+                    match tls {
+                        None => serve(stream, script).await,
+                        Some(tls) => {
+                            if let Ok(stream) = tls.accept(stream).await {
+                                serve(stream, script).await;
+                            }
+                        }
+                    }
+                });
+            }
+        });
+        FakeStore { address, script }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub fn uri(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub fn set_answer(&self, answer: Answer) {
+        *self.script.answer.lock().unwrap() = answer;
+    }
+
+    pub fn set_status(&self, status: &'static str) {
+        *self.script.status.lock().unwrap() = status;
+    }
+
+    pub fn searches(&self) -> usize {
+        self.script.searches.load(Ordering::SeqCst)
+    }
+
+    pub fn host(&self) -> String {
+        self.script.host.lock().unwrap().clone()
+    }
+}
+
+async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(stream: S, script: Arc<Script>) {
+    let service = service_fn(move |request| {
+        let script = script.clone();
+        async move { Ok::<_, Infallible>(script.answer(request).await) }
+    });
+    // A client that goes away is none of the script's business.
+    let _ = hyper::server::conn::http1::Builder::new()
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+}
+
+impl Script {
+    async fn answer(&self, request: Request<hyper::body::Incoming>) -> Response<Full<Bytes>> {
+        if request.uri().path() == "/api/v1/status" {
+            let status = format!("\"{}\"", *self.status.lock().unwrap());
+            return Response::new(Full::from(status));
+        }
+        self.searches.fetch_add(1, Ordering::SeqCst);
+        let host = request.headers()[HOST].to_str().unwrap();
+        host.clone_into(&mut self.host.lock().unwrap());
+        let answer = self.answer.lock().unwrap().clone();
+        match answer {
+            Answer::Text { status, body } => Response::builder()
+                .status(status)
+                .body(Full::from(body))
+                .unwrap(),
+            Answer::Never => std::future::pending().await,
+        }
+    }
+}

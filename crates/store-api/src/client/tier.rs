@@ -1,0 +1,227 @@
+//! Services that are asked for the same: all primary ones, or all secondary ones.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use rand::seq::SliceRandom;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::sync::Mutex;
+
+use super::node::{Ask, Node};
+use super::transport::Connector;
+use super::uri::BaseUri;
+use crate::{ClientError, InvalidUri};
+
+/// How often all are tried before the request has failed.
+const ROUNDS: usize = 3;
+
+/// Names are looked up no more often.
+const LOOKUP_INTERVAL: Duration = Duration::from_secs(5);
+
+/// How long a look-up may take.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How names are looked up: host and port to all addresses.
+pub type Lookup =
+    Arc<dyn Fn(String, u16) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> + Send + Sync>;
+
+/// The system's way.
+pub fn system_lookup() -> Lookup {
+    Arc::new(|host, port| {
+        Box::pin(async move {
+            let addresses = tokio::net::lookup_host((host, port)).await?;
+            Ok(addresses.collect())
+        })
+    })
+}
+
+/// A service as configured.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Where it is.
+    pub base: BaseUri,
+    /// Whether it is in the caller's own zone.
+    pub own_zone: bool,
+}
+
+/// How connections are made.
+#[derive(Clone)]
+pub struct Connections {
+    /// How long one may take to open.
+    pub timeout: Duration,
+    /// How many idle ones are kept to each address.
+    pub idle_max: usize,
+    /// What `https` needs.
+    pub tls: Option<Arc<ClientConfig>>,
+}
+
+/// Services that are asked for the same.
+pub struct Tier {
+    members: Vec<(Member, Option<ServerName<'static>>)>,
+    connections: Connections,
+    lookup: Lookup,
+    nodes: ArcSwap<Nodes>,
+    /// When names were looked up last.
+    looked_up: Mutex<Option<Instant>>,
+}
+
+/// All addresses of the services.
+#[derive(Default)]
+struct Nodes {
+    own_zone: Vec<Arc<Node>>,
+    elsewhere: Vec<Arc<Node>>,
+}
+
+impl Tier {
+    /// Nothing is looked up yet.
+    pub fn new(
+        members: Vec<Member>,
+        connections: Connections,
+        lookup: Lookup,
+    ) -> Result<Tier, InvalidUri> {
+        let named = members.into_iter().map(|member| {
+            let invalid = |reason: String| InvalidUri {
+                uri: member.base.to_string(),
+                reason,
+            };
+            let name = match (member.base.tls, &connections.tls) {
+                (false, _) => None,
+                (true, Some(_)) => {
+                    let name = ServerName::try_from(member.base.host.clone());
+                    Some(name.map_err(|error| invalid(error.to_string()))?)
+                }
+                (true, None) => {
+                    let reason = "no authorities are given that sign the certificates";
+                    return Err(invalid(reason.to_owned()));
+                }
+            };
+            Ok((member, name))
+        });
+        Ok(Tier {
+            members: named.collect::<Result<_, _>>()?,
+            connections,
+            lookup,
+            nodes: ArcSwap::default(),
+            looked_up: Mutex::new(None),
+        })
+    }
+
+    /// The answer of the first service that has one: up to three rounds over all that are not in
+    /// quarantine, in random order, those of the own zone first. Nothing, if none has.
+    pub async fn ask(&self, ask: &Ask) -> Option<Result<Bytes, ClientError>> {
+        for round in 0..ROUNDS {
+            if round > 0 || self.nodes.load().is_empty() {
+                self.look_up().await;
+            }
+            let order = self.nodes.load().order();
+            if order.is_empty() {
+                return None;
+            }
+            for node in order {
+                match node.ask(ask).await {
+                    Err(ClientError::Unavailable) => {}
+                    answer => return Some(answer),
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether any address is known.
+    pub fn has_addresses(&self) -> bool {
+        !self.nodes.load().is_empty()
+    }
+
+    /// Looks names up anew, unless that has just been done.
+    async fn look_up(&self) {
+        let mut looked_up = self.looked_up.lock().await;
+        if looked_up.is_some_and(|when| when.elapsed() < LOOKUP_INTERVAL) {
+            return;
+        }
+        let lookups = self.members.iter().map(|(member, _)| {
+            let lookup = (self.lookup)(member.base.host.clone(), member.base.port);
+            tokio::time::timeout(LOOKUP_TIMEOUT, lookup)
+        });
+        let found = futures::future::join_all(lookups).await;
+        *looked_up = Some(Instant::now());
+        let before = self.nodes.load();
+        let mut nodes = Nodes::default();
+        for ((member, name), found) in self.members.iter().zip(found) {
+            let of_zone = match member.own_zone {
+                true => &mut nodes.own_zone,
+                false => &mut nodes.elsewhere,
+            };
+            match found {
+                Ok(Ok(addresses)) => of_zone.extend(addresses.into_iter().map(|address| {
+                    let known = before.find(&member.base, address);
+                    known.unwrap_or_else(|| Arc::new(self.node(member, name, address)))
+                })),
+                failed => {
+                    let error = match failed {
+                        Ok(Err(error)) => error.to_string(),
+                        _ => "no answer in time".to_owned(),
+                    };
+                    tracing::warn!(service = %member.base, error, "the name of an index service can't be looked up");
+                    // What was known is better than nothing.
+                    of_zone.extend(before.of(&member.base));
+                }
+            }
+        }
+        self.nodes.store(Arc::new(nodes));
+    }
+
+    fn node(
+        &self,
+        member: &Member,
+        name: &Option<ServerName<'static>>,
+        address: SocketAddr,
+    ) -> Node {
+        let connections = &self.connections;
+        let connector = Connector {
+            address,
+            tls: name.clone().zip(connections.tls.clone()),
+            timeout: connections.timeout,
+        };
+        Node::new(member.base.clone(), connector, connections.idle_max)
+    }
+}
+
+impl Nodes {
+    fn all(&self) -> impl Iterator<Item = &Arc<Node>> {
+        self.own_zone.iter().chain(&self.elsewhere)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.all().next().is_none()
+    }
+
+    fn of(&self, base: &BaseUri) -> Vec<Arc<Node>> {
+        let of_base = self.all().filter(|node| node.base() == base);
+        of_base.cloned().collect()
+    }
+
+    fn find(&self, base: &BaseUri, address: SocketAddr) -> Option<Arc<Node>> {
+        let mut all = self.all();
+        all.find(|node| node.base() == base && node.address() == address)
+            .cloned()
+    }
+
+    /// Those that may be asked, in the order in which they are.
+    fn order(&self) -> Vec<Arc<Node>> {
+        let available = |nodes: &[Arc<Node>]| {
+            let available = nodes.iter().filter(|node| node.is_available());
+            let mut available: Vec<Arc<Node>> = available.cloned().collect();
+            available.shuffle(&mut rand::rng());
+            available
+        };
+        let mut order = available(&self.own_zone);
+        order.extend(available(&self.elsewhere));
+        order
+    }
+}

@@ -1,0 +1,86 @@
+//! Connections to one address of a service.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::Uri;
+use hyper_util::client::legacy::connect::{Connected, Connection};
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use socket2::{SockRef, TcpKeepalive};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tower_service::Service;
+
+/// Systems count the pauses of keepalives in seconds.
+const KEEPALIVE_MIN: Duration = Duration::from_secs(1);
+
+/// Connects to an address, whatever name the request has for it.
+#[derive(Clone)]
+pub struct Connector {
+    /// Where.
+    pub address: SocketAddr,
+    /// With whom, if it is to prove that.
+    pub tls: Option<(ServerName<'static>, Arc<ClientConfig>)>,
+    /// How long until the connection is open, or is known to be dead.
+    pub timeout: Duration,
+}
+
+/// A connection, encrypted or not.
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+impl Connection for Box<dyn Stream> {
+    fn connected(&self) -> Connected {
+        Connected::new()
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = TokioIo<Box<dyn Stream>>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Uri) -> Self::Future {
+        let connector = self.clone();
+        Box::pin(async move {
+            tokio::time::timeout(connector.timeout, connector.connect())
+                .await
+                .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+        })
+    }
+}
+
+impl Connector {
+    async fn connect(&self) -> io::Result<TokioIo<Box<dyn Stream>>> {
+        let stream = TcpStream::connect(self.address).await?;
+        stream.set_nodelay(true)?;
+        let socket = SockRef::from(&stream);
+        let keepalive = TcpKeepalive::new()
+            .with_time(self.timeout.max(KEEPALIVE_MIN))
+            .with_interval(self.timeout.max(KEEPALIVE_MIN));
+        socket.set_tcp_keepalive(&keepalive)?;
+        #[cfg(target_os = "linux")]
+        socket.set_tcp_user_timeout(Some(self.timeout))?;
+        let stream: Box<dyn Stream> = match &self.tls {
+            None => Box::new(stream),
+            Some((name, config)) => {
+                let connector = TlsConnector::from(config.clone());
+                Box::new(connector.connect(name.clone(), stream).await?)
+            }
+        };
+        Ok(TokioIo::new(stream))
+    }
+}

@@ -1,0 +1,109 @@
+//! What a session is opened with.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use rustls::ClientConfig;
+use scylla::client::PoolSize;
+use scylla::client::execution_profile::ExecutionProfile;
+use scylla::client::session::{Session, TlsContext};
+use scylla::client::session_builder::SessionBuilder;
+use scylla::errors::{NewSessionError, TranslationError};
+use scylla::policies::address_translator::{AddressTranslator, UntranslatedPeer};
+use scylla::policies::load_balancing::DefaultPolicy;
+
+use crate::options::{DatabaseOptions, Pem};
+use crate::start_error::StartError;
+use crate::tls;
+
+/// The database, with certificates that have been looked at.
+#[derive(Clone)]
+pub struct Target {
+    /// As configured.
+    pub options: DatabaseOptions,
+    tls: Option<Arc<ClientConfig>>,
+}
+
+impl PartialEq for Target {
+    /// The TLS configuration follows from the options.
+    fn eq(&self, other: &Target) -> bool {
+        self.options == other.options
+    }
+}
+
+impl Target {
+    /// Fails if the authorities that sign the database's certificates can't be read.
+    pub fn new(options: DatabaseOptions) -> Result<Target, StartError> {
+        let tls = |authorities: &Pem| tls::client(authorities);
+        let tls = options.certificate_authorities.as_ref().map(tls);
+        Ok(Target {
+            tls: tls.transpose().map_err(StartError::DatabaseAuthorities)?,
+            options,
+        })
+    }
+
+    /// Opens a session, once.
+    pub async fn open(&self) -> Result<Session, NewSessionError> {
+        let options = &self.options;
+        let nodes = DefaultPolicy::builder()
+            .token_aware(true)
+            // Those preferred come first; when none of them is there the others will do.
+            .permit_dc_failover(true)
+            .build();
+        let profile = ExecutionProfile::builder()
+            .consistency(options.consistency)
+            .request_timeout(Some(options.request_timeout))
+            .load_balancing_policy(nodes)
+            .build();
+        let mut builder = SessionBuilder::new()
+            .known_nodes(&options.contact_points)
+            .connection_timeout(options.connect_timeout)
+            .tcp_nodelay(true)
+            .schema_agreement_timeout(Duration::from_secs(60))
+            .tls_context(self.tls.clone().map(TlsContext::Rustls023))
+            .default_execution_profile_handle(profile.into_handle());
+        if let Some(connections) = options.connections {
+            builder = builder.pool_size(PoolSize::PerHost(connections));
+        }
+        if let Some(credentials) = &options.credentials {
+            builder = builder.user(&credentials.user, &credentials.password);
+        }
+        if let Some(preferred) = options.preferred.clone() {
+            builder = match preferred.rack {
+                Some(rack) => builder.prefer_datacenter_and_rack(preferred.datacenter, rack),
+                None => builder.prefer_datacenter(preferred.datacenter),
+            };
+        }
+        if !options.address_map.is_empty() {
+            let map = AddressMap(options.address_map.clone());
+            builder = builder.address_translator(Arc::new(map));
+        }
+        if let Some(interval) = options.keepalive_interval {
+            builder = builder.keepalive_interval(interval);
+        }
+        if let Some(timeout) = options.keepalive_timeout {
+            builder = builder.keepalive_timeout(timeout);
+        }
+        if let Some(interval) = options.tcp_keepalive_interval {
+            builder = builder.tcp_keepalive_interval(interval);
+        }
+        builder.build().await
+    }
+}
+
+/// Where nodes are reached that say they are elsewhere. All others are where they say.
+struct AddressMap(HashMap<SocketAddr, SocketAddr>);
+
+#[async_trait]
+impl AddressTranslator for AddressMap {
+    async fn translate_address(
+        &self,
+        peer: &UntranslatedPeer,
+    ) -> Result<SocketAddr, TranslationError> {
+        let address = peer.untranslated_address();
+        Ok(self.0.get(&address).copied().unwrap_or(address))
+    }
+}

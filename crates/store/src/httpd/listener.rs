@@ -1,0 +1,191 @@
+//! A socket of the HTTP API: bound, served, changed while it is served.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::connection::{self, Entrance};
+use super::{Api, Shared, router, router_in_clear};
+use crate::options::{ListenerOptions, TlsClients, TlsOptions};
+use crate::start_error::StartError;
+use crate::tls::ServerTls;
+
+/// How long to wait after the system refused a connection: mostly there are no file descriptors
+/// left, and some connection has to end first.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// A socket that is bound but not yet served.
+pub struct Bound {
+    listener: TcpListener,
+    address: SocketAddr,
+    tls: Option<ServerTls>,
+    options: ListenerOptions,
+}
+
+impl Bound {
+    /// Binds a listener.
+    pub async fn bind(options: ListenerOptions) -> Result<Bound, StartError> {
+        let failed = |source| StartError::Listen {
+            address: options.address,
+            source,
+        };
+        let tls = server_tls(options.tls.as_ref())?;
+        let listener = TcpListener::bind(options.address).await.map_err(failed)?;
+        Ok(Bound {
+            address: listener.local_addr().map_err(failed)?,
+            listener,
+            tls,
+            options,
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until the listening is stopped.
+    pub fn serve(self, api: Api) -> Listening {
+        let shared = Shared::new(api, &self.options);
+        let entrance = entrance(&shared, self.tls, &self.options);
+        let stop = CancellationToken::new();
+        let listening = Listening {
+            address: self.address,
+            entrance: Arc::new(ArcSwap::from_pointee(entrance)),
+            shared,
+            options: self.options,
+            connections: Arc::new(ArcSwap::from_pointee(stop.child_token())),
+            stop,
+            tasks: TaskTracker::new(),
+        };
+        listening.tasks.spawn(accept(
+            self.listener,
+            listening.entrance.clone(),
+            Arc::new(Semaphore::new(listening.options.connections_max)),
+            listening.stop.clone(),
+            listening.connections.clone(),
+            listening.tasks.clone(),
+        ));
+        listening
+    }
+}
+
+/// A socket that is served. Dropping it stops it without waiting.
+pub struct Listening {
+    address: SocketAddr,
+    options: ListenerOptions,
+    shared: Shared,
+    entrance: Arc<ArcSwap<Entrance>>,
+    stop: CancellationToken,
+    /// Ends the connections of this moment, not those to come.
+    connections: Arc<ArcSwap<CancellationToken>>,
+    tasks: TaskTracker,
+}
+
+impl Listening {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Whether it listens where these options say.
+    pub fn is_at(&self, options: &ListenerOptions) -> bool {
+        self.options.address == options.address
+    }
+
+    /// Proves itself with other certificates from now on, or with none. Connections that came in
+    /// by other rules are ended once their requests are answered.
+    pub fn set_tls(&mut self, tls: Option<ServerTls>) {
+        let options = tls.as_ref().map(|tls| tls.options.clone());
+        if options == self.options.tls {
+            return;
+        }
+        let other_rules = clients(&self.options) != options.as_ref().map(|tls| &tls.clients);
+        self.options.tls = options;
+        self.entrance
+            .store(Arc::new(entrance(&self.shared, tls, &self.options)));
+        if other_rules {
+            let from_now_on = Arc::new(self.stop.child_token());
+            self.connections.swap(from_now_on).cancel();
+        }
+    }
+
+    /// Closes the socket at once, and connections when their requests are answered.
+    pub fn stop(&self) {
+        self.tasks.close();
+        self.stop.cancel();
+    }
+
+    /// Waits until the last connection has ended.
+    pub async fn stopped(&self) {
+        self.tasks.wait().await;
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Looks at what a listener is to prove itself with.
+pub fn server_tls(options: Option<&TlsOptions>) -> Result<Option<ServerTls>, StartError> {
+    let tls = options.cloned().map(ServerTls::new).transpose();
+    tls.map_err(StartError::Certificates)
+}
+
+fn clients(options: &ListenerOptions) -> Option<&TlsClients> {
+    options.tls.as_ref().map(|tls| &tls.clients)
+}
+
+fn entrance(shared: &Shared, tls: Option<ServerTls>, options: &ListenerOptions) -> Entrance {
+    let in_tls = router(shared.clone(), options);
+    let in_clear = match clients(options) {
+        None => Some(in_tls.clone()),
+        Some(TlsClients::Anyone) => Some(router_in_clear(shared.clone(), options)),
+        Some(TlsClients::SignedBy(_)) => None,
+    };
+    Entrance {
+        tls: tls.map(|tls| tls.config),
+        in_clear,
+        in_tls,
+    }
+}
+
+async fn accept(
+    listener: TcpListener,
+    entrance: Arc<ArcSwap<Entrance>>,
+    places: Arc<Semaphore>,
+    stop: CancellationToken,
+    connections: Arc<ArcSwap<CancellationToken>>,
+    tasks: TaskTracker,
+) {
+    let accept_all = async {
+        loop {
+            let Ok(place) = places.clone().acquire_owned().await else {
+                return;
+            };
+            let stream = match listener.accept().await {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+            };
+            let entrance = Entrance::clone(&entrance.load());
+            let stop = CancellationToken::clone(&connections.load());
+            tasks.spawn(async move {
+                connection::serve(stream, entrance, stop).await;
+                drop(place);
+            });
+        }
+    };
+    stop.run_until_cancelled(accept_all).await;
+}

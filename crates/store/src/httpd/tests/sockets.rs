@@ -1,0 +1,330 @@
+//! What connections may and may not do.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::http::Version;
+use http_body_util::Full;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use super::super::listener::server_tls;
+use super::Service;
+use crate::options::{Pem, TlsClients, TlsOptions};
+use crate::tls;
+use crate::tls::tests::Authority;
+
+/// Bounds whatever a test waits for.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+const BODY: &str = r#"{"vector":[0,0]}"#;
+
+fn search(more_headers: &str, body: &str) -> String {
+    format!(
+        "POST /api/v1/indexes/ks/idx/ann HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n{more_headers}\r\n{body}",
+        body.len()
+    )
+}
+
+fn status(more_headers: &str) -> String {
+    format!("GET /api/v1/status HTTP/1.1\r\nHost: h\r\n{more_headers}\r\n")
+}
+
+const CLOSE: &str = "Connection: close\r\n";
+
+/// Everything that comes until the server closes the connection.
+async fn rest<S: AsyncRead + Unpin>(stream: &mut S) -> std::io::Result<String> {
+    let mut bytes = Vec::new();
+    tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes))
+        .await
+        .expect("the connection is closed")?;
+    Ok(String::from_utf8(bytes).unwrap())
+}
+
+/// A search that the server has begun with and whose body it waits for, and the body.
+async fn begun(service: &Service) -> (TcpStream, &'static [u8]) {
+    let mut stream = service.connect().await;
+    let text = search("Expect: 100-continue\r\n", BODY);
+    let head = &text.as_bytes()[..text.len() - BODY.len()];
+    stream.write_all(head).await.unwrap();
+    let mut go_on = [0; b"HTTP/1.1 100 Continue\r\n\r\n".len()];
+    stream.read_exact(&mut go_on).await.unwrap();
+    assert_eq!(&go_on, b"HTTP/1.1 100 Continue\r\n\r\n");
+    (stream, BODY.as_bytes())
+}
+
+/// Sends a text and takes whatever comes back.
+async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
+    mut stream: S,
+    text: &str,
+) -> std::io::Result<String> {
+    stream.write_all(text.as_bytes()).await?;
+    rest(&mut stream).await
+}
+
+fn certified(authority: &Authority, clients: TlsClients) -> TlsOptions {
+    let (certificates, key) = authority.sign();
+    TlsOptions {
+        certificates,
+        key,
+        clients,
+    }
+}
+
+/// Who believes that authority, and has that certificate.
+fn believer(authority: &Authority, own: Option<(Pem, Pem)>) -> Arc<ClientConfig> {
+    let Some((certificate, key)) = own else {
+        return tls::client(&authority.pem()).unwrap();
+    };
+    let mut roots = RootCertStore::empty();
+    let root = CertificateDer::from_pem_slice(&authority.pem().bytes).unwrap();
+    roots.add(root).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_client_auth_cert(
+            vec![CertificateDer::from_pem_slice(&certificate.bytes).unwrap()],
+            PrivateKeyDer::from_pem_slice(&key.bytes).unwrap(),
+        );
+    Arc::new(config.unwrap())
+}
+
+impl Service {
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.listening.address()).await.unwrap()
+    }
+
+    async fn connect_tls(
+        &self,
+        config: Arc<ClientConfig>,
+    ) -> std::io::Result<TlsStream<TcpStream>> {
+        let name = ServerName::try_from("127.0.0.1").unwrap();
+        let stream = self.connect().await;
+        TlsConnector::from(config).connect(name, stream).await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_may_come_before_the_last_is_answered() {
+    let service = Service::serving().await;
+    let text = [status(""), search("", BODY), search(CLOSE, BODY)].concat();
+    let answers = exchange(service.connect().await, &text).await.unwrap();
+    assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 3, "{answers}");
+    let first = answers.find("SERVING").expect("the status");
+    let second = answers.find("primary_keys").expect("a search");
+    assert!(first < second, "{answers}");
+}
+
+/// A search by HTTP/2, twice on one connection.
+async fn search_by_http2<S>(stream: S)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+            .await
+            .unwrap();
+    tokio::spawn(connection);
+    let request = || {
+        hyper::Request::post("http://h/api/v1/indexes/ks/idx/ann")
+            .header("content-type", "application/json")
+            .body(Full::new(Bytes::from_static(BODY.as_bytes())))
+            .unwrap()
+    };
+    let both = [
+        sender.send_request(request()),
+        sender.send_request(request()),
+    ];
+    for answer in futures::future::join_all(both).await {
+        let answer = answer.unwrap();
+        assert_eq!(
+            (answer.status().as_u16(), answer.version()),
+            (200, Version::HTTP_2)
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn http2_is_spoken_in_clear_and_in_tls() {
+    let service = Service::serving().await;
+    search_by_http2(service.connect().await).await;
+
+    let authority = Authority::new();
+    let tls = certified(&authority, TlsClients::Anyone);
+    let service = Service::serving_with(|options| options.tls = Some(tls)).await;
+    let mut config = ClientConfig::clone(&believer(&authority, None));
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let stream = service.connect_tls(Arc::new(config)).await.unwrap();
+    assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+    search_by_http2(stream).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_never_ends_is_refused_and_takes_no_place() {
+    let service = Service::serving_with(|options| {
+        options.body_timeout = Duration::from_millis(200);
+        options.searches_max = 1;
+    })
+    .await;
+    let (mut slow, body) = begun(&service).await;
+    slow.write_all(&body[..3]).await.unwrap();
+    let other = exchange(service.connect().await, &search(CLOSE, BODY)).await;
+    assert!(other.unwrap().starts_with("HTTP/1.1 200"));
+    let answer = rest(&mut slow).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+    assert!(answer.contains("did not arrive in time"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_beyond_the_limit_is_refused() {
+    let service = Service::serving_with(|options| options.body_bytes_max = 100).await;
+    let fits = search(CLOSE, &format!("{BODY:>100}"));
+    let answer = exchange(service.connect().await, &fits).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let does_not = search(CLOSE, &format!("{BODY:>101}"));
+    let answer = exchange(service.connect().await, &does_not).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_in_clear_is_refused_where_it_could_be_encrypted() {
+    let authority = Authority::new();
+    let tls = certified(&authority, TlsClients::Anyone);
+    let service = Service::serving_with(|options| options.tls = Some(tls)).await;
+
+    let stream = service.connect_tls(believer(&authority, None)).await;
+    let answer = exchange(stream.unwrap(), &search(CLOSE, BODY)).await;
+    assert!(answer.unwrap().starts_with("HTTP/1.1 200"));
+
+    let text = [status(""), search(CLOSE, BODY)].concat();
+    let answers = exchange(service.connect().await, &text).await.unwrap();
+    assert!(answers.starts_with("HTTP/1.1 200"), "{answers}");
+    assert!(answers.contains("HTTP/1.1 403 Forbidden"), "{answers}");
+    assert!(answers.contains("HTTPS"), "{answers}");
+    let text_search = search(CLOSE, BODY).replace("/ann", "/bm25");
+    let answer = exchange(service.connect().await, &text_search).await;
+    assert!(answer.unwrap().starts_with("HTTP/1.1 403"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_does_not_talk_to_an_expired_or_unknown_certificate() {
+    let authority = Authority::new();
+    let (certificates, key) = authority.sign_until(2001);
+    let clients = TlsClients::Anyone;
+    let tls = TlsOptions {
+        certificates,
+        key,
+        clients,
+    };
+    let service = Service::serving_with(|options| options.tls = Some(tls)).await;
+    let refused = async |authority: &Authority| {
+        let connected = service.connect_tls(believer(authority, None)).await;
+        connected.unwrap_err().to_string()
+    };
+    let error = refused(&authority).await;
+    assert!(error.contains("expired"), "{error}");
+    let error = refused(&Authority::new()).await;
+    assert!(error.contains("invalid peer certificate"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_clients_need_a_certificate_no_other_gets_in() {
+    let authority = Authority::new();
+    let clients = Authority::new();
+    let tls = certified(&authority, TlsClients::SignedBy(clients.pem()));
+    let service = Service::serving_with(|options| options.tls = Some(tls)).await;
+    let text = search(CLOSE, BODY);
+
+    let known = believer(&authority, Some(clients.sign()));
+    let stream = service.connect_tls(known).await.unwrap();
+    let answer = exchange(stream, &text).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+
+    for own in [
+        None,
+        Some(Authority::new().sign()),
+        Some(clients.sign_until(2001)),
+    ] {
+        // A client of TLS 1.3 learns of it when it reads.
+        let answer = match service.connect_tls(believer(&authority, own)).await {
+            Ok(stream) => exchange(stream, &text).await,
+            Err(error) => Err(error),
+        };
+        assert!(answer.is_err(), "{answer:?}");
+    }
+    let in_clear = exchange(service.connect().await, &text).await;
+    assert!(!in_clear.unwrap_or_default().contains("HTTP/1.1"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn certificates_change_while_requests_are_answered() {
+    let (before, after) = (Authority::new(), Authority::new());
+    let tls = certified(&before, TlsClients::Anyone);
+    let mut service = Service::serving_with(|options| options.tls = Some(tls)).await;
+    let mut open = service.connect_tls(believer(&before, None)).await.unwrap();
+
+    let broken = TlsOptions {
+        key: after.sign().1,
+        ..certified(&after, TlsClients::Anyone)
+    };
+    assert!(server_tls(Some(&broken)).is_err());
+    service
+        .connect_tls(believer(&before, None))
+        .await
+        .expect("the old certificate");
+
+    let renewed = certified(&after, TlsClients::Anyone);
+    service
+        .listening
+        .set_tls(server_tls(Some(&renewed)).unwrap());
+    service
+        .connect_tls(believer(&after, None))
+        .await
+        .expect("the new certificate");
+    service
+        .connect_tls(believer(&before, None))
+        .await
+        .unwrap_err();
+    let answer = exchange(&mut open, &search(CLOSE, BODY)).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_of_other_rules_end_when_their_requests_are_answered() {
+    let mut service = Service::serving().await;
+    let mut idle = service.connect().await;
+    idle.write_all(status("").as_bytes()).await.unwrap();
+    let mut byte = [0];
+    idle.read_exact(&mut byte).await.unwrap();
+    let (mut busy, body) = begun(&service).await;
+
+    let tls = certified(&Authority::new(), TlsClients::Anyone);
+    service.listening.set_tls(server_tls(Some(&tls)).unwrap());
+    rest(&mut idle).await.unwrap();
+    busy.write_all(body).await.unwrap();
+    let answer = rest(&mut busy).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_answers_what_is_in_flight() {
+    let service = Service::serving().await;
+    let (mut busy, body) = begun(&service).await;
+    service.listening.stop();
+    busy.write_all(body).await.unwrap();
+    let answer = rest(&mut busy).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    tokio::time::timeout(PATIENCE, service.listening.stopped())
+        .await
+        .expect("no connection is left");
+}

@@ -1,0 +1,140 @@
+//! What Linux tells of memory. Other systems tell nothing.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// At least this much is left to the rest of the machine, or the container.
+const RESERVE_BYTES_MIN: u64 = 200_000_000;
+
+/// Bytes of this process that the system can't take back (but by swapping).
+pub fn used_bytes(root: &Path) -> Option<u64> {
+    field_bytes(&root.join("proc/self/status"), "RssAnon:")
+}
+
+/// What there is, for the machine or the control group, less a hundredth or 200 MB, whichever is
+/// more; never less than half of it.
+pub fn default_limit_bytes(root: &Path) -> Option<u64> {
+    let machine = field_bytes(&root.join("proc/meminfo"), "MemTotal:")?;
+    let total = group_limits_bytes(root).fold(machine, u64::min);
+    let reserve = (total / 100).max(RESERVE_BYTES_MIN).min(total / 2);
+    Some(total - reserve)
+}
+
+/// The number in a line such as `MemTotal:   24046 kB`.
+fn field_bytes(path: &Path, name: &str) -> Option<u64> {
+    let text = fs::read_to_string(path).ok()?;
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+/// Limits of the control groups that the process is in, both versions: those of its group and of
+/// all groups above.
+fn group_limits_bytes(root: &Path) -> impl Iterator<Item = u64> {
+    let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
+    let mut files: Vec<PathBuf> = Vec::new();
+    for line in groups.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(group)) = (parts.next(), parts.next()) else {
+            continue;
+        };
+        let (mount, file) = match controllers {
+            "" => ("sys/fs/cgroup", "memory.max"),
+            "memory" => ("sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+            _ => continue,
+        };
+        let group = Path::new(group.trim_start_matches('/'));
+        let groups = group.ancestors();
+        files.extend(groups.map(|group| root.join(mount).join(group).join(file)));
+    }
+    // No limit is the word `max`, or a number beyond what any machine has.
+    files.into_iter().filter_map(|file| {
+        let text = fs::read_to_string(file).ok()?;
+        text.trim().parse().ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn root(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        root
+    }
+
+    const MACHINE: (&str, &str) = ("proc/meminfo", "MemFree: 1 kB\nMemTotal:  31250000 kB\n");
+
+    #[test]
+    fn a_machine_keeps_a_hundredth_or_200_mb() {
+        let large = root(&[MACHINE]);
+        let limit = default_limit_bytes(large.path());
+        assert_eq!(limit, Some(32_000_000_000 / 100 * 99));
+        let small = root(&[("proc/meminfo", "MemTotal: 1000000 kB")]);
+        let limit = default_limit_bytes(small.path());
+        assert_eq!(limit, Some(1_024_000_000 - 200_000_000));
+        let tiny = root(&[("proc/meminfo", "MemTotal: 100000 kB")]);
+        assert_eq!(default_limit_bytes(tiny.path()), Some(51_200_000));
+        assert_eq!(default_limit_bytes(root(&[]).path()), None);
+    }
+
+    #[test]
+    fn a_control_group_and_those_above_it_count() {
+        for (files, limit) in [
+            (
+                &[
+                    MACHINE,
+                    ("proc/self/cgroup", "0::/a/b\n"),
+                    ("sys/fs/cgroup/a/memory.max", "4000000000\n"),
+                    ("sys/fs/cgroup/a/b/memory.max", "max\n"),
+                ][..],
+                3_800_000_000,
+            ),
+            (
+                &[
+                    MACHINE,
+                    ("proc/self/cgroup", "0::/\n"),
+                    ("sys/fs/cgroup/memory.max", "2000000000\n"),
+                ],
+                1_800_000_000,
+            ),
+            (
+                &[
+                    MACHINE,
+                    ("proc/self/cgroup", "5:cpu:/x\n9:memory:/x\n"),
+                    (
+                        "sys/fs/cgroup/memory/memory.limit_in_bytes",
+                        "9223372036854771712\n",
+                    ),
+                    (
+                        "sys/fs/cgroup/memory/x/memory.limit_in_bytes",
+                        "1000000000\n",
+                    ),
+                ],
+                800_000_000,
+            ),
+        ] {
+            assert_eq!(default_limit_bytes(root(files).path()), Some(limit));
+        }
+    }
+
+    #[test]
+    fn what_is_used_is_what_can_not_be_taken_back() {
+        let status = "VmRSS:\t  90 kB\nRssAnon:\t   40 kB\nRssFile:\t 50 kB\n";
+        let root = root(&[("proc/self/status", status)]);
+        assert_eq!(used_bytes(root.path()), Some(40 * 1024));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn this_system_tells() {
+        let used = used_bytes(Path::new("/")).unwrap();
+        let limit = default_limit_bytes(Path::new("/")).unwrap();
+        assert!(used > 0 && used < limit, "{used} of {limit}");
+    }
+}

@@ -1,0 +1,77 @@
+//! The sockets of the HTTP API.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A socket of the HTTP API.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ListenerOptions {
+    /// Where it listens; port 0 takes a free one.
+    pub address: SocketAddr,
+    /// With a certificate it speaks HTTPS too; absent: HTTP alone.
+    pub tls: Option<TlsOptions>,
+    /// Searches taken in at a time, waiting ones included; more are refused with 503.
+    pub searches_max: usize,
+    /// A search that can't begin within this is refused with 503, at once if that can be told.
+    pub search_wait_max: Duration,
+    /// Connections at a time; more wait until one ends.
+    pub connections_max: usize,
+    /// Bodies beyond this are refused with 413.
+    pub body_bytes_max: usize,
+    /// Bodies that take longer to arrive are refused with 408.
+    pub body_timeout: Duration,
+}
+
+/// What a listener proves itself with, and whom it lets in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsOptions {
+    /// The listener's certificate, and those between it and the authority.
+    pub certificates: Pem,
+    /// The certificate's key.
+    pub key: Pem,
+    /// Who may come in.
+    pub clients: TlsClients,
+}
+
+/// Who may come in to a listener with a certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TlsClients {
+    /// Everyone. Requests in clear are answered too, but not searches: those get 403.
+    Anyone,
+    /// Clients with a certificate that one of these authorities has signed.
+    SignedBy(Pem),
+}
+
+/// Certificates or a key in the PEM format.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Pem {
+    /// The text.
+    pub bytes: Arc<[u8]>,
+    /// Where it comes from, for messages.
+    pub origin: String,
+}
+
+impl fmt::Debug for Pem {
+    /// Without the text, which may be a key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Pem").field(&self.origin).finish()
+    }
+}
+
+impl ListenerOptions {
+    /// A listener with the default budgets.
+    pub fn new(address: SocketAddr) -> ListenerOptions {
+        ListenerOptions {
+            address,
+            tls: None,
+            searches_max: 4096,
+            search_wait_max: Duration::from_secs(2),
+            connections_max: 16_384,
+            // What the original's framework allows; 16,000 dimensions take about 340 KB.
+            body_bytes_max: 2 << 20,
+            body_timeout: Duration::from_secs(10),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What the service proves itself with, and whom it believes: rustls configurations made of PEM.
+
+use std::sync::Arc;
+
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+
+use crate::options::{Pem, TlsClients, TlsOptions};
+
+/// Why certificates or a key can't be used. It names the place that they come from.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{origin}: {problem}")]
+pub struct CertificateError {
+    /// Where the text comes from.
+    origin: String,
+    /// What is wrong with it.
+    problem: String,
+}
+
+/// What a listener proves itself with, looked at.
+#[derive(Clone)]
+pub struct ServerTls {
+    /// As configured.
+    pub options: TlsOptions,
+    /// What rustls makes of it.
+    pub config: Arc<ServerConfig>,
+}
+
+impl ServerTls {
+    /// Fails if the certificate, its key or the authorities can't be used.
+    pub fn new(options: TlsOptions) -> Result<ServerTls, CertificateError> {
+        Ok(ServerTls {
+            config: server(&options)?,
+            options,
+        })
+    }
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(aws_lc_rs::default_provider())
+}
+
+/// A server's configuration, for HTTP/2 and HTTP/1.1.
+fn server(options: &TlsOptions) -> Result<Arc<ServerConfig>, CertificateError> {
+    let certificates = certificates(&options.certificates)?;
+    let key = PrivateKeyDer::from_pem_slice(&options.key.bytes).map_err(|error| {
+        wrong(
+            &options.key,
+            format!("no private key in the PEM format: {error}"),
+        )
+    })?;
+    let builder = ServerConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| wrong(&options.certificates, error))?;
+    let builder = match &options.clients {
+        TlsClients::Anyone => builder.with_no_client_auth(),
+        TlsClients::SignedBy(authorities) => {
+            let roots = Arc::new(roots(authorities)?);
+            let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider())
+                .build()
+                .map_err(|error| wrong(authorities, error))?;
+            builder.with_client_cert_verifier(verifier)
+        }
+    };
+    let mut config = builder
+        .with_single_cert(certificates, key)
+        .map_err(|error| wrong(&options.certificates, error))?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+/// The configuration of a client that believes those authorities alone.
+pub fn client(authorities: &Pem) -> Result<Arc<ClientConfig>, CertificateError> {
+    let config = ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| wrong(authorities, error))?
+        .with_root_certificates(roots(authorities)?)
+        .with_no_client_auth();
+    Ok(Arc::new(config))
+}
+
+fn certificates(pem: &Pem) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
+    let certificates = CertificateDer::pem_slice_iter(&pem.bytes)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| wrong(pem, error))?;
+    if certificates.is_empty() {
+        return Err(wrong(pem, "no certificate in the PEM format"));
+    }
+    Ok(certificates)
+}
+
+fn roots(pem: &Pem) -> Result<RootCertStore, CertificateError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(pem)? {
+        roots.add(certificate).map_err(|error| wrong(pem, error))?;
+    }
+    Ok(roots)
+}
+
+fn wrong(pem: &Pem, problem: impl ToString) -> CertificateError {
+    CertificateError {
+        origin: pem.origin.clone(),
+        problem: problem.to_string(),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,177 @@
+//! A guard before a database: it asks for a password, in TLS if it is told to, and then lets
+//! everything through.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::ServerConfig;
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::PrivateKeyDer;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+
+const STARTUP: u8 = 0x01;
+const AUTH_RESPONSE: u8 = 0x0f;
+const ERROR: u8 = 0x00;
+const AUTHENTICATE: u8 = 0x03;
+const AUTH_SUCCESS: u8 = 0x10;
+
+/// How long the part of a frame is that has always the same form.
+const HEADER: usize = 9;
+
+pub struct Guard {
+    pub address: SocketAddr,
+    refused: Arc<AtomicUsize>,
+    tls: Arc<Mutex<Option<TlsAcceptor>>>,
+}
+
+impl Guard {
+    /// `login`: the only user and password that are let in.
+    pub async fn start(database: SocketAddr, login: (&str, &str)) -> Guard {
+        let listener = TcpListener::bind(super::loopback()).await.expect("a port");
+        let token = format!("\0{}\0{}", login.0, login.1).into_bytes();
+        let guard = Guard {
+            address: listener.local_addr().expect("bound"),
+            refused: Arc::default(),
+            tls: Arc::default(),
+        };
+        let (refused, tls) = (guard.refused.clone(), guard.tls.clone());
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let (refused, token) = (refused.clone(), token.clone());
+                let tls = tls.lock().expect("no panic").clone();
+                tokio::spawn(async move {
+                    let let_in = match tls {
+                        None => pass(client, database, &token).await,
+                        Some(tls) => match tls.accept(client).await {
+                            Ok(client) => pass(client, database, &token).await,
+                            Err(error) => Err(error),
+                        },
+                    };
+                    if let_in.is_err() {
+                        refused.fetch_add(1, Ordering::SeqCst);
+                    }
+                });
+            }
+        });
+        guard
+    }
+
+    /// Connections that were not let in.
+    pub fn refused(&self) -> usize {
+        self.refused.load(Ordering::SeqCst)
+    }
+
+    /// Speaks TLS from now on.
+    pub fn set_certificate(&self, certificate: &Certificate) {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let key = PrivateKeyDer::try_from(certificate.key.serialize_der()).expect("a key");
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.certificate.der().clone()], key)
+            .expect("a certificate and its key");
+        *self.tls.lock().expect("no panic") = Some(TlsAcceptor::from(Arc::new(config)));
+    }
+}
+
+/// Fails if the client is not let in.
+async fn pass<C>(mut client: C, database: SocketAddr, token: &[u8]) -> io::Result<()>
+where
+    C: AsyncRead + AsyncWrite + Unpin,
+{
+    let mut server = TcpStream::connect(database).await?;
+    loop {
+        let frame = read_frame(&mut client).await?;
+        let opcode = frame[4];
+        if opcode == AUTH_RESPONSE {
+            let given = &frame[HEADER + 4..];
+            if given != token {
+                let mut body = 0x0100_i32.to_be_bytes().to_vec();
+                body.extend(string("Username and/or password are incorrect"));
+                client.write_all(&answer(&frame, ERROR, &body)).await?;
+                return Err(io::ErrorKind::PermissionDenied.into());
+            }
+            let nothing = (-1_i32).to_be_bytes();
+            let success = answer(&frame, AUTH_SUCCESS, &nothing);
+            client.write_all(&success).await?;
+            // A client that ends its connection is one that was let in.
+            let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+            return Ok(());
+        }
+        server.write_all(&frame).await?;
+        let reply = read_frame(&mut server).await?;
+        if opcode == STARTUP {
+            let body = string("org.apache.cassandra.auth.PasswordAuthenticator");
+            client
+                .write_all(&answer(&frame, AUTHENTICATE, &body))
+                .await?;
+        } else {
+            client.write_all(&reply).await?;
+        }
+    }
+}
+
+async fn read_frame<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<Vec<u8>> {
+    let mut frame = vec![0; HEADER];
+    stream.read_exact(&mut frame).await?;
+    let length = u32::from_be_bytes([frame[5], frame[6], frame[7], frame[8]]);
+    frame.resize(HEADER + length as usize, 0);
+    stream.read_exact(&mut frame[HEADER..]).await?;
+    Ok(frame)
+}
+
+/// A frame on the stream of the request.
+fn answer(request: &[u8], opcode: u8, body: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(body.len()).expect("a short body");
+    let mut frame = vec![0x84, 0, request[2], request[3], opcode];
+    frame.extend(length.to_be_bytes());
+    frame.extend(body);
+    frame
+}
+
+fn string(text: &str) -> Vec<u8> {
+    let length = u16::try_from(text.len()).expect("a short text");
+    [&length.to_be_bytes(), text.as_bytes()].concat()
+}
+
+/// An authority that signs certificates for 127.0.0.1.
+pub struct Authority(CertifiedIssuer<'static, KeyPair>);
+
+pub struct Certificate {
+    certificate: rcgen::Certificate,
+    key: KeyPair,
+}
+
+impl Authority {
+    pub fn new() -> Authority {
+        let mut params = CertificateParams::new([]).expect("no names");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().expect("a key");
+        Authority(CertifiedIssuer::self_signed(params, key).expect("a certificate"))
+    }
+
+    pub fn pem(&self) -> store::Pem {
+        store::Pem {
+            bytes: self.0.pem().into_bytes().into(),
+            origin: "authority".to_owned(),
+        }
+    }
+
+    /// A certificate that is good until that year.
+    pub fn sign(&self, until: i32) -> Certificate {
+        let mut params = CertificateParams::new(["127.0.0.1".to_owned()]).expect("a name");
+        params.not_before = rcgen::date_time_ymd(2000, 1, 1);
+        params.not_after = rcgen::date_time_ymd(until, 1, 1);
+        let key = KeyPair::generate().expect("a key");
+        Certificate {
+            certificate: params.signed_by(&key, &self.0).expect("a certificate"),
+            key,
+        }
+    }
+}
