@@ -48,6 +48,12 @@ $(VENVS)/%/.installed: tests/drivers/requirements-%.txt
 record-compat: $(VENVS)/cassandra/.installed ## Record anew what a real Cassandra answers (needs Java 17 and Maven)
 	$(VENVS)/cassandra/bin/python tests/compat/record.py $(AREAS)
 
+NODES ?= 3
+.PHONY: cluster-test
+cluster-test: $(VENVS)/cassandra/.installed ## Gateways before a real Cassandra (needs Java 17 and Maven; NODES=1 for a short form)
+	cargo build --locked -p annulus
+	NODES=$(NODES) SAME_ANSWERS=$(if $(filter 1,$(NODES)),,all) $(VENVS)/cassandra/bin/python -m pytest -q tests/cluster
+
 .PHONY: crash-test
 crash-test: ## 200 kill -9 under load (about 20 minutes; ROUNDS=n for another number)
 	ANNULUS_CRASH_ROUNDS=$${ROUNDS:-200} cargo test --release --locked -p annulus --test end_to_end crash -- --nocapture

@@ -57,7 +57,8 @@ def typed(cql_name, value):
 class Client:
     """Answers are the driver's messages: a `Result`, or an `ErrorMessage`, which is returned and not raised."""
 
-    def __init__(self, host, port):
+    def __init__(self, host, port, handler=Handler):
+        self._handler = handler
         self._cluster = Cluster([host], port=port, protocol_version=PROTOCOL, compression=False)
         self._cluster.connection_class.initialize_reactor()
         self._connection = self._cluster.connection_factory(DefaultEndPoint(host, port))
@@ -95,7 +96,7 @@ class Client:
             stream = self._connection.get_request_id()
             self._connection.in_flight += 1
         self._connection.send_msg(
-            message, stream, answer.set_result, decoder=Handler.decode_message, result_metadata=result_metadata
+            message, stream, answer.set_result, decoder=self._handler.decode_message, result_metadata=result_metadata
         )
         answer = answer.result(ANSWER_SECONDS)
         if isinstance(answer, Exception) and not isinstance(answer, ErrorMessage):

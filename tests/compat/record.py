@@ -6,53 +6,22 @@ otherwise the second time, so leave that to trying statements out.
 
 import argparse
 import contextlib
-import os
 import pathlib
-import shutil
-import socket
-import subprocess
 import sys
-import tempfile
 
 import replay
 import script
 from client import Client
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-CLUSTER = ROOT / "tests/cassandra/cassandra-cluster"
-NETWORK = "127.0.9"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cassandra"))
+from ring import cassandra_ring  # noqa: E402
 
 
 @contextlib.contextmanager
 def cassandra():
     """HOST, PORT of a fresh Cassandra node."""
-    for tool in ("java", "mvn"):
-        if shutil.which(tool) is None:
-            sys.exit(f"recording needs {tool}: install Java 17 and Maven")
-    cql, storage, jmx = (_free_port(host) for host in (f"{NETWORK}.1", f"{NETWORK}.1", "127.0.0.1"))
-    settings = {
-        "CASSANDRA_NET": NETWORK,
-        "CASSANDRA_CQL_PORT": str(cql),
-        "CASSANDRA_STORAGE_PORT": str(storage),
-        "CASSANDRA_JMX_PORT": str(jmx),
-        "CASSANDRA_HEAP": "1g",
-        "CASSANDRA_LIB": str(ROOT / "target/cassandra-lib"),
-        # Cassandra reads timestamps without a zone in its own.
-        "TZ": "UTC",
-    }
-    with tempfile.TemporaryDirectory() as directory:
-        ring = pathlib.Path(directory) / "ring"
-        try:
-            subprocess.run([CLUSTER, "up", "1", ring], check=True, env=os.environ | settings)
-            yield f"{NETWORK}.1", cql
-        finally:
-            subprocess.run([CLUSTER, "down", ring], check=True)
-
-
-def _free_port(host):
-    with socket.socket() as listener:
-        listener.bind((host, 0))
-        return listener.getsockname()[1]
+    with cassandra_ring("127.0.9") as ring:
+        yield ring.hosts[0], ring.port
 
 
 def main():

@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::gateway::GatewayArguments;
 use crate::serve::ServeArguments;
 use crate::store_service::StoreSettings;
 
@@ -43,4 +44,10 @@ pub enum Command {
 
     /// Measure any server of the same HTTP API or of CQL, and make reports
     Bench(Box<bench::BenchArguments>),
+
+    /// Run a CQL server before a node of Apache Cassandra
+    ///
+    /// Drivers connect to gateways instead of nodes: one gateway stands beside each node of the cluster. Settings
+    /// as for `serve`.
+    Gateway(Box<GatewayArguments>),
 }

@@ -4,6 +4,8 @@
 mod cli;
 mod exit;
 mod films;
+mod gateway;
+mod gateway_settings;
 mod logging;
 mod sample;
 mod serve;
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
 fn run(command_line: cli::CommandLine) -> anyhow::Result<()> {
     match command_line.command {
         cli::Command::Serve(arguments) => serve::run(*arguments),
+        cli::Command::Gateway(arguments) => gateway::run(*arguments),
         // It reads its settings again while it runs, and so the first time too.
         cli::Command::Store(_) => store_service::run(),
         cli::Command::Bench(arguments) => bench::run(*arguments),

@@ -153,7 +153,7 @@ impl FrameDecoder {
                 return Ok(None);
             }
         }
-        let header = match read_header(input, self.direction, self.body_limit) {
+        let header = match FrameHeader::read(input, self.direction, self.body_limit) {
             Ok(Some(header)) => header,
             Ok(None) => return Ok(None),
             Err(refusal) => {
@@ -180,9 +180,12 @@ impl FrameDecoder {
 }
 
 /// A header that is refused, with the length of its body if the frame can be skipped.
-struct Refusal {
-    error: FrameError,
-    body_length: Option<usize>,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What is wrong.
+    pub error: FrameError,
+    /// Bytes of the body; `None` if the error is fatal, so that where the next frame begins is unknown.
+    pub body_length: Option<usize>,
 }
 
 impl Refusal {
@@ -194,73 +197,79 @@ impl Refusal {
     }
 }
 
-/// Reads the header at the front of `input` without taking it off; `None` if it is not all there.
-fn read_header(
-    input: &[u8],
-    direction: Direction,
-    body_limit: usize,
-) -> Result<Option<FrameHeader>, Refusal> {
-    let Some(&version_byte) = input.first() else {
-        return Ok(None);
-    };
-    let version = version_byte & VERSION_BITS;
-    if version != VERSION {
-        return match foreign_stream(version, input) {
-            Some(stream) => Err(Refusal::fatal(FrameError::UnsupportedVersion {
-                version,
-                stream,
-            })),
-            None => Ok(None),
+impl FrameHeader {
+    /// Reads the header at the front of `input`; `None` if it is not all there. For who passes frames on from the
+    /// memory that they came in; [`FrameDecoder`] takes them out of it.
+    ///
+    /// # Errors
+    /// As [`FrameDecoder::decode`].
+    pub fn read(
+        input: &[u8],
+        direction: Direction,
+        body_limit: usize,
+    ) -> Result<Option<FrameHeader>, Refusal> {
+        let Some(&version_byte) = input.first() else {
+            return Ok(None);
         };
-    }
-    let Some(header) = input.first_chunk::<HEADER_LENGTH>() else {
-        return Ok(None);
-    };
-    let &[_, flags, s0, s1, code, l0, l1, l2, l3] = header;
-    let stream = i16::from_be_bytes([s0, s1]);
-    let came = match version_byte & RESPONSE_BIT {
-        0 => Direction::Request,
-        _ => Direction::Response,
-    };
-    if came != direction {
-        return Err(Refusal::fatal(FrameError::WrongDirection {
-            version_byte,
-            opcode: code,
-            stream,
-        }));
-    }
-    let length = i32::from_be_bytes([l0, l1, l2, l3]);
-    let Ok(length) = u32::try_from(length) else {
-        return Err(Refusal::fatal(FrameError::NegativeLength {
-            length,
-            stream,
-        }));
-    };
-    let skippable = |error| Refusal {
-        error,
-        body_length: Some(length as usize),
-    };
-    let opcode = Opcode::from_code(code)
-        .filter(|opcode| opcode.direction() == direction)
-        .ok_or_else(|| {
-            skippable(FrameError::UnknownOpcode {
+        let version = version_byte & VERSION_BITS;
+        if version != VERSION {
+            return match foreign_stream(version, input) {
+                Some(stream) => Err(Refusal::fatal(FrameError::UnsupportedVersion {
+                    version,
+                    stream,
+                })),
+                None => Ok(None),
+            };
+        }
+        let Some(header) = input.first_chunk::<HEADER_LENGTH>() else {
+            return Ok(None);
+        };
+        let &[_, flags, s0, s1, code, l0, l1, l2, l3] = header;
+        let stream = i16::from_be_bytes([s0, s1]);
+        let came = match version_byte & RESPONSE_BIT {
+            0 => Direction::Request,
+            _ => Direction::Response,
+        };
+        if came != direction {
+            return Err(Refusal::fatal(FrameError::WrongDirection {
+                version_byte,
                 opcode: code,
                 stream,
-            })
-        })?;
-    if length as usize > body_limit {
-        return Err(skippable(FrameError::TooLarge {
-            length,
-            limit: body_limit,
+            }));
+        }
+        let length = i32::from_be_bytes([l0, l1, l2, l3]);
+        let Ok(length) = u32::try_from(length) else {
+            return Err(Refusal::fatal(FrameError::NegativeLength {
+                length,
+                stream,
+            }));
+        };
+        let skippable = |error| Refusal {
+            error,
+            body_length: Some(length as usize),
+        };
+        let opcode = Opcode::from_code(code)
+            .filter(|opcode| opcode.direction() == direction)
+            .ok_or_else(|| {
+                skippable(FrameError::UnknownOpcode {
+                    opcode: code,
+                    stream,
+                })
+            })?;
+        if length as usize > body_limit {
+            return Err(skippable(FrameError::TooLarge {
+                length,
+                limit: body_limit,
+                stream,
+            }));
+        }
+        Ok(Some(FrameHeader {
+            flags: Flags(flags),
             stream,
-        }));
+            opcode,
+            length,
+        }))
     }
-    Ok(Some(FrameHeader {
-        flags: Flags(flags),
-        stream,
-        opcode,
-        length,
-    }))
 }
 
 /// The stream id of a frame of another version, once it is there. Versions 1 and 2 had one byte for it.

@@ -3,7 +3,7 @@
 //! The way of a request through this module: [`FrameDecoder`] cuts the bytes of a socket into
 //! [`Frame`]s, [`Request::decode`] reads one, and the answer goes back through [`Response::encode`].
 //! The other direction ([`Request::encode`], [`Response::decode`]) is here for tests and for the
-//! gateway's own connections.
+//! gateway, which mostly takes a [`glance`] at what it passes on.
 //!
 //! What comes from outside is held against its own length before anything is allocated for it: the memory
 //! taken for a message is a small multiple of the bytes that came, whatever the counts and lengths in it say.
@@ -14,6 +14,7 @@ mod error_codec;
 mod event;
 mod frame;
 mod frame_body;
+pub mod glance;
 mod header;
 mod marshal;
 mod metadata;
@@ -31,7 +32,7 @@ pub use consistency::{Consistency, UnknownConsistency};
 pub use event::{
     Event, EventKind, SchemaChange, SchemaChangeKind, SchemaTarget, StatusChange, TopologyChange,
 };
-pub use frame::{DEFAULT_BODY_LIMIT, Frame, FrameDecoder, FrameError};
+pub use frame::{DEFAULT_BODY_LIMIT, Frame, FrameDecoder, FrameError, Refusal};
 pub use header::{Direction, Flags, FrameHeader, HEADER_LENGTH, Opcode, VERSION};
 pub use marshal::{marshal_name, parse_marshal_name};
 pub use metadata::{ColumnSpec, Metadata, Prepared};

@@ -1,0 +1,118 @@
+//! `annulus gateway`: a CQL server before a node of Apache Cassandra.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use gateway::Gateway;
+use tokio::net::TcpStream;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::exit::Failure;
+use crate::gateway_settings::{GatewaySettings, Resolved};
+use crate::logging;
+
+/// How long answers in flight may take after a signal.
+const STOP_GRACE: Duration = Duration::from_secs(8);
+
+/// How often Cassandra is tried until it is there.
+const TRY_EVERY: Duration = Duration::from_secs(1);
+
+#[derive(Args, Debug)]
+pub struct GatewayArguments {
+    /// TOML file with any of these settings, by their long names
+    #[arg(long, env = "ANNULUS_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    #[command(flatten)]
+    settings: GatewaySettings,
+}
+
+pub fn run(arguments: GatewayArguments) -> anyhow::Result<()> {
+    let file = match &arguments.config {
+        Some(path) => GatewaySettings::read(path)?,
+        None => GatewaySettings::default(),
+    };
+    let settings = arguments.settings.or(file).resolve()?;
+    logging::start(&settings.log, settings.log_format, true)?;
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("starting the threads")?
+        .block_on(serve(settings))
+}
+
+async fn serve(settings: Resolved) -> anyhow::Result<()> {
+    // Asked for before anything else, so that a signal during the start stops it cleanly too.
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let stop = async {
+        tokio::select! {
+            _ = interrupt.recv() => "SIGINT",
+            _ = terminate.recv() => "SIGTERM",
+        }
+    };
+    tokio::pin!(stop);
+
+    let options = settings.options;
+    let cassandra = options.cassandra.clone();
+    warn_of_what_drivers_cannot_see(&options);
+    let gateway = Gateway::start(options).await.map_err(|error| {
+        Failure::AddressInUse(format!(
+            "{error}; choose another port with --cql-port, or stop what uses it"
+        ))
+    })?;
+    tracing::info!(cql = %gateway.address(), %cassandra, "listening");
+    let outcome = tokio::select! {
+        signal = &mut stop => Ok(signal),
+        ready = get_ready(&gateway, &cassandra) => match ready {
+            Ok(()) => Ok(stop.await),
+            Err(error) => Err(error),
+        },
+    };
+    if let Ok(signal) = outcome {
+        tracing::info!(signal, "stopping");
+    }
+    if !gateway.stop(STOP_GRACE).await {
+        tracing::warn!("some requests were still unanswered when their time was up");
+    }
+    outcome.map(|_| ())
+}
+
+fn warn_of_what_drivers_cannot_see(options: &gateway::GatewayOptions) {
+    if !options.address.ip().is_loopback() {
+        tracing::warn!(
+            "there is no TLS yet: passwords and rows cross the network as they are; listen on \
+             127.0.0.1 beside the application, or trust the network"
+        );
+    }
+    let other_ports = |gateway: &std::net::SocketAddr| {
+        options.address.port() != 0 && gateway.port() != options.address.port()
+    };
+    for gateway in options.ring.gateways().filter(other_ports) {
+        tracing::warn!(
+            %gateway,
+            "drivers that read system.peers and not peers_v2 know one port only and won't see this gateway: let all listen on one port"
+        );
+    }
+}
+
+/// Waits until Cassandra can be reached, and says so.
+async fn get_ready(gateway: &Gateway, cassandra: &str) -> anyhow::Result<()> {
+    let mut told = false;
+    while let Err(error) = TcpStream::connect(cassandra).await {
+        if !told {
+            tracing::warn!(cassandra, %error, "Cassandra cannot be reached yet: trying on");
+            told = true;
+        }
+        tokio::time::sleep(TRY_EVERY).await;
+    }
+    println!(
+        "annulus gateway is ready: CQL on {}, Cassandra at {cassandra}",
+        gateway.address()
+    );
+    std::io::stdout().flush()?;
+    Ok(())
+}

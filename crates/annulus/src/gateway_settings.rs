@@ -1,0 +1,223 @@
+//! The settings of `annulus gateway`: flags, environment and a TOML file, in this order of rank.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::str::FromStr;
+
+use anyhow::Context;
+use clap::Args;
+use gateway::{GatewayOptions, Ring};
+use serde::Deserialize;
+
+use crate::exit::Failure;
+use crate::logging::LogFormat;
+
+const DEFAULT_LOG: &str = "warn,annulus=info,gateway=info";
+
+/// What may be set. Everything is optional here; [`GatewaySettings::resolve`] fills in the defaults.
+#[derive(Args, Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct GatewaySettings {
+    /// The Cassandra node that this gateway stands before [default: 127.0.0.1:9042]
+    #[arg(long, env = "ANNULUS_CASSANDRA", value_name = "HOST:PORT")]
+    pub cassandra: Option<String>,
+
+    /// Address to listen on [default: 127.0.0.1]
+    ///
+    /// Clients log in to Cassandra itself, through the gateway; there is no TLS yet.
+    #[arg(long, env = "ANNULUS_LISTEN", value_name = "ADDRESS")]
+    pub listen: Option<IpAddr>,
+
+    /// Port for CQL drivers and cqlsh; 0 takes a free one [default: 9043]
+    #[arg(long, env = "ANNULUS_CQL_PORT", value_name = "PORT")]
+    pub cql_port: Option<u16>,
+
+    /// A node's address for clients and the address of the gateway before it; once for each node of the cluster
+    ///
+    /// Drivers are told of these gateways instead of the nodes, and of no node that has none. In the file it
+    /// is a table: [gateways], with lines such as "10.0.0.1:9042" = "10.0.1.1:9043".
+    #[arg(
+        long = "gateway",
+        env = "ANNULUS_GATEWAYS",
+        value_name = "NODE=GATEWAY",
+        value_delimiter = ','
+    )]
+    #[serde(skip)]
+    pub gateway_pairs: Option<Vec<GatewayPair>>,
+
+    /// The same from the file.
+    #[arg(skip)]
+    pub gateways: Option<BTreeMap<SocketAddr, SocketAddr>>,
+
+    /// Connections of clients at once; more are refused [default: 10000]
+    #[arg(long, env = "ANNULUS_MAX_CONNECTIONS", value_name = "N")]
+    pub max_connections: Option<usize>,
+
+    /// MiB that one request may have at most; Cassandra has a limit of its own [default: 256]
+    #[arg(long, env = "ANNULUS_MAX_FRAME_MIB", value_name = "MIB")]
+    pub max_frame_mib: Option<u32>,
+
+    /// What is logged: a level, or directives such as gateway=debug,info [default: info, and warn for libraries]
+    #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]
+    pub log: Option<String>,
+
+    /// How it is logged [default: text]
+    #[arg(long, env = "ANNULUS_LOG_FORMAT", value_name = "FORMAT")]
+    pub log_format: Option<LogFormat>,
+}
+
+/// A node and its gateway, as they are written on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GatewayPair {
+    node: SocketAddr,
+    gateway: SocketAddr,
+}
+
+impl FromStr for GatewayPair {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<GatewayPair, String> {
+        let (node, gateway) = text
+            .split_once('=')
+            .ok_or("write it as NODE=GATEWAY, such as 10.0.0.1:9042=10.0.1.1:9043")?;
+        let address = |text: &str| {
+            text.parse()
+                .map_err(|_| format!("{text:?} is no IP address with a port"))
+        };
+        Ok(GatewayPair {
+            node: address(node)?,
+            gateway: address(gateway)?,
+        })
+    }
+}
+
+/// Settings with every default filled in, and checked.
+#[derive(Debug)]
+pub struct Resolved {
+    pub options: GatewayOptions,
+    pub log: String,
+    pub log_format: LogFormat,
+}
+
+impl GatewaySettings {
+    /// Reads a TOML file.
+    pub fn read(path: &Path) -> anyhow::Result<GatewaySettings> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Failure::Configuration(error.to_string()))
+            .with_context(|| format!("configuration file {}", path.display()))?;
+        toml::from_str(&text)
+            .map_err(|error| Failure::Configuration(error.to_string()))
+            .with_context(|| format!("configuration file {}", path.display()))
+    }
+
+    /// These settings, and those of `other` where these are silent.
+    pub fn or(self, other: GatewaySettings) -> GatewaySettings {
+        GatewaySettings {
+            cassandra: self.cassandra.or(other.cassandra),
+            listen: self.listen.or(other.listen),
+            cql_port: self.cql_port.or(other.cql_port),
+            gateway_pairs: self.gateway_pairs.or(other.gateway_pairs),
+            gateways: self.gateways.or(other.gateways),
+            max_connections: self.max_connections.or(other.max_connections),
+            max_frame_mib: self.max_frame_mib.or(other.max_frame_mib),
+            log: self.log.or(other.log),
+            log_format: self.log_format.or(other.log_format),
+        }
+    }
+
+    /// Fills in the defaults and checks what can be checked without acting.
+    pub fn resolve(self) -> Result<Resolved, Failure> {
+        let cassandra = self
+            .cassandra
+            .unwrap_or_else(|| "127.0.0.1:9042".to_owned());
+        let port = cassandra.rsplit_once(':').map(|(_, port)| port.parse());
+        if !matches!(port, Some(Ok(1u16..))) {
+            return Err(Failure::Configuration(format!(
+                "cassandra {cassandra:?} is no HOST:PORT; write for instance 10.0.0.1:9042"
+            )));
+        }
+        let pairs = match self.gateway_pairs {
+            Some(pairs) => pairs
+                .iter()
+                .map(|pair| (pair.node, pair.gateway))
+                .collect::<Vec<_>>(),
+            None => self.gateways.unwrap_or_default().into_iter().collect(),
+        };
+        let ring = Ring::new(pairs).map_err(|error| Failure::Configuration(error.to_string()))?;
+        let defaults = GatewayOptions::default();
+        let max_frame_mib = self.max_frame_mib.unwrap_or(256) as usize;
+        let connections_max = self.max_connections.unwrap_or(defaults.connections_max);
+        for (name, value) in [
+            ("max-frame-mib", max_frame_mib),
+            ("max-connections", connections_max),
+        ] {
+            if value == 0 {
+                return Err(Failure::Configuration(format!("{name} must be at least 1")));
+            }
+        }
+        Ok(Resolved {
+            options: GatewayOptions {
+                address: SocketAddr::new(
+                    self.listen.unwrap_or(IpAddr::from([127, 0, 0, 1])),
+                    self.cql_port.unwrap_or(9043),
+                ),
+                cassandra,
+                ring,
+                connections_max,
+                frame_body_max: max_frame_mib << 20,
+                ..defaults
+            },
+            log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
+            log_format: self.log_format.unwrap_or_default(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> GatewaySettings {
+        toml::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn gateways_are_read_from_the_file_unless_flags_name_some() {
+        let settings = file(
+            "cassandra = \"10.0.0.1:9042\"\n[gateways]\n\"10.0.0.1:9042\" = \"10.0.1.1:9043\"",
+        );
+        let node = "10.0.0.1:9042".parse().unwrap();
+        let resolved = settings.clone().resolve().unwrap();
+        let gateway = resolved.options.ring.gateway_of(node);
+        assert_eq!(gateway, Some("10.0.1.1:9043".parse().unwrap()));
+        let flags = GatewaySettings {
+            gateway_pairs: Some(vec!["10.0.0.1:9042=10.0.2.1:9043".parse().unwrap()]),
+            ..GatewaySettings::default()
+        };
+        let resolved = flags.or(settings).resolve().unwrap();
+        let gateway = resolved.options.ring.gateway_of(node);
+        assert_eq!(gateway, Some("10.0.2.1:9043".parse().unwrap()));
+        assert_eq!(resolved.options.cassandra, "10.0.0.1:9042");
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_by_name() {
+        for (text, named) in [
+            ("cassandra = \"10.0.0.1\"", "10.0.0.1"),
+            ("cassandra = \"10.0.0.1:0\"", "HOST:PORT"),
+            ("cassandra = \"10.0.0.1:x\"", "HOST:PORT"),
+            ("max-frame-mib = 0", "max-frame-mib"),
+            ("max-connections = 0", "max-connections"),
+            (
+                "[gateways]\n\"10.0.0.1:9042\" = \"0.0.0.0:9043\"",
+                "0.0.0.0:9043",
+            ),
+        ] {
+            let error = file(text).resolve().unwrap_err();
+            assert!(error.to_string().contains(named), "{error}");
+        }
+        assert!("10.0.0.1:9042".parse::<GatewayPair>().is_err());
+        assert!("node:9042=10.0.0.1:9043".parse::<GatewayPair>().is_err());
+    }
+}

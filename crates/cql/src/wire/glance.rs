@@ -1,0 +1,200 @@
+//! What stands at the front of a message, for one who passes the frame on and needs no more of it.
+//!
+//! Bodies are plain here: whoever calls has decompressed them. Nothing is copied or allocated.
+
+use super::header::Flags;
+use super::reader::DecodeError;
+
+/// The kind of a RESULT that answers PREPARE.
+const KIND_PREPARED: i32 = 4;
+
+/// Bytes of a trace's id.
+const TRACE_ID_LENGTH: usize = 16;
+
+/// The text of a QUERY or PREPARE, as bytes that may be no UTF-8.
+///
+/// # Errors
+/// If the body ends before the text does.
+pub fn statement_text(flags: Flags, body: &[u8]) -> Result<&[u8], DecodeError> {
+    let mut front = Front(body);
+    front.skip_request_prefix(flags)?;
+    front.long_bytes("the statement")
+}
+
+/// The id of the prepared statement that an EXECUTE names.
+///
+/// # Errors
+/// If the body ends before the id does.
+pub fn executed_id(flags: Flags, body: &[u8]) -> Result<&[u8], DecodeError> {
+    let mut front = Front(body);
+    front.skip_request_prefix(flags)?;
+    front.short_bytes("the id of the prepared statement")
+}
+
+/// The id that a RESULT gives a prepared statement; `None` if it answers something else than PREPARE.
+///
+/// # Errors
+/// If the body ends before the id does.
+pub fn prepared_id(flags: Flags, body: &[u8]) -> Result<Option<&[u8]>, DecodeError> {
+    let mut front = Front(body);
+    if flags.contains(Flags::TRACING) {
+        front.take(TRACE_ID_LENGTH, "the id of the trace")?;
+    }
+    if flags.contains(Flags::WARNING) {
+        for _ in 0..front.u16("the warnings")? {
+            front.short_bytes("the warnings")?;
+        }
+    }
+    if flags.contains(Flags::CUSTOM_PAYLOAD) {
+        front.skip_custom_payload()?;
+    }
+    if front.i32("the kind of a result")? != KIND_PREPARED {
+        return Ok(None);
+    }
+    front
+        .short_bytes("the id of the prepared statement")
+        .map(Some)
+}
+
+/// What has not been read yet.
+struct Front<'a>(&'a [u8]);
+
+impl<'a> Front<'a> {
+    fn take(&mut self, length: usize, what: &'static str) -> Result<&'a [u8], DecodeError> {
+        let (taken, rest) = self
+            .0
+            .split_at_checked(length)
+            .ok_or(DecodeError::Truncated(what))?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn number<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], DecodeError> {
+        let (taken, rest) = self
+            .0
+            .split_first_chunk()
+            .ok_or(DecodeError::Truncated(what))?;
+        self.0 = rest;
+        Ok(*taken)
+    }
+
+    fn u16(&mut self, what: &'static str) -> Result<u16, DecodeError> {
+        self.number(what).map(u16::from_be_bytes)
+    }
+
+    fn i32(&mut self, what: &'static str) -> Result<i32, DecodeError> {
+        self.number(what).map(i32::from_be_bytes)
+    }
+
+    /// A `[short bytes]` or `[string]`.
+    fn short_bytes(&mut self, what: &'static str) -> Result<&'a [u8], DecodeError> {
+        let length = self.u16(what)?;
+        self.take(usize::from(length), what)
+    }
+
+    /// A `[long string]`.
+    fn long_bytes(&mut self, what: &'static str) -> Result<&'a [u8], DecodeError> {
+        let length = self.i32(what)?;
+        let length = usize::try_from(length)
+            .map_err(|_| DecodeError::Invalid(format!("negative count {length} of {what}")))?;
+        self.take(length, what)
+    }
+
+    fn skip_request_prefix(&mut self, flags: Flags) -> Result<(), DecodeError> {
+        if flags.contains(Flags::CUSTOM_PAYLOAD) {
+            self.skip_custom_payload()?;
+        }
+        Ok(())
+    }
+
+    fn skip_custom_payload(&mut self) -> Result<(), DecodeError> {
+        const WHAT: &str = "the custom payload";
+        for _ in 0..self.u16(WHAT)? {
+            self.short_bytes(WHAT)?;
+            // Any negative length is null.
+            if let Ok(length) = usize::try_from(self.i32(WHAT)?) {
+                self.take(length, WHAT)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::{Bytes, BytesMut};
+    use uuid::Uuid;
+
+    use super::super::{
+        FrameHeader, HEADER_LENGTH, Metadata, Prepared, QueryParameters, Request, Response,
+        ResponseContext,
+    };
+    use super::*;
+
+    /// A map of two entries, one of them null.
+    const PAYLOAD: &[u8] = b"\0\x02\0\x01a\0\0\0\x02xy\0\x01b\xFF\xFF\xFF\xFF";
+
+    fn request_body(request: &Request) -> Bytes {
+        let mut out = BytesMut::new();
+        request.encode(1, None, &mut out);
+        out.freeze().slice(HEADER_LENGTH..)
+    }
+
+    #[test]
+    fn the_text_and_the_id_of_requests_are_found_behind_a_custom_payload_too() {
+        let parameters = QueryParameters::default();
+        let query = request_body(&Request::Query {
+            statement: "SELECT 1".to_owned(),
+            parameters: parameters.clone(),
+        });
+        let execute = request_body(&Request::Execute {
+            id: Bytes::from_static(b"sixteen bytes id"),
+            parameters,
+        });
+        for (flags, prefix) in [
+            (Flags::default(), &b""[..]),
+            (Flags::CUSTOM_PAYLOAD, PAYLOAD),
+        ] {
+            let behind = |body: &[u8]| [prefix, body].concat();
+            assert_eq!(statement_text(flags, &behind(&query)), Ok(&b"SELECT 1"[..]));
+            assert_eq!(
+                executed_id(flags, &behind(&execute)),
+                Ok(&b"sixteen bytes id"[..])
+            );
+        }
+    }
+
+    #[test]
+    fn the_id_of_a_prepared_statement_is_found_behind_whatever_goes_before_it() {
+        let prepared = Response::Prepared(Prepared {
+            id: Bytes::from_static(b"the id"),
+            bind: Metadata::default(),
+            partition_key_indexes: Vec::new(),
+            result: None,
+        });
+        let context = ResponseContext {
+            stream: 1,
+            tracing_id: Some(Uuid::from_u128(7)),
+            warnings: vec!["one".to_owned(), "two".to_owned()],
+            custom_payload: vec![("a".to_owned(), None)],
+        };
+        for (response, found) in [(prepared, Some(&b"the id"[..])), (Response::Void, None)] {
+            let mut out = BytesMut::new();
+            response.encode(&context, None, &mut out);
+            let header = FrameHeader::read(&out, super::super::Direction::Response, 1 << 20);
+            let flags = header.unwrap().unwrap().flags;
+            assert_eq!(prepared_id(flags, &out[HEADER_LENGTH..]), Ok(found));
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_no_text_and_no_id() {
+        let plain = Flags::default();
+        assert!(statement_text(plain, b"\0\0\0\x05four").is_err());
+        assert!(statement_text(plain, &[0xFF; 4]).is_err());
+        assert!(executed_id(plain, b"\0\x10short").is_err());
+        assert!(executed_id(Flags::CUSTOM_PAYLOAD, b"\xFF\xFF").is_err());
+        assert!(prepared_id(Flags::TRACING, b"\0\0\0\x04").is_err());
+        assert!(prepared_id(Flags::WARNING, b"\xFF\xFF\0\0").is_err());
+    }
+}

@@ -1,0 +1,148 @@
+//! One client connection and its own connection to the node, from beginning to end.
+//!
+//! Both directions run in one task, so that a request and its response wake no other thread. Whichever side closes:
+//!
+//! - *The client asks nothing more* (it has closed its sending side, or broke the rules and was told, or the
+//!   gateway stops): what is in flight is still answered, for so long as the drain timeout, then both sides close.
+//!   The node is not told before, as Cassandra throws answers away once a client has closed.
+//! - *The client is gone*: the node's side closes at once.
+//! - *The node closes, or is gone*: the client gets what the node had sent, whole or not, then its side closes, too.
+//!   Drivers take this for what it is: the node behind this address is down.
+//! - *The node cannot be reached*: the client's first request is answered with an error that says so.
+
+mod intake;
+mod requests;
+mod responses;
+mod session;
+
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cql::error::CqlError;
+use cql::wire::{Direction, FrameHeader};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use self::intake::Intake;
+use self::requests::{Requests, RequestsEnd, encode_error};
+use self::responses::{Responses, ResponsesEnd};
+use self::session::Session;
+use crate::listener::{Shared, prepare};
+
+/// Answers made here that may wait for the client to read; then its requests wait, too.
+const ANSWERS_MAX: usize = 16;
+
+/// How long, and for how many bytes, a client that is being closed may go on sending: closing a socket with unread
+/// bytes in it would take the last answers away.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_BYTES: u64 = 64 << 20;
+
+/// Serves a connection to its end.
+pub(crate) async fn serve(client: TcpStream, shared: Arc<Shared>) {
+    let node = connect(&shared).await;
+    let served = match node {
+        Ok(node) => pass(client, node, &shared).await,
+        Err(error) => {
+            let cassandra = &shared.options.cassandra;
+            tracing::warn!(%cassandra, %error, "Cassandra cannot be reached: a client is refused");
+            let message = format!(
+                "the gateway cannot reach Cassandra at {cassandra} ({error}): try another node"
+            );
+            refuse(client, CqlError::server(message), &shared).await
+        }
+    };
+    if let Err(error) = served {
+        tracing::debug!(%error, "a client is gone");
+    }
+}
+
+async fn connect(shared: &Shared) -> io::Result<TcpStream> {
+    let connecting = TcpStream::connect(shared.options.cassandra.as_str());
+    let node = timeout(shared.options.connect_timeout, connecting).await??;
+    prepare(&node)?;
+    Ok(node)
+}
+
+/// Runs both directions.
+async fn pass(mut client: TcpStream, mut node: TcpStream, shared: &Shared) -> io::Result<()> {
+    let session = Arc::new(Session::new(
+        client.local_addr()?,
+        shared.options.frame_body_max,
+    ));
+    let (sender, receiver) = mpsc::channel(ANSWERS_MAX);
+    let requests = Requests {
+        session: session.clone(),
+        prepared: shared.prepared.clone(),
+        answers: sender,
+        stop: shared.stop.clone(),
+        handshake_timeout: shared.options.handshake_timeout,
+    };
+    let responses = Responses {
+        session,
+        prepared: shared.prepared.clone(),
+        ring: shared.ring.clone(),
+        answers: receiver,
+        drain_timeout: shared.options.drain_timeout,
+    };
+    let (mut from_client, mut to_client) = client.split();
+    let (mut from_node, mut to_node) = node.split();
+    let end = {
+        let mut requests = pin!(requests.run(&mut from_client, &mut to_node));
+        let mut responses = pin!(responses.run(&mut from_node, &mut to_client));
+        let mut asking = true;
+        loop {
+            tokio::select! {
+                end = &mut requests, if asking => {
+                    asking = false;
+                    if let RequestsEnd::Client(error) = end {
+                        return Err(error);
+                    }
+                    tracing::debug!(%end, "no more requests");
+                }
+                end = &mut responses => break end,
+                () = shared.kill.cancelled() => return Ok(()),
+            }
+        }
+    };
+    match end {
+        ResponsesEnd::Client(error) => return Err(error),
+        ResponsesEnd::Eof | ResponsesEnd::Done => tracing::debug!(%end, "a connection ends"),
+        _ => tracing::warn!(%end, "a connection is closed"),
+    }
+    drop(node);
+    to_client.shutdown().await?;
+    linger(&mut from_client).await;
+    Ok(())
+}
+
+/// Answers the first request with an error.
+async fn refuse(mut client: TcpStream, error: CqlError, shared: &Shared) -> io::Result<()> {
+    let mut intake = Intake::new();
+    let first_stream = async {
+        loop {
+            if intake.fill(&mut client).await? == 0 {
+                return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
+            }
+            match FrameHeader::read(intake.bytes(), Direction::Request, usize::MAX) {
+                Ok(None) => {}
+                Ok(Some(header)) => return Ok((header.stream, error)),
+                Err(refusal) => return Ok((refusal.error.stream(), refusal.error.into())),
+            }
+        }
+    };
+    let (stream, error) = timeout(shared.options.handshake_timeout, first_stream).await??;
+    client.write_all(&encode_error(stream, error)).await?;
+    client.shutdown().await?;
+    linger(&mut client).await;
+    Ok(())
+}
+
+/// Lets the client read what was written before the socket is closed for good.
+async fn linger(client: &mut (impl AsyncRead + Unpin)) {
+    let mut rest = client.take(LINGER_BYTES);
+    let _ = timeout(LINGER, tokio::io::copy(&mut rest, &mut tokio::io::sink())).await;
+}

@@ -1,0 +1,242 @@
+//! From the client to the node: every request is looked at, and passes as it came.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use cql::error::{CqlError, ErrorKind};
+use cql::wire::{
+    Compression, Direction, Frame, FrameHeader, HEADER_LENGTH, Opcode, Request, Response,
+    ResponseContext, glance,
+};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use super::intake::Intake;
+use super::session::{Expected, Session};
+use crate::prepared::{Meaning, PreparedStatements};
+use crate::recognise;
+
+/// Why no more requests are read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RequestsEnd {
+    #[error("the client asks nothing more")]
+    Eof,
+    #[error("the gateway stops")]
+    Stopping,
+    /// The client has been told.
+    #[error("the client sent what makes no sense")]
+    Refused,
+    /// Its socket failed, or its first request did not come in time.
+    #[error("the client: {0}")]
+    Client(io::Error),
+    #[error("the node: {0}")]
+    Node(io::Error),
+}
+
+/// What is done with a request.
+enum Decision {
+    /// It goes to the node.
+    Pass,
+    /// It is answered here.
+    Answer(CqlError),
+}
+
+/// The loop from the client to the node.
+pub(super) struct Requests {
+    pub(super) session: Arc<Session>,
+    pub(super) prepared: Arc<PreparedStatements>,
+    /// Where answers go that the node is not asked for: the other loop writes them between two responses. Its
+    /// end tells that loop that there are no more requests.
+    pub(super) answers: mpsc::Sender<Bytes>,
+    pub(super) stop: CancellationToken,
+    pub(super) handshake_timeout: Duration,
+}
+
+impl Requests {
+    /// Passes requests on until there are no more.
+    pub(super) async fn run(
+        self,
+        client: &mut (impl AsyncRead + Unpin),
+        node: &mut (impl AsyncWrite + Unpin),
+    ) -> RequestsEnd {
+        match self.pass_on(client, node).await {
+            Ok(end) | Err(end) => end,
+        }
+    }
+
+    async fn pass_on(
+        &self,
+        client: &mut (impl AsyncRead + Unpin),
+        node: &mut (impl AsyncWrite + Unpin),
+    ) -> Result<RequestsEnd, RequestsEnd> {
+        let mut intake = Intake::new();
+        // Bytes of a refused request's body that are still to come.
+        let mut to_skip = 0;
+        let handshake_deadline = Instant::now() + self.handshake_timeout;
+        let mut first = true;
+        loop {
+            first &= self
+                .pass_whole_frames(&mut intake, &mut to_skip, node)
+                .await?
+                == 0;
+            let fill = async {
+                if first {
+                    timeout_at(handshake_deadline, intake.fill(client)).await?
+                } else {
+                    intake.fill(client).await
+                }
+            };
+            let read = tokio::select! {
+                read = fill => read.map_err(RequestsEnd::Client)?,
+                () = self.stop.cancelled() => return Ok(RequestsEnd::Stopping),
+            };
+            if read == 0 {
+                return Ok(RequestsEnd::Eof);
+            }
+        }
+    }
+
+    /// Deals with the frames that are wholly in the buffer; gives their number. Those that pass go out in one write.
+    async fn pass_whole_frames(
+        &self,
+        intake: &mut Intake,
+        to_skip: &mut usize,
+        node: &mut (impl AsyncWrite + Unpin),
+    ) -> Result<usize, RequestsEnd> {
+        let mut frames = 0;
+        // Bytes at the front of the buffer that pass.
+        let mut passing = 0;
+        loop {
+            if *to_skip > 0 {
+                let skipped = (*to_skip).min(intake.bytes().len());
+                intake.advance(skipped);
+                *to_skip -= skipped;
+            }
+            let rest = &intake.bytes()[passing..];
+            let (answer, length) =
+                match FrameHeader::read(rest, Direction::Request, self.session.body_max()) {
+                    Ok(None) => break,
+                    Ok(Some(header)) => {
+                        let length = HEADER_LENGTH + header.length as usize;
+                        let Some(body) = rest.get(HEADER_LENGTH..length) else {
+                            break;
+                        };
+                        frames += 1;
+                        match self.decide(&header, body) {
+                            Decision::Pass => {
+                                self.session.asked();
+                                passing += length;
+                                continue;
+                            }
+                            Decision::Answer(error) => ((header.stream, error), length),
+                        }
+                    }
+                    Err(refusal) => {
+                        let answer = (refusal.error.stream(), refusal.error.into());
+                        let Some(length) = refusal.body_length else {
+                            write_front(intake, passing, node).await?;
+                            self.answer(answer.0, answer.1).await;
+                            return Err(RequestsEnd::Refused);
+                        };
+                        (answer, HEADER_LENGTH + length)
+                    }
+                };
+            write_front(intake, passing, node).await?;
+            passing = 0;
+            *to_skip = length;
+            self.answer(answer.0, answer.1).await;
+        }
+        write_front(intake, passing, node).await?;
+        Ok(frames)
+    }
+
+    fn decide(&self, header: &FrameHeader, body: &[u8]) -> Decision {
+        let decided = match header.opcode {
+            Opcode::Startup => self.startup(header, body),
+            Opcode::Query | Opcode::Prepare => self.text(header, body),
+            Opcode::Execute => self.execute(header, body),
+            _ => Ok(Decision::Pass),
+        };
+        decided.unwrap_or_else(Decision::Answer)
+    }
+
+    /// Takes note of the compression, which must be one that can be read here.
+    fn startup(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
+        let frame = Frame {
+            header: *header,
+            body: Bytes::copy_from_slice(body),
+        };
+        let request = Request::decode(&frame, None, self.session.body_max())?;
+        if let Request::Startup(startup) = request {
+            self.session.agree_on(startup.compression()?);
+        }
+        Ok(Decision::Pass)
+    }
+
+    fn text(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
+        let mut scratch = Bytes::new();
+        let plain = self.session.plain(header, body, &mut scratch)?;
+        let may_read_ring = recognise::may_read_ring(glance::statement_text(header.flags, plain)?);
+        if header.opcode == Opcode::Prepare {
+            self.session
+                .expect(header.stream, Expected::Prepared { may_read_ring });
+        } else if may_read_ring {
+            self.session.expect(header.stream, Expected::RingRows(None));
+        }
+        Ok(Decision::Pass)
+    }
+
+    fn execute(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
+        let mut scratch = Bytes::new();
+        let plain = self.session.plain(header, body, &mut scratch)?;
+        let id = glance::executed_id(header.flags, plain)?;
+        match self.prepared.get(id) {
+            Some(Meaning::Plain) => {}
+            Some(Meaning::RingRows(columns)) => {
+                self.session
+                    .expect(header.stream, Expected::RingRows(Some(columns)));
+            }
+            None => return Ok(Decision::Answer(unprepared(id))),
+        }
+        Ok(Decision::Pass)
+    }
+
+    async fn answer(&self, stream: i16, error: CqlError) {
+        // If the other loop has ended, the client is gone.
+        let _ = self.answers.send(encode_error(stream, error)).await;
+    }
+}
+
+/// An error response, never compressed: a client may not know yet what was agreed on.
+pub(super) fn encode_error(stream: i16, error: CqlError) -> Bytes {
+    const NONE: Option<Compression> = None;
+    let mut out = BytesMut::new();
+    Response::Error(error).encode(&ResponseContext::new(stream), NONE, &mut out);
+    out.freeze()
+}
+
+/// Drivers prepare the statement again upon this, and execute it once more.
+fn unprepared(id: &[u8]) -> CqlError {
+    let id = Bytes::copy_from_slice(id);
+    let message = format!(
+        "Prepared query with ID {id:02x} was not prepared through this gateway, or was forgotten: prepare it again"
+    );
+    CqlError::new(ErrorKind::Unprepared { id }, message)
+}
+
+async fn write_front(
+    intake: &mut Intake,
+    count: usize,
+    node: &mut (impl AsyncWrite + Unpin),
+) -> Result<(), RequestsEnd> {
+    if count > 0 {
+        let written = node.write_all(&intake.bytes()[..count]).await;
+        written.map_err(RequestsEnd::Node)?;
+        intake.advance(count);
+    }
+    Ok(())
+}

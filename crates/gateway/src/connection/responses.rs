@@ -1,0 +1,297 @@
+//! From the node to the client: responses pass as they come, but for those that must be read.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use cql::wire::{
+    Compression, DecodeError, Direction, Frame, FrameError, FrameHeader, HEADER_LENGTH, Opcode,
+    Response, ResponseContext, glance,
+};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+use super::intake::Intake;
+use super::session::{Expected, Session};
+use crate::prepared::{Meaning, PreparedStatements};
+use crate::ring::{Ring, RingTable, translate_event, translate_rows};
+
+/// Why no more responses are written.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ResponsesEnd {
+    #[error("the node has closed the connection")]
+    Eof,
+    #[error("there are no more requests, and all are answered")]
+    Done,
+    #[error("there are no more requests, but {0} of them were not answered in time")]
+    Unanswered(usize),
+    #[error("what the node sent is no response: {0}")]
+    Senseless(FrameError),
+    #[error("the client: {0}")]
+    Client(io::Error),
+    #[error("the node: {0}")]
+    Node(io::Error),
+}
+
+/// What the client gets of a response.
+enum Decision {
+    /// What came.
+    Keep,
+    /// Something else, or nothing.
+    Replace(Bytes),
+}
+
+/// The loop from the node to the client.
+pub(super) struct Responses {
+    pub(super) session: Arc<Session>,
+    pub(super) prepared: Arc<PreparedStatements>,
+    pub(super) ring: Arc<Ring>,
+    /// Answers that the node was not asked for.
+    pub(super) answers: mpsc::Receiver<Bytes>,
+    pub(super) drain_timeout: Duration,
+}
+
+impl Responses {
+    /// Passes responses on until there are no more.
+    pub(super) async fn run(
+        mut self,
+        node: &mut (impl AsyncRead + Unpin),
+        client: &mut (impl AsyncWrite + Unpin),
+    ) -> ResponsesEnd {
+        match self.pass_on(node, client).await {
+            Ok(end) | Err(end) => end,
+        }
+    }
+
+    async fn pass_on(
+        &mut self,
+        node: &mut (impl AsyncRead + Unpin),
+        client: &mut (impl AsyncWrite + Unpin),
+    ) -> Result<ResponsesEnd, ResponsesEnd> {
+        let mut intake = Intake::new();
+        // Bytes still to come of a response that passes.
+        let mut to_pass = 0;
+        // Set once there are no more requests: when to give up waiting for answers.
+        let mut deadline = None;
+        loop {
+            self.pass_front(&mut intake, &mut to_pass, client).await?;
+            if deadline.is_some() && to_pass == 0 && self.session.in_flight() == 0 {
+                return Ok(ResponsesEnd::Done);
+            }
+            tokio::select! {
+                read = intake.fill(node) => {
+                    if read.map_err(ResponsesEnd::Node)? == 0 {
+                        return Ok(ResponsesEnd::Eof);
+                    }
+                }
+                // Only between two responses.
+                answer = self.answers.recv(), if to_pass == 0 && deadline.is_none() => match answer {
+                    Some(answer) => {
+                        client.write_all(&answer).await.map_err(ResponsesEnd::Client)?;
+                    }
+                    None => deadline = Some(Instant::now() + self.drain_timeout),
+                },
+                () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
+                    return Ok(ResponsesEnd::Unanswered(self.session.in_flight()));
+                }
+            }
+        }
+    }
+
+    /// Passes what can be passed of the buffer. What passes as it is goes out in one write.
+    async fn pass_front(
+        &self,
+        intake: &mut Intake,
+        to_pass: &mut usize,
+        client: &mut (impl AsyncWrite + Unpin),
+    ) -> Result<(), ResponsesEnd> {
+        // Bytes at the front of the buffer that pass.
+        let mut passing = 0;
+        loop {
+            let rest = &intake.bytes()[passing..];
+            if *to_pass > 0 {
+                let here = (*to_pass).min(rest.len());
+                passing += here;
+                *to_pass -= here;
+                if *to_pass > 0 {
+                    break;
+                }
+                continue;
+            }
+            // What passes needs no bound, since it is never held.
+            let header = FrameHeader::read(rest, Direction::Response, usize::MAX)
+                .map_err(|refusal| ResponsesEnd::Senseless(refusal.error))?;
+            let Some(header) = header else { break };
+            let length = HEADER_LENGTH + header.length as usize;
+            if !self.must_read(&header) {
+                self.count(&header);
+                *to_pass = length;
+                continue;
+            }
+            let Some(body) = rest.get(HEADER_LENGTH..length) else {
+                break;
+            };
+            let decision = self.decide(&header, body);
+            self.count(&header);
+            match decision {
+                Decision::Keep => *to_pass = length,
+                Decision::Replace(told) => {
+                    write_front(intake, passing, client).await?;
+                    passing = 0;
+                    intake.advance(length);
+                    client
+                        .write_all(&told)
+                        .await
+                        .map_err(ResponsesEnd::Client)?;
+                }
+            }
+        }
+        write_front(intake, passing, client).await
+    }
+
+    fn count(&self, header: &FrameHeader) {
+        if header.opcode != Opcode::Event {
+            self.session.answered();
+        }
+    }
+
+    fn must_read(&self, header: &FrameHeader) -> bool {
+        if header.length as usize > self.session.body_max() {
+            return false;
+        }
+        match header.opcode {
+            Opcode::Event | Opcode::Supported => true,
+            _ => self.session.is_expected(header.stream),
+        }
+    }
+
+    /// What cannot be read here passes: it is none of what is sought.
+    fn decide(&self, header: &FrameHeader, body: &[u8]) -> Decision {
+        let decided = match header.opcode {
+            Opcode::Event => self.event(header, body),
+            Opcode::Supported => self.supported(header, body),
+            opcode => match self.session.take_expected(header.stream) {
+                Some(expected) if opcode == Opcode::Result => self.result(header, body, expected),
+                _ => Ok(Decision::Keep),
+            },
+        };
+        decided.unwrap_or_else(|error| {
+            tracing::debug!(%error, opcode = ?header.opcode, "a response passes unread");
+            Decision::Keep
+        })
+    }
+
+    fn event(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, DecodeError> {
+        let (context, Response::Event(event)) = self.decode(header, body)? else {
+            return Ok(Decision::Keep);
+        };
+        Ok(match translate_event(event.clone(), &self.ring) {
+            Some(told) if told == event => Decision::Keep,
+            Some(told) => Decision::Replace(encode(&Response::Event(told), &context, None)),
+            None => Decision::Replace(Bytes::new()),
+        })
+    }
+
+    /// Leaves of what the node supports what this gateway supports too.
+    fn supported(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, DecodeError> {
+        let (context, Response::Supported(mut options)) = self.decode(header, body)? else {
+            return Ok(Decision::Keep);
+        };
+        for (name, values) in &mut options {
+            match name.as_str() {
+                "PROTOCOL_VERSIONS" => values.retain(|version| version.starts_with("4/")),
+                "COMPRESSION" => values.retain(|name| Compression::from_name(name).is_some()),
+                _ => {}
+            }
+        }
+        let told = Response::Supported(options);
+        Ok(Decision::Replace(encode(&told, &context, None)))
+    }
+
+    fn result(
+        &self,
+        header: &FrameHeader,
+        body: &[u8],
+        expected: Expected,
+    ) -> Result<Decision, DecodeError> {
+        match expected {
+            Expected::Prepared { may_read_ring } => {
+                self.remember(header, body, may_read_ring)?;
+                Ok(Decision::Keep)
+            }
+            Expected::RingRows(columns) => {
+                let (context, Response::Rows(rows)) = self.decode(header, body)? else {
+                    return Ok(Decision::Keep);
+                };
+                let own = self.session.own_address;
+                let told = translate_rows(&rows, columns.as_deref(), &self.ring, own)?;
+                Ok(told.map_or(Decision::Keep, |told| {
+                    let compression = self.session.compression();
+                    Decision::Replace(encode(&Response::Rows(told), &context, compression))
+                }))
+            }
+        }
+    }
+
+    /// Remembers the id that a statement was given.
+    fn remember(
+        &self,
+        header: &FrameHeader,
+        body: &[u8],
+        may_read_ring: bool,
+    ) -> Result<(), DecodeError> {
+        let mut scratch = Bytes::new();
+        let plain = self.session.plain(header, body, &mut scratch)?;
+        let Some(id) = glance::prepared_id(header.flags, plain)? else {
+            return Ok(());
+        };
+        let mut meaning = Meaning::Plain;
+        // Only the id is read for certain: the columns of other tables may be of types that are unknown here.
+        if may_read_ring
+            && let Ok((_, Response::Prepared(prepared))) = self.decode(header, body)
+            && let Some(columns) = prepared.result
+            && RingTable::of(&columns).is_some()
+        {
+            meaning = Meaning::RingRows(Arc::new(columns));
+        }
+        self.prepared.insert(id, meaning);
+        Ok(())
+    }
+
+    fn decode(
+        &self,
+        header: &FrameHeader,
+        body: &[u8],
+    ) -> Result<(ResponseContext, Response), DecodeError> {
+        let frame = Frame {
+            header: *header,
+            body: Bytes::copy_from_slice(body),
+        };
+        Response::decode(&frame, self.session.compression(), self.session.body_max())
+    }
+}
+
+fn encode(
+    response: &Response,
+    context: &ResponseContext,
+    compression: Option<Compression>,
+) -> Bytes {
+    let mut out = BytesMut::new();
+    response.encode(context, compression, &mut out);
+    out.freeze()
+}
+
+async fn write_front(
+    intake: &mut Intake,
+    count: usize,
+    client: &mut (impl AsyncWrite + Unpin),
+) -> Result<(), ResponsesEnd> {
+    if count > 0 {
+        let written = client.write_all(&intake.bytes()[..count]).await;
+        written.map_err(ResponsesEnd::Client)?;
+        intake.advance(count);
+    }
+    Ok(())
+}

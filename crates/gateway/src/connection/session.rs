@@ -1,0 +1,115 @@
+//! What the two directions of a connection know together.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use cql::wire::{Compression, DecodeError, Flags, FrameHeader, Metadata};
+use parking_lot::Mutex;
+
+/// Why a response must be read before it goes on.
+#[derive(Clone, Debug)]
+pub(super) enum Expected {
+    /// It answers PREPARE.
+    Prepared {
+        /// The statement may read a table that tells of nodes.
+        may_read_ring: bool,
+    },
+    /// It may hold rows of a table that tells of nodes. The columns are those of the prepared statement, if one was
+    /// executed.
+    RingRows(Option<Arc<Metadata>>),
+}
+
+/// The state of a connection that both directions use.
+pub(super) struct Session {
+    /// Where the client reached us.
+    pub(super) own_address: SocketAddr,
+    body_max: usize,
+    compression: Mutex<Option<Compression>>,
+    expected: Mutex<HashMap<i16, Expected>>,
+    in_flight: AtomicUsize,
+}
+
+impl Session {
+    pub(super) fn new(own_address: SocketAddr, body_max: usize) -> Self {
+        Session {
+            own_address,
+            body_max,
+            compression: Mutex::new(None),
+            expected: Mutex::default(),
+            in_flight: AtomicUsize::new(0),
+        }
+    }
+
+    /// Bodies above this many bytes, as they came or plain, are not read here.
+    pub(super) fn body_max(&self) -> usize {
+        self.body_max
+    }
+
+    pub(super) fn compression(&self) -> Option<Compression> {
+        *self.compression.lock()
+    }
+
+    /// Takes note of what STARTUP asks for. Should the node refuse it, no frame will be compressed.
+    pub(super) fn agree_on(&self, compression: Option<Compression>) {
+        *self.compression.lock() = compression;
+    }
+
+    /// Has the response of a stream read when it comes. Must be called before the request goes on.
+    pub(super) fn expect(&self, stream: i16, expected: Expected) {
+        self.expected.lock().insert(stream, expected);
+    }
+
+    pub(super) fn is_expected(&self, stream: i16) -> bool {
+        self.expected.lock().contains_key(&stream)
+    }
+
+    /// What the response of a stream must be read for, now that it is here.
+    pub(super) fn take_expected(&self, stream: i16) -> Option<Expected> {
+        self.expected.lock().remove(&stream)
+    }
+
+    /// One more request is due an answer. Must be called before it goes on.
+    pub(super) fn asked(&self) {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One request has its answer.
+    pub(super) fn answered(&self) {
+        // A node that answers more than it was asked must not make the count wrap.
+        let _ = self
+            .in_flight
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
+                count.checked_sub(1)
+            });
+    }
+
+    /// Requests whose answers are due.
+    pub(super) fn in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// The body of a frame, decompressed into `scratch` if it is compressed.
+    ///
+    /// # Errors
+    /// If it cannot be decompressed, or would be too large.
+    pub(super) fn plain<'a>(
+        &self,
+        header: &FrameHeader,
+        body: &'a [u8],
+        scratch: &'a mut Bytes,
+    ) -> Result<&'a [u8], DecodeError> {
+        if !header.flags.contains(Flags::COMPRESSION) {
+            return Ok(body);
+        }
+        let compression = self.compression().ok_or_else(|| {
+            DecodeError::Invalid(
+                "the frame is compressed, but STARTUP agreed on no compression".to_owned(),
+            )
+        })?;
+        *scratch = compression.decompress(body, self.body_max)?;
+        Ok(scratch)
+    }
+}

@@ -1,0 +1,75 @@
+//! A gateway, started and stopped as one.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::listener::{Shared, accept};
+use crate::options::GatewayOptions;
+use crate::prepared::PreparedStatements;
+
+/// A running gateway.
+pub struct Gateway {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+/// The address could not be listened on.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {address}: {source}")]
+pub struct BindError {
+    /// The address.
+    pub address: SocketAddr,
+    /// What the system said.
+    pub source: io::Error,
+}
+
+impl Gateway {
+    /// Listens and serves. The node need not be there yet. Must be called within a Tokio runtime.
+    ///
+    /// # Errors
+    /// If the address cannot be listened on.
+    pub async fn start(options: GatewayOptions) -> Result<Gateway, BindError> {
+        let bound = async {
+            let socket = TcpListener::bind(options.address).await?;
+            let address = socket.local_addr()?;
+            Ok((socket, address))
+        };
+        let (socket, address) = bound.await.map_err(|source| BindError {
+            address: options.address,
+            source,
+        })?;
+        let shared = Arc::new(Shared {
+            ring: Arc::new(options.ring.clone()),
+            prepared: Arc::new(PreparedStatements::new(options.prepared_max)),
+            stop: CancellationToken::new(),
+            kill: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            options,
+        });
+        shared.tasks.spawn(accept(socket, shared.clone()));
+        Ok(Gateway { address, shared })
+    }
+
+    /// Where it listens, the port that was free included.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Stops listening and reading requests, waits for the answers to those in flight for as long as `grace`, then
+    /// closes what is left. True if nothing was left.
+    pub async fn stop(&self, grace: Duration) -> bool {
+        self.shared.stop.cancel();
+        self.shared.tasks.close();
+        let in_time = tokio::time::timeout(grace, self.shared.tasks.wait())
+            .await
+            .is_ok();
+        self.shared.kill.cancel();
+        in_time
+    }
+}

@@ -1,0 +1,65 @@
+//! A CQL server before a node of Apache Cassandra: what needs no help passes through, frame by frame.
+//!
+//! Drivers connect to gateways only and go on knowing the cluster's nodes and tokens: one gateway stands beside each
+//! node and tells drivers the addresses of the other gateways where Cassandra would tell those of the nodes.
+//!
+//! # One connection for one connection
+//!
+//! Each client connection has a connection of its own to the node, and stream ids stay as they are. A protocol
+//! connection *is* the session: who is logged in, the keyspace of USE, the agreed compression, registered events
+//! and the 32,768 streams belong to it. With connections shared among clients all of that would have to be kept
+//! here and said again; with one for one it is kept by whom it concerns, and nothing can be mixed up. It costs a second
+//! socket and two buffers a client. Drivers open one to a few connections a node, so it adds up to what the
+//! cluster would have without a gateway.
+//!
+//! # The way of a frame
+//!
+//! Each direction has one buffer, bounded, read from one socket and written to the other from the same memory: the kernel's two
+//! copies are the only ones.
+//!
+//! - **Requests** are taken whole, since what they say decides where they go: the text of QUERY and PREPARE is looked at,
+//!   EXECUTE has its id looked up. They are then passed on as they came.
+//! - **Responses** are passed on as they come, byte for byte, without waiting for their end; only those that were
+//!   expected when their request went by, and events, are taken whole and read.
+//!
+//! A side that does not read stops the loop that writes to it, and with it the reading from the other side: back-pressure
+//! needs no queue.
+//!
+//! # How statements are recognised
+//!
+//! By the cheapest question that can be answered "no": the opcode, then the first word of the text, then whether it
+//! holds a table's name at all (module `recognise`). Whether a SELECT did read the cluster's own tables is told for certain by the
+//! metadata of its result, so neither a parser nor the connection's keyspace is needed for it.
+//!
+//! A prepared statement is recognised when it is prepared, and its id remembered with what it means here
+//! (module `prepared`). An EXECUTE of an id that is not remembered is answered UNPREPARED, upon which every driver
+//! prepares again: thus none gets by unseen, not even after the gateway was restarted. A BATCH, which only writes,
+//! passes without a look so far.
+//!
+//! # Where vector search will join
+//!
+//! At the same two places, with no new path for what passes:
+//!
+//! - In the requests' loop a decision is added to passing and answering: going on as another request. An INSERT, UPDATE
+//!   or DELETE of an indexed table, in a text or by a remembered id, becomes a BATCH with its log row; a BATCH has its texts and ids
+//!   looked at, too. While no index is defined, no write is looked at beyond its opcode.
+//! - A statement that is worked on here (`ANN OF`, definitions of indexes) is not on its way to the node, so its stream id is
+//!   free on the node's side: what must be asked for its sake is asked on that stream, one after another, as the client's
+//!   own user and in its keyspace, and answers to it are *expected* as those of prepared statements are now.
+//!
+//! # Protocol versions
+//!
+//! Version 4 is spoken to both sides. A client that begins with another is told so in the words that drivers look
+//! for when they go down to 4; SUPPORTED names version 4 alone, and only the compressions that can be read here.
+
+mod connection;
+mod gateway;
+mod listener;
+mod options;
+mod prepared;
+mod recognise;
+mod ring;
+
+pub use gateway::{BindError, Gateway};
+pub use options::GatewayOptions;
+pub use ring::{Ring, RingError};

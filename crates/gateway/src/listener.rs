@@ -1,0 +1,79 @@
+//! The listener: taking connections and bounding their number.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use socket2::{SockRef, TcpKeepalive};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::connection;
+use crate::options::GatewayOptions;
+use crate::prepared::PreparedStatements;
+use crate::ring::Ring;
+
+/// When the kernel asks a silent peer whether it still lives, and how often until it gives up.
+const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
+const KEEPALIVE_EVERY: Duration = Duration::from_secs(15);
+
+/// How long to wait after a failed accept, which is mostly for want of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What the connections of a gateway share.
+pub(crate) struct Shared {
+    pub(crate) options: GatewayOptions,
+    pub(crate) ring: Arc<Ring>,
+    pub(crate) prepared: Arc<PreparedStatements>,
+    /// No more connections, no more requests.
+    pub(crate) stop: CancellationToken,
+    /// No more waiting for answers.
+    pub(crate) kill: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+}
+
+/// Takes connections until the gateway stops.
+pub(crate) async fn accept(socket: TcpListener, shared: Arc<Shared>) {
+    let places = Arc::new(Semaphore::new(
+        shared.options.connections_max.min(Semaphore::MAX_PERMITS),
+    ));
+    loop {
+        let accepted = tokio::select! {
+            accepted = socket.accept() => accepted,
+            () = shared.stop.cancelled() => return,
+        };
+        let client = match accepted {
+            Ok((client, _)) => client,
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        let Ok(place) = places.clone().try_acquire_owned() else {
+            tracing::warn!("too many connections: one refused");
+            continue;
+        };
+        if let Err(error) = prepare(&client) {
+            tracing::debug!(%error, "a connection was gone before it was served");
+            continue;
+        }
+        let shared = shared.clone();
+        let tasks = shared.tasks.clone();
+        tasks.spawn(async move {
+            connection::serve(client, shared).await;
+            drop(place);
+        });
+    }
+}
+
+/// Sets a socket up: small frames go out at once, and a peer that vanished is noticed.
+pub(crate) fn prepare(socket: &TcpStream) -> io::Result<()> {
+    socket.set_nodelay(true)?;
+    let keepalive = TcpKeepalive::new()
+        .with_time(KEEPALIVE_AFTER)
+        .with_interval(KEEPALIVE_EVERY);
+    SockRef::from(socket).set_tcp_keepalive(&keepalive)
+}

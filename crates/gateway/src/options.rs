@@ -1,0 +1,48 @@
+//! How a gateway serves. Every bound has a default.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use cql::wire::DEFAULT_BODY_LIMIT;
+
+use crate::ring::Ring;
+
+/// How a gateway serves.
+#[derive(Clone, Debug)]
+pub struct GatewayOptions {
+    /// Where to listen; port 0 takes a free one.
+    pub address: SocketAddr,
+    /// The node behind, as `HOST:PORT`. A name is resolved for each connection.
+    pub cassandra: String,
+    /// Which gateways stand before the nodes of the cluster.
+    pub ring: Ring,
+    /// Client connections open at once; more are closed as they come.
+    pub connections_max: usize,
+    /// Bytes of a request's body, plain or compressed; more are refused.
+    pub frame_body_max: usize,
+    /// How long a client may take until its first request is here.
+    pub handshake_timeout: Duration,
+    /// How long connecting to the node may take.
+    pub connect_timeout: Duration,
+    /// How long to wait for the answers that are still due to a client which has said that it asks nothing more.
+    pub drain_timeout: Duration,
+    /// How many prepared statements are remembered; beyond it the least used are forgotten, and drivers prepare
+    /// them again.
+    pub prepared_max: usize,
+}
+
+impl Default for GatewayOptions {
+    fn default() -> Self {
+        GatewayOptions {
+            address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9043),
+            cassandra: "127.0.0.1:9042".to_owned(),
+            ring: Ring::default(),
+            connections_max: 10_000,
+            frame_body_max: DEFAULT_BODY_LIMIT,
+            handshake_timeout: Duration::from_secs(10),
+            connect_timeout: Duration::from_secs(5),
+            drain_timeout: Duration::from_secs(60),
+            prepared_max: 65_536,
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Telling from a statement's text what it cannot be, at the cost of a glance.
+//!
+//! Every answer here is "maybe" or "certainly not": comments, quoted names and literals may look like what is
+//! sought. A "maybe" has the statement looked at closely; nothing is changed because of it alone.
+
+/// The words one of which the name of a table that tells of nodes contains: `system.local`, `system.peers` and
+/// `system.peers_v2`.
+const RING_TABLE_WORDS: [&[u8]; 2] = [b"local", b"peers"];
+
+/// Whether a statement may read a table that tells of the cluster's nodes.
+pub(crate) fn may_read_ring(text: &[u8]) -> bool {
+    let text = after_blanks(text);
+    let Some((word, rest)) = text.split_at_checked(b"SELECT".len()) else {
+        return false;
+    };
+    word.eq_ignore_ascii_case(b"SELECT")
+        && RING_TABLE_WORDS
+            .iter()
+            .any(|word| contains_in_any_case(rest, word))
+}
+
+/// A text from its first word on: after blanks and comments.
+fn after_blanks(mut text: &[u8]) -> &[u8] {
+    loop {
+        text = text.trim_ascii_start();
+        text = if text.starts_with(b"--") || text.starts_with(b"//") {
+            let end = text.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            &text[end.unwrap_or(text.len())..]
+        } else if text.starts_with(b"/*") {
+            let end = text[2..].windows(2).position(|pair| pair == b"*/");
+            end.map_or(&[], |end| &text[2 + end + 2..])
+        } else {
+            return text;
+        };
+    }
+}
+
+/// Whether `text` contains `word`, which is in lower case.
+fn contains_in_any_case(text: &[u8], word: &[u8]) -> bool {
+    text.windows(word.len()).any(|window| {
+        window[0].to_ascii_lowercase() == word[0] && window.eq_ignore_ascii_case(word)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_of_the_tables_of_nodes_are_suspected_however_they_are_written() {
+        for text in [
+            "SELECT * FROM system.local WHERE key='local'",
+            "select peer from System.PEERS",
+            "SELECT * FROM \"system\".\"peers_v2\"",
+            "  \n-- who is there?\r\n/* SELECT */ // well\nSelect * from local",
+            "SELECT\n*\nFROM\nsystem . peers",
+        ] {
+            assert!(may_read_ring(text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_statements_are_not() {
+        for text in [
+            "",
+            ";",
+            "SELECT",
+            "SELECT name FROM shop.products WHERE id = ?",
+            "INSERT INTO system.local (key) VALUES ('x')",
+            "-- SELECT * FROM system.peers",
+            "/* SELECT * FROM system.peers",
+            "/* never ends *",
+            "CREATE TABLE local (id int PRIMARY KEY)",
+        ] {
+            assert!(!may_read_ring(text.as_bytes()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Events about nodes, told as events about their gateways.
+
+use cql::wire::Event;
+
+use super::Ring;
+
+/// The event that drivers are told in place of `event`; `None` if it is of a node that has no gateway.
+pub(crate) fn translate_event(event: Event, ring: &Ring) -> Option<Event> {
+    match event {
+        Event::TopologyChange { change, node } => Some(Event::TopologyChange {
+            change,
+            node: ring.gateway_of(node)?,
+        }),
+        Event::StatusChange { change, node } => Some(Event::StatusChange {
+            change,
+            node: ring.gateway_of(node)?,
+        }),
+        Event::SchemaChange(_) => Some(event),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use cql::wire::{SchemaChange, SchemaChangeKind, SchemaTarget, StatusChange, TopologyChange};
+
+    use super::*;
+
+    #[test]
+    fn nodes_become_their_gateways_and_strangers_are_not_told_of() {
+        let node: SocketAddr = "10.0.0.1:9042".parse().unwrap();
+        let gateway: SocketAddr = "10.0.1.1:9043".parse().unwrap();
+        let stranger: SocketAddr = "10.0.0.9:9042".parse().unwrap();
+        let ring = Ring::new([(node, gateway)]).unwrap();
+        let up = |node| Event::StatusChange {
+            change: StatusChange::Up,
+            node,
+        };
+        let moved = |node| Event::TopologyChange {
+            change: TopologyChange::MovedNode,
+            node,
+        };
+        assert_eq!(translate_event(up(node), &ring), Some(up(gateway)));
+        assert_eq!(translate_event(moved(node), &ring), Some(moved(gateway)));
+        assert_eq!(translate_event(up(stranger), &ring), None);
+        assert_eq!(translate_event(moved(stranger), &ring), None);
+        let schema = Event::SchemaChange(SchemaChange {
+            change: SchemaChangeKind::Created,
+            keyspace: "k".to_owned(),
+            target: SchemaTarget::Keyspace,
+        });
+        assert_eq!(translate_event(schema.clone(), &ring), Some(schema));
+    }
+}

@@ -1,0 +1,106 @@
+//! Versions, what is supported, and a node that is not there.
+
+use cql::error::ErrorKind;
+use cql::wire::{Compression, Direction, Request, Response, Startup};
+
+use crate::peer::{Peer, Setup, raw_frame, request_bytes};
+
+#[tokio::test]
+async fn another_version_is_told_which_one_is_spoken() {
+    let setup = Setup::new().await;
+    for version in [3, 5, 6, 66] {
+        let (mut client, _node) = setup.connect().await;
+        client.send(&raw_frame(version, 0, 3, 0x05, b"")).await;
+        let (stream, response) = client.response(None).await;
+        let Response::Error(error) = response else {
+            panic!("{response:?}");
+        };
+        assert_eq!((stream, error.kind.clone()), (3, ErrorKind::ProtocolError));
+        assert!(
+            error.message.contains("unsupported protocol version")
+                && error.message.contains("the greatest is 4"),
+            "{error}"
+        );
+        assert_eq!(client.rest().await, "", "then the connection is closed");
+    }
+}
+
+#[tokio::test]
+async fn only_what_the_gateway_can_do_is_supported() {
+    let setup = Setup::new().await;
+    let (mut client, mut node) = setup.connect().await;
+    client.ask(&Request::Options, 5, None).await;
+    node.frame(Direction::Request).await;
+    let option = |name: &str, values: &[&str]| {
+        let values = values.iter().map(|value| (*value).to_owned()).collect();
+        (name.to_owned(), values)
+    };
+    let supported = Response::Supported(vec![
+        option("PROTOCOL_VERSIONS", &["3/v3", "4/v4", "5/v5", "6/v6-beta"]),
+        option("COMPRESSION", &["snappy", "lz4", "zstd"]),
+        option("CQL_VERSION", &["3.4.7"]),
+    ]);
+    node.answer(&supported, 5, None).await;
+    let told = Response::Supported(vec![
+        option("PROTOCOL_VERSIONS", &["4/v4"]),
+        option("COMPRESSION", &["snappy", "lz4"]),
+        option("CQL_VERSION", &["3.4.7"]),
+    ]);
+    assert_eq!(client.response(None).await, (5, told));
+}
+
+#[tokio::test]
+async fn a_compression_that_cannot_be_read_is_refused_and_another_taken() {
+    let setup = Setup::new().await;
+    let (mut client, mut node) = setup.connect().await;
+    let startup = |name: &str| {
+        Request::Startup(Startup {
+            options: vec![("COMPRESSION".to_owned(), name.to_owned())],
+        })
+    };
+    client.ask(&startup("zstd"), 1, None).await;
+    let (stream, response) = client.response(None).await;
+    assert_eq!(stream, 1);
+    assert!(matches!(response, Response::Error(_)), "{response:?}");
+    let request = request_bytes(&startup("lz4"), 2, None);
+    client.send(&request).await;
+    assert_eq!(
+        node.exactly(request.len()).await,
+        request,
+        "the node has not seen the first"
+    );
+    node.answer(&Response::Ready, 2, None).await;
+    assert_eq!(client.response(None).await, (2, Response::Ready));
+}
+
+#[tokio::test]
+async fn a_compressed_request_without_an_agreement_is_an_error() {
+    let setup = Setup::new().await;
+    let (mut client, mut node) = setup.connect().await;
+    let compressed = Compression::Lz4.compress(b"\0\0\0\x01x\0\x01\0");
+    client.send(&raw_frame(4, 1, 6, 0x07, &compressed)).await;
+    let (stream, response) = client.response(None).await;
+    assert_eq!(stream, 6);
+    assert!(matches!(response, Response::Error(_)), "{response:?}");
+    client.ask(&Request::Options, 7, None).await;
+    assert_eq!(node.request(None).await, (7, Request::Options));
+}
+
+#[tokio::test]
+async fn a_node_that_is_not_there_is_an_error_that_says_so() {
+    let gone = Setup::new().await.node.address().to_string();
+    let setup = Setup::with(|options| options.cassandra = gone.clone()).await;
+    let mut client = Peer::connect(setup.gateway.address()).await;
+    client.ask(&Request::Options, 9, None).await;
+    let (stream, response) = client.response(None).await;
+    assert_eq!(stream, 9);
+    let Response::Error(error) = response else {
+        panic!("{response:?}");
+    };
+    assert_eq!(error.kind, ErrorKind::ServerError);
+    assert!(
+        error.message.contains("cannot reach Cassandra") && error.message.contains(&gone),
+        "{error}"
+    );
+    assert_eq!(client.rest().await, "");
+}

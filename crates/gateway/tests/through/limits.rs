@@ -1,0 +1,73 @@
+//! What is too large or too many.
+
+use std::time::Duration;
+
+use cql::error::ErrorKind;
+use cql::wire::{Compression, Response};
+
+use crate::peer::{Peer, Setup, query, raw_frame, request_bytes};
+
+#[tokio::test]
+async fn a_request_that_is_too_large_is_refused_and_the_next_one_passes() {
+    let setup = Setup::with(|options| options.frame_body_max = 1_000).await;
+    let (mut client, mut node) = setup.connect().await;
+    let before = request_bytes(&query("SELECT 1"), 1, None);
+    client.send(&before).await;
+    client.send(&raw_frame(4, 0, 2, 0x0D, &[0; 100_000])).await;
+    let after = request_bytes(&query("SELECT 3"), 3, None);
+    client.send(&after).await;
+    let (stream, response) = client.response(None).await;
+    assert_eq!(stream, 2);
+    let Response::Error(error) = response else {
+        panic!("{response:?}");
+    };
+    assert_eq!(error.kind, ErrorKind::Invalid);
+    assert!(error.message.contains("too big"), "{error}");
+    let passed = [before, after].concat();
+    assert_eq!(node.exactly(passed.len()).await, passed);
+}
+
+#[tokio::test]
+async fn a_request_that_is_too_large_when_decompressed_is_refused() {
+    let setup = Setup::with(|options| options.frame_body_max = 1_000).await;
+    let (mut client, _node) = setup.connect_compressed(Compression::Lz4).await;
+    let statement = "x".repeat(2_000);
+    client
+        .ask(&query(&statement), 4, Some(Compression::Lz4))
+        .await;
+    let (stream, response) = client.response(Some(Compression::Lz4)).await;
+    assert_eq!(stream, 4);
+    assert!(
+        matches!(&response, Response::Error(error) if error.message.contains("when decompressed")),
+        "{response:?}"
+    );
+}
+
+#[tokio::test]
+async fn connections_beyond_the_limit_are_closed() {
+    let setup = Setup::with(|options| options.connections_max = 1).await;
+    let (mut first, mut node) = setup.connect().await;
+    let mut second = Peer::connect(setup.gateway.address()).await;
+    assert_eq!(second.rest().await, "");
+    let request = raw_frame(4, 0, 1, 0x05, b"");
+    first.send(&request).await;
+    assert_eq!(node.exactly(request.len()).await, request);
+}
+
+#[tokio::test]
+async fn a_client_that_says_nothing_is_closed() {
+    let setup = Setup::with(|options| options.handshake_timeout = Duration::from_millis(100)).await;
+    let (mut client, mut node) = setup.connect().await;
+    client.send(&[4, 0]).await;
+    assert_eq!(client.rest().await, "");
+    assert_eq!(node.rest().await, "");
+
+    // One that has spoken may be silent for as long as it likes.
+    let (mut client, mut node) = setup.connect().await;
+    let request = raw_frame(4, 0, 1, 0x05, b"");
+    client.send(&request).await;
+    node.exactly(request.len()).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    client.send(&request).await;
+    assert_eq!(node.exactly(request.len()).await, request);
+}

@@ -1,0 +1,9 @@
+//! A gateway between a client and a node that are both played by the test: what each gets of the other.
+
+mod ends;
+mod handshake;
+mod limits;
+mod passing;
+mod peer;
+mod prepared;
+mod ring;

@@ -1,0 +1,212 @@
+//! The two ends of a gateway, played by hand: frames as bytes, every wait bounded.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use cql::wire::{
+    Compression, Direction, Frame, FrameHeader, HEADER_LENGTH, Request, Response, ResponseContext,
+    Startup,
+};
+use gateway::{Gateway, GatewayOptions};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+pub const BODY_LIMIT: usize = 256 << 20;
+
+/// Fails the test if something takes longer than it ever should.
+pub async fn soon<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(20), what)
+        .await
+        .expect("it should be done by now")
+}
+
+/// A node that the test plays: it takes the connections that the gateway makes.
+pub struct Node {
+    listener: TcpListener,
+}
+
+impl Node {
+    pub async fn listen() -> Node {
+        Node {
+            listener: TcpListener::bind("127.0.0.1:0").await.unwrap(),
+        }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.listener.local_addr().unwrap()
+    }
+
+    pub async fn accept(&self) -> Peer {
+        Peer::of(soon(self.listener.accept()).await.unwrap().0)
+    }
+}
+
+/// A gateway before a node that the test plays.
+pub struct Setup {
+    pub gateway: Gateway,
+    pub node: Node,
+}
+
+impl Setup {
+    pub async fn new() -> Setup {
+        Setup::with(|_| ()).await
+    }
+
+    pub async fn with(change: impl FnOnce(&mut GatewayOptions)) -> Setup {
+        let node = Node::listen().await;
+        let mut options = GatewayOptions {
+            address: "127.0.0.1:0".parse().unwrap(),
+            cassandra: node.address().to_string(),
+            ..GatewayOptions::default()
+        };
+        change(&mut options);
+        let gateway = Gateway::start(options).await.unwrap();
+        Setup { gateway, node }
+    }
+
+    /// A client's connection and the one that the gateway made for it.
+    pub async fn connect(&self) -> (Peer, Peer) {
+        let client = Peer::connect(self.gateway.address()).await;
+        (client, self.node.accept().await)
+    }
+
+    /// As [`Setup::connect`], with the handshake done.
+    pub async fn connect_compressed(&self, compression: Compression) -> (Peer, Peer) {
+        let (mut client, mut node) = self.connect().await;
+        let startup = Request::Startup(Startup {
+            options: vec![("COMPRESSION".to_owned(), compression.name().to_owned())],
+        });
+        client.ask(&startup, 0, None).await;
+        node.frame(Direction::Request).await;
+        node.answer(&Response::Ready, 0, None).await;
+        client.frame(Direction::Response).await;
+        (client, node)
+    }
+}
+
+/// One end of a connection to the gateway.
+pub struct Peer {
+    pub socket: TcpStream,
+    input: BytesMut,
+}
+
+impl Peer {
+    fn of(socket: TcpStream) -> Peer {
+        socket.set_nodelay(true).unwrap();
+        Peer {
+            socket,
+            input: BytesMut::new(),
+        }
+    }
+
+    pub async fn connect(address: SocketAddr) -> Peer {
+        Peer::of(soon(TcpStream::connect(address)).await.unwrap())
+    }
+
+    pub async fn send(&mut self, bytes: &[u8]) {
+        soon(self.socket.write_all(bytes)).await.unwrap();
+    }
+
+    pub async fn ask(&mut self, request: &Request, stream: i16, compression: Option<Compression>) {
+        self.send(&request_bytes(request, stream, compression))
+            .await;
+    }
+
+    pub async fn answer(
+        &mut self,
+        response: &Response,
+        stream: i16,
+        compression: Option<Compression>,
+    ) {
+        self.send(&response_bytes(response, stream, compression))
+            .await;
+    }
+
+    /// The next bytes, so many.
+    pub async fn exactly(&mut self, count: usize) -> Bytes {
+        while self.input.len() < count {
+            let read = soon(self.socket.read_buf(&mut self.input)).await.unwrap();
+            assert!(read > 0, "closed after {} bytes", self.input.len());
+        }
+        self.input.split_to(count).freeze()
+    }
+
+    /// The next frame.
+    pub async fn frame(&mut self, direction: Direction) -> Frame {
+        let head = self.exactly(HEADER_LENGTH).await;
+        let header = FrameHeader::read(&head, direction, BODY_LIMIT)
+            .unwrap()
+            .unwrap();
+        let body = self.exactly(header.length as usize).await;
+        Frame { header, body }
+    }
+
+    /// The next response, with the stream that it is on.
+    pub async fn response(&mut self, compression: Option<Compression>) -> (i16, Response) {
+        let frame = self.frame(Direction::Response).await;
+        let (context, response) = Response::decode(&frame, compression, BODY_LIMIT).unwrap();
+        (context.stream, response)
+    }
+
+    /// The next request, with the stream that it is on.
+    pub async fn request(&mut self, compression: Option<Compression>) -> (i16, Request) {
+        let frame = self.frame(Direction::Request).await;
+        let request = Request::decode(&frame, compression, BODY_LIMIT).unwrap();
+        (frame.header.stream, request)
+    }
+
+    /// Waits until the other side has closed; gives what it had still sent.
+    pub async fn rest(&mut self) -> Bytes {
+        while let Ok(1..) = soon(self.socket.read_buf(&mut self.input)).await {}
+        self.input.split().freeze()
+    }
+
+    /// Says that nothing more will be sent.
+    pub async fn finish(&mut self) {
+        self.socket.shutdown().await.unwrap();
+    }
+}
+
+pub fn request_bytes(request: &Request, stream: i16, compression: Option<Compression>) -> Bytes {
+    let mut out = BytesMut::new();
+    request.encode(stream, compression, &mut out);
+    out.freeze()
+}
+
+pub fn response_bytes(response: &Response, stream: i16, compression: Option<Compression>) -> Bytes {
+    let mut out = BytesMut::new();
+    response.encode(&ResponseContext::new(stream), compression, &mut out);
+    out.freeze()
+}
+
+pub fn query(statement: &str) -> Request {
+    Request::Query {
+        statement: statement.to_owned(),
+        parameters: Default::default(),
+    }
+}
+
+pub fn prepare(statement: &str) -> Request {
+    Request::Prepare {
+        statement: statement.to_owned(),
+    }
+}
+
+pub fn execute(id: &'static [u8]) -> Request {
+    Request::Execute {
+        id: Bytes::from_static(id),
+        parameters: Default::default(),
+    }
+}
+
+/// A frame of any content. `version` has its top bit set in responses.
+pub fn raw_frame(version: u8, flags: u8, stream: i16, opcode: u8, body: &[u8]) -> Vec<u8> {
+    let mut frame = vec![version, flags];
+    frame.extend(stream.to_be_bytes());
+    frame.push(opcode);
+    frame.extend(u32::try_from(body.len()).unwrap().to_be_bytes());
+    frame.extend(body);
+    frame
+}

@@ -1,0 +1,80 @@
+"""A real Cassandra ring for a while, for whoever is written in Python."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CLUSTER = ROOT / "tests/cassandra/cassandra-cluster"
+
+
+class Ring:
+    """The nodes of a ring, from 0 on."""
+
+    def __init__(self, directory, nodes, settings):
+        self.directory, self._settings = directory, settings
+        self.port = int(settings["CASSANDRA_CQL_PORT"])
+        self.hosts = [f"{settings['CASSANDRA_NET']}.{number}" for number in range(1, nodes + 1)]
+
+    def up(self):
+        """Starts the nodes that are not running, and waits until all are there."""
+        self._run("up", str(len(self.hosts)), self.directory)
+
+    def down(self):
+        self._run("down", self.directory)
+
+    def pid(self, node):
+        """The process of a node."""
+        return int((self.directory / f"node{node + 1}/pid").read_text().split()[0])
+
+    def _run(self, *command):
+        subprocess.run([CLUSTER, *command], check=True, env=os.environ | self._settings)
+
+
+@contextlib.contextmanager
+def cassandra_ring(network, nodes=1):
+    """A fresh `Ring` on NETWORK.1, NETWORK.2, ..., gone afterwards."""
+    for tool in ("java", "mvn"):
+        if shutil.which(tool) is None:
+            sys.exit(f"a real Cassandra needs {tool}: install Java 17 and Maven")
+    cql, storage = free_port(f"{network}.1"), free_port(f"{network}.1")
+    settings = {
+        "CASSANDRA_NET": network,
+        "CASSANDRA_CQL_PORT": str(cql),
+        "CASSANDRA_STORAGE_PORT": str(storage),
+        "CASSANDRA_JMX_PORT": str(_free_ports("127.0.0.1", nodes)),
+        "CASSANDRA_HEAP": "1g",
+        "CASSANDRA_LIB": str(ROOT / "target/cassandra-lib"),
+        # Cassandra reads timestamps without a zone in its own.
+        "TZ": "UTC",
+    }
+    with tempfile.TemporaryDirectory() as directory:
+        ring = Ring(pathlib.Path(directory) / "ring", nodes, settings)
+        try:
+            ring.up()
+            yield ring
+        finally:
+            ring.down()
+
+
+def free_port(host):
+    """A port of an address that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind((host, 0))
+        return listener.getsockname()[1]
+
+
+def _free_ports(host, count):
+    """The first of `count` free ports in a row."""
+    for _ in range(100):
+        first = free_port(host)
+        with contextlib.ExitStack() as stack, contextlib.suppress(OSError, OverflowError):
+            for port in range(first + 1, first + count):
+                stack.enter_context(socket.socket()).bind((host, port))
+            return first
+    sys.exit(f"no {count} free ports in a row on {host}")

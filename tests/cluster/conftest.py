@@ -1,0 +1,52 @@
+"""A real Cassandra with a gateway before each node, for all tests of this folder.
+
+NODES=n is the number of nodes (one if it isn't said). CASSANDRA_SERVER=host:port[,host:port...] are nodes that run
+already; then none is started, and tests that would stop a node are skipped.
+"""
+
+import os
+import pathlib
+import sys
+
+import pytest
+
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+for folder in ("cassandra", "compat", "drivers"):
+    sys.path.append(str(TESTS / folder))
+
+from gateways import gateways_before  # noqa: E402
+from ring import cassandra_ring  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def ring():
+    """The ring that these tests started; None if it is somebody else's."""
+    if "CASSANDRA_SERVER" in os.environ:
+        yield None
+        return
+    with cassandra_ring("127.0.9", int(os.environ.get("NODES", "1"))) as ring:
+        yield ring
+
+
+@pytest.fixture(scope="session")
+def nodes(ring):
+    """(host, port) of each node."""
+    if ring is not None:
+        return [(host, ring.port) for host in ring.hosts]
+    addresses = (address.rsplit(":", 1) for address in os.environ["CASSANDRA_SERVER"].split(","))
+    return [(host, int(port)) for host, port in addresses]
+
+
+@pytest.fixture(scope="session")
+def gateways(nodes, tmp_path_factory):
+    """A gateway before each node."""
+    gateways = gateways_before(nodes, tmp_path_factory.mktemp("gateways"))
+    for gateway in gateways:
+        gateway.start()
+    yield gateways
+    assert [gateway.stop() for gateway in gateways] == [0] * len(gateways)
+
+
+@pytest.fixture
+def gateway(gateways):
+    return gateways[0]

@@ -1,0 +1,98 @@
+"""A gateway or a node that dies fails no query at QUORUM, and is used again once it is back."""
+
+import os
+import signal
+import threading
+
+import pytest
+from cassandra import ConsistencyLevel
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.policies import ConstantReconnectionPolicy, DCAwareRoundRobinPolicy, TokenAwarePolicy
+from server import eventually
+
+
+class Load:
+    """Writes and reads at QUORUM, one after the other, until it is left."""
+
+    def __init__(self, session):
+        self._session = session
+        session.execute("DROP KEYSPACE IF EXISTS loaded")
+        session.execute("CREATE KEYSPACE loaded WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}")
+        session.execute("CREATE TABLE loaded.rows (id int PRIMARY KEY, name text)")
+        self._insert = session.prepare("INSERT INTO loaded.rows (id, name) VALUES (?, ?)")
+        self._select = session.prepare("SELECT name FROM loaded.rows WHERE id = ?")
+        for statement in (self._insert, self._select):
+            statement.is_idempotent = True
+        self._thread = threading.Thread(target=self._run)
+        self._end = threading.Event()
+        self.done, self.failures = 0, []
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._end.set()
+        self._thread.join()
+
+    def _run(self):
+        while not self._end.is_set():
+            number = self.done
+            try:
+                self._session.execute(self._insert, (number, str(number)))
+                assert self._session.execute(self._select, (number,)).one().name == str(number)
+            except Exception as failure:
+                self.failures.append(failure)
+            self.done += 1
+
+    def goes_on(self, queries=50):
+        """Waits until so many more are done, none of which failed."""
+        wanted = self.done + queries
+        eventually(lambda: self.done >= wanted, seconds=120)
+        assert not self.failures, self.failures[:3]
+
+
+@pytest.fixture
+def session(ring, gateways):
+    if ring is None or len(gateways) < 3:
+        pytest.skip("needs a ring of three nodes of its own: NODES=3")
+    profile = ExecutionProfile(
+        load_balancing_policy=TokenAwarePolicy(DCAwareRoundRobinPolicy("datacenter1")),
+        consistency_level=ConsistencyLevel.QUORUM,
+        request_timeout=60,
+    )
+    with Cluster(
+        [gateway.host for gateway in gateways],
+        port=gateways[0].cql_port,
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        reconnection_policy=ConstantReconnectionPolicy(1, None),
+    ) as cluster:
+        yield cluster.connect()
+
+
+def is_up(session, gateway):
+    hosts = session.cluster.metadata.all_hosts()
+    [host] = [host for host in hosts if host.endpoint.address == gateway.host]
+    return host.is_up
+
+
+def test_a_gateway_is_killed_and_restarted(session, gateways):
+    with Load(session) as load:
+        load.goes_on()
+        gateways[1].kill()
+        eventually(lambda: not is_up(session, gateways[1]))
+        load.goes_on()
+        gateways[1].start()
+        eventually(lambda: is_up(session, gateways[1]), seconds=60)
+        load.goes_on()
+
+
+def test_a_node_is_killed_and_restarted(session, gateways, ring):
+    with Load(session) as load:
+        load.goes_on()
+        os.kill(ring.pid(2), signal.SIGKILL)
+        eventually(lambda: not is_up(session, gateways[2]), seconds=60)
+        load.goes_on()
+        ring.up()
+        eventually(lambda: is_up(session, gateways[2]), seconds=60)
+        load.goes_on()
