@@ -13,6 +13,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::compute::{Compute, Stopped};
@@ -125,8 +126,11 @@ impl MonitorItems {
                         return Ok(());
                     };
                     self.take_in_reread(message).await?;
-                    if let Ok(batch) = scan.try_recv() {
-                        self.take_in(batch).await?;
+                    match scan.try_recv() {
+                        Ok(batch) => self.take_in(batch).await?,
+                        // While re-reads keep coming nothing else looks for the end.
+                        Err(TryRecvError::Disconnected) => scan_ended = true,
+                        Err(TryRecvError::Empty) => {}
                     }
                 }
                 batch = scan.recv(), if !scan_ended => match batch {

@@ -37,8 +37,7 @@ impl World {
     }
 
     fn start_with(identity: IndexIdentity, indexes: &IndexesOptions) -> World {
-        let metrics = Metrics::new().index(&identity.name);
-        let index = Arc::new(IndexHandle::new(identity, indexes, metrics).unwrap());
+        let index = handle(identity, indexes);
         let sequencer = Arc::<Sequencer>::default();
         let (hint_sender, hints) = mpsc::channel(HINTS);
         let (rereads, reread_receiver) = mpsc::channel(MESSAGES_MAX);
@@ -106,6 +105,11 @@ impl World {
 
 const HINTS: usize = 2;
 
+fn handle(identity: IndexIdentity, indexes: &IndexesOptions) -> Arc<IndexHandle> {
+    let metrics = Metrics::new().index(&identity.name);
+    Arc::new(IndexHandle::new(identity, indexes, metrics).unwrap())
+}
+
 fn vector(x: f32) -> ReadCell {
     expiring(x, None)
 }
@@ -163,6 +167,38 @@ async fn rereads_stand_against_an_older_scan() {
     world.settle().await;
     assert_eq!(world.found(), rows(&[("old", 9.0), ("new", 361.0)]));
     assert!(world.index.vectors.keys().memory_bytes() < 1000);
+}
+
+#[tokio::test]
+async fn the_end_of_the_scan_is_seen_while_rereads_keep_coming() {
+    // More than the runtime lets the monitor take in at a stretch.
+    const REREADS: usize = 1000;
+    let sequencer = Arc::<Sequencer>::default();
+    let (hints, _hints) = mpsc::channel(HINTS);
+    let (rereads, reread_receiver) = mpsc::channel(REREADS);
+    for _ in 0..REREADS {
+        let batch = RowBatch {
+            issue: sequencer.issue(),
+            rows: Vec::new(),
+            noticed_us: Vec::new(),
+        };
+        rereads.try_send(Message::Rows(batch)).unwrap();
+    }
+    let (scan, scan_receiver) = mpsc::channel(MESSAGES_MAX);
+    drop(scan);
+    let (scanned_sender, mut scanned) = oneshot::channel();
+    let monitor = MonitorItems::new(
+        handle(identity("idx"), &in_memory()),
+        Compute::new(1),
+        sequencer,
+        hints,
+        Arc::default(),
+    );
+    let run = monitor.run(reread_receiver, scan_receiver, scanned_sender);
+    tokio::pin!(run);
+    assert!(futures::poll!(&mut run).is_pending());
+    assert!(rereads.capacity() < REREADS, "some are left");
+    scanned.try_recv().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
