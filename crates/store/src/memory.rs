@@ -58,16 +58,31 @@ impl Memory {
         }
     }
 
-    /// Looks for ever.
-    pub async fn watch(&self, mut options: watch::Receiver<MemoryOptions>, metrics: Metrics) {
-        let default_limit_bytes = limits::default_limit_bytes(Path::new("/"));
+    /// Looks for ever, if the system tells anything.
+    pub async fn watch(&self, options: watch::Receiver<MemoryOptions>, metrics: Metrics) {
+        self.watch_system(Path::new("/"), options, metrics).await;
+    }
+
+    async fn watch_system(
+        &self,
+        root: &Path,
+        mut options: watch::Receiver<MemoryOptions>,
+        metrics: Metrics,
+    ) {
+        let default_limit_bytes = limits::default_limit_bytes(root);
+        let mut has_told = false;
         loop {
             let now = options.borrow_and_update().clone();
             let limit_bytes = now.limit_bytes.or(default_limit_bytes);
-            match (limits::used_bytes(Path::new("/")), limit_bytes) {
+            match (limits::used_bytes(root), limit_bytes) {
                 (Some(used_bytes), Some(limit_bytes)) => {
                     self.note(used_bytes, limit_bytes);
                     metrics.set_memory(used_bytes, limit_bytes);
+                    has_told = true;
+                }
+                // Mostly there are no file descriptors left. What was true last holds until then.
+                _ if has_told => {
+                    tracing::debug!("how much memory is used can't be read now");
                 }
                 _ => {
                     tracing::warn!(
@@ -87,7 +102,42 @@ impl Memory {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::time::Duration;
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_look_that_fails_is_not_the_last() {
+        let root = tempfile::tempdir().unwrap();
+        let status = root.path().join("proc/self/status");
+        fs::create_dir_all(status.parent().unwrap()).unwrap();
+        fs::write(&status, "RssAnon: 2 kB\n").unwrap();
+        let (_options, receiver) = watch::channel(MemoryOptions {
+            limit_bytes: Some(1024),
+            check_interval: Duration::from_millis(1),
+        });
+        let memory = Memory::default();
+        let watching = memory.watch_system(root.path(), receiver, Metrics::new());
+        let test = async {
+            let looked = || tokio::time::sleep(Duration::from_millis(20));
+            while !memory.is_full() {
+                looked().await;
+            }
+            fs::remove_file(&status).unwrap();
+            looked().await;
+            assert!(memory.is_full(), "nothing says otherwise");
+            fs::write(&status, "RssAnon: 0 kB\n").unwrap();
+            while memory.is_full() {
+                looked().await;
+            }
+        };
+        let test = tokio::time::timeout(Duration::from_secs(20), test);
+        tokio::select! {
+            () = watching => panic!("it looks for ever"),
+            done = test => done.unwrap(),
+        }
+    }
 
     #[test]
     fn room_returns_some_way_below_the_limit() {
