@@ -212,6 +212,27 @@ async fn a_name_stands_for_all_its_addresses() {
 }
 
 #[tokio::test]
+async fn a_name_is_looked_up_anew_when_none_of_its_addresses_answers() {
+    let moved = FakeStore::start(found()).await;
+    let address = Arc::new(std::sync::Mutex::new(closed().await));
+    let lookup: Lookup = Arc::new({
+        let address = address.clone();
+        move |_, _| {
+            let address = *address.lock().unwrap();
+            Box::pin(async move { Ok(vec![address]) })
+        }
+    });
+    let client = Client::with_lookup(named("stores"), lookup).unwrap();
+    let error = Err("Vector Store service is unavailable".to_owned());
+    assert_eq!(ask(&client).await, error);
+    *address.lock().unwrap() = moved.address();
+    assert_eq!(ask(&client).await, error, "so soon");
+    let inner = client.inner.as_ref().unwrap();
+    inner.primary.forget_look_up().await;
+    assert_eq!(ask(&client).await, Ok(7));
+}
+
+#[tokio::test]
 async fn a_name_without_addresses_is_looked_up_no_more_often_than_every_five_seconds() {
     let (lookup, asked) = names(Vec::new());
     for name in ["stores", "nobody"] {

@@ -116,10 +116,12 @@ impl Tier {
     /// quarantine, in random order, those of the own zone first. Nothing, if none has.
     pub async fn ask(&self, ask: &Ask) -> Option<Result<Bytes, ClientError>> {
         for round in 0..ROUNDS {
-            if round > 0 || self.nodes.load().is_empty() {
+            let mut order = self.nodes.load().order();
+            // A name may have got other addresses since, most of all when none that is known answers.
+            if round > 0 || order.is_empty() {
                 self.look_up().await;
+                order = self.nodes.load().order();
             }
-            let order = self.nodes.load().order();
             if order.is_empty() {
                 return None;
             }
@@ -136,6 +138,12 @@ impl Tier {
     /// Whether any address is known.
     pub fn has_addresses(&self) -> bool {
         !self.nodes.load().is_empty()
+    }
+
+    /// As if names had been looked up long ago.
+    #[cfg(test)]
+    pub async fn forget_look_up(&self) {
+        *self.looked_up.lock().await = None;
     }
 
     /// Looks names up anew, unless that has just been done.
