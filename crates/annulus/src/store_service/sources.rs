@@ -132,8 +132,17 @@ fn configuration(origin: &str, error: &clap::Error) -> Failure {
 
 /// The variables of a `.env` file; none if there is no such file.
 fn dot_env(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
-    let wrong =
-        |error: dotenvy::Error| Failure::Configuration(format!("{}: {error}", path.display()));
+    let wrong = |error: dotenvy::Error| {
+        let why = match error {
+            // The error holds the whole line, which may be a password.
+            dotenvy::Error::LineParse(..) => {
+                "a line can't be parsed: write NAME=VALUE, and a value with blanks in quotes"
+                    .to_owned()
+            }
+            error => error.to_string(),
+        };
+        Failure::Configuration(format!("{}: {why}", path.display()))
+    };
     match dotenvy::from_path_iter(path) {
         Ok(variables) => variables.collect::<Result<_, _>>().map_err(wrong),
         Err(error) if error.not_found() => Ok(BTreeMap::new()),
