@@ -24,6 +24,13 @@ impl BaseUri {
             uri: text.to_owned(),
             reason: reason.to_owned(),
         };
+        // Nothing is done with a user, and a password does not belong into messages.
+        if let Some((_, rest)) = text.rsplit_once('@') {
+            return Err(InvalidUri {
+                uri: format!("...@{rest}"),
+                reason: "it names a user: leave out what stands before the @".to_owned(),
+            });
+        }
         let uri: Uri = text
             .trim()
             .parse()
@@ -108,6 +115,9 @@ mod tests {
         ] {
             assert!(BaseUri::parse(uri).is_err(), "{uri}");
         }
+        let error = BaseUri::parse("http://user:secret@h:1").unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("@h:1") && !error.contains("secret"), "{error}");
     }
 
     #[test]
