@@ -179,8 +179,10 @@ async fn accept(
                     continue;
                 }
             };
-            let entrance = Entrance::clone(&entrance.load());
+            // In this order: were the rules to change in between, this connection comes in by the new
+            // ones or is ended, but never stays by the old ones.
             let stop = CancellationToken::clone(&connections.load());
+            let entrance = Entrance::clone(&entrance.load());
             tasks.spawn(async move {
                 connection::serve(stream, entrance, stop).await;
                 drop(place);
