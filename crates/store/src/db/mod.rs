@@ -28,6 +28,10 @@ pub use target::Target;
 /// The longest pause between two tries, in the shortest.
 const BACK_OFF_MAX: u32 = 10;
 
+/// A session may take as long to open as one connection to each contact point, and so many more:
+/// those for the schema and for the shards. The driver itself sets no limit to a TLS handshake.
+const MORE_CONNECTIONS: usize = 5;
+
 /// How often the log hears of the same failure.
 const NEWS_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -193,9 +197,9 @@ async fn connect(target: &Target) -> Session {
     let mut told: Option<(Instant, String)> = None;
     let mut pause = target.options.reconnect_interval;
     loop {
-        let error = match target.open().await {
+        let error = match open_in_time(target).await {
             Ok(session) => return session,
-            Err(error) => error.to_string(),
+            Err(error) => error,
         };
         let news = told
             .as_ref()
@@ -206,6 +210,18 @@ async fn connect(target: &Target) -> Session {
         }
         tokio::time::sleep(pause).await;
         pause = (2 * pause).min(BACK_OFF_MAX * target.options.reconnect_interval);
+    }
+}
+
+/// Tries once.
+async fn open_in_time(target: &Target) -> Result<Session, String> {
+    let options = &target.options;
+    let connections = options.contact_points.len() + MORE_CONNECTIONS;
+    let connections = u32::try_from(connections).unwrap_or(u32::MAX);
+    let time = options.connect_timeout.saturating_mul(connections);
+    match tokio::time::timeout(time, target.open()).await {
+        Ok(opened) => opened.map_err(|error| error.to_string()),
+        Err(_) => Err(format!("no session was open after {time:?}")),
     }
 }
 
@@ -224,5 +240,27 @@ async fn log_version(session: &Session) {
     match version.await {
         Some(version) => tracing::info!(version, "connected to the database"),
         None => tracing::info!("connected to a database that has no system.versions"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::DatabaseOptions;
+    use crate::tls::tests::Authority;
+
+    #[tokio::test]
+    async fn a_database_that_never_shakes_hands_is_given_up() {
+        let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let options = DatabaseOptions {
+            contact_points: vec![silent.local_addr().unwrap().to_string()],
+            connect_timeout: Duration::from_millis(20),
+            certificate_authorities: Some(Authority::new().pem()),
+            ..DatabaseOptions::default()
+        };
+        let target = Target::new(options).unwrap();
+        let opened = tokio::time::timeout(Duration::from_secs(20), open_in_time(&target));
+        let error = opened.await.expect("it ends").err().unwrap();
+        assert!(error.contains("no session was open after 120ms"), "{error}");
     }
 }
