@@ -107,7 +107,8 @@ impl MonitorItems {
     }
 
     /// Takes in what arrives until the table's re-reader is gone. `scanned` is answered when the
-    /// scan has ended and all of it has been taken in: also what there was no room for at first.
+    /// scan has ended and each of its rows has been taken in or found no room: an index that is too
+    /// large serves what it holds, and keeps nothing else from serving.
     pub async fn run(
         mut self,
         mut rereads: mpsc::Receiver<Message>,
@@ -138,10 +139,10 @@ impl MonitorItems {
                     None => scan_ended = true,
                 },
             }
-            if scan_ended
-                && self.items.waiting() == 0
-                && let Some(scanned) = scanned.take()
-            {
+            if scan_ended && let Some(scanned) = scanned.take() {
+                // An index that serves says at once what it lacks.
+                self.show_waiting();
+                // Whoever waits for it may have gone.
                 let _ = scanned.send(());
             }
         }
@@ -247,7 +248,8 @@ impl MonitorItems {
             }
             self.take_back(refused);
         }
-        if inserted + updated > 0 && !refused.iter().any(Refused::for_want_of_room) {
+        // A row that changes takes no more room than before: it says nothing of it.
+        if inserted > 0 && !refused.iter().any(Refused::for_want_of_room) {
             self.room.is_there = true;
         }
         let metrics = &self.index.metrics;
@@ -338,11 +340,15 @@ impl MonitorItems {
         self.index.set_items_bytes(self.items.memory_bytes());
         let regressions = self.items.take_regressions();
         self.index.metrics.regressions.inc_by(regressions);
-        let waiting = self.items.waiting();
-        self.index.metrics.without_room.set(waiting as i64);
-        if waiting == 0 && self.room.end_is_news() {
+        self.show_waiting();
+        if self.items.waiting() == 0 && self.room.end_is_news() {
             tracing::info!(index = %self.index.identity.name, "all rows have found room in the index");
         }
+    }
+
+    fn show_waiting(&self) {
+        let waiting = self.items.waiting();
+        self.index.metrics.without_room.set(waiting as i64);
     }
 }
 
