@@ -15,6 +15,13 @@ use crate::exit::Failure;
 use crate::logging::LogFormat;
 use crate::settings::{DEFAULT_LOG, IndexVectors};
 
+/// What happens at intervals happens no more often, and no more rarely than once a year.
+const INTERVAL_MIN: Duration = Duration::from_millis(1);
+const INTERVAL_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// More threads than any machine has cores.
+const THREADS_MAX: usize = 65_536;
+
 /// Settings with every default filled in and every file read.
 #[derive(Clone, Debug)]
 pub struct Resolved {
@@ -33,14 +40,18 @@ impl StoreSettings {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let listeners = self.listeners()?;
         let database = self.database()?;
-        let cdc = self.cdc();
+        let cdc = self.cdc()?;
         let defaults = StoreOptions::default();
         let options = StoreOptions {
             service: "annulus-store".to_owned(),
             database,
             listeners,
             cdc,
-            discovery_interval: or(self.monitor_indexes_interval, defaults.discovery_interval),
+            discovery_interval: interval(
+                "monitor-indexes-interval",
+                self.monitor_indexes_interval,
+                defaults.discovery_interval,
+            )?,
             indexes: IndexesOptions {
                 directory: self.index_dir.unwrap_or(defaults.indexes.directory),
                 vectors: self
@@ -49,18 +60,23 @@ impl StoreSettings {
             },
             memory: MemoryOptions {
                 limit_bytes: self.memory_limit.map(|size| size.0),
-                check_interval: or(
+                check_interval: interval(
+                    "memory-usage-check-interval",
                     self.memory_usage_check_interval,
                     defaults.memory.check_interval,
-                ),
+                )?,
             },
-            compute_threads: at_least_one("threads", self.threads.unwrap_or(cores))?,
+            compute_threads: threads("threads", self.threads.unwrap_or(cores))?,
             ..StoreOptions::default()
         };
         Ok(Resolved {
             options,
-            async_threads: at_least_one("async-threads", self.async_threads.unwrap_or(cores))?,
-            check_interval: or(self.tls_file_check_interval, Duration::from_secs(30)),
+            async_threads: threads("async-threads", self.async_threads.unwrap_or(cores))?,
+            check_interval: interval(
+                "tls-file-check-interval",
+                self.tls_file_check_interval,
+                Duration::from_secs(30),
+            )?,
             colours: !self.disable_colors.unwrap_or(false),
             log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
             log_format: self.log_format.unwrap_or_default(),
@@ -137,7 +153,11 @@ impl StoreSettings {
         Ok(DatabaseOptions {
             contact_points,
             credentials,
-            connect_timeout: or(self.cql_connection_timeout, defaults.connect_timeout),
+            connect_timeout: interval(
+                "cql-connection-timeout",
+                self.cql_connection_timeout,
+                defaults.connect_timeout,
+            )?,
             certificate_authorities: certificate_authorities.transpose()?,
             preferred,
             address_map: self
@@ -145,44 +165,60 @@ impl StoreSettings {
                 .clone()
                 .map(|map| map.0)
                 .unwrap_or_default(),
-            keepalive_interval: self.cql_keepalive_interval.map(|span| span.0),
-            keepalive_timeout: self.cql_keepalive_timeout.map(|span| span.0),
-            tcp_keepalive_interval: self.cql_tcp_keepalive_interval.map(|span| span.0),
+            keepalive_interval: bounded("cql-keepalive-interval", self.cql_keepalive_interval)?,
+            keepalive_timeout: bounded("cql-keepalive-timeout", self.cql_keepalive_timeout)?,
+            tcp_keepalive_interval: bounded(
+                "cql-tcp-keepalive-interval",
+                self.cql_tcp_keepalive_interval,
+            )?,
             ..DatabaseOptions::default()
         })
     }
 
-    fn cdc(&self) -> CdcOptions {
+    fn cdc(&self) -> Result<CdcOptions, Failure> {
         let mut cdc = CdcOptions::default();
-        let set = |reader: &mut ReaderOptions, safety: Option<Span>, sleep: Option<Span>| {
-            reader.safety_interval = or(safety, reader.safety_interval);
-            reader.sleep_interval = or(sleep, reader.sleep_interval);
+        let wide_sleep = bounded("cdc-sleep-interval", self.cdc_sleep_interval)?;
+        let fine_sleep = bounded("cdc-fine-sleep-interval", self.cdc_fine_sleep_interval)?;
+        let set = |reader: &mut ReaderOptions, safety: Option<Span>, sleep: Option<Duration>| {
+            reader.safety_interval = safety.map_or(reader.safety_interval, |span| span.0);
+            reader.sleep_interval = sleep.unwrap_or(reader.sleep_interval);
         };
         for reader in &mut cdc.readers {
             match reader.name.as_str() {
-                "wide" => set(reader, self.cdc_safety_interval, self.cdc_sleep_interval),
-                _ => set(
-                    reader,
-                    self.cdc_fine_safety_interval,
-                    self.cdc_fine_sleep_interval,
-                ),
+                "wide" => set(reader, self.cdc_safety_interval, wide_sleep),
+                _ => set(reader, self.cdc_fine_safety_interval, fine_sleep),
             }
         }
-        cdc
+        Ok(cdc)
     }
 }
 
-fn or(span: Option<Span>, default: Duration) -> Duration {
-    span.map_or(default, |span| span.0)
+fn interval(name: &str, span: Option<Span>, default: Duration) -> Result<Duration, Failure> {
+    Ok(bounded(name, span)?.unwrap_or(default))
+}
+
+/// Something that happens again and again, or is waited for: without a pause it would be all that
+/// happens, and beyond the upper bound sums of times overflow.
+fn bounded(name: &str, span: Option<Span>) -> Result<Option<Duration>, Failure> {
+    match span {
+        Some(Span(span)) if !(INTERVAL_MIN..=INTERVAL_MAX).contains(&span) => {
+            Err(Failure::Configuration(format!(
+                "{name} must be at least {INTERVAL_MIN:?} and at most {INTERVAL_MAX:?}"
+            )))
+        }
+        span => Ok(span.map(|span| span.0)),
+    }
 }
 
 fn lacks(given: &str, missing: &str) -> Failure {
     Failure::Configuration(format!("{given} is set, but {missing} is not: set both"))
 }
 
-fn at_least_one(name: &str, value: usize) -> Result<usize, Failure> {
-    if value == 0 {
-        return Err(Failure::Configuration(format!("{name} must be at least 1")));
+fn threads(name: &str, value: usize) -> Result<usize, Failure> {
+    if !(1..=THREADS_MAX).contains(&value) {
+        return Err(Failure::Configuration(format!(
+            "{name} must be at least 1 and at most {THREADS_MAX}"
+        )));
     }
     Ok(value)
 }
@@ -303,7 +339,22 @@ mod tests {
                 "/nowhere",
             ),
             (["--scylladb-uri", " , "], "scylladb-uri"),
-            (["--threads", "0"], "threads"),
+            (["--threads", "0"], "threads must be"),
+            (["--threads", "9000000000000000000"], "threads must be"),
+            (["--async-threads", "1000000"], "async-threads must be"),
+            (
+                ["--monitor-indexes-interval", "0s"],
+                "monitor-indexes-interval must be at least 1ms",
+            ),
+            (["--cdc-sleep-interval", "0s"], "cdc-sleep-interval must be"),
+            (
+                ["--cql-keepalive-interval", "10us"],
+                "cql-keepalive-interval must be",
+            ),
+            (
+                ["--tls-file-check-interval", "9000h"],
+                "tls-file-check-interval must be",
+            ),
         ] {
             let error = resolve(&arguments).unwrap_err();
             assert!(error.contains(name), "{error}");
