@@ -36,10 +36,10 @@ pub enum Command {
     /// under the same name, and a line of the TOML file (--config) under its long name. A flag
     /// wins over the environment, the environment over `.env`, `.env` over the file.
     ///
-    /// On SIGHUP, and every --tls-file-check-interval, `.env`, the file, passwords and certificates
-    /// are read again. Addresses, certificates and whatever concerns the database change without
-    /// dropping a request; what can't be used is logged and changes nothing. The rest needs a
-    /// restart.
+    /// On SIGHUP `.env`, the file, the password and certificates are read again; every
+    /// --tls-file-check-interval the password and certificates alone. Addresses, certificates, the
+    /// memory limit and whatever concerns the database change without dropping a request; what can't
+    /// be used is logged and changes nothing. The rest needs a restart.
     Store(Box<StoreSettings>),
 
     /// Measure any server of the same HTTP API or of CQL, and make reports

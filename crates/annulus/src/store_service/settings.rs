@@ -31,7 +31,7 @@ pub struct StoreSettings {
     #[arg(long, env = "VECTOR_STORE_TLS_KEY_PATH", value_name = "FILE")]
     pub tls_key_path: Option<PathBuf>,
 
-    /// How often all settings and files are looked at for changes [default: 30s]
+    /// How often certificates and the password file are looked at for changes [default: 30s]
     #[arg(
         long,
         env = "VECTOR_STORE_TLS_FILE_CHECK_INTERVAL",

@@ -13,6 +13,9 @@ use crate::server::Server;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How often the files that settings name are looked at.
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
+
 /// A running `annulus store`, killed when dropped.
 struct Store(Child);
 
@@ -100,7 +103,8 @@ async fn it_serves_and_moves_and_stops_as_it_is_told() {
     }
 
     let (before, after) = (free_address(), free_address());
-    write_settings(directory.path(), database.cql, before, "");
+    let often = format!("VECTOR_STORE_TLS_FILE_CHECK_INTERVAL={CHECK_INTERVAL:?}");
+    write_settings(directory.path(), database.cql, before, &often);
     let mut store = Store::start(directory.path(), &[]);
     let stdout = store.0.stdout.take().unwrap();
     let ready = tokio::task::spawn_blocking(move || {
@@ -117,6 +121,10 @@ async fn it_serves_and_moves_and_stops_as_it_is_told() {
     let found = client.unwrap().ann("ks", "i", &[1.0, 2.0], 1, &["k"]).await;
     assert_eq!(found.unwrap().keys, [[7]]);
 
+    // Settings that are half written, or of no use, change nothing.
+    std::fs::write(directory.path().join(".env"), "").unwrap();
+    tokio::time::sleep(10 * CHECK_INTERVAL).await;
+    assert!(serves(before).await);
     write_settings(
         directory.path(),
         database.cql,

@@ -117,7 +117,10 @@ mod tests {
         }
         let error = BaseUri::parse("http://user:secret@h:1").unwrap_err();
         let error = error.to_string();
-        assert!(error.contains("@h:1") && !error.contains("secret"), "{error}");
+        assert!(
+            error.contains("@h:1") && !error.contains("secret"),
+            "{error}"
+        );
     }
 
     #[test]
