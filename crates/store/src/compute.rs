@@ -48,6 +48,9 @@ pub enum NotSearched {
     /// The process is ending.
     #[error(transparent)]
     Stopped(#[from] Stopped),
+    /// It panicked, which is a bug. Other searches of the same connection go on.
+    #[error("the search broke off: this is a bug of the index service, and its log says where")]
+    Panicked,
 }
 
 impl Compute {
@@ -90,7 +93,11 @@ impl Compute {
             queue.took(began.elapsed());
             Some(result)
         });
-        result.await?.ok_or(NotSearched::TooLate)
+        match result.await {
+            Ok(result) => result.ok_or(NotSearched::TooLate),
+            Err(error) if error.is_panic() => Err(NotSearched::Panicked),
+            Err(_) => Err(NotSearched::Stopped(Stopped)),
+        }
     }
 
     /// Runs a piece of a build.
@@ -100,7 +107,11 @@ impl Compute {
         F: FnOnce() -> T + Send + 'static,
     {
         let permit = self.builds.clone().acquire_owned().await;
-        run(permit.map_err(|_| Stopped)?, work).await
+        let built = run(permit.map_err(|_| Stopped)?, work).await;
+        built.map_err(|error| match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Stopped,
+        })
     }
 
     async fn turn(&self, deadline: Instant) -> Result<OwnedSemaphorePermit, NotSearched> {
@@ -159,7 +170,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-async fn run<T, F>(permit: OwnedSemaphorePermit, work: F) -> Result<T, Stopped>
+async fn run<T, F>(permit: OwnedSemaphorePermit, work: F) -> Result<T, JoinError>
 where
     T: Send + 'static,
     F: FnOnce() -> T + Send + 'static,
@@ -170,10 +181,6 @@ where
         result
     })
     .await
-    .map_err(|error: JoinError| match error.try_into_panic() {
-        Ok(panic) => std::panic::resume_unwind(panic),
-        Err(_) => Stopped,
-    })
 }
 
 #[cfg(test)]
@@ -211,6 +218,14 @@ mod tests {
         futures::future::join_all(searches).await;
         assert_eq!(most.load(Ordering::SeqCst), 2);
         assert_eq!(compute.queue.waiting.load(Ordering::SeqCst), 0);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_search_that_panics_is_an_error_and_leaves_its_place() {
+        let compute = Compute::new(1);
+        let panicked = compute.search(soon(), || -> u8 { panic!("a bug") }).await;
+        assert_eq!(panicked, Err(NotSearched::Panicked));
+        assert_eq!(compute.search(soon(), || 7).await, Ok(7));
     }
 
     #[tokio::test(flavor = "multi_thread")]

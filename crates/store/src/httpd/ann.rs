@@ -17,7 +17,11 @@ use crate::engine::Routed;
 use crate::identity::IndexName;
 use crate::index_actor::SearchError;
 
-/// Finds the rows whose vectors are nearest.
+/// Rows of an answer. A limit has no upper bound (contract, section 1.3), but the database asks for no
+/// more than this: 1000 rows, oversampled 100 times. More would be memory and time without bounds.
+const ROWS_MAX: usize = 100_000;
+
+/// Finds the rows whose vectors are nearest: as many as the limit says, and 100,000 at most.
 #[utoipa::path(
     post,
     path = "/api/v1/indexes/{keyspace}/{index}/ann",
@@ -30,7 +34,11 @@ use crate::index_actor::SearchError;
     responses(
         (status = 200, description = "The nearest rows", body = AnnResponse),
         (status = 400, description = "The vector or the filter doesn't suit the index", body = String),
+        (status = 403, description = "The search came in clear, and the service speaks TLS", body = String),
         (status = 404, description = "No such index", body = String),
+        (status = 408, description = "The body did not arrive in time", body = String),
+        (status = 413, description = "The body is too large", body = String),
+        (status = 415, description = "The body is not said to be JSON", body = String),
         (status = 422, description = "A body of another shape", body = String),
         (status = 500, description = "A fault of the service", body = String),
         (status = 503, description = "The service or the index isn't ready, or overloaded", body = Unavailable),
@@ -60,7 +68,7 @@ pub async fn ann(
         .search(deadline, move || -> Result<Bytes, ApiError> {
             let found = index
                 .vectors
-                .search(&body.vector, body.limit.get())
+                .search(&body.vector, body.limit.get().min(ROWS_MAX))
                 .map_err(|error| match error {
                     SearchError::Query(error) => ApiError::BadRequest(error.to_string()),
                     SearchError::Internal(text) => ApiError::Internal(text),
@@ -75,7 +83,9 @@ pub async fn ann(
                 shared.api.engine.metrics().search_refused("deadline");
                 ApiError::Overloaded
             }
-            NotSearched::Stopped(stopped) => ApiError::Internal(stopped.to_string()),
+            NotSearched::Stopped(_) | NotSearched::Panicked => {
+                ApiError::Internal(error.to_string())
+            }
         })??;
     drop(permit);
     requested

@@ -443,6 +443,12 @@ async fn the_document_names_every_route() {
     ] {
         assert!(document["paths"][path][method].is_object(), "{path}");
     }
+    let search = &document["paths"]["/api/v1/indexes/{keyspace}/{index}/ann"]["post"];
+    for status in [
+        "200", "400", "403", "404", "408", "413", "415", "422", "500", "503",
+    ] {
+        assert!(search["responses"][status].is_object(), "{status}");
+    }
     let restriction = &document["components"]["schemas"]["Restriction"];
     assert_eq!(restriction["oneOf"].as_array().unwrap().len(), 12);
 }
