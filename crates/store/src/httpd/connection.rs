@@ -2,13 +2,16 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
 use rustls::ServerConfig;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
@@ -24,6 +27,17 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// connections open may not ask for long, and one that asks just as its connection is closed takes
 /// the service for dead: so this is long, and the number of connections is bounded instead.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// How long a connection may do without its first request, and how long the last ones may take when it
+/// is to end: a client of HTTP/2 need not answer that it knows.
+const PATIENCE: Patience = Patience {
+    first_request: IDLE_TIMEOUT,
+    last_answers: Duration::from_secs(10),
+};
+
+/// A connection is tried by the system after this time without traffic, and then as often as the other says.
+const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
+const KEEPALIVE_EVERY: Duration = Duration::from_secs(10);
 
 /// HTTP/2 connections without traffic are tried so often.
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(30);
@@ -45,12 +59,13 @@ pub struct Entrance {
 /// Serves a connection until the client or `stop` ends it. Requests in flight are answered first.
 pub async fn serve(stream: TcpStream, entrance: Entrance, stop: CancellationToken) {
     let peer = stream.peer_addr().ok();
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "TCP_NODELAY");
+    if let Err(error) = prepare(&stream) {
+        tracing::debug!(%error, ?peer, "a connection was gone before it was served");
+        return;
     }
     let ended = match entrance.tls {
         None => match entrance.in_clear {
-            Some(router) => http(stream, router, stop).await,
+            Some(router) => http(stream, router, stop, PATIENCE).await,
             None => Ok(()),
         },
         Some(config) => {
@@ -62,9 +77,11 @@ pub async fn serve(stream: TcpStream, entrance: Entrance, stop: CancellationToke
                 None => return,
                 Some(Err(_)) => Err("no handshake in time".to_owned()),
                 Some(Ok(Err(error))) => Err(error.to_string()),
-                Some(Ok(Ok(Begun::Tls(stream)))) => http(*stream, entrance.in_tls, stop).await,
+                Some(Ok(Ok(Begun::Tls(stream)))) => {
+                    http(*stream, entrance.in_tls, stop, PATIENCE).await
+                }
                 Some(Ok(Ok(Begun::Clear(stream)))) => match entrance.in_clear {
-                    Some(router) => http(stream, router, stop).await,
+                    Some(router) => http(stream, router, stop, PATIENCE).await,
                     None => Ok(()),
                 },
             }
@@ -73,6 +90,24 @@ pub async fn serve(stream: TcpStream, entrance: Entrance, stop: CancellationToke
     if let Err(error) = ended {
         tracing::debug!(error, ?peer, "a connection ended");
     }
+}
+
+/// Sets a socket up: small answers go out at once, and a client that vanished is noticed.
+fn prepare(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let keepalive = TcpKeepalive::new()
+        .with_time(KEEPALIVE_AFTER)
+        .with_interval(KEEPALIVE_EVERY);
+    SockRef::from(stream).set_tcp_keepalive(&keepalive)
+}
+
+/// How long is waited.
+#[derive(Clone, Copy)]
+struct Patience {
+    /// For the first request, whole preface of HTTP/2 or not.
+    first_request: Duration,
+    /// For the answers to requests in flight when the connection is to end.
+    last_answers: Duration,
 }
 
 enum Begun {
@@ -93,7 +128,12 @@ async fn begin(stream: TcpStream, config: Arc<ServerConfig>, clear: bool) -> io:
     Ok(Begun::Tls(Box::new(stream)))
 }
 
-async fn http<S>(stream: S, router: Router, stop: CancellationToken) -> Result<(), String>
+async fn http<S>(
+    stream: S,
+    router: Router,
+    stop: CancellationToken,
+    patience: Patience,
+) -> Result<(), String>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -109,15 +149,97 @@ where
         .timer(TokioTimer::new())
         .keep_alive_interval(HTTP2_PING_INTERVAL)
         .max_concurrent_streams(HTTP2_STREAMS_MAX);
-    let connection =
-        builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let asked = Arc::new(AtomicBool::new(false));
+    let service = service_fn({
+        let (router, asked) = (TowerToHyperService::new(router), asked.clone());
+        move |request| {
+            asked.store(true, Ordering::Relaxed);
+            router.call(request)
+        }
+    });
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
+    // The library waits without end for the bytes that tell the version.
+    let first_request = async {
+        tokio::time::sleep(patience.first_request).await;
+        if asked.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+    };
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
+        () = first_request => return Err("no request in time".to_owned()),
         () = stop.cancelled() => {
             connection.as_mut().graceful_shutdown();
-            connection.await
+            tokio::time::timeout(patience.last_answers, connection)
+                .await
+                .map_err(|_| "cut off, as it did not end in time".to_owned())?
         }
     };
     ended.map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt;
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(20);
+    const SHORT: Duration = Duration::from_millis(100);
+
+    /// How a connection ends whose client sends this and then nothing.
+    async fn end_after(sent: &[u8], stop: CancellationToken, patience: Patience) -> String {
+        let (mut client, server) = tokio::io::duplex(1 << 16);
+        client.write_all(sent).await.unwrap();
+        let ended = http(server, Router::new(), stop, patience);
+        let ended = tokio::time::timeout(LONG, ended).await.expect("it ends");
+        ended.unwrap_err()
+    }
+
+    #[tokio::test]
+    async fn a_client_that_asks_nothing_is_given_up() {
+        let patience = Patience {
+            first_request: SHORT,
+            last_answers: LONG,
+        };
+        for sent in ["", "P", "PRI * HTTP/2.0"] {
+            let end = end_after(sent.as_bytes(), CancellationToken::new(), patience).await;
+            assert_eq!(end, "no request in time", "{sent:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_client_that_has_asked_may_be_silent() {
+        let (mut client, server) = tokio::io::duplex(1 << 16);
+        let patience = Patience {
+            first_request: SHORT,
+            last_answers: LONG,
+        };
+        let serving = http(server, Router::new(), CancellationToken::new(), patience);
+        client
+            .write_all(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+            .await
+            .unwrap();
+        let silence = tokio::time::timeout(4 * SHORT, serving);
+        assert!(silence.await.is_err(), "it goes on");
+    }
+
+    #[tokio::test]
+    async fn a_client_of_http2_that_does_not_answer_is_cut_off_at_the_end() {
+        let stop = CancellationToken::new();
+        let patience = Patience {
+            first_request: LONG,
+            last_answers: SHORT,
+        };
+        // The preface and empty settings; what the server says of its end is never answered.
+        let sent = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+        let ended = end_after(sent, stop.clone(), patience);
+        let stopped = async {
+            tokio::time::sleep(SHORT).await;
+            stop.cancel();
+        };
+        let (end, ()) = tokio::join!(ended, stopped);
+        assert_eq!(end, "cut off, as it did not end in time");
+    }
 }
