@@ -117,34 +117,34 @@ impl Requests {
                 *to_skip -= skipped;
             }
             let rest = &intake.bytes()[passing..];
-            let (answer, length) =
-                match FrameHeader::read(rest, Direction::Request, self.session.body_max()) {
-                    Ok(None) => break,
-                    Ok(Some(header)) => {
-                        let length = HEADER_LENGTH + header.length as usize;
-                        let Some(body) = rest.get(HEADER_LENGTH..length) else {
-                            break;
-                        };
-                        frames += 1;
-                        match self.decide(&header, body) {
-                            Decision::Pass => {
-                                self.session.asked();
-                                passing += length;
-                                continue;
-                            }
-                            Decision::Answer(error) => ((header.stream, error), length),
+            let body_max = self.session.request_body_max();
+            let (answer, length) = match FrameHeader::read(rest, Direction::Request, body_max) {
+                Ok(None) => break,
+                Ok(Some(header)) => {
+                    let length = HEADER_LENGTH + header.length as usize;
+                    let Some(body) = rest.get(HEADER_LENGTH..length) else {
+                        break;
+                    };
+                    frames += 1;
+                    match self.decide(&header, body) {
+                        Decision::Pass => {
+                            self.session.asked();
+                            passing += length;
+                            continue;
                         }
+                        Decision::Answer(error) => ((header.stream, error), length),
                     }
-                    Err(refusal) => {
-                        let answer = (refusal.error.stream(), refusal.error.into());
-                        let Some(length) = refusal.body_length else {
-                            write_front(intake, passing, node).await?;
-                            self.answer(answer.0, answer.1).await;
-                            return Err(RequestsEnd::Refused);
-                        };
-                        (answer, HEADER_LENGTH + length)
-                    }
-                };
+                }
+                Err(refusal) => {
+                    let answer = (refusal.error.stream(), refusal.error.into());
+                    let Some(length) = refusal.body_length else {
+                        write_front(intake, passing, node).await?;
+                        self.answer(answer.0, answer.1).await;
+                        return Err(RequestsEnd::Refused);
+                    };
+                    (answer, HEADER_LENGTH + length)
+                }
+            };
             write_front(intake, passing, node).await?;
             passing = 0;
             *to_skip = length;

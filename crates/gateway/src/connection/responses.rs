@@ -125,6 +125,9 @@ impl Responses {
                 .map_err(|refusal| ResponsesEnd::Senseless(refusal.error))?;
             let Some(header) = header else { break };
             let length = HEADER_LENGTH + header.length as usize;
+            if matches!(header.opcode, Opcode::Ready | Opcode::AuthSuccess) {
+                self.session.let_in();
+            }
             if !self.must_read(&header) {
                 self.count(&header);
                 *to_pass = length;

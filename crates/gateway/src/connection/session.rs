@@ -3,11 +3,15 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use cql::wire::{Compression, DecodeError, Flags, FrameHeader, Metadata};
 use parking_lot::Mutex;
+
+/// Bodies of requests before the node has let the client in: options, names and passwords, and the tokens of
+/// single sign-on, which are the largest.
+const STRANGERS_BODY_MAX: usize = 256 << 10;
 
 /// Why a response must be read before it goes on.
 #[derive(Clone, Debug)]
@@ -30,6 +34,7 @@ pub(super) struct Session {
     compression: Mutex<Option<Compression>>,
     expected: Mutex<HashMap<i16, Expected>>,
     in_flight: AtomicUsize,
+    let_in: AtomicBool,
 }
 
 impl Session {
@@ -40,12 +45,26 @@ impl Session {
             compression: Mutex::new(None),
             expected: Mutex::default(),
             in_flight: AtomicUsize::new(0),
+            let_in: AtomicBool::new(false),
         }
     }
 
     /// Bodies above this many bytes, as they came or plain, are not read here.
     pub(super) fn body_max(&self) -> usize {
         self.body_max
+    }
+
+    /// The same for requests: whoever the node has not let in yet may not have much kept here.
+    pub(super) fn request_body_max(&self) -> usize {
+        match self.let_in.load(Ordering::Acquire) {
+            true => self.body_max,
+            false => self.body_max.min(STRANGERS_BODY_MAX),
+        }
+    }
+
+    /// The node has let the client in. Must be called before the client is told.
+    pub(super) fn let_in(&self) {
+        self.let_in.store(true, Ordering::Release);
     }
 
     pub(super) fn compression(&self) -> Option<Compression> {
@@ -109,7 +128,7 @@ impl Session {
                 "the frame is compressed, but STARTUP agreed on no compression".to_owned(),
             )
         })?;
-        *scratch = compression.decompress(body, self.body_max)?;
+        *scratch = compression.decompress(body, self.request_body_max())?;
         Ok(scratch)
     }
 }

@@ -44,6 +44,26 @@ async fn a_request_that_is_too_large_when_decompressed_is_refused() {
 }
 
 #[tokio::test]
+async fn who_is_not_let_in_yet_sends_little() {
+    let setup = Setup::new().await;
+    let (mut client, mut node) = setup.connect().await;
+    // AUTH_RESPONSE, then AUTH_SUCCESS, then BATCH.
+    client.send(&raw_frame(4, 0, 1, 0x0F, &[0; 300_000])).await;
+    let (stream, response) = client.response(None).await;
+    assert_eq!(stream, 1);
+    assert!(
+        matches!(&response, Response::Error(error) if error.message.contains("too big")),
+        "{response:?}"
+    );
+    let success = raw_frame(0x84, 0, 2, 0x10, &[0xFF; 4]);
+    node.send(&success).await;
+    client.exactly(success.len()).await;
+    let batch = raw_frame(4, 0, 3, 0x0D, &[0; 300_000]);
+    let (_, passed) = tokio::join!(client.send(&batch), node.exactly(batch.len()));
+    assert!(passed == batch, "{} bytes", passed.len());
+}
+
+#[tokio::test]
 async fn connections_beyond_the_limit_are_closed() {
     let setup = Setup::with(|options| options.connections_max = 1).await;
     let (mut first, mut node) = setup.connect().await;

@@ -73,11 +73,19 @@ impl Setup {
     }
 
     /// As [`Setup::connect`], with the handshake done.
+    pub async fn connect_let_in(&self) -> (Peer, Peer) {
+        self.connect_with_options(Vec::new()).await
+    }
+
+    /// The same, with a compression agreed on.
     pub async fn connect_compressed(&self, compression: Compression) -> (Peer, Peer) {
+        let options = vec![("COMPRESSION".to_owned(), compression.name().to_owned())];
+        self.connect_with_options(options).await
+    }
+
+    async fn connect_with_options(&self, options: Vec<(String, String)>) -> (Peer, Peer) {
         let (mut client, mut node) = self.connect().await;
-        let startup = Request::Startup(Startup {
-            options: vec![("COMPRESSION".to_owned(), compression.name().to_owned())],
-        });
+        let startup = Request::Startup(Startup { options });
         client.ask(&startup, 0, None).await;
         node.frame(Direction::Request).await;
         node.answer(&Response::Ready, 0, None).await;
