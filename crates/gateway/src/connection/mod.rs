@@ -16,6 +16,7 @@ mod responses;
 mod session;
 
 use std::io;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,6 +61,11 @@ pub(crate) async fn serve(client: TcpStream, shared: Arc<Shared>) {
     }
 }
 
+/// The address as nodes and drivers know it: a socket for both IPv6 and IPv4 has ::ffff:10.0.0.1 for 10.0.0.1.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
 async fn connect(shared: &Shared) -> io::Result<TcpStream> {
     let connecting = TcpStream::connect(shared.options.cassandra.as_str());
     let node = timeout(shared.options.connect_timeout, connecting).await??;
@@ -70,7 +76,7 @@ async fn connect(shared: &Shared) -> io::Result<TcpStream> {
 /// Runs both directions.
 async fn pass(mut client: TcpStream, mut node: TcpStream, shared: &Shared) -> io::Result<()> {
     let session = Arc::new(Session::new(
-        client.local_addr()?,
+        canonical(client.local_addr()?),
         shared.options.frame_body_max,
     ));
     let (sender, receiver) = mpsc::channel(ANSWERS_MAX);
@@ -145,4 +151,21 @@ async fn refuse(mut client: TcpStream, error: CqlError, shared: &Shared) -> io::
 async fn linger(client: &mut (impl AsyncRead + Unpin)) {
     let mut rest = client.take(LINGER_BYTES);
     let _ = timeout(LINGER, tokio::io::copy(&mut rest, &mut tokio::io::sink())).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ipv4_in_ipv6_is_ipv4() {
+        for (address, known_as) in [
+            ("[::ffff:10.0.0.1]:9043", "10.0.0.1:9043"),
+            ("10.0.0.1:9043", "10.0.0.1:9043"),
+            ("[2001:db8::1]:9043", "[2001:db8::1]:9043"),
+        ] {
+            let address = canonical(address.parse().unwrap());
+            assert_eq!(address.to_string(), known_as);
+        }
+    }
 }
