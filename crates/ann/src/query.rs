@@ -296,8 +296,10 @@ impl Find<'_> {
             }
         });
         measure(batch);
+        // What is beyond the floats has no order: without enough slots all vectors are measured.
         let found = nearest.into_sorted().into_iter();
-        slots.extend(found.map(|neighbour| neighbour.id));
+        let told_apart = found.take_while(|neighbour| neighbour.distance.is_finite());
+        slots.extend(told_apart.map(|neighbour| neighbour.id));
         if !shared.is_empty() {
             // One that came to be shared meanwhile may be there twice.
             slots.sort_unstable();
