@@ -109,9 +109,8 @@ impl<'a> Contents<'a> {
         scorer: &mut Scorer<'_>,
         ranked: &mut Vec<Ranked>,
     ) {
-        let enough = ranked.len() + search.k;
-        let mut of_slot = None;
-        self.sharers.for_each(slot, |id| {
+        let (mut left, mut of_slot) = (search.k, None);
+        self.sharers.for_each(self.graph, slot, |id| {
             if search.filter.is_none_or(|filter| filter.admits(id)) {
                 let entry = self.ids.get(id);
                 let rank = match of_slot {
@@ -120,15 +119,30 @@ impl<'a> Contents<'a> {
                     _ => unsafe { self.rank_of(entry, scorer) },
                 };
                 if entry == Entry::Slot(slot) {
+                    // Those who are on their way in or out don't count.
                     of_slot = Some(rank);
+                    left -= 1;
                 }
                 ranked.extend(rank.map(|rank| Ranked { rank, id }));
             }
-            match ranked.len() < enough {
-                true => ControlFlow::Continue(()),
-                false => ControlFlow::Break(()),
+            match left {
+                0 => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
             }
         });
+    }
+
+    /// Whether a filter admits any of the ids that share a slot.
+    pub(crate) fn any_admitted(&self, slot: u32, filter: Filter<'_>) -> bool {
+        let mut any = false;
+        self.sharers.for_each(self.graph, slot, |id| {
+            any = filter.admits(id);
+            match any {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        any
     }
 
     /// How near what an entry stands for is; None if that is nothing.
@@ -138,8 +152,7 @@ impl<'a> Contents<'a> {
     unsafe fn rank_of(&self, entry: Entry, scorer: &mut Scorer<'_>) -> Option<f32> {
         match entry {
             Entry::Vacant | Entry::Reserved => None,
-            // As if the product with the query were zero.
-            Entry::Undirected => Some(0.0),
+            Entry::Undirected => Some(scorer.undirected_rank()),
             // SAFETY: the table names filled slots, and the epoch is pinned since before.
             Entry::Slot(slot) => Some(scorer.rank(unsafe { self.kept(slot) })),
         }
@@ -216,8 +229,9 @@ impl<'a> Contents<'a> {
 
 impl Ranked {
     /// An id beside the graph, with a vector that has no direction.
-    pub(crate) fn undirected(id: u32) -> Ranked {
-        Ranked { rank: 0.0, id }
+    pub(crate) fn undirected(id: u32, scorer: &Scorer<'_>) -> Ranked {
+        let rank = scorer.undirected_rank();
+        Ranked { rank, id }
     }
 
     fn compare(a: &Ranked, b: &Ranked) -> std::cmp::Ordering {

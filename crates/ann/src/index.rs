@@ -362,7 +362,12 @@ impl Index {
         let contents = self.contents();
         // SAFETY: the caller's promise.
         let equal = unsafe { contents.kept(own) == contents.kept(other) };
-        equal && self.sharers.join(&self.graph, other, id)
+        let joined = equal && self.sharers.join(&self.graph, other, id);
+        if joined && let Some(vectors) = &self.vectors {
+            // A save that has come past the ids of the other one has left its vector out.
+            vectors.written().mark(other);
+        }
+        joined
     }
 
     /// Takes what an entry of an id named out of the graph, unless other ids have it too.
@@ -417,7 +422,8 @@ impl Index {
                 // SAFETY: the epoch is pinned, and the table names filled slots.
                 .map(|&(_, slot)| unsafe { self.coded(slot) })
                 .collect();
-            if self.graph.codebook().is_none() {
+            let untrained = self.graph.codebook().is_none();
+            if untrained {
                 let sample = vectors.iter().map(Vec::as_slice);
                 let Options {
                     metric, dimensions, ..
@@ -432,8 +438,10 @@ impl Index {
             // SAFETY: the epoch is pinned; nobody makes changes, and searches look at no code before
             // everything is linked.
             unsafe {
-                for (&(id, slot), vector) in held.iter().zip(&vectors) {
-                    self.graph.fill(slot, id, vector, space);
+                if untrained {
+                    for (&(id, slot), vector) in held.iter().zip(&vectors) {
+                        self.graph.fill(slot, id, vector, space);
+                    }
                 }
                 for (&(id, slot), vector) in held.iter().zip(&vectors) {
                     let joins = |other| self.joins(id, slot, other);

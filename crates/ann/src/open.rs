@@ -62,11 +62,11 @@ impl Index {
             .map_err(|Defect { slot, what }| generation.damaged_block(&shape, slot, what))?;
         index.linked.store(entry.is_some(), Ordering::Release);
         index.restore_ids(&ids, &zero_ids)?;
-        let graph = &index.graph;
-        let shared = ids
-            .iter()
-            .filter(|(_, slot)| graph.block(*slot).is_shared());
-        index.sharers.restore(shared.copied());
+        for &(id, slot) in &ids {
+            if index.graph.block(slot).id() != id {
+                index.sharers.join(&index.graph, slot, id);
+            }
+        }
         let generation = Arc::new(generation);
         if let Some(vectors) = &mut index.vectors {
             match index.options.placement {

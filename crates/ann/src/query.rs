@@ -84,7 +84,7 @@ impl Index {
         }
         let _pin = participant.pin();
         let contents = self.contents();
-        let mut scorer = Scorer::new(self.form, self.options.metric, query, &kept.bytes);
+        let mut scorer = Scorer::new(self.form, self.options.metric, query, kept);
         let held = self.len();
         let plan = match self.linked.load(Ordering::Acquire) {
             true => self.plan(held, search),
@@ -130,7 +130,8 @@ impl Index {
             };
             // SAFETY: the epoch has been pinned since before.
             unsafe { contents.rank(slots, search, &mut scorer, ranked) };
-            ranked.extend(undirected.into_iter().map(Ranked::undirected));
+            let ranks = undirected.into_iter();
+            ranked.extend(ranks.map(|id| Ranked::undirected(id, &scorer)));
             if self.moves.any_since(ended) {
                 Ranked::dedup(ranked);
             }
@@ -172,11 +173,13 @@ impl Index {
         match filter {
             Filter::Ids(ids) => ids.len().min(held),
             Filter::Predicate(admits) => {
-                let ids = self.ids.iter().map(|(id, _)| id);
                 let (mut tried, mut admitted) = (0, 0);
-                for id in ids.step_by((held / TRIED).max(1)) {
-                    tried += 1;
-                    admitted += usize::from(admits(id));
+                let step = (self.ids.end() as usize / TRIED).max(1);
+                for id in (0..self.ids.end()).step_by(step) {
+                    if self.ids.get(id as u32).is_held() {
+                        tried += 1;
+                        admitted += usize::from(admits(id as u32));
+                    }
                 }
                 // As if one more had been: none among the tried does not mean none at all.
                 (held * (admitted + 1)).div_ceil(tried + 1)
@@ -248,7 +251,7 @@ impl Find<'_> {
         let wants = |slot| {
             let block = self.graph.block(slot);
             self.filter.is_none_or(|filter| match block.is_shared() {
-                true => self.contents.sharers.any(slot, |id| filter.admits(id)),
+                true => self.contents.any_admitted(slot, filter),
                 false => filter.admits(block.id()),
             })
         };
@@ -293,7 +296,14 @@ impl Find<'_> {
             }
         });
         measure(batch);
+        // What is beyond the floats has no order: without enough slots all vectors are measured.
         let found = nearest.into_sorted().into_iter();
-        slots.extend(found.map(|neighbour| neighbour.id));
+        let told_apart = found.take_while(|neighbour| neighbour.distance.is_finite());
+        slots.extend(told_apart.map(|neighbour| neighbour.id));
+        if !shared.is_empty() {
+            // One that came to be shared meanwhile may be there twice.
+            slots.sort_unstable();
+            slots.dedup();
+        }
     }
 }

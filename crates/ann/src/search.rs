@@ -36,7 +36,8 @@ impl SearchOptions<'_> {
 pub enum Filter<'a> {
     /// Those of a set. The way to search is chosen by how many there are.
     Ids(&'a IdSet),
-    /// Those that a function returns true for. How many there are is estimated by trying some.
+    /// Those that a function returns true for. How many there are is estimated by trying some. It
+    /// is called with locks held: it must not use the index, nor wait for anybody who does.
     Predicate(&'a (dyn Fn(u32) -> bool + Sync)),
 }
 

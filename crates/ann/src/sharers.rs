@@ -19,7 +19,7 @@ use crate::graph::Graph;
 /// of one id at the same time may both have put it there.
 type Ids = BTreeMap<u32, u32>;
 
-/// Who has which slot, for slots that [`Graph::is_shared`] says to look up.
+/// Who has which slot, where a block says that it is not one id alone.
 #[derive(Debug, Default)]
 pub(crate) struct Sharers {
     // Whoever needs this and a block's lock takes this first.
@@ -61,33 +61,34 @@ impl Sharers {
                 ids.remove(&id);
             }
         }
-        if ids.is_empty() {
-            slots.remove(&slot);
-            // SAFETY: the caller's promise.
-            unsafe { graph.kill(slot) };
+        let mut left = ids.iter();
+        match (left.next(), left.next()) {
+            (None, _) => {
+                slots.remove(&slot);
+                // SAFETY: the caller's promise.
+                unsafe { graph.kill(slot) };
+            }
+            (Some((&id, 1)), None) => {
+                graph.unshare(slot, id);
+                slots.remove(&slot);
+            }
+            _ => {}
         }
     }
 
-    /// Shows the ids that have a shared slot, ascending, until told to stop.
-    pub(crate) fn for_each(&self, slot: u32, show: impl FnMut(u32) -> ControlFlow<()>) {
+    /// Shows the ids that have a slot, ascending, until told to stop.
+    pub(crate) fn for_each(
+        &self,
+        graph: &Graph,
+        slot: u32,
+        mut show: impl FnMut(u32) -> ControlFlow<()>,
+    ) {
         let slots = self.slots.read();
-        let ids = slots.get(&slot).into_iter().flat_map(BTreeMap::keys);
-        let _ = ids.copied().try_for_each(show);
-    }
-
-    /// Whether any of the ids of a shared slot is wanted.
-    pub(crate) fn any(&self, slot: u32, wants: impl Fn(u32) -> bool) -> bool {
-        let slots = self.slots.read();
-        slots
-            .get(&slot)
-            .is_some_and(|ids| ids.keys().any(|id| wants(*id)))
-    }
-
-    /// Takes over from a snapshot who has which slot.
-    pub(crate) fn restore(&mut self, ids: impl Iterator<Item = (u32, u32)>) {
-        for (id, slot) in ids {
-            self.slots.get_mut().entry(slot).or_default().insert(id, 1);
-        }
+        // What has been asked before is whether the slot is shared; it may have changed since.
+        let _ = match slots.get(&slot) {
+            Some(ids) => ids.keys().copied().try_for_each(show),
+            None => show(graph.block(slot).id()),
+        };
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {

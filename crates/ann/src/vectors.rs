@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::Metric;
 use crate::epoch::{Epochs, Mark};
-use crate::form::{Float, Form};
+use crate::form::{Float, Form, Kept};
 use crate::kernels::kernels;
 use crate::memory::{Array, GrowError, Place, Retired};
 use crate::snapshot::Shape;
@@ -100,6 +100,9 @@ pub(crate) struct Scorer<'a> {
     form: Form,
     metric: Metric,
     query: &'a [f32],
+    /// What ranks are computed from: of length 1 where only directions are kept, so that neither a
+    /// very long query nor a very short one makes all ranks alike.
+    ranking: &'a [f32],
     squared: f64,
     /// The query as it would be kept; what Hamming distances are measured from.
     kept: &'a [u8],
@@ -107,13 +110,18 @@ pub(crate) struct Scorer<'a> {
 }
 
 impl<'a> Scorer<'a> {
-    pub(crate) fn new(form: Form, metric: Metric, query: &'a [f32], kept: &'a [u8]) -> Scorer<'a> {
+    /// `kept` is the query as it would be kept.
+    pub(crate) fn new(form: Form, metric: Metric, query: &'a [f32], kept: &'a Kept) -> Scorer<'a> {
         Scorer {
             form,
             metric,
             query,
+            ranking: match form {
+                Form::Direction(_) => &kept.floats,
+                _ => query,
+            },
             squared: (kernels().dot_f64)(query, query),
-            kept,
+            kept: &kept.bytes,
             widened: Vec::new(),
         }
     }
@@ -125,19 +133,27 @@ impl<'a> Scorer<'a> {
             (Form::Bits, _) => (kernels.hamming)(self.kept, bytes) as f32,
             (Form::ByteDirection, _) => return self.measure(bytes),
             (Form::Direction(float) | Form::Floats(float), Metric::Euclidean) => match float {
-                Float::F32 => (kernels.squared_l2_f32)(self.query, floats(bytes)),
-                Float::F16 => (kernels.squared_l2_f16)(self.query, halves(bytes)),
-                Float::Bf16 => (kernels.squared_l2_bf16)(self.query, halves(bytes)),
+                Float::F32 => (kernels.squared_l2_f32)(self.ranking, floats(bytes)),
+                Float::F16 => (kernels.squared_l2_f16)(self.ranking, halves(bytes)),
+                Float::Bf16 => (kernels.squared_l2_bf16)(self.ranking, halves(bytes)),
             },
             (Form::Direction(float) | Form::Floats(float), _) => -match float {
-                Float::F32 => (kernels.dot_f32)(self.query, floats(bytes)),
-                Float::F16 => (kernels.dot_f16)(self.query, halves(bytes)),
-                Float::Bf16 => (kernels.dot_bf16)(self.query, halves(bytes)),
+                Float::F32 => (kernels.dot_f32)(self.ranking, floats(bytes)),
+                Float::F16 => (kernels.dot_f16)(self.ranking, halves(bytes)),
+                Float::Bf16 => (kernels.dot_bf16)(self.ranking, halves(bytes)),
             },
         };
         match rank.is_nan() {
             true => f32::INFINITY,
             false => rank,
+        }
+    }
+
+    /// The rank of a vector without direction: as if its product with the query were zero.
+    pub(crate) fn undirected_rank(&self) -> f32 {
+        match self.form {
+            Form::ByteDirection => UNDIRECTED,
+            _ => 0.0,
         }
     }
 

@@ -219,18 +219,24 @@ impl Codebook {
     }
 }
 
-/// The mean of some vectors, 0 of none.
+/// Of this many values of a dimension the smallest and the largest are left out of its mean.
+const TRIMMED_OF: usize = 32;
+
+/// The mean of some vectors, 0 of none. A few that lie far out don't count, in each dimension by
+/// itself: all others would be coded as if they were one.
 fn mean<'a>(dimensions: usize, sample: impl Iterator<Item = &'a [f32]>) -> Vec<f32> {
-    let mut sums = vec![0.0f64; dimensions];
-    let mut count = 0.0f64;
-    for vector in sample {
-        count += 1.0;
-        for (sum, &value) in sums.iter_mut().zip(vector) {
-            *sum += f64::from(value);
-        }
-    }
-    let count = count.max(1.0);
-    sums.into_iter().map(|sum| (sum / count) as f32).collect()
+    let sample: Vec<&[f32]> = sample.collect();
+    let trimmed = sample.len() / TRIMMED_OF;
+    let mut values = Vec::with_capacity(sample.len());
+    let mean = |dimension: usize| {
+        values.clear();
+        values.extend(sample.iter().map(|vector| vector[dimension]));
+        values.sort_unstable_by(f32::total_cmp);
+        let middle = &values[trimmed..values.len() - trimmed];
+        let sum: f64 = middle.iter().copied().map(f64::from).sum();
+        (sum / middle.len().max(1) as f64) as f32
+    };
+    (0..dimensions).map(mean).collect()
 }
 
 fn squared_norm(vector: &[f32]) -> f32 {

@@ -149,7 +149,7 @@ impl<'a> Block<'a> {
         header.state.store(0, Ordering::Release);
     }
 
-    /// What the vector of the slot was inserted under.
+    /// Whose vector it is, the only one's unless the slot [is shared](Block::is_shared).
     pub(crate) fn id(&self) -> u32 {
         self.header().id.load(Ordering::Relaxed)
     }
@@ -158,7 +158,7 @@ impl<'a> Block<'a> {
         self.header().state.load(Ordering::Acquire) & DEAD != 0
     }
 
-    /// Whether [`Block::id`] does not say who has the slot. Once so, it stays so.
+    /// Whether others than [`Block::id`] may have the slot.
     pub(crate) fn is_shared(&self) -> bool {
         self.header().state.load(Ordering::Acquire) & SHARED != 0
     }
@@ -258,6 +258,12 @@ impl Links<'_> {
     /// Marks that others than the header's id may have the slot.
     pub(crate) fn share(&mut self) {
         self.state |= SHARED;
+    }
+
+    /// Marks that this id alone has the slot.
+    pub(crate) fn unshare(&mut self, id: u32) {
+        self.block.header().id.store(id, Ordering::Relaxed);
+        self.state &= !SHARED;
     }
 
     pub(crate) fn is_full(&self) -> bool {

@@ -55,25 +55,35 @@ impl Graph {
         space: &mut Space,
         joins: impl Fn(u32) -> bool,
     ) -> Option<u32> {
-        for _ in 0..ATTEMPTS_MAX {
+        for attempt in 0..ATTEMPTS_MAX {
             let entry = self.entry();
             // SAFETY: the caller's promise.
             unsafe { self.walk(codebook, self.build_beam, space) };
-            // SAFETY: the same; what a walk finds has been reached since then.
-            let equal = unsafe { self.equals(codebook, slot, space) };
-            if let Some(equal) = equal.into_iter().find(|equal| joins(*equal)) {
-                return Some(equal);
+            if attempt == 0 {
+                // Later others may have come by the links of this one already.
+                // SAFETY: the same; what a walk finds has been reached since then.
+                let equal = unsafe { self.equals(codebook, slot, space) };
+                if let Some(equal) = equal.into_iter().find(|equal| joins(*equal)) {
+                    return Some(equal);
+                }
             }
             let found = space.pool.iter().filter(|(_, other)| *other != slot);
             let found = found.map(|(distance, slot)| Candidate { distance, slot });
             space.candidates.clear();
             space.candidates.extend(found);
             if space.candidates.is_empty() {
-                // It is the first, or the last that is left.
-                if entry == Some(slot) || self.change_entry(entry, Some(slot)) {
-                    return None;
+                let living = entry.filter(|entry| !self.block(*entry).is_dead());
+                match living {
+                    Some(entry) if entry != slot => {
+                        // Everything is farther away than floats can say.
+                        let distance = f32::MAX;
+                        let slot = entry;
+                        space.candidates.push(Candidate { distance, slot });
+                    }
+                    // It is the first, or the last that is left.
+                    _ if entry == Some(slot) || self.enter_by(entry, slot) => return None,
+                    _ => continue,
                 }
-                continue;
             }
             // SAFETY: the caller's promise; what a walk finds has been reached since then.
             unsafe { self.link_with_candidates(codebook, slot, space) };
@@ -82,6 +92,15 @@ impl Graph {
             }
         }
         None
+    }
+
+    /// Makes a slot the entry if `before` still is.
+    fn enter_by(&self, before: Option<u32>, slot: u32) -> bool {
+        let entered = self.change_entry(before, Some(slot));
+        if entered && self.block(slot).is_dead() {
+            self.leave_entry(slot);
+        }
+        entered
     }
 
     /// The slots in `space.pool` whose codes are equal to that of a slot.

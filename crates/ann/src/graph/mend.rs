@@ -100,6 +100,11 @@ impl Graph {
         alive
     }
 
+    /// Marks that one id alone has a slot from now on.
+    pub(crate) fn unshare(&self, slot: u32, id: u32) {
+        self.block(slot).lock().unshare(id);
+    }
+
     /// Leaves a slot that has just died to the next sweep.
     fn bury(&self, slot: u32) {
         if self.entry() == Some(slot) {
@@ -109,7 +114,7 @@ impl Graph {
     }
 
     /// Makes another slot the entry in place of a dead one.
-    fn leave_entry(&self, dead: u32) {
+    pub(super) fn leave_entry(&self, dead: u32) {
         let mut dead = dead;
         loop {
             let heir = self.living_near(dead);

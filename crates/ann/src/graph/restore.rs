@@ -59,7 +59,7 @@ impl Graph {
     }
 
     /// Takes the blocks of a snapshot over. `ids` are all ids and their slots, all below `slots`;
-    /// `entry` is one of them.
+    /// `entry` is one of them. Blocks become those of the first ids that have their slots.
     ///
     /// The blocks' codes are taken as they are. Returns the slots to be linked again.
     pub(crate) fn restore(
@@ -73,11 +73,12 @@ impl Graph {
         let mut taken = IdSet::default();
         for &(id, slot) in ids {
             let block = self.block(slot);
-            let first = taken.insert(slot);
-            let its_own = block.is_shared() || first && block.id() == id;
-            if block.is_dead() || !its_own {
-                let what = "the block is not that of the id which has its slot";
+            if block.is_dead() {
+                let what = "an id has a slot without a vector";
                 return Err(Defect { slot, what });
+            }
+            if taken.insert(slot) {
+                block.lock().unshare(id);
             }
         }
         let in_degrees = self.count_links(slots, taken.len(), entry)?;

@@ -55,12 +55,16 @@ impl Graph {
             bypassed,
             counts,
         };
+        // It is expanded however far it is, even if that is beyond the floats.
+        let mut start = Some(entry);
         loop {
             // SAFETY: whoever comes here has pinned the epoch, and all slots come from links.
             unsafe { walker.measure(frontier) };
-            let Some(slot) = walker.bypassed.pop().or_else(|| frontier.next()) else {
+            let next = walker.bypassed.pop().or_else(|| frontier.next());
+            let Some(slot) = next.or(start) else {
                 return;
             };
+            start = None;
             walker.expand(slot);
         }
     }

@@ -1,8 +1,8 @@
 //! The longest and the shortest vectors floats can make have finite distances, the right ones.
 
-use ann::{Metric, Options, Quantization};
+use ann::{Metric, Options, Quantization, SearchOptions, Way};
 
-use crate::oracle::build;
+use crate::oracle::{Oracle, build};
 
 const METRICS: [Metric; 4] = [
     Metric::Cosine,
@@ -90,5 +90,53 @@ fn walks_survive_distances_beyond_the_floats() {
             assert_eq!(found.len(), 10);
             assert!(found.iter().all(|n| n.distance.is_finite()));
         }
+    }
+}
+
+#[test]
+fn a_vector_beyond_the_floats_hides_nothing() {
+    // Before training, while the index is young, and when it is grown.
+    for outlier in [0, 100, 600, 3_000] {
+        for (metric, dimensions) in [(Metric::Euclidean, 16), (Metric::Euclidean, 96)] {
+            let mut rng = crate::data::Rng(6);
+            let mut vectors: Vec<_> = (0..4_000).map(|_| rng.vector(dimensions)).collect();
+            let queries = vectors.split_off(3_970);
+            vectors[outlier] = vec![1e20; dimensions];
+            let options = Options {
+                metric,
+                ..Options::new(dimensions)
+            };
+            let index = build(options, &vectors);
+            let oracle = Oracle::of(metric, &vectors);
+            let shares = queries.iter().map(|q| oracle.check(&index, q, 10, 1e-5));
+            let recall = shares.sum::<f64>() / queries.len() as f64;
+            assert!(recall >= 0.95, "{outlier}, {dimensions}: {recall}");
+            let beam = Some(200);
+            let search = SearchOptions {
+                beam,
+                ..SearchOptions::new(10)
+            };
+            let (_, explanation) = index.explain(&queries[0], &search).expect("search");
+            assert_eq!(explanation.way, Way::Walk);
+            let found = index.search(&vectors[outlier], 1).expect("search");
+            assert_eq!(found[0].id, outlier as u32);
+        }
+    }
+}
+
+#[test]
+fn the_length_of_a_query_is_of_no_consequence_to_its_direction() {
+    let mut rng = crate::data::Rng(7);
+    let vectors: Vec<_> = (0..3_000).map(|_| rng.vector(80)).collect();
+    let index = build(Options::new(80), &vectors);
+    let query = rng.vector(80);
+    let ids = |factor: f32| {
+        let query: Vec<f32> = query.iter().map(|x| x * factor).collect();
+        let found = index.search(&query, 10).expect("search");
+        found.iter().map(|n| n.id).collect::<Vec<_>>()
+    };
+    let expected = ids(1.0);
+    for factor in [1e-36, 1e-20, 1e20, 1e37] {
+        assert_eq!(ids(factor), expected, "{factor}");
     }
 }

@@ -36,14 +36,20 @@ fn zero_vectors_take_their_place_in_the_answers_of_walks() {
     for zero in 0..300 {
         vectors[zero * 10].fill(0.0);
     }
-    let index = build(Options::new(8), &vectors);
-    let oracle = Oracle::of(Metric::Cosine, &vectors);
-    for _ in 0..20 {
-        let query = rng.vector(8);
-        assert_eq!(oracle.check(&index, &query, 3_000, 1e-6), 1.0);
-        assert!(oracle.check(&index, &query, 10, 1e-6) >= 0.9);
+    for (quantization, tolerance) in [(Quantization::F32, 1e-6), (Quantization::I8, 0.05)] {
+        let options = Options {
+            quantization,
+            ..Options::new(8)
+        };
+        let index = build(options, &vectors);
+        let oracle = Oracle::of(Metric::Cosine, &vectors);
+        for _ in 0..20 {
+            let query = rng.vector(8);
+            assert_eq!(oracle.check(&index, &query, 3_000, tolerance), 1.0);
+            assert!(oracle.check(&index, &query, 10, tolerance) >= 0.9);
+        }
+        assert_eq!(oracle.check(&index, &[0.0; 8], 10, tolerance), 1.0);
     }
-    assert_eq!(oracle.check(&index, &[0.0; 8], 10, 1e-6), 1.0);
 }
 
 #[test]

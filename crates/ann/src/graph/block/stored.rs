@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{Block, DEAD, DEGREE, Header, Layout, SHARED};
+use super::{Block, DEAD, DEGREE, Header, Layout};
 
 /// Where the fields of [`Header`] lie behind the code, as `docs/snapshot-format.md` draws them.
 const STATE: usize = 0;
@@ -35,9 +35,6 @@ impl Block<'_> {
                 *place = link.to_le_bytes();
                 state += 1;
             }
-            if links.is_shared() {
-                state |= SHARED;
-            }
         }
         let in_degree = self.header().in_degree.load(Ordering::Acquire);
         let fields = [
@@ -57,7 +54,7 @@ impl Block<'_> {
     /// read if this is nothing.
     pub(crate) fn check(&self, slots: u32) -> Result<(), &'static str> {
         let state = self.header().state.load(Ordering::Relaxed);
-        if state & !(DEAD | SHARED | DEGREE) != 0 {
+        if state & !(DEAD | DEGREE) != 0 {
             return Err("the state of a block is none");
         }
         if (state & DEGREE) as usize > self.layout.capacity {
