@@ -158,7 +158,7 @@ async fn a_certificate_is_swapped_when_its_file_changes() {
     let http = free_address();
     let (uri, nobody) = (http.to_string(), free_address().to_string());
     let before = write_certificate(directory.path());
-    let _store = Store::start(
+    let mut store = Store::start(
         directory.path(),
         &[
             "--uri",
@@ -170,7 +170,7 @@ async fn a_certificate_is_swapped_when_its_file_changes() {
             "--tls-key-path",
             "key.pem",
             "--tls-file-check-interval",
-            "50ms",
+            &format!("{CHECK_INTERVAL:?}"),
         ],
     );
     let answers = async |certificate: &[u8]| {
@@ -194,6 +194,16 @@ async fn a_certificate_is_swapped_when_its_file_changes() {
     let after = write_certificate(directory.path());
     wait(&after).await;
     assert!(!answers(&before).await);
+
+    // A file that never comes to its end keeps the process neither from answering nor from stopping.
+    let endless = directory.path().join("cert.pem");
+    std::fs::remove_file(&endless).unwrap();
+    let made = Command::new("mkfifo").arg(&endless).status();
+    assert!(made.expect("mkfifo is there").success());
+    tokio::time::sleep(10 * CHECK_INTERVAL).await;
+    assert!(answers(&after).await);
+    store.signal("-TERM");
+    assert_eq!(store.end(), Some(0));
 }
 
 #[test]
