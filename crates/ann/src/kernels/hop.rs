@@ -67,7 +67,10 @@ impl<'a, T> Iterator for Batches<'a, T> {
         let &last = self.codes.last()?;
         self.prefetch(BATCH);
         let count = self.codes.len().min(BATCH);
-        let batch = std::array::from_fn(|i| self.codes.get(i).copied().unwrap_or(last));
+        let batch = match self.codes.first_chunk() {
+            Some(batch) => *batch,
+            None => std::array::from_fn(|i| self.codes.get(i).copied().unwrap_or(last)),
+        };
         self.codes = &self.codes[count..];
         let (out, rest) = std::mem::take(&mut self.out).split_at_mut(count);
         self.out = rest;
