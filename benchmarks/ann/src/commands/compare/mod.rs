@@ -37,9 +37,9 @@ pub struct Arguments {
     /// Only these contenders, beside usearch-f32
     #[arg(long, short, value_delimiter = ',')]
     contenders: Vec<String>,
-    /// Timed rounds
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
-    rounds: u64,
+    /// Timed rounds [default: 3 of a quick run, 5 of a full one]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    rounds: Option<u64>,
     /// Where the results go
     #[arg(long, default_value = "target/bench-ann.json")]
     json: PathBuf,
@@ -48,7 +48,7 @@ pub struct Arguments {
 /// What to measure.
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Size {
-    /// Three data sets and the main contenders: within ten minutes on two cores
+    /// Three data sets, usearch and Annulus: within ten minutes on two cores
     Quick,
     /// Every data set and all contenders: a few hours
     Full,
@@ -56,17 +56,16 @@ pub enum Size {
 
 pub fn run(arguments: &Arguments, cache: &Path) -> anyhow::Result<()> {
     let mut records = Vec::new();
+    let rounds = arguments.rounds.unwrap_or(match arguments.bench {
+        Size::Quick => 3,
+        Size::Full => 5,
+    });
     for mut selection in selection::of(arguments.bench, &arguments.datasets) {
         if !arguments.contenders.is_empty() {
             selection.only(&arguments.contenders);
         }
         let data = data::open(&selection.data_set, cache)?;
-        records.extend(measure(
-            &data,
-            &selection,
-            arguments.rounds as usize,
-            cache,
-        )?);
+        records.extend(measure(&data, &selection, rounds as usize, cache)?);
         // After each data set, so that a run cut short has something to show.
         let text = record::to_json(&records)?;
         fs::write(&arguments.json, text).with_context(|| arguments.json.display().to_string())?;

@@ -25,13 +25,8 @@ const FULL_SETS: &[&str] = &[
     "clustered96-1m",
 ];
 
-const QUICK: &[&str] = &[
-    BASELINE,
-    "diskann-4bit",
-    "annulus",
-    "annulus-bytes",
-    "annulus-avx2",
-];
+/// The others take most of a full run.
+const QUICK: &[&str] = &[BASELINE, "annulus", "annulus-avx2"];
 const FULL: &[&str] = &[
     BASELINE,
     "usearch-bf16",
