@@ -77,9 +77,15 @@ impl Codebook {
         let (out_fours, out) = out.as_chunks_mut::<4>();
         let fours = block_fours.iter().zip(product_fours);
         for (out, (blocks, products)) in out_fours.iter_mut().zip(fours) {
-            // SAFETY: the caller's promise.
-            let metas = blocks.map(|block| unsafe { self.meta(block) });
-            *out = std::array::from_fn(|i| estimate(products[i], &metas[i]));
+            // Loops, as the compiler calls functions of arrays instead of unrolling them.
+            let mut metas = [Meta::default(); 4];
+            for (meta, &block) in metas.iter_mut().zip(blocks) {
+                // SAFETY: the caller's promise.
+                *meta = unsafe { self.meta(block) };
+            }
+            for (out, (&product, meta)) in out.iter_mut().zip(products.iter().zip(&metas)) {
+                *out = estimate(product, meta);
+            }
         }
         for (out, (&block, &product)) in out.iter_mut().zip(blocks.iter().zip(products)) {
             // SAFETY: the caller's promise.
