@@ -74,6 +74,10 @@ impl Sharers {
             }
             _ => {}
         }
+        if slots.len() < slots.capacity() / 8 {
+            let room = 2 * slots.len();
+            slots.shrink_to(room);
+        }
     }
 
     /// Shows the ids that have a slot, ascending, until told to stop.
