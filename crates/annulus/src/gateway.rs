@@ -8,11 +8,12 @@ use anyhow::Context;
 use clap::Args;
 use gateway::Gateway;
 use tokio::net::TcpStream;
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit::Failure;
 use crate::gateway_settings::{GatewaySettings, Resolved};
 use crate::logging;
+use crate::settings_file;
+use crate::stop::Stop;
 
 /// How long answers in flight may take after a signal.
 const STOP_GRACE: Duration = Duration::from_secs(8);
@@ -32,7 +33,7 @@ pub struct GatewayArguments {
 
 pub fn run(arguments: GatewayArguments) -> anyhow::Result<()> {
     let file = match &arguments.config {
-        Some(path) => GatewaySettings::read(path)?,
+        Some(path) => settings_file::read(path)?,
         None => GatewaySettings::default(),
     };
     let settings = arguments.settings.or(file).resolve()?;
@@ -45,17 +46,7 @@ pub fn run(arguments: GatewayArguments) -> anyhow::Result<()> {
 }
 
 async fn serve(settings: Resolved) -> anyhow::Result<()> {
-    // Asked for before anything else, so that a signal during the start stops it cleanly too.
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let stop = async {
-        tokio::select! {
-            _ = interrupt.recv() => "SIGINT",
-            _ = terminate.recv() => "SIGTERM",
-        }
-    };
-    tokio::pin!(stop);
-
+    let mut stop = Stop::listen()?;
     let options = settings.options;
     let cassandra = options.cassandra.clone();
     warn_of_what_drivers_cannot_see(&options);
@@ -66,9 +57,9 @@ async fn serve(settings: Resolved) -> anyhow::Result<()> {
     })?;
     tracing::info!(cql = %gateway.address(), %cassandra, "listening");
     let outcome = tokio::select! {
-        signal = &mut stop => Ok(signal),
+        signal = stop.asked_for() => Ok(signal),
         ready = get_ready(&gateway, &cassandra) => match ready {
-            Ok(()) => Ok(stop.await),
+            Ok(()) => Ok(stop.asked_for().await),
             Err(error) => Err(error),
         },
     };

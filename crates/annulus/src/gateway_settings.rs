@@ -2,16 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
 use std::str::FromStr;
 
-use anyhow::Context;
 use clap::Args;
 use gateway::{GatewayOptions, Ring};
 use serde::Deserialize;
 
 use crate::exit::Failure;
 use crate::logging::LogFormat;
+use crate::settings::at_least_one;
 
 const DEFAULT_LOG: &str = "warn,annulus=info,gateway=info";
 
@@ -101,16 +100,6 @@ pub struct Resolved {
 }
 
 impl GatewaySettings {
-    /// Reads a TOML file.
-    pub fn read(path: &Path) -> anyhow::Result<GatewaySettings> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::Configuration(error.to_string()))
-            .with_context(|| format!("configuration file {}", path.display()))?;
-        toml::from_str(&text)
-            .map_err(|error| Failure::Configuration(error.to_string()))
-            .with_context(|| format!("configuration file {}", path.display()))
-    }
-
     /// These settings, and those of `other` where these are silent.
     pub fn or(self, other: GatewaySettings) -> GatewaySettings {
         GatewaySettings {
@@ -148,14 +137,8 @@ impl GatewaySettings {
         let defaults = GatewayOptions::default();
         let max_frame_mib = self.max_frame_mib.unwrap_or(256) as usize;
         let connections_max = self.max_connections.unwrap_or(defaults.connections_max);
-        for (name, value) in [
-            ("max-frame-mib", max_frame_mib),
-            ("max-connections", connections_max),
-        ] {
-            if value == 0 {
-                return Err(Failure::Configuration(format!("{name} must be at least 1")));
-            }
-        }
+        let max_frame_mib = at_least_one("max-frame-mib", max_frame_mib)?;
+        let connections_max = at_least_one("max-connections", connections_max)?;
         Ok(Resolved {
             options: GatewayOptions {
                 address: SocketAddr::new(

@@ -10,6 +10,8 @@ mod logging;
 mod sample;
 mod serve;
 mod settings;
+mod settings_file;
+mod stop;
 mod store_service;
 
 use std::process::ExitCode;

@@ -15,12 +15,13 @@ use storage::{Storage, StorageOptions};
 use store::{IndexesOptions, StartError, Store, StoreHandle, StoreOptions};
 use store_api::types::NodeStatus;
 use store_api::{Client, ClientOptions};
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit::Failure;
 use crate::logging;
 use crate::sample;
 use crate::settings::{Resolved, Sample, Settings};
+use crate::settings_file;
+use crate::stop::Stop;
 
 /// How long clients' requests in flight may go on after a signal; the rest of the stop takes less
 /// than what is left of ten seconds.
@@ -38,7 +39,7 @@ pub struct ServeArguments {
 
 pub fn run(arguments: ServeArguments) -> anyhow::Result<()> {
     let file = match &arguments.config {
-        Some(path) => Settings::read(path)?,
+        Some(path) => settings_file::read(path)?,
         None => Settings::default(),
     };
     let settings = arguments.settings.or(file).resolve()?;
@@ -51,17 +52,7 @@ pub fn run(arguments: ServeArguments) -> anyhow::Result<()> {
 }
 
 async fn serve(settings: Resolved) -> anyhow::Result<()> {
-    // Asked for before anything else, so that a signal during the start stops it cleanly too.
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let stop = async {
-        tokio::select! {
-            _ = interrupt.recv() => "SIGINT",
-            _ = terminate.recv() => "SIGTERM",
-        }
-    };
-    tokio::pin!(stop);
-
+    let mut stop = Stop::listen()?;
     let storage = open(&settings).await?;
     let servers = match Servers::start(&settings, storage.clone()).await {
         Ok(servers) => servers,
@@ -71,9 +62,9 @@ async fn serve(settings: Resolved) -> anyhow::Result<()> {
         }
     };
     let outcome = tokio::select! {
-        signal = &mut stop => Ok(signal),
+        signal = stop.asked_for() => Ok(signal),
         error = get_ready(&settings, &servers) => match error {
-            Ok(()) => Ok(stop.await),
+            Ok(()) => Ok(stop.asked_for().await),
             Err(error) => Err(error),
         },
     };

@@ -1,10 +1,9 @@
 //! The settings of `annulus serve`: flags, environment and a TOML file, in this order of rank.
 
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use storage::Durability;
@@ -142,16 +141,6 @@ pub struct Resolved {
 }
 
 impl Settings {
-    /// Reads a TOML file.
-    pub fn read(path: &Path) -> anyhow::Result<Settings> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::Configuration(error.to_string()))
-            .with_context(|| format!("configuration file {}", path.display()))?;
-        toml::from_str(&text)
-            .map_err(|error| Failure::Configuration(error.to_string()))
-            .with_context(|| format!("configuration file {}", path.display()))
-    }
-
     /// These settings, and those of `other` where these are silent.
     pub fn or(self, other: Settings) -> Settings {
         Settings {
@@ -222,7 +211,8 @@ impl Settings {
     }
 }
 
-fn at_least_one(name: &str, value: usize) -> Result<usize, Failure> {
+/// Refuses 0 by the setting's name.
+pub fn at_least_one(name: &str, value: usize) -> Result<usize, Failure> {
     if value == 0 {
         return Err(Failure::Configuration(format!("{name} must be at least 1")));
     }
@@ -231,6 +221,8 @@ fn at_least_one(name: &str, value: usize) -> Result<usize, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]

@@ -21,6 +21,7 @@ use tokio::task::JoinHandle;
 
 use crate::exit::Failure;
 use crate::logging;
+use crate::stop::Stop;
 use settings::Resolved;
 pub use settings::StoreSettings;
 
@@ -66,9 +67,7 @@ pub fn run() -> anyhow::Result<()> {
 }
 
 async fn serve(Settings { mut set, resolved }: Settings) -> anyhow::Result<()> {
-    // Asked for before anything else, so that a signal during the start does no harm.
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
+    let mut stop = Stop::listen()?;
     let mut hang_up = signal(SignalKind::hangup())?;
     let mut checks = tokio::time::interval(resolved.check_interval);
     checks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -82,8 +81,7 @@ async fn serve(Settings { mut set, resolved }: Settings) -> anyhow::Result<()> {
     let mut reading: Option<Reading> = None;
     let signal = loop {
         tokio::select! {
-            _ = interrupt.recv() => break "SIGINT",
-            _ = terminate.recv() => break "SIGTERM",
+            signal = stop.asked_for() => break signal,
             _ = hang_up.recv(), if reading.is_none() => {
                 let settings = tokio::task::spawn_blocking(Settings::read);
                 reading = Some(Reading { settings, asked_for: true });
