@@ -145,6 +145,15 @@ impl Index {
         self.len() == 0
     }
 
+    /// The ids that are held, each as of the moment at which it is met.
+    pub fn ids(&self) -> IdSet {
+        let mut held = IdSet::default();
+        for (id, _) in self.ids.iter() {
+            held.insert(id);
+        }
+        held
+    }
+
     /// Adds a vector under an id that the index does not hold.
     pub fn insert(&self, id: u32, vector: &[f32]) -> Result<(), Error> {
         self.check(vector)?;

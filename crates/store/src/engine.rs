@@ -41,14 +41,23 @@ impl IndexHandle {
         metrics: IndexMetrics,
     ) -> Result<IndexHandle, ann::Error> {
         let vectors = VectorIndex::new(&identity.options, identity.keys.clone(), indexes)?;
-        Ok(IndexHandle {
+        Ok(IndexHandle::with(identity, vectors, metrics))
+    }
+
+    /// An index with these vectors.
+    pub fn with(
+        identity: IndexIdentity,
+        vectors: VectorIndex,
+        metrics: IndexMetrics,
+    ) -> IndexHandle {
+        IndexHandle {
             vectors: Arc::new(vectors),
             identity,
             metrics,
             state: AtomicU8::new(0),
             progress: AtomicU64::new(0),
             items_bytes: AtomicUsize::new(0),
-        })
+        }
     }
 
     /// Where it stands.

@@ -1,9 +1,10 @@
 //! One vector index with the keys of its rows: what searches and what the items' changes go to.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use ann::Neighbour;
+use ann::{Neighbour, VectorsState};
 use arc_swap::ArcSwap;
 use store_api::types::{AnnResponse, PrimaryKeys, SimilarityFunction};
 
@@ -73,6 +74,33 @@ impl VectorIndex {
             schema,
             epoch: ArcSwap::from_pointee(()),
         })
+    }
+
+    /// An index that comes out of a snapshot.
+    pub fn reopened(
+        options: &VectorOptions,
+        schema: KeySchema,
+        ann: ann::Index,
+        keys: KeyTable,
+    ) -> VectorIndex {
+        VectorIndex {
+            ann,
+            similarity: options.effective_similarity(),
+            keys: RwLock::new(keys),
+            schema,
+            epoch: ArcSwap::from_pointee(()),
+        }
+    }
+
+    /// Writes the vectors into a directory while they are searched and changed; see
+    /// [`ann::Index::save`].
+    pub fn save(&self, directory: &Path) -> Result<ann::Saved, ann::SnapshotError> {
+        self.ann.save(directory)
+    }
+
+    /// Verifies the vectors of an index that was reopened, for as long as `keep_going` says so.
+    pub fn verify(&self, mut keep_going: impl FnMut(&VectorsState) -> bool) -> VectorsState {
+        self.ann.verify_vectors(|| keep_going(&self.ann.vectors_state()))
     }
 
     /// Rows that a search may find.

@@ -14,6 +14,8 @@
 //!   sockets --> httpd --+--> index_actor: search     cdc --------> reread -----+  index_actor
 //! ```
 //!
+//! Beside these, each index is saved now and then ([`snapshot`]), so that a restart needs no scan.
+//!
 //! Log rows are hints, the base row is the truth: [`items`] argues why the index ends up equal to
 //! the table. [`httpd`] is the API; [`Store::start`] is the door.
 
@@ -37,6 +39,7 @@ mod rows;
 mod scan;
 mod score;
 mod service;
+mod snapshot;
 mod start_error;
 mod table;
 mod tls;
@@ -44,7 +47,7 @@ mod tls;
 pub use httpd::openapi;
 pub use options::{
     CdcOptions, Consistency, Credentials, DatabaseOptions, IndexesOptions, ListenerOptions,
-    MemoryOptions, Pem, Placement, Preferred, ReaderOptions, ScanOptions, StoreOptions, TlsClients,
+    MemoryOptions, Pem, Placement, Preferred, ReaderOptions, ScanOptions, SnapshotOptions, StoreOptions, TlsClients,
     TlsOptions,
 };
 pub use service::{Listeners, Store, StoreHandle};

@@ -3,12 +3,16 @@
 //! Series of an index exist from its discovery until it is dropped. A request with an unknown
 //! name makes none.
 
+mod snapshots;
+
 use prometheus::{
     Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
     IntGaugeVec, Opts, Registry, TextEncoder,
 };
 
 use crate::identity::IndexName;
+use snapshots::SnapshotFamilies;
+pub use snapshots::SnapshotMetrics;
 
 const INDEX: &[&str] = &["keyspace", "index_name"];
 const OPERATION: &[&str] = &["keyspace", "index_name", "operation"];
@@ -45,6 +49,9 @@ pub struct Metrics {
     searches_refused: IntCounterVec,
     memory_used: IntGaugeVec,
     memory_limit: IntGaugeVec,
+    scans: IntCounterVec,
+    scanned_rows: IntCounterVec,
+    snapshots: SnapshotFamilies,
     cdc_reader_up: IntGaugeVec,
     cdc_handler_errors: IntCounterVec,
     cdc_reader_restarts: IntCounterVec,
@@ -74,6 +81,12 @@ pub struct IndexMetrics {
     pub without_room: IntGauge,
     /// Rows read with an older vector than before: replicas that disagree.
     pub regressions: IntCounter,
+    /// Scans of the table.
+    pub scans: IntCounter,
+    /// Rows that scans have read.
+    pub scanned_rows: IntCounter,
+    /// What is saved.
+    pub snapshots: SnapshotMetrics,
 }
 
 /// Bytes of an index. All but `mapped` has to stay in memory.
@@ -186,6 +199,19 @@ impl Metrics {
                 "At this much used memory new rows wait",
                 &[],
             ),
+            scans: counter(
+                &registry,
+                "index_scans_total",
+                "Scans of the table for the index",
+                INDEX,
+            ),
+            scanned_rows: counter(
+                &registry,
+                "index_scanned_rows_total",
+                "Rows read by scans of the table for the index",
+                INDEX,
+            ),
+            snapshots: SnapshotFamilies::new(&registry),
             cdc_reader_up: gauge(
                 &registry,
                 "cdc_reader_up",
@@ -249,6 +275,9 @@ impl Metrics {
             rejected: self.rows_rejected.with_label_values(&labels),
             without_room: self.rows_without_room.with_label_values(&labels),
             regressions: self.write_time_regressions.with_label_values(&labels),
+            scans: self.scans.with_label_values(&labels),
+            scanned_rows: self.scanned_rows.with_label_values(&labels),
+            snapshots: self.snapshots.index(&labels),
         }
     }
 
@@ -291,6 +320,9 @@ impl Metrics {
         let _ = self.rows_rejected.remove_label_values(&labels);
         let _ = self.rows_without_room.remove_label_values(&labels);
         let _ = self.write_time_regressions.remove_label_values(&labels);
+        let _ = self.scans.remove_label_values(&labels);
+        let _ = self.scanned_rows.remove_label_values(&labels);
+        self.snapshots.forget(&labels);
         for component in MEMORY_COMPONENTS {
             let labels = [labels[0], labels[1], component];
             let _ = self.index_memory.remove_label_values(&labels);

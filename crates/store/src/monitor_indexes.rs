@@ -4,14 +4,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::db::DbHandle;
+use crate::db::{Db, DbHandle};
 use crate::discovery::{Discovered, Discovery, DiscoveryError, Round};
 use crate::engine::{Engine, IndexHandle};
 use crate::identity::{IndexIdentity, IndexName, TableIdentity};
 use crate::keys::KeySchema;
-use crate::table::{Table, TableContext};
+use crate::snapshot::{LogFacts, Opened};
+use crate::table::{Beginning, BeginningRows, Table, TableContext};
 
 /// So many looks in a row without an answer mean that the session is lost.
 const SILENCES_MAX: u32 = 3;
@@ -37,14 +39,20 @@ pub struct MonitorIndexes {
     /// Every index that is built or being built.
     indexes: HashMap<IndexName, IndexIdentity>,
     unclear_rounds: u32,
+    /// Indexes whose vectors turned out to be damaged.
+    damaged: mpsc::Receiver<Arc<IndexHandle>>,
+    /// Whether snapshots of indexes that are no more have been deleted.
+    swept: bool,
     cancel: CancellationToken,
 }
 
 impl MonitorIndexes {
-    /// Before the first look. `cancel`: the parent of all that runs for tables.
+    /// Before the first look. `damaged`: the other end of the context's channel. `cancel`: the parent of all
+    /// that runs for tables.
     pub fn new(
         context: TableContext,
         interval: Duration,
+        damaged: mpsc::Receiver<Arc<IndexHandle>>,
         cancel: CancellationToken,
     ) -> MonitorIndexes {
         MonitorIndexes {
@@ -54,6 +62,8 @@ impl MonitorIndexes {
             tables: HashMap::new(),
             indexes: HashMap::new(),
             unclear_rounds: 0,
+            damaged,
+            swept: false,
             cancel,
         }
     }
@@ -77,7 +87,7 @@ impl MonitorIndexes {
                 Ok(Round::Unchanged | Round::Unsettled) => silences = 0,
                 Ok(Round::Found(discovered)) => {
                     silences = 0;
-                    self.take_in(discovered);
+                    self.take_in(&session, discovered).await;
                 }
                 Err(DiscoveryError::Unreachable(error)) => {
                     silences += 1;
@@ -93,7 +103,11 @@ impl MonitorIndexes {
                     tracing::warn!(%error, "the schema can't be read");
                 }
             }
-            tokio::time::sleep(self.pause()).await;
+            let pause = self.pause();
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                Some(index) = self.damaged.recv() => self.rebuild(&session, &index).await,
+            }
         }
     }
 
@@ -106,13 +120,20 @@ impl MonitorIndexes {
     }
 
     /// Makes the indexes those of the schema.
-    fn take_in(&mut self, discovered: Discovered) {
+    async fn take_in(&mut self, db: &Db, discovered: Discovered) {
         let plan = plan(&self.indexes, &discovered);
         for name in plan.remove {
-            self.remove(&name);
+            self.remove(&name).await;
         }
-        for identity in plan.add {
-            self.add(identity);
+        let context = &self.context;
+        let opened = plan.add.iter().map(|identity| open(context, db, identity));
+        let opened = futures::future::join_all(opened).await;
+        for (identity, (log, opened)) in plan.add.into_iter().zip(opened) {
+            self.add(identity, log, opened);
+        }
+        if discovered.unclear.is_empty() && !self.swept {
+            self.swept = true;
+            self.sweep().await;
         }
         if discovered.unclear.is_empty() {
             self.unclear_rounds = 0;
@@ -125,17 +146,32 @@ impl MonitorIndexes {
         }
     }
 
-    fn add(&mut self, identity: IndexIdentity) {
+    fn add(&mut self, identity: IndexIdentity, log: LogFacts, opened: Opened) {
         let engine: &Engine = &self.context.engine;
         let metrics = engine.metrics().index(&identity.name);
-        let index = match IndexHandle::new(identity.clone(), &self.context.indexes, metrics) {
-            Ok(index) => Arc::new(index),
-            Err(error) => {
-                tracing::error!(index = %identity.name, %error, "the index can't be made");
-                engine.remove(&identity.name);
-                return;
+        let (index, rows) = match opened {
+            Opened::Index(opened) => {
+                let rows = BeginningRows {
+                    items: opened.items,
+                    unread: opened.unread,
+                    saved: opened.saved,
+                    to_reconcile: opened.to_reconcile,
+                };
+                let index = IndexHandle::with(identity.clone(), opened.vectors, metrics);
+                (index, Some(rows))
+            }
+            Opened::Nothing => {
+                match IndexHandle::new(identity.clone(), &self.context.indexes, metrics) {
+                    Ok(index) => (index, None),
+                    Err(error) => {
+                        tracing::error!(index = %identity.name, %error, "the index can't be made");
+                        engine.remove(&identity.name);
+                        return;
+                    }
+                }
             }
         };
+        let index = Arc::new(index);
         tracing::info!(index = %identity.name, table = %identity.table, "index found");
         engine.insert(index.clone());
         let key = table_key(&identity.table, &identity.keys);
@@ -149,11 +185,29 @@ impl MonitorIndexes {
                     self.cancel.child_token(),
                 )
             })
-            .add(index);
+            .add(index, Beginning { log, rows });
         self.indexes.insert(identity.name.clone(), identity);
     }
 
-    fn remove(&mut self, name: &IndexName) {
+    /// Builds an index anew whose vectors are damaged.
+    async fn rebuild(&mut self, db: &Db, index: &IndexHandle) {
+        let identity = index.identity.clone();
+        // It may have gone meanwhile, or be another one.
+        if self.indexes.get(&identity.name) == Some(&identity) {
+            self.remove(&identity.name).await;
+            let (log, opened) = open(&self.context, db, &identity).await;
+            self.add(identity, log, opened);
+        }
+    }
+
+    /// Deletes the snapshots of indexes that are no more.
+    async fn sweep(&self) {
+        let identities: Vec<IndexIdentity> = self.indexes.values().cloned().collect();
+        let snapshots = self.context.snapshots.clone();
+        blocking(move || snapshots.retain(&identities)).await;
+    }
+
+    async fn remove(&mut self, name: &IndexName) {
         let Some(identity) = self.indexes.remove(name) else {
             return;
         };
@@ -166,6 +220,28 @@ impl MonitorIndexes {
             }
         }
         self.context.engine.remove(name);
+        let snapshots = self.context.snapshots.clone();
+        blocking(move || snapshots.remove(&identity)).await;
+    }
+}
+
+/// What there is of an index on the disk.
+async fn open(context: &TableContext, db: &Db, identity: &IndexIdentity) -> (LogFacts, Opened) {
+    let log = LogFacts::of(&db.session, &identity.table).await;
+    let (snapshots, indexes) = (context.snapshots.clone(), context.indexes.clone());
+    let identity = identity.clone();
+    let opened = blocking(move || snapshots.open(&identity, &log, &indexes)).await;
+    (log, opened.unwrap_or(Opened::Nothing))
+}
+
+/// Works with files. Nothing, if the process is ending.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => Some(done),
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => None,
+        },
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod memory_gate;
 mod room;
+mod saving;
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -26,12 +27,16 @@ use crate::reread::{Hint, HintMessage, HintTarget};
 use crate::rows::{ReadCell, Unusable, now_s};
 use memory_gate::MemoryGate;
 use room::Room;
+pub use saving::SaveRequest;
 
 /// Messages on their way to an index; a re-read waits when there is no room.
 pub const MESSAGES_MAX: usize = 4;
 
 /// Rows of a kind that are named to the re-reader in one go.
 const NAMED_MAX: usize = 1024;
+
+/// Rows that a scan hasn't found which are looked for at a time.
+const UNSEEN_AT_A_TIME: usize = 4096;
 
 /// Observations taken in while searches wait for their keys: about 0.1 ms at 384 dimensions.
 const OBSERVED_AT_A_TIME: usize = 64;
@@ -76,6 +81,8 @@ pub struct MonitorItems {
     retired: Retired,
     /// Rows to be read again that the re-reader had no room for.
     due: Vec<PrimaryKey>,
+    /// A read from before the scan, if rows that the scan doesn't find are to be removed.
+    reconciling: Option<Arc<Issue>>,
     gate: MemoryGate,
     room: Room,
     logged: HashSet<u64>,
@@ -99,10 +106,27 @@ impl MonitorItems {
             hints,
             retired: Retired::default(),
             due: Vec::new(),
+            reconciling: None,
             gate: MemoryGate::new(memory),
             room: Room::default(),
             logged: HashSet::new(),
             hasher: RandomState::new(),
+        }
+    }
+
+    /// Goes on with the rows of a snapshot. `unread`: those to be read. `to_reconcile`: rows that the scan,
+    /// which has yet to begin, does not find are to be removed.
+    pub fn reopened(
+        self,
+        items: Items,
+        unread: Vec<PrimaryKey>,
+        to_reconcile: bool,
+    ) -> MonitorItems {
+        MonitorItems {
+            items,
+            due: unread,
+            reconciling: to_reconcile.then(|| self.sequencer.issue()),
+            ..self
         }
     }
 
@@ -113,6 +137,7 @@ impl MonitorItems {
         mut self,
         mut rereads: mpsc::Receiver<Message>,
         mut scan: mpsc::Receiver<RowBatch>,
+        mut saves: mpsc::Receiver<SaveRequest>,
         scanned: oneshot::Sender<()>,
     ) -> Result<(), Stopped> {
         let mut scanned = Some(scanned);
@@ -122,6 +147,7 @@ impl MonitorItems {
             tokio::select! {
                 biased;
                 _ = ticks.tick() => self.tick(),
+                Some(request) = saves.recv() => self.serve_save(request),
                 message = rereads.recv() => {
                     let Some(message) = message else {
                         return Ok(());
@@ -140,6 +166,7 @@ impl MonitorItems {
                 },
             }
             if scan_ended && let Some(scanned) = scanned.take() {
+                self.end_reconciling().await?;
                 // An index that serves says at once what it lacks.
                 self.show_waiting();
                 // Whoever waits for it may have gone.
@@ -214,6 +241,31 @@ impl MonitorItems {
         self.apply(changes).await?;
         drop(issue);
         self.items.forget(self.sequencer.oldest_in_flight());
+        Ok(())
+    }
+
+    /// Removes the rows of a snapshot that neither the scan nor the log has shown.
+    async fn end_reconciling(&mut self) -> Result<(), Stopped> {
+        let Some(issue) = self.reconciling.take() else {
+            return Ok(());
+        };
+        let before = self.index.vectors.len();
+        let mut from = Some(0);
+        while let Some(next) = from {
+            let mut changes = Vec::new();
+            from = self.items.remove_unseen(
+                &mut self.index.vectors.keys_mut(),
+                issue.sequence(),
+                next,
+                UNSEEN_AT_A_TIME,
+                &mut changes,
+            );
+            self.apply(changes).await?;
+        }
+        drop(issue);
+        self.items.forget(self.sequencer.oldest_in_flight());
+        let removed = before.saturating_sub(self.index.vectors.len());
+        tracing::info!(index = %self.index.identity.name, removed, "reconciled with the table");
         Ok(())
     }
 

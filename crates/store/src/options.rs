@@ -32,6 +32,8 @@ pub struct StoreOptions {
     pub scan: ScanOptions,
     /// Where indexes keep their vectors.
     pub indexes: IndexesOptions,
+    /// How indexes are saved, so that a restart needs no scan.
+    pub snapshots: SnapshotOptions,
     /// How much memory the process may take.
     pub memory: MemoryOptions,
     /// Threads for searching and, besides, for building; 0: as many as there are cores.
@@ -88,11 +90,27 @@ pub struct MemoryOptions {
 /// codes of the vectors, are in memory in any case.
 #[derive(Clone, Debug)]
 pub struct IndexesOptions {
-    /// Where the files of indexes lie; made if it is missing. The files have no names: the system
-    /// frees them when the process ends.
+    /// Where the files of indexes lie; made if it is missing. Those that are in use have no names: the
+    /// system frees them when the process ends. Snapshots lie in a directory within.
     pub directory: PathBuf,
     /// Whether full vectors are in such a file, which is mapped into memory, or in memory alone.
     pub vectors: Placement,
+}
+
+/// How indexes are saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SnapshotOptions {
+    /// How long after a snapshot the next one is taken, if something has changed; absent: none is taken or
+    /// opened. An index is also saved when it has been built, and when the service stops.
+    pub interval: Option<Duration>,
+}
+
+impl Default for SnapshotOptions {
+    fn default() -> SnapshotOptions {
+        SnapshotOptions {
+            interval: Some(Duration::from_secs(300)),
+        }
+    }
 }
 
 impl Default for StoreOptions {
@@ -109,6 +127,7 @@ impl Default for StoreOptions {
             cdc: CdcOptions::default(),
             scan: ScanOptions::default(),
             indexes: IndexesOptions::default(),
+            snapshots: SnapshotOptions::default(),
             memory: MemoryOptions::default(),
             compute_threads: 0,
             shutdown_timeout: Duration::from_secs(10),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use store_api::types::{Info, NodeStatus};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -20,6 +20,7 @@ use crate::monitor_indexes::MonitorIndexes;
 use crate::options::{
     DatabaseOptions, IndexesOptions, ListenerOptions, MemoryOptions, Placement, StoreOptions,
 };
+use crate::snapshot::Snapshots;
 use crate::start_error::StartError;
 use crate::table::TableContext;
 use crate::tls::ServerTls;
@@ -34,6 +35,7 @@ pub struct StoreHandle {
     listening: Vec<Listening>,
     database: watch::Sender<Target>,
     memory: watch::Sender<MemoryOptions>,
+    snapshots: Arc<Snapshots>,
     /// Ends everything but the listeners.
     cancel: CancellationToken,
     tasks: TaskTracker,
@@ -111,6 +113,8 @@ impl Store {
                     .await;
             }
         });
+        let snapshots = Arc::new(Snapshots::new(&options.snapshots, &options.indexes));
+        let (damaged, damaged_receiver) = mpsc::channel(1);
         let monitor = MonitorIndexes::new(
             TableContext {
                 db,
@@ -119,10 +123,13 @@ impl Store {
                 cdc: options.cdc,
                 scan: options.scan,
                 indexes: options.indexes,
+                snapshots: snapshots.clone(),
+                damaged,
                 memory: memory.clone(),
                 tasks: tasks.clone(),
             },
             options.discovery_interval,
+            damaged_receiver,
             cancel.clone(),
         );
         tasks.spawn({
@@ -137,6 +144,7 @@ impl Store {
             listening,
             database,
             memory: memory_options,
+            snapshots,
             cancel,
             tasks,
             shutdown_timeout: options.shutdown_timeout,
@@ -224,23 +232,26 @@ impl StoreHandle {
         self.engine.watch_status()
     }
 
-    /// Closes the listeners, answers what is in flight, ends everything; within the time that the
-    /// options allow.
+    /// Closes the listeners, answers what is in flight, saves the indexes, ends everything; within the
+    /// time that the options allow. What is not saved by then stays as it was saved before.
     pub async fn shutdown(self) {
         self.listening.iter().for_each(Listening::stop);
-        self.cancel.cancel();
-        self.tasks.close();
-        let all = async {
+        let requests = async {
             for listening in &self.listening {
                 listening.stopped().await;
             }
+        };
+        let all = async {
+            tokio::join!(requests, self.snapshots.stop());
+            self.cancel.cancel();
+            self.tasks.close();
             self.tasks.wait().await;
         };
         if tokio::time::timeout(self.shutdown_timeout, all)
             .await
             .is_err()
         {
-            tracing::warn!("requests in flight were cut off");
+            tracing::warn!("requests in flight, or snapshots, were cut off");
         }
     }
 }

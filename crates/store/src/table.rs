@@ -7,25 +7,27 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use store_api::types::IndexState;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::cdc::{LogFollower, ReaderSeries};
+use crate::cdc::{LogFollower, Progress, ReaderSeries, since_epoch};
 use crate::compute::Compute;
 use crate::db::DbHandle;
 use crate::engine::{Engine, IndexHandle};
 use crate::identity::{IndexName, TableIdentity};
-use crate::items::Sequencer;
-use crate::keys::KeySchema;
+use crate::items::{Items, Sequencer};
+use crate::keys::{KeySchema, PrimaryKey};
 use crate::memory::Memory;
 use crate::monitor_items::{MESSAGES_MAX, MonitorItems};
 use crate::options::{CdcOptions, IndexesOptions, ScanOptions};
 use crate::reread::{HINTS_MAX, HintMessage, Rereader, Subscriber};
 use crate::rows::{RowReader, VectorColumn};
 use crate::scan::Scan;
+use crate::snapshot::{LogFacts, Saved, Saver, Snapshots, verify};
 
 /// What every table needs.
 #[derive(Clone)]
@@ -42,10 +44,41 @@ pub struct TableContext {
     pub scan: ScanOptions,
     /// Where indexes keep their vectors.
     pub indexes: IndexesOptions,
+    /// Where indexes are saved.
+    pub snapshots: Arc<Snapshots>,
+    /// Where indexes go whose vectors turn out to be damaged.
+    pub damaged: mpsc::Sender<Arc<IndexHandle>>,
     /// Whether there is memory for more rows.
     pub memory: Arc<Memory>,
     /// All tasks, for the end.
     pub tasks: TaskTracker,
+}
+
+/// A reader of the table's log.
+struct Reader {
+    name: String,
+    series: Arc<ReaderSeries>,
+    progress: Arc<Progress>,
+}
+
+/// What an index begins with.
+pub struct Beginning {
+    /// The table's log.
+    pub log: LogFacts,
+    /// Rows of a snapshot; without them the table is scanned.
+    pub rows: Option<BeginningRows>,
+}
+
+/// The rows of an index that comes out of a snapshot.
+pub struct BeginningRows {
+    /// What is known of them.
+    pub items: Items,
+    /// Rows to be read.
+    pub unread: Vec<PrimaryKey>,
+    /// The snapshot.
+    pub saved: Saved,
+    /// Whether the table has to be scanned all the same, as the log may lack changes.
+    pub to_reconcile: bool,
 }
 
 /// An indexed table.
@@ -55,8 +88,7 @@ pub struct Table {
     sequencer: Arc<Sequencer>,
     hints: mpsc::Sender<HintMessage>,
     subscriptions: mpsc::Sender<Subscriber>,
-    /// By reader.
-    series: Vec<(String, Arc<ReaderSeries>)>,
+    readers: Vec<Reader>,
     indexes: HashMap<IndexName, CancellationToken>,
     cancel: CancellationToken,
 }
@@ -83,10 +115,16 @@ impl Table {
             &cancel,
             rereader.run(hint_receiver, subscription_receiver),
         );
-        let mut series = Vec::new();
+        let mut readers = Vec::new();
+        let start = since_epoch().saturating_sub(context.cdc.lookback);
         for reader in &context.cdc.readers {
-            let of_reader = Arc::<ReaderSeries>::default();
-            series.push((reader.name.clone(), of_reader.clone()));
+            let series = Arc::<ReaderSeries>::default();
+            let progress = Arc::new(Progress::new(start, series.clone()));
+            readers.push(Reader {
+                name: reader.name.clone(),
+                series: series.clone(),
+                progress: progress.clone(),
+            });
             let follower = LogFollower {
                 table: identity.clone(),
                 keys: keys.clone(),
@@ -94,7 +132,8 @@ impl Table {
                 reader: reader.clone(),
                 options: context.cdc.clone(),
                 hints: hints.clone(),
-                series: of_reader,
+                series,
+                progress,
             };
             spawn(&context.tasks, &cancel, follower.run());
         }
@@ -104,19 +143,21 @@ impl Table {
             sequencer,
             hints,
             subscriptions,
-            series,
+            readers,
             indexes: HashMap::new(),
             cancel,
         }
     }
 
-    /// Begins to build an index of the table.
-    pub fn add(&mut self, index: Arc<IndexHandle>) {
+    /// Begins to build an index of the table, or to bring it up to date.
+    pub fn add(&mut self, index: Arc<IndexHandle>, beginning: Beginning) {
         let name = index.identity.name.clone();
-        for (reader, series) in &self.series {
-            series.add(self.context.engine.metrics(), &name, reader);
+        for reader in &self.readers {
+            let metrics = self.context.engine.metrics();
+            reader.series.add(metrics, &name, &reader.name);
         }
         let cancel = self.cancel.child_token();
+        let readers = self.readers.iter().map(|reader| reader.progress.clone());
         let build = Build {
             index,
             context: self.context.clone(),
@@ -124,15 +165,17 @@ impl Table {
             sequencer: self.sequencer.clone(),
             hints: self.hints.clone(),
             subscriptions: self.subscriptions.clone(),
+            readers: readers.collect(),
+            cancel: cancel.clone(),
         };
-        spawn(&self.context.tasks, &cancel, build.run());
+        spawn(&self.context.tasks, &cancel, build.run(beginning));
         self.indexes.insert(name, cancel);
     }
 
     /// Frees an index of the table.
     pub fn remove(&mut self, name: &IndexName) {
-        for (_, series) in &self.series {
-            series.remove(name);
+        for reader in &self.readers {
+            reader.series.remove(name);
         }
         if let Some(cancel) = self.indexes.remove(name) {
             cancel.cancel();
@@ -164,7 +207,7 @@ fn spawn(
     });
 }
 
-/// The life of an index: built, then kept up to date until it is cancelled.
+/// The life of an index: built or opened, then kept up to date and saved until it is cancelled.
 struct Build {
     index: Arc<IndexHandle>,
     context: TableContext,
@@ -172,21 +215,96 @@ struct Build {
     sequencer: Arc<Sequencer>,
     hints: mpsc::Sender<HintMessage>,
     subscriptions: mpsc::Sender<Subscriber>,
+    readers: Vec<Arc<Progress>>,
+    cancel: CancellationToken,
 }
 
 impl Build {
-    async fn run(self) {
+    async fn run(self, beginning: Beginning) {
         let (messages, message_receiver) = mpsc::channel(MESSAGES_MAX);
         let (rows, row_receiver) = mpsc::channel(MESSAGES_MAX);
+        let (saves, save_receiver) = mpsc::channel(1);
         let (scanned, all_scanned) = oneshot::channel();
-        let monitor = MonitorItems::new(
+        let mut monitor = MonitorItems::new(
             self.index.clone(),
             self.context.compute.clone(),
             self.sequencer.clone(),
             self.hints.clone(),
             self.context.memory.clone(),
         );
-        let scan = Scan {
+        let mut from = None;
+        let mut to_scan = true;
+        if let Some(rows) = beginning.rows {
+            to_scan = rows.to_reconcile;
+            from = Some(rows.saved).filter(|_| !to_scan);
+            monitor = monitor.reopened(rows.items, rows.unread, rows.to_reconcile);
+        }
+        let build = async {
+            let (subscribed, ready) = oneshot::channel();
+            let subscriber = Subscriber {
+                index: self.index.clone(),
+                messages,
+                subscribed,
+            };
+            self.subscriptions.send(subscriber).await.ok()?;
+            ready.await.ok()?;
+            // From here on every hint reaches the index.
+            let position = self.position(from);
+            if to_scan {
+                self.index.set_state(IndexState::Bootstrapping);
+                tracing::info!(index = %self.index.identity.name, table = %self.table, "scanning");
+                self.scan().run(rows).await;
+                all_scanned.await.ok()?;
+                self.settle().await?;
+            } else {
+                drop(rows);
+            }
+            self.context.engine.serving(&self.index);
+            tracing::info!(
+                index = %self.index.identity.name,
+                rows = self.index.vectors.len(),
+                from_snapshot = !to_scan,
+                "serving"
+            );
+            let saver = Saver {
+                index: self.index.clone(),
+                snapshots: self.context.snapshots.clone(),
+                readers: self.readers.clone(),
+                hints: self.hints.clone(),
+                rows: saves,
+                log: beginning.log,
+                saved: from,
+                position,
+                cancel: self.cancel.clone(),
+            };
+            saver.run().await;
+            Some(())
+        };
+        let monitor = monitor.run(message_receiver, row_receiver, save_receiver, scanned);
+        // The build ends before the monitor does, and without it only when the service stops.
+        let _ = tokio::join!(build, monitor);
+    }
+
+    /// Has the log read from where a snapshot ends. All that the log told before what is returned is in the
+    /// index, or will be when it has been scanned.
+    fn position(&self, from: Option<Saved>) -> Duration {
+        match from {
+            Some(saved) => {
+                for reader in &self.readers {
+                    reader.rewind(saved.position);
+                }
+                self.verify_vectors();
+                saved.position
+            }
+            None => {
+                let confirmed = self.readers.iter().map(|reader| reader.confirmed());
+                confirmed.min().unwrap_or_default()
+            }
+        }
+    }
+
+    fn scan(&self) -> Scan {
+        Scan {
             db: self.context.db.clone(),
             reader: RowReader {
                 table: self.table.clone(),
@@ -200,31 +318,16 @@ impl Build {
             index: self.index.clone(),
             options: self.context.scan.clone(),
             compute_threads: self.context.compute.threads(),
-        };
-        let build = async {
-            let (subscribed, ready) = oneshot::channel();
-            let subscriber = Subscriber {
-                index: self.index.clone(),
-                messages,
-                subscribed,
-            };
-            self.subscriptions.send(subscriber).await.ok()?;
-            ready.await.ok()?;
-            self.index.set_state(IndexState::Bootstrapping);
-            tracing::info!(index = %self.index.identity.name, table = %self.table, "scanning");
-            scan.run(rows).await;
-            all_scanned.await.ok()?;
-            self.settle().await?;
-            self.context.engine.serving(&self.index);
-            tracing::info!(
-                index = %self.index.identity.name,
-                rows = self.index.vectors.len(),
-                "serving"
-            );
-            Some(())
-        };
-        // The build ends long before the monitor does, and without it only when the service stops.
-        let _ = tokio::join!(build, monitor.run(message_receiver, row_receiver, scanned));
+        }
+    }
+
+    /// In the background.
+    fn verify_vectors(&self) {
+        let (index, cancel) = (self.index.clone(), self.cancel.clone());
+        let damaged = self.context.damaged.clone();
+        self.context
+            .tasks
+            .spawn_blocking(move || verify(&index, &damaged, &cancel));
     }
 
     /// Waits until the hints that have come up to now are in the index.

@@ -21,13 +21,21 @@ use crate::metrics::{Metrics, ReaderMetrics};
 use crate::options::{CdcOptions, ReaderOptions};
 use crate::reread::HintMessage;
 use consumer::HintConsumers;
-use progress::Progress;
+pub use progress::Progress;
 
 /// How often a reader says how far it is.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Read again after a restart, beside what was not yet confirmed.
 const RESTART_MARGIN: Duration = Duration::from_secs(10);
+
+/// A reader that is behind reads windows of this part of what it is behind: there is a pause after each,
+/// and 24 hours in windows of a minute would take hours.
+const WINDOWS_BEHIND: u32 = 24;
+
+/// The shortest and the longest window. A reader that is not behind reads what there is.
+const WINDOW_MIN: Duration = Duration::from_secs(60);
+const WINDOW_MAX: Duration = Duration::from_secs(3600);
 
 /// The back-off after failures in a row ends here.
 const RESTART_INTERVAL_MAX: Duration = Duration::from_secs(30);
@@ -81,23 +89,27 @@ pub struct LogFollower {
     pub hints: mpsc::Sender<HintMessage>,
     /// What it shows of itself.
     pub series: Arc<ReaderSeries>,
+    /// How far it is.
+    pub progress: Arc<Progress>,
 }
 
 impl LogFollower {
     /// Follows the log; ends when nobody takes hints any more.
     pub async fn run(self) {
-        let progress = Arc::new(Progress::new(
-            since_epoch().saturating_sub(self.options.lookback),
-            self.series.clone(),
-        ));
-        let mut start = progress.confirmed();
+        let mut margin = Duration::ZERO;
         let mut failures = 0;
         while !self.hints.is_closed() {
             let began = tokio::time::Instant::now();
             let db = self.db.current().await;
             self.series.each(|metrics| metrics.up.set(1));
+            let start = self.progress.restart(margin);
             tokio::select! {
-                ended = self.follow(&db, start, progress.clone()) => {
+                biased;
+                () = self.progress.rewound() => {
+                    margin = Duration::ZERO;
+                    continue;
+                }
+                ended = self.follow(&db, start) => {
                     if let Err(error) = ended {
                         tracing::warn!(
                             table = %self.table,
@@ -119,27 +131,24 @@ impl LogFollower {
             let back_off = self.options.restart_interval * 2u32.pow(failures.min(8));
             failures += 1;
             tokio::time::sleep(back_off.min(RESTART_INTERVAL_MAX)).await;
-            start = progress.confirmed().saturating_sub(RESTART_MARGIN);
+            margin = RESTART_MARGIN;
         }
     }
 
-    async fn follow(
-        &self,
-        db: &Db,
-        start: Duration,
-        progress: Arc<Progress>,
-    ) -> anyhow::Result<()> {
-        progress.restart(start);
+    async fn follow(&self, db: &Db, start: Duration) -> anyhow::Result<()> {
+        let behind = since_epoch().saturating_sub(start);
+        let window = (behind / WINDOWS_BEHIND).clamp(WINDOW_MIN, WINDOW_MAX);
         let (reader, ended) = CDCLogReaderBuilder::new()
             .session(db.session.clone())
             .keyspace(&self.table.keyspace)
             .table_name(&self.table.table)
             .start_timestamp(start)
+            .window_size(window)
             .safety_interval(self.reader.safety_interval)
             .sleep_interval(self.reader.sleep_interval)
             .should_save_progress(true)
             .pause_between_saves(PROGRESS_INTERVAL)
-            .checkpoint_saver(progress)
+            .checkpoint_saver(self.progress.clone())
             .consumer_factory(Arc::new(HintConsumers::new(
                 self.keys.clone(),
                 self.hints.clone(),
@@ -154,7 +163,8 @@ impl LogFollower {
     }
 }
 
-fn since_epoch() -> Duration {
+/// The time.
+pub fn since_epoch() -> Duration {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default()

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use scylla_cdc::cdc_types::{GenerationTimestamp, StreamID};
 use scylla_cdc::checkpoints::{CDCCheckpointSaver, Checkpoint};
+use tokio::sync::Notify;
 
 use super::ReaderSeries;
 
@@ -14,11 +15,12 @@ use super::ReaderSeries;
 /// a statement takes less than that.
 const ALL_STREAMS_REPORTED: Duration = Duration::from_secs(90);
 
-/// What the library saves as its progress. Nothing is stored: rows that were handed over are
-/// taken in or lost together with the index.
+/// What the library saves as its progress. Nothing is stored here: that is for those who know what became
+/// of the rows that were handed over ([`crate::snapshot`]).
 pub struct Progress {
     state: Mutex<State>,
     series: Arc<ReaderSeries>,
+    rewound: Notify,
 }
 
 struct State {
@@ -39,6 +41,7 @@ impl Progress {
                 generation_began: Instant::now(),
             }),
             series,
+            rewound: Notify::new(),
         }
     }
 
@@ -47,11 +50,27 @@ impl Progress {
         self.state().confirmed()
     }
 
-    /// The log is read from `start` on.
-    pub fn restart(&self, start: Duration) {
+    /// The log is read anew, from what is returned on: what was confirmed, less a margin.
+    pub fn restart(&self, margin: Duration) -> Duration {
         let mut state = self.state();
-        state.floor = start;
-        state.begin_generation();
+        let start = state.confirmed().saturating_sub(margin);
+        state.begin_at(start);
+        start
+    }
+
+    /// Someone needs what the log told from `position` on. From now on no more than that is confirmed, and
+    /// the reader starts again.
+    pub fn rewind(&self, position: Duration) {
+        let mut state = self.state();
+        let start = state.confirmed().min(position);
+        state.begin_at(start);
+        drop(state);
+        self.rewound.notify_one();
+    }
+
+    /// Waits until the reader has to start again.
+    pub async fn rewound(&self) {
+        self.rewound.notified().await;
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -72,7 +91,11 @@ impl State {
     }
 
     fn begin_generation(&mut self) {
-        self.floor = self.confirmed();
+        self.begin_at(self.confirmed());
+    }
+
+    fn begin_at(&mut self, floor: Duration) {
+        self.floor = floor;
         self.streams.clear();
         self.generation_began = Instant::now();
     }
@@ -126,7 +149,20 @@ mod tests {
         progress.state().begin_generation();
         progress.state().streams.insert(stream(3), 90 * S);
         assert_eq!(progress.confirmed(), 20 * S);
-        progress.restart(15 * S);
+        assert_eq!(progress.restart(5 * S), 15 * S);
         assert_eq!(progress.confirmed(), 15 * S);
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_is_rewound_confirms_no_more_than_that() {
+        let progress = Progress::new(10 * S, Arc::default());
+        progress.rewind(30 * S);
+        assert_eq!(progress.confirmed(), 10 * S, "it has not read as far");
+        progress.rewound().await;
+        progress.rewind(3 * S);
+        assert_eq!(progress.confirmed(), 3 * S);
+        // The reader hears of it even if it was not waiting.
+        progress.rewound().await;
+        assert_eq!(progress.restart(Duration::ZERO), 3 * S);
     }
 }

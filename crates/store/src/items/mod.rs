@@ -32,9 +32,14 @@
 //!
 //! A row that the index has no room for is absent to searches, but the table has it. Its key is kept
 //! until a later observation of it stands, and is named to be read again until then.
+//!
+//! # After a restart
+//!
+//! [`saved`] says what of this goes into a snapshot, and why no absence has to.
 
 mod absence;
 mod expiry;
+mod saved;
 mod sequence;
 mod waiting;
 
@@ -43,9 +48,12 @@ mod model_tests;
 
 use std::hash::{BuildHasher, RandomState};
 
+use xxhash_rust::xxh3::Xxh3;
+
 use crate::keys::{KeySchema, KeyTable, PartitionKey, PrimaryKey};
 use absence::Absences;
 use expiry::Expiries;
+pub use saved::{Restored, SavedRow, SavedRows};
 pub use sequence::{Issue, Sequencer};
 use waiting::Waiting;
 
@@ -155,9 +163,16 @@ pub struct Items {
     absences: Absences,
     expiries: Expiries,
     waiting: Waiting,
+    /// Rows that a snapshot knew to be unread.
+    unread: Waiting,
     /// Rows whose write time fell.
     regressions: u64,
-    hasher: RandomState,
+    /// Of the hashes of vectors; a secret, so that nobody makes two vectors with one hash.
+    hash_seed: u64,
+    /// Counts what a snapshot would have to tell.
+    revision: u64,
+    /// Ids that have changed since a snapshot was begun.
+    touched: Option<ann::IdSet>,
 }
 
 impl Items {
@@ -170,8 +185,11 @@ impl Items {
             absences: Absences::default(),
             expiries: Expiries::default(),
             waiting: Waiting::default(),
+            unread: Waiting::default(),
             regressions: 0,
-            hasher: RandomState::new(),
+            hash_seed: RandomState::new().hash_one(0),
+            revision: 0,
+            touched: None,
         }
     }
 
@@ -200,12 +218,16 @@ impl Items {
             return None;
         }
         self.waiting.remove(&key);
+        if self.unread.remove(&key) {
+            self.revision += 1;
+        }
         match (id, state) {
             (None, RowState::Absent) => {
                 self.absences.remember_row(key, sequence);
                 None
             }
             (Some(id), RowState::Absent) => {
+                self.touch(id);
                 keys.remove(id);
                 self.absences.remember_row(key, sequence);
                 Some(Change::Remove { id })
@@ -217,6 +239,7 @@ impl Items {
                     (id != u32::MAX).then_some(id)
                 })?;
                 self.absences.forget_row(key.as_bytes());
+                self.touch(id);
                 keys.insert(id, key);
                 self.note(id, sequence, &cell);
                 Some(Change::Insert {
@@ -228,12 +251,14 @@ impl Items {
                 let before = self.known[id as usize];
                 self.regressions += u64::from(cell.written_us < before.written_us);
                 self.note(id, sequence, &cell);
-                (self.known[id as usize].vector_hash != before.vector_hash).then_some(
-                    Change::Replace {
-                        id,
-                        vector: cell.vector,
-                    },
-                )
+                if self.known[id as usize].vector_hash == before.vector_hash {
+                    return None;
+                }
+                self.touch(id);
+                Some(Change::Replace {
+                    id,
+                    vector: cell.vector,
+                })
             }
         }
     }
@@ -249,6 +274,7 @@ impl Items {
     ) {
         for id in keys.partition(partition.as_bytes()) {
             if self.known[id as usize].sequence < sequence {
+                self.touch(id);
                 keys.remove(id);
                 changes.push(Change::Remove { id });
             }
@@ -260,6 +286,7 @@ impl Items {
     /// until it is read again. The id comes back by [`Items::reuse`].
     pub fn lost(&mut self, keys: &mut KeyTable, id: u32) {
         if let Some(key) = keys.remove(id) {
+            self.touch(id);
             self.absences
                 .remember_row(key, self.known[id as usize].sequence);
         }
@@ -323,6 +350,16 @@ impl Items {
             + self.absences.memory_bytes()
             + self.expiries.memory_bytes()
             + self.waiting.memory_bytes()
+            + self.unread.memory_bytes()
+            + self.touched.as_ref().map_or(0, ann::IdSet::memory_bytes)
+    }
+
+    /// Takes in that an id gets, loses or changes its vector.
+    fn touch(&mut self, id: u32) {
+        self.revision += 1;
+        if let Some(touched) = &mut self.touched {
+            touched.insert(id);
+        }
     }
 
     fn note(&mut self, id: u32, sequence: u64, cell: &Cell) {
@@ -331,22 +368,24 @@ impl Items {
         if expires_s != 0 && expires_s != known.expires_s {
             self.expiries.push(id, expires_s);
         }
+        if (known.written_us, known.expires_s) != (cell.written_us, expires_s) {
+            self.revision += 1;
+        }
         *known = Known {
             sequence,
-            vector_hash: vector_hash(&self.hasher, &cell.vector),
+            vector_hash: vector_hash(self.hash_seed, &cell.vector),
             written_us: cell.written_us,
             expires_s,
         };
     }
 }
 
-fn vector_hash(hasher: &RandomState, vector: &[f32]) -> u64 {
-    use std::hash::Hasher;
-    let mut state = hasher.build_hasher();
+fn vector_hash(seed: u64, vector: &[f32]) -> u64 {
+    let mut state = Xxh3::with_seed(seed);
     for element in vector {
-        state.write_u32(element.to_bits());
+        state.update(&element.to_bits().to_le_bytes());
     }
-    state.finish()
+    state.digest()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use super::*;
 use crate::keys::tests::text_schema;
 
-fn key(p: &str, c: &str) -> PrimaryKey {
+pub(super) fn key(p: &str, c: &str) -> PrimaryKey {
     text_schema(1, 1).encode([p.as_bytes(), c.as_bytes()])
 }
 
@@ -9,7 +9,7 @@ fn partition(p: &str) -> PartitionKey {
     text_schema(1, 1).encode_partition([p.as_bytes()])
 }
 
-fn present(vector: &[f32], expires_s: Option<u32>) -> RowState {
+pub(super) fn present(vector: &[f32], expires_s: Option<u32>) -> RowState {
     RowState::Present(Cell {
         vector: vector.to_vec(),
         written_us: 1,

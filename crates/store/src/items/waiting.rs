@@ -1,10 +1,10 @@
-//! Rows that the index had no room for.
+//! Rows that wait to be read: the index had no room for them, or a snapshot knew no better.
 
 use std::collections::HashSet;
 
 use crate::keys::PrimaryKey;
 
-/// Keys of rows that wait for room, in no order: room for one is room for any.
+/// Keys of rows that wait, in no order: room for one is room for any.
 #[derive(Debug, Default)]
 pub struct Waiting {
     rows: HashSet<PrimaryKey>,
@@ -19,10 +19,17 @@ impl Waiting {
         }
     }
 
-    pub fn remove(&mut self, key: &PrimaryKey) {
-        if !self.rows.is_empty() && self.rows.remove(key) {
+    /// Whether it was among them.
+    pub fn remove(&mut self, key: &PrimaryKey) -> bool {
+        let removed = !self.rows.is_empty() && self.rows.remove(key);
+        if removed {
             self.key_bytes -= key.as_bytes().len();
         }
+        removed
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &PrimaryKey> {
+        self.rows.iter()
     }
 
     pub fn len(&self) -> usize {

@@ -102,6 +102,18 @@ impl KeySchema {
         format!("[{}]", values.join(", "))
     }
 
+    /// Whether these bytes are an encoded key of these columns.
+    pub fn is_key(&self, encoded: &[u8]) -> bool {
+        let mut rest = encoded;
+        for _ in 0..self.len() {
+            let Some(after) = skip_value(rest) else {
+                return false;
+            };
+            rest = after;
+        }
+        rest.is_empty()
+    }
+
     /// The partition that a row lies in, encoded.
     pub fn partition_of<'a>(&self, key: &'a [u8]) -> &'a [u8] {
         prefix(key, self.partition.len())
@@ -191,7 +203,15 @@ fn push(out: &mut Vec<u8>, value: &[u8]) {
     out.extend_from_slice(value);
 }
 
-/// Encoded keys are made here alone, so a bad one is a bug.
+/// What follows the first value, if there is a whole one.
+fn skip_value(bytes: &[u8]) -> Option<&[u8]> {
+    let ends = bytes.iter().take(5).position(|byte| byte & 0x80 == 0)?;
+    let (length, rest) = pull_length(&bytes[..=ends]);
+    debug_assert!(rest.is_empty());
+    bytes[ends + 1..].get(length..)
+}
+
+/// Encoded keys are made here alone, and looked at when they come from a file, so a bad one is a bug.
 fn pull_length(bytes: &[u8]) -> (usize, &[u8]) {
     let mut length = 0;
     for (at, byte) in bytes.iter().enumerate() {
@@ -231,6 +251,20 @@ pub(crate) mod tests {
             let partition = schema.encode_partition([values[0].as_slice()]);
             prop_assert_eq!(schema.partition_of(key.as_bytes()), partition.as_bytes());
         }
+    }
+
+    #[test]
+    fn bytes_that_are_no_key_are_told_from_keys() {
+        let schema = text_schema(1, 1);
+        let key = schema.encode([[b'x'; 200].as_slice(), b""]);
+        let key = key.as_bytes();
+        assert!(schema.is_key(key));
+        for length in 0..key.len() {
+            assert!(!schema.is_key(&key[..length]), "{length} bytes");
+        }
+        assert!(!schema.is_key(&[key, &[0]].concat()));
+        assert!(!schema.is_key(&[0xff; 40]));
+        assert!(!text_schema(1, 0).is_key(key));
     }
 
     #[test]

@@ -17,6 +17,7 @@ struct World {
     scanned: oneshot::Receiver<()>,
     hints: mpsc::Receiver<HintMessage>,
     memory: Arc<Memory>,
+    _saves: mpsc::Sender<SaveRequest>,
 }
 
 impl World {
@@ -51,7 +52,13 @@ impl World {
             hint_sender,
             memory.clone(),
         );
-        tokio::spawn(monitor.run(reread_receiver, scan_receiver, scanned_sender));
+        let (saves, save_receiver) = mpsc::channel(1);
+        tokio::spawn(monitor.run(
+            reread_receiver,
+            scan_receiver,
+            save_receiver,
+            scanned_sender,
+        ));
         World {
             index,
             sequencer,
@@ -60,6 +67,7 @@ impl World {
             scanned,
             hints,
             memory,
+            _saves: saves,
         }
     }
 

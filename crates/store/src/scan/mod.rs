@@ -40,6 +40,7 @@ impl Scan {
     /// Reads all rows of the index's part of the ring and hands them over. A full channel holds
     /// the scan up; a closed one ends it.
     pub async fn run(self, out: mpsc::Sender<RowBatch>) {
+        self.index.metrics.scans.inc();
         let token = self.reader.token();
         let page_rows = self.reader.page_rows(self.options.page_bytes);
         let statement = Statement::new(
@@ -81,6 +82,7 @@ impl Scan {
             let Some(rows) = pages.next().await else {
                 return range;
             };
+            self.index.metrics.scanned_rows.inc_by(rows.len() as u64);
             let mut rows = by_column(rows, 1).pop().unwrap_or_default().into_iter();
             loop {
                 let batch: Vec<_> = rows.by_ref().take(batch_rows).collect();

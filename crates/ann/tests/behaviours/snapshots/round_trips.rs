@@ -47,6 +47,8 @@ fn check(options: Options, size: usize) {
         assert_eq!(saved.vectors, index.len());
         let opened = open_verified(path, &index);
         assert_eq!(opened.len(), index.len());
+        assert!(opened.ids().iter().eq(index.ids().iter()));
+        assert_eq!(opened.ids().len(), index.len());
         assert_alike(&opened, &index);
     }
     // And goes on.

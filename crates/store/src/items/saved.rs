@@ -1,0 +1,334 @@
+//! What of the rows goes into a snapshot, and how they come out of it again.
+//!
+//! # What is saved
+//!
+//! For each id its key, the write time and the expiry of its vector, and the vector's hash, so that a row
+//! that is read again unchanged changes nothing. Beside them the keys of rows that the table may have and
+//! the index does not: those that wait for room, and those whose reading a snapshot before asked for.
+//!
+//! No numbers of reads, and no absences: these stand against reads that are in flight, and no read outlives
+//! the process. All rows come back with number 0, which every read beats.
+//!
+//! # While rows change
+//!
+//! The vectors of a snapshot are copied while the index changes, and so are the rows, some at a time. Of an
+//! id that has changed meanwhile the copied vector may be of before or after, or be missing, and the id may even
+//! be another row's. So from before the first copy until after the last one such ids are written down, and
+//! belong to no row of the snapshot: what was copied for them is to be thrown away, and the rows that have
+//! them in the end are named as to be read again. All other ids were the same all the time.
+
+use super::{Items, Known};
+use crate::keys::{KeySchema, KeyTable, PrimaryKey};
+
+/// What is saved of the row under an id, beside its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SavedRow {
+    /// The id.
+    pub id: u32,
+    /// A hash of its vector, by the [seed](Items::hash_seed).
+    pub vector_hash: u64,
+    /// When the vector was written, microseconds since the epoch.
+    pub written_us: i64,
+    /// When it expires, seconds since the epoch; 0: never.
+    pub expires_s: u32,
+}
+
+/// What ends the rows of a snapshot.
+#[derive(Debug, Default, PartialEq)]
+pub struct SavedRows {
+    /// Ids that belong to no row of the snapshot, whatever was copied for them.
+    pub touched: Vec<u32>,
+    /// Rows to be read when the snapshot is opened.
+    pub unread: Vec<PrimaryKey>,
+}
+
+impl Items {
+    /// The seed of the vectors' hashes.
+    pub fn hash_seed(&self) -> u64 {
+        self.hash_seed
+    }
+
+    /// Counts what a snapshot would have to tell: the same number, the same rows.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// From now on ids that change are written down.
+    pub fn begin_saving(&mut self) {
+        self.touched = Some(ann::IdSet::default());
+    }
+
+    /// Hands out the rows of up to `limit` ids from `from` on; gives back the id to go on from.
+    pub fn saved_rows(
+        &self,
+        keys: &KeyTable,
+        from: u32,
+        limit: usize,
+        mut put: impl FnMut(SavedRow, &[u8]),
+    ) -> Option<u32> {
+        let end = (from as usize).saturating_add(limit).min(self.known.len());
+        for (id, known) in (from..).zip(&self.known[from as usize..end]) {
+            if let Some(key) = keys.key(id) {
+                let row = SavedRow {
+                    id,
+                    vector_hash: known.vector_hash,
+                    written_us: known.written_us,
+                    expires_s: known.expires_s,
+                };
+                put(row, key);
+            }
+        }
+        (end < self.known.len()).then_some(end as u32)
+    }
+
+    /// What has to be told beside the rows handed out since [`Items::begin_saving`].
+    pub fn end_saving(&mut self, keys: &KeyTable) -> SavedRows {
+        let touched: Vec<u32> = self.touched.take().unwrap_or_default().iter().collect();
+        let now_theirs = touched.iter().filter_map(|id| keys.key(*id));
+        let unread = now_theirs
+            .map(PrimaryKey::from_encoded)
+            .chain(self.waiting.iter().cloned())
+            .chain(self.unread.iter().cloned())
+            .collect();
+        SavedRows { touched, unread }
+    }
+
+    /// Takes out up to `limit` ids from `from` on that no read has found since the snapshot was opened;
+    /// gives back the id to go on from. `sequence`: of a read that began before a scan of all rows which
+    /// has ended.
+    pub fn remove_unseen(
+        &mut self,
+        keys: &mut KeyTable,
+        sequence: u64,
+        from: u32,
+        limit: usize,
+        changes: &mut Vec<super::Change>,
+    ) -> Option<u32> {
+        let end = (from as usize).saturating_add(limit).min(self.known.len());
+        for id in from..end as u32 {
+            if self.known[id as usize].sequence == 0
+                && let Some(key) = keys.remove(id)
+            {
+                self.touch(id);
+                self.absences.remember_row(key, sequence);
+                changes.push(super::Change::Remove { id });
+            }
+        }
+        (end < self.known.len()).then_some(end as u32)
+    }
+}
+
+/// Rows that come out of a snapshot.
+pub struct Restored {
+    items: Items,
+    keys: KeyTable,
+    now_s: u32,
+}
+
+impl Restored {
+    /// No rows yet. Those that have expired by `now_s` will be unread.
+    pub fn new(schema: &KeySchema, hash_seed: u64, now_s: u32) -> Restored {
+        Restored {
+            items: Items {
+                hash_seed,
+                ..Items::new(schema.clone())
+            },
+            keys: Items::key_table(schema),
+            now_s,
+        }
+    }
+
+    /// Takes in a row whose vector the index holds. False if its id or its key is another row's.
+    pub fn put(&mut self, row: SavedRow, key: PrimaryKey) -> bool {
+        let at = row.id as usize;
+        if self.keys.key(row.id).is_some() || self.keys.id(key.as_bytes()).is_some() {
+            return false;
+        }
+        if row.expires_s != 0 && row.expires_s <= self.now_s {
+            self.put_unread(key);
+            return true;
+        }
+        if self.items.known.len() <= at {
+            self.items.known.resize(at + 1, Known::default());
+        }
+        self.items.known[at] = Known {
+            sequence: 0,
+            vector_hash: row.vector_hash,
+            written_us: row.written_us,
+            expires_s: row.expires_s,
+        };
+        if row.expires_s != 0 {
+            self.items.expiries.push(row.id, row.expires_s);
+        }
+        self.keys.insert(row.id, key);
+        true
+    }
+
+    /// Takes in a row that is to be read.
+    pub fn put_unread(&mut self, key: PrimaryKey) {
+        self.items.unread.insert(key);
+    }
+
+    /// Whether a row has that id.
+    pub fn has(&self, id: u32) -> bool {
+        self.keys.key(id).is_some()
+    }
+
+    /// The rows, their keys, and the keys of rows to be read.
+    pub fn finish(mut self) -> (Items, KeyTable, Vec<PrimaryKey>) {
+        let ids = 0..self.items.known.len() as u32;
+        let free = ids.filter(|id| self.keys.key(*id).is_none());
+        self.items.free = free.collect();
+        let unread = self.items.unread.iter().cloned().collect();
+        (self.items, self.keys, unread)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Change, Observation, RowState};
+    use super::*;
+    use crate::items::tests::{key, present};
+    use crate::keys::tests::text_schema;
+
+    struct Table {
+        items: Items,
+        keys: KeyTable,
+    }
+
+    impl Table {
+        fn new() -> Table {
+            let schema = text_schema(1, 1);
+            Table {
+                keys: Items::key_table(&schema),
+                items: Items::new(schema),
+            }
+        }
+
+        fn observe(&mut self, sequence: u64, p: &str, state: RowState) -> Option<Change> {
+            let observation = Observation {
+                key: key(p, "c"),
+                state,
+            };
+            self.items.observe(&mut self.keys, sequence, observation)
+        }
+
+        fn rows(&self) -> Vec<(SavedRow, PrimaryKey)> {
+            let mut rows = Vec::new();
+            let mut from = Some(0);
+            while let Some(next) = from {
+                from = self.items.saved_rows(&self.keys, next, 2, |row, key| {
+                    rows.push((row, PrimaryKey::from_encoded(key)));
+                });
+            }
+            rows
+        }
+
+        /// As it is after a restart, with the keys that are to be read.
+        fn reopened(&self, saved: &SavedRows, now_s: u32) -> (Table, Vec<PrimaryKey>) {
+            let schema = text_schema(1, 1);
+            let mut restored = Restored::new(&schema, self.items.hash_seed(), now_s);
+            for (row, key) in self.rows() {
+                if !saved.touched.contains(&row.id) {
+                    assert!(restored.put(row, key));
+                }
+            }
+            saved
+                .unread
+                .iter()
+                .for_each(|key| restored.put_unread(key.clone()));
+            let (items, keys, unread) = restored.finish();
+            (Table { items, keys }, unread)
+        }
+    }
+
+    #[test]
+    fn rows_are_the_same_after_a_restart() {
+        let mut table = Table::new();
+        for p in ["a", "b", "c"] {
+            table.observe(5, p, present(&[1.0], None));
+        }
+        table.observe(6, "b", RowState::Absent);
+        table.items.begin_saving();
+        let saved = table.items.end_saving(&table.keys);
+        assert_eq!(saved, SavedRows::default());
+        let (mut after, unread) = table.reopened(&saved, 100);
+        assert_eq!((after.rows(), unread), (table.rows(), vec![]));
+        assert_eq!(after.observe(1, "a", present(&[1.0], None)), None);
+        let change = after.observe(1, "c", present(&[2.0], None));
+        assert!(matches!(change, Some(Change::Replace { id: 2, .. })));
+        let change = after.observe(1, "d", present(&[2.0], None));
+        assert!(matches!(change, Some(Change::Insert { id: 1, .. })), "{change:?}");
+    }
+
+    #[test]
+    fn what_changes_while_it_is_saved_is_read_again() {
+        let mut table = Table::new();
+        for p in ["a", "b", "c", "d"] {
+            table.observe(1, p, present(&[1.0], None));
+        }
+        let key_d = key("d", "c");
+        let id_d = table.keys.id(key_d.as_bytes()).unwrap();
+        table.items.begin_saving();
+        table.observe(2, "a", RowState::Absent);
+        table.observe(2, "b", present(&[2.0], None));
+        table.observe(3, "c", present(&[1.0], Some(1000)));
+        table.items.without_room(&mut table.keys, id_d);
+        let saved = table.items.end_saving(&table.keys);
+        assert_eq!(saved.touched, [0, 1, id_d]);
+        assert_eq!(saved.unread, [key("b", "c"), key_d.clone()]);
+        // A row that is unread stays so until it is read, however often it is saved.
+        let (mut after, _) = table.reopened(&saved, 100);
+        after.items.begin_saving();
+        let saved = after.items.end_saving(&after.keys);
+        assert!(saved.touched.is_empty());
+        let (mut after, unread) = after.reopened(&saved, 1001);
+        let sorted = |mut keys: Vec<PrimaryKey>| {
+            keys.sort();
+            keys
+        };
+        assert_eq!(sorted(unread), [key("b", "c"), key("c", "c"), key_d]);
+        assert_eq!(after.rows(), []);
+        let before = after.items.revision();
+        after.observe(1, "b", RowState::Absent);
+        assert!(after.items.revision() > before);
+        let saved = after.items.end_saving(&after.keys);
+        assert_eq!(sorted(saved.unread), [key("c", "c"), key("d", "c")]);
+    }
+
+    #[test]
+    fn what_a_scan_does_not_find_goes() {
+        let mut table = Table::new();
+        for p in ["a", "b", "c"] {
+            table.observe(9, p, present(&[1.0], None));
+        }
+        let (mut after, _) = table.reopened(&SavedRows::default(), 0);
+        after.observe(4, "b", present(&[1.0], None));
+        let mut changes = Vec::new();
+        let mut from = Some(0);
+        while let Some(next) = from {
+            let (items, keys) = (&mut after.items, &mut after.keys);
+            from = items.remove_unseen(keys, 3, next, 2, &mut changes);
+        }
+        assert_eq!(changes, [Change::Remove { id: 0 }, Change::Remove { id: 2 }]);
+        // A read from before the scan says nothing against it, one from after it does.
+        assert_eq!(after.observe(2, "a", present(&[1.0], None)), None);
+        assert!(after.observe(5, "c", present(&[1.0], None)).is_some());
+    }
+
+    #[test]
+    fn a_second_row_of_an_id_or_a_key_is_refused() {
+        let schema = text_schema(1, 1);
+        let mut restored = Restored::new(&schema, 1, 0);
+        let row = |id| SavedRow {
+            id,
+            vector_hash: 0,
+            written_us: 0,
+            expires_s: 0,
+        };
+        assert!(restored.put(row(0), key("a", "c")));
+        assert!(!restored.put(row(0), key("b", "c")));
+        assert!(!restored.put(row(1), key("a", "c")));
+        assert!(restored.has(0) && !restored.has(1));
+    }
+}

@@ -1,0 +1,75 @@
+//! What operators see of snapshots.
+
+use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry};
+
+use super::{INDEX, counter, gauge};
+
+/// Families.
+#[derive(Clone)]
+pub struct SnapshotFamilies {
+    taken: IntGaugeVec,
+    position: IntGaugeVec,
+    failing: IntGaugeVec,
+    failures: IntCounterVec,
+    unverified: IntGaugeVec,
+}
+
+/// The series of one index.
+#[derive(Clone)]
+pub struct SnapshotMetrics {
+    /// When the last snapshot was taken or confirmed, seconds since the epoch; 0: this process took none.
+    pub taken_s: IntGauge,
+    /// Up to when it knows the log, seconds since the epoch.
+    pub position_s: IntGauge,
+    /// 1 while none can be taken.
+    pub failing: IntGauge,
+    /// Snapshots that could not be taken.
+    pub failures: IntCounter,
+    /// Bytes of full vectors from a snapshot that have yet to be verified.
+    pub unverified: IntGauge,
+}
+
+impl SnapshotFamilies {
+    pub fn new(registry: &Registry) -> SnapshotFamilies {
+        let gauge = |name, help| gauge(registry, name, help, INDEX);
+        SnapshotFamilies {
+            taken: gauge(
+                "index_snapshot_timestamp_seconds",
+                "When the last snapshot was taken",
+            ),
+            position: gauge(
+                "index_snapshot_position_seconds",
+                "Up to when the last snapshot knows the log",
+            ),
+            failing: gauge("index_snapshot_failing", "1 while none can be taken"),
+            unverified: gauge(
+                "index_vectors_unverified_bytes",
+                "Vectors from a snapshot that have yet to be verified",
+            ),
+            failures: counter(
+                registry,
+                "index_snapshot_failures_total",
+                "Snapshots that could not be taken",
+                INDEX,
+            ),
+        }
+    }
+
+    pub fn index(&self, labels: &[&str; 2]) -> SnapshotMetrics {
+        SnapshotMetrics {
+            taken_s: self.taken.with_label_values(labels),
+            position_s: self.position.with_label_values(labels),
+            failing: self.failing.with_label_values(labels),
+            failures: self.failures.with_label_values(labels),
+            unverified: self.unverified.with_label_values(labels),
+        }
+    }
+
+    /// A family says so if it had no such series; that is as good.
+    pub fn forget(&self, labels: &[&str; 2]) {
+        for family in [&self.taken, &self.position, &self.failing, &self.unverified] {
+            let _ = family.remove_label_values(labels);
+        }
+        let _ = self.failures.remove_label_values(labels);
+    }
+}

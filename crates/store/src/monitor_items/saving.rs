@@ -1,0 +1,90 @@
+//! Handing rows to whoever saves the index, some at a time, between changes.
+
+use tokio::sync::oneshot;
+
+use super::MonitorItems;
+use crate::items::SavedRows;
+use crate::snapshot::put_row;
+
+/// Ids whose rows are handed out at a time.
+const IDS_AT_A_TIME: usize = 4096;
+
+/// A payload is closed when it has so many bytes.
+const PAYLOAD_BYTES: usize = 1 << 20;
+
+/// What is asked by whoever saves the index.
+#[derive(Debug)]
+pub enum SaveRequest {
+    /// The revision of the rows.
+    Revision(oneshot::Sender<u64>),
+    /// From now on ids that change are to be written down.
+    Begin(oneshot::Sender<Beginning>),
+    /// Some rows.
+    Rows {
+        /// The first id.
+        from: u32,
+        /// Rows from there on.
+        answer: oneshot::Sender<SomeRows>,
+    },
+    /// What has to be said beside the rows.
+    End(oneshot::Sender<SavedRows>),
+}
+
+/// What is known when a save begins.
+#[derive(Debug)]
+pub struct Beginning {
+    /// The revision of the rows.
+    pub revision: u64,
+    /// The seed of the hashes of their vectors.
+    pub hash_seed: u64,
+}
+
+/// Some rows.
+#[derive(Debug)]
+pub struct SomeRows {
+    /// As they go into the file.
+    pub payloads: Vec<Vec<u8>>,
+    /// The id to go on from.
+    pub next: Option<u32>,
+}
+
+impl MonitorItems {
+    /// Answers. Whoever asked may have gone.
+    pub(super) fn serve_save(&mut self, request: SaveRequest) {
+        match request {
+            SaveRequest::Revision(answer) => {
+                let _ = answer.send(self.items.revision());
+            }
+            SaveRequest::Begin(answer) => {
+                self.items.begin_saving();
+                let _ = answer.send(Beginning {
+                    revision: self.items.revision(),
+                    hash_seed: self.items.hash_seed(),
+                });
+            }
+            SaveRequest::Rows { from, answer } => {
+                let _ = answer.send(self.some_rows(from));
+            }
+            SaveRequest::End(answer) => {
+                let rows = self.items.end_saving(&self.index.vectors.keys());
+                let _ = answer.send(rows);
+            }
+        }
+    }
+
+    fn some_rows(&self, from: u32) -> SomeRows {
+        let keys = self.index.vectors.keys();
+        let mut payloads = Vec::new();
+        let mut payload = Vec::new();
+        let next = self.items.saved_rows(&keys, from, IDS_AT_A_TIME, |row, key| {
+            put_row(&mut payload, row, key);
+            if payload.len() >= PAYLOAD_BYTES {
+                payloads.push(std::mem::take(&mut payload));
+            }
+        });
+        if !payload.is_empty() {
+            payloads.push(payload);
+        }
+        SomeRows { payloads, next }
+    }
+}

@@ -1,0 +1,178 @@
+//! The file `current`: which generation stands, of which index, and up to when it knows the log.
+//!
+//! A line with the format's name, its version and the XXH3-128 of the rest in hexadecimal digits, and
+//! then the rest, a JSON object. It is replaced by one rename.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::fault::Fault;
+use crate::identity::IndexIdentity;
+
+/// The name of the file.
+pub const CURRENT: &str = "current";
+
+/// What the first line begins with.
+const FORMAT: &str = "annulus-index-snapshot 1 ";
+
+/// What stands in the file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The number of the generation.
+    pub generation: u64,
+    /// All that the log told before this is in the index, milliseconds since the epoch.
+    pub position_ms: u64,
+    /// How long rows of the log live, seconds; 0: for ever.
+    pub log_ttl_s: u64,
+    /// What makes the index that index, in words: a difference in any of it means another one.
+    pub identity: BTreeMap<String, String>,
+}
+
+impl Manifest {
+    /// The position, since the epoch.
+    pub fn position(&self) -> Duration {
+        Duration::from_millis(self.position_ms)
+    }
+
+    /// Reads the manifest of a directory; none if there is no file.
+    pub fn read(directory: &Path) -> Result<Option<Manifest>, Fault> {
+        let path = directory.join(CURRENT);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Fault::io("read", &path)(error)),
+        };
+        Manifest::decode(&bytes)
+            .map(Some)
+            .map_err(|what| Fault::damaged(&path, 0, what))
+    }
+
+    /// Puts the manifest in the place of the last one, and waits until that is on the disk.
+    pub fn publish(&self, directory: &Path) -> Result<(), Fault> {
+        let (path, new) = (directory.join(CURRENT), directory.join("current.new"));
+        let written = File::create(&new).and_then(|mut file| {
+            file.write_all(&self.encode())?;
+            file.sync_all()
+        });
+        written.map_err(Fault::io("write", &new))?;
+        fs::rename(&new, &path).map_err(Fault::io("replace", &path))?;
+        let synced = File::open(directory).and_then(|directory| directory.sync_all());
+        synced.map_err(Fault::io("write", directory))
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut json = serde_json::to_string_pretty(self).expect("strings and numbers");
+        json.push('\n');
+        format!("{FORMAT}{:032x}\n{json}", xxh3_128(json.as_bytes())).into_bytes()
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Manifest, &'static str> {
+        let rest = bytes
+            .strip_prefix(FORMAT.as_bytes())
+            .ok_or("it is of another format, or of a version that this program does not know")?;
+        let (digits, rest) = rest.split_at_checked(32).ok_or("the file ends")?;
+        let json = rest.strip_prefix(b"\n").ok_or("its first line is too long")?;
+        if format!("{:032x}", xxh3_128(json)).as_bytes() != digits {
+            return Err("its bytes have another checksum than when they were written");
+        }
+        serde_json::from_slice(json).map_err(|_| "it does not say what a snapshot has to say")
+    }
+}
+
+/// What makes an index that index, in words. `log`: the id of the table that is its log.
+pub fn words(identity: &IndexIdentity, log: Option<Uuid>) -> BTreeMap<String, String> {
+    let IndexIdentity {
+        name,
+        table,
+        truncated_ms,
+        column,
+        options,
+        version,
+        keys,
+        range,
+    } = identity;
+    let none = || "none".to_owned();
+    let shown = [
+        ("keyspace", name.keyspace.clone()),
+        ("index", name.index.clone()),
+        ("table", table.to_string()),
+        ("table id", table.id.to_string()),
+        ("log id", log.map_or_else(none, |id| id.to_string())),
+        ("time of truncation", truncated_ms.map_or_else(none, |ms| ms.to_string())),
+        ("column", column.clone()),
+        ("options", format!("{options:?}")),
+        ("version", version.map_or_else(none, |version| version.to_string())),
+        ("keys", format!("{keys:?}")),
+        ("token range", format!("{} to {}", range.start, range.end)),
+    ];
+    shown.map(|(field, value)| (field.to_owned(), value)).into()
+}
+
+/// The first difference: the field, what was saved, and what is.
+pub fn difference(
+    saved: &BTreeMap<String, String>,
+    now: &BTreeMap<String, String>,
+) -> Option<(String, String, String)> {
+    let of = |words: &BTreeMap<String, String>, field: &String| {
+        words.get(field).cloned().unwrap_or_else(|| "unknown".to_owned())
+    };
+    saved
+        .keys()
+        .chain(now.keys())
+        .map(|field| (field.clone(), of(saved, field), of(now, field)))
+        .find(|(_, saved, now)| saved != now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::tests::identity;
+
+    fn manifest() -> Manifest {
+        Manifest {
+            generation: 7,
+            position_ms: 1_700_000_000_123,
+            log_ttl_s: 86_400,
+            identity: words(&identity("idx"), Some(Uuid::from_u128(5))),
+        }
+    }
+
+    #[test]
+    fn every_byte_counts() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(Manifest::read(directory.path()).unwrap(), None);
+        manifest().publish(directory.path()).unwrap();
+        assert_eq!(Manifest::read(directory.path()).unwrap(), Some(manifest()));
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+        let sound = manifest().encode();
+        for at in 0..sound.len() {
+            let mut bytes = sound.clone();
+            bytes[at] ^= 4;
+            assert!(Manifest::decode(&bytes).is_err(), "byte {at}");
+            assert!(Manifest::decode(&sound[..at]).is_err(), "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn a_difference_in_anything_is_named() {
+        let now = words(&identity("idx"), None);
+        assert_eq!(difference(&now, &now), None);
+        let mut truncated = identity("idx");
+        truncated.truncated_ms = Some(12);
+        assert_eq!(
+            difference(&now, &words(&truncated, None)),
+            Some(("time of truncation".into(), "none".into(), "12".into()))
+        );
+        let mut fewer = now.clone();
+        fewer.remove("version");
+        let (field, saved, _) = difference(&fewer, &now).unwrap();
+        assert_eq!((&*field, &*saved), ("version", "unknown"));
+    }
+}

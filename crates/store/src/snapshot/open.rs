@@ -1,0 +1,172 @@
+//! From a snapshot to an index.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::fault::{Fault, OutOfReach};
+use super::manifest::{Manifest, difference, words};
+use super::place::Place;
+use super::saver::Saved;
+use super::{LogFacts, Snapshots, rows};
+use crate::identity::IndexIdentity;
+use crate::index_actor::VectorIndex;
+use crate::items::Items;
+use crate::keys::PrimaryKey;
+use crate::options::IndexesOptions;
+use crate::rows::now_s;
+
+/// Of the time for which log rows live, this part is for reading them: one in so many.
+const TTL_RESERVE: u32 = 20;
+
+/// What there is to begin with.
+pub enum Opened {
+    /// Nothing: the index is to be built.
+    Nothing,
+    /// An index as it was.
+    Index(Box<Reopened>),
+}
+
+/// An index that was opened.
+pub struct Reopened {
+    /// Its vectors and keys.
+    pub vectors: VectorIndex,
+    /// Its rows.
+    pub items: Items,
+    /// Rows to be read.
+    pub unread: Vec<PrimaryKey>,
+    /// What stands on the disk.
+    pub saved: Saved,
+    /// Whether the log may lack rows behind the position, so that the table has to be scanned.
+    pub to_reconcile: bool,
+}
+
+impl Snapshots {
+    /// Opens the snapshot of an index. What can't be used is logged and deleted. Blocks.
+    pub fn open(
+        &self,
+        identity: &IndexIdentity,
+        log: &LogFacts,
+        indexes: &IndexesOptions,
+    ) -> Opened {
+        let index = &identity.name;
+        if self.interval.is_none() {
+            return Opened::Nothing;
+        }
+        if let Err(error) = self.enter() {
+            tracing::error!(%index, %error, "no snapshot can be used");
+            return Opened::Nothing;
+        }
+        let place = self.place(identity);
+        match read(&place, identity, log, indexes) {
+            Ok(None) => Opened::Nothing,
+            Ok(Some(opened)) => Opened::Index(Box::new(opened)),
+            Err(error) => {
+                match error {
+                    Fault::Differs { .. } => {
+                        tracing::info!(%index, reason = %error, "the snapshot is of no use; the index is built anew");
+                    }
+                    _ => {
+                        tracing::error!(%index, %error, "the snapshot can't be used; the index is built anew");
+                    }
+                }
+                self.delete(&place.path);
+                Opened::Nothing
+            }
+        }
+    }
+}
+
+fn read(
+    place: &Place,
+    identity: &IndexIdentity,
+    log: &LogFacts,
+    indexes: &IndexesOptions,
+) -> Result<Option<Reopened>, Fault> {
+    let Some(manifest) = Manifest::read(&place.path)? else {
+        return Ok(None);
+    };
+    if let Some((field, saved, now)) = difference(&manifest.identity, &words(identity, log.id)) {
+        return Err(Fault::Differs {
+            path: place.path.join(super::manifest::CURRENT),
+            field,
+            saved,
+            now,
+        });
+    }
+    let directory = place.generation(manifest.generation);
+    let options = identity.options.ann(indexes.vectors);
+    let vectors = ann::Index::open_in(&directory, options, &indexes.directory)?;
+    let path = directory.join("rows");
+    let held = vectors.ids();
+    let restored = rows::read(&path, manifest.generation, &identity.keys, &held, now_s())?;
+    // Copied for ids that were changing, or expired since.
+    for id in held.iter().filter(|id| !restored.has(*id)) {
+        vectors
+            .remove(id)
+            .map_err(|_| Fault::damaged(&path, 0, "a vector that no row has can't be removed"))?;
+    }
+    let (items, keys, unread) = restored.finish();
+    let behind = reach(manifest.position(), [manifest.log_ttl_s, log.ttl_s]);
+    if let Err(error) = &behind {
+        tracing::warn!(
+            index = %identity.name,
+            reason = %error,
+            "the index is reconciled with its table before it serves"
+        );
+    }
+    Ok(Some(Reopened {
+        vectors: VectorIndex::reopened(&identity.options, identity.keys.clone(), vectors, keys),
+        saved: Saved {
+            generation: manifest.generation,
+            position: manifest.position(),
+            revision: items.revision(),
+        },
+        items,
+        unread,
+        to_reconcile: behind.is_err(),
+    }))
+}
+
+/// Whether the log has every row since the position: it has those that have lived for less than any of the
+/// times for which its rows were to live.
+fn reach(position: Duration, ttls_s: [u64; 2]) -> Result<(), OutOfReach> {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    reach_at(now, position, ttls_s)
+}
+
+fn reach_at(now: Duration, position: Duration, ttls_s: [u64; 2]) -> Result<(), OutOfReach> {
+    let behind = now.checked_sub(position).ok_or(OutOfReach::ClockSetBack)?;
+    // 0: for ever.
+    let Some(log_ttl_s) = ttls_s.into_iter().filter(|ttl_s| *ttl_s != 0).min() else {
+        return Ok(());
+    };
+    let log_ttl = Duration::from_secs(log_ttl_s);
+    match behind <= log_ttl - log_ttl / TTL_RESERVE {
+        true => Ok(()),
+        false => Err(OutOfReach::Expired { behind, log_ttl }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_reaches_as_far_as_its_rows_live() {
+        let hours = |hours: u64| Duration::from_secs(hours * 3600);
+        let reaches = |position, ttls_s| reach_at(hours(100), position, ttls_s).is_ok();
+        let day_s = 86_400;
+        assert!(reaches(hours(100), [day_s; 2]));
+        assert!(reaches(hours(78), [day_s; 2]));
+        assert!(!reaches(hours(77), [day_s; 2]), "too little is left to read it in");
+        assert!(!reaches(hours(78), [day_s, day_s / 2]));
+        assert!(!reaches(hours(78), [day_s / 2, day_s]));
+        assert!(reaches(hours(0), [0, 0]));
+        assert!(!reaches(hours(0), [0, day_s]));
+        for ttls_s in [[day_s; 2], [0; 2]] {
+            let refused = reach_at(hours(100), hours(101), ttls_s);
+            assert_eq!(refused, Err(OutOfReach::ClockSetBack));
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Where the snapshot of an index lies.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tokio_util::sync::CancellationToken;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::Snapshots;
+use super::fault::Fault;
+use super::manifest::{CURRENT, Manifest};
+use crate::identity::IndexIdentity;
+
+const GENERATION: &str = "generation-";
+
+/// So many characters of a name are for people; the rest of the directory's name tells indexes apart.
+const NAME_MAX: usize = 64;
+
+/// The directory of one index.
+#[derive(Clone, Debug)]
+pub struct Place {
+    pub path: PathBuf,
+}
+
+/// The directory of a generation that is being written.
+pub struct NewGeneration {
+    pub number: u64,
+    pub path: PathBuf,
+}
+
+impl Place {
+    pub fn of(root: &Path, identity: &IndexIdentity) -> Place {
+        let (name, range) = (&identity.name, &identity.range);
+        let whole = format!("{}\0{}", name.keyspace, name.index);
+        let directory = format!(
+            "{}.{}-{:016x}-{:016x}-{:016x}",
+            readable(&name.keyspace),
+            readable(&name.index),
+            xxh3_64(whole.as_bytes()),
+            range.start,
+            range.end
+        );
+        Place {
+            path: root.join(directory),
+        }
+    }
+
+    pub fn generation(&self, number: u64) -> PathBuf {
+        self.path.join(format!("{GENERATION}{number}"))
+    }
+
+    /// Makes the directory of a generation after all that there are.
+    pub fn begin(&self) -> Result<NewGeneration, Fault> {
+        fs::create_dir_all(&self.path).map_err(Fault::io("make", &self.path))?;
+        let entries = fs::read_dir(&self.path).map_err(Fault::io("read", &self.path))?;
+        let numbers = entries.flatten().filter_map(|entry| {
+            let name = entry.file_name();
+            name.to_str()?.strip_prefix(GENERATION)?.parse::<u64>().ok()
+        });
+        let number = numbers.max().unwrap_or(0) + 1;
+        let path = self.generation(number);
+        fs::create_dir(&path).map_err(Fault::io("make", &path))?;
+        Ok(NewGeneration { number, path })
+    }
+
+    /// Makes a generation the one that stands, unless `cancel` says that the index has gone, and deletes
+    /// the others.
+    pub fn publish(
+        &self,
+        snapshots: &Snapshots,
+        manifest: &Manifest,
+        cancel: &CancellationToken,
+    ) -> Result<(), Fault> {
+        let _standing = snapshots.standing();
+        if cancel.is_cancelled() {
+            return Err(Fault::Stopped);
+        }
+        // The name of the generation has to be there before it is named.
+        let synced = fs::File::open(&self.path).and_then(|directory| directory.sync_all());
+        synced.map_err(Fault::io("write", &self.path))?;
+        manifest.publish(&self.path)?;
+        self.sweep(manifest.generation);
+        Ok(())
+    }
+
+    /// What can't be deleted now is deleted after the next save.
+    fn sweep(&self, stands: u64) {
+        let stays = self.generation(stands);
+        let Ok(entries) = fs::read_dir(&self.path) else {
+            return;
+        };
+        for path in entries.flatten().map(|entry| entry.path()) {
+            if path != stays && !path.ends_with(CURRENT) {
+                let deleted = match path.is_dir() {
+                    true => fs::remove_dir_all(&path),
+                    false => fs::remove_file(&path),
+                };
+                if let Err(error) = deleted {
+                    tracing::debug!(path = %path.display(), %error, "not deleted");
+                }
+            }
+        }
+    }
+}
+
+/// Deletes a file that may not be there.
+pub fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+fn readable(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    name.chars().take(NAME_MAX).map(plain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::engine::tests::identity;
+    use crate::options::{IndexesOptions, Placement, SnapshotOptions};
+
+    fn snapshots(directory: &Path) -> Snapshots {
+        let indexes = IndexesOptions {
+            directory: directory.to_owned(),
+            vectors: Placement::File,
+        };
+        Snapshots::new(&SnapshotOptions::default(), &indexes)
+    }
+
+    fn manifest(generation: u64) -> Manifest {
+        Manifest {
+            generation,
+            position_ms: 0,
+            log_ttl_s: 0,
+            identity: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn names_are_told_apart_and_fit_a_file_system() {
+        let path = |keyspace: &str, index: &str, end| {
+            let mut identity = identity(index);
+            identity.name.keyspace = keyspace.to_owned();
+            identity.range.end = end;
+            Place::of(Path::new("/r"), &identity).path
+        };
+        let long = "x".repeat(300);
+        let paths = [
+            path("ks", "idx", i64::MAX),
+            path("ks", "idx", 7),
+            path("k", "s.idx", i64::MAX),
+            path("k", "s/idx", i64::MAX),
+            path("ks", &long, i64::MAX),
+            path("ks", &format!("{long}y"), i64::MAX),
+        ];
+        for (at, path) in paths.iter().enumerate() {
+            assert_eq!(path.parent(), Some(Path::new("/r")));
+            assert!(path.file_name().unwrap().len() < 255);
+            assert!(!paths[..at].contains(path), "{}", path.display());
+        }
+    }
+
+    #[test]
+    fn one_generation_stands() {
+        let directory = tempfile::tempdir().unwrap();
+        let snapshots = snapshots(directory.path());
+        let place = snapshots.place(&identity("idx"));
+        let cancel = CancellationToken::new();
+        for expected in 1..4 {
+            let new = place.begin().unwrap();
+            assert_eq!(new.number, expected);
+            let given_up = place.begin().unwrap();
+            fs::write(given_up.path.join("graph"), "half").unwrap();
+            place.publish(&snapshots, &manifest(new.number), &cancel).unwrap();
+            let stands = Manifest::read(&place.path).unwrap();
+            assert_eq!(stands, Some(manifest(expected)));
+            assert!(new.path.is_dir() && !given_up.path.exists());
+        }
+        cancel.cancel();
+        let refused = place.publish(&snapshots, &manifest(9), &cancel);
+        assert!(matches!(refused, Err(Fault::Stopped)));
+        assert_eq!(Manifest::read(&place.path).unwrap(), Some(manifest(3)));
+    }
+
+    #[test]
+    fn what_is_no_more_is_deleted_and_one_process_works_here() {
+        let directory = tempfile::tempdir().unwrap();
+        let (first, second) = (snapshots(directory.path()), snapshots(directory.path()));
+        let (stays, goes) = (identity("stays"), identity("goes"));
+        for identity in [&stays, &goes] {
+            first.place(identity).begin().unwrap();
+        }
+        first.enter().unwrap();
+        first.enter().unwrap();
+        let error = second.enter().unwrap_err().to_string();
+        assert!(error.contains("in use by another process"), "{error}");
+        second.retain(&[]);
+        first.retain(std::slice::from_ref(&stays));
+        assert!(first.place(&stays).path.is_dir());
+        assert!(!first.place(&goes).path.exists());
+        first.remove(&goes);
+        drop(first);
+        second.remove(&stays);
+        assert!(!second.place(&stays).path.exists());
+    }
+}

@@ -1,0 +1,236 @@
+//! The file `rows` of a generation: the keys of the index and what is known of its rows.
+//!
+//! It is a [file of frames](super::frames). The first frame is of kind 1, and then there are, in any
+//! order, as many as it takes of the others:
+//!
+//! ```text
+//! kind  payload
+//! 1     number of the generation (u64), seed of the vectors' hashes (u64)
+//! 2     rows: id (u32), hash of the vector (u64), write time in microseconds (i64), expiry in seconds or
+//!       0 (u32), length of the key (u32), key
+//! 3     ids that belong to no row, whatever frames of kind 2 say (u32 each)
+//! 4     keys of rows to be read again: length (u32), key
+//! ```
+
+use std::path::Path;
+
+use super::fault::Fault;
+use super::frames::{FrameReader, FrameWriter};
+use crate::items::{Restored, SavedRow, SavedRows};
+use crate::keys::{KeySchema, PrimaryKey};
+
+const HEADER: u32 = 1;
+const ROWS: u32 = 2;
+const TOUCHED: u32 = 3;
+const UNREAD: u32 = 4;
+
+/// About so many bytes go into a frame.
+const FRAME_BYTES: usize = 1 << 20;
+
+/// Writes the file.
+pub struct RowsWriter {
+    frames: FrameWriter,
+}
+
+impl RowsWriter {
+    /// A file that is not there yet.
+    pub fn create(path: &Path, generation: u64, hash_seed: u64) -> Result<RowsWriter, Fault> {
+        let mut frames = FrameWriter::create(path)?;
+        let header = [generation.to_le_bytes(), hash_seed.to_le_bytes()].concat();
+        frames.put(HEADER, &header)?;
+        Ok(RowsWriter { frames })
+    }
+
+    /// Adds rows, [encoded](put_row).
+    pub fn put_rows(&mut self, encoded: &[u8]) -> Result<(), Fault> {
+        self.frames.put(ROWS, encoded)
+    }
+
+    /// Ends the file and waits until it is on the disk.
+    pub fn finish(mut self, rows: &SavedRows) -> Result<(), Fault> {
+        for ids in rows.touched.chunks(FRAME_BYTES / size_of::<u32>()) {
+            let ids: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
+            self.frames.put(TOUCHED, &ids)?;
+        }
+        let mut payload = Vec::new();
+        for key in &rows.unread {
+            put_key(&mut payload, key.as_bytes());
+            if payload.len() >= FRAME_BYTES {
+                self.frames.put(UNREAD, &payload)?;
+                payload.clear();
+            }
+        }
+        if !payload.is_empty() {
+            self.frames.put(UNREAD, &payload)?;
+        }
+        self.frames.finish()
+    }
+}
+
+/// Adds a row to the payload of a frame.
+pub fn put_row(payload: &mut Vec<u8>, row: SavedRow, key: &[u8]) {
+    payload.extend(row.id.to_le_bytes());
+    payload.extend(row.vector_hash.to_le_bytes());
+    payload.extend(row.written_us.to_le_bytes());
+    payload.extend(row.expires_s.to_le_bytes());
+    put_key(payload, key);
+}
+
+fn put_key(payload: &mut Vec<u8>, key: &[u8]) {
+    // A key is of some columns of at most 64 KiB.
+    payload.extend((key.len() as u32).to_le_bytes());
+    payload.extend(key);
+}
+
+/// Reads the file. `held`: the ids whose vectors the index holds.
+pub fn read(
+    path: &Path,
+    generation: u64,
+    schema: &KeySchema,
+    held: &ann::IdSet,
+    now_s: u32,
+) -> Result<Restored, Fault> {
+    let mut frames = FrameReader::open(path)?;
+    let header = match frames.next()? {
+        Some((HEADER, payload)) => payload,
+        _ => return Err(frames.damaged("it has no header")),
+    };
+    let mut header = Payload(&header);
+    let numbers = header.u64().zip(header.u64());
+    let Some((_, hash_seed)) = numbers.filter(|(number, _)| *number == generation) else {
+        return Err(frames.damaged("it is of another generation"));
+    };
+    let mut rows = Vec::new();
+    let mut touched = ann::IdSet::default();
+    let mut unread = Vec::new();
+    while let Some((kind, payload)) = frames.next()? {
+        let mut payload = Payload(&payload);
+        while !payload.0.is_empty() {
+            let taken = match kind {
+                ROWS => payload.row(schema).map(|row| rows.push(row)),
+                TOUCHED => payload.u32().map(|id| {
+                    touched.insert(id);
+                }),
+                UNREAD => payload.key(schema).map(|key| unread.push(key)),
+                _ => None,
+            };
+            if taken.is_none() {
+                return Err(frames.damaged("a frame does not hold what its kind says"));
+            }
+        }
+    }
+    let mut restored = Restored::new(schema, hash_seed, now_s);
+    for (row, key) in rows {
+        if touched.contains(row.id) {
+            continue;
+        }
+        if !held.contains(row.id) {
+            return Err(frames.damaged("it names a row whose vector the index does not hold"));
+        }
+        if !restored.put(row, key) {
+            return Err(frames.damaged("it names a row or an id twice"));
+        }
+    }
+    unread.into_iter().for_each(|key| restored.put_unread(key));
+    Ok(restored)
+}
+
+/// What is left of a payload.
+struct Payload<'a>(&'a [u8]);
+
+impl Payload<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    fn key(&mut self, schema: &KeySchema) -> Option<PrimaryKey> {
+        let length = self.u32()? as usize;
+        let (key, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        schema.is_key(key).then(|| PrimaryKey::from_encoded(key))
+    }
+
+    fn row(&mut self, schema: &KeySchema) -> Option<(SavedRow, PrimaryKey)> {
+        let row = SavedRow {
+            id: self.u32()?,
+            vector_hash: self.u64()?,
+            written_us: self.take().map(i64::from_le_bytes)?,
+            expires_s: self.u32()?,
+        };
+        Some((row, self.key(schema)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::tests::text_schema;
+
+    fn row(id: u32) -> SavedRow {
+        SavedRow {
+            id,
+            vector_hash: u64::from(id) << 40,
+            written_us: -7,
+            expires_s: 0,
+        }
+    }
+
+    fn held(ids: impl IntoIterator<Item = u32>) -> ann::IdSet {
+        let mut held = ann::IdSet::default();
+        ids.into_iter().for_each(|id| {
+            held.insert(id);
+        });
+        held
+    }
+
+    #[test]
+    fn rows_go_in_and_come_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("rows");
+        let schema = text_schema(1, 1);
+        let key = |name: &str| schema.encode([name.as_bytes(), b"c".as_slice()]);
+        let mut writer = RowsWriter::create(&path, 3, 99).unwrap();
+        let mut payload = Vec::new();
+        for (id, name) in [(0, "a"), (2, "b"), (5, "c")] {
+            put_row(&mut payload, row(id), key(name).as_bytes());
+        }
+        writer.put_rows(&payload).unwrap();
+        let saved = SavedRows {
+            touched: vec![2],
+            unread: vec![key("x"), key("b")],
+        };
+        writer.finish(&saved).unwrap();
+
+        let restored = read(&path, 3, &schema, &held([0, 5, 9]), 0).unwrap();
+        let (items, keys, mut unread) = restored.finish();
+        unread.sort();
+        assert_eq!(unread, [key("b"), key("x")]);
+        assert_eq!(items.hash_seed(), 99);
+        let mut rows = Vec::new();
+        items.saved_rows(&keys, 0, 100, |row, key| rows.push((row, key.to_vec())));
+        let expected = [(0, "a"), (5, "c")];
+        let expected = expected.map(|(id, name)| (row(id), key(name).as_bytes().to_vec()));
+        assert_eq!(rows, expected);
+
+        let refused = |generation, held| {
+            let refused = read(&path, generation, &schema, &held, 0).map(|_| ());
+            refused.unwrap_err().to_string()
+        };
+        assert!(refused(4, held([0, 5])).contains("another generation"));
+        assert!(refused(3, held([0])).contains("does not hold"));
+        let other = text_schema(1, 2);
+        let error = read(&path, 3, &other, &held([0, 5]), 0).map(|_| ());
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("what its kind says"), "{error}");
+    }
+}
