@@ -11,6 +11,7 @@ mod sample;
 mod serve;
 mod settings;
 mod settings_file;
+mod span;
 mod stop;
 mod store_service;
 

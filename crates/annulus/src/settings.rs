@@ -7,10 +7,11 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use storage::Durability;
-use store::Placement;
+use store::{Placement, SnapshotOptions};
 
 use crate::exit::Failure;
 use crate::logging::LogFormat;
+use crate::span::Span;
 
 /// Facts of our own; of the libraries below only what is wrong. The driver warns of what its callers
 /// report themselves.
@@ -71,6 +72,11 @@ pub struct Settings {
     /// Where the files of indexes lie; created if missing [default: indexes in the data directory]
     #[arg(long, env = "ANNULUS_INDEX_DIR", value_name = "DIR")]
     pub index_dir: Option<PathBuf>,
+
+    /// How long after a snapshot of an index the next one is taken, if something has changed; 0s: none
+    /// are taken or used, and every start builds the indexes anew [default: 5m]
+    #[arg(long, env = "ANNULUS_SNAPSHOT_INTERVAL", value_name = "DURATION")]
+    pub snapshot_interval: Option<Span>,
 
     /// Searches computed at once, and threads that build indexes [default: the number of cores]
     #[arg(long, env = "ANNULUS_SEARCH_THREADS", value_name = "N")]
@@ -135,6 +141,7 @@ pub struct Resolved {
     pub max_requests: usize,
     pub index_vectors: Placement,
     pub index_dir: PathBuf,
+    pub snapshots: SnapshotOptions,
     pub search_threads: usize,
     pub log: String,
     pub log_format: LogFormat,
@@ -157,6 +164,7 @@ impl Settings {
             max_requests: self.max_requests.or(other.max_requests),
             index_vectors: self.index_vectors.or(other.index_vectors),
             index_dir: self.index_dir.or(other.index_dir),
+            snapshot_interval: self.snapshot_interval.or(other.snapshot_interval),
             search_threads: self.search_threads.or(other.search_threads),
             log: self.log.or(other.log),
             log_format: self.log_format.or(other.log_format),
@@ -204,11 +212,28 @@ impl Settings {
                 self.max_frame_mib.unwrap_or(256) as usize,
             )? << 20,
             max_requests: at_least_one("max-requests", self.max_requests.unwrap_or(32_768))?,
+            snapshots: snapshots(self.snapshot_interval)?,
             search_threads: at_least_one("search-threads", self.search_threads.unwrap_or(cores))?,
             log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
             log_format: self.log_format.unwrap_or_default(),
         })
     }
+}
+
+/// How indexes are saved.
+pub fn snapshots(interval: Option<Span>) -> Result<SnapshotOptions, Failure> {
+    const INTERVAL_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+    let interval = match interval {
+        None => SnapshotOptions::default().interval,
+        Some(Span(Duration::ZERO)) => None,
+        Some(Span(interval)) if interval <= INTERVAL_MAX => Some(interval),
+        Some(_) => {
+            return Err(Failure::Configuration(
+                "snapshot-interval must be a year at most; 0s switches snapshots off".to_owned(),
+            ));
+        }
+    };
+    Ok(SnapshotOptions { interval })
 }
 
 /// Refuses 0 by the setting's name.
@@ -261,6 +286,22 @@ mod tests {
         let resolved = settings.resolve().unwrap();
         assert_eq!(resolved.index_dir, Path::new("elsewhere"));
         assert_eq!(resolved.index_vectors, Placement::Memory);
+    }
+
+    #[test]
+    fn snapshots_are_taken_at_intervals_or_not_at_all() {
+        let interval = |text: &str| {
+            let settings: Settings = toml::from_str(text).unwrap();
+            settings
+                .resolve()
+                .map(|resolved| resolved.snapshots.interval)
+        };
+        assert_eq!(interval("").unwrap(), Some(Duration::from_secs(300)));
+        let thirty = interval("snapshot-interval = \"30s\"").unwrap();
+        assert_eq!(thirty, Some(Duration::from_secs(30)));
+        assert_eq!(interval("snapshot-interval = \"0s\"").unwrap(), None);
+        assert!(interval("snapshot-interval = \"10000h\"").is_err());
+        assert!(toml::from_str::<Settings>("snapshot-interval = \"soon\"").is_err());
     }
 
     #[test]

@@ -100,7 +100,8 @@ impl VectorIndex {
 
     /// Verifies the vectors of an index that was reopened, for as long as `keep_going` says so.
     pub fn verify(&self, mut keep_going: impl FnMut(&VectorsState) -> bool) -> VectorsState {
-        self.ann.verify_vectors(|| keep_going(&self.ann.vectors_state()))
+        self.ann
+            .verify_vectors(|| keep_going(&self.ann.vectors_state()))
     }
 
     /// Rows that a search may find.

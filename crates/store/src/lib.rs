@@ -47,8 +47,8 @@ mod tls;
 pub use httpd::openapi;
 pub use options::{
     CdcOptions, Consistency, Credentials, DatabaseOptions, IndexesOptions, ListenerOptions,
-    MemoryOptions, Pem, Placement, Preferred, ReaderOptions, ScanOptions, SnapshotOptions, StoreOptions, TlsClients,
-    TlsOptions,
+    MemoryOptions, Pem, Placement, Preferred, ReaderOptions, ScanOptions, SnapshotOptions,
+    StoreOptions, TlsClients, TlsOptions,
 };
 pub use service::{Listeners, Store, StoreHandle};
 pub use start_error::StartError;

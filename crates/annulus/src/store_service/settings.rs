@@ -6,9 +6,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::values::{AddressMap, Size, Span};
+use super::values::{AddressMap, Size};
 use crate::logging::LogFormat;
 use crate::settings::IndexVectors;
+use crate::span::Span;
 pub use resolve::Resolved;
 
 /// What may be set. Everything is optional here; [`StoreSettings::resolve`] fills in the defaults.
@@ -187,6 +188,11 @@ pub struct StoreSettings {
     /// Where the files of indexes lie; created if missing [default: annulus-indexes]
     #[arg(long, env = "ANNULUS_INDEX_DIR", value_name = "DIR")]
     pub index_dir: Option<PathBuf>,
+
+    /// How long after a snapshot of an index the next one is taken, if something has changed; 0s: none
+    /// are taken or used, and every start builds the indexes anew [default: 5m]
+    #[arg(long, env = "ANNULUS_SNAPSHOT_INTERVAL", value_name = "DURATION")]
+    pub snapshot_interval: Option<Span>,
 
     /// What is logged: a level, or directives such as store=debug,info [default: info, and warn for libraries]
     #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]

@@ -3,24 +3,6 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::str::FromStr;
-use std::time::Duration;
-
-/// A duration as people write it: `10s`, `1m 30s`, `500ms`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span(pub Duration);
-
-impl FromStr for Span {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Span, String> {
-        text.trim()
-            .parse::<jiff::SignedDuration>()
-            .map_err(|error| error.to_string())
-            .and_then(|span| Duration::try_from(span).map_err(|error| error.to_string()))
-            .map(Span)
-            .map_err(|error| format!("{error} (write a duration such as 10s or 500ms)"))
-    }
-}
 
 /// A number of bytes: `4000000000`, `4GiB`, `512 MiB`, `4GB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,19 +53,6 @@ impl FromStr for AddressMap {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn durations_are_written_as_people_do() {
-        let parsed = |text: &str| text.parse::<Span>().map(|span| span.0.as_millis());
-        assert_eq!(parsed("100ms"), Ok(100));
-        assert_eq!(parsed("1s"), Ok(1000));
-        assert_eq!(parsed("1m 30s"), Ok(90_000));
-        assert_eq!(parsed("2 min"), Ok(120_000));
-        for text in ["", "10", "-1s", "soon"] {
-            let error = parsed(text).unwrap_err();
-            assert!(error.contains("such as 10s"), "{text}: {error}");
-        }
-    }
 
     #[test]
     fn sizes_are_bytes_unless_a_unit_says_otherwise() {

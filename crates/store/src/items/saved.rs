@@ -258,7 +258,10 @@ mod tests {
         let change = after.observe(1, "c", present(&[2.0], None));
         assert!(matches!(change, Some(Change::Replace { id: 2, .. })));
         let change = after.observe(1, "d", present(&[2.0], None));
-        assert!(matches!(change, Some(Change::Insert { id: 1, .. })), "{change:?}");
+        assert!(
+            matches!(change, Some(Change::Insert { id: 1, .. })),
+            "{change:?}"
+        );
     }
 
     #[test]
@@ -310,7 +313,10 @@ mod tests {
             let (items, keys) = (&mut after.items, &mut after.keys);
             from = items.remove_unseen(keys, 3, next, 2, &mut changes);
         }
-        assert_eq!(changes, [Change::Remove { id: 0 }, Change::Remove { id: 2 }]);
+        assert_eq!(
+            changes,
+            [Change::Remove { id: 0 }, Change::Remove { id: 2 }]
+        );
         // A read from before the scan says nothing against it, one from after it does.
         assert_eq!(after.observe(2, "a", present(&[1.0], None)), None);
         assert!(after.observe(5, "c", present(&[1.0], None)).is_some());

@@ -76,12 +76,14 @@ impl MonitorItems {
         let keys = self.index.vectors.keys();
         let mut payloads = Vec::new();
         let mut payload = Vec::new();
-        let next = self.items.saved_rows(&keys, from, IDS_AT_A_TIME, |row, key| {
-            put_row(&mut payload, row, key);
-            if payload.len() >= PAYLOAD_BYTES {
-                payloads.push(std::mem::take(&mut payload));
-            }
-        });
+        let next = self
+            .items
+            .saved_rows(&keys, from, IDS_AT_A_TIME, |row, key| {
+                put_row(&mut payload, row, key);
+                if payload.len() >= PAYLOAD_BYTES {
+                    payloads.push(std::mem::take(&mut payload));
+                }
+            });
         if !payload.is_empty() {
             payloads.push(payload);
         }

@@ -191,7 +191,11 @@ mod tests {
         }
         refused(&[&sound[..], &[0]].concat(), "a byte too many");
         let first = 8 + 3 + 16;
-        let swapped = [&sound[first..first + 24], &sound[..first], &sound[first + 24..]];
+        let swapped = [
+            &sound[first..first + 24],
+            &sound[..first],
+            &sound[first + 24..],
+        ];
         refused(&swapped.concat(), "frames have changed places");
     }
 }

@@ -78,7 +78,9 @@ impl Manifest {
             .strip_prefix(FORMAT.as_bytes())
             .ok_or("it is of another format, or of a version that this program does not know")?;
         let (digits, rest) = rest.split_at_checked(32).ok_or("the file ends")?;
-        let json = rest.strip_prefix(b"\n").ok_or("its first line is too long")?;
+        let json = rest
+            .strip_prefix(b"\n")
+            .ok_or("its first line is too long")?;
         if format!("{:032x}", xxh3_128(json)).as_bytes() != digits {
             return Err("its bytes have another checksum than when they were written");
         }
@@ -105,10 +107,16 @@ pub fn words(identity: &IndexIdentity, log: Option<Uuid>) -> BTreeMap<String, St
         ("table", table.to_string()),
         ("table id", table.id.to_string()),
         ("log id", log.map_or_else(none, |id| id.to_string())),
-        ("time of truncation", truncated_ms.map_or_else(none, |ms| ms.to_string())),
+        (
+            "time of truncation",
+            truncated_ms.map_or_else(none, |ms| ms.to_string()),
+        ),
         ("column", column.clone()),
         ("options", format!("{options:?}")),
-        ("version", version.map_or_else(none, |version| version.to_string())),
+        (
+            "version",
+            version.map_or_else(none, |version| version.to_string()),
+        ),
         ("keys", format!("{keys:?}")),
         ("token range", format!("{} to {}", range.start, range.end)),
     ];
@@ -121,7 +129,10 @@ pub fn difference(
     now: &BTreeMap<String, String>,
 ) -> Option<(String, String, String)> {
     let of = |words: &BTreeMap<String, String>, field: &String| {
-        words.get(field).cloned().unwrap_or_else(|| "unknown".to_owned())
+        words
+            .get(field)
+            .cloned()
+            .unwrap_or_else(|| "unknown".to_owned())
     };
     saved
         .keys()

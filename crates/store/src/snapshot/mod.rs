@@ -170,11 +170,12 @@ impl Snapshots {
     /// First what makes it count, then all of it.
     fn delete(&self, path: &Path) {
         let _standing = self.standing();
-        let deleted = place::remove_if_there(&path.join(manifest::CURRENT))
-            .and_then(|()| match fs::remove_dir_all(path) {
+        let deleted = place::remove_if_there(&path.join(manifest::CURRENT)).and_then(|()| {
+            match fs::remove_dir_all(path) {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
                 deleted => deleted,
-            });
+            }
+        });
         if let Err(error) = deleted {
             tracing::warn!(path = %path.display(), %error, "a snapshot can't be deleted");
         }

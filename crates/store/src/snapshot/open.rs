@@ -159,7 +159,10 @@ mod tests {
         let day_s = 86_400;
         assert!(reaches(hours(100), [day_s; 2]));
         assert!(reaches(hours(78), [day_s; 2]));
-        assert!(!reaches(hours(77), [day_s; 2]), "too little is left to read it in");
+        assert!(
+            !reaches(hours(77), [day_s; 2]),
+            "too little is left to read it in"
+        );
         assert!(!reaches(hours(78), [day_s, day_s / 2]));
         assert!(!reaches(hours(78), [day_s / 2, day_s]));
         assert!(reaches(hours(0), [0, 0]));

@@ -113,7 +113,13 @@ pub fn remove_if_there(path: &Path) -> io::Result<()> {
 }
 
 fn readable(name: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '_' {
+            c
+        } else {
+            '-'
+        }
+    };
     name.chars().take(NAME_MAX).map(plain).collect()
 }
 
@@ -177,7 +183,9 @@ mod tests {
             assert_eq!(new.number, expected);
             let given_up = place.begin().unwrap();
             fs::write(given_up.path.join("graph"), "half").unwrap();
-            place.publish(&snapshots, &manifest(new.number), &cancel).unwrap();
+            place
+                .publish(&snapshots, &manifest(new.number), &cancel)
+                .unwrap();
             let stands = Manifest::read(&place.path).unwrap();
             assert_eq!(stands, Some(manifest(expected)));
             assert!(new.path.is_dir() && !given_up.path.exists());

@@ -171,7 +171,10 @@ impl Saver {
         if published.is_err() {
             let path = new.path.clone();
             // What can't be deleted now is deleted after the next save.
-            let _ = blocking(move || std::fs::remove_dir_all(&path).map_err(Fault::io("delete", &path))).await;
+            let _ = blocking(move || {
+                std::fs::remove_dir_all(&path).map_err(Fault::io("delete", &path))
+            })
+            .await;
         }
         published?;
         tracing::info!(

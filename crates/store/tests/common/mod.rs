@@ -5,7 +5,7 @@ pub mod guard;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,36 @@ pub struct World {
     pub node: Node,
     pub storage: Storage,
     pub cql: SocketAddr,
+    options: StoreOptions,
     _directory: tempfile::TempDir,
+}
+
+/// A database, and files that an index service left.
+pub struct Database {
+    pub session: Arc<Session>,
+    /// Where the snapshots of indexes lie.
+    pub snapshots: PathBuf,
+}
+
+impl Database {
+    pub async fn cql(&self, statement: &str) {
+        let done = self.session.query_unpaged(statement, ()).await;
+        done.unwrap_or_else(|error| panic!("{statement}: {error}"));
+    }
+
+    /// The directory of the only snapshot.
+    pub fn snapshot(&self) -> PathBuf {
+        let [path] = &self.all_snapshots()[..] else {
+            panic!("not one snapshot: {:?}", self.all_snapshots());
+        };
+        path.clone()
+    }
+
+    pub fn all_snapshots(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(&self.snapshots).expect("a directory");
+        let paths = entries.map(|entry| entry.expect("an entry").path());
+        paths.filter(|path| path.is_dir()).collect()
+    }
 }
 
 /// Starts a node on a storage.
@@ -85,12 +114,7 @@ impl World {
         let mut options =
             StoreOptions::embedded(cql, loopback(), loopback(), in_files(directory.path()));
         change(&mut options);
-        let store = Store::start(options).await.expect("free ports");
-        let client = Client::new(ClientOptions {
-            base_uris: vec![format!("http://{}", store.addresses()[0])],
-            ..ClientOptions::default()
-        })
-        .expect("a URI");
+        let (store, client) = start_store(&options).await;
         let session = SessionBuilder::new()
             .known_node_addr(cql)
             // There is one node to agree with itself.
@@ -105,6 +129,7 @@ impl World {
             node,
             storage,
             cql,
+            options,
             _directory: directory,
         };
         world
@@ -114,6 +139,74 @@ impl World {
             )
             .await;
         world
+    }
+
+    /// What is there without the index service.
+    pub fn database(&self) -> Database {
+        Database {
+            session: self.session.clone(),
+            snapshots: self.options.indexes.directory.join("snapshots"),
+        }
+    }
+
+    /// Stops the index service, lets something happen, and starts it again.
+    pub async fn restart(self, while_away: impl AsyncFnOnce(Database)) -> World {
+        self.restart_with(while_away, |_| {}).await
+    }
+
+    /// The same, with other options.
+    pub async fn restart_with(
+        self,
+        while_away: impl AsyncFnOnce(Database),
+        change: impl FnOnce(&mut StoreOptions),
+    ) -> World {
+        let database = self.database();
+        let World {
+            session,
+            client: _,
+            store,
+            node,
+            storage,
+            cql,
+            mut options,
+            _directory,
+        } = self;
+        store.shutdown().await;
+        while_away(database).await;
+        change(&mut options);
+        let (store, client) = start_store(&options).await;
+        World {
+            session,
+            client,
+            store,
+            node,
+            storage,
+            cql,
+            options,
+            _directory,
+        }
+    }
+
+    /// A series of an index, from the service's metrics.
+    pub async fn metric(&self, name: &str, index: &str) -> Option<f64> {
+        let text = self.get("/metrics").await;
+        let begin = format!(r#"{name}{{index_name="{index}","#);
+        let line = text.lines().find(|line| line.starts_with(&begin))?;
+        line.rsplit(' ').next()?.parse().ok()
+    }
+
+    /// The body of an answer of the HTTP API.
+    async fn get(&self, path: &str) -> String {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let mut stream = tokio::net::TcpStream::connect(self.store.addresses()[0])
+            .await
+            .expect("a connection");
+        let request = format!("GET {path} HTTP/1.0\r\nhost: store\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.expect("UTF-8");
+        let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
+        body.to_owned()
     }
 
     pub async fn cql(&self, statement: &str) {
@@ -177,6 +270,15 @@ impl World {
         }
         rows
     }
+}
+
+async fn start_store(options: &StoreOptions) -> (StoreHandle, Client) {
+    let store = Store::start(options.clone()).await.expect("free ports");
+    let client = Client::new(ClientOptions {
+        base_uris: vec![format!("http://{}", store.addresses()[0])],
+        ..ClientOptions::default()
+    });
+    (store, client.expect("a URI"))
 }
 
 /// Waits until something is so.

@@ -9,11 +9,11 @@ use store::{
     Placement, Preferred, ReaderOptions, StoreOptions, TlsClients, TlsOptions,
 };
 
-use super::super::values::Span;
 use super::StoreSettings;
 use crate::exit::Failure;
 use crate::logging::LogFormat;
-use crate::settings::{DEFAULT_LOG, IndexVectors};
+use crate::settings::{DEFAULT_LOG, IndexVectors, snapshots};
+use crate::span::Span;
 
 /// What happens at intervals happens no more often, and no more rarely than once a year.
 const INTERVAL_MIN: Duration = Duration::from_millis(1);
@@ -58,6 +58,7 @@ impl StoreSettings {
                     .index_vectors
                     .map_or(Placement::File, IndexVectors::placement),
             },
+            snapshots: snapshots(self.snapshot_interval)?,
             memory: MemoryOptions {
                 limit_bytes: self.memory_limit.map(|size| size.0),
                 check_interval: interval(

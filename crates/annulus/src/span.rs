@@ -1,0 +1,50 @@
+//! Durations in settings.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+/// A duration as people write it: `10s`, `1m 30s`, `500ms`.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(try_from = "String")]
+pub struct Span(pub Duration);
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Span, String> {
+        text.trim()
+            .parse::<jiff::SignedDuration>()
+            .map_err(|error| error.to_string())
+            .and_then(|span| Duration::try_from(span).map_err(|error| error.to_string()))
+            .map(Span)
+            .map_err(|error| format!("{error} (write a duration such as 10s or 500ms)"))
+    }
+}
+
+impl TryFrom<String> for Span {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Span, String> {
+        text.parse()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_written_as_people_do() {
+        let parsed = |text: &str| text.parse::<Span>().map(|span| span.0.as_millis());
+        assert_eq!(parsed("100ms"), Ok(100));
+        assert_eq!(parsed("1s"), Ok(1000));
+        assert_eq!(parsed("1m 30s"), Ok(90_000));
+        assert_eq!(parsed("2 min"), Ok(120_000));
+        for text in ["", "10", "-1s", "soon"] {
+            let error = parsed(text).unwrap_err();
+            assert!(error.contains("such as 10s"), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! A restart serves from the snapshot, without a scan, and in the end the index equals the table, whatever
+//! happened while the service was away and whatever became of its files.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use common::{Database, World, euclidean_score, eventually};
+use xxhash_rust::xxh3::xxh3_128;
+
+/// So many that the full vectors have files of their own.
+const DIMENSIONS: usize = 80;
+
+/// Enough for a graph.
+const ROWS: i32 = 700;
+
+fn vector(key: i32, version: i32) -> Vec<f32> {
+    let element = |at: usize| ((key * 31 + version * 7 + at as i32 * 13) % 101) as f32 / 10.0;
+    (0..DIMENSIONS).map(element).collect()
+}
+
+/// What the index of the table holds: the key, and the version of its vector.
+type Rows = BTreeMap<i32, i32>;
+
+async fn write(database: &Database, rows: &mut Rows, key: i32, version: i32) {
+    let vector = vector(key, version);
+    database
+        .cql(&format!(
+            "INSERT INTO ks.t (k, v) VALUES ({key}, {vector:?})"
+        ))
+        .await;
+    rows.insert(key, version);
+}
+
+async fn delete(database: &Database, rows: &mut Rows, key: i32) {
+    database
+        .cql(&format!("DELETE FROM ks.t WHERE k = {key}"))
+        .await;
+    rows.remove(&key);
+}
+
+async fn create_table(world: &World) {
+    world
+        .cql(&format!(
+            "CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, {DIMENSIONS}>)"
+        ))
+        .await;
+    world.create_index("i", "t").await;
+}
+
+async fn built() -> (World, Rows) {
+    let world = World::start().await;
+    create_table(&world).await;
+    world.wait_serving("i").await;
+    let mut rows = Rows::new();
+    let database = world.database();
+    for key in 0..ROWS {
+        write(&database, &mut rows, key, 0).await;
+    }
+    assert_equal(&world, &rows).await;
+    (world, rows)
+}
+
+async fn assert_equal(world: &World, rows: &Rows) {
+    world.wait_serving("i").await;
+    let query = vector(1000, 3);
+    let expected: BTreeMap<String, f32> = rows
+        .iter()
+        .map(|(key, version)| {
+            let score = euclidean_score(&vector(*key, *version), &query);
+            (format!("[{key}]"), score)
+        })
+        .collect();
+    eventually("the index equals the table", async || {
+        let found = world.indexed("i", &query, &["k"]).await;
+        found.len() == expected.len()
+            && found
+                .iter()
+                .zip(&expected)
+                .all(|((a, s), (b, t))| a == b && (s - t).abs() <= 1e-4 * t)
+    })
+    .await;
+}
+
+async fn scans(world: &World) -> f64 {
+    world.wait_serving("i").await;
+    world
+        .metric("index_scans_total", "i")
+        .await
+        .expect("a series")
+}
+
+/// The files of the generation that stands, and what says that it does.
+fn files(snapshot: &Path) -> Vec<PathBuf> {
+    let mut files = vec![snapshot.join("current")];
+    for entry in fs::read_dir(snapshot).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(
+                fs::read_dir(path)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path()),
+            );
+        }
+    }
+    files.sort();
+    files
+}
+
+fn flip(path: &Path, at: u64) {
+    let file = fs::File::options()
+        .read(true)
+        .write(true)
+        .open(path)
+        .unwrap();
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at).unwrap();
+    file.write_all_at(&[byte[0] ^ 1], at).unwrap();
+}
+
+/// Sets the saved position back.
+fn rewind(snapshot: &Path, by: Duration) {
+    let path = snapshot.join("current");
+    let text = fs::read_to_string(&path).unwrap();
+    let (first, json) = text.split_once('\n').unwrap();
+    let mut manifest: serde_json::Value = serde_json::from_str(json).unwrap();
+    let position_ms = manifest["position_ms"].as_u64().unwrap() - by.as_millis() as u64;
+    manifest["position_ms"] = position_ms.into();
+    let json = manifest.to_string();
+    let (format, _) = first.rsplit_once(' ').unwrap();
+    let text = format!("{format} {:032x}\n{json}", xxh3_128(json.as_bytes()));
+    fs::write(path, text).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_happened_while_the_service_was_away_comes_by_the_log() {
+    let (world, mut rows) = built().await;
+    assert_eq!(scans(&world).await, 1.0);
+    let world = world
+        .restart(async |database| {
+            for key in 0..50 {
+                write(&database, &mut rows, key, 1).await;
+            }
+            for key in 50..100 {
+                delete(&database, &mut rows, key).await;
+            }
+            for key in ROWS..ROWS + 50 {
+                write(&database, &mut rows, key, 0).await;
+            }
+        })
+        .await;
+    assert_eq!(scans(&world).await, 0.0);
+    assert_equal(&world, &rows).await;
+    eventually("all vectors are verified", async || {
+        world.metric("index_vectors_unverified_bytes", "i").await == Some(0.0)
+    })
+    .await;
+    // And goes on from there, once more.
+    let database = world.database();
+    for key in 30..60 {
+        write(&database, &mut rows, key, 2).await;
+    }
+    assert_equal(&world, &rows).await;
+    let world = world.restart(async |_| {}).await;
+    assert_eq!(scans(&world).await, 0.0);
+    assert_equal(&world, &rows).await;
+    world.store.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_expires_while_the_service_is_away_is_dropped() {
+    let (world, mut rows) = built().await;
+    let expiring = |key: i32, ttl_s: u32| {
+        let vector = vector(key, 5);
+        format!("INSERT INTO ks.t (k, v) VALUES ({key}, {vector:?}) USING TTL {ttl_s}")
+    };
+    for key in 0..20 {
+        world.cql(&expiring(key, 3)).await;
+        rows.insert(key, 5);
+    }
+    for key in 20..30 {
+        world.cql(&expiring(key, 600)).await;
+        rows.insert(key, 5);
+    }
+    assert_equal(&world, &rows).await;
+    let world = world
+        .restart(async |_| tokio::time::sleep(Duration::from_secs(4)).await)
+        .await;
+    assert_eq!(scans(&world).await, 0.0);
+    // At once: they are not even served for a moment.
+    let found = world.indexed("i", &vector(0, 0), &["k"]).await;
+    assert!(!found.contains_key("[0]") && found.contains_key("[20]"));
+    rows.retain(|key, _| *key >= 20);
+    assert_equal(&world, &rows).await;
+    world.store.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_position_that_the_log_no_longer_has_is_reconciled_by_a_scan() {
+    let (world, mut rows) = built().await;
+    let world = world
+        .restart(async |database| {
+            for key in 0..50 {
+                delete(&database, &mut rows, key).await;
+            }
+            for key in 50..100 {
+                write(&database, &mut rows, key, 1).await;
+            }
+            rewind(&database.snapshot(), Duration::from_secs(25 * 3600));
+        })
+        .await;
+    assert_eq!(scans(&world).await, 1.0);
+    // It does not serve before: what the scan found is right at once.
+    let found = world.indexed("i", &vector(0, 0), &["k"]).await;
+    assert_eq!(found.len(), rows.len());
+    assert_equal(&world, &rows).await;
+    let changed = world.metric("index_modified", "i").await;
+    assert!(changed.is_some());
+    // That is a snapshot again.
+    let world = world.restart(async |_| {}).await;
+    assert_eq!(scans(&world).await, 0.0);
+    assert_equal(&world, &rows).await;
+    world.store.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_way_behind_is_caught_up_with_by_the_log() {
+    let (world, mut rows) = built().await;
+    let world = world
+        .restart(async |database| {
+            for key in 0..50 {
+                write(&database, &mut rows, key, 1).await;
+            }
+            rewind(&database.snapshot(), Duration::from_secs(22 * 3600));
+        })
+        .await;
+    assert_eq!(scans(&world).await, 0.0);
+    assert_equal(&world, &rows).await;
+    world.store.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flipped_byte_in_any_file_is_found_and_the_index_built_anew() {
+    const NAMES: [&str; 4] = ["current", "graph", "rows", "vectors-00000"];
+    let (mut world, mut rows) = built().await;
+    for (at, region) in (0..3u64).flat_map(|region| (0..NAMES.len()).map(move |at| (at, region))) {
+        let name = NAMES[at];
+        world = world
+            .restart(async |database| {
+                write(&database, &mut rows, at as i32, region as i32).await;
+                let files = files(&database.snapshot());
+                let names = files.iter().map(|path| path.file_name().unwrap());
+                assert!(names.eq(NAMES), "{files:?}");
+                let length = fs::metadata(&files[at]).unwrap().len();
+                flip(&files[at], (length - 1) * region / 2);
+            })
+            .await;
+        // Full vectors are verified while they are served.
+        eventually(&format!("{name} is found to be damaged"), async || {
+            world.metric("index_scans_total", "i").await == Some(1.0)
+        })
+        .await;
+        assert_equal(&world, &rows).await;
+    }
+    let world = world.restart(async |_| {}).await;
+    assert_eq!(scans(&world).await, 0.0);
+    world.store.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_is_another_one_is_built_anew() {
+    let (world, mut rows) = built().await;
+    let world = world
+        .restart(async |database| {
+            database.cql("TRUNCATE ks.t").await;
+            rows.clear();
+            write(&database, &mut rows, 1, 1).await;
+        })
+        .await;
+    assert_equal(&world, &rows).await;
+    assert_eq!(scans(&world).await, 1.0);
+    let world = world
+        .restart(async |database| {
+            database.cql("DROP INDEX ks.i").await;
+            write(&database, &mut rows, 2, 1).await;
+            database
+                .cql(
+                    "CREATE CUSTOM INDEX i ON ks.t (v) USING 'vector_index' \
+                     WITH OPTIONS = {'similarity_function': 'euclidean'}",
+                )
+                .await;
+        })
+        .await;
+    assert_equal(&world, &rows).await;
+    assert_eq!(scans(&world).await, 1.0);
+    let world = world
+        .restart(async |database| database.cql("DROP TABLE ks.t").await)
+        .await;
+    eventually("the service serves", async || {
+        *world.store.status().borrow() == store_api::types::NodeStatus::Serving
+    })
+    .await;
+    let database = world.database();
+    eventually("the snapshot of the index is deleted", async || {
+        database.all_snapshots().is_empty()
+    })
+    .await;
+    create_table(&world).await;
+    assert_equal(&world, &Rows::new()).await;
+    eventually("the index is saved", async || {
+        !database.all_snapshots().is_empty()
+    })
+    .await;
+    world.cql("DROP INDEX ks.i").await;
+    eventually("the snapshot of the index is deleted", async || {
+        database.all_snapshots().is_empty()
+    })
+    .await;
+    world.store.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_indexes_of_a_table_each_go_on_from_their_own_position() {
+    let (world, mut rows) = built().await;
+    world.cql("ALTER TABLE ks.t ADD w vector<float, 2>").await;
+    world
+        .cql("CREATE CUSTOM INDEX other ON ks.t (w) USING 'vector_index'")
+        .await;
+    world.wait_serving("other").await;
+    let world = world
+        .restart(async |database| {
+            write(&database, &mut rows, 3, 4).await;
+            database.cql("UPDATE ks.t SET w = [1, 2] WHERE k = 3").await;
+            let snapshots = database.all_snapshots();
+            let of_other = |path: &&PathBuf| path.to_string_lossy().contains("ks.other-");
+            let other = snapshots.iter().find(of_other).unwrap();
+            rewind(other, Duration::from_secs(3600));
+        })
+        .await;
+    assert_equal(&world, &rows).await;
+    world.wait_serving("other").await;
+    eventually("the other index has its row", async || {
+        world
+            .status("other")
+            .await
+            .is_ok_and(|status| status.count == 1)
+    })
+    .await;
+    for index in ["i", "other"] {
+        assert_eq!(world.metric("index_scans_total", index).await, Some(0.0));
+    }
+    world.store.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_can_not_save_goes_on() {
+    let (world, mut rows) = built().await;
+    // As good as a read-only disk.
+    let world = world
+        .restart_with(
+            async |database| {
+                fs::remove_dir_all(&database.snapshots).unwrap();
+                fs::write(&database.snapshots, "in the way").unwrap();
+            },
+            |options| options.snapshots.interval = Some(Duration::from_millis(50)),
+        )
+        .await;
+    assert_equal(&world, &rows).await;
+    assert_eq!(scans(&world).await, 1.0);
+    eventually("it shows that it can't save", async || {
+        world.metric("index_snapshot_failing", "i").await == Some(1.0)
+    })
+    .await;
+    let database = world.database();
+    write(&database, &mut rows, 1, 1).await;
+    assert_equal(&world, &rows).await;
+    fs::remove_file(&database.snapshots).unwrap();
+    eventually("it saves", async || {
+        world.metric("index_snapshot_failing", "i").await == Some(0.0)
+    })
+    .await;
+    // While rows keep changing, too.
+    for version in 0..100 {
+        write(&database, &mut rows, version % 10, version).await;
+    }
+    let world = world.restart(async |_| {}).await;
+    assert_eq!(scans(&world).await, 0.0);
+    assert_equal(&world, &rows).await;
+    world.store.shutdown().await;
+}
