@@ -55,8 +55,8 @@ cluster-test: $(VENVS)/cassandra/.installed ## Gateways before a real Cassandra 
 	NODES=$(NODES) SAME_ANSWERS=$(if $(filter 1,$(NODES)),,all) $(VENVS)/cassandra/bin/python -m pytest -q tests/cluster
 
 .PHONY: crash-test
-crash-test: ## 200 kill -9 under load (about 20 minutes; ROUNDS=n for another number)
-	ANNULUS_CRASH_ROUNDS=$${ROUNDS:-200} cargo test --release --locked -p annulus --test end_to_end crash -- --nocapture
+crash-test: ## 200 kill -9 under load, 300 while indexes are saved (about 30 minutes; ROUNDS=n, KILLS=n for other numbers)
+	ANNULUS_CRASH_ROUNDS=$${ROUNDS:-200} ANNULUS_SNAPSHOT_KILLS=$${KILLS:-300} cargo test --release --locked -p annulus --test end_to_end crash -- --nocapture
 
 .PHONY: films
 films: $(VENVS)/films/.installed ## Find films by a sentence: make films QUERY="..."

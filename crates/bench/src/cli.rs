@@ -12,6 +12,7 @@ use crate::commands::data::{self, DataCommand};
 use crate::commands::ingest::{self, IngestArguments};
 use crate::commands::mixed::{self, MixedArguments};
 use crate::commands::report::{self, ReportArguments};
+use crate::commands::restart::{self, RestartArguments};
 use crate::commands::schema::{self, BuildIndexArguments, BuildTableArguments, DropArguments};
 use crate::commands::search::{self, SearchCqlArguments, SearchHttpArguments, SweepArguments};
 use crate::commands::visible_after::{self, VisibleAfterArguments};
@@ -54,6 +55,8 @@ enum Command {
     Ceiling(CeilingArguments),
     /// Compare inserts and point reads of two CQL servers
     CqlCompare(CqlCompareArguments),
+    /// Restart an index service from its snapshot, and build the index anew
+    Restart(RestartArguments),
     /// Measure the time from an acknowledged insert to its being found by ANN OF
     VisibleAfter(VisibleAfterArguments),
 }
@@ -75,6 +78,7 @@ pub fn run(arguments: BenchArguments) -> anyhow::Result<()> {
         Command::Report(arguments) => report::run(&arguments),
         Command::Ceiling(arguments) => ceiling::run(&arguments),
         Command::CqlCompare(arguments) => block_on(cql_compare::run(arguments)),
+        Command::Restart(arguments) => block_on(restart::run(arguments)),
         Command::VisibleAfter(arguments) => block_on(visible_after::run(arguments)),
     }
 }

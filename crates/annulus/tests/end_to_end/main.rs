@@ -7,4 +7,5 @@ mod equality;
 mod index;
 mod log;
 mod server;
+mod snapshot_crash;
 mod store_alone;

@@ -22,6 +22,11 @@ pub struct Server {
 impl Server {
     /// Starts the binary on free ports and waits for its ready line.
     pub fn start(data_dir: &Path) -> Server {
+        Server::start_with(data_dir, &[])
+    }
+
+    /// The same with more settings.
+    pub fn start_with(data_dir: &Path, settings: &[&str]) -> Server {
         let mut process = Command::new(env!("CARGO_BIN_EXE_annulus"))
             .args([
                 "serve",
@@ -34,6 +39,7 @@ impl Server {
             ])
             .arg("--data-dir")
             .arg(data_dir)
+            .args(settings)
             .stdout(Stdio::piped())
             .spawn()
             .expect("the binary starts");

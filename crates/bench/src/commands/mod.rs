@@ -8,6 +8,7 @@ pub mod data;
 pub mod ingest;
 pub mod mixed;
 pub mod report;
+pub mod restart;
 pub mod schema;
 pub mod search;
 mod searching;

@@ -260,6 +260,16 @@ pub async fn index_status(url: &Url, names: &Names) -> anyhow::Result<IndexStatu
     serde_json::from_slice(&body).with_context(|| format!("{url}{path}"))
 }
 
+/// What the server says to Prometheus.
+pub async fn metrics(url: &Url) -> anyhow::Result<String> {
+    let mut connection = Connection::new(url, Duration::from_secs(10));
+    let (_, body) = connection
+        .ask(Method::GET, "/metrics", Bytes::new())
+        .await
+        .map_err(|Failure(kind)| anyhow::anyhow!("{url}: {kind}"))?;
+    Ok(String::from_utf8_lossy(&body).into_owned())
+}
+
 /// Whether the index is there and serves, with an error that says what to do if not.
 pub async fn check(url: &Url, names: &Names) -> anyhow::Result<()> {
     let status = index_status(url, names).await?;

@@ -214,13 +214,14 @@ impl Items {
             None => self.absences.row(key.as_bytes()),
         }
         .max(self.absences.partition(partition));
+        // Whatever stands was read since.
+        if self.unread.remove(&key) {
+            self.revision += 1;
+        }
         if sequence <= stands {
             return None;
         }
         self.waiting.remove(&key);
-        if self.unread.remove(&key) {
-            self.revision += 1;
-        }
         match (id, state) {
             (None, RowState::Absent) => {
                 self.absences.remember_row(key, sequence);

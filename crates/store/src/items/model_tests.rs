@@ -4,7 +4,10 @@
 //! as it is when it is executed (a partition read page by page), and is taken in when it is
 //! delivered. Whatever the interleaving, once every change has been followed by a read that was
 //! issued after it and everything has been delivered, the items equal the table. For a while the
-//! index may have no room: what it refuses then is read again until all of it is in.
+//! index may have no room: what it refuses then is read again until all of it is in. Now and then the rows
+//! are saved, and a crash leaves no more than what was saved.
+
+mod restarts;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -36,6 +39,11 @@ enum Step {
     Room(bool),
     /// Issues the reads that rows without room ask for.
     Retry,
+    BeginSave,
+    CopyVectors(bool),
+    CopyRows,
+    EndSave,
+    Crash,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -49,11 +57,16 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         6 => any::<usize>().prop_map(Step::Deliver),
         1 => any::<bool>().prop_map(Step::Room),
         2 => Just(Step::Retry),
+        1 => Just(Step::BeginSave),
+        1 => any::<bool>().prop_map(Step::CopyVectors),
+        2 => Just(Step::CopyRows),
+        1 => Just(Step::EndSave),
+        1 => Just(Step::Crash),
     ];
     proptest::collection::vec(step, 0..400)
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Hint {
     Row(u8, u8),
     Partition(u8),
@@ -61,6 +74,8 @@ enum Hint {
 
 /// What a read still has to look at, and what it found.
 struct Read {
+    /// The number of its hint in the log, if it comes from there.
+    hint: Option<usize>,
     issue: Arc<Issue>,
     todo: VecDeque<(u8, u8)>,
     found: Vec<((u8, u8), Option<u8>)>,
@@ -73,7 +88,10 @@ struct World {
     schema: KeySchema,
     sequencer: Arc<Sequencer>,
     table: BTreeMap<(u8, u8), u8>,
-    hints: VecDeque<Hint>,
+    /// Every hint that there was.
+    log: Vec<Hint>,
+    /// Those that are still to be answered, with their number if they come from the log.
+    hints: VecDeque<(Option<usize>, Hint)>,
     issued: Vec<Read>,
     executed: Vec<Read>,
     items: Items,
@@ -81,6 +99,8 @@ struct World {
     room: bool,
     /// The index: vectors by id.
     index: BTreeMap<u32, Vec<f32>>,
+    save: Option<restarts::Save>,
+    snapshot: Option<restarts::Snapshot>,
 }
 
 impl World {
@@ -89,6 +109,7 @@ impl World {
         World {
             sequencer: Arc::default(),
             table: BTreeMap::new(),
+            log: Vec::new(),
             hints: VecDeque::new(),
             issued: Vec::new(),
             executed: Vec::new(),
@@ -96,6 +117,8 @@ impl World {
             items: Items::new(schema.clone()),
             room: true,
             index: BTreeMap::new(),
+            save: None,
+            snapshot: None,
             schema,
         }
     }
@@ -112,24 +135,27 @@ impl World {
         match step {
             Step::Write(p, c, vector) => {
                 self.table.insert((p, c), vector);
-                self.hints.push_back(Hint::Row(p, c));
+                self.tell(Hint::Row(p, c));
             }
             Step::Delete(p, c) => {
                 self.table.remove(&(p, c));
-                self.hints.push_back(Hint::Row(p, c));
+                self.tell(Hint::Row(p, c));
             }
             Step::DeletePartition(p) => {
                 self.table.retain(|(other, _), _| *other != p);
-                self.hints.push_back(Hint::Partition(p));
+                self.tell(Hint::Partition(p));
             }
             Step::Scan => {
                 let all = (0..PARTITIONS).flat_map(|p| (0..ROWS).map(move |c| (p, c)));
-                self.issue(all.collect(), false, None);
+                self.issue(None, all.collect(), false, None);
             }
             Step::Reread => match self.hints.pop_front() {
-                Some(Hint::Row(p, c)) => self.issue([(p, c)].into(), true, None),
-                Some(Hint::Partition(p)) => {
-                    self.issue((0..ROWS).map(|c| (p, c)).collect(), false, Some(p));
+                Some((number, Hint::Row(p, c))) => {
+                    self.issue(number, [(p, c)].into(), true, None);
+                }
+                Some((number, Hint::Partition(p))) => {
+                    let all = (0..ROWS).map(|c| (p, c)).collect();
+                    self.issue(number, all, false, Some(p));
                 }
                 None => {}
             },
@@ -157,16 +183,40 @@ impl World {
             Step::Room(room) => self.room = room,
             Step::Retry => {
                 let waiting: Vec<PrimaryKey> = self.items.some_waiting(usize::MAX).collect();
-                let all = (0..PARTITIONS).flat_map(|p| (0..ROWS).map(move |c| (p, c)));
-                let rows = all.filter(|(p, c)| waiting.contains(&self.key(*p, *c)));
-                let hints = rows.map(|(p, c)| Hint::Row(p, c)).collect::<Vec<_>>();
-                self.hints.extend(hints);
+                let rows = self.rows_of(&waiting);
+                self.hints
+                    .extend(rows.map(|(p, c)| (None, Hint::Row(p, c))));
             }
+            Step::BeginSave => self.begin_save(),
+            Step::CopyVectors(odd) => self.copy_vectors(odd),
+            Step::CopyRows => self.copy_rows(),
+            Step::EndSave => self.end_save(),
+            Step::Crash => self.crash(),
         }
     }
 
-    fn issue(&mut self, todo: VecDeque<(u8, u8)>, absences: bool, whole_partition: Option<u8>) {
+    /// The log has another entry.
+    fn tell(&mut self, hint: Hint) {
+        self.hints.push_back((Some(self.log.len()), hint));
+        self.log.push(hint);
+    }
+
+    /// The rows that have these keys.
+    fn rows_of(&self, keys: &[PrimaryKey]) -> impl Iterator<Item = (u8, u8)> + use<> {
+        let all = (0..PARTITIONS).flat_map(|p| (0..ROWS).map(move |c| (p, c)));
+        let rows = all.filter(|(p, c)| keys.contains(&self.key(*p, *c)));
+        rows.collect::<Vec<_>>().into_iter()
+    }
+
+    fn issue(
+        &mut self,
+        hint: Option<usize>,
+        todo: VecDeque<(u8, u8)>,
+        absences: bool,
+        whole_partition: Option<u8>,
+    ) {
         self.issued.push(Read {
+            hint,
             issue: self.sequencer.issue(),
             todo,
             found: Vec::new(),
@@ -278,6 +328,7 @@ proptest! {
         world.settle(&shuffle);
         prop_assert_eq!(world.indexed(), world.table.clone());
         prop_assert_eq!(world.items.waiting(), 0);
+        prop_assert_eq!(World::unread(&world.items), 0);
         prop_assert_eq!(world.items.absences.row(world.key(0, 0).as_bytes()), 0);
     }
 }

@@ -21,7 +21,7 @@ pub struct SnapshotMetrics {
     pub taken_s: IntGauge,
     /// Up to when it knows the log, seconds since the epoch.
     pub position_s: IntGauge,
-    /// 1 while none can be taken.
+    /// 1 while the index can't be saved.
     pub failing: IntGauge,
     /// Snapshots that could not be taken.
     pub failures: IntCounter,
@@ -41,7 +41,7 @@ impl SnapshotFamilies {
                 "index_snapshot_position_seconds",
                 "Up to when the last snapshot knows the log",
             ),
-            failing: gauge("index_snapshot_failing", "1 while none can be taken"),
+            failing: gauge("index_snapshot_failing", "1 while the index can't be saved"),
             unverified: gauge(
                 "index_vectors_unverified_bytes",
                 "Vectors from a snapshot that have yet to be verified",

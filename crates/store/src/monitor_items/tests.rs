@@ -202,7 +202,13 @@ async fn the_end_of_the_scan_is_seen_while_rereads_keep_coming() {
         hints,
         Arc::default(),
     );
-    let run = monitor.run(reread_receiver, scan_receiver, scanned_sender);
+    let (_saves, save_receiver) = mpsc::channel(1);
+    let run = monitor.run(
+        reread_receiver,
+        scan_receiver,
+        save_receiver,
+        scanned_sender,
+    );
     tokio::pin!(run);
     assert!(futures::poll!(&mut run).is_pending());
     assert!(rereads.capacity() < REREADS, "some are left");

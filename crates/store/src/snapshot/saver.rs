@@ -116,10 +116,10 @@ impl Saver {
     }
 
     async fn save(&mut self, stops: bool) -> Result<(), Fault> {
+        self.advance(stops).await;
         let snapshots = self.snapshots.clone();
         // The semaphore is never closed.
         let _turn = snapshots.turn.acquire().await;
-        self.advance(stops).await;
         let revision = self.ask(SaveRequest::Revision).await?;
         match self.saved {
             Some(saved) if saved.revision == revision => {

@@ -1,0 +1,170 @@
+//! `kill -9` at random moments of saving an index: the next start never costs more than a catch-up, and
+//! the index equals its table.
+//!
+//! `ANNULUS_SNAPSHOT_KILLS` sets the number of kills (`make crash-test`).
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use scylla::client::session::Session;
+
+use crate::index::{Index, Scores};
+use crate::server::Server;
+
+const DEFAULT_KILLS: u32 = 12;
+const WRITERS: u64 = 2;
+const KEYS: i32 = 600;
+const DIMENSIONS: usize = 48;
+
+/// How long a save is waited for.
+const SAVE_WITHIN: Duration = Duration::from_secs(20);
+
+/// A save of so few rows takes about as long.
+const SAVE_TAKES: Duration = Duration::from_millis(30);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_crash_while_saving_costs_a_catch_up_at_most() {
+    let kills = std::env::var("ANNULUS_SNAPSHOT_KILLS")
+        .ok()
+        .map_or(DEFAULT_KILLS, |text| text.parse().expect("a number"));
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let data_dir = directory.path().join("data");
+    let snapshots = data_dir.join("indexes").join("snapshots");
+    let mut numbers = StdRng::seed_from_u64(4);
+    // As often as the service saves at all.
+    let start = || Server::start_with(&data_dir, &["--snapshot-interval", "1ms"]);
+    let mut server = start();
+    create_schema(&server.connect().await).await;
+    Index::new(&server, "crash", "t_v", &["k"], DIMENSIONS)
+        .wait_until_serving()
+        .await;
+    while_saving(&snapshots, |generations| {
+        generations > 0 && stands(&snapshots)
+    });
+    let mut in_a_save = 0;
+    for kill in 1..=kills {
+        let session = Arc::new(server.connect().await);
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|_| tokio::spawn(write_until_killed(session.clone(), numbers.random())))
+            .collect();
+        let waiting = snapshots.clone();
+        let begun = tokio::task::spawn_blocking(move || {
+            while_saving(&waiting, |generations| generations > 1);
+        });
+        begun.await.expect("a save begins");
+        std::thread::sleep(SAVE_TAKES.mul_f64(numbers.random_range(0.0..1.2)));
+        server.kill();
+        for writer in writers {
+            writer.await.expect("the writer ends");
+        }
+        in_a_save += u32::from(generations(&snapshots) > 1);
+        server = start();
+        let index = Index::new(&server, "crash", "t_v", &["k"], DIMENSIONS);
+        index.wait_until_serving().await;
+        assert_eq!(scans(&server), 0, "kill {kill} cost a scan");
+        let expected = table(&server.connect().await).await;
+        index.assert_becomes(&expected, "after a kill").await;
+    }
+    eprintln!("{in_a_save} of {kills} kills came while a snapshot was unfinished");
+    assert!(
+        4 * in_a_save >= kills,
+        "only {in_a_save} of {kills} kills hit a save"
+    );
+}
+
+async fn create_schema(session: &Session) {
+    for statement in [
+        "CREATE KEYSPACE crash WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "CREATE TABLE crash.t (k int PRIMARY KEY, v vector<float, 48>)",
+        "CREATE CUSTOM INDEX t_v ON crash.t (v) USING 'vector_index' \
+         WITH OPTIONS = {'similarity_function': 'euclidean'}",
+    ] {
+        session.query_unpaged(statement, ()).await.expect(statement);
+    }
+}
+
+/// Inserts and deletes until a statement fails, which is the kill.
+async fn write_until_killed(session: Arc<Session>, seed: u64) {
+    let mut numbers = StdRng::seed_from_u64(seed);
+    let insert = session.prepare("INSERT INTO crash.t (k, v) VALUES (?, ?)");
+    let insert = insert.await.expect("an insert");
+    let delete = session.prepare("DELETE FROM crash.t WHERE k = ?");
+    let delete = delete.await.expect("a delete");
+    loop {
+        let key = numbers.random_range(0..KEYS);
+        let vector: Vec<f32> = (0..DIMENSIONS).map(|_| numbers.random()).collect();
+        let written = match numbers.random_ratio(1, 4) {
+            true => session.execute_unpaged(&delete, (key,)).await,
+            false => session.execute_unpaged(&insert, (key, vector)).await,
+        };
+        if written.is_err() {
+            return;
+        }
+    }
+}
+
+/// What the index should hold.
+async fn table(session: &Session) -> Scores {
+    let rows = session.query_unpaged("SELECT k, v FROM crash.t", ()).await;
+    let rows = rows
+        .expect("the table is read")
+        .into_rows_result()
+        .expect("rows");
+    rows.rows::<(i32, Vec<f32>)>()
+        .expect("typed rows")
+        .map(|row| {
+            let (key, vector) = row.expect("a row");
+            (vec![key], Index::score(&vector))
+        })
+        .collect()
+}
+
+/// Waits for a number of generations on the disk: a second one is being written.
+fn while_saving(snapshots: &Path, is_so: impl Fn(usize) -> bool) {
+    let began = Instant::now();
+    while !is_so(generations(snapshots)) {
+        assert!(began.elapsed() < SAVE_WITHIN, "no save has begun");
+        std::thread::sleep(Duration::from_micros(500));
+    }
+}
+
+fn entries(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+/// Directories of generations of the only index, finished or not.
+fn generations(snapshots: &Path) -> usize {
+    let of_index = entries(snapshots)
+        .into_iter()
+        .flat_map(|path| entries(&path));
+    of_index.filter(|path| path.is_dir()).count()
+}
+
+/// Whether there is a finished one.
+fn stands(snapshots: &Path) -> bool {
+    let of_index = entries(snapshots)
+        .into_iter()
+        .flat_map(|path| entries(&path));
+    of_index.into_iter().any(|path| path.ends_with("current"))
+}
+
+/// Scans of the table since the start.
+fn scans(server: &Server) -> u64 {
+    let mut stream = TcpStream::connect(server.http).expect("a connection");
+    let request = "GET /metrics HTTP/1.0\r\nhost: annulus\r\n\r\n";
+    stream.write_all(request.as_bytes()).expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    let line = answer
+        .lines()
+        .find(|line| line.starts_with("index_scans_total{"));
+    let count = line.and_then(|line| line.rsplit(' ').next()?.parse().ok());
+    count.unwrap_or_else(|| panic!("no count of scans in {answer}"))
+}

@@ -1,0 +1,248 @@
+//! `restart`: how soon an index service serves again, from its snapshot and without one.
+//!
+//! The service is `annulus store` of this very program beside a database that runs, so that the restart of a
+//! database is no part of the figures. Each round begins without a snapshot: the index is built, the service
+//! is stopped and started again. Both times go from the start of the process until the service says over HTTP that the
+//! index serves. With `--behind` the snapshot's position is then set back, and the time counts until the log has
+//! been read to where it was when the process started.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, bail, ensure};
+use clap::Args;
+use store_api::types::IndexState;
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::arguments::CqlArguments;
+use crate::report::{Measurement, Output, OutputArguments};
+use crate::target::Names;
+use crate::target::http::{self, Url};
+
+/// `restart`.
+#[derive(Args, Debug)]
+pub struct RestartArguments {
+    #[command(flatten)]
+    cql: CqlArguments,
+    #[command(flatten)]
+    names: Names,
+    /// Times that the index is built
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Restarts after each build
+    #[arg(long, default_value_t = 3)]
+    restarts: usize,
+    /// Hours that the position of a snapshot is set back by at the end, to see how soon the log is caught up with;
+    /// the rows of the table's log have to live for longer
+    #[arg(long, value_name = "HOURS")]
+    behind: Option<f64>,
+    /// Seconds that anything may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
+    patience: u64,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Measures it.
+pub async fn run(arguments: RestartArguments) -> anyhow::Result<()> {
+    ensure!(
+        arguments.rounds > 0 && arguments.restarts > 0,
+        "--rounds and --restarts must be at least 1"
+    );
+    // That the database is there, and that the index is, is better known before.
+    arguments.cql.connect().await?;
+    let mut output = Output::new(&arguments.output)?;
+    let (mut built_s, mut restarted_s, mut caught_up_s) = (Vec::new(), Vec::new(), None);
+    let mut rows = 0;
+    for round in 0..arguments.rounds {
+        let directory = tempfile::tempdir().context("a directory for the index")?;
+        for restart in 0..=arguments.restarts {
+            let mut service = Service::start(&arguments, directory.path())?;
+            let (seconds, count) = service.serves(&arguments).await?;
+            match restart {
+                0 => built_s.push(seconds),
+                _ => restarted_s.push(seconds),
+            }
+            rows = count;
+            service.stop(&arguments).await?;
+        }
+        if let Some(hours) = arguments.behind.filter(|_| round + 1 == arguments.rounds) {
+            set_back(directory.path(), hours)?;
+            let mut service = Service::start(&arguments, directory.path())?;
+            service.serves(&arguments).await?;
+            caught_up_s = Some(service.has_caught_up(&arguments).await?);
+            service.stop(&arguments).await?;
+        }
+    }
+    let (built, restarted) = (median(&mut built_s), median(&mut restarted_s));
+    let target = format!("cql://{}", arguments.cql.cql);
+    let mut measurement = Measurement {
+        operation: "restart".to_owned(),
+        series: target.clone(),
+        target,
+        operations: rows as u64,
+        seconds: restarted,
+        rate_per_s: rows as f64 / restarted,
+        ..Measurement::default()
+    };
+    let mut figure = |name: &str, value| measurement.figures.insert(name.to_owned(), value);
+    figure("built anew, median s", built);
+    figure("built anew, shortest s", built_s[0]);
+    figure("from the snapshot, median s", restarted);
+    figure(
+        "from the snapshot, longest s",
+        restarted_s[restarted_s.len() - 1],
+    );
+    figure("times faster, medians", built / restarted);
+    if let (Some(hours), Some(seconds)) = (arguments.behind, caught_up_s) {
+        figure("hours of the log caught up with", hours);
+        figure("caught up, s", seconds);
+        figure(
+            "times faster than it took to write",
+            hours * 3600.0 / seconds,
+        );
+    }
+    output.add(measurement)?;
+    output.finish()
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// A running `annulus store`, killed when dropped.
+struct Service {
+    process: Child,
+    url: Url,
+    began: Instant,
+    began_at: SystemTime,
+}
+
+impl Service {
+    fn start(arguments: &RestartArguments, directory: &Path) -> anyhow::Result<Service> {
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let address = free.context("a free port")?.to_string();
+        let program = std::env::current_exe().context("this program's file")?;
+        let (began, began_at) = (Instant::now(), SystemTime::now());
+        let process = Command::new(program)
+            .args(["store", "--log", "error", "--uri", &address])
+            .args(["--scylladb-uri", &arguments.cql.cql, "--index-dir"])
+            .arg(directory)
+            .current_dir(directory)
+            .stdout(Stdio::null())
+            .spawn()
+            .context("starting annulus store")?;
+        Ok(Service {
+            process,
+            url: format!("http://{address}")
+                .parse()
+                .map_err(anyhow::Error::msg)?,
+            began,
+            began_at,
+        })
+    }
+
+    /// Waits until the index serves: the seconds since the start, and its rows.
+    async fn serves(&mut self, arguments: &RestartArguments) -> anyhow::Result<(f64, usize)> {
+        loop {
+            let status = http::index_status(&self.url, &arguments.names).await;
+            if let Ok(status) = &status
+                && status.status == IndexState::Serving
+            {
+                return Ok((self.began.elapsed().as_secs_f64(), status.count));
+            }
+            let late = || match status {
+                Ok(status) => format!("the index is still {:?}", status.status),
+                Err(error) => format!("the index is not known: {error:#}"),
+            };
+            self.go_on(arguments, late)?;
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// Waits until the readers of the log are where it was at the start: the seconds since then.
+    async fn has_caught_up(&mut self, arguments: &RestartArguments) -> anyhow::Result<f64> {
+        let began_s = self.began_at.duration_since(UNIX_EPOCH)?.as_secs_f64();
+        let begin = "cdc_last_processed_timestamp_seconds{";
+        let reader = r#"reader="fine""#;
+        loop {
+            let metrics = http::metrics(&self.url).await.unwrap_or_default();
+            let line = metrics
+                .lines()
+                .find(|line| line.starts_with(begin) && line.contains(reader));
+            let read_s = line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+            if read_s.is_some_and(|read_s| read_s >= began_s) {
+                return Ok(self.began.elapsed().as_secs_f64());
+            }
+            self.go_on(arguments, || format!("the log is read up to {read_s:?}"))?;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Ends the process as an operator does, and waits for it.
+    async fn stop(mut self, arguments: &RestartArguments) -> anyhow::Result<()> {
+        self.began = Instant::now();
+        let pid = self.process.id().to_string();
+        let sent = Command::new("kill").args(["-TERM", &pid]).status();
+        ensure!(sent.context("kill")?.success(), "annulus store has gone");
+        while self.process.try_wait()?.is_none() {
+            self.go_on(arguments, || "annulus store does not stop".to_owned())?;
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        Ok(())
+    }
+
+    fn go_on(
+        &mut self,
+        arguments: &RestartArguments,
+        late: impl FnOnce() -> String,
+    ) -> anyhow::Result<()> {
+        if self.began.elapsed() > Duration::from_secs(arguments.patience) {
+            bail!("{} (--patience)", late());
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Sets the position of the only snapshot back.
+fn set_back(directory: &Path, hours: f64) -> anyhow::Result<()> {
+    let path = manifest(directory)?;
+    let text = std::fs::read_to_string(&path)?;
+    let (first, json) = text.split_once('\n').context("a manifest has two parts")?;
+    let mut manifest: serde_json::Value = serde_json::from_str(json)?;
+    let position_ms = manifest["position_ms"].as_u64().context("a position")?;
+    manifest["position_ms"] = position_ms
+        .saturating_sub((hours * 3_600_000.0) as u64)
+        .into();
+    let json = manifest.to_string();
+    let (format, _) = first.rsplit_once(' ').context("a checksum")?;
+    let text = format!("{format} {:032x}\n{json}", xxh3_128(json.as_bytes()));
+    Ok(std::fs::write(path, text)?)
+}
+
+/// The file that says which generation stands.
+fn manifest(directory: &Path) -> anyhow::Result<PathBuf> {
+    let entries = std::fs::read_dir(directory.join("snapshots")).context("there is no snapshot")?;
+    let mut found: Vec<PathBuf> = entries
+        .flatten()
+        .map(|entry| entry.path().join("current"))
+        .filter(|path| path.is_file())
+        .collect();
+    ensure!(
+        found.len() == 1,
+        "--behind needs one index in the database, and there are {}",
+        found.len()
+    );
+    Ok(found.remove(0))
+}
