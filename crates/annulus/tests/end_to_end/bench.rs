@@ -44,6 +44,10 @@ async fn a_set_is_loaded_indexed_searched_and_reported() {
     let (a, b) = (format!("a={http}"), format!("b=cql://{cql}"));
     let compare = ["compare", "--a", &a, "--b", &b, "--rounds", "2"];
     bench(&[&compare[..], &data, &few].concat());
+    let restart = [
+        "restart", "--cql", &cql, "--json", &json, "--behind", "0.01",
+    ];
+    bench(&[&restart[..], &["--rounds", "1", "--restarts", "1"]].concat());
     bench(&["drop-index", "--cql", &cql]);
     bench(&["drop-table", "--cql", &cql]);
     let page = path("report.html");
@@ -76,6 +80,13 @@ async fn a_set_is_loaded_indexed_searched_and_reported() {
     // No search takes less, so no row is found sooner.
     let found_after_ms = figures["searchable after, P50 ms"].as_f64().unwrap();
     assert!(found_after_ms > 0.02, "{figures}");
+    let restart = results
+        .iter()
+        .find(|result| result["operation"] == "restart");
+    let restart = restart.unwrap();
+    assert!(restart["operations"].as_u64().unwrap() > 0, "{restart}");
+    let caught_up_s = restart["figures"]["caught up, s"].as_f64().unwrap();
+    assert!(caught_up_s > 0.0, "{restart}");
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.matches("<svg").count() >= 4);
 }

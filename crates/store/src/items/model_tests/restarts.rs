@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{Items, Restored, SavedRow, SavedRows};
+use super::super::{Restored, SavedRow, SavedRows};
 use super::{Hint, World};
 use crate::keys::PrimaryKey;
 
@@ -113,8 +113,8 @@ impl World {
             .extend(unread.map(|(p, c)| (None, Hint::Row(p, c))));
     }
 
-    /// Whether a snapshot would have rows to be read.
-    pub fn unread(items: &Items) -> usize {
-        items.unread.len()
+    /// Rows that a snapshot knew to be unread and that are so still.
+    pub fn unread(&self) -> usize {
+        self.items.unread.len()
     }
 }
