@@ -121,7 +121,8 @@ impl MonitorIndexes {
 
     /// Makes the indexes those of the schema.
     async fn take_in(&mut self, db: &Db, discovered: Discovered) {
-        let plan = plan(&self.indexes, &discovered);
+        let mut plan = plan(&self.indexes, &discovered);
+        self.recall_truncations(db, &mut plan.add).await;
         for name in plan.remove {
             self.remove(&name).await;
         }
@@ -143,6 +144,24 @@ impl MonitorIndexes {
             tracing::debug!(indexes = ?discovered.unclear, "not yet visible");
         } else {
             self.context.engine.first_discovery();
+        }
+    }
+
+    /// Nodes know different times of a truncation, and one that knew the latest may be away. So what a snapshot
+    /// says counts as well, or a truncation from before it would look like another one.
+    async fn recall_truncations(&mut self, db: &Db, identities: &mut [IndexIdentity]) {
+        if db.session.get_cluster_state().get_nodes_info().len() == 1 {
+            return;
+        }
+        for identity in identities {
+            let (snapshots, of) = (self.context.snapshots.clone(), identity.clone());
+            let saved_ms = blocking(move || snapshots.truncated_ms(&of))
+                .await
+                .flatten();
+            let latest_ms = self
+                .discovery
+                .latest_truncation(identity.table.id, saved_ms);
+            identity.truncated_ms = identity.truncated_ms.max(latest_ms);
         }
     }
 

@@ -146,7 +146,8 @@ impl Discovery {
         Ok(listing)
     }
 
-    fn latest_truncation(&mut self, table: Uuid, truncated_ms: Option<i64>) -> Option<i64> {
+    /// The latest known truncation of a table with this one, milliseconds since the epoch.
+    pub fn latest_truncation(&mut self, table: Uuid, truncated_ms: Option<i64>) -> Option<i64> {
         if let Some(truncated_ms) = truncated_ms {
             let latest = self.truncated_ms.entry(table).or_insert(truncated_ms);
             *latest = truncated_ms.max(*latest);

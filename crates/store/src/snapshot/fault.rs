@@ -64,6 +64,14 @@ impl Fault {
         }
     }
 
+    /// Whether the system refused, and the files may be sound.
+    pub fn is_of_the_system(&self) -> bool {
+        matches!(
+            self,
+            Fault::Io { .. } | Fault::Vectors(ann::SnapshotError::Io { .. })
+        )
+    }
+
     /// Names the file and the place.
     pub fn damaged(path: &Path, offset: u64, what: &'static str) -> Fault {
         Fault::Damaged {

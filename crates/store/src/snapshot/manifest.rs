@@ -19,6 +19,12 @@ use crate::identity::IndexIdentity;
 /// The name of the file.
 pub const CURRENT: &str = "current";
 
+/// The name of the word that says which table is the log. The database may not say it.
+const LOG_ID: &str = "log id";
+
+/// The name of the word that says when the table was truncated, milliseconds since the epoch.
+const TRUNCATED: &str = "time of truncation";
+
 /// What the first line begins with.
 const FORMAT: &str = "annulus-index-snapshot 1 ";
 
@@ -39,6 +45,16 @@ impl Manifest {
     /// The position, since the epoch.
     pub fn position(&self) -> Duration {
         Duration::from_millis(self.position_ms)
+    }
+
+    /// When the index's table was last truncated, milliseconds since the epoch.
+    pub fn truncated_ms(&self) -> Option<i64> {
+        self.identity.get(TRUNCATED)?.parse().ok()
+    }
+
+    /// Whether it is about this incarnation of a table.
+    pub fn is_of_table(&self, id: Uuid) -> bool {
+        self.identity.get("table id") == Some(&id.to_string())
     }
 
     /// Reads the manifest of a directory; none if there is no file.
@@ -106,9 +122,8 @@ pub fn words(identity: &IndexIdentity, log: Option<Uuid>) -> BTreeMap<String, St
         ("index", name.index.clone()),
         ("table", table.to_string()),
         ("table id", table.id.to_string()),
-        ("log id", log.map_or_else(none, |id| id.to_string())),
         (
-            "time of truncation",
+            TRUNCATED,
             truncated_ms.map_or_else(none, |ms| ms.to_string()),
         ),
         ("column", column.clone()),
@@ -120,7 +135,11 @@ pub fn words(identity: &IndexIdentity, log: Option<Uuid>) -> BTreeMap<String, St
         ("keys", format!("{keys:?}")),
         ("token range", format!("{} to {}", range.start, range.end)),
     ];
-    shown.map(|(field, value)| (field.to_owned(), value)).into()
+    let shown = shown.map(|(field, value)| (field, Some(value)));
+    let log = (LOG_ID, log.map(|id| id.to_string()));
+    let all = shown.into_iter().chain([log]);
+    all.filter_map(|(field, value)| Some((field.to_owned(), value?)))
+        .collect()
 }
 
 /// The first difference: the field, what was saved, and what is.
@@ -137,6 +156,9 @@ pub fn difference(
     saved
         .keys()
         .chain(now.keys())
+        .filter(|field| {
+            *field != LOG_ID || (saved.contains_key(LOG_ID) && now.contains_key(LOG_ID))
+        })
         .map(|field| (field.clone(), of(saved, field), of(now, field)))
         .find(|(_, saved, now)| saved != now)
 }
@@ -181,6 +203,21 @@ mod tests {
             difference(&now, &words(&truncated, None)),
             Some(("time of truncation".into(), "none".into(), "12".into()))
         );
+        let with_log = |id| words(&identity("idx"), Some(Uuid::from_u128(id)));
+        assert_eq!(
+            difference(&now, &with_log(1)),
+            None,
+            "it is not always known"
+        );
+        let (field, ..) = difference(&with_log(2), &with_log(1)).unwrap();
+        assert_eq!(field, "log id");
+        let manifest = Manifest {
+            identity: words(&truncated, None),
+            ..manifest()
+        };
+        assert_eq!(manifest.truncated_ms(), Some(12));
+        assert!(manifest.is_of_table(truncated.table.id));
+        assert!(!manifest.is_of_table(Uuid::from_u128(99)));
         let mut fewer = now.clone();
         fewer.remove("version");
         let (field, saved, _) = difference(&fewer, &now).unwrap();

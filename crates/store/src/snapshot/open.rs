@@ -40,6 +40,15 @@ pub struct Reopened {
 }
 
 impl Snapshots {
+    /// When the table of an index was last truncated as far as its snapshot knows, milliseconds since the epoch.
+    /// Blocks.
+    pub fn truncated_ms(&self, identity: &IndexIdentity) -> Option<i64> {
+        self.interval?;
+        let manifest = Manifest::read(&self.place(identity).path).ok()??;
+        let is_of_table = manifest.is_of_table(identity.table.id);
+        manifest.truncated_ms().filter(|_| is_of_table)
+    }
+
     /// Opens the snapshot of an index. What can't be used is logged and deleted. Blocks.
     pub fn open(
         &self,
@@ -60,7 +69,7 @@ impl Snapshots {
             Ok(None) => Opened::Nothing,
             Ok(Some(opened)) => Opened::Index(Box::new(opened)),
             Err(error) => {
-                match error {
+                match &error {
                     Fault::Differs { .. } => {
                         tracing::info!(%index, reason = %error, "the snapshot is of no use; the index is built anew");
                     }
@@ -68,7 +77,10 @@ impl Snapshots {
                         tracing::error!(%index, %error, "the snapshot can't be used; the index is built anew");
                     }
                 }
-                self.delete(&place.path);
+                // What the system does not let us read may be sound; the next save takes its place.
+                if !error.is_of_the_system() {
+                    self.delete(&place.path);
+                }
                 Opened::Nothing
             }
         }

@@ -77,8 +77,13 @@ impl Place {
             return Err(Fault::Stopped);
         }
         // The name of the generation has to be there before it is named.
-        let synced = fs::File::open(&self.path).and_then(|directory| directory.sync_all());
-        synced.map_err(Fault::io("write", &self.path))?;
+        for directory in [Some(&*self.path), self.path.parent()]
+            .into_iter()
+            .flatten()
+        {
+            let synced = fs::File::open(directory).and_then(|directory| directory.sync_all());
+            synced.map_err(Fault::io("write", directory))?;
+        }
         manifest.publish(&self.path)?;
         self.sweep(manifest.generation);
         Ok(())

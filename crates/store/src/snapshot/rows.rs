@@ -90,6 +90,39 @@ pub fn read(
     held: &ann::IdSet,
     now_s: u32,
 ) -> Result<Restored, Fault> {
+    // Twice, as what stands at the end says which rows count.
+    let mut touched = ann::IdSet::default();
+    let mut unread = Vec::new();
+    let hash_seed = each_frame(path, generation, |kind, payload| match kind {
+        TOUCHED => payload.u32().map(|id| {
+            touched.insert(id);
+        }),
+        UNREAD => payload.key(schema).map(|key| unread.push(key)),
+        ROWS => payload.row(schema).map(drop),
+        _ => None,
+    })?;
+    let mut restored = Restored::new(schema, hash_seed, now_s);
+    each_frame(path, generation, |kind, payload| {
+        if kind != ROWS {
+            payload.0 = &[];
+            return Some(());
+        }
+        let (row, key) = payload.row(schema)?;
+        let counts = !touched.contains(row.id);
+        let sound = !counts || (held.contains(row.id) && restored.put(row, key));
+        sound.then_some(())
+    })?;
+    unread.into_iter().for_each(|key| restored.put_unread(key));
+    Ok(restored)
+}
+
+/// Gives the payload of every frame behind the header to `take`, as often as there is something left of it;
+/// gives back the seed of the hashes. `take` says nothing of what can't be so.
+fn each_frame(
+    path: &Path,
+    generation: u64,
+    mut take: impl FnMut(u32, &mut Payload<'_>) -> Option<()>,
+) -> Result<u64, Fault> {
     let mut frames = FrameReader::open(path)?;
     let header = match frames.next()? {
         Some((HEADER, payload)) => payload,
@@ -100,39 +133,17 @@ pub fn read(
     let Some((_, hash_seed)) = numbers.filter(|(number, _)| *number == generation) else {
         return Err(frames.damaged("it is of another generation"));
     };
-    let mut rows = Vec::new();
-    let mut touched = ann::IdSet::default();
-    let mut unread = Vec::new();
     while let Some((kind, payload)) = frames.next()? {
         let mut payload = Payload(&payload);
         while !payload.0.is_empty() {
-            let taken = match kind {
-                ROWS => payload.row(schema).map(|row| rows.push(row)),
-                TOUCHED => payload.u32().map(|id| {
-                    touched.insert(id);
-                }),
-                UNREAD => payload.key(schema).map(|key| unread.push(key)),
-                _ => None,
-            };
-            if taken.is_none() {
-                return Err(frames.damaged("a frame does not hold what its kind says"));
+            if take(kind, &mut payload).is_none() {
+                return Err(frames.damaged(
+                    "a frame does not hold what its kind says, or names a row twice, or one without a vector",
+                ));
             }
         }
     }
-    let mut restored = Restored::new(schema, hash_seed, now_s);
-    for (row, key) in rows {
-        if touched.contains(row.id) {
-            continue;
-        }
-        if !held.contains(row.id) {
-            return Err(frames.damaged("it names a row whose vector the index does not hold"));
-        }
-        if !restored.put(row, key) {
-            return Err(frames.damaged("it names a row or an id twice"));
-        }
-    }
-    unread.into_iter().for_each(|key| restored.put_unread(key));
-    Ok(restored)
+    Ok(hash_seed)
 }
 
 /// What is left of a payload.
@@ -227,7 +238,7 @@ mod tests {
             refused.unwrap_err().to_string()
         };
         assert!(refused(4, held([0, 5])).contains("another generation"));
-        assert!(refused(3, held([0])).contains("does not hold"));
+        assert!(refused(3, held([0])).contains("one without a vector"));
         let other = text_schema(1, 2);
         let error = read(&path, 3, &other, &held([0, 5]), 0).map(|_| ());
         let error = error.unwrap_err().to_string();

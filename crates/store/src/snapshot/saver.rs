@@ -1,5 +1,6 @@
 //! The task that saves one index.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -199,7 +200,7 @@ impl Saver {
 
     async fn write_all(&self, new: &NewGeneration, hash_seed: u64) -> Result<RowsWriter, Fault> {
         let (vectors, directory) = (self.index.vectors.clone(), new.path.clone());
-        detached(move || vectors.save(&directory)).await??;
+        detached(&new.path, move || vectors.save(&directory)).await??;
         let (path, number) = (new.path.join("rows"), new.number);
         let mut rows = blocking(move || RowsWriter::create(&path, number, hash_seed)).await?;
         let mut from = Some(0);
@@ -269,6 +270,7 @@ async fn blocking<T: Send + 'static>(
 /// Long work on a thread of its own, which the end of the process doesn't wait for: what it leaves unfinished
 /// counts for nothing.
 async fn detached<T: Send + 'static>(
+    path: &Path,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Fault> {
     let (sender, done) = oneshot::channel();
@@ -277,10 +279,6 @@ async fn detached<T: Send + 'static>(
         // Whoever asked may have gone.
         let _ = sender.send(work());
     });
-    spawned.map_err(|source| Fault::Io {
-        action: "start a thread for",
-        path: "graph".into(),
-        source,
-    })?;
+    spawned.map_err(Fault::io("start a thread to write", path))?;
     done.await.map_err(|_| Fault::Stopped)
 }
