@@ -293,6 +293,10 @@ impl Build {
                 for reader in &self.readers {
                     reader.rewind(saved.position);
                 }
+                let metrics = &self.index.metrics.snapshots;
+                metrics
+                    .position_s
+                    .set(saved.position.as_secs().cast_signed());
                 self.verify_vectors();
                 saved.position
             }

@@ -35,7 +35,7 @@ pub struct RestartArguments {
     #[arg(long, default_value_t = 3)]
     restarts: usize,
     /// Hours that the position of a snapshot is set back by at the end, to see how soon the log is caught up with;
-    /// the rows of the table's log have to live for longer
+    /// the rows of the table's log are told to live for twice as long
     #[arg(long, value_name = "HOURS")]
     behind: Option<f64>,
     /// Seconds that anything may take
@@ -51,8 +51,18 @@ pub async fn run(arguments: RestartArguments) -> anyhow::Result<()> {
         arguments.rounds > 0 && arguments.restarts > 0,
         "--rounds and --restarts must be at least 1"
     );
-    // That the database is there, and that the index is, is better known before.
-    arguments.cql.connect().await?;
+    let database = arguments.cql.connect().await?;
+    if let Some(hours) = arguments.behind {
+        let Names {
+            keyspace, table, ..
+        } = &arguments.names;
+        let ttl_s = (hours.ceil() as u64).max(24) * 2 * 3600;
+        database
+            .change(format!(
+                "ALTER TABLE {keyspace}.{table} WITH cdc = {{'enabled': true, 'ttl': {ttl_s}}}"
+            ))
+            .await?;
+    }
     let mut output = Output::new(&arguments.output)?;
     let (mut built_s, mut restarted_s, mut caught_up_s) = (Vec::new(), Vec::new(), None);
     let mut rows = 0;
