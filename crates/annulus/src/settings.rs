@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use storage::Durability;
-use store::Placement;
+use store::{Placement, RepairOptions, RepairSchedule};
 
 use crate::exit::Failure;
 use crate::logging::LogFormat;
@@ -76,6 +76,11 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_SEARCH_THREADS", value_name = "N")]
     pub search_threads: Option<usize>,
 
+    /// Hours from one comparison of every index with its table to the next; what differs is mended
+    /// [default: never]
+    #[arg(long, env = "ANNULUS_REPAIR_INTERVAL_H", value_name = "HOURS")]
+    pub repair_interval_h: Option<u32>,
+
     /// What is logged: a level, or directives such as store=debug,info [default: info, and warn for libraries]
     #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]
     pub log: Option<String>,
@@ -136,6 +141,7 @@ pub struct Resolved {
     pub index_vectors: Placement,
     pub index_dir: PathBuf,
     pub search_threads: usize,
+    pub repair: RepairOptions,
     pub log: String,
     pub log_format: LogFormat,
 }
@@ -158,6 +164,7 @@ impl Settings {
             index_vectors: self.index_vectors.or(other.index_vectors),
             index_dir: self.index_dir.or(other.index_dir),
             search_threads: self.search_threads.or(other.search_threads),
+            repair_interval_h: self.repair_interval_h.or(other.repair_interval_h),
             log: self.log.or(other.log),
             log_format: self.log_format.or(other.log_format),
         }
@@ -205,10 +212,24 @@ impl Settings {
             )? << 20,
             max_requests: at_least_one("max-requests", self.max_requests.unwrap_or(32_768))?,
             search_threads: at_least_one("search-threads", self.search_threads.unwrap_or(cores))?,
+            repair: RepairOptions {
+                schedule: self.repair_interval_h.map(schedule).transpose()?,
+                ..RepairOptions::default()
+            },
             log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
             log_format: self.log_format.unwrap_or_default(),
         })
     }
+}
+
+/// A repair every so many hours, gently.
+fn schedule(interval_h: u32) -> Result<RepairSchedule, Failure> {
+    let interval_h = at_least_one("repair-interval-h", interval_h as usize)?;
+    Ok(RepairSchedule {
+        interval: Duration::from_secs(3600 * interval_h as u64),
+        parallel: 0,
+        intensity: 1,
+    })
 }
 
 /// Refuses 0 by the setting's name.

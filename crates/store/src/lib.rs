@@ -27,11 +27,13 @@ mod identity;
 mod index_actor;
 mod items;
 mod keys;
+mod long_work;
 mod memory;
 mod metrics;
 mod monitor_indexes;
 mod monitor_items;
 mod options;
+mod repair;
 mod reread;
 mod rows;
 mod scan;
@@ -44,8 +46,8 @@ mod tls;
 pub use httpd::openapi;
 pub use options::{
     CdcOptions, Consistency, Credentials, DatabaseOptions, IndexesOptions, ListenerOptions,
-    MemoryOptions, Pem, Placement, Preferred, ReaderOptions, ScanOptions, StoreOptions, TlsClients,
-    TlsOptions,
+    MemoryOptions, Pem, Placement, Preferred, ReaderOptions, RepairOptions, RepairSchedule,
+    ScanOptions, StoreOptions, TlsClients, TlsOptions,
 };
 pub use service::{Listeners, Store, StoreHandle};
 pub use start_error::StartError;

@@ -19,6 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::compute::{Compute, Stopped};
 use crate::engine::IndexHandle;
 use crate::index_actor::{Refused, Retired};
+pub use crate::items::Known;
 use crate::items::{Change, Issue, Items, Observation, Operation, RowState, Sequencer};
 use crate::keys::{PartitionKey, PrimaryKey};
 use crate::memory::Memory;
@@ -61,6 +62,13 @@ pub enum Message {
         issue: Arc<Issue>,
         /// The partition.
         partition: PartitionKey,
+    },
+    /// For a repair: what is known of the rows of some keys, and what their vectors were hashed with.
+    Known {
+        /// The keys.
+        keys: Vec<PrimaryKey>,
+        /// Takes what is known, in the order of the keys.
+        answer: oneshot::Sender<(Vec<Option<Known>>, RandomState)>,
     },
     /// Everything that was sent before is to be taken in, and then this to be answered.
     Marker(oneshot::Sender<()>),
@@ -153,6 +161,14 @@ impl MonitorItems {
             Message::Rows(batch) => self.take_in(batch).await,
             Message::PartitionEnd { issue, partition } => {
                 self.end_partition(issue, partition).await
+            }
+            Message::Known { keys, answer } => {
+                let table = self.index.vectors.keys();
+                let known = keys.iter().map(|key| self.items.known(&table, key));
+                let known = known.collect();
+                // Whoever asked may have gone.
+                let _ = answer.send((known, self.items.hasher().clone()));
+                Ok(())
             }
             Message::Marker(answer) => {
                 // Whoever asked may have gone.

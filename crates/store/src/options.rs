@@ -2,6 +2,7 @@
 
 mod database;
 mod listener;
+mod repair;
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -11,6 +12,7 @@ use std::time::Duration;
 pub use ann::Placement;
 pub use database::{Credentials, DatabaseOptions, Preferred};
 pub use listener::{ListenerOptions, Pem, TlsClients, TlsOptions};
+pub use repair::{RepairOptions, RepairSchedule};
 pub use scylla::statement::Consistency;
 
 /// Everything that can be set. The defaults are those of a service beside a cluster.
@@ -32,6 +34,8 @@ pub struct StoreOptions {
     pub scan: ScanOptions,
     /// Where indexes keep their vectors.
     pub indexes: IndexesOptions,
+    /// How indexes are compared with their tables.
+    pub repair: RepairOptions,
     /// How much memory the process may take.
     pub memory: MemoryOptions,
     /// Threads for searching and, besides, for building; 0: as many as there are cores.
@@ -109,6 +113,7 @@ impl Default for StoreOptions {
             cdc: CdcOptions::default(),
             scan: ScanOptions::default(),
             indexes: IndexesOptions::default(),
+            repair: RepairOptions::default(),
             memory: MemoryOptions::default(),
             compute_threads: 0,
             shutdown_timeout: Duration::from_secs(10),

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use store_api::types::IndexState;
+use tasks::Registry;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -20,9 +21,11 @@ use crate::engine::{Engine, IndexHandle};
 use crate::identity::{IndexName, TableIdentity};
 use crate::items::Sequencer;
 use crate::keys::KeySchema;
+use crate::long_work;
 use crate::memory::Memory;
-use crate::monitor_items::{MESSAGES_MAX, MonitorItems};
+use crate::monitor_items::{MESSAGES_MAX, Message, MonitorItems};
 use crate::options::{CdcOptions, IndexesOptions, ScanOptions};
+use crate::repair::{Access, Attached, Repairs};
 use crate::reread::{HINTS_MAX, HintMessage, Rereader, Subscriber};
 use crate::rows::{RowReader, VectorColumn};
 use crate::scan::Scan;
@@ -46,6 +49,10 @@ pub struct TableContext {
     pub memory: Arc<Memory>,
     /// All tasks, for the end.
     pub tasks: TaskTracker,
+    /// Where long work is seen.
+    pub work: Registry,
+    /// Where indexes that serve are made known for repair.
+    pub repairs: Repairs,
 }
 
 /// An indexed table.
@@ -95,6 +102,7 @@ impl Table {
                 options: context.cdc.clone(),
                 hints: hints.clone(),
                 series: of_reader,
+                work: context.work.clone(),
             };
             spawn(&context.tasks, &cancel, follower.run());
         }
@@ -124,6 +132,7 @@ impl Table {
             sequencer: self.sequencer.clone(),
             hints: self.hints.clone(),
             subscriptions: self.subscriptions.clone(),
+            readers: self.series.iter().map(|(_, of)| of.clone()).collect(),
         };
         spawn(&self.context.tasks, &cancel, build.run());
         self.indexes.insert(name, cancel);
@@ -172,11 +181,14 @@ struct Build {
     sequencer: Arc<Sequencer>,
     hints: mpsc::Sender<HintMessage>,
     subscriptions: mpsc::Sender<Subscriber>,
+    /// The readers of the table's log.
+    readers: Vec<Arc<ReaderSeries>>,
 }
 
 impl Build {
     async fn run(self) {
         let (messages, message_receiver) = mpsc::channel(MESSAGES_MAX);
+        let items = messages.downgrade();
         let (rows, row_receiver) = mpsc::channel(MESSAGES_MAX);
         let (scanned, all_scanned) = oneshot::channel();
         let monitor = MonitorItems::new(
@@ -188,20 +200,17 @@ impl Build {
         );
         let scan = Scan {
             db: self.context.db.clone(),
-            reader: RowReader {
-                table: self.table.clone(),
-                keys: self.index.identity.keys.clone(),
-                columns: vec![VectorColumn {
-                    name: self.index.identity.column.clone(),
-                    dimensions: self.index.identity.options.dimensions,
-                }],
-            },
+            reader: self.reader(),
             sequencer: self.sequencer.clone(),
             index: self.index.clone(),
             options: self.context.scan.clone(),
             compute_threads: self.context.compute.threads(),
         };
         let build = async {
+            let task = self
+                .context
+                .work
+                .start(long_work::build(&self.index.identity));
             let (subscribed, ready) = oneshot::channel();
             let subscriber = Subscriber {
                 index: self.index.clone(),
@@ -212,19 +221,46 @@ impl Build {
             ready.await.ok()?;
             self.index.set_state(IndexState::Bootstrapping);
             tracing::info!(index = %self.index.identity.name, table = %self.table, "scanning");
-            scan.run(rows).await;
+            scan.run(rows, &task).await;
             all_scanned.await.ok()?;
+            task.add(1);
             self.settle().await?;
+            task.add(1);
             self.context.engine.serving(&self.index);
+            task.done();
             tracing::info!(
                 index = %self.index.identity.name,
                 rows = self.index.vectors.len(),
                 "serving"
             );
-            Some(())
+            // It may be repaired until it is gone, with the monitor.
+            Some(self.attach(items))
         };
         // The build ends long before the monitor does, and without it only when the service stops.
         let _ = tokio::join!(build, monitor.run(message_receiver, row_receiver, scanned));
+    }
+
+    /// Reads the one vector column of the index.
+    fn reader(&self) -> RowReader {
+        RowReader {
+            table: self.table.clone(),
+            keys: self.index.identity.keys.clone(),
+            columns: vec![VectorColumn {
+                name: self.index.identity.column.clone(),
+                dimensions: self.index.identity.options.dimensions,
+            }],
+        }
+    }
+
+    fn attach(&self, items: mpsc::WeakSender<Message>) -> Attached {
+        self.context.repairs.attach(Access {
+            index: self.index.clone(),
+            reader: self.reader(),
+            db: self.context.db.clone(),
+            items,
+            hints: self.hints.clone(),
+            readers: self.readers.clone(),
+        })
     }
 
     /// Waits until the hints that have come up to now are in the index.

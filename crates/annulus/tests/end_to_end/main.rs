@@ -6,5 +6,6 @@ mod crash;
 mod equality;
 mod index;
 mod log;
+mod operator;
 mod server;
 mod store_alone;

@@ -5,13 +5,16 @@
 //! it again from where all streams had been read. A row that is read twice does no harm: it is a
 //! hint.
 
+mod catch_up;
 mod consumer;
 mod progress;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use scylla_cdc::log_reader::CDCLogReaderBuilder;
+use tasks::Registry;
 use tokio::sync::mpsc;
 
 use crate::db::{Db, DbHandle};
@@ -20,6 +23,7 @@ use crate::keys::KeySchema;
 use crate::metrics::{Metrics, ReaderMetrics};
 use crate::options::{CdcOptions, ReaderOptions};
 use crate::reread::HintMessage;
+use catch_up::CatchUp;
 use consumer::HintConsumers;
 use progress::Progress;
 
@@ -35,6 +39,8 @@ const RESTART_INTERVAL_MAX: Duration = Duration::from_secs(30);
 /// The series of one reader: one set for each index of its table.
 #[derive(Default)]
 pub struct ReaderSeries {
+    /// Up to when all streams have been read, microseconds since the epoch.
+    read_up_to_us: AtomicU64,
     series: RwLock<Vec<(IndexName, ReaderMetrics)>>,
 }
 
@@ -56,6 +62,18 @@ impl ReaderSeries {
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .retain(|(other, _)| other != name);
+    }
+
+    /// Says up to when all streams have been read, a time since the epoch.
+    pub fn set_read_up_to(&self, time: Duration) {
+        let time_us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        self.read_up_to_us.store(time_us, Ordering::Relaxed);
+        self.each(|metrics| metrics.last_processed.set(time.as_secs_f64()));
+    }
+
+    /// Up to when all streams have been read, a time since the epoch.
+    pub fn read_up_to(&self) -> Duration {
+        Duration::from_micros(self.read_up_to_us.load(Ordering::Relaxed))
     }
 
     /// Writes to all series.
@@ -81,6 +99,8 @@ pub struct LogFollower {
     pub hints: mpsc::Sender<HintMessage>,
     /// What it shows of itself.
     pub series: Arc<ReaderSeries>,
+    /// Where it is seen while it is behind.
+    pub work: Registry,
 }
 
 impl LogFollower {
@@ -89,6 +109,7 @@ impl LogFollower {
         let progress = Arc::new(Progress::new(
             since_epoch().saturating_sub(self.options.lookback),
             self.series.clone(),
+            CatchUp::new(self.work.clone(), &self.table, &self.reader.name),
         ));
         let mut start = progress.confirmed();
         let mut failures = 0;
@@ -154,7 +175,8 @@ impl LogFollower {
     }
 }
 
-fn since_epoch() -> Duration {
+/// The time.
+pub fn since_epoch() -> Duration {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default()

@@ -9,6 +9,7 @@ use scylla_cdc::cdc_types::{GenerationTimestamp, StreamID};
 use scylla_cdc::checkpoints::{CDCCheckpointSaver, Checkpoint};
 
 use super::ReaderSeries;
+use super::catch_up::CatchUp;
 
 /// After so long every stream of a generation has said how far it is, or its reader has failed:
 /// a statement takes less than that.
@@ -19,6 +20,7 @@ const ALL_STREAMS_REPORTED: Duration = Duration::from_secs(90);
 pub struct Progress {
     state: Mutex<State>,
     series: Arc<ReaderSeries>,
+    catch_up: CatchUp,
 }
 
 struct State {
@@ -31,7 +33,7 @@ struct State {
 
 impl Progress {
     /// Nothing has been read that lies behind `start`, a time since the epoch.
-    pub fn new(start: Duration, series: Arc<ReaderSeries>) -> Progress {
+    pub fn new(start: Duration, series: Arc<ReaderSeries>, catch_up: CatchUp) -> Progress {
         Progress {
             state: Mutex::new(State {
                 floor: start,
@@ -39,6 +41,7 @@ impl Progress {
                 generation_began: Instant::now(),
             }),
             series,
+            catch_up,
         }
     }
 
@@ -52,6 +55,8 @@ impl Progress {
         let mut state = self.state();
         state.floor = start;
         state.begin_generation();
+        drop(state);
+        self.catch_up.begin(start, super::since_epoch());
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -85,10 +90,10 @@ impl CDCCheckpointSaver for Progress {
         state
             .streams
             .insert(checkpoint.stream_id.clone(), checkpoint.timestamp);
-        let slowest_s = state.slowest().map_or(0.0, |slowest| slowest.as_secs_f64());
+        let slowest = state.slowest().unwrap_or_default();
         drop(state);
-        self.series
-            .each(|metrics| metrics.last_processed.set(slowest_s));
+        self.series.set_read_up_to(slowest);
+        self.catch_up.reached(slowest);
         Ok(())
     }
 
@@ -114,7 +119,7 @@ mod tests {
 
     #[test]
     fn the_slowest_stream_counts_once_all_have_reported() {
-        let progress = Progress::new(10 * S, Arc::default());
+        let progress = Progress::new(10 * S, Arc::default(), CatchUp::of_nothing());
         let stream = |n| StreamID::new(vec![n]);
         progress.state().streams.insert(stream(1), 30 * S);
         progress.state().streams.insert(stream(2), 20 * S);

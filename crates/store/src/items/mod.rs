@@ -134,15 +134,16 @@ impl Change {
 
 /// What is known of the row under an id.
 #[derive(Clone, Copy, Debug, Default)]
-struct Known {
+pub struct Known {
     /// The number of the observation that stands.
     sequence: u64,
     /// A hash of the vector, so that a row read again changes nothing. Equal write times
     /// wouldn't do: of two writes with the same timestamp the greater value wins.
-    vector_hash: u64,
-    written_us: i64,
-    /// 0: never.
-    expires_s: u32,
+    pub vector_hash: u64,
+    /// The cell's write timestamp, microseconds since the epoch.
+    pub written_us: i64,
+    /// When the cell expires, seconds since the epoch; 0: never.
+    pub expires_s: u32,
 }
 
 /// The rows of an index. The keys themselves are in a [`KeyTable`] that searches read too.
@@ -273,6 +274,17 @@ impl Items {
         self.lost(keys, id);
     }
 
+    /// What is known of the row of a key, if the index holds it.
+    pub fn known(&self, keys: &KeyTable, key: &PrimaryKey) -> Option<Known> {
+        let id = keys.id(key.as_bytes())?;
+        self.known.get(id as usize).copied()
+    }
+
+    /// What vectors are hashed with.
+    pub fn hasher(&self) -> &RandomState {
+        &self.hasher
+    }
+
     /// How many rows wait for room.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
@@ -340,7 +352,8 @@ impl Items {
     }
 }
 
-fn vector_hash(hasher: &RandomState, vector: &[f32]) -> u64 {
+/// A hash of a vector, by which one that is read again is known.
+pub fn vector_hash(hasher: &RandomState, vector: &[f32]) -> u64 {
     use std::hash::Hasher;
     let mut state = hasher.build_hasher();
     for element in vector {

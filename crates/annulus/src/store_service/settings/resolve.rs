@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use store::{
     CdcOptions, Credentials, DatabaseOptions, IndexesOptions, ListenerOptions, MemoryOptions, Pem,
-    Placement, Preferred, ReaderOptions, StoreOptions, TlsClients, TlsOptions,
+    Placement, Preferred, ReaderOptions, RepairOptions, RepairSchedule, StoreOptions, TlsClients,
+    TlsOptions,
 };
 
 use super::super::values::Span;
@@ -65,6 +66,10 @@ impl StoreSettings {
                     self.memory_usage_check_interval,
                     defaults.memory.check_interval,
                 )?,
+            },
+            repair: RepairOptions {
+                schedule: self.repair_schedule()?,
+                ..RepairOptions::default()
             },
             compute_threads: threads("threads", self.threads.unwrap_or(cores))?,
             ..StoreOptions::default()
@@ -173,6 +178,18 @@ impl StoreSettings {
             )?,
             ..DatabaseOptions::default()
         })
+    }
+
+    fn repair_schedule(&self) -> Result<Option<RepairSchedule>, Failure> {
+        let interval = bounded("repair-interval", self.repair_interval)?;
+        if interval.is_none() && self.repair_intensity.is_some() {
+            return Err(lacks("repair-intensity", "repair-interval"));
+        }
+        Ok(interval.map(|interval| RepairSchedule {
+            interval,
+            parallel: 0,
+            intensity: self.repair_intensity.unwrap_or(1),
+        }))
     }
 
     fn cdc(&self) -> Result<CdcOptions, Failure> {
