@@ -19,8 +19,8 @@ use tokio::sync::{mpsc, oneshot};
 use crate::compute::{Compute, Stopped};
 use crate::engine::IndexHandle;
 use crate::index_actor::{Refused, Retired};
-pub use crate::items::Known;
 use crate::items::{Change, Issue, Items, Observation, Operation, RowState, Sequencer};
+pub use crate::items::{Hashing, Known};
 use crate::keys::{PartitionKey, PrimaryKey};
 use crate::memory::Memory;
 use crate::reread::{Hint, HintMessage, HintTarget};
@@ -63,12 +63,12 @@ pub enum Message {
         /// The partition.
         partition: PartitionKey,
     },
-    /// For a repair: what is known of the rows of some keys, and what their vectors were hashed with.
+    /// For a repair: what is known of the rows of some keys, and how their vectors were hashed.
     Known {
         /// The keys.
         keys: Vec<PrimaryKey>,
         /// Takes what is known, in the order of the keys.
-        answer: oneshot::Sender<(Vec<Option<Known>>, RandomState)>,
+        answer: oneshot::Sender<(Vec<Option<Known>>, Hashing)>,
     },
     /// Everything that was sent before is to be taken in, and then this to be answered.
     Marker(oneshot::Sender<()>),
@@ -167,7 +167,7 @@ impl MonitorItems {
                 let known = keys.iter().map(|key| self.items.known(&table, key));
                 let known = known.collect();
                 // Whoever asked may have gone.
-                let _ = answer.send((known, self.items.hasher().clone()));
+                let _ = answer.send((known, self.items.hashing().clone()));
                 Ok(())
             }
             Message::Marker(answer) => {

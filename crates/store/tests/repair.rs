@@ -96,12 +96,9 @@ fn key(k: i32) -> String {
 async fn where_nothing_differs_nothing_is_found() {
     for small_table_rows in [0, 10_000] {
         let world = world(|options| options.repair.small_table_rows = small_table_rows).await;
-        // Nothing that can be indexed is nothing to index.
+        // A row without a vector is nothing to index.
         world
             .cql("INSERT INTO ks.t (a, b) VALUES (-1, 'no vector')")
-            .await;
-        world
-            .cql("INSERT INTO ks.t (a, b, v) VALUES (-1, 'x', [1, NaN])")
             .await;
         let task = repair(&world).await;
         assert_eq!(task.state, TaskState::Done, "{task:?}");
@@ -197,12 +194,12 @@ async fn a_repair_is_slowed_down_and_stopped_and_another_waits() {
         options.repair.small_table_rows = 0;
         // So many ranges that it takes some seconds, one at a time.
         options.repair.range_rows = 1;
-        options.repair.grace = Duration::from_secs(20);
     })
     .await;
     let request = RepairRequest {
         parallel: 1,
         intensity: 1,
+        grace_s: Some(20),
     };
     let task = start(&world, request).await;
     let busy = world.client.repair("ks", "i", request).await.unwrap_err();
@@ -253,5 +250,30 @@ async fn a_repair_by_schedule_begins_by_itself() {
     let status = world.client.repair_status("ks", "i").await.unwrap();
     assert!(status.last.is_some());
     assert_eq!(status.schedule, schedule);
+    world.store.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repair_that_is_not_given_time_is_cut_off() {
+    // The only reader of the log reads nothing, and suspects wait for it.
+    let world = world(|options| {
+        options.cdc.readers[0].safety_interval = Duration::from_secs(3600);
+    })
+    .await;
+    insert(&world, ROWS, 5.0).await;
+    let request = RepairRequest {
+        grace_s: Some(0),
+        ..RepairRequest::default()
+    };
+    let task = start(&world, request).await;
+    eventually("the range was compared", async || {
+        let task = world.client.task(&task.id).await.unwrap();
+        task.progress_completed == 1
+    })
+    .await;
+    world.client.abort_task(&task.id).await.unwrap();
+    let task = ended(&world, &task.id).await;
+    assert_eq!(task.state, TaskState::Aborted, "{task:?}");
+    assert_eq!(task.counters["rows_added"], 0, "it was not yet believed");
     world.store.shutdown().await;
 }

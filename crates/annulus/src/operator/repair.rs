@@ -34,6 +34,10 @@ pub struct RepairArguments {
     #[arg(long, value_name = "N", default_value_t = 1)]
     intensity: usize,
 
+    /// How long ranges in flight may still take after the repair was asked to stop
+    #[arg(long, value_name = "DURATION", default_value = "30s")]
+    grace: Span,
+
     /// Come back at once with the task, and don't wait for its end
     #[arg(long)]
     detach: bool,
@@ -131,6 +135,7 @@ async fn start(arguments: &RepairArguments) -> anyhow::Result<()> {
     let request = RepairRequest {
         parallel: arguments.parallel,
         intensity: arguments.intensity,
+        grace_s: Some(arguments.grace.0.as_secs()),
     };
     let client = asking.client(Duration::ZERO)?;
     let task = client.repair(&index.keyspace, &index.name, request).await;

@@ -6,13 +6,27 @@ use utoipa::ToSchema;
 use super::TaskStatus;
 
 /// `POST .../repair`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RepairRequest {
     /// Sets of replicas at a time; 0: as many as share no node, which is also the most.
     pub parallel: usize,
-    /// Token ranges at a time for each of them; 0: as fast as the nodes allow.
+    /// Token ranges at a time for each of them; 0: as fast as the nodes allow. 1 if it is not given.
     pub intensity: usize,
+    /// Seconds that ranges in flight may still take after the repair was asked to stop. 30 if it is
+    /// not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grace_s: Option<u64>,
+}
+
+impl Default for RepairRequest {
+    fn default() -> RepairRequest {
+        RepairRequest {
+            parallel: 0,
+            intensity: 1,
+            grace_s: None,
+        }
+    }
 }
 
 /// `PATCH .../repair`: what is absent stays. The answer has both.

@@ -40,12 +40,15 @@ pub async fn start(
     let RepairRequest {
         parallel,
         intensity,
+        grace_s,
     } = request.body;
     let speed = Speed {
         parallel,
         intensity,
     };
-    let task = shared.api.repairs.start(&name, speed).map_err(conflict)?;
+    let grace = grace_s.map(Duration::from_secs);
+    let started = shared.api.repairs.start(&name, speed, grace);
+    let task = started.map_err(conflict)?;
     match shared.api.work.status(task) {
         Some(status) => Ok(Json(shown(status))),
         None => Err(ApiError::MissingTask(task.to_string())),

@@ -41,7 +41,7 @@ mod waiting;
 #[cfg(test)]
 mod model_tests;
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hasher, RandomState};
 
 use crate::keys::{KeySchema, KeyTable, PartitionKey, PrimaryKey};
 use absence::Absences;
@@ -146,6 +146,22 @@ pub struct Known {
     pub expires_s: u32,
 }
 
+/// How the vectors of an index are hashed, so that one that is read again is known: with a secret, so
+/// that nobody makes two vectors with one hash.
+#[derive(Clone, Debug, Default)]
+pub struct Hashing(RandomState);
+
+impl Hashing {
+    /// The hash of a vector.
+    pub fn of(&self, vector: &[f32]) -> u64 {
+        let mut state = self.0.build_hasher();
+        for element in vector {
+            state.write_u32(element.to_bits());
+        }
+        state.finish()
+    }
+}
+
 /// The rows of an index. The keys themselves are in a [`KeyTable`] that searches read too.
 #[derive(Debug)]
 pub struct Items {
@@ -158,7 +174,7 @@ pub struct Items {
     waiting: Waiting,
     /// Rows whose write time fell.
     regressions: u64,
-    hasher: RandomState,
+    hashing: Hashing,
 }
 
 impl Items {
@@ -172,7 +188,7 @@ impl Items {
             expiries: Expiries::default(),
             waiting: Waiting::default(),
             regressions: 0,
-            hasher: RandomState::new(),
+            hashing: Hashing::default(),
         }
     }
 
@@ -280,9 +296,9 @@ impl Items {
         self.known.get(id as usize).copied()
     }
 
-    /// What vectors are hashed with.
-    pub fn hasher(&self) -> &RandomState {
-        &self.hasher
+    /// How vectors are hashed.
+    pub fn hashing(&self) -> &Hashing {
+        &self.hashing
     }
 
     /// How many rows wait for room.
@@ -345,21 +361,11 @@ impl Items {
         }
         *known = Known {
             sequence,
-            vector_hash: vector_hash(&self.hasher, &cell.vector),
+            vector_hash: self.hashing.of(&cell.vector),
             written_us: cell.written_us,
             expires_s,
         };
     }
-}
-
-/// A hash of a vector, by which one that is read again is known.
-pub fn vector_hash(hasher: &RandomState, vector: &[f32]) -> u64 {
-    use std::hash::Hasher;
-    let mut state = hasher.build_hasher();
-    for element in vector {
-        state.write_u32(element.to_bits());
-    }
-    state.finish()
 }
 
 #[cfg(test)]

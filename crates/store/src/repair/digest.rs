@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-use crate::items::vector_hash;
+use crate::items::Hashing;
 use crate::keys::PrimaryKey;
 use crate::rows::ReadCell;
 
@@ -10,7 +10,7 @@ use crate::rows::ReadCell;
 /// as it is but change when it expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
-    /// A hash of the vector; comparable with those of the same hasher.
+    /// A hash of the vector; comparable with those that were hashed alike.
     pub vector_hash: u64,
     /// The cell's write timestamp, microseconds since the epoch.
     pub written_us: i64,
@@ -18,10 +18,10 @@ pub struct Fingerprint {
 
 impl Fingerprint {
     /// That of a cell as it was read; none if the index is to hold nothing for it.
-    pub fn of(cell: &ReadCell, hasher: &RandomState) -> Option<Fingerprint> {
+    pub fn of(cell: &ReadCell, hashing: &Hashing) -> Option<Fingerprint> {
         match cell {
             ReadCell::Vector(cell) => Some(Fingerprint {
-                vector_hash: vector_hash(hasher, &cell.vector),
+                vector_hash: hashing.of(&cell.vector),
                 written_us: cell.written_us,
             }),
             ReadCell::Null | ReadCell::Unusable(_) => None,

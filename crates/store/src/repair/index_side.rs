@@ -17,7 +17,7 @@ use super::token::token;
 use crate::engine::IndexHandle;
 use crate::identity::TokenRange;
 use crate::keys::PrimaryKey;
-use crate::monitor_items::{Known, Message};
+use crate::monitor_items::{Hashing, Known, Message};
 
 /// Ids looked at while whoever changes keys waits: about 0.1 ms.
 const IDS_AT_A_TIME: usize = 1024;
@@ -39,6 +39,8 @@ pub struct Gone;
 pub struct IndexSide {
     index: Arc<IndexHandle>,
     items: mpsc::WeakSender<Message>,
+    hashing: Hashing,
+    /// Of digests.
     hasher: RandomState,
     list: Mutex<Option<Arc<List>>>,
 }
@@ -57,18 +59,19 @@ impl IndexSide {
         index: Arc<IndexHandle>,
         items: mpsc::WeakSender<Message>,
     ) -> Result<IndexSide, Gone> {
-        let (_, hasher) = ask(&items, Vec::new()).await?;
+        let (_, hashing) = ask(&items, Vec::new()).await?;
         Ok(IndexSide {
             index,
             items,
-            hasher,
+            hashing,
+            hasher: RandomState::new(),
             list: Mutex::new(None),
         })
     }
 
-    /// What the table's side has to hash with.
-    pub fn hasher(&self) -> &RandomState {
-        &self.hasher
+    /// How the table's side has to hash vectors, and what it has to make digests with.
+    pub fn hashing(&self) -> (Hashing, RandomState) {
+        (self.hashing.clone(), self.hasher.clone())
     }
 
     /// What is known of the rows of some keys.
@@ -178,7 +181,7 @@ pub fn fingerprint(known: &Known) -> Fingerprint {
 async fn ask(
     items: &mpsc::WeakSender<Message>,
     keys: Vec<PrimaryKey>,
-) -> Result<(Vec<Option<Known>>, RandomState), Gone> {
+) -> Result<(Vec<Option<Known>>, Hashing), Gone> {
     let (answer, answered) = oneshot::channel();
     let items = items.upgrade().ok_or(Gone)?;
     let sent = items.send(Message::Known { keys, answer }).await;

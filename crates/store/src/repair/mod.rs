@@ -24,6 +24,7 @@ mod token;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use ::tasks::{Registry, State};
 use tokio::sync::{mpsc, watch};
@@ -155,8 +156,14 @@ impl Repairs {
         }
     }
 
-    /// Begins a repair; the name of its task.
-    pub fn start(&self, name: &IndexName, speed: Speed) -> Result<Uuid, RepairError> {
+    /// Begins a repair; the name of its task. `grace`: how long ranges in flight may go on after it was
+    /// asked to stop, if not as long as the options say.
+    pub fn start(
+        &self,
+        name: &IndexName,
+        speed: Speed,
+        grace: Option<Duration>,
+    ) -> Result<Uuid, RepairError> {
         let mut state = self.state();
         if let Some(running) = &state.running
             && !self.has_ended(running.task)
@@ -176,7 +183,10 @@ impl Repairs {
             access,
             task,
             speed: receiver,
-            options: self.inner.options.clone(),
+            options: RepairOptions {
+                grace: grace.unwrap_or(self.inner.options.grace),
+                ..self.inner.options.clone()
+            },
         };
         self.inner.tasks.spawn(async move {
             cancel.run_until_cancelled(run.run()).await;

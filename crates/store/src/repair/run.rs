@@ -83,8 +83,8 @@ impl Run {
     async fn work(&self) -> Result<(), Gone> {
         let access = &self.access;
         let index = IndexSide::new(access.index.clone(), access.items.clone()).await?;
-        let hasher = index.hasher().clone();
-        let table = TableSide::new(access.db.clone(), access.reader.clone(), hasher);
+        let hashing = index.hashing();
+        let table = TableSide::new(access.db.clone(), access.reader.clone(), hashing);
         let sides = Sides { table, index };
         let (suspects, suspected) = mpsc::channel(SUSPECTS_MAX);
         let settler = Settler {

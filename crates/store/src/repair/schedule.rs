@@ -157,7 +157,7 @@ impl Schedules {
                 parallel: schedule.parallel,
                 intensity: schedule.intensity,
             };
-            match repairs.start(&name, speed) {
+            match repairs.start(&name, speed, None) {
                 Ok(_) => {
                     let schedules = self.clone();
                     let noted = tokio::task::spawn_blocking(move || schedules.began(&name, now_s));

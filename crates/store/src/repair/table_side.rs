@@ -7,6 +7,7 @@ use tasks::Task;
 use super::digest::{Digest, Fingerprint};
 use crate::db::{DbHandle, Pages, Statement};
 use crate::identity::TokenRange;
+use crate::items::Hashing;
 use crate::keys::PrimaryKey;
 use crate::reread::Reads;
 use crate::rows::{ReadRow, RowReader};
@@ -28,16 +29,23 @@ pub struct TableSide {
     db: DbHandle,
     reads: Reads,
     by_range: Statement,
+    hashing: Hashing,
+    /// Of digests.
     hasher: RandomState,
 }
 
 impl TableSide {
     /// `reader`: reads the one vector column of the index.
-    pub fn new(db: DbHandle, reader: RowReader, hasher: RandomState) -> TableSide {
+    pub fn new(
+        db: DbHandle,
+        reader: RowReader,
+        (hashing, hasher): (Hashing, RandomState),
+    ) -> TableSide {
         TableSide {
             db,
             by_range: Statement::of_range(&reader, PAGE_BYTES),
             reads: Reads::new(reader),
+            hashing,
             hasher,
         }
     }
@@ -79,7 +87,7 @@ impl TableSide {
             fingerprint: row
                 .cells
                 .first()
-                .and_then(|cell| Fingerprint::of(cell, &self.hasher)),
+                .and_then(|cell| Fingerprint::of(cell, &self.hashing)),
             key: row.key,
         });
         rows.collect()

@@ -42,6 +42,7 @@ impl StoreSettings {
         let listeners = self.listeners()?;
         let database = self.database()?;
         let cdc = self.cdc()?;
+        let repair_schedule = self.repair_schedule()?;
         let defaults = StoreOptions::default();
         let options = StoreOptions {
             service: "annulus-store".to_owned(),
@@ -68,7 +69,7 @@ impl StoreSettings {
                 )?,
             },
             repair: RepairOptions {
-                schedule: self.repair_schedule()?,
+                schedule: repair_schedule,
                 ..RepairOptions::default()
             },
             compute_threads: threads("threads", self.threads.unwrap_or(cores))?,
