@@ -136,7 +136,7 @@ impl Change {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known {
     /// The number of the observation that stands.
-    sequence: u64,
+    pub sequence: u64,
     /// A hash of the vector, so that a row read again changes nothing. Equal write times
     /// wouldn't do: of two writes with the same timestamp the greater value wins.
     pub vector_hash: u64,
