@@ -108,7 +108,14 @@ async fn where_nothing_differs_nothing_is_found() {
         assert_eq!(ranges == 1, small_table_rows > 0, "{ranges} ranges");
         assert_eq!(task.progress_total, Some(ranges));
         let last = world.client.repair_status("ks", "i").await.unwrap().last;
-        assert_eq!(last, Some(task));
+        assert_eq!(last.as_ref(), Some(&task));
+        let tree = world.client.task_tree(&task.id).await.unwrap();
+        let kinds: BTreeSet<&str> = tree
+            .children
+            .iter()
+            .map(|part| part.status.kind.as_str())
+            .collect();
+        assert_eq!(kinds, BTreeSet::from(["repair"]), "no digest differed");
         world.store.shutdown().await;
     }
 }
