@@ -22,6 +22,8 @@ pub struct Suspect {
     pub range: TokenRange,
     /// What the table held.
     pub in_table: Option<Fingerprint>,
+    /// What the index held.
+    pub in_index: Option<Fingerprint>,
     /// When it was found, a time since the epoch.
     pub found: Duration,
 }
@@ -54,10 +56,11 @@ impl Sides {
         range: TokenRange,
         suspects: &mpsc::Sender<Suspect>,
     ) -> Result<(), Gone> {
-        let suspect = |key, in_table| Suspect {
+        let suspect = |key, in_table, in_index| Suspect {
             key,
             range,
             in_table,
+            in_index,
             found: since_epoch(),
         };
         let mut index_alone: HashSet<PrimaryKey> =
@@ -69,15 +72,20 @@ impl Sides {
             let known = self.index.known(&keys).await?;
             for (row, known) in rows.into_iter().zip(known) {
                 index_alone.remove(&row.key);
-                if row.fingerprint != known.as_ref().map(fingerprint) {
-                    let told = suspects.send(suspect(row.key, row.fingerprint)).await;
-                    told.map_err(|_| Gone)?;
+                let in_index = known.as_ref().map(fingerprint);
+                if row.fingerprint != in_index {
+                    let suspect = suspect(row.key, row.fingerprint, in_index);
+                    suspects.send(suspect).await.map_err(|_| Gone)?;
                 }
             }
         }
-        for key in index_alone {
-            let told = suspects.send(suspect(key, None)).await;
-            told.map_err(|_| Gone)?;
+        let index_alone: Vec<PrimaryKey> = index_alone.into_iter().collect();
+        let known = self.index.known(&index_alone).await?;
+        for (key, known) in index_alone.into_iter().zip(known) {
+            if let Some(known) = known {
+                let suspect = suspect(key, None, Some(fingerprint(&known)));
+                suspects.send(suspect).await.map_err(|_| Gone)?;
+            }
         }
         Ok(())
     }

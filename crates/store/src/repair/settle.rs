@@ -2,8 +2,8 @@
 //!
 //! A row that was written while it was compared looks different too. So it is looked at again once
 //! the readers of the log have passed the moment at which it was found: what the log has told of is
-//! in the index then. A row that the table still holds as it was, and the index does not, differs. It
-//! is read again the way of a row that the log names, so that nothing here can go wrong that doesn't
+//! in the index then. A row that both sides still hold as they did, and not alike, differs. It is read
+//! again the way of a row that the log names, so that nothing here can go wrong that doesn't
 //! go wrong there: the reading that was issued later wins.
 
 use std::collections::{HashMap, HashSet};
@@ -253,6 +253,7 @@ fn verdict(look: &Look, now_s: u32) -> Verdict {
     match (in_table, in_index) {
         _ if in_table == in_index => Verdict::Equal,
         _ if in_table != look.suspect.in_table => Verdict::InMotion,
+        _ if in_index != look.suspect.in_index => Verdict::InMotion,
         (None, Some(_)) if expiring => Verdict::InMotion,
         (None, _) => Verdict::Faulty(Fault::Extra),
         (Some(_), None) => Verdict::Faulty(Fault::Missing),
@@ -275,14 +276,26 @@ mod tests {
         }
     }
 
-    /// What was in the table, what is there now, and what is in the index, to expire at a moment.
+    /// What was in the table, what is there now, and what is and was in the index, to expire at a
+    /// moment.
     fn judged(before: Option<u64>, now: Option<u64>, index: Option<(u64, u32)>) -> Verdict {
+        let in_index = index.map(|(vector_hash, _)| print(vector_hash));
+        judged_of_index(before, now, in_index, index)
+    }
+
+    fn judged_of_index(
+        before: Option<u64>,
+        now: Option<u64>,
+        in_index: Option<Fingerprint>,
+        index: Option<(u64, u32)>,
+    ) -> Verdict {
         let key = text_schema(1, 0).encode([b"k".as_slice()]);
         let look = Look {
             suspect: Suspect {
                 key: key.clone(),
                 range: TokenRange::WHOLE_RING,
                 in_table: before.map(print),
+                in_index,
                 found: Duration::ZERO,
             },
             row: TableRow {
@@ -310,6 +323,9 @@ mod tests {
         assert_eq!(judged(Some(1), Some(2), Some((1, 0))), Verdict::InMotion);
         assert_eq!(judged(Some(1), None, Some((1, 0))), Verdict::InMotion);
         assert_eq!(judged(None, Some(1), None), Verdict::InMotion);
+        // Written and deleted again.
+        let changed = judged_of_index(None, None, Some(print(1)), Some((2, 0)));
+        assert_eq!(changed, Verdict::InMotion);
     }
 
     #[test]
