@@ -20,6 +20,12 @@ use crate::options::RepairSchedule;
 /// How often it is looked whether a repair is due.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
+/// How fast a repair by schedule is if nothing is said of it.
+const GENTLE: Speed = Speed {
+    parallel: 0,
+    intensity: 1,
+};
+
 /// The name of the file.
 pub const FILE: &str = "repair-schedules.json";
 
@@ -127,7 +133,10 @@ impl Schedules {
                     .interval,
             ),
         };
-        let before = before.map_or((0, 0), |before| (before.parallel, before.intensity));
+        let before = before.map_or(GENTLE, |before| Speed {
+            parallel: before.parallel,
+            intensity: before.intensity,
+        });
         let mut after = kept.clone();
         let entry = after.entry(name.to_string()).or_insert_with(|| Kept {
             own: None,
@@ -135,8 +144,8 @@ impl Schedules {
         });
         entry.own = Some(Own {
             interval_s: interval.map(|interval| interval.as_secs().max(1)),
-            parallel: update.parallel.unwrap_or(before.0),
-            intensity: update.intensity.unwrap_or(before.1),
+            parallel: update.parallel.unwrap_or(before.parallel),
+            intensity: update.intensity.unwrap_or(before.intensity),
         });
         self.write(&after)?;
         *kept = after;
@@ -291,6 +300,12 @@ mod tests {
         let nothing = Update::default();
         let refused = open(None).update(&name("a"), nothing);
         assert!(matches!(refused, Err(ScheduleError::NoInterval(_))));
+        let daily = Update {
+            interval: Some(Some(Duration::from_secs(86_400))),
+            ..nothing
+        };
+        let updated = open(None).update(&name("daily"), daily).unwrap();
+        assert_eq!(updated, Some(every(86_400)), "gently");
         let faster = Update {
             intensity: Some(4),
             ..nothing
