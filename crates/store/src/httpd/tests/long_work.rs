@@ -116,3 +116,55 @@ async fn what_is_not_there_and_what_can_not_be_stopped() {
     assert_eq!(refused.status, 409, "{}", refused.body);
     assert!(!task.abort_requested());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn repairs_that_can_not_be_are_refused_with_the_reason() {
+    let service = Service::serving().await;
+    let send = async |method: &str, path: &str, body: &str| {
+        let path = format!("/api/v1/indexes/ks/{path}");
+        service.send(method, &path, "application/json", body).await
+    };
+    for (method, path) in [
+        ("GET", "none/repair"),
+        ("POST", "none/repair"),
+        ("PATCH", "none/repair"),
+        ("PUT", "none/repair/schedule"),
+    ] {
+        let answer = send(method, path, "{}").await;
+        answer.is(404, "missing index: ks.none");
+    }
+    // It is there, but nobody has said that it may be repaired.
+    let refused = send("POST", "idx/repair", r#"{"intensity": 2}"#).await;
+    assert_eq!(refused.status, 409);
+    assert!(
+        refused.body.contains("once it is SERVING"),
+        "{}",
+        refused.body
+    );
+    let refused = send("PATCH", "idx/repair", "{}").await;
+    assert_eq!(refused.status, 409);
+    assert!(
+        refused.body.contains("not being repaired"),
+        "{}",
+        refused.body
+    );
+    assert_eq!(
+        send("POST", "idx/repair", r#"{"speed": 2}"#).await.status,
+        422
+    );
+    for (body, status, reason) in [
+        ("{}", 400, "has no schedule"),
+        (
+            r#"{"never": true, "interval_s": 5}"#,
+            400,
+            "both were given",
+        ),
+        (r#"{"interval_s": 5}"#, 500, "can't be written"),
+    ] {
+        let refused = send("PUT", "idx/repair/schedule", body).await;
+        assert_eq!(refused.status, status, "{}", refused.body);
+        assert!(refused.body.contains(reason), "{}", refused.body);
+    }
+    let status = send("GET", "idx/repair", "").await;
+    status.is(200, r#"{"last":null,"schedule":null}"#);
+}
