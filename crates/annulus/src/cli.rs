@@ -3,6 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::gateway::GatewayArguments;
+use crate::operator::repair::RepairArguments;
+use crate::operator::tasks::TasksArguments;
 use crate::serve::ServeArguments;
 use crate::store_service::StoreSettings;
 
@@ -13,7 +15,7 @@ use crate::store_service::StoreSettings;
     version,
     propagate_version = true,
     after_help = "Exit codes: 0 stopped as asked, 1 failed, 2 bad command line or configuration, \
-                  3 address in use, 4 data directory in use, 5 data directory unreadable."
+                  3 address in use, 4 data directory in use, 5 data directory unreadable, 124 not in time."
 )]
 pub struct CommandLine {
     #[command(subcommand)]
@@ -50,4 +52,12 @@ pub enum Command {
     /// Drivers connect to gateways instead of nodes: one gateway stands beside each node of the cluster. Settings
     /// as for `serve`.
     Gateway(Box<GatewayArguments>),
+
+    /// See and stop the long work of an index service: scans, builds, catching up, repair
+    Tasks(Box<TasksArguments>),
+
+    /// Prove that an index equals its table, token range by token range, and mend what differs
+    ///
+    /// Exit code 0: they are equal now. The counters say how many ranges and rows differed.
+    Repair(Box<RepairArguments>),
 }

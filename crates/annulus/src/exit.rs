@@ -11,6 +11,9 @@ pub enum Failure {
     Configuration(String),
     #[error("{0}")]
     AddressInUse(String),
+    /// What was waited for did not come in time; the code is that of `timeout(1)`.
+    #[error("{0}")]
+    TimedOut(String),
 }
 
 /// The exit code of a failure (listed in `annulus --help`).
@@ -20,6 +23,7 @@ pub fn code_of(error: &anyhow::Error) -> ExitCode {
             return match failure {
                 Failure::Configuration(_) => 2.into(),
                 Failure::AddressInUse(_) => 3.into(),
+                Failure::TimedOut(_) => 124.into(),
             };
         }
         if let Some(failure) = cause.downcast_ref::<StorageError>() {

@@ -7,6 +7,7 @@ mod films;
 mod gateway;
 mod gateway_settings;
 mod logging;
+mod operator;
 mod sample;
 mod serve;
 mod settings;
@@ -34,6 +35,8 @@ fn run(command_line: cli::CommandLine) -> anyhow::Result<()> {
     match command_line.command {
         cli::Command::Serve(arguments) => serve::run(*arguments),
         cli::Command::Gateway(arguments) => gateway::run(*arguments),
+        cli::Command::Repair(arguments) => operator::repair::run(*arguments),
+        cli::Command::Tasks(arguments) => operator::tasks::run(*arguments),
         // It reads its settings again while it runs, and so the first time too.
         cli::Command::Store(_) => store_service::run(),
         cli::Command::Bench(arguments) => bench::run(*arguments),

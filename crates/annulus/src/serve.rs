@@ -154,6 +154,7 @@ impl Servers {
             service: "annulus".to_owned(),
             compute_threads: settings.search_threads,
             snapshots: settings.snapshots,
+            repair: settings.repair.clone(),
             ..StoreOptions::embedded(internal_cql, http, internal_http, indexes)
         };
         let store = match Store::start_on(listeners, options) {

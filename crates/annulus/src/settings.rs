@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use storage::Durability;
-use store::{Placement, SnapshotOptions};
+use store::{Placement, RepairOptions, RepairSchedule, SnapshotOptions};
 
 use crate::exit::Failure;
 use crate::logging::LogFormat;
@@ -82,6 +82,11 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_SEARCH_THREADS", value_name = "N")]
     pub search_threads: Option<usize>,
 
+    /// Hours from one comparison of every index with its table to the next; what differs is mended
+    /// [default: never]
+    #[arg(long, env = "ANNULUS_REPAIR_INTERVAL_H", value_name = "HOURS")]
+    pub repair_interval_h: Option<u32>,
+
     /// What is logged: a level, or directives such as store=debug,info [default: info, and warn for libraries]
     #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]
     pub log: Option<String>,
@@ -143,6 +148,7 @@ pub struct Resolved {
     pub index_dir: PathBuf,
     pub snapshots: SnapshotOptions,
     pub search_threads: usize,
+    pub repair: RepairOptions,
     pub log: String,
     pub log_format: LogFormat,
 }
@@ -166,6 +172,7 @@ impl Settings {
             index_dir: self.index_dir.or(other.index_dir),
             snapshot_interval: self.snapshot_interval.or(other.snapshot_interval),
             search_threads: self.search_threads.or(other.search_threads),
+            repair_interval_h: self.repair_interval_h.or(other.repair_interval_h),
             log: self.log.or(other.log),
             log_format: self.log_format.or(other.log_format),
         }
@@ -214,6 +221,10 @@ impl Settings {
             max_requests: at_least_one("max-requests", self.max_requests.unwrap_or(32_768))?,
             snapshots: snapshots(self.snapshot_interval)?,
             search_threads: at_least_one("search-threads", self.search_threads.unwrap_or(cores))?,
+            repair: RepairOptions {
+                schedule: self.repair_interval_h.map(schedule).transpose()?,
+                ..RepairOptions::default()
+            },
             log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
             log_format: self.log_format.unwrap_or_default(),
         })
@@ -234,6 +245,16 @@ pub fn snapshots(interval: Option<Span>) -> Result<SnapshotOptions, Failure> {
         }
     };
     Ok(SnapshotOptions { interval })
+}
+
+/// A repair every so many hours, gently.
+fn schedule(interval_h: u32) -> Result<RepairSchedule, Failure> {
+    let interval_h = at_least_one("repair-interval-h", interval_h as usize)?;
+    Ok(RepairSchedule {
+        interval: Duration::from_secs(3600 * interval_h as u64),
+        parallel: 0,
+        intensity: 1,
+    })
 }
 
 /// Refuses 0 by the setting's name.

@@ -29,11 +29,13 @@ mod identity;
 mod index_actor;
 mod items;
 mod keys;
+mod long_work;
 mod memory;
 mod metrics;
 mod monitor_indexes;
 mod monitor_items;
 mod options;
+mod repair;
 mod reread;
 mod rows;
 mod scan;
@@ -47,8 +49,8 @@ mod tls;
 pub use httpd::openapi;
 pub use options::{
     CdcOptions, Consistency, Credentials, DatabaseOptions, IndexesOptions, ListenerOptions,
-    MemoryOptions, Pem, Placement, Preferred, ReaderOptions, ScanOptions, SnapshotOptions,
-    StoreOptions, TlsClients, TlsOptions,
+    MemoryOptions, Pem, Placement, Preferred, ReaderOptions, RepairOptions, RepairSchedule,
+    ScanOptions, SnapshotOptions, StoreOptions, TlsClients, TlsOptions,
 };
 pub use service::{Listeners, Store, StoreHandle};
 pub use start_error::StartError;

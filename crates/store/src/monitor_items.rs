@@ -21,6 +21,7 @@ use crate::compute::{Compute, Stopped};
 use crate::engine::IndexHandle;
 use crate::index_actor::{Refused, Retired};
 use crate::items::{Change, Issue, Items, Observation, Operation, RowState, Sequencer};
+pub use crate::items::{Hashing, Known};
 use crate::keys::{PartitionKey, PrimaryKey};
 use crate::memory::Memory;
 use crate::reread::{Hint, HintMessage, HintTarget};
@@ -66,6 +67,13 @@ pub enum Message {
         issue: Arc<Issue>,
         /// The partition.
         partition: PartitionKey,
+    },
+    /// For a repair: what is known of the rows of some keys, and how their vectors were hashed.
+    Known {
+        /// The keys.
+        keys: Vec<PrimaryKey>,
+        /// Takes what is known, in the order of the keys.
+        answer: oneshot::Sender<(Vec<Option<Known>>, Hashing)>,
     },
     /// Everything that was sent before is to be taken in, and then this to be answered.
     Marker(oneshot::Sender<()>),
@@ -180,6 +188,14 @@ impl MonitorItems {
             Message::Rows(batch) => self.take_in(batch).await,
             Message::PartitionEnd { issue, partition } => {
                 self.end_partition(issue, partition).await
+            }
+            Message::Known { keys, answer } => {
+                let table = self.index.vectors.keys();
+                let known = keys.iter().map(|key| self.items.known(&table, key));
+                let known = known.collect();
+                // Whoever asked may have gone.
+                let _ = answer.send((known, self.items.hashing().clone()));
+                Ok(())
             }
             Message::Marker(answer) => {
                 // Whoever asked may have gone.

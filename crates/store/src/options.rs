@@ -2,6 +2,7 @@
 
 mod database;
 mod listener;
+mod repair;
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -11,6 +12,7 @@ use std::time::Duration;
 pub use ann::Placement;
 pub use database::{Credentials, DatabaseOptions, Preferred};
 pub use listener::{ListenerOptions, Pem, TlsClients, TlsOptions};
+pub use repair::{RepairOptions, RepairSchedule};
 pub use scylla::statement::Consistency;
 
 /// Everything that can be set. The defaults are those of a service beside a cluster.
@@ -34,6 +36,8 @@ pub struct StoreOptions {
     pub indexes: IndexesOptions,
     /// How indexes are saved, so that a restart needs no scan.
     pub snapshots: SnapshotOptions,
+    /// How indexes are compared with their tables.
+    pub repair: RepairOptions,
     /// How much memory the process may take.
     pub memory: MemoryOptions,
     /// Threads for searching and, besides, for building; 0: as many as there are cores.
@@ -128,6 +132,7 @@ impl Default for StoreOptions {
             scan: ScanOptions::default(),
             indexes: IndexesOptions::default(),
             snapshots: SnapshotOptions::default(),
+            repair: RepairOptions::default(),
             memory: MemoryOptions::default(),
             compute_threads: 0,
             shutdown_timeout: Duration::from_secs(10),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use store_api::types::{Info, NodeStatus};
+use tasks::Registry;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -20,6 +21,7 @@ use crate::monitor_indexes::MonitorIndexes;
 use crate::options::{
     DatabaseOptions, IndexesOptions, ListenerOptions, MemoryOptions, Placement, StoreOptions,
 };
+use crate::repair::{Repairs, Schedules};
 use crate::snapshot::Snapshots;
 use crate::start_error::StartError;
 use crate::table::TableContext;
@@ -86,10 +88,16 @@ impl Store {
         let compute = Compute::new(options.compute_threads);
         let cancel = CancellationToken::new();
         let tasks = TaskTracker::new();
+        let work = Registry::default();
+        let repairs = Repairs::new(work.clone(), tasks.clone(), options.repair.clone());
+        let schedules = Schedules::open(&options.indexes.directory, options.repair.schedule);
 
         let api = Api {
             engine: engine.clone(),
             compute: compute.clone(),
+            work: work.clone(),
+            repairs: repairs.clone(),
+            schedules: schedules.clone(),
             info: Arc::new(Info {
                 service: options.service,
                 version: options.version,
@@ -127,11 +135,19 @@ impl Store {
                 damaged,
                 memory: memory.clone(),
                 tasks: tasks.clone(),
+                work,
+                repairs: repairs.clone(),
             },
             options.discovery_interval,
             damaged_receiver,
             cancel.clone(),
         );
+        tasks.spawn({
+            let cancel = cancel.clone();
+            async move {
+                cancel.run_until_cancelled(schedules.run(repairs)).await;
+            }
+        });
         tasks.spawn({
             let cancel = cancel.clone();
             async move {

@@ -10,20 +10,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use store_api::types::IndexState;
+use tasks::Registry;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::cdc::{LogFollower, Progress, ReaderSeries, since_epoch};
+use crate::cdc::{CatchUp, LogFollower, Progress, ReaderSeries, since_epoch};
 use crate::compute::Compute;
 use crate::db::DbHandle;
 use crate::engine::{Engine, IndexHandle};
 use crate::identity::{IndexName, TableIdentity};
 use crate::items::{Items, Sequencer};
 use crate::keys::{KeySchema, PrimaryKey};
+use crate::long_work;
 use crate::memory::Memory;
-use crate::monitor_items::{MESSAGES_MAX, MonitorItems};
+use crate::monitor_items::{MESSAGES_MAX, Message, MonitorItems};
 use crate::options::{CdcOptions, IndexesOptions, ScanOptions};
+use crate::repair::{Access, Attached, Repairs};
 use crate::reread::{HINTS_MAX, HintMessage, Rereader, Subscriber};
 use crate::rows::{RowReader, VectorColumn};
 use crate::scan::Scan;
@@ -52,6 +55,10 @@ pub struct TableContext {
     pub memory: Arc<Memory>,
     /// All tasks, for the end.
     pub tasks: TaskTracker,
+    /// Where long work is seen.
+    pub work: Registry,
+    /// Where indexes that serve are made known for repair.
+    pub repairs: Repairs,
 }
 
 /// A reader of the table's log.
@@ -119,7 +126,8 @@ impl Table {
         let start = since_epoch().saturating_sub(context.cdc.lookback);
         for reader in &context.cdc.readers {
             let series = Arc::<ReaderSeries>::default();
-            let progress = Arc::new(Progress::new(start, series.clone()));
+            let catch_up = CatchUp::new(context.work.clone(), &identity, &reader.name);
+            let progress = Arc::new(Progress::new(start, series.clone(), catch_up));
             readers.push(Reader {
                 name: reader.name.clone(),
                 series: series.clone(),
@@ -157,7 +165,6 @@ impl Table {
             reader.series.add(metrics, &name, &reader.name);
         }
         let cancel = self.cancel.child_token();
-        let readers = self.readers.iter().map(|reader| reader.progress.clone());
         let build = Build {
             index,
             context: self.context.clone(),
@@ -165,7 +172,8 @@ impl Table {
             sequencer: self.sequencer.clone(),
             hints: self.hints.clone(),
             subscriptions: self.subscriptions.clone(),
-            readers: readers.collect(),
+            readers: self.readers.iter().map(|of| of.progress.clone()).collect(),
+            series: self.readers.iter().map(|of| of.series.clone()).collect(),
             cancel: cancel.clone(),
         };
         spawn(&self.context.tasks, &cancel, build.run(beginning));
@@ -215,13 +223,17 @@ struct Build {
     sequencer: Arc<Sequencer>,
     hints: mpsc::Sender<HintMessage>,
     subscriptions: mpsc::Sender<Subscriber>,
+    /// How far the readers of the table's log are,
     readers: Vec<Arc<Progress>>,
+    /// and what they show of themselves.
+    series: Vec<Arc<ReaderSeries>>,
     cancel: CancellationToken,
 }
 
 impl Build {
     async fn run(self, beginning: Beginning) {
         let (messages, message_receiver) = mpsc::channel(MESSAGES_MAX);
+        let items = messages.downgrade();
         let (rows, row_receiver) = mpsc::channel(MESSAGES_MAX);
         let (saves, save_receiver) = mpsc::channel(1);
         let (scanned, all_scanned) = oneshot::channel();
@@ -251,11 +263,16 @@ impl Build {
             // From here on every hint reaches the index.
             let position = self.position(from);
             if to_scan {
+                let work = long_work::build(&self.index.identity);
+                let task = self.context.work.start(work);
                 self.index.set_state(IndexState::Bootstrapping);
                 tracing::info!(index = %self.index.identity.name, table = %self.table, "scanning");
-                self.scan().run(rows).await;
+                self.scan().run(rows, &task).await;
                 all_scanned.await.ok()?;
+                task.add(1);
                 self.settle().await?;
+                task.add(1);
+                task.done();
             } else {
                 drop(rows);
             }
@@ -266,6 +283,8 @@ impl Build {
                 from_snapshot = !to_scan,
                 "serving"
             );
+            // It may be repaired until it is gone, with the monitor.
+            let attached = self.attach(items);
             let saver = Saver {
                 index: self.index.clone(),
                 snapshots: self.context.snapshots.clone(),
@@ -278,7 +297,7 @@ impl Build {
                 cancel: self.cancel.clone(),
             };
             saver.run().await;
-            Some(())
+            Some(attached)
         };
         let monitor = monitor.run(message_receiver, row_receiver, save_receiver, scanned);
         // The build ends before the monitor does, and without it only when the service stops.
@@ -310,14 +329,7 @@ impl Build {
     fn scan(&self) -> Scan {
         Scan {
             db: self.context.db.clone(),
-            reader: RowReader {
-                table: self.table.clone(),
-                keys: self.index.identity.keys.clone(),
-                columns: vec![VectorColumn {
-                    name: self.index.identity.column.clone(),
-                    dimensions: self.index.identity.options.dimensions,
-                }],
-            },
+            reader: self.reader(),
             sequencer: self.sequencer.clone(),
             index: self.index.clone(),
             options: self.context.scan.clone(),
@@ -332,6 +344,29 @@ impl Build {
         self.context
             .tasks
             .spawn_blocking(move || verify(&index, &damaged, &cancel));
+    }
+
+    /// Reads the one vector column of the index.
+    fn reader(&self) -> RowReader {
+        RowReader {
+            table: self.table.clone(),
+            keys: self.index.identity.keys.clone(),
+            columns: vec![VectorColumn {
+                name: self.index.identity.column.clone(),
+                dimensions: self.index.identity.options.dimensions,
+            }],
+        }
+    }
+
+    fn attach(&self, items: mpsc::WeakSender<Message>) -> Attached {
+        self.context.repairs.attach(Access {
+            index: self.index.clone(),
+            reader: self.reader(),
+            db: self.context.db.clone(),
+            items,
+            hints: self.hints.clone(),
+            readers: self.series.clone(),
+        })
     }
 
     /// Waits until the hints that have come up to now are in the index.

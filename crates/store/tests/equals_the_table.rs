@@ -294,7 +294,7 @@ async fn assert_equal(world: &World, shape: &Shape) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_index_equals_its_table_in_the_end() {
-    let world = World::start().await;
+    let world = World::start_with(|options| options.repair.small_table_rows = 0).await;
     for shape in SHAPES {
         shape.create(&world).await;
         let statements = statements(shape, 900);
@@ -315,6 +315,7 @@ async fn an_index_equals_its_table_in_the_end() {
     tokio::time::sleep(std::time::Duration::from_secs(3)).await;
     for shape in SHAPES {
         assert_equal(&world, shape).await;
+        world.assert_repair_finds_nothing(shape.table, true).await;
     }
     world.store.shutdown().await;
 }

@@ -3,6 +3,7 @@
 mod common;
 
 use common::World;
+use store_api::types::{RepairRequest, TaskState};
 
 const DIMENSIONS: usize = 80;
 
@@ -41,6 +42,27 @@ async fn an_index_is_complete_when_its_rows_have_found_room() {
     let status = world.status("i").await.unwrap();
     assert_eq!((status.count, status.rows_without_room), (0, 5));
     assert!(world.indexed("i", &vector(0), &["k"]).await.is_empty());
+    // A repair says that they are missing, and that it can't help it.
+    let task = world
+        .client
+        .repair("ks", "i", RepairRequest::default())
+        .await;
+    let task = task.unwrap().id;
+    let mut repair = None;
+    common::eventually("the repair ends", async || {
+        let task = world.client.task(&task).await.unwrap();
+        let ended = task.state != TaskState::Running;
+        repair = Some(task);
+        ended
+    })
+    .await;
+    let repair = repair.unwrap();
+    assert_eq!(repair.state, TaskState::Failed, "{repair:?}");
+    assert!(repair.error.unwrap().contains("5 rows still differ"));
+    assert_eq!(
+        (repair.counters["rows_left"], repair.counters["rows_added"]),
+        (5, 0)
+    );
     insert(&world, 5).await;
     world.cql("DELETE FROM ks.t WHERE k = 0").await;
 

@@ -194,6 +194,15 @@ pub struct StoreSettings {
     #[arg(long, env = "ANNULUS_SNAPSHOT_INTERVAL", value_name = "DURATION")]
     pub snapshot_interval: Option<Span>,
 
+    /// How often every index is compared with its table and mended, such as 7d; an index may have a
+    /// schedule of its own (`annulus repair update`) [default: never]
+    #[arg(long, env = "ANNULUS_REPAIR_INTERVAL", value_name = "DURATION")]
+    pub repair_interval: Option<Span>,
+
+    /// Token ranges that such a repair compares at a time; 0: as fast as the nodes allow [default: 1]
+    #[arg(long, env = "ANNULUS_REPAIR_INTENSITY", value_name = "N")]
+    pub repair_intensity: Option<usize>,
+
     /// What is logged: a level, or directives such as store=debug,info [default: info, and warn for libraries]
     #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]
     pub log: Option<String>,

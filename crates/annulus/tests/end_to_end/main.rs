@@ -6,6 +6,7 @@ mod crash;
 mod equality;
 mod index;
 mod log;
+mod operator;
 mod server;
 mod snapshot_crash;
 mod store_alone;

@@ -8,6 +8,7 @@
 //! Beyond the contract: services of the caller's own zone come before the others, so that traffic
 //! stays in the zone; and a request says how long its answer is waited for.
 
+mod admin;
 mod answer;
 mod node;
 mod tier;

@@ -4,6 +4,8 @@ mod ann;
 mod filter;
 mod index;
 mod node;
+mod repair;
+mod task;
 
 pub use ann::{AnnRequest, AnnResponse, PrimaryKeys};
 pub use filter::{Filter, Restriction};
@@ -11,3 +13,5 @@ pub use index::{
     IndexInfo, IndexOptions, IndexState, IndexStatus, Quantization, SimilarityFunction,
 };
 pub use node::{Info, NodeStatus, Unavailable, UnavailableReason};
+pub use repair::{RepairRequest, RepairSchedule, RepairScheduleUpdate, RepairSpeed, RepairStatus};
+pub use task::{TaskState, TaskStatus, TaskTokenRange, TaskTree};

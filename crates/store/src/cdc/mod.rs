@@ -5,9 +5,11 @@
 //! it again from where all streams had been read. A row that is read twice does no harm: it is a
 //! hint.
 
+mod catch_up;
 mod consumer;
 mod progress;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -20,6 +22,7 @@ use crate::keys::KeySchema;
 use crate::metrics::{Metrics, ReaderMetrics};
 use crate::options::{CdcOptions, ReaderOptions};
 use crate::reread::HintMessage;
+pub use catch_up::CatchUp;
 use consumer::HintConsumers;
 pub use progress::Progress;
 
@@ -43,6 +46,8 @@ const RESTART_INTERVAL_MAX: Duration = Duration::from_secs(30);
 /// The series of one reader: one set for each index of its table.
 #[derive(Default)]
 pub struct ReaderSeries {
+    /// Up to when all streams have been read, microseconds since the epoch.
+    read_up_to_us: AtomicU64,
     series: RwLock<Vec<(IndexName, ReaderMetrics)>>,
 }
 
@@ -64,6 +69,18 @@ impl ReaderSeries {
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .retain(|(other, _)| other != name);
+    }
+
+    /// Says up to when all streams have been read, a time since the epoch.
+    pub fn set_read_up_to(&self, time: Duration) {
+        let time_us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        self.read_up_to_us.store(time_us, Ordering::Relaxed);
+        self.each(|metrics| metrics.last_processed.set(time.as_secs_f64()));
+    }
+
+    /// Up to when all streams have been read, a time since the epoch.
+    pub fn read_up_to(&self) -> Duration {
+        Duration::from_micros(self.read_up_to_us.load(Ordering::Relaxed))
     }
 
     /// Writes to all series.

@@ -10,6 +10,7 @@ use scylla_cdc::checkpoints::{CDCCheckpointSaver, Checkpoint};
 use tokio::sync::Notify;
 
 use super::ReaderSeries;
+use super::catch_up::CatchUp;
 
 /// After so long every stream of a generation has said how far it is, or its reader has failed:
 /// a statement takes less than that.
@@ -21,6 +22,7 @@ pub struct Progress {
     state: Mutex<State>,
     series: Arc<ReaderSeries>,
     rewound: Notify,
+    catch_up: CatchUp,
 }
 
 struct State {
@@ -33,7 +35,7 @@ struct State {
 
 impl Progress {
     /// Nothing has been read that lies behind `start`, a time since the epoch.
-    pub fn new(start: Duration, series: Arc<ReaderSeries>) -> Progress {
+    pub fn new(start: Duration, series: Arc<ReaderSeries>, catch_up: CatchUp) -> Progress {
         Progress {
             state: Mutex::new(State {
                 floor: start,
@@ -42,6 +44,7 @@ impl Progress {
             }),
             series,
             rewound: Notify::new(),
+            catch_up,
         }
     }
 
@@ -55,6 +58,8 @@ impl Progress {
         let mut state = self.state();
         let start = state.confirmed().saturating_sub(margin);
         state.begin_at(start);
+        drop(state);
+        self.catch_up.begin(start, super::since_epoch());
         start
     }
 
@@ -108,10 +113,10 @@ impl CDCCheckpointSaver for Progress {
         state
             .streams
             .insert(checkpoint.stream_id.clone(), checkpoint.timestamp);
-        let slowest_s = state.slowest().map_or(0.0, |slowest| slowest.as_secs_f64());
+        let slowest = state.slowest().unwrap_or_default();
         drop(state);
-        self.series
-            .each(|metrics| metrics.last_processed.set(slowest_s));
+        self.series.set_read_up_to(slowest);
+        self.catch_up.reached(slowest);
         Ok(())
     }
 
@@ -137,7 +142,7 @@ mod tests {
 
     #[test]
     fn the_slowest_stream_counts_once_all_have_reported() {
-        let progress = Progress::new(10 * S, Arc::default());
+        let progress = Progress::new(10 * S, Arc::default(), CatchUp::of_nothing());
         let stream = |n| StreamID::new(vec![n]);
         progress.state().streams.insert(stream(1), 30 * S);
         progress.state().streams.insert(stream(2), 20 * S);
@@ -155,7 +160,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_reader_that_is_rewound_confirms_no_more_than_that() {
-        let progress = Progress::new(10 * S, Arc::default());
+        let progress = Progress::new(10 * S, Arc::default(), CatchUp::of_nothing());
         progress.rewind(30 * S);
         assert_eq!(progress.confirmed(), 10 * S, "it has not read as far");
         progress.rewound().await;

@@ -14,11 +14,17 @@ pub enum ApiError {
     /// No such index.
     #[error("missing index: {0}")]
     MissingIndex(IndexName),
+    /// No such task, or no longer.
+    #[error("missing task: {0}")]
+    MissingTask(String),
+    /// The task can't be stopped.
+    #[error("{0}")]
+    Conflict(String),
     /// The request can't be served by any index.
     #[error("{0}")]
     BadRequest(String),
-    /// A search in clear on a listener that speaks TLS.
-    #[error("searches are answered over HTTPS only: use https:// on this port")]
+    /// A search or a change in clear on a listener that speaks TLS.
+    #[error("searches and changes are answered over HTTPS only: use https:// on this port")]
     InClear,
     /// The body was too long on its way.
     #[error("the request body did not arrive in time")]
@@ -60,7 +66,10 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let text = self.to_string();
         match self {
-            ApiError::MissingIndex(_) => (StatusCode::NOT_FOUND, text).into_response(),
+            ApiError::MissingIndex(_) | ApiError::MissingTask(_) => {
+                (StatusCode::NOT_FOUND, text).into_response()
+            }
+            ApiError::Conflict(_) => (StatusCode::CONFLICT, text).into_response(),
             ApiError::BadRequest(_) => (StatusCode::BAD_REQUEST, text).into_response(),
             ApiError::InClear => (StatusCode::FORBIDDEN, text).into_response(),
             // The rest of the body may still come: the connection can't be used again.

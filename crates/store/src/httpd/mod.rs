@@ -12,20 +12,25 @@ mod connection;
 mod error;
 mod listener;
 mod openapi;
+mod query;
+mod repair;
 mod request;
 mod routes;
+mod tasks;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::{MethodRouter, delete, get, post, put};
 use tokio::sync::Semaphore;
 
 use crate::compute::Compute;
 use crate::engine::Engine;
 use crate::options::ListenerOptions;
+use crate::repair::{Repairs, Schedules};
+use ::tasks::Registry;
 
 pub use listener::{Bound, Listening, server_tls};
 
@@ -36,6 +41,12 @@ pub struct Api {
     pub engine: Arc<Engine>,
     /// Where searches run.
     pub compute: Compute,
+    /// Long work.
+    pub work: Registry,
+    /// Repairs of indexes.
+    pub repairs: Repairs,
+    /// When indexes are repaired without being asked.
+    pub schedules: Schedules,
     /// What `/api/v1/info` answers.
     pub info: Arc<store_api::types::Info>,
 }
@@ -65,21 +76,46 @@ impl Shared {
 
 /// The routes of a listener.
 fn router(shared: Shared, options: &ListenerOptions) -> Router {
-    all_routes(shared, options, post(ann::ann), post(routes::no_text_index))
+    let guarded = Guarded {
+        ann: post(ann::ann),
+        text: post(routes::no_text_index),
+        abort: delete(tasks::abort),
+        repair: post(repair::start).patch(repair::control),
+        schedule: put(repair::update),
+    };
+    all_routes(shared, options, guarded)
 }
 
 /// The routes of a listener that has a certificate, for requests that came in clear.
 fn router_in_clear(shared: Shared, options: &ListenerOptions) -> Router {
-    let refused = || post(routes::in_clear);
-    all_routes(shared, options, refused(), refused())
+    let guarded = Guarded {
+        ann: post(routes::in_clear),
+        text: post(routes::in_clear),
+        abort: delete(routes::in_clear),
+        repair: post(routes::in_clear).patch(routes::in_clear),
+        schedule: put(routes::in_clear),
+    };
+    all_routes(shared, options, guarded)
 }
 
-fn all_routes(
-    shared: Shared,
-    options: &ListenerOptions,
+/// What is not answered in clear where it could be encrypted: what tells of rows, and what changes
+/// anything.
+struct Guarded {
     ann: MethodRouter<Shared>,
     text: MethodRouter<Shared>,
-) -> Router {
+    abort: MethodRouter<Shared>,
+    repair: MethodRouter<Shared>,
+    schedule: MethodRouter<Shared>,
+}
+
+fn all_routes(shared: Shared, options: &ListenerOptions, guarded: Guarded) -> Router {
+    let Guarded {
+        ann,
+        text,
+        abort,
+        repair,
+        schedule,
+    } = guarded;
     let index = "/api/v1/indexes/{keyspace}/{index}";
     Router::new()
         .route("/api/v1/status", get(routes::status))
@@ -90,6 +126,12 @@ fn all_routes(
         .route(&format!("{index}/ann"), ann)
         .route(&format!("{index}/bm25"), text.clone())
         .route(&format!("{index}/highlight"), text)
+        .route(&format!("{index}/repair"), repair.get(repair::status))
+        .route(&format!("{index}/repair/schedule"), schedule)
+        .route("/api/v1/tasks", get(tasks::list))
+        .route("/api/v1/tasks/{id}", abort.get(tasks::status))
+        .route("/api/v1/tasks/{id}/tree", get(tasks::tree))
+        .route("/api/v1/tasks/{id}/wait", get(tasks::wait))
         .route("/metrics", get(routes::metrics))
         .route("/api-docs/openapi.json", get(openapi::document))
         .layer(DefaultBodyLimit::max(options.body_bytes_max))

@@ -19,6 +19,15 @@ use utoipa::OpenApi;
         super::routes::index_status,
         super::routes::metrics,
         super::ann::ann,
+        super::repair::start,
+        super::repair::control,
+        super::repair::status,
+        super::repair::update,
+        super::tasks::list,
+        super::tasks::status,
+        super::tasks::tree,
+        super::tasks::wait,
+        super::tasks::abort,
     )
 )]
 struct Description;

@@ -95,7 +95,7 @@ pub async fn no_text_index(Path((keyspace, index)): Path<(String, String)>) -> A
     ApiError::MissingIndex(IndexName { keyspace, index })
 }
 
-/// A search in clear, where it could be encrypted.
+/// A search or a change in clear, where it could be encrypted.
 pub async fn in_clear() -> ApiError {
     ApiError::InClear
 }

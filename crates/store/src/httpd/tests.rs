@@ -2,13 +2,16 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::path::Path;
 
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
+use tokio_util::task::TaskTracker;
 
+mod long_work;
 mod sockets;
 
 use super::*;
@@ -18,12 +21,14 @@ use crate::identity::IndexIdentity;
 use crate::items::Change;
 use crate::keys::{KeyColumn, KeySchema};
 use crate::metrics::Metrics;
+use crate::options::RepairOptions;
 use scylla::frame::response::result::NativeType;
 
 struct Service {
     base: String,
     engine: Arc<Engine>,
     compute: Compute,
+    work: Registry,
     http: Client<HttpConnector, Full<Bytes>>,
     listening: Listening,
 }
@@ -54,6 +59,7 @@ impl Service {
     async fn start_with(change: impl FnOnce(&mut ListenerOptions)) -> Service {
         let engine = Arc::new(Engine::new(Metrics::new(), vec!["fine".into()]));
         let compute = Compute::new(2);
+        let work = Registry::default();
         let mut options = ListenerOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
         change(&mut options);
         let bound = Bound::bind(options).await.unwrap();
@@ -61,6 +67,9 @@ impl Service {
         let api = Api {
             engine: engine.clone(),
             compute: compute.clone(),
+            work: work.clone(),
+            repairs: Repairs::new(work.clone(), TaskTracker::new(), RepairOptions::default()),
+            schedules: Schedules::open(Path::new("/dev/null/nowhere"), None),
             info: Arc::new(store_api::types::Info {
                 service: "s".into(),
                 version: "1".into(),
@@ -72,6 +81,7 @@ impl Service {
             base,
             engine,
             compute,
+            work,
             http: Client::builder(TokioExecutor::new()).build_http(),
             listening,
         }

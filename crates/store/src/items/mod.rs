@@ -142,15 +142,50 @@ impl Change {
 
 /// What is known of the row under an id.
 #[derive(Clone, Copy, Debug, Default)]
-struct Known {
+pub struct Known {
     /// The number of the observation that stands.
-    sequence: u64,
+    pub sequence: u64,
     /// A hash of the vector, so that a row read again changes nothing. Equal write times
     /// wouldn't do: of two writes with the same timestamp the greater value wins.
-    vector_hash: u64,
-    written_us: i64,
-    /// 0: never.
-    expires_s: u32,
+    pub vector_hash: u64,
+    /// The cell's write timestamp, microseconds since the epoch.
+    pub written_us: i64,
+    /// When the cell expires, seconds since the epoch; 0: never.
+    pub expires_s: u32,
+}
+
+/// How the vectors of an index are hashed, so that one that is read again is known: with a secret, so
+/// that nobody makes two vectors with one hash.
+#[derive(Clone, Debug)]
+pub struct Hashing {
+    seed: u64,
+}
+
+impl Hashing {
+    /// As vectors were hashed before, by that [seed](Hashing::seed).
+    pub fn of_seed(seed: u64) -> Hashing {
+        Hashing { seed }
+    }
+
+    /// The secret, for a snapshot.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The hash of a vector.
+    pub fn of(&self, vector: &[f32]) -> u64 {
+        let mut state = Xxh3::with_seed(self.seed);
+        for element in vector {
+            state.update(&element.to_bits().to_le_bytes());
+        }
+        state.digest()
+    }
+}
+
+impl Default for Hashing {
+    fn default() -> Hashing {
+        Hashing::of_seed(RandomState::new().hash_one(0))
+    }
 }
 
 /// The rows of an index. The keys themselves are in a [`KeyTable`] that searches read too.
@@ -167,8 +202,7 @@ pub struct Items {
     unread: Waiting,
     /// Rows whose write time fell.
     regressions: u64,
-    /// Of the hashes of vectors; a secret, so that nobody makes two vectors with one hash.
-    hash_seed: u64,
+    hashing: Hashing,
     /// Counts what a snapshot would have to tell.
     revision: u64,
     /// Ids that have changed since a snapshot was begun.
@@ -187,7 +221,7 @@ impl Items {
             waiting: Waiting::default(),
             unread: Waiting::default(),
             regressions: 0,
-            hash_seed: RandomState::new().hash_one(0),
+            hashing: Hashing::default(),
             revision: 0,
             touched: None,
         }
@@ -301,6 +335,17 @@ impl Items {
         self.lost(keys, id);
     }
 
+    /// What is known of the row of a key, if the index holds it.
+    pub fn known(&self, keys: &KeyTable, key: &PrimaryKey) -> Option<Known> {
+        let id = keys.id(key.as_bytes())?;
+        self.known.get(id as usize).copied()
+    }
+
+    /// How vectors are hashed.
+    pub fn hashing(&self) -> &Hashing {
+        &self.hashing
+    }
+
     /// How many rows wait for room.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
@@ -374,19 +419,11 @@ impl Items {
         }
         *known = Known {
             sequence,
-            vector_hash: vector_hash(self.hash_seed, &cell.vector),
+            vector_hash: self.hashing.of(&cell.vector),
             written_us: cell.written_us,
             expires_s,
         };
     }
-}
-
-fn vector_hash(seed: u64, vector: &[f32]) -> u64 {
-    let mut state = Xxh3::with_seed(seed);
-    for element in vector {
-        state.update(&element.to_bits().to_le_bytes());
-    }
-    state.digest()
 }
 
 #[cfg(test)]

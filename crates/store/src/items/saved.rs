@@ -17,7 +17,7 @@
 //! belong to no row of the snapshot: what was copied for them is to be thrown away, and the rows that have
 //! them in the end are named as to be read again. All other ids were the same all the time.
 
-use super::{Items, Known};
+use super::{Hashing, Items, Known};
 use crate::keys::{KeySchema, KeyTable, PrimaryKey};
 
 /// What is saved of the row under an id, beside its key.
@@ -45,7 +45,7 @@ pub struct SavedRows {
 impl Items {
     /// The seed of the vectors' hashes.
     pub fn hash_seed(&self) -> u64 {
-        self.hash_seed
+        self.hashing.seed()
     }
 
     /// Counts what a snapshot would have to tell: the same number, the same rows.
@@ -130,7 +130,7 @@ impl Restored {
     pub fn new(schema: &KeySchema, hash_seed: u64, now_s: u32) -> Restored {
         Restored {
             items: Items {
-                hash_seed,
+                hashing: Hashing::of_seed(hash_seed),
                 ..Items::new(schema.clone())
             },
             keys: Items::key_table(schema),

@@ -125,7 +125,7 @@ fn time(nanoseconds: i64) -> Result<String, KeyError> {
 }
 
 /// Milliseconds since the epoch as ISO 8601 in UTC.
-fn timestamp(milliseconds: i64) -> String {
+pub fn timestamp(milliseconds: i64) -> String {
     let days = milliseconds.div_euclid(86_400_000);
     let rest = milliseconds.rem_euclid(86_400_000);
     format!(

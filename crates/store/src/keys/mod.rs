@@ -13,7 +13,7 @@ use std::borrow::Borrow;
 
 use scylla::frame::response::result::NativeType;
 
-pub use json::{KeyError, json};
+pub use json::{KeyError, json, timestamp};
 pub use table::KeyTable;
 
 /// A column of the primary key.

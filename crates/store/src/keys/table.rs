@@ -62,6 +62,11 @@ impl KeyTable {
         self.ids.len()
     }
 
+    /// Ids are below this number.
+    pub fn ids(&self) -> usize {
+        self.keys.len()
+    }
+
     /// The encoded key of an id.
     pub fn key(&self, id: u32) -> Option<&[u8]> {
         self.keys.get(id as usize)?.as_deref()

@@ -21,7 +21,7 @@ use crate::items::{Issue, Sequencer};
 use crate::keys::{KeySchema, PartitionKey, PrimaryKey};
 use crate::monitor_items::{Message, RowBatch};
 use crate::rows::{ReadRow, RowReader, VectorColumn, by_column};
-use read::Reads;
+pub use read::Reads;
 
 /// Hints that wait to be read; the log's readers wait when there is no room.
 pub const HINTS_MAX: usize = 4096;

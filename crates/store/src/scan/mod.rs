@@ -1,16 +1,18 @@
 //! The full scan: every row of a table, in parallel by token range.
 
-mod ranges;
+pub(crate) mod ranges;
 
 use std::sync::Arc;
 
 use futures::StreamExt;
+use tasks::Task;
 use tokio::sync::mpsc;
 
 use crate::db::{Db, DbHandle, Pages, Statement};
 use crate::engine::IndexHandle;
 use crate::identity::TokenRange;
 use crate::items::Sequencer;
+use crate::long_work;
 use crate::monitor_items::RowBatch;
 use crate::options::ScanOptions;
 use crate::rows::{RowReader, by_column};
@@ -38,17 +40,10 @@ pub struct Scan {
 
 impl Scan {
     /// Reads all rows of the index's part of the ring and hands them over. A full channel holds
-    /// the scan up; a closed one ends it.
-    pub async fn run(self, out: mpsc::Sender<RowBatch>) {
+    /// the scan up; a closed one ends it. It is seen as a part of `build`.
+    pub async fn run(self, out: mpsc::Sender<RowBatch>, build: &Task) {
         self.index.metrics.scans.inc();
-        let token = self.reader.token();
-        let page_rows = self.reader.page_rows(self.options.page_bytes);
-        let statement = Statement::new(
-            self.reader
-                .select(&format!("{token} >= ? AND {token} <= ?")),
-        )
-        .bypassing_cache()
-        .with_page_rows(page_rows);
+        let statement = Statement::of_range(&self.reader, self.options.page_bytes);
         let db = self.db.current().await;
         let whole = self.index.identity.range;
         let ranges = ranges::split(whole, &ring(&db), self.options.ranges_min);
@@ -57,15 +52,19 @@ impl Scan {
             concurrency => concurrency,
         };
         drop(db);
+        let task = build.child(long_work::scan(&self.index.identity, ranges.len()));
         let mut done = futures::stream::iter(ranges)
-            .map(|range| self.range(&statement, range, &out))
+            .map(|range| self.range(&statement, range, &out, &task))
             .buffer_unordered(concurrency);
         let mut covered = 0;
         while let Some(range) = done.next().await {
             covered += range.width();
+            task.add(1);
             self.index
                 .set_progress(100.0 * covered as f64 / whole.width() as f64);
         }
+        drop(done);
+        task.done();
     }
 
     async fn range(
@@ -73,16 +72,20 @@ impl Scan {
         statement: &Statement,
         range: TokenRange,
         out: &mpsc::Sender<RowBatch>,
+        scan: &Task,
     ) -> TokenRange {
+        let task = scan.child(long_work::scan_of_range(&self.index.identity, range));
         let batch_rows = BATCH_ROWS_A_THREAD * self.compute_threads;
         let mut pages = Pages::new(&self.db, &self.reader, statement, (range.start, range.end));
         loop {
             // The number is taken before the page is asked for.
             let issue = self.sequencer.issue();
             let Some(rows) = pages.next().await else {
+                task.done();
                 return range;
             };
             self.index.metrics.scanned_rows.inc_by(rows.len() as u64);
+            task.add(rows.len() as u64);
             let mut rows = by_column(rows, 1).pop().unwrap_or_default().into_iter();
             loop {
                 let batch: Vec<_> = rows.by_ref().take(batch_rows).collect();
@@ -103,7 +106,7 @@ impl Scan {
 }
 
 /// The tokens of the cluster's nodes.
-fn ring(db: &Db) -> Vec<i64> {
+pub fn ring(db: &Db) -> Vec<i64> {
     let state = db.session.get_cluster_state();
     let ring = state.replica_locator().ring();
     ring.iter().map(|(token, _)| token.value()).collect()

@@ -17,7 +17,7 @@ use scylla::value::Row;
 use serde_json::Value;
 use storage::{Durability, Storage, StorageOptions};
 use store::{IndexesOptions, Placement, Store, StoreHandle, StoreOptions};
-use store_api::types::{IndexState, IndexStatus};
+use store_api::types::{IndexState, IndexStatus, RepairRequest, TaskState};
 use store_api::{Client, ClientError, ClientOptions};
 
 /// How long anything may take that is waited for.
@@ -249,6 +249,29 @@ impl World {
                 .is_ok_and(|status| status.status == IndexState::Serving)
         })
         .await;
+    }
+
+    /// Repairs an index: nothing differs. `at_once`: not even at the first look.
+    pub async fn assert_repair_finds_nothing(&self, index: &str, at_once: bool) {
+        let request = RepairRequest {
+            intensity: 4,
+            ..RepairRequest::default()
+        };
+        let task = self.client.repair("ks", index, request).await;
+        let task = task.expect("it begins").id;
+        eventually("the repair ends", async || {
+            let task = self.client.task(&task).await.expect("it is kept");
+            task.state != TaskState::Running
+        })
+        .await;
+        let tree = self.client.task_tree(&task).await.expect("it is kept");
+        assert_eq!(tree.status.state, TaskState::Done, "{index}: {tree:?}");
+        for (name, count) in &tree.status.counters {
+            let differs = !name.ends_with("_compared");
+            assert!(!differs || *count == 0, "{index}: {name} is {count}");
+        }
+        let suspected = tree.children.iter().any(|part| part.status.kind == "mend");
+        assert!(!at_once || !suspected, "{index}: {tree:?}");
     }
 
     /// All rows of an index: their keys as JSON text, and their scores for a query.

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use store::{
     CdcOptions, Credentials, DatabaseOptions, IndexesOptions, ListenerOptions, MemoryOptions, Pem,
-    Placement, Preferred, ReaderOptions, StoreOptions, TlsClients, TlsOptions,
+    Placement, Preferred, ReaderOptions, RepairOptions, RepairSchedule, StoreOptions, TlsClients,
+    TlsOptions,
 };
 
 use super::StoreSettings;
@@ -41,6 +42,7 @@ impl StoreSettings {
         let listeners = self.listeners()?;
         let database = self.database()?;
         let cdc = self.cdc()?;
+        let repair_schedule = self.repair_schedule()?;
         let defaults = StoreOptions::default();
         let options = StoreOptions {
             service: "annulus-store".to_owned(),
@@ -66,6 +68,10 @@ impl StoreSettings {
                     self.memory_usage_check_interval,
                     defaults.memory.check_interval,
                 )?,
+            },
+            repair: RepairOptions {
+                schedule: repair_schedule,
+                ..RepairOptions::default()
             },
             compute_threads: threads("threads", self.threads.unwrap_or(cores))?,
             ..StoreOptions::default()
@@ -174,6 +180,18 @@ impl StoreSettings {
             )?,
             ..DatabaseOptions::default()
         })
+    }
+
+    fn repair_schedule(&self) -> Result<Option<RepairSchedule>, Failure> {
+        let interval = bounded("repair-interval", self.repair_interval)?;
+        if interval.is_none() && self.repair_intensity.is_some() {
+            return Err(lacks("repair-intensity", "repair-interval"));
+        }
+        Ok(interval.map(|interval| RepairSchedule {
+            interval,
+            parallel: 0,
+            intensity: self.repair_intensity.unwrap_or(1),
+        }))
     }
 
     fn cdc(&self) -> Result<CdcOptions, Failure> {

@@ -217,6 +217,26 @@ async fn a_search_in_clear_is_refused_where_it_could_be_encrypted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn changes_in_clear_are_refused_where_they_could_be_encrypted() {
+    let authority = Authority::new();
+    let tls = certified(&authority, TlsClients::Anyone);
+    let service = Service::serving_with(|options| options.tls = Some(tls)).await;
+    let repair = "/api/v1/indexes/ks/idx/repair";
+    for (method, path) in [
+        ("DELETE", "/api/v1/tasks/x"),
+        ("POST", repair),
+        ("PATCH", repair),
+        ("PUT", "/api/v1/indexes/ks/idx/repair/schedule"),
+    ] {
+        let answer = service.send(method, path, "application/json", "{}").await;
+        assert_eq!(answer.status, 403, "{method} {path}: {}", answer.body);
+    }
+    for path in ["/api/v1/tasks", repair] {
+        assert_eq!(service.get(path).await.status, 200, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_client_does_not_talk_to_an_expired_or_unknown_certificate() {
     let authority = Authority::new();
     let (certificates, key) = authority.sign_until(2001);

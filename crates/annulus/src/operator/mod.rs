@@ -1,0 +1,108 @@
+//! What an operator asks of a running index service: `annulus tasks`, `annulus repair`.
+
+mod columns;
+pub mod repair;
+pub mod tasks;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use serde::Serialize;
+use store_api::{Client, ClientError, ClientOptions};
+
+use crate::exit::Failure;
+
+/// How long an answer may take that is not waited for on purpose.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a connection may take to open.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Whom to ask, and how to show the answer.
+#[derive(Args, Clone, Debug)]
+pub struct Asking {
+    /// The HTTP API of the index service
+    #[arg(
+        long,
+        env = "ANNULUS_HTTP",
+        value_name = "http://HOST:PORT",
+        default_value = "http://127.0.0.1:6080",
+        global = true
+    )]
+    http: String,
+
+    /// Authorities that sign the service's certificate, PEM; for https://
+    #[arg(
+        long,
+        env = "ANNULUS_HTTP_CA_CERT_PATH",
+        value_name = "FILE",
+        global = true
+    )]
+    http_ca_cert_path: Option<PathBuf>,
+
+    /// Answer as JSON, as the HTTP API gives it
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+impl Asking {
+    /// A client whose requests may take that much longer than usual.
+    fn client(&self, longer: Duration) -> anyhow::Result<Client> {
+        let authorities = self.http_ca_cert_path.as_ref().map(std::fs::read);
+        let options = ClientOptions {
+            base_uris: vec![self.http.clone()],
+            certificate_authorities: authorities.transpose().context("--http-ca-cert-path")?,
+            request_timeout: ANSWER_TIMEOUT + longer,
+            connect_timeout: CONNECT_TIMEOUT,
+            ..ClientOptions::default()
+        };
+        Client::new(options).map_err(|error| Failure::Configuration(error.to_string()).into())
+    }
+
+    /// What went wrong, in an operator's words.
+    fn explain(&self, error: ClientError) -> anyhow::Error {
+        match error {
+            ClientError::Status { message, .. } => anyhow::anyhow!(message),
+            ClientError::Unavailable | ClientError::NoAddress => anyhow::anyhow!(
+                "no index service answers at {}: is it running? name it with --http or ANNULUS_HTTP",
+                self.http
+            ),
+            ClientError::Aborted => {
+                anyhow::anyhow!("the index service at {} did not answer in time", self.http)
+            }
+            ClientError::InvalidJson | ClientError::Disabled => anyhow::anyhow!(
+                "what answers at {} is no index service, or one of another version",
+                self.http
+            ),
+        }
+    }
+
+    /// Prints an answer: as it is, or in the words of `show`.
+    fn print<T: Serialize>(
+        &self,
+        answer: &T,
+        show: impl FnOnce(&T) -> String,
+    ) -> anyhow::Result<()> {
+        let text = match self.json {
+            true => serde_json::to_string_pretty(answer)? + "\n",
+            false => show(answer),
+        };
+        // A reader that has seen enough, as `head` does, is no failure.
+        match std::io::stdout().write_all(text.as_bytes()) {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Runs what asks; there is nothing to do beside it.
+fn block_on(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("starting the threads")?
+        .block_on(work)
+}

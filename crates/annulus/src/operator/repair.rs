@@ -1,0 +1,261 @@
+//! `annulus repair`: comparing an index with its table, and mending it.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use store_api::types::{
+    RepairRequest, RepairSchedule, RepairScheduleUpdate, RepairSpeed, RepairStatus,
+};
+
+use super::tasks::{details, ended_well, wait};
+use super::{Asking, block_on};
+use crate::exit::Failure;
+use crate::store_service::Span;
+
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct RepairArguments {
+    #[command(flatten)]
+    asking: Asking,
+
+    #[command(subcommand)]
+    command: Option<RepairCommand>,
+
+    /// The index, as ks.index
+    #[arg(required = true, value_name = "KEYSPACE.INDEX")]
+    index: Option<Index>,
+
+    /// Sets of replicas repaired at a time; 0: as many as share no node
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    parallel: usize,
+
+    /// Token ranges at a time for each of them; 0: as fast as the nodes allow
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    intensity: usize,
+
+    /// How long ranges in flight may still take after the repair was asked to stop
+    #[arg(long, value_name = "DURATION", default_value = "30s")]
+    grace: Span,
+
+    /// Come back at once with the task, and don't wait for its end
+    #[arg(long)]
+    detach: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum RepairCommand {
+    /// Change the speed of the repair that runs, and of no other
+    Control {
+        /// The index, as ks.index
+        #[arg(value_name = "KEYSPACE.INDEX")]
+        index: Index,
+        #[command(flatten)]
+        speed: SpeedArguments,
+    },
+    /// Change when and how fast an index is repaired without being asked, for good
+    Update {
+        /// The index, as ks.index
+        #[arg(value_name = "KEYSPACE.INDEX")]
+        index: Index,
+        /// How often, such as 24h or 7d
+        #[arg(long, value_name = "DURATION", conflicts_with = "never")]
+        every: Option<Span>,
+        /// Not at all, even if there is a setting for all indexes
+        #[arg(long)]
+        never: bool,
+        #[command(flatten)]
+        speed: SpeedArguments,
+    },
+    /// The last repair of an index, and its schedule
+    Status {
+        /// The index, as ks.index
+        #[arg(value_name = "KEYSPACE.INDEX")]
+        index: Index,
+    },
+}
+
+#[derive(Args, Clone, Copy, Debug)]
+struct SpeedArguments {
+    /// Sets of replicas repaired at a time; 0: as many as share no node [default: as before]
+    #[arg(long, value_name = "N")]
+    parallel: Option<usize>,
+
+    /// Token ranges at a time for each of them; 0: as fast as the nodes allow [default: as before]
+    #[arg(long, value_name = "N")]
+    intensity: Option<usize>,
+}
+
+/// An index by its keyspace and its name, case preserved.
+#[derive(Clone, Debug, PartialEq)]
+struct Index {
+    keyspace: String,
+    name: String,
+}
+
+impl FromStr for Index {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Index, String> {
+        match text.split_once('.') {
+            Some((keyspace, name)) if !keyspace.is_empty() && !name.is_empty() => Ok(Index {
+                keyspace: keyspace.to_owned(),
+                name: name.to_owned(),
+            }),
+            _ => Err(
+                "write the keyspace and the index with a dot between them, as shop.products_v"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+pub fn run(arguments: RepairArguments) -> anyhow::Result<()> {
+    block_on(async {
+        let asking = &arguments.asking;
+        match arguments.command {
+            Some(RepairCommand::Control { index, speed }) => control(asking, &index, speed).await,
+            Some(RepairCommand::Update {
+                index,
+                every,
+                never,
+                speed,
+            }) => update(asking, &index, every, never, speed).await,
+            Some(RepairCommand::Status { index }) => status(asking, &index).await,
+            None => start(&arguments).await,
+        }
+    })
+}
+
+async fn start(arguments: &RepairArguments) -> anyhow::Result<()> {
+    let asking = &arguments.asking;
+    let Some(index) = &arguments.index else {
+        return Err(Failure::Configuration("name an index, as ks.index".to_owned()).into());
+    };
+    let request = RepairRequest {
+        parallel: arguments.parallel,
+        intensity: arguments.intensity,
+        grace_s: Some(arguments.grace.0.as_secs()),
+    };
+    let client = asking.client(Duration::ZERO)?;
+    let task = client.repair(&index.keyspace, &index.name, request).await;
+    let mut task = task.map_err(|error| asking.explain(error))?;
+    if !arguments.detach {
+        task = wait(asking, &task.id, None).await?;
+    }
+    asking.print(&task, details)?;
+    match arguments.detach {
+        true => Ok(()),
+        false => ended_well(&task),
+    }
+}
+
+async fn control(asking: &Asking, index: &Index, speed: SpeedArguments) -> anyhow::Result<()> {
+    let speed = RepairSpeed {
+        parallel: speed.parallel,
+        intensity: speed.intensity,
+    };
+    let client = asking.client(Duration::ZERO)?;
+    let speed = client
+        .control_repair(&index.keyspace, &index.name, speed)
+        .await;
+    let speed = speed.map_err(|error| asking.explain(error))?;
+    asking.print(&speed, |speed| {
+        let number = |number: Option<usize>| number.map_or("-".to_owned(), |n| n.to_string());
+        format!(
+            "parallel   {}\nintensity  {}\n",
+            number(speed.parallel),
+            number(speed.intensity)
+        )
+    })
+}
+
+async fn update(
+    asking: &Asking,
+    index: &Index,
+    every: Option<Span>,
+    never: bool,
+    speed: SpeedArguments,
+) -> anyhow::Result<()> {
+    let update = RepairScheduleUpdate {
+        never,
+        interval_s: every.map(|every| every.0.as_secs()),
+        parallel: speed.parallel,
+        intensity: speed.intensity,
+    };
+    let client = asking.client(Duration::ZERO)?;
+    let schedule = client
+        .update_repair(&index.keyspace, &index.name, update)
+        .await;
+    let schedule = schedule.map_err(|error| asking.explain(error))?;
+    asking.print(&schedule, |schedule| shown(schedule.as_ref()))
+}
+
+async fn status(asking: &Asking, index: &Index) -> anyhow::Result<()> {
+    let client = asking.client(Duration::ZERO)?;
+    let status = client.repair_status(&index.keyspace, &index.name).await;
+    let status = status.map_err(|error| asking.explain(error))?;
+    asking.print(&status, |status: &RepairStatus| {
+        let last = match &status.last {
+            Some(task) => details(task),
+            None => "not repaired since the service started\n".to_owned(),
+        };
+        last + &shown(status.schedule.as_ref())
+    })
+}
+
+fn shown(schedule: Option<&RepairSchedule>) -> String {
+    match schedule {
+        Some(schedule) => format!(
+            "schedule   every {} s, parallel {}, intensity {}\n",
+            schedule.interval_s, schedule.parallel, schedule.intensity
+        ),
+        None => "schedule   never\n".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::CommandLine;
+
+    #[test]
+    fn an_index_is_named_with_its_keyspace() {
+        let index: Index = "Shop.products.v".parse().unwrap();
+        assert_eq!(
+            (index.keyspace.as_str(), index.name.as_str()),
+            ("Shop", "products.v")
+        );
+        for wrong in ["", "products", ".v", "shop."] {
+            let error = wrong.parse::<Index>().unwrap_err();
+            assert!(error.contains("with a dot"), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_can_be_typed() {
+        let parses = |line: &str| CommandLine::try_parse_from(line.split(' ')).is_ok();
+        for line in [
+            "annulus repair ks.i",
+            "annulus repair ks.i --parallel 2 --intensity 0 --json",
+            "annulus repair --http http://127.0.0.1:1 ks.i --detach",
+            "annulus repair control ks.i --intensity 2",
+            "annulus repair update ks.i --every 24h",
+            "annulus repair update ks.i --never",
+            "annulus repair status ks.i --json",
+        ] {
+            assert!(parses(line), "{line}");
+        }
+        for line in [
+            "annulus repair",
+            "annulus repair ks",
+            "annulus repair control",
+            "annulus repair update ks.i --every soon",
+            "annulus repair update ks.i --every 1h --never",
+        ] {
+            assert!(!parses(line), "{line}");
+        }
+    }
+}

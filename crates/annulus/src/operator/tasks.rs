@@ -1,0 +1,226 @@
+//! `annulus tasks`: long work of an index service.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use store_api::types::{TaskState, TaskStatus, TaskTree};
+
+use super::columns::aligned;
+use super::{Asking, block_on};
+use crate::exit::Failure;
+
+/// The service answers a request to wait after so long at the latest; then it is asked again.
+const WAIT_AT_A_TIME: Duration = Duration::from_secs(60);
+
+#[derive(Args, Debug)]
+pub struct TasksArguments {
+    #[command(flatten)]
+    asking: Asking,
+
+    #[command(subcommand)]
+    command: TasksCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum TasksCommand {
+    /// Tasks that run or ended lately
+    List {
+        /// Parts of other tasks too
+        #[arg(long)]
+        parts: bool,
+    },
+    /// One task, with everything that is known of it
+    Status {
+        #[arg(value_name = "TASK")]
+        id: String,
+    },
+    /// A task and its parts; without a task, every tree
+    Tree {
+        #[arg(value_name = "TASK")]
+        id: Option<String>,
+    },
+    /// Wait until a task has ended: exit code 0 if it is done, 1 if it failed or was aborted, 124 if it still runs
+    Wait {
+        #[arg(value_name = "TASK")]
+        id: String,
+        /// Seconds to wait at most [default: as long as it takes]
+        #[arg(long, value_name = "SECONDS")]
+        timeout: Option<u64>,
+    },
+    /// Ask a task to stop, and come back at once; `wait` tells when it has
+    Abort {
+        #[arg(value_name = "TASK")]
+        id: String,
+    },
+}
+
+pub fn run(arguments: TasksArguments) -> anyhow::Result<()> {
+    let TasksArguments { asking, command } = arguments;
+    block_on(async {
+        match command {
+            TasksCommand::List { parts } => list(&asking, parts).await,
+            TasksCommand::Status { id } => {
+                let task = asking.client(Duration::ZERO)?.task(&id).await;
+                let task = task.map_err(|error| asking.explain(error))?;
+                asking.print(&task, details)
+            }
+            TasksCommand::Tree { id } => tree(&asking, id).await,
+            TasksCommand::Wait { id, timeout } => {
+                let task = wait(&asking, &id, timeout.map(Duration::from_secs)).await?;
+                asking.print(&task, details)?;
+                ended_well(&task)
+            }
+            TasksCommand::Abort { id } => {
+                let task = asking.client(Duration::ZERO)?.abort_task(&id).await;
+                let task = task.map_err(|error| asking.explain(error))?;
+                asking.print(&task, details)
+            }
+        }
+    })
+}
+
+async fn list(asking: &Asking, parts: bool) -> anyhow::Result<()> {
+    let tasks = asking.client(Duration::ZERO)?.tasks(parts).await;
+    let tasks = tasks.map_err(|error| asking.explain(error))?;
+    asking.print(&tasks, |tasks| {
+        let lines: Vec<_> = tasks.iter().map(|task| line(task, 0)).collect();
+        aligned(HEADING, &lines)
+    })
+}
+
+async fn tree(asking: &Asking, id: Option<String>) -> anyhow::Result<()> {
+    let client = asking.client(Duration::ZERO)?;
+    let roots = match id {
+        Some(id) => vec![id],
+        None => {
+            let tasks = client.tasks(false).await;
+            let tasks = tasks.map_err(|error| asking.explain(error))?;
+            tasks.into_iter().map(|task| task.id).collect()
+        }
+    };
+    let mut trees = Vec::new();
+    for root in roots {
+        let tree = client.task_tree(&root).await;
+        trees.push(tree.map_err(|error| asking.explain(error))?);
+    }
+    asking.print(&trees, |trees| {
+        let mut lines = Vec::new();
+        for tree in trees {
+            lines_of(tree, 0, &mut lines);
+        }
+        aligned(HEADING, &lines)
+    })
+}
+
+/// Waits until a task has ended, or for as long as is said.
+pub(super) async fn wait(
+    asking: &Asking,
+    id: &str,
+    timeout: Option<Duration>,
+) -> anyhow::Result<TaskStatus> {
+    let client = asking.client(WAIT_AT_A_TIME)?;
+    let began = std::time::Instant::now();
+    loop {
+        let left = timeout.map(|timeout| timeout.saturating_sub(began.elapsed()));
+        let now = left.map_or(WAIT_AT_A_TIME, |left| left.min(WAIT_AT_A_TIME));
+        // The service counts in seconds; less than one is not worth another request.
+        let task = client.wait_for_task(id, now).await;
+        let task = task.map_err(|error| asking.explain(error))?;
+        let out_of_time = left.is_some_and(|left| left < now + Duration::from_secs(1));
+        if task.state != TaskState::Running || out_of_time {
+            return Ok(task);
+        }
+    }
+}
+
+/// What the exit code says.
+pub(super) fn ended_well(task: &TaskStatus) -> anyhow::Result<()> {
+    match task.state {
+        TaskState::Done => Ok(()),
+        TaskState::Running => Err(Failure::TimedOut(format!("task {} still runs", task.id)).into()),
+        TaskState::Failed | TaskState::Aborted => {
+            let why = task.error.as_deref().unwrap_or("as it was asked to");
+            anyhow::bail!("task {} was {}: {why}", task.id, task.state.name())
+        }
+    }
+}
+
+const HEADING: [&str; 6] = ["ID", "KIND", "OF", "STATE", "PROGRESS", "BEGAN"];
+
+fn lines_of(tree: &TaskTree, depth: usize, lines: &mut Vec<[String; 6]>) {
+    lines.push(line(&tree.status, depth));
+    for child in &tree.children {
+        lines_of(child, depth + 1, lines);
+    }
+}
+
+fn line(task: &TaskStatus, depth: usize) -> [String; 6] {
+    [
+        format!("{}{}", "  ".repeat(depth), task.id),
+        task.kind.clone(),
+        target(task),
+        task.state.name().to_owned(),
+        progress(task),
+        task.start_time.clone(),
+    ]
+}
+
+/// What a task is on.
+fn target(task: &TaskStatus) -> String {
+    let keyspace = task.keyspace.as_deref().unwrap_or("-");
+    let named = task.index.as_ref().or(task.table.as_ref());
+    let mut target = match named {
+        Some(name) => format!("{keyspace}.{name}"),
+        None => keyspace.to_owned(),
+    };
+    if let Some(range) = &task.token_range {
+        target.push_str(&format!(" [{}, {}]", range.start, range.end));
+    }
+    if let Some(entity) = &task.entity {
+        target.push_str(&format!(" ({entity})"));
+    }
+    target
+}
+
+fn progress(task: &TaskStatus) -> String {
+    let units = task.progress_units.replace('_', " ");
+    match task.progress_total {
+        Some(total) => format!("{}/{total} {units}", task.progress_completed),
+        None => format!("{} {units}", task.progress_completed),
+    }
+}
+
+/// A task, a line for each thing that is known of it.
+pub(super) fn details(task: &TaskStatus) -> String {
+    let mut lines = vec![
+        ("id", task.id.clone()),
+        ("kind", task.kind.clone()),
+        ("scope", task.scope.clone()),
+        ("of", target(task)),
+        ("state", task.state.name().to_owned()),
+        ("progress", progress(task)),
+        ("began", task.start_time.clone()),
+    ];
+    let known = |name, value: &Option<String>| value.clone().map(|value| (name, value));
+    lines.extend(known("ended", &task.end_time));
+    lines.extend(known("error", &task.error));
+    lines.extend(known("part of", &task.parent_id));
+    if task.abort_requested {
+        lines.push(("abort", "requested".to_owned()));
+    }
+    for (name, count) in &task.counters {
+        lines.push((name, count.to_string()));
+    }
+    if !task.children_ids.is_empty() {
+        let mut parts = task.children_ids.len().to_string();
+        if task.children_left_out > 0 {
+            parts.push_str(&format!(", and {} before them", task.children_left_out));
+        }
+        lines.push(("parts", parts));
+    }
+    let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let lines = lines
+        .iter()
+        .map(|(name, value)| format!("{:width$}  {value}\n", name.replace('_', " ")));
+    lines.collect()
+}

@@ -1,0 +1,95 @@
+//! `annulus tasks` and `annulus repair` ask a running service.
+
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use store_api::types::IndexState;
+use store_api::{Client, ClientOptions};
+
+use crate::server::Server;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn ask(http: &str, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_annulus"))
+        .args(arguments)
+        .env("ANNULUS_HTTP", http)
+        .output()
+        .expect("the binary starts")
+}
+
+fn text(output: &Output) -> String {
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    String::from_utf8(output.stdout.clone()).expect("text")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_work_is_seen_and_an_index_repaired_from_the_command_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path());
+    let session = server.connect().await;
+    for statement in [
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>)",
+        "INSERT INTO ks.t (k, v) VALUES (7, [1, 2])",
+        "CREATE CUSTOM INDEX i ON ks.t (v) USING 'vector_index'",
+    ] {
+        session.query_unpaged(statement, ()).await.unwrap();
+    }
+    let http = format!("http://{}", server.http);
+    let client = Client::new(ClientOptions {
+        base_uris: vec![http.clone()],
+        ..ClientOptions::default()
+    })
+    .unwrap();
+    let began = Instant::now();
+    let serves = async || {
+        let status = client.index_status("ks", "i").await;
+        status.is_ok_and(|status| status.status == IndexState::Serving)
+    };
+    while !serves().await {
+        assert!(began.elapsed() < PATIENCE, "the index serves");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+
+    let repaired = ask(&http, &["repair", "ks.i", "--json"]);
+    let repaired: Value = serde_json::from_str(&text(&repaired)).expect("JSON");
+    assert_eq!(repaired["state"], "done", "{repaired}");
+    assert_eq!(repaired["counters"]["rows_compared"], 1);
+    assert_eq!(repaired["counters"]["ranges_differed"], 0);
+    let id = repaired["id"].as_str().unwrap();
+
+    let list = text(&ask(&http, &["tasks", "list"]));
+    assert!(list.starts_with("ID"), "{list}");
+    for kind in ["build", "catch_up", "repair"] {
+        assert!(list.contains(&format!("  {kind}  ")), "{kind}: {list}");
+    }
+    let tree = text(&ask(&http, &["tasks", "tree", id]));
+    assert_eq!(
+        tree.lines().count(),
+        3,
+        "the repair and its one range: {tree}"
+    );
+    let status = text(&ask(&http, &["tasks", "status", id]));
+    assert!(status.contains("ranges compared"), "{status}");
+    assert!(ask(&http, &["tasks", "wait", id]).status.success());
+    assert!(ask(&http, &["repair", "status", "ks.i"]).status.success());
+    let scheduled = text(&ask(&http, &["repair", "update", "ks.i", "--every", "24h"]));
+    assert!(scheduled.contains("every 86400 s"), "{scheduled}");
+
+    for (arguments, complaint) in [
+        (["repair", "ks.none"].as_slice(), "missing index: ks.none"),
+        (&["repair", "control", "ks.i"], "is not being repaired"),
+        (&["tasks", "status", "x"], "missing task: x"),
+    ] {
+        let refused = ask(&http, arguments);
+        let error = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(1), "{error}");
+        assert!(error.contains(complaint), "{error}");
+    }
+    let nobody = ask("http://127.0.0.1:1", &["tasks", "list"]);
+    let error = String::from_utf8_lossy(&nobody.stderr);
+    assert!(error.contains("ANNULUS_HTTP"), "{error}");
+}

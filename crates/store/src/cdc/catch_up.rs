@@ -1,0 +1,114 @@
+//! A reader that is behind is long work, and seen as such.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tasks::{Registry, Task};
+
+use crate::identity::TableIdentity;
+use crate::long_work;
+
+/// Shows how far a reader of a log is, from its start until it has read what was there by then. When
+/// it starts again meanwhile, the same task goes on.
+pub struct CatchUp {
+    work: Registry,
+    table: TableIdentity,
+    reader: String,
+    open: Mutex<Option<Open>>,
+}
+
+struct Open {
+    task: Task,
+    /// From where it reads, a time since the epoch.
+    from: Duration,
+    /// Where it will have caught up.
+    to: Duration,
+}
+
+impl CatchUp {
+    /// A reader that has not started.
+    pub fn new(work: Registry, table: &TableIdentity, reader: &str) -> CatchUp {
+        CatchUp {
+            work,
+            table: table.clone(),
+            reader: reader.to_owned(),
+            open: Mutex::new(None),
+        }
+    }
+
+    /// The log is read from `from` on; it is `now`. What was under way is gone on with, unless this begins before it.
+    pub fn begin(&self, from: Duration, now: Duration) {
+        let mut open = self.open();
+        if open.as_ref().is_none_or(|open| from < open.from) {
+            if let Some(Open { task, .. }) = open.take() {
+                task.done();
+            }
+            let behind_s = now.saturating_sub(from).as_secs();
+            let spec = long_work::catch_up(&self.table, &self.reader, behind_s);
+            *open = Some(Open {
+                task: self.work.start(spec),
+                from,
+                to: now,
+            });
+        }
+    }
+
+    /// All streams have been read up to that time.
+    pub fn reached(&self, time: Duration) {
+        let mut open = self.open();
+        let Some(Open { task, from, to }) = &*open else {
+            return;
+        };
+        task.set_completed(time.min(*to).saturating_sub(*from).as_secs());
+        if time >= *to
+            && let Some(Open { task, .. }) = open.take()
+        {
+            task.done();
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, Option<Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Of a reader that reads nothing.
+    #[cfg(test)]
+    pub fn of_nothing() -> CatchUp {
+        use crate::engine::tests::identity;
+        CatchUp::new(Registry::default(), &identity("idx").table, "fine")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tasks::State;
+
+    use super::*;
+
+    #[test]
+    fn it_is_seen_until_it_has_caught_up_however_often_it_starts() {
+        const S: Duration = Duration::from_secs(1);
+        let catch_up = CatchUp::of_nothing();
+        let list = || catch_up.work.list(true);
+        catch_up.begin(100 * S, 700 * S);
+        let seen = &list()[0];
+        assert_eq!(seen.scope.level(), "table");
+        assert_eq!(seen.scope.entity.as_deref(), Some("fine"));
+        assert_eq!(seen.progress_total, Some(600));
+        catch_up.reached(400 * S);
+        catch_up.begin(390 * S, 800 * S);
+        catch_up.reached(400 * S);
+        let seen = &list()[0];
+        assert_eq!((list().len(), seen.progress_completed), (1, 300));
+        assert_eq!(seen.state, State::Running);
+        catch_up.reached(701 * S);
+        catch_up.reached(702 * S);
+        let seen = &list()[0];
+        assert_eq!((seen.state, seen.progress_completed), (State::Done, 600));
+        catch_up.begin(700 * S, 900 * S);
+        assert_eq!(list().len(), 2);
+        // Someone needs more of the log than was being read.
+        catch_up.begin(300 * S, 900 * S);
+        assert_eq!(list().len(), 3);
+    }
+}

@@ -1,0 +1,182 @@
+//! Repair of an index: `/api/v1/indexes/{keyspace}/{index}/repair`.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use store_api::types::{
+    RepairRequest, RepairSchedule, RepairScheduleUpdate, RepairSpeed, RepairStatus, TaskStatus,
+};
+
+use super::Shared;
+use super::error::ApiError;
+use super::request::Admitted;
+use super::tasks::shown;
+use crate::identity::IndexName;
+use crate::options;
+use crate::repair::{RepairError, ScheduleError, Speed, Update};
+
+/// Begins to compare an index with its table, and to mend it.
+#[utoipa::path(
+    post,
+    path = "/api/v1/indexes/{keyspace}/{index}/repair",
+    params(
+        ("keyspace" = String, Path, description = "The keyspace, case preserved"),
+        ("index" = String, Path, description = "The index, case preserved"),
+    ),
+    request_body = RepairRequest,
+    responses(
+        (status = 200, description = "It has begun: the task to follow it by", body = TaskStatus),
+        (status = 404, description = "No such index", body = String),
+        (status = 409, description = "It is not built yet, or a repair runs", body = String),
+    ),
+)]
+pub async fn start(
+    State(shared): State<Shared>,
+    Path((keyspace, index)): Path<(String, String)>,
+    request: Admitted<RepairRequest>,
+) -> Result<Json<TaskStatus>, ApiError> {
+    let name = known(&shared, keyspace, index)?;
+    let RepairRequest {
+        parallel,
+        intensity,
+        grace_s,
+    } = request.body;
+    let speed = Speed {
+        parallel,
+        intensity,
+    };
+    let grace = grace_s.map(Duration::from_secs);
+    let started = shared.api.repairs.start(&name, speed, grace);
+    let task = started.map_err(conflict)?;
+    match shared.api.work.status(task) {
+        Some(status) => Ok(Json(shown(status))),
+        None => Err(ApiError::MissingTask(task.to_string())),
+    }
+}
+
+/// Changes the speed of the repair that runs, and of no other.
+#[utoipa::path(
+    patch,
+    path = "/api/v1/indexes/{keyspace}/{index}/repair",
+    params(
+        ("keyspace" = String, Path, description = "The keyspace, case preserved"),
+        ("index" = String, Path, description = "The index, case preserved"),
+    ),
+    request_body = RepairSpeed,
+    responses(
+        (status = 200, description = "The speed from now on", body = RepairSpeed),
+        (status = 404, description = "No such index", body = String),
+        (status = 409, description = "No repair of it runs", body = String),
+    ),
+)]
+pub async fn control(
+    State(shared): State<Shared>,
+    Path((keyspace, index)): Path<(String, String)>,
+    request: Admitted<RepairSpeed>,
+) -> Result<Json<RepairSpeed>, ApiError> {
+    let name = known(&shared, keyspace, index)?;
+    let RepairSpeed {
+        parallel,
+        intensity,
+    } = request.body;
+    let controlled = shared.api.repairs.control(&name, parallel, intensity);
+    let speed = controlled.map_err(conflict)?;
+    Ok(Json(RepairSpeed {
+        parallel: Some(speed.parallel),
+        intensity: Some(speed.intensity),
+    }))
+}
+
+/// The last repair of an index, and its schedule.
+#[utoipa::path(
+    get,
+    path = "/api/v1/indexes/{keyspace}/{index}/repair",
+    params(
+        ("keyspace" = String, Path, description = "The keyspace, case preserved"),
+        ("index" = String, Path, description = "The index, case preserved"),
+    ),
+    responses(
+        (status = 200, description = "The last repair, and the schedule", body = RepairStatus),
+        (status = 404, description = "No such index", body = String),
+    ),
+)]
+pub async fn status(
+    State(shared): State<Shared>,
+    Path((keyspace, index)): Path<(String, String)>,
+) -> Result<Json<RepairStatus>, ApiError> {
+    let name = known(&shared, keyspace, index)?;
+    let last = shared.api.repairs.last(&name);
+    let last = last.and_then(|task| shared.api.work.status(task));
+    Ok(Json(RepairStatus {
+        last: last.map(shown),
+        schedule: shared.api.schedules.of(&name).map(shown_schedule),
+    }))
+}
+
+/// Changes the schedule of an index for good. A repair that runs goes on as it is.
+#[utoipa::path(
+    put,
+    path = "/api/v1/indexes/{keyspace}/{index}/repair/schedule",
+    params(
+        ("keyspace" = String, Path, description = "The keyspace, case preserved"),
+        ("index" = String, Path, description = "The index, case preserved"),
+    ),
+    request_body = RepairScheduleUpdate,
+    responses(
+        (status = 200, description = "The schedule; null: never", body = Option<RepairSchedule>),
+        (status = 400, description = "It has none, and no interval is given", body = String),
+        (status = 404, description = "No such index", body = String),
+        (status = 500, description = "It can't be kept", body = String),
+    ),
+)]
+pub async fn update(
+    State(shared): State<Shared>,
+    Path((keyspace, index)): Path<(String, String)>,
+    request: Admitted<RepairScheduleUpdate>,
+) -> Result<Json<Option<RepairSchedule>>, ApiError> {
+    let name = known(&shared, keyspace, index)?;
+    let asked = request.body;
+    let interval = match (asked.never, asked.interval_s) {
+        (true, None) => Some(None),
+        (true, Some(_)) => {
+            let text = "a schedule has an interval or is never; both were given";
+            return Err(ApiError::BadRequest(text.to_owned()));
+        }
+        (false, interval_s) => interval_s.map(|interval_s| Some(Duration::from_secs(interval_s))),
+    };
+    let update = Update {
+        interval,
+        parallel: asked.parallel,
+        intensity: asked.intensity,
+    };
+    let schedules = shared.api.schedules.clone();
+    let updated = tokio::task::spawn_blocking(move || schedules.update(&name, update)).await;
+    let updated = updated.map_err(|error| ApiError::Internal(error.to_string()))?;
+    match updated {
+        Ok(schedule) => Ok(Json(schedule.map(shown_schedule))),
+        Err(error @ ScheduleError::NoInterval(_)) => Err(ApiError::BadRequest(error.to_string())),
+        Err(error @ ScheduleError::File { .. }) => Err(ApiError::Internal(error.to_string())),
+    }
+}
+
+/// The name of an index that is there.
+fn known(shared: &Shared, keyspace: String, index: String) -> Result<IndexName, ApiError> {
+    let name = IndexName { keyspace, index };
+    match shared.api.engine.index(&name) {
+        Some(_) => Ok(name),
+        None => Err(ApiError::MissingIndex(name)),
+    }
+}
+
+fn conflict(error: RepairError) -> ApiError {
+    ApiError::Conflict(error.to_string())
+}
+
+fn shown_schedule(schedule: options::RepairSchedule) -> RepairSchedule {
+    RepairSchedule {
+        interval_s: schedule.interval.as_secs(),
+        parallel: schedule.parallel,
+        intensity: schedule.intensity,
+    }
+}

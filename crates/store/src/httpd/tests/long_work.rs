@@ -1,0 +1,170 @@
+//! Tasks as the API shows and stops them.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tasks::{Scope, Spec, Task, TokenRange};
+
+use super::Service;
+
+fn spec(abortable: bool) -> Spec {
+    Spec {
+        kind: "repair",
+        scope: Scope {
+            keyspace: Some("ks".into()),
+            table: Some("t".into()),
+            index: Some("idx".into()),
+            token_range: None,
+            entity: None,
+        },
+        units: "token_ranges",
+        total: Some(4),
+        counters: &["rows_added"],
+        abortable,
+    }
+}
+
+fn path(task: &Task) -> String {
+    format!("/api/v1/tasks/{}", task.id())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tasks_are_listed_with_all_that_is_known_of_them() {
+    let service = Service::start(8).await;
+    service.get("/api/v1/tasks").await.is(200, "[]");
+    let task = service.work.start(spec(true));
+    task.add(1);
+    task.count("rows_added", 7);
+    let range = TokenRange {
+        start: i64::MIN + 1,
+        end: i64::MAX,
+    };
+    let scope = spec(true).scope.in_range(range);
+    let part = task.child(Spec {
+        scope,
+        total: None,
+        ..spec(true)
+    });
+    let list = service.get("/api/v1/tasks").await.json();
+    let shown = &list[0];
+    assert_eq!(list.as_array().unwrap().len(), 1);
+    let times = &shown["start_time"];
+    assert!(times.as_str().unwrap().ends_with('Z'), "{times}");
+    assert_eq!(
+        shown,
+        &json!({
+            "id": task.id().to_string(), "sequence_number": 1, "kind": "repair", "scope": "index",
+            "keyspace": "ks", "table": "t", "index": "idx", "state": "running",
+            "is_abortable": true, "abort_requested": false, "start_time": times,
+            "children_ids": [part.id().to_string()], "children_left_out": 0,
+            "progress_units": "token_ranges", "progress_completed": 1, "progress_total": 4,
+            "counters": {"rows_added": 7},
+        })
+    );
+    let all = service.get("/api/v1/tasks?parts=true").await.json();
+    assert_eq!(all[1]["parent_id"], shown["id"]);
+    assert_eq!(
+        all[1]["token_range"],
+        json!({"start": "-9223372036854775807", "end": "9223372036854775807"})
+    );
+    assert_eq!(all[1].get("progress_total"), None);
+    let tree = service.get(&format!("{}/tree", path(&task))).await.json();
+    assert_eq!(tree["children"][0]["id"], all[1]["id"]);
+    let asked = service.get("/api/v1/tasks?parts=maybe").await;
+    assert_eq!(asked.status, 400, "{}", asked.body);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_is_waited_for_and_stopped() {
+    let service = Service::start(8).await;
+    let task = service.work.start(spec(true));
+    let path = path(&task);
+    let running = service.get(&format!("{path}/wait?timeout=0")).await.json();
+    assert_eq!(running["state"], "running");
+    let work = tokio::spawn(async move {
+        task.aborted().await;
+        task.stopped();
+    });
+    let aborted = service.send("DELETE", &path, "", "").await;
+    assert_eq!(aborted.status, 200, "{}", aborted.body);
+    assert_eq!(aborted.json()["abort_requested"], true);
+    let wait = format!("{path}/wait?timeout=20");
+    let ended = service.get(&wait);
+    let ended = tokio::time::timeout(Duration::from_secs(10), ended).await;
+    assert_eq!(ended.expect("it stops").json()["state"], "aborted");
+    work.await.unwrap();
+    assert_eq!(service.get(&path).await.json()["state"], "aborted");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_there_and_what_can_not_be_stopped() {
+    let service = Service::start(8).await;
+    let none = "00000000-0000-0000-0000-000000000000";
+    for id in [none, "x"] {
+        for (method, path) in [
+            ("GET", format!("/api/v1/tasks/{id}")),
+            ("GET", format!("/api/v1/tasks/{id}/tree")),
+            ("GET", format!("/api/v1/tasks/{id}/wait")),
+            ("DELETE", format!("/api/v1/tasks/{id}")),
+        ] {
+            let answer = service.send(method, &path, "", "").await;
+            answer.is(404, &format!("missing task: {id}"));
+        }
+    }
+    let task = service.work.start(spec(false));
+    let refused = service.send("DELETE", &path(&task), "", "").await;
+    assert_eq!(refused.status, 409, "{}", refused.body);
+    assert!(!task.abort_requested());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn repairs_that_can_not_be_are_refused_with_the_reason() {
+    let service = Service::serving().await;
+    let send = async |method: &str, path: &str, body: &str| {
+        let path = format!("/api/v1/indexes/ks/{path}");
+        service.send(method, &path, "application/json", body).await
+    };
+    for (method, path) in [
+        ("GET", "none/repair"),
+        ("POST", "none/repair"),
+        ("PATCH", "none/repair"),
+        ("PUT", "none/repair/schedule"),
+    ] {
+        let answer = send(method, path, "{}").await;
+        answer.is(404, "missing index: ks.none");
+    }
+    // It is there, but nobody has said that it may be repaired.
+    let refused = send("POST", "idx/repair", r#"{"intensity": 2}"#).await;
+    assert_eq!(refused.status, 409);
+    assert!(
+        refused.body.contains("once it is SERVING"),
+        "{}",
+        refused.body
+    );
+    let refused = send("PATCH", "idx/repair", "{}").await;
+    assert_eq!(refused.status, 409);
+    assert!(
+        refused.body.contains("not being repaired"),
+        "{}",
+        refused.body
+    );
+    assert_eq!(
+        send("POST", "idx/repair", r#"{"speed": 2}"#).await.status,
+        422
+    );
+    for (body, status, reason) in [
+        ("{}", 400, "has no schedule"),
+        (
+            r#"{"never": true, "interval_s": 5}"#,
+            400,
+            "both were given",
+        ),
+        (r#"{"interval_s": 5}"#, 500, "can't be written"),
+    ] {
+        let refused = send("PUT", "idx/repair/schedule", body).await;
+        assert_eq!(refused.status, status, "{}", refused.body);
+        assert!(refused.body.contains(reason), "{}", refused.body);
+    }
+    let status = send("GET", "idx/repair", "").await;
+    status.is(200, r#"{"last":null,"schedule":null}"#);
+}

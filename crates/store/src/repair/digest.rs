@@ -1,0 +1,90 @@
+//! What is compared of a row, and of all rows of a range.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+use crate::items::Hashing;
+use crate::keys::PrimaryKey;
+use crate::rows::ReadCell;
+
+/// What is compared of a row beside its key. The write time tells of writes that leave the vector
+/// as it is but change when it expires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fingerprint {
+    /// A hash of the vector; comparable with those that were hashed alike.
+    pub vector_hash: u64,
+    /// The cell's write timestamp, microseconds since the epoch.
+    pub written_us: i64,
+}
+
+impl Fingerprint {
+    /// That of a cell as it was read; none if the index is to hold nothing for it.
+    pub fn of(cell: &ReadCell, hashing: &Hashing) -> Option<Fingerprint> {
+        match cell {
+            ReadCell::Vector(cell) => Some(Fingerprint {
+                vector_hash: hashing.of(&cell.vector),
+                written_us: cell.written_us,
+            }),
+            ReadCell::Null | ReadCell::Unusable(_) => None,
+        }
+    }
+}
+
+/// A digest of rows in any order.
+///
+/// It is the sum of a keyed hash of each row, with their number: sums don't depend on the order in
+/// which rows come, and whoever doesn't know the key can't make rows whose hashes cancel out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Digest {
+    rows: u64,
+    sum: u64,
+}
+
+impl Digest {
+    /// Takes a row in.
+    pub fn add(&mut self, hasher: &RandomState, key: &PrimaryKey, row: Fingerprint) {
+        let mut state = hasher.build_hasher();
+        state.write(key.as_bytes());
+        state.write_u64(row.vector_hash);
+        state.write_i64(row.written_us);
+        self.rows += 1;
+        self.sum = self.sum.wrapping_add(state.finish());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::tests::text_schema;
+
+    #[test]
+    fn digests_differ_with_anything_but_the_order() {
+        let hasher = RandomState::new();
+        let keys = text_schema(1, 0);
+        let row = |key: &str, vector_hash, written_us| {
+            let row = Fingerprint {
+                vector_hash,
+                written_us,
+            };
+            (keys.encode([key.as_bytes()]), row)
+        };
+        let digest = |rows: &[(PrimaryKey, Fingerprint)]| {
+            let mut digest = Digest::default();
+            for (key, row) in rows {
+                digest.add(&hasher, key, *row);
+            }
+            digest
+        };
+        let [a, b] = [row("a", 1, 2), row("b", 1, 2)];
+        let both = digest(&[a.clone(), b.clone()]);
+        assert_eq!(both, digest(&[b.clone(), a.clone()]));
+        for other in [
+            digest(std::slice::from_ref(&a)),
+            digest(&[a.clone(), b.clone(), b]),
+            digest(&[a.clone(), row("c", 1, 2)]),
+            digest(&[a.clone(), row("b", 2, 2)]),
+            digest(&[a, row("b", 1, 3)]),
+        ] {
+            assert_ne!(other, both);
+        }
+    }
+}

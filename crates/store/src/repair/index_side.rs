@@ -1,0 +1,191 @@
+//! What the index holds, by token range.
+//!
+//! Keys are kept by id, not by token. So a repair goes over all ids once, computes the token of each
+//! key and sorts: 16 bytes a row while the repair runs, and a fraction of a second for a million of
+//! rows. Rows that come in later are not in that list; a range that has such rows looks different at
+//! first and is then compared row by row, by key. So that this stays rare, the list is made anew from
+//! time to time.
+
+use std::hash::RandomState;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::digest::{Digest, Fingerprint};
+use super::token::token;
+use crate::engine::IndexHandle;
+use crate::identity::TokenRange;
+use crate::keys::PrimaryKey;
+use crate::monitor_items::{Hashing, Known, Message};
+
+/// Ids looked at while whoever changes keys waits: about 0.1 ms.
+const IDS_AT_A_TIME: usize = 1024;
+
+/// Keys asked for at a time: the task that owns the rows is held up for about 0.2 ms.
+const KEYS_AT_A_TIME: usize = 1024;
+
+/// The list of tokens is made anew when it is older than this...
+const LIST_AGE_MIN: Duration = Duration::from_secs(60);
+
+/// ...and so many times as old as it took to make.
+const LIST_AGE_IN_MAKING: u32 = 50;
+
+/// The index is no longer there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone;
+
+/// The index's side of a comparison.
+pub struct IndexSide {
+    index: Arc<IndexHandle>,
+    items: mpsc::WeakSender<Message>,
+    hashing: Hashing,
+    /// Of digests.
+    hasher: RandomState,
+    list: Mutex<Option<Arc<List>>>,
+}
+
+/// The tokens of ids.
+struct List {
+    made: Instant,
+    took: Duration,
+    /// Sorted.
+    tokens: Vec<(i64, u32)>,
+}
+
+impl IndexSide {
+    /// `items`: the way to the task that owns the rows.
+    pub async fn new(
+        index: Arc<IndexHandle>,
+        items: mpsc::WeakSender<Message>,
+    ) -> Result<IndexSide, Gone> {
+        let (_, hashing) = ask(&items, Vec::new()).await?;
+        Ok(IndexSide {
+            index,
+            items,
+            hashing,
+            hasher: RandomState::new(),
+            list: Mutex::new(None),
+        })
+    }
+
+    /// How the table's side has to hash vectors, and what it has to make digests with.
+    pub fn hashing(&self) -> (Hashing, RandomState) {
+        (self.hashing.clone(), self.hasher.clone())
+    }
+
+    /// What is known of the rows of some keys.
+    pub async fn known(&self, keys: &[PrimaryKey]) -> Result<Vec<Option<Known>>, Gone> {
+        let mut known = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(KEYS_AT_A_TIME) {
+            known.append(&mut ask(&self.items, keys.to_vec()).await?.0);
+        }
+        Ok(known)
+    }
+
+    /// The digest of a range.
+    pub async fn digest(&self, range: TokenRange) -> Result<Digest, Gone> {
+        let keys = self.keys(range).await;
+        let known = self.known(&keys).await?;
+        let mut digest = Digest::default();
+        for (key, known) in keys.iter().zip(known) {
+            if let Some(known) = known {
+                digest.add(&self.hasher, key, fingerprint(&known));
+            }
+        }
+        Ok(digest)
+    }
+
+    /// The keys in a range.
+    pub async fn keys(&self, range: TokenRange) -> Vec<PrimaryKey> {
+        let list = self.list().await;
+        let from = list
+            .tokens
+            .partition_point(|(token, _)| *token < range.start);
+        let to = list
+            .tokens
+            .partition_point(|(token, _)| *token <= range.end);
+        let schema = &self.index.identity.keys;
+        let mut found = Vec::with_capacity(to - from);
+        for ids in list.tokens[from..to].chunks(IDS_AT_A_TIME) {
+            let keys = self.index.vectors.keys();
+            let keys = ids.iter().filter_map(|(_, id)| keys.key(*id));
+            // The id may be another row's by now.
+            let here = keys.filter(|key| {
+                let token = token(schema, key);
+                (range.start..=range.end).contains(&token)
+            });
+            found.extend(here.map(PrimaryKey::from_encoded));
+        }
+        found
+    }
+
+    async fn list(&self) -> Arc<List> {
+        let list = self
+            .list
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let too_old =
+            |list: &List| list.made.elapsed() > LIST_AGE_MIN.max(LIST_AGE_IN_MAKING * list.took);
+        if let Some(list) = list
+            && !too_old(&list)
+        {
+            return list;
+        }
+        let index = self.index.clone();
+        let made = tokio::task::spawn_blocking(move || Arc::new(List::of(&index))).await;
+        let made = made.expect("tokens are computed without a panic");
+        *self.list.lock().unwrap_or_else(PoisonError::into_inner) = Some(made.clone());
+        made
+    }
+}
+
+impl List {
+    fn of(index: &IndexHandle) -> List {
+        let made = Instant::now();
+        let mut tokens = Vec::with_capacity(index.vectors.len());
+        let mut from = 0;
+        loop {
+            let keys = index.vectors.keys();
+            let ids = keys.ids();
+            let to = ids.min(from + IDS_AT_A_TIME);
+            for id in from..to {
+                let id = id as u32;
+                if let Some(key) = keys.key(id) {
+                    tokens.push((token(&index.identity.keys, key), id));
+                }
+            }
+            if to == ids {
+                break;
+            }
+            from = to;
+        }
+        tokens.sort_unstable();
+        List {
+            made,
+            took: made.elapsed(),
+            tokens,
+        }
+    }
+}
+
+/// What is compared of a row that the index holds.
+pub fn fingerprint(known: &Known) -> Fingerprint {
+    Fingerprint {
+        vector_hash: known.vector_hash,
+        written_us: known.written_us,
+    }
+}
+
+async fn ask(
+    items: &mpsc::WeakSender<Message>,
+    keys: Vec<PrimaryKey>,
+) -> Result<(Vec<Option<Known>>, Hashing), Gone> {
+    let (answer, answered) = oneshot::channel();
+    let items = items.upgrade().ok_or(Gone)?;
+    let sent = items.send(Message::Known { keys, answer }).await;
+    drop(items);
+    sent.map_err(|_| Gone)?;
+    answered.await.map_err(|_| Gone)
+}

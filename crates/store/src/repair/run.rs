@@ -1,0 +1,180 @@
+//! One repair of one index.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use scylla::cluster::ClusterState;
+use scylla::routing::Token;
+use tasks::Task;
+use tokio::sync::{mpsc, watch};
+use uuid::Uuid;
+
+use super::compare::{Sides, Suspect};
+use super::index_side::{Gone, IndexSide};
+use super::plan::{Plan, Ticket};
+use super::settle::{SUSPECTS_MAX, Settler};
+use super::table_side::TableSide;
+use super::{Access, Speed, report};
+use crate::db::Db;
+use crate::long_work;
+use crate::options::RepairOptions;
+use crate::scan::{ranges, ring};
+
+/// Into how many ranges the ring is split at least, but for small tables.
+const RANGES_MIN: usize = 16;
+
+/// Ranges at a time for each shard, when it is to be as fast as the nodes allow: as in a scan.
+const RANGES_A_SHARD: usize = 3;
+
+/// A repair.
+pub struct Run {
+    /// What is repaired.
+    pub access: Arc<Access>,
+    /// How it is seen.
+    pub task: Task,
+    /// How fast it is to be, now.
+    pub speed: watch::Receiver<Speed>,
+    /// What doesn't change meanwhile.
+    pub options: RepairOptions,
+}
+
+impl Run {
+    /// Repairs until all is compared and mended, or until it was asked to stop and what was in
+    /// flight has ended, or was cut off because that took too long.
+    pub async fn run(self) {
+        let name = &self.access.index.identity.name;
+        tracing::info!(index = %name, task = %self.task.id(), "repair begins");
+        let ended = tokio::select! {
+            ended = self.work() => Some(ended),
+            () = self.patience_ends() => None,
+        };
+        let task = self.task;
+        let count = |name| task.counter(name);
+        let left = count(report::ROWS_LEFT);
+        tracing::info!(
+            index = %name,
+            task = %task.id(),
+            ranges_compared = count(report::RANGES_COMPARED),
+            ranges_differed = count(report::RANGES_DIFFERED),
+            rows_added = count(report::ROWS_ADDED),
+            rows_mended = count(report::ROWS_MENDED),
+            rows_removed = count(report::ROWS_REMOVED),
+            rows_left = left,
+            "repair ends"
+        );
+        match ended {
+            Some(Err(Gone)) => task.failed("the index is gone"),
+            _ if task.abort_requested() => task.stopped(),
+            _ if left > 0 => task.failed(format!(
+                "{left} rows still differ: the index has no room for them or refuses them, and the log says why"
+            )),
+            _ => task.done(),
+        }
+    }
+
+    /// The end of the time that was left after the request to stop.
+    async fn patience_ends(&self) {
+        self.task.aborted().await;
+        tokio::time::sleep(self.options.grace).await;
+    }
+
+    async fn work(&self) -> Result<(), Gone> {
+        let access = &self.access;
+        let index = IndexSide::new(access.index.clone(), access.items.clone()).await?;
+        let hashing = index.hashing();
+        let table = TableSide::new(access.db.clone(), access.reader.clone(), hashing);
+        let sides = Sides { table, index };
+        let (suspects, suspected) = mpsc::channel(SUSPECTS_MAX);
+        let settler = Settler {
+            sides: &sides,
+            task: &self.task,
+            index: access.index.clone(),
+            hints: access.hints.clone(),
+            readers: access.readers.clone(),
+            settle_max: self.options.settle_max,
+        };
+        let (compared, settled) =
+            tokio::join!(self.compare(&sides, suspects), settler.run(suspected));
+        compared.and(settled)
+    }
+
+    /// Compares all ranges, as many at a time as the speed of the moment allows.
+    async fn compare(&self, sides: &Sides, suspects: mpsc::Sender<Suspect>) -> Result<(), Gone> {
+        let mut plan = self.plan(&*self.access.db.current().await);
+        self.task.set_total(plan.waiting() as u64);
+        let mut speed = self.speed.clone();
+        let mut in_flight = FuturesUnordered::new();
+        loop {
+            let now = *speed.borrow_and_update();
+            while !self.task.abort_requested()
+                && let Some(ticket) = plan.next(now)
+            {
+                in_flight.push(self.compare_range(sides, ticket, &suspects));
+            }
+            tokio::select! {
+                ended = in_flight.next() => match ended {
+                    Some(ended) => plan.ended(ended?),
+                    None => return Ok(()),
+                },
+                // Whoever could change it is there as long as the repair is known.
+                Ok(()) = speed.changed() => {}
+            }
+        }
+    }
+
+    async fn compare_range(
+        &self,
+        sides: &Sides,
+        ticket: Ticket,
+        suspects: &mpsc::Sender<Suspect>,
+    ) -> Result<Ticket, Gone> {
+        let identity = &self.access.index.identity;
+        let task = self
+            .task
+            .child(long_work::repair_of_range(identity, ticket.range));
+        sides.compare(ticket.range, &task, suspects).await?;
+        let rows = task.status().progress_completed;
+        self.task.count(report::ROWS_COMPARED, rows);
+        self.task.count(report::RANGES_COMPARED, 1);
+        self.task.add(1);
+        task.done();
+        Ok(ticket)
+    }
+
+    /// Splits the ring, and says which nodes hold which range.
+    fn plan(&self, db: &Db) -> Plan {
+        let identity = &self.access.index.identity;
+        let rows = self.access.index.vectors.len();
+        let state = db.session.get_cluster_state();
+        if rows <= self.options.small_table_rows {
+            let all = state.get_nodes_info().iter().map(|node| node.host_id);
+            return Plan::new([(identity.range, all.collect())], |_| 1);
+        }
+        let pieces = rows
+            .div_ceil(self.options.range_rows.max(1))
+            .max(RANGES_MIN);
+        let ranges = ranges::split(identity.range, &ring(db), pieces);
+        let table = &identity.table;
+        let with_replicas = ranges.into_iter().map(|range| {
+            let token = Token::new(range.end);
+            let replicas = state.get_token_endpoints(&table.keyspace, &table.table, token);
+            let nodes = replicas.iter().map(|(node, _)| node.host_id);
+            (range, nodes.collect())
+        });
+        Plan::new(with_replicas, |nodes| fastest(&state, nodes))
+    }
+}
+
+/// How many ranges at a time the weakest of some nodes can take.
+fn fastest(state: &ClusterState, nodes: &BTreeSet<Uuid>) -> usize {
+    let members = nodes
+        .iter()
+        .filter_map(|node| state.get_node_by_host_id(*node));
+    let shards = members.map(|node| {
+        node.sharder()
+            .map_or(1, |sharder| usize::from(sharder.nr_shards.get()))
+    });
+    RANGES_A_SHARD * shards.min().unwrap_or(1)
+}

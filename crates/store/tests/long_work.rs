@@ -1,0 +1,111 @@
+//! Whatever takes long is seen while it goes on and afterwards.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{World, eventually};
+use store_api::types::{TaskState, TaskStatus};
+
+async fn tasks_of(world: &World, kind: &str) -> Vec<TaskStatus> {
+    let tasks = world.client.tasks(false).await.expect("a list");
+    tasks.into_iter().filter(|task| task.kind == kind).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_being_built_is_seen_with_its_scan_and_each_range() {
+    let world = World::start().await;
+    world
+        .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>)")
+        .await;
+    for k in 0..40 {
+        world
+            .cql(&format!("INSERT INTO ks.t (k, v) VALUES ({k}, [{k}, 1])"))
+            .await;
+    }
+    world.create_index("i", "t").await;
+    world.wait_serving("i").await;
+
+    let build = &tasks_of(&world, "build").await[0];
+    let build = world
+        .client
+        .wait_for_task(&build.id, Duration::from_secs(5))
+        .await
+        .unwrap();
+    assert_eq!(build.state, TaskState::Done, "{build:?}");
+    assert_eq!(
+        (build.progress_completed, build.progress_total),
+        (2, Some(2))
+    );
+    assert_eq!(
+        (build.table.as_deref(), build.index.as_deref()),
+        (Some("t"), Some("i"))
+    );
+    let tree = world.client.task_tree(&build.id).await.unwrap();
+    let scan = &tree.children[0];
+    assert_eq!(
+        (scan.status.kind.as_str(), scan.status.state),
+        ("scan", TaskState::Done)
+    );
+    let ranges = scan.children.len() as u64;
+    assert!(ranges >= 16, "{ranges} ranges");
+    assert_eq!(scan.status.progress_completed, ranges);
+    let rows: u64 = scan
+        .children
+        .iter()
+        .map(|range| range.status.progress_completed)
+        .sum();
+    assert_eq!(rows, 40);
+    assert!(
+        scan.children
+            .iter()
+            .all(|range| range.status.scope == "token_range")
+    );
+
+    eventually("the reader has caught up", async || {
+        let catch_up = tasks_of(&world, "catch_up").await;
+        assert_eq!(catch_up.len(), 1, "{catch_up:?}");
+        assert_eq!(catch_up[0].entity.as_deref(), Some("fine"));
+        catch_up[0].state == TaskState::Done
+    })
+    .await;
+    // Without its index a table is not worth following; that the work ends is no failure of ours.
+    assert!(world.client.abort_task(&build.id).await.is_err());
+    world.store.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_build_whose_index_is_dropped_has_been_aborted() {
+    let world = World::start_with(|options| {
+        // Pages of a few rows, one range at a time, so that the scan lasts.
+        options.scan.concurrency = 1;
+        options.scan.page_bytes = 1;
+        options.scan.ranges_min = 2000;
+    })
+    .await;
+    world
+        .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>)")
+        .await;
+    world.create_index("i", "t").await;
+    eventually("the scan goes on", async || {
+        let build = tasks_of(&world, "build").await;
+        let Some(build) = build.first() else {
+            return false;
+        };
+        let tree = world.client.task_tree(&build.id).await.unwrap();
+        let scan = tree.children.first();
+        scan.is_some_and(|scan| scan.status.progress_completed > 100)
+    })
+    .await;
+    world.cql("DROP INDEX ks.i").await;
+    eventually("the build is given up", async || {
+        tasks_of(&world, "build").await[0].state == TaskState::Aborted
+    })
+    .await;
+    let build = &tasks_of(&world, "build").await[0];
+    let tree = world.client.task_tree(&build.id).await.unwrap();
+    let scan = &tree.children[0];
+    assert_eq!(scan.status.state, TaskState::Aborted);
+    assert!(scan.status.children_left_out > 0, "not all ranges are kept");
+    world.store.shutdown().await;
+}

@@ -1,0 +1,297 @@
+//! A repair finds nothing where index and table agree, whatever is written meanwhile, and finds and
+//! mends what an index missed.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use common::{World, eventually};
+use store::StoreOptions;
+use store_api::types::{RepairRequest, RepairSpeed, TaskState, TaskStatus};
+
+const ROWS: i32 = 400;
+
+/// An index of a table with `ROWS` rows, that serves.
+async fn world(change: impl FnOnce(&mut StoreOptions)) -> World {
+    let world = World::start_with(change).await;
+    world
+        .cql("CREATE TABLE ks.t (a int, b text, v vector<float, 2>, PRIMARY KEY (a, b))")
+        .await;
+    for k in 0..ROWS {
+        insert(&world, k, k as f32).await;
+    }
+    world.create_index("i", "t").await;
+    world.wait_serving("i").await;
+    world
+}
+
+/// An index that no reader keeps up to date: what is written after its scan goes round it.
+async fn deaf_world(change: impl FnOnce(&mut StoreOptions)) -> World {
+    world(|options| {
+        options.cdc.readers.clear();
+        change(options);
+    })
+    .await
+}
+
+async fn insert(world: &World, k: i32, x: f32) {
+    let statement = "INSERT INTO ks.t (a, b, v) VALUES (?, ?, ?)";
+    world
+        .execute(statement, (k / 4, format!("{k}"), vec![x, 1.0]))
+        .await;
+}
+
+async fn delete(world: &World, k: i32) {
+    let statement = "DELETE FROM ks.t WHERE a = ? AND b = ?";
+    world.execute(statement, (k / 4, format!("{k}"))).await;
+}
+
+async fn start(world: &World, request: RepairRequest) -> TaskStatus {
+    let started = world.client.repair("ks", "i", request).await;
+    started.expect("it begins")
+}
+
+async fn repair(world: &World) -> TaskStatus {
+    let task = start(world, RepairRequest::default()).await;
+    ended(world, &task.id).await
+}
+
+async fn ended(world: &World, id: &str) -> TaskStatus {
+    let mut task = None;
+    eventually("the repair ends", async || {
+        let waited = world.client.wait_for_task(id, Duration::from_secs(1)).await;
+        let waited = waited.expect("the task is kept");
+        let ended = waited.state != TaskState::Running;
+        task = Some(waited);
+        ended
+    })
+    .await;
+    task.expect("it was looked at")
+}
+
+/// Ranges that differed, rows added, mended, removed and left.
+fn found(task: &TaskStatus) -> [u64; 5] {
+    [
+        "ranges_differed",
+        "rows_added",
+        "rows_mended",
+        "rows_removed",
+        "rows_left",
+    ]
+    .map(|name| task.counters[name])
+}
+
+/// Rows that looked different at first.
+async fn suspects(world: &World, task: &TaskStatus) -> u64 {
+    let tree = world.client.task_tree(&task.id).await.unwrap();
+    let parts = tree.children.iter().map(|part| &part.status);
+    let mends = parts.filter(|part| part.kind == "mend");
+    mends.filter_map(|mend| mend.progress_total).sum()
+}
+
+async fn keys(world: &World) -> BTreeSet<String> {
+    let found = world.indexed("i", &[0.0, 0.0], &["a", "b"]).await;
+    found.into_keys().collect()
+}
+
+fn key(k: i32) -> String {
+    format!("[{},\"{k}\"]", k / 4)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_nothing_differs_nothing_is_found() {
+    for small_table_rows in [0, 10_000] {
+        let world = world(|options| options.repair.small_table_rows = small_table_rows).await;
+        // A row without a vector is nothing to index.
+        world
+            .cql("INSERT INTO ks.t (a, b) VALUES (-1, 'no vector')")
+            .await;
+        let task = repair(&world).await;
+        assert_eq!(task.state, TaskState::Done, "{task:?}");
+        assert_eq!(found(&task), [0; 5], "{task:?}");
+        assert!(task.counters["rows_compared"] >= ROWS as u64, "{task:?}");
+        let ranges = task.counters["ranges_compared"];
+        assert_eq!(ranges == 1, small_table_rows > 0, "{ranges} ranges");
+        assert_eq!(task.progress_total, Some(ranges));
+        let last = world.client.repair_status("ks", "i").await.unwrap().last;
+        assert_eq!(last.as_ref(), Some(&task));
+        let tree = world.client.task_tree(&task.id).await.unwrap();
+        let kinds: BTreeSet<&str> = tree
+            .children
+            .iter()
+            .map(|part| part.status.kind.as_str())
+            .collect();
+        assert_eq!(kinds, BTreeSet::from(["repair"]), "no digest differed");
+        world.store.shutdown().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_index_missed_is_found_and_mended() {
+    for small_table_rows in [0, 10_000] {
+        let world = deaf_world(|options| options.repair.small_table_rows = small_table_rows).await;
+        for k in 0..10 {
+            insert(&world, ROWS + k, 5.0).await;
+        }
+        for k in 0..7 {
+            insert(&world, 40 * k, -9.0).await;
+        }
+        for k in 0..5 {
+            delete(&world, 40 * k + 1).await;
+        }
+        // A partition, a vector alone, and a vector written again as it was but to expire.
+        world.cql("DELETE FROM ks.t WHERE a = 50").await;
+        world
+            .cql("UPDATE ks.t SET v = null WHERE a = 60 AND b = '240'")
+            .await;
+        world
+            .cql("INSERT INTO ks.t (a, b, v) VALUES (61, '244', [244, 1]) USING TTL 1000")
+            .await;
+        assert_eq!(
+            keys(&world).await.len(),
+            ROWS as usize,
+            "it heard of nothing"
+        );
+
+        let task = repair(&world).await;
+        assert_eq!(task.state, TaskState::Done, "{task:?}");
+        let [ranges, counts @ ..] = found(&task);
+        // Of the rows that changed two were in the partition that went, or lost their vector.
+        assert_eq!(counts, [10, 6, 10, 0], "{task:?}");
+        assert!(ranges >= 1 && ranges <= task.counters["ranges_compared"]);
+        let keys = keys(&world).await;
+        assert_eq!(keys.len() as i32, ROWS + 10 - 10);
+        assert!(keys.contains(&key(ROWS)) && !keys.contains(&key(1)));
+        let again = repair(&world).await;
+        assert_eq!(found(&again), [0; 5], "{again:?}");
+        world.store.shutdown().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_change_meanwhile_do_not_differ() {
+    let world = world(|options| options.repair.small_table_rows = 0).await;
+    let ends = AtomicBool::new(false);
+    let writers = (0..8).map(async |writer| {
+        for round in 1.. {
+            for k in (writer..ROWS).step_by(8) {
+                match (k + round) % 5 {
+                    0 => delete(&world, k).await,
+                    _ => insert(&world, k, (k * round) as f32).await,
+                }
+                if ends.load(Ordering::Relaxed) {
+                    return;
+                }
+            }
+        }
+    });
+    let repairs = async {
+        let mut suspected = 0;
+        for _ in 0..20 {
+            let task = repair(&world).await;
+            assert_eq!(task.state, TaskState::Done, "{task:?}");
+            assert_eq!(found(&task), [0; 5], "{task:?}");
+            suspected += suspects(&world, &task).await;
+            if suspected >= 200 {
+                break;
+            }
+        }
+        ends.store(true, Ordering::Relaxed);
+        suspected
+    };
+    let (_, suspected) = tokio::join!(futures::future::join_all(writers), repairs);
+    assert!(suspected >= 200, "{suspected} rows changed just then");
+    world.store.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repair_is_slowed_down_and_stopped_and_another_waits() {
+    let world = world(|options| {
+        options.repair.small_table_rows = 0;
+        // So many ranges that it takes some seconds, one at a time.
+        options.repair.range_rows = 1;
+    })
+    .await;
+    let request = RepairRequest {
+        parallel: 1,
+        intensity: 1,
+        grace_s: Some(20),
+    };
+    let task = start(&world, request).await;
+    let busy = world.client.repair("ks", "i", request).await.unwrap_err();
+    assert!(busy.to_string().contains("is being repaired"), "{busy}");
+    let faster = RepairSpeed {
+        parallel: None,
+        intensity: Some(2),
+    };
+    let speed = world
+        .client
+        .control_repair("ks", "i", faster)
+        .await
+        .unwrap();
+    assert_eq!((speed.parallel, speed.intensity), (Some(1), Some(2)));
+    let stopped = world.client.abort_task(&task.id).await.unwrap();
+    assert!(stopped.abort_requested);
+    let task = ended(&world, &task.id).await;
+    assert_eq!(
+        (task.state, task.error.as_ref()),
+        (TaskState::Aborted, None)
+    );
+    let (compared, total) = (task.progress_completed, task.progress_total);
+    assert!(total.is_none_or(|total| compared < total), "{task:?}");
+    let gone = world
+        .client
+        .control_repair("ks", "i", faster)
+        .await
+        .unwrap_err();
+    assert!(gone.to_string().contains("is not being repaired"), "{gone}");
+    assert!(world.client.repair("ks", "none", request).await.is_err());
+    world.store.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repair_by_schedule_begins_by_itself() {
+    let world = deaf_world(|_| {}).await;
+    insert(&world, ROWS, 5.0).await;
+    let update = store_api::types::RepairScheduleUpdate {
+        interval_s: Some(1),
+        ..Default::default()
+    };
+    let schedule = world.client.update_repair("ks", "i", update).await.unwrap();
+    assert_eq!(schedule.map(|schedule| schedule.interval_s), Some(1));
+    eventually("the row is there", async || {
+        keys(&world).await.contains(&key(ROWS))
+    })
+    .await;
+    let status = world.client.repair_status("ks", "i").await.unwrap();
+    assert!(status.last.is_some());
+    assert_eq!(status.schedule, schedule);
+    world.store.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repair_that_is_not_given_time_is_cut_off() {
+    // The only reader of the log reads nothing, and suspects wait for it.
+    let world = world(|options| {
+        options.cdc.readers[0].safety_interval = Duration::from_secs(3600);
+    })
+    .await;
+    insert(&world, ROWS, 5.0).await;
+    let request = RepairRequest {
+        grace_s: Some(0),
+        ..RepairRequest::default()
+    };
+    let task = start(&world, request).await;
+    eventually("the range was compared", async || {
+        let task = world.client.task(&task.id).await.unwrap();
+        task.progress_completed == 1
+    })
+    .await;
+    world.client.abort_task(&task.id).await.unwrap();
+    let task = ended(&world, &task.id).await;
+    assert_eq!(task.state, TaskState::Aborted, "{task:?}");
+    assert_eq!(task.counters["rows_added"], 0, "it was not yet believed");
+    world.store.shutdown().await;
+}

@@ -1,0 +1,150 @@
+//! What owner and registry share of a task.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::children::Children;
+use crate::status::{State, Status};
+use crate::task::Spec;
+
+/// Stands for a total that is not known.
+const UNKNOWN: u64 = u64::MAX;
+
+/// How a task ended.
+#[derive(Clone, Debug)]
+pub struct End {
+    pub state: State,
+    pub time: SystemTime,
+    pub error: Option<String>,
+}
+
+#[derive(Debug)]
+pub struct Entry {
+    pub id: Uuid,
+    pub parent_id: Option<Uuid>,
+    sequence_number: u64,
+    pub spec: Spec,
+    start_time: SystemTime,
+    completed: AtomicU64,
+    total: AtomicU64,
+    counters: Box<[AtomicU64]>,
+    pub abort: CancellationToken,
+    children: Mutex<Children>,
+    end: watch::Sender<Option<End>>,
+}
+
+impl Entry {
+    pub fn new(
+        spec: Spec,
+        sequence_number: u64,
+        parent_id: Option<Uuid>,
+        abort: CancellationToken,
+    ) -> Entry {
+        Entry {
+            id: Uuid::new_v4(),
+            parent_id,
+            sequence_number,
+            start_time: SystemTime::now(),
+            completed: AtomicU64::new(0),
+            total: AtomicU64::new(spec.total.unwrap_or(UNKNOWN)),
+            counters: spec.counters.iter().map(|_| AtomicU64::new(0)).collect(),
+            spec,
+            abort,
+            children: Mutex::default(),
+            end: watch::Sender::new(None),
+        }
+    }
+
+    pub fn sequence_number(&self) -> u64 {
+        self.sequence_number
+    }
+
+    pub fn add(&self, units: u64) {
+        self.completed.fetch_add(units, Ordering::Relaxed);
+    }
+
+    pub fn set_completed(&self, units: u64) {
+        self.completed.store(units, Ordering::Relaxed);
+    }
+
+    pub fn set_total(&self, units: u64) {
+        self.total.store(units, Ordering::Relaxed);
+    }
+
+    pub fn count(&self, name: &str, more: u64) {
+        match self.counter_of(name) {
+            Some(counter) => drop(counter.fetch_add(more, Ordering::Relaxed)),
+            None => debug_assert!(false, "{name} is not counted here"),
+        }
+    }
+
+    pub fn counter(&self, name: &str) -> u64 {
+        self.counter_of(name)
+            .map_or(0, |counter| counter.load(Ordering::Relaxed))
+    }
+
+    fn counter_of(&self, name: &str) -> Option<&AtomicU64> {
+        let at = self.spec.counters.iter().position(|other| *other == name)?;
+        self.counters.get(at)
+    }
+
+    pub fn children(&self) -> MutexGuard<'_, Children> {
+        self.children.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says how it ended, once; what is said later is not heard.
+    pub fn end(&self, state: State, error: Option<String>) -> bool {
+        self.end.send_if_modified(|end| {
+            let first = end.is_none();
+            if first {
+                *end = Some(End {
+                    state,
+                    time: SystemTime::now(),
+                    error,
+                });
+            }
+            first
+        })
+    }
+
+    /// The end, when it has come.
+    pub fn ended(&self) -> watch::Receiver<Option<End>> {
+        self.end.subscribe()
+    }
+
+    pub fn status(&self) -> Status {
+        let end = self.end.borrow().clone();
+        let total = self.total.load(Ordering::Relaxed);
+        let (children_ids, children_left_out) = {
+            let children = self.children();
+            (children.ids(), children.left_out())
+        };
+        let counters = self.spec.counters.iter().zip(&self.counters);
+        Status {
+            id: self.id,
+            sequence_number: self.sequence_number,
+            kind: self.spec.kind,
+            scope: self.spec.scope.clone(),
+            state: end.as_ref().map_or(State::Running, |end| end.state),
+            is_abortable: self.spec.abortable,
+            abort_requested: self.spec.abortable && self.abort.is_cancelled(),
+            start_time: self.start_time,
+            end_time: end.as_ref().map(|end| end.time),
+            error: end.and_then(|end| end.error),
+            parent_id: self.parent_id,
+            children_ids,
+            children_left_out,
+            progress_units: self.spec.units,
+            progress_completed: self.completed.load(Ordering::Relaxed),
+            progress_total: (total != UNKNOWN).then_some(total),
+            counters: counters
+                .map(|(name, count)| (*name, count.load(Ordering::Relaxed)))
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Every task that runs, and those that ended lately.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::entry::Entry;
+use crate::status::{State, Status, Tree};
+use crate::task::{Spec, Task};
+
+/// How much of what has ended is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Retention {
+    /// Trees whose root has ended; the oldest go first.
+    pub trees_max: usize,
+    /// Parts of one task that have ended well, and likewise of those that have not; the oldest go
+    /// first.
+    pub ended_children_max: usize,
+}
+
+impl Default for Retention {
+    fn default() -> Retention {
+        // At a few hundred bytes a task some megabytes at the very most.
+        Retention {
+            trees_max: 128,
+            ended_children_max: 64,
+        }
+    }
+}
+
+/// Every task that runs, and those that ended lately. Cheap to clone; clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct Registry {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    retention: Retention,
+    state: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    last_sequence_number: u64,
+    entries: HashMap<Uuid, Arc<Entry>>,
+    /// By sequence number, for lists.
+    order: BTreeMap<u64, Uuid>,
+    /// Roots that have ended, oldest first.
+    ended: VecDeque<Uuid>,
+}
+
+/// Why a task was not asked to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AbortError {
+    /// There is no such task, or no longer.
+    #[error("no such task")]
+    Missing,
+    /// Its work can't be stopped.
+    #[error("a task of this kind can't be aborted")]
+    NotAbortable,
+}
+
+impl Registry {
+    /// No tasks.
+    pub fn new(retention: Retention) -> Registry {
+        Registry {
+            inner: Arc::new(Inner {
+                retention,
+                state: Mutex::default(),
+            }),
+        }
+    }
+
+    /// Begins a task that is no part of another.
+    pub fn start(&self, spec: Spec) -> Task {
+        self.begin(spec, None)
+    }
+
+    pub(crate) fn begin(&self, spec: Spec, parent: Option<&Arc<Entry>>) -> Task {
+        let abort = parent.map_or_else(CancellationToken::new, |parent| parent.abort.child_token());
+        let mut known = self.known();
+        known.last_sequence_number += 1;
+        let sequence_number = known.last_sequence_number;
+        let parent_id = parent.map(|parent| parent.id);
+        let entry = Arc::new(Entry::new(spec, sequence_number, parent_id, abort));
+        // A parent that is no longer kept has no use for parts.
+        let is_kept = parent.is_none_or(|parent| known.entries.contains_key(&parent.id));
+        if is_kept {
+            if let Some(parent) = parent {
+                parent.children().begin(entry.id);
+            }
+            known.entries.insert(entry.id, entry.clone());
+            known.order.insert(sequence_number, entry.id);
+        }
+        drop(known);
+        Task::new(entry, self.clone())
+    }
+
+    pub(crate) fn end(&self, entry: &Entry, state: State, error: Option<String>) {
+        if !entry.end(state, error) {
+            return;
+        }
+        let retention = self.inner.retention;
+        let mut known = self.known();
+        let parent = entry.parent_id.and_then(|id| known.entries.get(&id));
+        match (entry.parent_id, parent.cloned()) {
+            (None, _) => {
+                known.ended.push_back(entry.id);
+                if known.ended.len() > retention.trees_max
+                    && let Some(oldest) = known.ended.pop_front()
+                {
+                    known.forget(oldest);
+                }
+            }
+            (Some(_), Some(parent)) => {
+                let (well, max) = (state == State::Done, retention.ended_children_max);
+                let forgotten = parent.children().end(entry.id, well, max);
+                if let Some(forgotten) = forgotten {
+                    known.forget(forgotten);
+                }
+            }
+            (Some(_), None) => {}
+        }
+    }
+
+    /// A task.
+    pub fn status(&self, id: Uuid) -> Option<Status> {
+        Some(self.entry(id)?.status())
+    }
+
+    /// The tasks that are no part of another, or all, in the order of their beginning.
+    pub fn list(&self, with_parts: bool) -> Vec<Status> {
+        let entries: Vec<Arc<Entry>> = {
+            let known = self.known();
+            let ids = known.order.values();
+            ids.filter_map(|id| known.entries.get(id).cloned())
+                .collect()
+        };
+        entries
+            .iter()
+            .filter(|entry| with_parts || entry.parent_id.is_none())
+            .map(|entry| entry.status())
+            .collect()
+    }
+
+    /// A task and its parts.
+    pub fn tree(&self, id: Uuid) -> Option<Tree> {
+        let status = self.status(id)?;
+        let children = status.children_ids.iter();
+        Some(Tree {
+            children: children.filter_map(|child| self.tree(*child)).collect(),
+            status,
+        })
+    }
+
+    /// Asks a task to stop. One that has ended has stopped.
+    pub fn abort(&self, id: Uuid) -> Result<Status, AbortError> {
+        let entry = self.entry(id).ok_or(AbortError::Missing)?;
+        if !entry.spec.abortable {
+            return Err(AbortError::NotAbortable);
+        }
+        if !entry.status().state.is_final() {
+            entry.abort.cancel();
+        }
+        Ok(entry.status())
+    }
+
+    /// A task once it has ended, or as it is after `timeout`.
+    pub async fn wait(&self, id: Uuid, timeout: Duration) -> Option<Status> {
+        let entry = self.entry(id)?;
+        let mut ended = entry.ended();
+        // Whether it has ended in time is in the status.
+        let _ = tokio::time::timeout(timeout, ended.wait_for(Option::is_some)).await;
+        Some(entry.status())
+    }
+
+    fn entry(&self, id: Uuid) -> Option<Arc<Entry>> {
+        self.known().entries.get(&id).cloned()
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.inner
+            .state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    /// Forgets a task and its parts.
+    fn forget(&mut self, id: Uuid) {
+        let Some(entry) = self.entries.remove(&id) else {
+            return;
+        };
+        self.order.remove(&entry.sequence_number());
+        let parts = entry.children().ids();
+        for part in parts {
+            self.forget(part);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! What a task works on.
+
+/// What a task works on, from the keyspace down to a part of the ring. What is absent is not
+/// narrowed down.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// The keyspace, case preserved.
+    pub keyspace: Option<String>,
+    /// The table, case preserved.
+    pub table: Option<String>,
+    /// The index, case preserved.
+    pub index: Option<String>,
+    /// A part of the ring.
+    pub token_range: Option<TokenRange>,
+    /// Something that none of these names, such as one of several readers of a log.
+    pub entity: Option<String>,
+}
+
+/// A part of the token ring, both ends inclusive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenRange {
+    /// The first token.
+    pub start: i64,
+    /// The last token.
+    pub end: i64,
+}
+
+impl Scope {
+    /// The narrowest of what is named.
+    pub fn level(&self) -> &'static str {
+        if self.token_range.is_some() {
+            "token_range"
+        } else if self.index.is_some() {
+            "index"
+        } else if self.table.is_some() {
+            "table"
+        } else if self.keyspace.is_some() {
+            "keyspace"
+        } else {
+            "node"
+        }
+    }
+
+    /// The same, narrowed down to a part of the ring.
+    pub fn in_range(&self, token_range: TokenRange) -> Scope {
+        Scope {
+            token_range: Some(token_range),
+            ..self.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_is_as_narrow_as_its_narrowest_part() {
+        let mut scope = Scope::default();
+        assert_eq!(scope.level(), "node");
+        scope.keyspace = Some("ks".to_owned());
+        assert_eq!(scope.level(), "keyspace");
+        scope.table = Some("t".to_owned());
+        assert_eq!(scope.level(), "table");
+        scope.index = Some("i".to_owned());
+        assert_eq!(scope.level(), "index");
+        let range = TokenRange { start: 1, end: 2 };
+        let narrowed = scope.in_range(range);
+        assert_eq!(narrowed.level(), "token_range");
+        assert_eq!(narrowed.index, scope.index);
+    }
+}
