@@ -21,6 +21,7 @@ mod schedule;
 mod settle;
 mod table_side;
 mod token;
+mod verdict;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

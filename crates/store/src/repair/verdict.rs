@@ -1,0 +1,138 @@
+//! Whether a row that looked different is at fault, or was only on its way.
+
+use super::compare::Suspect;
+use super::index_side::fingerprint;
+use super::report::Fault;
+use super::table_side::TableRow;
+use crate::items::Known;
+
+/// The index takes a row out that long after it has expired, at the latest.
+const EXPIRY_LAG_S: u32 = 5;
+
+/// A row as it was looked at once more.
+pub struct Look {
+    /// As it was found.
+    pub suspect: Suspect,
+    /// What the table holds now.
+    pub row: TableRow,
+    /// What the index holds now.
+    pub known: Option<Known>,
+}
+
+/// What a second look says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Index and table agree.
+    Equal,
+    /// They don't, but the row changes just now.
+    InMotion,
+    /// They don't, and neither changes.
+    Faulty(Fault),
+}
+
+/// Judges by what both sides held at the first look and hold now.
+pub fn verdict(look: &Look, now_s: u32) -> Verdict {
+    let in_table = look.row.fingerprint;
+    let in_index = look.known.as_ref().map(fingerprint);
+    let expiring = look
+        .known
+        .is_some_and(|known| known.expires_s != 0 && known.expires_s <= now_s + EXPIRY_LAG_S);
+    match (in_table, in_index) {
+        _ if in_table == in_index => Verdict::Equal,
+        _ if in_table != look.suspect.in_table => Verdict::InMotion,
+        _ if in_index != look.suspect.in_index => Verdict::InMotion,
+        (None, Some(_)) if expiring => Verdict::InMotion,
+        (None, _) => Verdict::Faulty(Fault::Extra),
+        (Some(_), None) => Verdict::Faulty(Fault::Missing),
+        (Some(_), Some(_)) => Verdict::Faulty(Fault::Differs),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    use crate::identity::TokenRange;
+    use crate::keys::tests::text_schema;
+    use crate::repair::digest::Fingerprint;
+
+    const NOW_S: u32 = 1_000_000;
+
+    fn print(vector_hash: u64) -> Fingerprint {
+        Fingerprint {
+            vector_hash,
+            written_us: 1,
+        }
+    }
+
+    /// What was in the table, what is there now, and what is and was in the index, to expire at a
+    /// moment.
+    fn judged(before: Option<u64>, now: Option<u64>, index: Option<(u64, u32)>) -> Verdict {
+        let in_index = index.map(|(vector_hash, _)| print(vector_hash));
+        judged_of_index(before, now, in_index, index)
+    }
+
+    fn judged_of_index(
+        before: Option<u64>,
+        now: Option<u64>,
+        in_index: Option<Fingerprint>,
+        index: Option<(u64, u32)>,
+    ) -> Verdict {
+        let key = text_schema(1, 0).encode([b"k".as_slice()]);
+        let look = Look {
+            suspect: Suspect {
+                key: key.clone(),
+                range: TokenRange::WHOLE_RING,
+                in_table: before.map(print),
+                in_index,
+                found: Duration::ZERO,
+            },
+            row: TableRow {
+                key,
+                fingerprint: now.map(print),
+            },
+            known: index.map(|(vector_hash, expires_s)| Known {
+                vector_hash,
+                written_us: 1,
+                expires_s,
+                ..Known::default()
+            }),
+        };
+        verdict(&look, NOW_S)
+    }
+
+    #[test]
+    fn what_agrees_now_does_not_differ() {
+        assert_eq!(judged(Some(1), Some(2), Some((2, 0))), Verdict::Equal);
+        assert_eq!(judged(Some(1), None, None), Verdict::Equal);
+    }
+
+    #[test]
+    fn what_has_changed_since_is_on_its_way() {
+        assert_eq!(judged(Some(1), Some(2), Some((1, 0))), Verdict::InMotion);
+        assert_eq!(judged(Some(1), None, Some((1, 0))), Verdict::InMotion);
+        assert_eq!(judged(None, Some(1), None), Verdict::InMotion);
+        // Written and deleted again.
+        let changed = judged_of_index(None, None, Some(print(1)), Some((2, 0)));
+        assert_eq!(changed, Verdict::InMotion);
+    }
+
+    #[test]
+    fn what_has_just_expired_goes_by_itself() {
+        assert_eq!(judged(None, None, Some((1, NOW_S - 1))), Verdict::InMotion);
+        let later = NOW_S + EXPIRY_LAG_S + 1;
+        let extra = Verdict::Faulty(Fault::Extra);
+        assert_eq!(judged(None, None, Some((1, later))), extra);
+    }
+
+    #[test]
+    fn what_stays_different_is_at_fault() {
+        let missing = Verdict::Faulty(Fault::Missing);
+        assert_eq!(judged(Some(1), Some(1), None), missing);
+        let differs = Verdict::Faulty(Fault::Differs);
+        assert_eq!(judged(Some(1), Some(1), Some((2, 0))), differs);
+        let extra = Verdict::Faulty(Fault::Extra);
+        assert_eq!(judged(None, None, Some((1, 0))), extra);
+    }
+}
