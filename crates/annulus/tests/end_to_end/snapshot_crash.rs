@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scylla::client::session::Session;
+use scylla::statement::prepared::PreparedStatement;
 
 use crate::index::{Index, Scores};
 use crate::server::Server;
@@ -50,8 +51,21 @@ async fn a_crash_while_saving_costs_a_catch_up_at_most() {
     let mut in_a_save = 0;
     for kill in 1..=kills {
         let session = Arc::new(server.connect().await);
+        // Before the kill can come.
+        let insert = session.prepare("INSERT INTO crash.t (k, v) VALUES (?, ?)");
+        let insert = insert.await.expect("an insert");
+        let delete = session.prepare("DELETE FROM crash.t WHERE k = ?");
+        let delete = delete.await.expect("a delete");
         let writers: Vec<_> = (0..WRITERS)
-            .map(|_| tokio::spawn(write_until_killed(session.clone(), numbers.random())))
+            .map(|_| {
+                let writes = write_until_killed(
+                    session.clone(),
+                    insert.clone(),
+                    delete.clone(),
+                    numbers.random(),
+                );
+                tokio::spawn(writes)
+            })
             .collect();
         let waiting = snapshots.clone();
         let begun = tokio::task::spawn_blocking(move || {
@@ -90,12 +104,13 @@ async fn create_schema(session: &Session) {
 }
 
 /// Inserts and deletes until a statement fails, which is the kill.
-async fn write_until_killed(session: Arc<Session>, seed: u64) {
+async fn write_until_killed(
+    session: Arc<Session>,
+    insert: PreparedStatement,
+    delete: PreparedStatement,
+    seed: u64,
+) {
     let mut numbers = StdRng::seed_from_u64(seed);
-    let insert = session.prepare("INSERT INTO crash.t (k, v) VALUES (?, ?)");
-    let insert = insert.await.expect("an insert");
-    let delete = session.prepare("DELETE FROM crash.t WHERE k = ?");
-    let delete = delete.await.expect("a delete");
     loop {
         let key = numbers.random_range(0..KEYS);
         let vector: Vec<f32> = (0..DIMENSIONS).map(|_| numbers.random()).collect();
