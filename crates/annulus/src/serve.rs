@@ -153,6 +153,7 @@ impl Servers {
         let options = StoreOptions {
             service: "annulus".to_owned(),
             compute_threads: settings.search_threads,
+            inline_searches_within: settings.inline_searches_within,
             ..StoreOptions::embedded(internal_cql, http, internal_http, indexes)
         };
         let store = match Store::start_on(listeners, options) {

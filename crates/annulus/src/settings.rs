@@ -76,6 +76,11 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_SEARCH_THREADS", value_name = "N")]
     pub search_threads: Option<usize>,
 
+    /// A search for few rows is computed on the thread of its socket while searches take no longer than this on the
+    /// mean; 0: never [default: 1000]
+    #[arg(long, env = "ANNULUS_INLINE_SEARCHES_US", value_name = "US")]
+    pub inline_searches_us: Option<u64>,
+
     /// What is logged: a level, or directives such as store=debug,info [default: info, and warn for libraries]
     #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]
     pub log: Option<String>,
@@ -136,6 +141,7 @@ pub struct Resolved {
     pub index_vectors: Placement,
     pub index_dir: PathBuf,
     pub search_threads: usize,
+    pub inline_searches_within: Duration,
     pub log: String,
     pub log_format: LogFormat,
 }
@@ -158,6 +164,7 @@ impl Settings {
             index_vectors: self.index_vectors.or(other.index_vectors),
             index_dir: self.index_dir.or(other.index_dir),
             search_threads: self.search_threads.or(other.search_threads),
+            inline_searches_us: self.inline_searches_us.or(other.inline_searches_us),
             log: self.log.or(other.log),
             log_format: self.log_format.or(other.log_format),
         }
@@ -204,6 +211,9 @@ impl Settings {
                 self.max_frame_mib.unwrap_or(256) as usize,
             )? << 20,
             max_requests: at_least_one("max-requests", self.max_requests.unwrap_or(32_768))?,
+            inline_searches_within: self
+                .inline_searches_us
+                .map_or(store::INLINE_WITHIN, Duration::from_micros),
             search_threads: at_least_one("search-threads", self.search_threads.unwrap_or(cores))?,
             log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
             log_format: self.log_format.unwrap_or_default(),

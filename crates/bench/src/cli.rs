@@ -14,6 +14,7 @@ use crate::commands::mixed::{self, MixedArguments};
 use crate::commands::report::{self, ReportArguments};
 use crate::commands::schema::{self, BuildIndexArguments, BuildTableArguments, DropArguments};
 use crate::commands::search::{self, SearchCqlArguments, SearchHttpArguments, SweepArguments};
+use crate::commands::serving_cost::{self, ServingCostArguments};
 use crate::commands::visible_after::{self, VisibleAfterArguments};
 
 /// The arguments of `annulus bench`.
@@ -50,6 +51,8 @@ enum Command {
     Compare(CompareArguments),
     /// Make a page with charts from results that --json kept
     Report(ReportArguments),
+    /// What serving a search costs beside the search itself, in processor time of the server
+    ServingCost(ServingCostArguments),
     /// What this generator can send on one core at most
     Ceiling(CeilingArguments),
     /// Compare inserts and point reads of two CQL servers
@@ -73,6 +76,7 @@ pub fn run(arguments: BenchArguments) -> anyhow::Result<()> {
         Command::Sweep(arguments) => block_on(search::sweep(arguments)),
         Command::Compare(arguments) => block_on(compare::run(arguments)),
         Command::Report(arguments) => report::run(&arguments),
+        Command::ServingCost(arguments) => block_on(serving_cost::run(arguments)),
         Command::Ceiling(arguments) => ceiling::run(&arguments),
         Command::CqlCompare(arguments) => block_on(cql_compare::run(arguments)),
         Command::VisibleAfter(arguments) => block_on(visible_after::run(arguments)),

@@ -11,4 +11,5 @@ pub mod report;
 pub mod schema;
 pub mod search;
 mod searching;
+pub mod serving_cost;
 pub mod visible_after;

@@ -8,6 +8,7 @@ use super::arguments::{Target, TargetArguments, seconds};
 use super::searching::SearchArguments;
 use crate::report::{Output, OutputArguments};
 use crate::target::http::Url;
+use crate::target::wire::Wire;
 
 /// `search-http`.
 #[derive(Args, Debug)]
@@ -19,6 +20,9 @@ pub struct SearchHttpArguments {
         default_value = "http://127.0.0.1:6080"
     )]
     http: Url,
+    /// The form of searches and answers
+    #[arg(long, value_enum, default_value_t = Wire::Json)]
+    wire: Wire,
     #[command(flatten)]
     one: OneArguments,
 }
@@ -64,7 +68,7 @@ pub struct SweepArguments {
 
 /// Searches by HTTP.
 pub async fn http(arguments: SearchHttpArguments) -> anyhow::Result<()> {
-    one(&Target::Http(arguments.http), arguments.one).await
+    one(&Target::Http(arguments.http, arguments.wire), arguments.one).await
 }
 
 /// Searches by CQL.

@@ -6,9 +6,11 @@
 //! to the next, and sends the service to quarantine until it says that it serves.
 //!
 //! Beyond the contract: services of the caller's own zone come before the others, so that traffic
-//! stays in the zone; and a request says how long its answer is waited for.
+//! stays in the zone; a request says how long its answer is waited for; and searches are binary where
+//! a service has shown that it understands that (`ask`), which is never the original.
 
 mod answer;
+mod ask;
 mod node;
 mod tier;
 mod transport;
@@ -19,17 +21,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::Method;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::types::{IndexStatus, NodeStatus};
 use crate::{ClientError, InvalidUri};
 use answer::neighbours;
-use node::Ask;
+use ask::{Answer, Ask, Search};
 use tier::{Connections, Lookup, Member, Tier};
 use uri::{BaseUri, segment};
 
@@ -99,10 +99,19 @@ impl std::fmt::Debug for Inner {
 /// An `/ann` answer, reduced to what a CQL node needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbours {
-    /// For each row, nearest first: the primary key columns' values as JSON, in the order asked for.
-    pub keys: Vec<Vec<Value>>,
+    /// For each row, nearest first: the primary key columns' values in the order asked for.
+    pub keys: Vec<Vec<KeyValue>>,
     /// Higher is nearer.
     pub similarity_scores: Vec<f32>,
+}
+
+/// The value of a column of a primary key, in the form that the service answered in.
+#[derive(Clone, Debug, PartialEq)]
+pub enum KeyValue {
+    /// As JSON shows it (contract, section 1.8).
+    Json(Value),
+    /// As CQL serialises it, unchecked.
+    Cql(Bytes),
 }
 
 impl Client {
@@ -158,17 +167,16 @@ impl Client {
         key_columns: &[&str],
     ) -> Result<Neighbours, ClientError> {
         let path = index_path(keyspace, index, "ann");
-        let body = serde_json::to_vec(&AnnBody { vector, limit })
-            .expect("numbers and a list of numbers always serialise");
-        let answer = self.ask(Method::POST, path, body.into()).await?;
-        neighbours(&answer, key_columns)
+        let search = Some(Search { vector, limit });
+        let answer = self.ask(path, search).await?;
+        neighbours(answer, key_columns)
     }
 
     /// The state of the first service that answers.
     pub async fn node_status(&self) -> Result<NodeStatus, ClientError> {
         let path = "/api/v1/status".to_owned();
-        let answer = self.ask(Method::GET, path, Bytes::new()).await?;
-        serde_json::from_slice(&answer).map_err(|_| ClientError::InvalidJson)
+        let answer = self.ask(path, None).await?;
+        serde_json::from_slice(&answer.body).map_err(|_| ClientError::InvalidJson)
     }
 
     /// Where an index stands.
@@ -178,18 +186,17 @@ impl Client {
         index: &str,
     ) -> Result<IndexStatus, ClientError> {
         let path = index_path(keyspace, index, "status");
-        let answer = self.ask(Method::GET, path, Bytes::new()).await?;
-        serde_json::from_slice(&answer).map_err(|_| ClientError::InvalidJson)
+        let answer = self.ask(path, None).await?;
+        serde_json::from_slice(&answer.body).map_err(|_| ClientError::InvalidJson)
     }
 
-    /// The body of a successful answer.
-    async fn ask(&self, method: Method, path: String, body: Bytes) -> Result<Bytes, ClientError> {
+    /// A successful answer.
+    async fn ask(&self, path: String, search: Option<Search<'_>>) -> Result<Answer, ClientError> {
         let inner = self.inner.as_ref().ok_or(ClientError::Disabled)?;
         let deadline = tokio::time::Instant::now() + inner.request_timeout;
         let ask = Ask {
-            method,
             path,
-            body,
+            search,
             deadline,
         };
         tokio::time::timeout_at(deadline, inner.ask(&ask))
@@ -199,7 +206,7 @@ impl Client {
 }
 
 impl Inner {
-    async fn ask(&self, ask: &Ask) -> Result<Bytes, ClientError> {
+    async fn ask(&self, ask: &Ask<'_>) -> Result<Answer, ClientError> {
         for tier in [&self.primary, &self.secondary] {
             if let Some(answer) = tier.ask(ask).await {
                 return answer;
@@ -212,12 +219,6 @@ impl Inner {
             },
         )
     }
-}
-
-#[derive(Serialize)]
-struct AnnBody<'a> {
-    vector: &'a [f32],
-    limit: usize,
 }
 
 fn index_path(keyspace: &str, index: &str, what: &str) -> String {

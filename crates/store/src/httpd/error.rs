@@ -17,6 +17,15 @@ pub enum ApiError {
     /// The request can't be served by any index.
     #[error("{0}")]
     BadRequest(String),
+    /// A search in a form that has no meaning here.
+    #[error(
+        "Expected request with `Content-Type: application/json`, or `application/octet-stream` for a vector of \
+         32-bit floats alone"
+    )]
+    UnknownForm,
+    /// A limit or a filter of another shape.
+    #[error("{0}")]
+    Unprocessable(String),
     /// A search in clear on a listener that speaks TLS.
     #[error("searches are answered over HTTPS only: use https:// on this port")]
     InClear,
@@ -62,6 +71,8 @@ impl IntoResponse for ApiError {
         match self {
             ApiError::MissingIndex(_) => (StatusCode::NOT_FOUND, text).into_response(),
             ApiError::BadRequest(_) => (StatusCode::BAD_REQUEST, text).into_response(),
+            ApiError::UnknownForm => (StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response(),
+            ApiError::Unprocessable(_) => (StatusCode::UNPROCESSABLE_ENTITY, text).into_response(),
             ApiError::InClear => (StatusCode::FORBIDDEN, text).into_response(),
             // The rest of the body may still come: the connection can't be used again.
             ApiError::SlowBody => {

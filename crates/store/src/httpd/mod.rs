@@ -10,6 +10,7 @@
 mod ann;
 mod connection;
 mod error;
+mod form;
 mod listener;
 mod openapi;
 mod request;

@@ -2,25 +2,26 @@
 
 use std::time::{Duration, Instant};
 
-use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use serde::de::DeserializeOwned;
+use store_api::types::AnnRequest;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::Shared;
 use super::error::ApiError;
+use super::form::{self, Form};
 
-/// A JSON body that was admitted: one of the listener's places is taken until this is dropped.
+/// A search that was admitted: one of the listener's places is taken until this is dropped.
 ///
 /// A place is asked for when the body is there but not yet parsed: a slow client takes none, and
 /// parsing is work that an overloaded service spares itself.
-pub struct Admitted<T> {
-    /// The body.
-    pub body: T,
+pub struct Admitted {
+    /// What to search.
+    pub search: AnnRequest,
+    /// How to answer.
+    pub answer: Form,
     /// The place.
     pub permit: OwnedSemaphorePermit,
     /// When an answer would be of no use any more.
@@ -30,14 +31,14 @@ pub struct Admitted<T> {
 /// A header of a request: how many milliseconds the caller waits for the answer.
 pub const TIMEOUT_HEADER: &str = "x-request-timeout-ms";
 
-impl<T: DeserializeOwned> FromRequest<Shared> for Admitted<T> {
+impl FromRequest<Shared> for Admitted {
     type Rejection = Response;
 
-    async fn from_request(request: Request, shared: &Shared) -> Result<Admitted<T>, Response> {
-        if !is_json(request.headers()) {
-            let text = "Expected request with `Content-Type: application/json`";
-            return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response());
-        }
+    async fn from_request(request: Request, shared: &Shared) -> Result<Admitted, Response> {
+        let form = form::of_search(request.headers())
+            .ok_or_else(|| ApiError::UnknownForm.into_response())?;
+        let answer = form::of_answer(request.headers());
+        let uri = request.uri().clone();
         let callers_deadline = callers_deadline(request.headers(), Instant::now())
             .map_err(IntoResponse::into_response)?;
         let bytes = Bytes::from_request(request, shared);
@@ -49,10 +50,15 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Admitted<T> {
             shared.api.engine.metrics().search_refused("admission");
             ApiError::Overloaded.into_response()
         })?;
-        let Json(body) = Json::<T>::from_bytes(&bytes).map_err(IntoResponse::into_response)?;
+        let search = match form {
+            Form::Json => form::read_json(&bytes)?,
+            Form::Binary => form::read_binary(&bytes, uri.query().unwrap_or_default())
+                .map_err(IntoResponse::into_response)?,
+        };
         let ours = Instant::now() + shared.search_wait_max;
         Ok(Admitted {
-            body,
+            search,
+            answer,
             permit,
             deadline: callers_deadline.map_or(ours, |theirs| theirs.min(ours)),
         })
@@ -70,21 +76,4 @@ fn callers_deadline(headers: &HeaderMap, now: Instant) -> Result<Option<Instant>
     })?;
     // One beyond what a clock can say is none.
     Ok(now.checked_add(Duration::from_millis(milliseconds)))
-}
-
-/// `application/json` or `application/<anything>+json`, with any parameters.
-fn is_json(headers: &HeaderMap) -> bool {
-    let content_type = headers
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
-    let essence = content_type
-        .split(';')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_ascii_lowercase();
-    essence
-        .strip_prefix("application/")
-        .is_some_and(|subtype| subtype == "json" || subtype.ends_with("+json"))
 }

@@ -9,9 +9,11 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 
+mod binary;
 mod sockets;
 
 use super::*;
+use crate::compute::INLINE_WITHIN;
 use crate::engine::IndexHandle;
 use crate::engine::tests::{identity, in_memory};
 use crate::identity::IndexIdentity;
@@ -53,7 +55,7 @@ impl Service {
 
     async fn start_with(change: impl FnOnce(&mut ListenerOptions)) -> Service {
         let engine = Arc::new(Engine::new(Metrics::new(), vec!["fine".into()]));
-        let compute = Compute::new(2);
+        let compute = Compute::new(2, INLINE_WITHIN);
         let mut options = ListenerOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
         change(&mut options);
         let bound = Bound::bind(options).await.unwrap();
@@ -444,6 +446,9 @@ async fn the_document_names_every_route() {
         assert!(document["paths"][path][method].is_object(), "{path}");
     }
     let search = &document["paths"]["/api/v1/indexes/{keyspace}/{index}/ann"]["post"];
+    for types in [&search["requestBody"], &search["responses"]["200"]] {
+        assert_eq!(types["content"].as_object().unwrap().len(), 2, "{types}");
+    }
     for status in [
         "200", "400", "403", "404", "408", "413", "415", "422", "500", "503",
     ] {
