@@ -10,6 +10,7 @@ use crate::commands::compare::{self, CompareArguments};
 use crate::commands::cql_compare::{self, CqlCompareArguments};
 use crate::commands::data::{self, DataCommand};
 use crate::commands::ingest::{self, IngestArguments};
+use crate::commands::isolation::{self, IsolationArguments};
 use crate::commands::mixed::{self, MixedArguments};
 use crate::commands::report::{self, ReportArguments};
 use crate::commands::schema::{self, BuildIndexArguments, BuildTableArguments, DropArguments};
@@ -45,6 +46,8 @@ enum Command {
     Ingest(IngestArguments),
     /// Search while rows are deleted and inserted
     Mixed(MixedArguments),
+    /// Read and write rows alone and beside searches, with the ratios
+    Isolation(IsolationArguments),
     /// Search with ever more requests at once
     Sweep(SweepArguments),
     /// Search two targets in turn, with the ratios of what they do
@@ -73,6 +76,7 @@ pub fn run(arguments: BenchArguments) -> anyhow::Result<()> {
         Command::SearchCql(arguments) => block_on(search::cql(arguments)),
         Command::Ingest(arguments) => block_on(ingest::run(arguments)),
         Command::Mixed(arguments) => block_on(mixed::run(arguments)),
+        Command::Isolation(arguments) => block_on(isolation::run(arguments)),
         Command::Sweep(arguments) => block_on(search::sweep(arguments)),
         Command::Compare(arguments) => block_on(compare::run(arguments)),
         Command::Report(arguments) => report::run(&arguments),

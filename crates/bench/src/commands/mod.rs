@@ -6,6 +6,7 @@ pub mod compare;
 pub mod cql_compare;
 pub mod data;
 pub mod ingest;
+pub mod isolation;
 pub mod mixed;
 pub mod report;
 pub mod schema;

@@ -84,6 +84,14 @@ impl Searching {
         })
     }
 
+    /// The same, with a connection for each search by HTTP.
+    pub fn reconnecting(mut self) -> Searching {
+        if let Way::Http(url, bodies) = self.way {
+            self.way = Way::Http(url, bodies.reconnecting());
+        }
+        self
+    }
+
     fn worker(&self) -> Searcher {
         let questions = &self.questions;
         match &self.way {

@@ -56,14 +56,17 @@ impl fmt::Display for Url {
 struct Connection {
     url: Url,
     timeout: Duration,
+    /// Whether every request opens a connection of its own.
+    reconnect: bool,
     sender: Option<SendRequest<Full<Bytes>>>,
 }
 
 impl Connection {
-    fn new(url: &Url, timeout: Duration) -> Connection {
+    fn new(url: &Url, timeout: Duration, reconnect: bool) -> Connection {
         Connection {
             url: url.clone(),
             timeout,
+            reconnect,
             sender: None,
         }
     }
@@ -107,7 +110,7 @@ impl Connection {
         let response = sender.send_request(request).await.map_err(broken)?;
         let status = response.status();
         let body = response.into_body().collect().await.map_err(broken)?;
-        self.sender = Some(sender);
+        self.sender = Some(sender).filter(|_| !self.reconnect);
         Ok((status, body.to_bytes()))
     }
 
@@ -145,7 +148,7 @@ impl Searcher {
         timeout: Duration,
     ) -> Searcher {
         Searcher {
-            connection: Connection::new(url, timeout),
+            connection: Connection::new(url, timeout, bodies.reconnect()),
             path: format!(
                 "/api/v1/indexes/{}/{}/ann{}",
                 names.keyspace,
@@ -199,7 +202,7 @@ pub async fn index_info(url: &Url, names: &Names) -> anyhow::Result<IndexInfo> {
 }
 
 async fn get<T: DeserializeOwned>(url: &Url, names: &Names, path: &str) -> anyhow::Result<T> {
-    let mut connection = Connection::new(url, Duration::from_secs(10));
+    let mut connection = Connection::new(url, Duration::from_secs(10), false);
     let (status, body) = connection
         .ask(Method::GET, path, Wire::Json, Bytes::new())
         .await

@@ -58,6 +58,7 @@ impl Wire {
 pub struct Bodies {
     wire: Wire,
     limit: usize,
+    reconnect: bool,
     bodies: Arc<[Bytes]>,
 }
 
@@ -77,8 +78,22 @@ impl Bodies {
         Ok(Bodies {
             wire,
             limit,
+            reconnect: false,
             bodies: bodies.collect::<anyhow::Result<_>>()?,
         })
+    }
+
+    /// The same, each to be sent over a connection of its own.
+    pub fn reconnecting(self) -> Bodies {
+        Bodies {
+            reconnect: true,
+            ..self
+        }
+    }
+
+    /// Whether each is sent over a connection of its own.
+    pub fn reconnect(&self) -> bool {
+        self.reconnect
     }
 
     /// How they are written.

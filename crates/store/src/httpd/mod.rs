@@ -13,6 +13,7 @@ mod error;
 mod form;
 mod listener;
 mod openapi;
+mod quick_json;
 mod request;
 mod routes;
 
