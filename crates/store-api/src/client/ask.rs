@@ -29,6 +29,8 @@ pub struct Ask<'a> {
     pub path: String,
     /// What to search, if this is a search.
     pub search: Option<Search<'a>>,
+    /// Whether the answer to a search may be binary.
+    pub takes_binary: bool,
     /// When nobody waits for the answer any more.
     pub deadline: tokio::time::Instant,
 }
@@ -76,6 +78,7 @@ impl Ask<'_> {
         let left = self.deadline - tokio::time::Instant::now();
         let request =
             Request::builder().header(TIMEOUT_HEADER, HeaderValue::from(left.as_millis() as u64));
+        let accepted = if self.takes_binary { ACCEPTED } else { JSON };
         let request = match (&self.search, form) {
             (None, _) => request
                 .method(Method::GET)
@@ -88,14 +91,14 @@ impl Ask<'_> {
                     .method(Method::POST)
                     .uri(base.with_path(&self.path))
                     .header(CONTENT_TYPE, JSON)
-                    .header(ACCEPT, ACCEPTED)
+                    .header(ACCEPT, accepted)
                     .body(Full::from(body))
             }
             (Some(search), Form::Binary) => request
                 .method(Method::POST)
                 .uri(base.with_path(&format!("{}?limit={}", self.path, search.limit)))
                 .header(CONTENT_TYPE, HeaderValue::from_static(SEARCH_MEDIA_TYPE))
-                .header(ACCEPT, ACCEPTED)
+                .header(ACCEPT, accepted)
                 .body(Full::from(binary::vector(search.vector))),
         };
         request.expect("a URI and constant headers make a request")

@@ -53,6 +53,8 @@ pub struct ClientOptions {
     pub connect_timeout: Duration,
     /// Idle connections kept to each address.
     pub idle_connections_max: usize,
+    /// Whether searches and answers are binary with services that understand that; else they are always JSON.
+    pub binary: bool,
 }
 
 /// Which services are near.
@@ -74,6 +76,7 @@ impl Default for ClientOptions {
             request_timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(3),
             idle_connections_max: 256,
+            binary: true,
         }
     }
 }
@@ -88,6 +91,7 @@ struct Inner {
     primary: Tier,
     secondary: Tier,
     request_timeout: Duration,
+    binary: bool,
 }
 
 impl std::fmt::Debug for Inner {
@@ -146,6 +150,7 @@ impl Client {
                 primary: tier(&options.base_uris)?,
                 secondary: tier(&options.secondary_uris)?,
                 request_timeout: options.request_timeout,
+                binary: options.binary,
             })),
         })
     }
@@ -197,6 +202,7 @@ impl Client {
         let ask = Ask {
             path,
             search,
+            takes_binary: inner.binary,
             deadline,
         };
         tokio::time::timeout_at(deadline, inner.ask(&ask))

@@ -135,6 +135,7 @@ impl Node {
         let ask = Ask {
             path: "/api/v1/status".to_owned(),
             search: None,
+            takes_binary: false,
             deadline: tokio::time::Instant::now() + self.look_interval_max,
         };
         let status = tokio::time::timeout_at(ask.deadline, self.ask_in(Form::Json, &ask)).await;

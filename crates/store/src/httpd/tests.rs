@@ -9,6 +9,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 
+mod allocations;
 mod binary;
 mod sockets;
 

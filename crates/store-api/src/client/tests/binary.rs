@@ -70,3 +70,17 @@ async fn a_service_that_no_longer_knows_the_form_is_asked_again_at_once() {
     }
     assert_eq!(store.forms(), [binary(), json(), json()]);
 }
+
+#[tokio::test]
+async fn who_wants_json_alone_never_says_otherwise() {
+    let store = FakeStore::start(found_in_binary()).await;
+    let options = ClientOptions {
+        binary: false,
+        ..options(&[&store])
+    };
+    let client = Client::new(options).unwrap();
+    for _ in 0..2 {
+        assert_eq!(ask(&client).await, Ok(7));
+    }
+    assert_eq!(store.forms(), [json(), json()]);
+}
