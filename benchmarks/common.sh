@@ -71,6 +71,6 @@ begin() { # name of the results
 }
 
 finish() {
-  bench report "$OUT/$NAME.jsonl" --html "$OUT/$NAME.html"
+  bench report "$OUT/$NAME.jsonl" --output "$OUT/$NAME.html"
   echo "$OUT/$NAME.jsonl and $OUT/$NAME.html" >&2
 }
