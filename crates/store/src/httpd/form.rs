@@ -2,13 +2,12 @@
 //!
 //! The binary forms are those of [`store_api::binary`].
 
-use std::borrow::Cow;
 use std::num::NonZeroUsize;
 
 use axum::Json;
+use axum::extract::rejection::JsonRejection;
 use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
-use axum::response::{IntoResponse, Response};
 use store_api::binary::{self, ANSWER_MEDIA_TYPE, SEARCH_MEDIA_TYPE};
 use store_api::types::{AnnRequest, Filter};
 
@@ -53,12 +52,11 @@ fn essence(media_type: &str) -> &str {
 }
 
 /// Reads a search in JSON. What is wrong with it is said by field and position.
-pub fn read_json(body: &[u8]) -> Result<AnnRequest, Response> {
+pub fn read_json(body: &[u8]) -> Result<AnnRequest, JsonRejection> {
     if let Some(search) = quick_json::read(body) {
         return Ok(search);
     }
-    let Json(search) = Json::from_bytes(body).map_err(IntoResponse::into_response)?;
-    Ok(search)
+    Json::from_bytes(body).map(|Json(search)| search)
 }
 
 /// Reads a search whose body is the vector and whose query string is the rest.
@@ -85,7 +83,7 @@ pub fn read_binary(body: &[u8], query: &str) -> Result<AnnRequest, ApiError> {
     Ok(search)
 }
 
-fn limit(text: &Cow<'_, str>) -> Result<NonZeroUsize, ApiError> {
+fn limit(text: &str) -> Result<NonZeroUsize, ApiError> {
     text.parse().map_err(|_| {
         ApiError::Unprocessable(format!(
             "limit: expected a whole number above 0, got {text:?}"

@@ -51,7 +51,7 @@ impl FromRequest<Shared> for Admitted {
             ApiError::Overloaded.into_response()
         })?;
         let search = match form {
-            Form::Json => form::read_json(&bytes)?,
+            Form::Json => form::read_json(&bytes).map_err(IntoResponse::into_response)?,
             Form::Binary => form::read_binary(&bytes, uri.query().unwrap_or_default())
                 .map_err(IntoResponse::into_response)?,
         };
