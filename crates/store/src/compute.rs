@@ -1,9 +1,10 @@
 //! Where computing happens: what takes long not on the threads that serve sockets.
 //!
-//! To hand a search over to another thread and its answer back costs two wake-ups, which is a third of what a
-//! search of a million vectors for ten rows costs itself. So a search for few rows is computed where it came in as long
-//! as searches lately took no longer than [`INLINE_WITHIN`]; sockets wait for no more than that. Whatever
-//! makes searches slow, a large limit, a disk or a scan, makes them go to threads of their own again.
+//! To hand a search over to another thread and its answer back costs two wake-ups, about a fifth of the processor time
+//! that a search of 20,000 x 1,536 for ten rows takes of a busy server (docs/benchmarks/serving.md). So a search for few rows
+//! is computed where it came in as long as searches lately took no longer than [`INLINE_WITHIN`]; sockets wait for no
+//! more than that. Whatever makes searches slow, a large limit, a disk or a scan, makes them go to threads of their own
+//! again.
 //!
 //! A search waits for one of as many permits as there are threads, but no longer than it has time.
 //! Who can't be served in time is better told at once: from how many wait and how long searches
