@@ -75,6 +75,11 @@ bench-ann: ## The index engine beside usearch and diskann: make bench-ann BENCH=
 	cd benchmarks/ann/diskann && cargo build --release --locked --target-dir ../../../target/bench-ann-build/diskann
 	target/bench-ann-build/release/bench-ann compare $(BENCH)
 
+.PHONY: bench
+bench: ## A short form of every measurement, and one report: target/bench/short.html (15 minutes)
+	cargo build --release --locked -p annulus
+	benchmarks/short
+
 .PHONY: bench-cql
 bench-cql: ## Inserts and point reads beside a real Cassandra (needs Java 17 and Maven)
 	benchmarks/cql/run

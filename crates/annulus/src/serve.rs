@@ -155,6 +155,7 @@ impl Servers {
             compute_threads: settings.search_threads,
             snapshots: settings.snapshots,
             repair: settings.repair.clone(),
+            inline_searches_within: settings.inline_searches_within,
             ..StoreOptions::embedded(internal_cql, http, internal_http, indexes)
         };
         let store = match Store::start_on(listeners, options) {

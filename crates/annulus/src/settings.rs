@@ -87,6 +87,11 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_REPAIR_INTERVAL_H", value_name = "HOURS")]
     pub repair_interval_h: Option<u32>,
 
+    /// A search for few rows is computed on the thread of its socket while searches take no longer than this on the
+    /// mean; 0: never [default: 1000]
+    #[arg(long, env = "ANNULUS_INLINE_SEARCHES_US", value_name = "US")]
+    pub inline_searches_us: Option<u64>,
+
     /// What is logged: a level, or directives such as store=debug,info [default: info, and warn for libraries]
     #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]
     pub log: Option<String>,
@@ -149,6 +154,7 @@ pub struct Resolved {
     pub snapshots: SnapshotOptions,
     pub search_threads: usize,
     pub repair: RepairOptions,
+    pub inline_searches_within: Duration,
     pub log: String,
     pub log_format: LogFormat,
 }
@@ -173,6 +179,7 @@ impl Settings {
             snapshot_interval: self.snapshot_interval.or(other.snapshot_interval),
             search_threads: self.search_threads.or(other.search_threads),
             repair_interval_h: self.repair_interval_h.or(other.repair_interval_h),
+            inline_searches_us: self.inline_searches_us.or(other.inline_searches_us),
             log: self.log.or(other.log),
             log_format: self.log_format.or(other.log_format),
         }
@@ -220,6 +227,9 @@ impl Settings {
             )? << 20,
             max_requests: at_least_one("max-requests", self.max_requests.unwrap_or(32_768))?,
             snapshots: snapshots(self.snapshot_interval)?,
+            inline_searches_within: self
+                .inline_searches_us
+                .map_or(store::INLINE_WITHIN, Duration::from_micros),
             search_threads: at_least_one("search-threads", self.search_threads.unwrap_or(cores))?,
             repair: RepairOptions {
                 schedule: self.repair_interval_h.map(schedule).transpose()?,

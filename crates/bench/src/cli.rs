@@ -10,11 +10,13 @@ use crate::commands::compare::{self, CompareArguments};
 use crate::commands::cql_compare::{self, CqlCompareArguments};
 use crate::commands::data::{self, DataCommand};
 use crate::commands::ingest::{self, IngestArguments};
+use crate::commands::isolation::{self, IsolationArguments};
 use crate::commands::mixed::{self, MixedArguments};
 use crate::commands::report::{self, ReportArguments};
 use crate::commands::restart::{self, RestartArguments};
 use crate::commands::schema::{self, BuildIndexArguments, BuildTableArguments, DropArguments};
 use crate::commands::search::{self, SearchCqlArguments, SearchHttpArguments, SweepArguments};
+use crate::commands::serving_cost::{self, ServingCostArguments};
 use crate::commands::visible_after::{self, VisibleAfterArguments};
 
 /// The arguments of `annulus bench`.
@@ -45,12 +47,16 @@ enum Command {
     Ingest(IngestArguments),
     /// Search while rows are deleted and inserted
     Mixed(MixedArguments),
+    /// Read and write rows alone and beside searches, with the ratios
+    Isolation(IsolationArguments),
     /// Search with ever more requests at once
     Sweep(SweepArguments),
     /// Search two targets in turn, with the ratios of what they do
     Compare(CompareArguments),
     /// Make a page with charts from results that --json kept
     Report(ReportArguments),
+    /// What serving a search costs beside the search itself, in processor time of the server
+    ServingCost(ServingCostArguments),
     /// What this generator can send on one core at most
     Ceiling(CeilingArguments),
     /// Compare inserts and point reads of two CQL servers
@@ -73,9 +79,11 @@ pub fn run(arguments: BenchArguments) -> anyhow::Result<()> {
         Command::SearchCql(arguments) => block_on(search::cql(arguments)),
         Command::Ingest(arguments) => block_on(ingest::run(arguments)),
         Command::Mixed(arguments) => block_on(mixed::run(arguments)),
+        Command::Isolation(arguments) => block_on(isolation::run(arguments)),
         Command::Sweep(arguments) => block_on(search::sweep(arguments)),
         Command::Compare(arguments) => block_on(compare::run(arguments)),
         Command::Report(arguments) => report::run(&arguments),
+        Command::ServingCost(arguments) => block_on(serving_cost::run(arguments)),
         Command::Ceiling(arguments) => ceiling::run(&arguments),
         Command::CqlCompare(arguments) => block_on(cql_compare::run(arguments)),
         Command::Restart(arguments) => block_on(restart::run(arguments)),

@@ -2,7 +2,7 @@
 //!
 //! - [`data`]: data sets in the field's formats, and the true neighbours of queries.
 //! - [`load`]: the load generator.
-//! - [`target`]: whom the requests go to, by HTTP or CQL.
+//! - [`target`]: whom the requests go to, by HTTP or CQL, or an index in this process.
 //! - [`report`]: what becomes of results.
 //! - `commands`: what can be asked for, a file for each.
 

@@ -26,6 +26,9 @@ pub enum ClientError {
     /// A successful answer that isn't what the API promises.
     #[error("Vector Store returned an invalid JSON")]
     InvalidJson,
+    /// The same of an answer in the binary form.
+    #[error("Vector Store returned an invalid binary answer")]
+    InvalidBinary,
 }
 
 /// A base URI that the client can't use.

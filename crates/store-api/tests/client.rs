@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use store_api::{Client, ClientError, ClientOptions};
+use store_api::{Client, ClientError, ClientOptions, KeyValue};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -66,7 +66,8 @@ async fn connections_are_kept() {
     let client = client(&[&uri]);
     for _ in 0..5 {
         let found = client.ann("ks", "i", &[1.0], 1, &["id"]).await.unwrap();
-        assert_eq!(found.keys, vec![vec![serde_json::json!(7)]]);
+        let key = KeyValue::Json(serde_json::json!(7));
+        assert_eq!(found.keys, vec![vec![key]]);
     }
     assert_eq!(connections.load(Ordering::SeqCst), 1);
 }

@@ -1,10 +1,17 @@
-//! Where computing happens: not on the threads that serve sockets.
+//! Where computing happens: what takes long not on the threads that serve sockets.
+//!
+//! To hand a search over to another thread and its answer back costs two wake-ups, about a fifth of the processor time
+//! that a search of 20,000 x 1,536 for ten rows takes of a busy server (docs/benchmarks/serving.md). So a search for few rows
+//! is computed where it came in as long as searches lately took no longer than [`INLINE_WITHIN`]; sockets wait for no
+//! more than that. Whatever makes searches slow, a large limit, a disk or a scan, makes them go to threads of their own
+//! again.
 //!
 //! A search waits for one of as many permits as there are threads, but no longer than it has time.
 //! Who can't be served in time is better told at once: from how many wait and how long searches
 //! took lately follows how long another one would wait, and if that is too long it is refused
 //! before it waits at all. So the latency of what is answered is bounded however many ask.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -15,12 +22,20 @@ use tokio::task::JoinError;
 /// How much of the mean a search makes up: one of so many.
 const MEAN_WEIGHT: u64 = 16;
 
+/// A search for more rows has a thread of its own: it takes longer than most, and so does writing its answer.
+const INLINE_ROWS_MAX: usize = 128;
+
+/// A search is computed on the thread that took it in as long as searches lately took no longer than this, by
+/// default.
+pub const INLINE_WITHIN: Duration = Duration::from_millis(1);
+
 /// Threads for searching and for building. Each kind of work has its own permits, so that a long
 /// build can't keep searches waiting for a turn; the operating system shares the cores between
 /// them.
 #[derive(Clone, Debug)]
 pub struct Compute {
     threads: usize,
+    inline_within: Duration,
     searches: Arc<Semaphore>,
     builds: Arc<Semaphore>,
     queue: Arc<Queue>,
@@ -55,14 +70,15 @@ pub enum NotSearched {
 
 impl Compute {
     /// At most `threads` searches and as many pieces of a build at a time; 0: as many as there
-    /// are cores.
-    pub fn new(threads: usize) -> Compute {
+    /// are cores. `inline_within`: instead of [`INLINE_WITHIN`]; zero: all searches are handed over.
+    pub fn new(threads: usize, inline_within: Duration) -> Compute {
         let threads = match threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
         };
         Compute {
             threads,
+            inline_within,
             searches: Arc::new(Semaphore::new(threads)),
             builds: Arc::new(Semaphore::new(threads)),
             queue: Arc::default(),
@@ -74,17 +90,21 @@ impl Compute {
         self.threads
     }
 
-    /// Runs a search, unless it can't begin before the deadline. It yields once before, so that
-    /// requests in flight get on with theirs first.
-    pub async fn search<T, F>(&self, deadline: Instant, work: F) -> Result<T, NotSearched>
+    /// Runs a search for so many rows, unless it can't begin before the deadline. It yields once before,
+    /// so that requests in flight get on with theirs first.
+    pub async fn search<T, F>(
+        &self,
+        deadline: Instant,
+        rows: usize,
+        work: F,
+    ) -> Result<T, NotSearched>
     where
         T: Send + 'static,
         F: FnOnce() -> T + Send + 'static,
     {
-        tokio::task::yield_now().await;
         let permit = self.turn(deadline).await?;
         let queue = self.queue.clone();
-        let result = run(permit, move || {
+        let work = move || {
             let began = Instant::now();
             if began >= deadline {
                 return None;
@@ -92,8 +112,14 @@ impl Compute {
             let result = work();
             queue.took(began.elapsed());
             Some(result)
-        });
-        match result.await {
+        };
+        if self.is_inline(rows) {
+            let result = catch_unwind(AssertUnwindSafe(work));
+            drop(permit);
+            let result = result.map_err(|_| NotSearched::Panicked)?;
+            return result.ok_or(NotSearched::TooLate);
+        }
+        match run(permit, work).await {
             Ok(result) => result.ok_or(NotSearched::TooLate),
             Err(error) if error.is_panic() => Err(NotSearched::Panicked),
             Err(_) => Err(NotSearched::Stopped(Stopped)),
@@ -114,13 +140,22 @@ impl Compute {
         })
     }
 
+    /// Whether a search for so many rows is computed where it came in.
+    fn is_inline(&self, rows: usize) -> bool {
+        let mean = self.queue.mean();
+        // How long the first search takes is not known.
+        rows <= INLINE_ROWS_MAX && mean > Duration::ZERO && mean <= self.inline_within
+    }
+
     async fn turn(&self, deadline: Instant) -> Result<OwnedSemaphorePermit, NotSearched> {
-        if let Ok(permit) = self.searches.clone().try_acquire_owned() {
-            return Ok(permit);
-        }
         let waiting = Waiting::join(&self.queue);
         if Instant::now() + self.queue.wait(waiting.before, self.threads) > deadline {
             return Err(NotSearched::TooLate);
+        }
+        // Where searches are computed inline those that wait do so here.
+        tokio::task::yield_now().await;
+        if let Ok(permit) = self.searches.clone().try_acquire_owned() {
+            return Ok(permit);
         }
         let permit = self.searches.clone().acquire_owned();
         tokio::time::timeout_at(deadline.into(), permit)
@@ -144,9 +179,13 @@ impl Queue {
 
     /// How long a search waits behind others on all threads.
     fn wait(&self, before: usize, threads: usize) -> Duration {
-        let mean = Duration::from_nanos(self.mean_ns.load(Ordering::Relaxed));
         let rounds = u32::try_from(before / threads).unwrap_or(u32::MAX);
-        mean.saturating_mul(rounds)
+        self.mean().saturating_mul(rounds)
+    }
+
+    /// How long searches took lately; zero before the first.
+    fn mean(&self) -> Duration {
+        Duration::from_nanos(self.mean_ns.load(Ordering::Relaxed))
     }
 }
 
@@ -187,6 +226,8 @@ where
 mod tests {
     use super::*;
 
+    const NEVER: Duration = Duration::ZERO;
+
     fn soon() -> Instant {
         Instant::now() + Duration::from_secs(20)
     }
@@ -204,12 +245,12 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn no_more_searches_run_than_threads() {
-        let compute = Compute::new(2);
+        let compute = Compute::new(2, NEVER);
         let running = Arc::new(AtomicUsize::new(0));
         let most = Arc::new(AtomicUsize::new(0));
         let searches = (0..8).map(|_| {
             let (running, most) = (running.clone(), most.clone());
-            compute.search(soon(), move || {
+            compute.search(soon(), 1, move || {
                 most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                 std::thread::sleep(Duration::from_millis(5));
                 running.fetch_sub(1, Ordering::SeqCst);
@@ -222,25 +263,62 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_search_that_panics_is_an_error_and_leaves_its_place() {
-        let compute = Compute::new(1);
-        let panicked = compute.search(soon(), || -> u8 { panic!("a bug") }).await;
+        let compute = Compute::new(1, NEVER);
+        let panicked = compute
+            .search(soon(), 1, || -> u8 { panic!("a bug") })
+            .await;
         assert_eq!(panicked, Err(NotSearched::Panicked));
-        assert_eq!(compute.search(soon(), || 7).await, Ok(7));
+        assert_eq!(compute.search(soon(), 1, || 7).await, Ok(7));
+    }
+
+    /// Whether a search for so many rows runs on the thread that asks for it.
+    async fn is_here(compute: &Compute, rows: usize) -> bool {
+        let here = std::thread::current().id();
+        let there = compute.search(soon(), rows, || std::thread::current().id());
+        there.await.unwrap() == here
+    }
+
+    #[tokio::test]
+    async fn short_searches_stay_where_they_came_in() {
+        let compute = Compute::new(1, INLINE_WITHIN);
+        assert!(!is_here(&compute, 10).await, "nothing is known yet");
+        compute.queue.mean_ns.store(100_000, Ordering::Relaxed);
+        assert!(is_here(&compute, INLINE_ROWS_MAX).await);
+        assert!(!is_here(&compute, INLINE_ROWS_MAX + 1).await);
+        compute.queue.mean_ns.store(50_000_000, Ordering::Relaxed);
+        assert!(!is_here(&compute, 1).await, "searches have become slow");
+        let never = Compute::new(1, NEVER);
+        never.queue.mean_ns.store(1, Ordering::Relaxed);
+        assert!(!is_here(&never, 1).await);
+    }
+
+    #[tokio::test]
+    async fn a_panic_where_it_came_in_is_an_error_too() {
+        let compute = Compute::new(1, INLINE_WITHIN);
+        compute.queue.mean_ns.store(100_000, Ordering::Relaxed);
+        let panicked = compute
+            .search(soon(), 1, || -> u8 { panic!("a bug") })
+            .await;
+        assert_eq!(panicked, Err(NotSearched::Panicked));
+        assert!(is_here(&compute, 1).await, "its place is free again");
+        let passed = Instant::now();
+        let late = compute.search(passed, 1, || ()).await;
+        assert_eq!(late, Err(NotSearched::TooLate));
     }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_search_waits_no_longer_than_it_has_time() {
-        let compute = Compute::new(1);
+        let compute = Compute::new(1, NEVER);
         let end = busy(&compute);
         let deadline = Instant::now() + Duration::from_millis(20);
-        let late = compute.search(deadline, || ()).await;
+        let late = compute.search(deadline, 1, || ()).await;
         assert_eq!(late, Err(NotSearched::TooLate));
         assert!(Instant::now() >= deadline);
         drop(end);
-        assert_eq!(compute.search(soon(), || 7).await, Ok(7));
+        assert_eq!(compute.search(soon(), 1, || 7).await, Ok(7));
         let passed = Instant::now();
         assert_eq!(
-            compute.search(passed, || 7).await,
+            compute.search(passed, 1, || 7).await,
             Err(NotSearched::TooLate),
             "even if a thread is free"
         );
@@ -248,15 +326,15 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_search_that_would_wait_too_long_does_not_wait_at_all() {
-        let compute = Compute::new(1);
+        let compute = Compute::new(1, NEVER);
         let end = busy(&compute);
         compute.queue.took(Duration::from_secs(3600));
-        let first = compute.search(soon(), || 1);
+        let first = compute.search(soon(), 1, || 1);
         tokio::pin!(first);
         assert!(futures::poll!(&mut first).is_pending(), "it yields");
         assert!(futures::poll!(&mut first).is_pending(), "it waits");
         let began = Instant::now();
-        let second = compute.search(soon(), || 2).await;
+        let second = compute.search(soon(), 1, || 2).await;
         assert_eq!(second, Err(NotSearched::TooLate));
         assert!(began.elapsed() < Duration::from_secs(10));
         drop(end);

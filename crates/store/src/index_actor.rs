@@ -6,12 +6,13 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use ann::{Neighbour, VectorsState};
 use arc_swap::ArcSwap;
-use store_api::types::{AnnResponse, PrimaryKeys, SimilarityFunction};
+use store_api::types::SimilarityFunction;
 
 use crate::compute::{Compute, Stopped};
+use crate::found::Found;
 use crate::identity::VectorOptions;
 use crate::items::{Change, Items, Operation};
-use crate::keys::{KeySchema, KeyTable, Values, json};
+use crate::keys::{KeySchema, KeyTable};
 use crate::options::IndexesOptions;
 use crate::score;
 
@@ -125,7 +126,7 @@ impl VectorIndex {
     }
 
     /// The up to `limit` nearest rows.
-    pub fn search(&self, vector: &[f32], limit: usize) -> Result<AnnResponse, SearchError> {
+    pub fn search(&self, vector: &[f32], limit: usize) -> Result<Found<'_>, SearchError> {
         if let Some(position) = vector.iter().position(|element| !element.is_finite()) {
             return Err(SearchError::Query(ann::Error::NotFinite { position }));
         }
@@ -143,30 +144,22 @@ impl VectorIndex {
                 _ => SearchError::Internal(error.to_string()),
             })?;
             searches += 1;
-            let (response, gone) = self.answer(&found, limit)?;
+            let (rows, gone) = self.answer(&found, limit)?;
             // A row may lose its key just before its vector. Ask for as many more.
             if gone == 0 || searches == SEARCHES_MAX || ask >= self.ann.len() {
-                return Ok(response);
+                return Ok(rows);
             }
             ask += gone;
         }
     }
 
-    /// Makes an answer of what was found, and says how many rows of it have gone meanwhile.
-    fn answer(
-        &self,
-        found: &[Neighbour],
-        limit: usize,
-    ) -> Result<(AnnResponse, usize), SearchError> {
-        let internal = |error: &dyn ToString| SearchError::Internal(error.to_string());
-        let mut columns: Vec<Vec<serde_json::Value>> =
-            vec![Vec::with_capacity(found.len()); self.schema.len()];
-        let mut distances = Vec::with_capacity(found.len());
-        let mut similarity_scores = Vec::with_capacity(found.len());
+    /// The keys and scores of what was found, and how many rows of it have gone meanwhile.
+    fn answer(&self, found: &[Neighbour], limit: usize) -> Result<(Found<'_>, usize), SearchError> {
+        let mut rows = Found::with_capacity(&self.schema, found.len().min(limit));
         let mut gone = 0;
         let keys = self.keys();
         for neighbour in found {
-            if distances.len() == limit {
+            if rows.len() == limit {
                 break;
             }
             let Some(key) = keys.key(neighbour.id) else {
@@ -178,23 +171,10 @@ impl VectorIndex {
                 self.ann.options().dimensions,
                 neighbour.distance,
             )
-            .map_err(|error| internal(&error))?;
-            for ((value, column), out) in
-                Values::of(key).zip(self.schema.columns()).zip(&mut columns)
-            {
-                out.push(json(&column.typ, value).map_err(|error| internal(&error))?);
-            }
-            distances.push(scored.distance);
-            similarity_scores.push(scored.similarity);
+            .map_err(|error| SearchError::Internal(error.to_string()))?;
+            rows.push(key, scored);
         }
-        drop(keys);
-        let names = self.schema.columns().map(|column| column.name.clone());
-        let response = AnnResponse {
-            primary_keys: PrimaryKeys(names.zip(columns).collect()),
-            distances,
-            similarity_scores,
-        };
-        Ok((response, gone))
+        Ok((rows, gone))
     }
 
     /// Makes changes, in their order for each id, and gives back those that were refused. Other ids
@@ -284,6 +264,7 @@ impl Retired {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compute::INLINE_WITHIN;
     use crate::engine::tests::{identity, in_memory};
     use crate::identity::IndexIdentity;
 
@@ -312,7 +293,7 @@ mod tests {
     async fn rows_on_their_way_out_are_made_up_for() {
         let identity = identity("idx");
         let index = Arc::new(index(&identity));
-        let compute = Compute::new(1);
+        let compute = Compute::new(1, INLINE_WITHIN);
         let inserts = (0..4u32).map(|id| Change::Insert {
             id,
             vector: vec![id as f32, 0.0],
@@ -324,10 +305,12 @@ mod tests {
             index.keys_mut().insert(id, key);
         }
         let found = index.search(&[0.0, 0.0], 1).unwrap();
-        assert_eq!(found.distances, [4.0]);
-        assert_eq!(found.primary_keys.0[0].1, [serde_json::json!("2")]);
+        let found = serde_json::to_value(&found).unwrap();
+        assert_eq!(found["distances"], serde_json::json!([4.0]));
+        assert_eq!(found["primary_keys"]["p0"], serde_json::json!(["2"]));
         let all = index.search(&[0.0, 0.0], 10).unwrap();
-        assert_eq!(all.distances, [4.0, 9.0]);
+        let all = serde_json::to_value(&all).unwrap();
+        assert_eq!(all["distances"], serde_json::json!([4.0, 9.0]));
     }
 
     #[test]
@@ -335,15 +318,16 @@ mod tests {
         let identity = identity("idx");
         let index = index(&identity);
         let found = index.search(&[0.0, 0.0], 10).unwrap();
-        assert_eq!(found.distances, [0f32; 0]);
-        assert_eq!(found.primary_keys.0, [("p0".to_owned(), vec![])]);
+        assert_eq!(found.len(), 0);
+        let found = serde_json::to_value(&found).unwrap();
+        assert_eq!(found["primary_keys"], serde_json::json!({"p0": []}));
     }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn changes_of_an_id_are_made_in_their_order() {
         let identity = identity("idx");
         let index = Arc::new(index(&identity));
-        let compute = Compute::new(4);
+        let compute = Compute::new(4, INLINE_WITHIN);
         let ids = 0..200u32;
         let mut changes = Vec::new();
         for round in 0..3u32 {
@@ -370,7 +354,7 @@ mod tests {
     async fn a_row_whose_new_vector_is_refused_is_not_found_where_it_was() {
         let identity = identity("idx");
         let index = Arc::new(index(&identity));
-        let compute = Compute::new(1);
+        let compute = Compute::new(1, INLINE_WITHIN);
         let (id, vector) = (7, vec![1.0, 0.0]);
         let insert = Change::Insert { id, vector };
         assert_eq!(index.apply(&compute, vec![insert]).await.unwrap(), []);

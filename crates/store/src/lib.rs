@@ -24,6 +24,7 @@ mod compute;
 mod db;
 mod discovery;
 mod engine;
+mod found;
 mod httpd;
 mod identity;
 mod index_actor;
@@ -46,6 +47,7 @@ mod start_error;
 mod table;
 mod tls;
 
+pub use compute::INLINE_WITHIN;
 pub use httpd::openapi;
 pub use options::{
     CdcOptions, Consistency, Credentials, DatabaseOptions, IndexesOptions, ListenerOptions,

@@ -9,6 +9,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::compute::INLINE_WITHIN;
+
 pub use ann::Placement;
 pub use database::{Credentials, DatabaseOptions, Preferred};
 pub use listener::{ListenerOptions, Pem, TlsClients, TlsOptions};
@@ -42,6 +44,9 @@ pub struct StoreOptions {
     pub memory: MemoryOptions,
     /// Threads for searching and, besides, for building; 0: as many as there are cores.
     pub compute_threads: usize,
+    /// A search for few rows runs on the thread of its socket as long as searches lately took no longer;
+    /// zero: never.
+    pub inline_searches_within: Duration,
     /// How long requests in flight may go on after a shutdown was asked for.
     pub shutdown_timeout: Duration,
 }
@@ -135,6 +140,7 @@ impl Default for StoreOptions {
             repair: RepairOptions::default(),
             memory: MemoryOptions::default(),
             compute_threads: 0,
+            inline_searches_within: INLINE_WITHIN,
             shutdown_timeout: Duration::from_secs(10),
         }
     }

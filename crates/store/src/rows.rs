@@ -12,7 +12,7 @@ use scylla::serialize::writers::{CellWriter, WrittenCellProof};
 
 use crate::identity::TableIdentity;
 use crate::items::Cell;
-use crate::keys::{KeySchema, PrimaryKey, json};
+use crate::keys::{KeySchema, PrimaryKey, shown};
 
 /// About what a row takes on the wire beside its vectors: keys, write times, lengths.
 const ROW_OVERHEAD_BYTES: usize = 64;
@@ -185,7 +185,7 @@ impl RowReader {
                 .zip(&values)
                 .enumerate()
                 .find_map(|(at, (column, value))| {
-                    let error = json(&column.typ, value).err()?;
+                    let error = shown(&column.typ, value).err()?;
                     Some(Unusable::Key { column: at, error })
                 });
         let key = self.keys.encode(values);

@@ -85,7 +85,7 @@ impl Store {
         let readers = &options.cdc.readers;
         let readers = readers.iter().map(|reader| reader.name.clone()).collect();
         let engine = Arc::new(Engine::new(Metrics::new(), readers));
-        let compute = Compute::new(options.compute_threads);
+        let compute = Compute::new(options.compute_threads, options.inline_searches_within);
         let cancel = CancellationToken::new();
         let tasks = TaskTracker::new();
         let work = Registry::default();

@@ -65,7 +65,7 @@ async fn check(world: &World, typ: &str, literal: &str, key: Vec<Value>) {
     let keys = async || {
         let names = &["k", "c"][..columns];
         let found = world.client.ann("ks", &index, &[1.0, 2.0], 9, names).await;
-        found.unwrap().keys
+        common::keys(found.unwrap())
     };
     let expected = vec![key];
     assert_eq!(keys().await, expected, "{table}");

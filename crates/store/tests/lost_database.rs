@@ -31,7 +31,7 @@ async fn the_service_outlives_its_database() {
     .expect("the loss is noticed")
     .expect("the service lives");
     let found = world.client.ann("ks", "i", &[1.0, 2.0], 9, &["k"]).await;
-    assert_eq!(found.unwrap().keys, [[1]]);
+    assert_eq!(common::keys(found.unwrap()), [[1]]);
 
     let node = start_node(world.storage.clone(), world.cql).await;
     tokio::time::timeout(

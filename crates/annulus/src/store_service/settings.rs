@@ -80,6 +80,11 @@ pub struct StoreSettings {
     #[arg(long, env = "ANNULUS_ASYNC_THREADS", value_name = "N")]
     pub async_threads: Option<usize>,
 
+    /// A search for few rows is computed on the thread of its socket while searches take no longer than this on the
+    /// mean; 0: never [default: 1000]
+    #[arg(long, env = "ANNULUS_INLINE_SEARCHES_US", value_name = "US")]
+    pub inline_searches_us: Option<u64>,
+
     /// Memory that the process may take, mapped files aside; beyond it new rows wait
     /// [default: what the machine or the control group has, less 1 % or 200 MB]
     #[arg(long, env = "VECTOR_STORE_MEMORY_LIMIT", value_name = "BYTES")]

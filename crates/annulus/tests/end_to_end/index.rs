@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use store_api::types::IndexState;
-use store_api::{Client, ClientError, ClientOptions};
+use store_api::{Client, ClientError, ClientOptions, KeyValue};
 
 use crate::server::Server;
 
@@ -93,8 +93,11 @@ impl<'a> Index<'a> {
             )
             .await?;
         let count = found.keys.len();
-        let key = |values: Vec<serde_json::Value>| {
-            let column = |value: serde_json::Value| value.as_i64().expect("an int") as i32;
+        let key = |values: Vec<KeyValue>| {
+            let column = |value| match value {
+                KeyValue::Cql(bytes) => i32::from_be_bytes(bytes[..].try_into().expect("an int")),
+                KeyValue::Json(json) => panic!("{json}: our services answer in binary"),
+            };
             values.into_iter().map(column).collect()
         };
         let scores: Scores = found

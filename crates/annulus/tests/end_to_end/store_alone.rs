@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use store_api::types::NodeStatus;
-use store_api::{Client, ClientOptions};
+use store_api::{Client, ClientOptions, KeyValue};
 
 use crate::server::Server;
 
@@ -119,7 +119,8 @@ async fn it_serves_and_moves_and_stops_as_it_is_told() {
         ..ClientOptions::default()
     });
     let found = client.unwrap().ann("ks", "i", &[1.0, 2.0], 1, &["k"]).await;
-    assert_eq!(found.unwrap().keys, [[7]]);
+    let seven = KeyValue::Cql(bytes::Bytes::copy_from_slice(&7i32.to_be_bytes()));
+    assert_eq!(found.unwrap().keys, [[seven]]);
 
     // Settings that are half written, or of no use, change nothing.
     std::fs::write(directory.path().join(".env"), "").unwrap();

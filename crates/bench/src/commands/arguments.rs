@@ -10,6 +10,7 @@ use scylla::statement::Consistency;
 use crate::load::{Length, Plan};
 use crate::target::cql::Database;
 use crate::target::http::Url;
+use crate::target::wire::Wire;
 
 /// A CQL server.
 #[derive(Args, Clone, Debug)]
@@ -79,8 +80,8 @@ impl From<ConsistencyName> for Consistency {
 /// Whom searches go to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Target {
-    /// A server of the HTTP API.
-    Http(Url),
+    /// A server of the HTTP API, and the form of searches and answers.
+    Http(Url, Wire),
     /// A CQL server, `HOST:PORT`.
     Cql(String),
 }
@@ -88,7 +89,8 @@ pub enum Target {
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Target::Http(url) => write!(f, "{url}"),
+            Target::Http(url, Wire::Json) => write!(f, "{url}"),
+            Target::Http(url, Wire::Binary) => write!(f, "{url} binary"),
             Target::Cql(address) => write!(f, "cql://{address}"),
         }
     }
@@ -96,7 +98,6 @@ impl fmt::Display for Target {
 
 /// One target of searches.
 #[derive(Args, Clone, Debug)]
-#[group(required = true, multiple = false)]
 pub struct TargetArguments {
     /// Search by the HTTP API of this server
     #[arg(long, value_name = "http://HOST:PORT")]
@@ -104,13 +105,16 @@ pub struct TargetArguments {
     /// Search by ANN OF on this CQL server
     #[arg(long, value_name = "HOST:PORT")]
     cql: Option<String>,
+    /// The form of searches and answers by HTTP
+    #[arg(long, value_enum, default_value_t = Wire::Json, conflicts_with = "cql")]
+    wire: Wire,
 }
 
 impl TargetArguments {
     /// The one that is given.
     pub fn target(&self) -> anyhow::Result<Target> {
         match (&self.http, &self.cql) {
-            (Some(url), None) => Ok(Target::Http(url.clone())),
+            (Some(url), None) => Ok(Target::Http(url.clone(), self.wire)),
             (None, Some(address)) => Ok(Target::Cql(address.clone())),
             _ => anyhow::bail!("name one target, with --http or --cql"),
         }

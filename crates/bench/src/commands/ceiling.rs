@@ -9,10 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use bytes::Bytes;
 use clap::Args;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use rustix::time::{ClockId, clock_gettime};
+use store_api::binary;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -21,6 +22,7 @@ use crate::data::{Neighbours, Vectors};
 use crate::load::{self, Judge, Length, Plan};
 use crate::report::{Measurement, Output, OutputArguments};
 use crate::target::http::{self, Url};
+use crate::target::wire::{self, Bodies, Wire};
 use crate::target::{Names, Questions, Searcher};
 
 const QUERIES: usize = 100;
@@ -35,6 +37,9 @@ pub struct CeilingArguments {
     /// Rows asked for
     #[arg(short, default_value_t = 10)]
     k: usize,
+    /// The form of searches and answers
+    #[arg(long, value_enum, default_value_t = Wire::Json)]
+    wire: Wire,
     /// Requests under way at once
     #[arg(long, short, default_value_t = 8)]
     concurrency: usize,
@@ -57,12 +62,12 @@ pub fn run(arguments: &CeilingArguments) -> anyhow::Result<()> {
     let url: Url = format!("http://{}", listener.local_addr()?)
         .parse()
         .map_err(anyhow::Error::msg)?;
-    let answer = answer(arguments.k, &arguments.names.key_column);
+    let answer = answer(arguments.wire, arguments.k, &arguments.names.key_column);
     // Ends with the process: it holds nothing.
     std::thread::spawn(move || respond(listener, &answer));
 
     let questions = questions(arguments);
-    let bodies = http::bodies(&questions)?;
+    let bodies = Bodies::new(arguments.wire, &questions)?;
     let timeout = Duration::from_secs(10);
     let worker = || {
         Searcher::Http(http::Searcher::new(
@@ -80,9 +85,9 @@ pub fn run(arguments: &CeilingArguments) -> anyhow::Result<()> {
         warm_up: Duration::ZERO,
     };
     let progress = output.progress("ceiling")?;
-    let begin = thread_cpu_time();
+    let begin = load::thread_cpu_time();
     let measured = one_thread()?.block_on(load::run(&plan, workers, &progress))?;
-    let taken = thread_cpu_time() - begin;
+    let taken = load::thread_cpu_time() - begin;
     progress.finish_and_clear();
 
     let mut measurement = Measurement {
@@ -111,11 +116,6 @@ fn one_thread() -> anyhow::Result<tokio::runtime::Runtime> {
         .context("starting the runtime")
 }
 
-fn thread_cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
-}
-
 /// Random queries whose true neighbours are the rows that the responder answers with.
 fn questions(arguments: &CeilingArguments) -> Questions {
     let mut numbers = StdRng::seed_from_u64(1);
@@ -138,17 +138,32 @@ fn questions(arguments: &CeilingArguments) -> Questions {
 }
 
 /// A whole HTTP answer of `k` rows.
-fn answer(k: usize, key_column: &str) -> Vec<u8> {
-    let ids: Vec<usize> = (0..k).collect();
-    let body = serde_json::json!({
-        "primary_keys": { key_column: ids },
-        "distances": vec![0.123_456_7_f32; k],
-        "similarity_scores": vec![0.938_271_6_f32; k],
-    });
-    let body = body.to_string();
-    let length = body.len();
-    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ";
-    format!("{head}{length}\r\n\r\n{body}").into_bytes()
+fn answer(wire: Wire, k: usize, key_column: &str) -> Vec<u8> {
+    let (distance, similarity) = (0.123_456_7_f32, 0.938_271_6_f32);
+    let body = match wire {
+        Wire::Json => {
+            let ids: Vec<usize> = (0..k).collect();
+            let body = serde_json::json!({
+                "primary_keys": { key_column: ids },
+                "distances": vec![distance; k],
+                "similarity_scores": vec![similarity; k],
+            });
+            Bytes::from(body.to_string())
+        }
+        Wire::Binary => {
+            let ids: Vec<[u8; 8]> = (0..k as u64).map(u64::to_be_bytes).collect();
+            let scores = std::iter::repeat_n((distance, similarity), k);
+            let mut body = binary::Writer::new(scores, 1, 0);
+            body.column(key_column, wire::BIGINT, ids.iter().map(|id| &id[..]));
+            body.finish()
+        }
+    };
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: {}\r\nContent-Length: {}\r\n\r\n",
+        wire.accepted(),
+        body.len()
+    );
+    [head.as_bytes(), &body].concat()
 }
 
 /// Answers every request on every connection.

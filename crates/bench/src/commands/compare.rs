@@ -12,6 +12,7 @@ use clap::Args;
 use super::arguments::Target;
 use super::searching::{SearchArguments, Searching, questions};
 use crate::report::{Measurement, Output, OutputArguments};
+use crate::target::wire::Wire;
 
 /// Recalls that differ by more are not of equally good answers.
 const RECALL_TOLERANCE: f64 = 0.005;
@@ -19,7 +20,8 @@ const RECALL_TOLERANCE: f64 = 0.005;
 /// `compare`.
 #[derive(Args, Debug)]
 pub struct CompareArguments {
-    /// One target: NAME=http://HOST:PORT or NAME=cql://HOST:PORT, and /KEYSPACE/INDEX (or /KEYSPACE/TABLE) if it has others
+    /// One target: NAME=http://HOST:PORT, NAME=binary+http://HOST:PORT or NAME=cql://HOST:PORT, and /KEYSPACE/INDEX (or
+    /// /KEYSPACE/TABLE) if it has others
     #[arg(long, value_name = "TARGET")]
     a: NamedTarget,
     /// The other target
@@ -49,7 +51,11 @@ impl FromStr for NamedTarget {
     type Err = String;
 
     fn from_str(text: &str) -> Result<NamedTarget, String> {
-        let expected = || format!("{text:?} is not NAME=http://HOST:PORT or NAME=cql://HOST:PORT");
+        let expected = || {
+            format!(
+                "{text:?} is not NAME=http://HOST:PORT, NAME=binary+http://HOST:PORT or NAME=cql://HOST:PORT"
+            )
+        };
         let (name, url) = text.split_once('=').ok_or_else(expected)?;
         let (scheme, rest) = url.split_once("://").ok_or_else(expected)?;
         let mut parts = rest.trim_end_matches('/').splitn(3, '/');
@@ -60,7 +66,8 @@ impl FromStr for NamedTarget {
             (Some(_), None) => return Err(expected()),
         };
         let target = match scheme {
-            "http" => Target::Http(format!("http://{authority}").parse()?),
+            "http" => Target::Http(format!("http://{authority}").parse()?, Wire::Json),
+            "binary+http" => Target::Http(format!("http://{authority}").parse()?, Wire::Binary),
             "cql" if authority.contains(':') => Target::Cql(authority.to_owned()),
             _ => return Err(expected()),
         };
@@ -85,7 +92,7 @@ pub async fn run(arguments: CompareArguments) -> anyhow::Result<()> {
         if let Some((keyspace, item)) = &side.path {
             names.keyspace.clone_from(keyspace);
             match side.target {
-                Target::Http(_) => names.index.clone_from(item),
+                Target::Http(..) => names.index.clone_from(item),
                 Target::Cql(_) => names.table.clone_from(item),
             }
         }
@@ -172,6 +179,8 @@ mod tests {
         let other: NamedTarget = "them=cql://h:9042/ks/t".parse().unwrap();
         assert_eq!(other.target, Target::Cql("h:9042".to_owned()));
         assert_eq!(other.path, Some(("ks".to_owned(), "t".to_owned())));
+        let binary: NamedTarget = "us=binary+http://h:1".parse().unwrap();
+        assert_eq!(binary.target.to_string(), "http://h:1 binary");
         for text in [
             "http://h:1",
             "a=h:1",

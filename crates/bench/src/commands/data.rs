@@ -1,8 +1,10 @@
 //! `data`: looking at the files of data sets.
 
+use std::path::PathBuf;
+
 use clap::Subcommand;
 
-use crate::data::{DataArguments, Role, Source, describe};
+use crate::data::{DataArguments, Lift, Role, Source, describe};
 
 /// Commands about data alone.
 #[derive(Debug, Subcommand)]
@@ -21,6 +23,19 @@ pub enum DataCommand {
         #[arg(long, short, default_value_t = 100)]
         k: usize,
     },
+    /// Make a set of more dimensions that is as hard to search, by a random map and noise
+    ///
+    /// Writes base.fbin and query.fbin, with the true neighbours beside them. Without noise all distances stay what they are; noise raises the
+    /// intrinsic dimension. The same arguments always make the same set.
+    Lift {
+        #[command(flatten)]
+        data: DataArguments,
+        #[command(flatten)]
+        lift: Lift,
+        /// The directory to write
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+    },
 }
 
 /// Runs a command about data.
@@ -35,6 +50,17 @@ pub fn run(command: DataCommand) -> anyhow::Result<()> {
                     }
                 }
             }
+        }
+        DataCommand::Lift { data, lift, out } => {
+            let (base, queries) = (data.read_base()?, data.read_queries()?);
+            lift.make(base, queries, &out)?;
+            let made = DataArguments {
+                data: Some(out.clone()),
+                ..DataArguments::default()
+            };
+            // Computes the neighbours, and keeps them.
+            made.read_search_set(1)?;
+            println!("{}", out.display());
         }
         DataCommand::Neighbours { data, k } => {
             let set = data.read_search_set(k)?;

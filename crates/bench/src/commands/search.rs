@@ -8,6 +8,7 @@ use super::arguments::{Target, TargetArguments, seconds};
 use super::searching::SearchArguments;
 use crate::report::{Output, OutputArguments};
 use crate::target::http::Url;
+use crate::target::wire::Wire;
 
 /// `search-http`.
 #[derive(Args, Debug)]
@@ -19,6 +20,12 @@ pub struct SearchHttpArguments {
         default_value = "http://127.0.0.1:6080"
     )]
     http: Url,
+    /// The form of searches and answers
+    #[arg(long, value_enum, default_value_t = Wire::Json)]
+    wire: Wire,
+    /// Open a connection for each search
+    #[arg(long)]
+    reconnect: bool,
     #[command(flatten)]
     one: OneArguments,
 }
@@ -64,18 +71,22 @@ pub struct SweepArguments {
 
 /// Searches by HTTP.
 pub async fn http(arguments: SearchHttpArguments) -> anyhow::Result<()> {
-    one(&Target::Http(arguments.http), arguments.one).await
+    let target = Target::Http(arguments.http, arguments.wire);
+    one(&target, arguments.reconnect, arguments.one).await
 }
 
 /// Searches by CQL.
 pub async fn cql(arguments: SearchCqlArguments) -> anyhow::Result<()> {
-    one(&Target::Cql(arguments.cql), arguments.one).await
+    one(&Target::Cql(arguments.cql), false, arguments.one).await
 }
 
-async fn one(target: &Target, arguments: OneArguments) -> anyhow::Result<()> {
+async fn one(target: &Target, reconnect: bool, arguments: OneArguments) -> anyhow::Result<()> {
     let plan = arguments.search.load.plan()?;
     let mut output = Output::new(&arguments.output)?;
-    let searching = arguments.search.searching(target, &HashSet::new()).await?;
+    let mut searching = arguments.search.searching(target, &HashSet::new()).await?;
+    if reconnect {
+        searching = searching.reconnecting();
+    }
     let progress = output.progress("search")?;
     let measurement = searching.run(&plan, arguments.concurrency, &progress);
     output.add(measurement.await?)?;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use bytes::Bytes;
 use indicatif::ProgressBar;
 
 use super::arguments::{LoadArguments, RequestArguments, Target};
@@ -13,6 +12,7 @@ use crate::data::{DataArguments, SearchSet};
 use crate::load::{self, Judge, Plan};
 use crate::report::Measurement;
 use crate::target::cql::{self, Searches};
+use crate::target::wire::Bodies;
 use crate::target::{Names, Questions, Searcher, http};
 
 /// What is asked, of a set of data.
@@ -45,7 +45,7 @@ pub struct Searching {
 }
 
 enum Way {
-    Http(http::Url, Arc<Vec<Bytes>>),
+    Http(http::Url, Bodies),
     Cql(Searches),
 }
 
@@ -59,9 +59,9 @@ impl Searching {
         dataset: String,
     ) -> anyhow::Result<Searching> {
         let way = match target {
-            Target::Http(url) => {
+            Target::Http(url, wire) => {
                 http::check(url, names).await?;
-                Way::Http(url.clone(), http::bodies(questions)?)
+                Way::Http(url.clone(), Bodies::new(*wire, questions)?)
             }
             Target::Cql(address) => {
                 let database = requests.connect(address).await?;
@@ -82,6 +82,14 @@ impl Searching {
             way,
             dataset,
         })
+    }
+
+    /// The same, with a connection for each search by HTTP.
+    pub fn reconnecting(mut self) -> Searching {
+        if let Way::Http(url, bodies) = self.way {
+            self.way = Way::Http(url, bodies.reconnecting());
+        }
+        self
     }
 
     fn worker(&self) -> Searcher {

@@ -98,6 +98,15 @@ impl DataArguments {
         Ok(self.split()?.0)
     }
 
+    /// The vectors searched for.
+    pub fn read_queries(&self) -> anyhow::Result<Vectors> {
+        if self.hold_out.is_some() {
+            let held_out = self.split()?.1;
+            return held_out.context("--hold-out takes queries out of the base");
+        }
+        read_queries(self.located()?.queries)
+    }
+
     /// The base, and the queries where they are taken out of it.
     fn split(&self) -> anyhow::Result<(Vectors, Option<Vectors>)> {
         let source = required(self.located()?.base, "vectors", "--base")?;
@@ -123,12 +132,7 @@ impl DataArguments {
         let located = self.located()?;
         let changed = self.rows.is_some() || self.hold_out.is_some();
         if !changed && let Some(source) = &located.neighbours {
-            let queries = required(
-                located.queries.clone(),
-                "queries",
-                "--queries or --hold-out",
-            )?;
-            let queries = queries.read(Role::Queries)?.into_vectors();
+            let queries = read_queries(located.queries.clone())?;
             let neighbours = source.read(Role::Neighbours)?;
             let neighbours = neighbours.into_neighbours().context(source.to_string())?;
             ensure!(
@@ -147,9 +151,7 @@ impl DataArguments {
         let (base, held_out) = self.split()?;
         let queries = match held_out {
             Some(queries) => queries,
-            None => required(located.queries, "queries", "--queries or --hold-out")?
-                .read(Role::Queries)?
-                .into_vectors(),
+            None => read_queries(located.queries)?,
         };
         let neighbours = self.compute(&located.base, &base, &queries, k)?;
         Ok(SearchSet {
@@ -215,6 +217,11 @@ impl DataArguments {
                 .collect(),
         })
     }
+}
+
+fn read_queries(located: Option<Source>) -> anyhow::Result<Vectors> {
+    let source = required(located, "queries", "--queries or --hold-out")?;
+    Ok(source.read(Role::Queries)?.into_vectors())
 }
 
 fn progress(queries: usize) -> anyhow::Result<ProgressBar> {

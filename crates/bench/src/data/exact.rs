@@ -192,7 +192,7 @@ fn search_block(
 }
 
 /// The inner products of every row of `a` with every row of `b`, row by row of `a`.
-fn multiply(a: &[f32], b: &[f32], dimensions: usize, out: &mut [f32]) {
+pub(super) fn multiply(a: &[f32], b: &[f32], dimensions: usize, out: &mut [f32]) {
     let (rows, columns) = (a.len() / dimensions, b.len() / dimensions);
     assert!(a.len() == rows * dimensions && b.len() == columns * dimensions);
     assert_eq!(out.len(), rows * columns);

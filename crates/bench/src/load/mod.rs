@@ -109,6 +109,12 @@ pub fn process_cpu_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
 }
 
+/// Processor time that this thread has taken.
+pub fn thread_cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+}
+
 /// A stretch of load, with the state that its workers share.
 struct Phase {
     rate_per_s: Option<f64>,

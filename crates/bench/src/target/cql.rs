@@ -88,6 +88,24 @@ impl Database {
         })
     }
 
+    /// What reads rows by their keys.
+    pub async fn reads(&self, names: &Names) -> anyhow::Result<Reads> {
+        let Names {
+            keyspace,
+            table,
+            key_column,
+            vector_column,
+            ..
+        } = names;
+        let read = format!(
+            "SELECT {key_column}, {vector_column} FROM {keyspace}.{table} WHERE {key_column} = ?"
+        );
+        Ok(Reads {
+            session: Arc::clone(&self.session),
+            read: self.prepare(read).await?,
+        })
+    }
+
     /// What searches for `k` rows.
     pub async fn searches(&self, names: &Names, k: usize) -> anyhow::Result<Searches> {
         let Names {
@@ -126,6 +144,23 @@ impl Writes {
     pub async fn delete(&self, id: i64) -> Result<(), Failure> {
         let result = self.session.execute_unpaged(&self.delete, (id,));
         result.await.map(drop).map_err(|error| failure(&error))
+    }
+}
+
+/// Reads rows. Cheap to clone.
+#[derive(Clone)]
+pub struct Reads {
+    session: Arc<Session>,
+    read: Arc<PreparedStatement>,
+}
+
+impl Reads {
+    /// Reads a row, and says whether it is there.
+    pub async fn row(&self, id: i64) -> Result<bool, Failure> {
+        let result = self.session.execute_unpaged(&self.read, (id,)).await;
+        let rows = result.map_err(|error| failure(&error))?.into_rows_result();
+        let rows = rows.map_err(|error| Failure(format!("answer: {error}")))?;
+        Ok(rows.rows_num() > 0)
     }
 }
 

@@ -3,24 +3,23 @@
 //! A searcher has a connection of its own and sends bodies that were made before: what is measured is the server,
 //! and the client does as little as it can.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
-use serde::de::{Deserializer, Visitor};
-use serde::{Deserialize, Serialize};
-use store_api::types::{IndexState, IndexStatus};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use store_api::types::{IndexInfo, IndexState, IndexStatus};
 use tokio::net::TcpStream;
 
+use super::wire::{Bodies, Wire};
 use super::{Names, Questions};
 use crate::load::{Done, Failure};
 
@@ -57,14 +56,17 @@ impl fmt::Display for Url {
 struct Connection {
     url: Url,
     timeout: Duration,
+    /// Whether every request opens a connection of its own.
+    reconnect: bool,
     sender: Option<SendRequest<Full<Bytes>>>,
 }
 
 impl Connection {
-    fn new(url: &Url, timeout: Duration) -> Connection {
+    fn new(url: &Url, timeout: Duration, reconnect: bool) -> Connection {
         Connection {
             url: url.clone(),
             timeout,
+            reconnect,
             sender: None,
         }
     }
@@ -74,10 +76,12 @@ impl Connection {
         &mut self,
         method: Method,
         path: &str,
+        wire: Wire,
         body: Bytes,
     ) -> Result<(StatusCode, Bytes), Failure> {
-        let sender = self.sender.take();
-        let asked = tokio::time::timeout(self.timeout, self.ask_on(sender, method, path, body));
+        let (sender, timeout) = (self.sender.take(), self.timeout);
+        let asked = self.ask_on(sender, method, path, wire, body);
+        let asked = tokio::time::timeout(timeout, asked);
         asked.await.unwrap_or(Err(Failure("timeout".to_owned())))
     }
 
@@ -86,6 +90,7 @@ impl Connection {
         sender: Option<SendRequest<Full<Bytes>>>,
         method: Method,
         path: &str,
+        wire: Wire,
         body: Bytes,
     ) -> Result<(StatusCode, Bytes), Failure> {
         let mut sender = match sender {
@@ -96,7 +101,8 @@ impl Connection {
             .method(method)
             .uri(path)
             .header(HOST, &self.url.authority)
-            .header(CONTENT_TYPE, "application/json")
+            .header(CONTENT_TYPE, wire.content_type())
+            .header(ACCEPT, wire.accepted())
             .body(Full::new(body))
             .map_err(|error| Failure(format!("request: {error}")))?;
         let broken = |error: hyper::Error| Failure(format!("connection broke: {error}"));
@@ -104,7 +110,7 @@ impl Connection {
         let response = sender.send_request(request).await.map_err(broken)?;
         let status = response.status();
         let body = response.into_body().collect().await.map_err(broken)?;
-        self.sender = Some(sender);
+        self.sender = Some(sender).filter(|_| !self.reconnect);
         Ok((status, body.to_bytes()))
     }
 
@@ -123,28 +129,13 @@ impl Connection {
     }
 }
 
-/// The bodies of all queries.
-pub fn bodies(questions: &Questions) -> anyhow::Result<Arc<Vec<Bytes>>> {
-    #[derive(Serialize)]
-    struct Body<'a> {
-        vector: &'a [f32],
-        limit: usize,
-    }
-    let limit = questions.k;
-    let bodies = questions
-        .queries
-        .rows()
-        .map(|vector| Ok(serde_json::to_vec(&Body { vector, limit })?.into()));
-    Ok(Arc::new(bodies.collect::<anyhow::Result<_>>()?))
-}
-
 /// Searches over one connection.
 pub struct Searcher {
     connection: Connection,
     path: String,
     key_column: String,
     questions: Questions,
-    bodies: Arc<Vec<Bytes>>,
+    bodies: Bodies,
 }
 
 impl Searcher {
@@ -153,28 +144,34 @@ impl Searcher {
         url: &Url,
         names: &Names,
         questions: &Questions,
-        bodies: &Arc<Vec<Bytes>>,
+        bodies: &Bodies,
         timeout: Duration,
     ) -> Searcher {
         Searcher {
-            connection: Connection::new(url, timeout),
-            path: format!("/api/v1/indexes/{}/{}/ann", names.keyspace, names.index),
+            connection: Connection::new(url, timeout, bodies.reconnect()),
+            path: format!(
+                "/api/v1/indexes/{}/{}/ann{}",
+                names.keyspace,
+                names.index,
+                bodies.query_string()
+            ),
             key_column: names.key_column.clone(),
             questions: questions.clone(),
-            bodies: Arc::clone(bodies),
+            bodies: bodies.clone(),
         }
     }
 
     /// Sends the `number`th search.
     pub async fn perform(&mut self, number: u64) -> Result<Done, Failure> {
         let query = self.questions.query(number);
-        let body = self.bodies[query].clone();
-        let (status, body) = self.connection.ask(Method::POST, &self.path, body).await?;
+        let (wire, body) = (self.bodies.wire(), self.bodies.of(query));
+        let asked = self.connection.ask(Method::POST, &self.path, wire, body);
+        let (status, body) = asked.await?;
         let done = Done::now();
         if status != StatusCode::OK {
             return Err(refusal(status, &body));
         }
-        let ids = ids(&body, &self.key_column)?;
+        let ids = wire.ids(body, &self.key_column)?;
         Ok(self.questions.judged(query, done, ids))
     }
 }
@@ -192,59 +189,22 @@ fn refusal(status: StatusCode, body: &[u8]) -> Failure {
     }
 }
 
-/// The ids in an answer.
-fn ids(body: &[u8], key_column: &str) -> Result<Vec<i64>, Failure> {
-    #[derive(Deserialize)]
-    struct Answer<'a> {
-        #[serde(borrow)]
-        primary_keys: BTreeMap<&'a str, Vec<Id>>,
-    }
-    let answer: Answer<'_> = serde_json::from_slice(body)
-        .map_err(|error| Failure(format!("answer not understood: {:?}", error.classify())))?;
-    let mut keys = answer.primary_keys;
-    let ids = keys.remove(key_column).ok_or_else(|| {
-        Failure(format!(
-            "no column {key_column} in the answer (--key-column)"
-        ))
-    })?;
-    Ok(ids.into_iter().map(|id| id.0).collect())
-}
-
-/// An integer, as a number or as a string of digits.
-struct Id(i64);
-
-impl<'de> Deserialize<'de> for Id {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Id, D::Error> {
-        struct Either;
-        impl Visitor<'_> for Either {
-            type Value = Id;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an integer")
-            }
-
-            fn visit_u64<E: serde::de::Error>(self, id: u64) -> Result<Id, E> {
-                i64::try_from(id).map(Id).map_err(E::custom)
-            }
-
-            fn visit_i64<E: serde::de::Error>(self, id: i64) -> Result<Id, E> {
-                Ok(Id(id))
-            }
-
-            fn visit_str<E: serde::de::Error>(self, id: &str) -> Result<Id, E> {
-                id.parse().map(Id).map_err(E::custom)
-            }
-        }
-        deserializer.deserialize_any(Either)
-    }
-}
-
 /// What the server says of an index.
 pub async fn index_status(url: &Url, names: &Names) -> anyhow::Result<IndexStatus> {
     let path = format!("/api/v1/indexes/{}/{}/status", names.keyspace, names.index);
-    let mut connection = Connection::new(url, Duration::from_secs(10));
+    get(url, names, &path).await
+}
+
+/// What an index was made with.
+pub async fn index_info(url: &Url, names: &Names) -> anyhow::Result<IndexInfo> {
+    let path = format!("/api/v1/indexes/{}/{}", names.keyspace, names.index);
+    get(url, names, &path).await
+}
+
+async fn get<T: DeserializeOwned>(url: &Url, names: &Names, path: &str) -> anyhow::Result<T> {
+    let mut connection = Connection::new(url, Duration::from_secs(10), false);
     let (status, body) = connection
-        .ask(Method::GET, &path, Bytes::new())
+        .ask(Method::GET, path, Wire::Json, Bytes::new())
         .await
         .map_err(|Failure(kind)| anyhow::anyhow!("{url}: {kind}"))?;
     if status == StatusCode::NOT_FOUND {
@@ -302,16 +262,6 @@ mod tests {
         ] {
             assert!(text.parse::<Url>().is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn ids_are_numbers_or_digits() {
-        let body = br#"{"primary_keys":{"p":["x","y"],"id":[7,"-3"]},"distances":[0,1]}"#;
-        let failure = ids(body, "id").unwrap_err();
-        assert!(failure.0.contains("not understood"), "{failure:?}");
-        let body = br#"{"primary_keys":{"id":[7,"-3"]},"distances":[0,1]}"#;
-        assert_eq!(ids(body, "id").unwrap(), [7, -3]);
-        assert!(ids(body, "pk").unwrap_err().0.contains("--key-column"));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 pub mod cql;
 pub mod http;
+pub mod in_process;
+pub mod wire;
 
 use std::sync::Arc;
 

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Client;
+use super::ask::Question;
 use super::index_path;
 use super::uri::segment;
 use crate::ClientError;
@@ -99,14 +100,23 @@ impl Client {
         path: String,
         body: &impl Serialize,
     ) -> Result<T, ClientError> {
-        let body = match method {
-            Method::GET | Method::DELETE => Bytes::new(),
-            _ => serde_json::to_vec(body)
-                .expect("numbers and names always serialise")
-                .into(),
+        let body = || {
+            let body = serde_json::to_vec(body);
+            body.expect("numbers and names always serialise").into()
         };
-        let answer = self.ask(method, path, body).await?;
-        serde_json::from_slice(&answer).map_err(|_| ClientError::InvalidJson)
+        let question = match method {
+            Method::GET => Question::Read,
+            Method::DELETE => Question::Change {
+                method,
+                body: Bytes::new(),
+            },
+            _ => Question::Change {
+                method,
+                body: body(),
+            },
+        };
+        let answer = self.ask(path, question).await?;
+        serde_json::from_slice(&answer.body).map_err(|_| ClientError::InvalidJson)
     }
 }
 

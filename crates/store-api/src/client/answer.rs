@@ -1,11 +1,14 @@
 //! What answers mean.
 
+use bytes::Bytes;
 use hyper::StatusCode;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Neighbours;
+use super::ask::{Answer, Form};
+use super::{KeyValue, Neighbours};
 use crate::ClientError;
+use crate::binary::Rows;
 use crate::types::{PrimaryKeys, UnavailableReason};
 
 /// What an answer other than 200 means.
@@ -35,9 +38,37 @@ pub fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
     }
 }
 
-/// Turns the columns of an answer into rows. There are as many rows as scores; a column may be
-/// longer.
-pub fn neighbours(body: &[u8], key_columns: &[&str]) -> Result<Neighbours, ClientError> {
+/// Turns the columns of an answer into rows.
+pub fn neighbours(answer: Answer, key_columns: &[&str]) -> Result<Neighbours, ClientError> {
+    match answer.form {
+        Form::Json => of_json(&answer.body, key_columns),
+        Form::Binary => of_binary(answer.body, key_columns),
+    }
+}
+
+fn of_binary(body: Bytes, key_columns: &[&str]) -> Result<Neighbours, ClientError> {
+    let mut rows = Rows::read(body).map_err(|_| ClientError::InvalidBinary)?;
+    let mut columns = Vec::with_capacity(key_columns.len());
+    for name in key_columns {
+        let mut all = rows.columns.iter_mut();
+        let column = all.find(|column| column.name == *name);
+        let column = column.ok_or(ClientError::InvalidBinary)?;
+        columns.push(std::mem::take(&mut column.values).into_iter());
+    }
+    let mut keys = Vec::with_capacity(rows.similarity_scores.len());
+    for _ in &rows.similarity_scores {
+        // Every column has a value for each row.
+        let values = columns.iter_mut().filter_map(Iterator::next);
+        keys.push(values.map(KeyValue::Cql).collect());
+    }
+    Ok(Neighbours {
+        keys,
+        similarity_scores: rows.similarity_scores,
+    })
+}
+
+/// There are as many rows as scores; a column may be longer.
+fn of_json(body: &[u8], key_columns: &[&str]) -> Result<Neighbours, ClientError> {
     #[derive(Deserialize)]
     struct Answer {
         primary_keys: PrimaryKeys,
@@ -45,7 +76,7 @@ pub fn neighbours(body: &[u8], key_columns: &[&str]) -> Result<Neighbours, Clien
     }
     let mut answer: Answer = serde_json::from_slice(body).map_err(|_| ClientError::InvalidJson)?;
     let count = answer.similarity_scores.len();
-    let mut keys: Vec<Vec<Value>> = (0..count)
+    let mut keys: Vec<Vec<KeyValue>> = (0..count)
         .map(|_| Vec::with_capacity(key_columns.len()))
         .collect();
     for column in key_columns {
@@ -55,7 +86,7 @@ pub fn neighbours(body: &[u8], key_columns: &[&str]) -> Result<Neighbours, Clien
             .filter(|values| values.len() >= count)
             .ok_or(ClientError::InvalidJson)?;
         for (row, value) in keys.iter_mut().zip(values) {
-            row.push(value);
+            row.push(KeyValue::Json(value));
         }
     }
     Ok(Neighbours {
@@ -67,15 +98,34 @@ pub fn neighbours(body: &[u8], key_columns: &[&str]) -> Result<Neighbours, Clien
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::binary::Writer;
 
     #[test]
     fn columns_become_rows() {
         let body = br#"{"primary_keys":{"c":["x","y","z"],"p":[1,2]},"distances":[0,1],
             "similarity_scores":[1,0.5],"more":0}"#;
-        let found = neighbours(body, &["p", "c"]).unwrap();
-        assert_eq!(found.keys[0], vec![Value::from(1), Value::from("x")]);
-        assert_eq!(found.keys[1], vec![Value::from(2), Value::from("y")]);
+        let found = of_json(body, &["p", "c"]).unwrap();
+        let key = |p: i64, c: &str| vec![KeyValue::Json(p.into()), KeyValue::Json(c.into())];
+        assert_eq!(found.keys, [key(1, "x"), key(2, "y")]);
         assert_eq!(found.similarity_scores, [1.0, 0.5]);
+    }
+
+    #[test]
+    fn binary_answers_are_read_by_the_names_of_columns() {
+        let scores = [(0.0f32, 1.0f32), (1.0, 0.5)];
+        let mut writer = Writer::new(scores.into_iter(), 2, 0);
+        writer.column("c", 13, ["x", "y"].iter().map(|c| c.as_bytes()));
+        writer.column("p", 20, [[1], [2]].iter().map(|p| &p[..]));
+        let body = writer.finish();
+        let found = of_binary(body.clone(), &["p", "c"]).unwrap();
+        let key = |p: &'static [u8], c: &'static str| {
+            [p, c.as_bytes()].map(|value| KeyValue::Cql(Bytes::from_static(value)))
+        };
+        assert_eq!(found.keys, [key(&[1], "x"), key(&[2], "y")]);
+        assert_eq!(found.similarity_scores, [1.0, 0.5]);
+        let invalid = Err(ClientError::InvalidBinary);
+        assert_eq!(of_binary(body.clone(), &["q"]), invalid);
+        assert_eq!(of_binary(body.slice(1..), &["p"]), invalid);
     }
 
     #[test]
@@ -90,7 +140,7 @@ mod tests {
             r#"{"primary_keys":{"p":[1]},"similarity_scores":[null]}"#,
         ] {
             assert_eq!(
-                neighbours(body.as_bytes(), &["p"]),
+                of_json(body.as_bytes(), &["p"]),
                 Err(ClientError::InvalidJson),
                 "{body}"
             );

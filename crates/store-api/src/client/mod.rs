@@ -6,10 +6,12 @@
 //! to the next, and sends the service to quarantine until it says that it serves.
 //!
 //! Beyond the contract: services of the caller's own zone come before the others, so that traffic
-//! stays in the zone; and a request says how long its answer is waited for.
+//! stays in the zone; a request says how long its answer is waited for; and searches are binary where
+//! a service has shown that it understands that (`ask`), which is never the original.
 
 mod admin;
 mod answer;
+mod ask;
 mod node;
 mod tier;
 mod transport;
@@ -20,17 +22,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::Method;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::types::{IndexStatus, NodeStatus};
 use crate::{ClientError, InvalidUri};
 use answer::neighbours;
-use node::Ask;
+use ask::{Answer, Ask, Question, Search};
 use tier::{Connections, Lookup, Member, Tier};
 use uri::{BaseUri, segment};
 
@@ -54,6 +54,8 @@ pub struct ClientOptions {
     pub connect_timeout: Duration,
     /// Idle connections kept to each address.
     pub idle_connections_max: usize,
+    /// Whether searches and answers are binary with services that understand that; else they are always JSON.
+    pub binary: bool,
 }
 
 /// Which services are near.
@@ -75,6 +77,7 @@ impl Default for ClientOptions {
             request_timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(3),
             idle_connections_max: 256,
+            binary: true,
         }
     }
 }
@@ -89,6 +92,7 @@ struct Inner {
     primary: Tier,
     secondary: Tier,
     request_timeout: Duration,
+    binary: bool,
 }
 
 impl std::fmt::Debug for Inner {
@@ -100,10 +104,19 @@ impl std::fmt::Debug for Inner {
 /// An `/ann` answer, reduced to what a CQL node needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbours {
-    /// For each row, nearest first: the primary key columns' values as JSON, in the order asked for.
-    pub keys: Vec<Vec<Value>>,
+    /// For each row, nearest first: the primary key columns' values in the order asked for.
+    pub keys: Vec<Vec<KeyValue>>,
     /// Higher is nearer.
     pub similarity_scores: Vec<f32>,
+}
+
+/// The value of a column of a primary key, in the form that the service answered in.
+#[derive(Clone, Debug, PartialEq)]
+pub enum KeyValue {
+    /// As JSON shows it (contract, section 1.8).
+    Json(Value),
+    /// As CQL serialises it, unchecked.
+    Cql(Bytes),
 }
 
 impl Client {
@@ -138,6 +151,7 @@ impl Client {
                 primary: tier(&options.base_uris)?,
                 secondary: tier(&options.secondary_uris)?,
                 request_timeout: options.request_timeout,
+                binary: options.binary,
             })),
         })
     }
@@ -159,17 +173,16 @@ impl Client {
         key_columns: &[&str],
     ) -> Result<Neighbours, ClientError> {
         let path = index_path(keyspace, index, "ann");
-        let body = serde_json::to_vec(&AnnBody { vector, limit })
-            .expect("numbers and a list of numbers always serialise");
-        let answer = self.ask(Method::POST, path, body.into()).await?;
-        neighbours(&answer, key_columns)
+        let search = Question::Search(Search { vector, limit });
+        let answer = self.ask(path, search).await?;
+        neighbours(answer, key_columns)
     }
 
     /// The state of the first service that answers.
     pub async fn node_status(&self) -> Result<NodeStatus, ClientError> {
         let path = "/api/v1/status".to_owned();
-        let answer = self.ask(Method::GET, path, Bytes::new()).await?;
-        serde_json::from_slice(&answer).map_err(|_| ClientError::InvalidJson)
+        let answer = self.ask(path, Question::Read).await?;
+        serde_json::from_slice(&answer.body).map_err(|_| ClientError::InvalidJson)
     }
 
     /// Where an index stands.
@@ -179,18 +192,18 @@ impl Client {
         index: &str,
     ) -> Result<IndexStatus, ClientError> {
         let path = index_path(keyspace, index, "status");
-        let answer = self.ask(Method::GET, path, Bytes::new()).await?;
-        serde_json::from_slice(&answer).map_err(|_| ClientError::InvalidJson)
+        let answer = self.ask(path, Question::Read).await?;
+        serde_json::from_slice(&answer.body).map_err(|_| ClientError::InvalidJson)
     }
 
-    /// The body of a successful answer.
-    async fn ask(&self, method: Method, path: String, body: Bytes) -> Result<Bytes, ClientError> {
+    /// A successful answer.
+    async fn ask(&self, path: String, question: Question<'_>) -> Result<Answer, ClientError> {
         let inner = self.inner.as_ref().ok_or(ClientError::Disabled)?;
         let deadline = tokio::time::Instant::now() + inner.request_timeout;
         let ask = Ask {
-            method,
             path,
-            body,
+            question,
+            takes_binary: inner.binary,
             deadline,
         };
         tokio::time::timeout_at(deadline, inner.ask(&ask))
@@ -200,7 +213,7 @@ impl Client {
 }
 
 impl Inner {
-    async fn ask(&self, ask: &Ask) -> Result<Bytes, ClientError> {
+    async fn ask(&self, ask: &Ask<'_>) -> Result<Answer, ClientError> {
         for tier in [&self.primary, &self.secondary] {
             if let Some(answer) = tier.ask(ask).await {
                 return answer;
@@ -213,12 +226,6 @@ impl Inner {
             },
         )
     }
-}
-
-#[derive(Serialize)]
-struct AnnBody<'a> {
-    vector: &'a [f32],
-    limit: usize,
 }
 
 fn index_path(keyspace: &str, index: &str, what: &str) -> String {

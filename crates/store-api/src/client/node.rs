@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::header::CONTENT_TYPE;
-use hyper::{Method, Request, StatusCode};
+use hyper::StatusCode;
 use hyper_util::client::legacy::Client as HttpClient;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use super::answer::refusal;
+use super::ask::{Answer, Ask, Form, Question};
 use super::transport::Connector;
 use super::uri::BaseUri;
 use crate::ClientError;
@@ -29,19 +29,6 @@ const RESPONSE_BYTES_MAX: usize = 256 << 20;
 /// The first pause between two looks at a service in quarantine.
 const LOOK_INTERVAL_MIN: Duration = Duration::from_millis(100);
 
-/// The name of the header that tells a service how many milliseconds its answer is waited for.
-const TIMEOUT_HEADER: &str = "x-request-timeout-ms";
-
-/// A request, the same for whichever service answers it.
-#[derive(Clone, Debug)]
-pub struct Ask {
-    pub method: Method,
-    pub path: String,
-    pub body: Bytes,
-    /// When nobody waits for the answer any more.
-    pub deadline: tokio::time::Instant,
-}
-
 /// One address of a service.
 pub struct Node {
     base: BaseUri,
@@ -49,6 +36,8 @@ pub struct Node {
     http: HttpClient<Connector, Full<Bytes>>,
     /// Whether it was unavailable and has not yet said that it serves.
     quarantined: AtomicBool,
+    /// Whether it has answered in the binary form, and so understands it.
+    binary: AtomicBool,
     look_interval_max: Duration,
 }
 
@@ -64,6 +53,7 @@ impl Node {
                 .pool_max_idle_per_host(idle_connections_max)
                 .build(connector),
             quarantined: AtomicBool::new(false),
+            binary: AtomicBool::new(false),
         }
     }
 
@@ -82,9 +72,14 @@ impl Node {
         !self.quarantined.load(Ordering::Acquire)
     }
 
-    /// The body of a successful answer. If the service is unavailable it goes to quarantine.
-    pub async fn ask(self: &Arc<Node>, ask: &Ask) -> Result<Bytes, ClientError> {
-        let answer = self.ask_once(ask).await;
+    /// A successful answer. If the service is unavailable it goes to quarantine.
+    pub async fn ask(self: &Arc<Node>, ask: &Ask<'_>) -> Result<Answer, ClientError> {
+        let answer = match self.ask_in(self.form(), ask).await {
+            // Another program took the service's place.
+            Err(Refused::Form) => self.ask_in(Form::Json, ask).await,
+            answer => answer,
+        };
+        let answer = answer.map_err(Refused::error);
         if answer == Err(ClientError::Unavailable) && !self.quarantined.swap(true, Ordering::AcqRel)
         {
             tracing::warn!(service = %self.base, address = %self.address, "an index service is not available");
@@ -93,20 +88,22 @@ impl Node {
         answer
     }
 
-    async fn ask_once(&self, ask: &Ask) -> Result<Bytes, ClientError> {
-        let left = ask.deadline - tokio::time::Instant::now();
-        let request = Request::builder()
-            .method(&ask.method)
-            .uri(self.base.with_path(&ask.path))
-            .header(CONTENT_TYPE, "application/json")
-            .header(TIMEOUT_HEADER, left.as_millis().to_string())
-            .body(Full::new(ask.body.clone()))
-            .expect("a URI and constant headers make a request");
+    /// The form that it is asked in.
+    fn form(&self) -> Form {
+        match self.binary.load(Ordering::Relaxed) {
+            true => Form::Binary,
+            false => Form::Json,
+        }
+    }
+
+    async fn ask_in(&self, form: Form, ask: &Ask<'_>) -> Result<Answer, Refused> {
+        let request = ask.request(&self.base, form);
         let response = self.http.request(request).await.map_err(|error| {
             tracing::debug!(%error, service = %self.base, address = %self.address, "index service not reached");
             ClientError::Unavailable
         })?;
         let status = response.status();
+        let answered_in = Form::of_answer(response.headers());
         let body = Limited::new(response.into_body(), RESPONSE_BYTES_MAX)
             .collect()
             .await
@@ -115,25 +112,65 @@ impl Node {
                 None => ClientError::InvalidJson,
             })?
             .to_bytes();
-        if status == StatusCode::OK {
-            Ok(body)
-        } else {
-            Err(refusal(status, &body))
+        let understood = match status {
+            StatusCode::OK => answered_in == Form::Binary,
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => false,
+            // Refusals are alike in both forms and tell nothing.
+            _ => return Err(refusal(status, &body).into()),
+        };
+        if matches!(ask.question, Question::Search(_))
+            && understood != self.binary.load(Ordering::Relaxed)
+        {
+            self.binary.store(understood, Ordering::Relaxed);
+        }
+        match status {
+            StatusCode::OK => Ok(Answer {
+                form: answered_in,
+                body,
+            }),
+            _ if form == Form::Binary => Err(Refused::Form),
+            _ => Err(refusal(status, &body).into()),
         }
     }
 
     async fn serves(&self) -> bool {
         let ask = Ask {
-            method: Method::GET,
             path: "/api/v1/status".to_owned(),
-            body: Bytes::new(),
+            question: Question::Read,
+            takes_binary: false,
             deadline: tokio::time::Instant::now() + self.look_interval_max,
         };
-        let status = tokio::time::timeout_at(ask.deadline, self.ask_once(&ask)).await;
+        let status = tokio::time::timeout_at(ask.deadline, self.ask_in(Form::Json, &ask)).await;
         let Ok(Ok(status)) = status else {
             return false;
         };
-        matches!(serde_json::from_slice(&status), Ok(NodeStatus::Serving))
+        matches!(
+            serde_json::from_slice(&status.body),
+            Ok(NodeStatus::Serving)
+        )
+    }
+}
+
+/// Why a service did not answer as asked.
+enum Refused {
+    /// It does not know the form of the search.
+    Form,
+    Other(ClientError),
+}
+
+impl Refused {
+    fn error(self) -> ClientError {
+        match self {
+            Refused::Other(error) => error,
+            // JSON is what every service knows, and it is asked last.
+            Refused::Form => ClientError::Unavailable,
+        }
+    }
+}
+
+impl From<ClientError> for Refused {
+    fn from(error: ClientError) -> Refused {
+        Refused::Other(error)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Clients against services that follow a script.
 
+mod binary;
 mod fake;
 
 use std::net::SocketAddr;
@@ -36,7 +37,10 @@ fn options(primary: &[&FakeStore]) -> ClientOptions {
 async fn ask(client: &Client) -> Result<i64, String> {
     let found = client.ann("ks", "i", &[1.0], 1, &["k"]).await;
     let found = found.map_err(|error| error.to_string())?;
-    Ok(found.keys[0][0].as_i64().expect("a number"))
+    Ok(match &found.keys[0][0] {
+        KeyValue::Json(number) => number.as_i64().expect("a number"),
+        KeyValue::Cql(bytes) => i64::from_be_bytes(bytes[..].try_into().expect("a bigint")),
+    })
 }
 
 /// A port that nothing listens on.

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use bytes::Bytes;
 use futures::future::BoxFuture;
 use rand::seq::SliceRandom;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::sync::Mutex;
 
-use super::node::{Ask, Node};
+use super::ask::{Answer, Ask};
+use super::node::Node;
 use super::transport::Connector;
 use super::uri::BaseUri;
 use crate::{ClientError, InvalidUri};
@@ -114,7 +114,7 @@ impl Tier {
 
     /// The answer of the first service that has one: up to three rounds over all that are not in
     /// quarantine, in random order, those of the own zone first. Nothing, if none has.
-    pub async fn ask(&self, ask: &Ask) -> Option<Result<Bytes, ClientError>> {
+    pub async fn ask(&self, ask: &Ask<'_>) -> Option<Result<Answer, ClientError>> {
         for round in 0..ROUNDS {
             let mut order = self.nodes.load().order();
             // A name may have got other addresses since, most of all when none that is known answers.

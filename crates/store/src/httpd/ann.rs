@@ -7,10 +7,12 @@ use axum::extract::{Path, State};
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use store_api::binary::ANSWER_MEDIA_TYPE;
 use store_api::types::{AnnRequest, AnnResponse, Unavailable};
 
 use super::Shared;
 use super::error::ApiError;
+use super::form::Form;
 use super::request::Admitted;
 use crate::compute::NotSearched;
 use crate::engine::Routed;
@@ -22,24 +24,40 @@ use crate::index_actor::SearchError;
 const ROWS_MAX: usize = 100_000;
 
 /// Finds the rows whose vectors are nearest: as many as the limit says, and 100,000 at most.
+///
+/// Search and answer have a binary form each, which take less of both processors. A body of the type
+/// `application/octet-stream` is the vector alone, 32-bit floats in little-endian order; limit and filter
+/// then stand in the query string. Who accepts `application/vnd.annulus.neighbours.v1` is answered in it:
+/// the number of rows (u32), of columns (u16), two zero bytes; the distances, the similarity scores (f32);
+/// and for each column of the primary key its CQL type (u16), the length of its name (u16), the name, the
+/// lengths of its values (u32) and the values as CQL serialises them. All but those are little-endian.
 #[utoipa::path(
     post,
     path = "/api/v1/indexes/{keyspace}/{index}/ann",
     params(
         ("keyspace" = String, Path, description = "The keyspace, case preserved"),
         ("index" = String, Path, description = "The index, case preserved"),
+        ("limit" = Option<usize>, Query, description = "At most how many rows to answer, if the body is a vector alone", minimum = 1),
+        ("filter" = Option<String>, Query, description = "What the rows must satisfy, if the body is a vector alone: `Filter` as JSON"),
+        ("accept" = Option<String>, Header, description = "`application/vnd.annulus.neighbours.v1` for a binary answer"),
         ("x-request-timeout-ms" = Option<u64>, Header, description = "How long the caller waits: a search that can't begin by then is refused with 503"),
     ),
-    request_body = AnnRequest,
+    request_body(content(
+        (AnnRequest = "application/json"),
+        (Vec<u8> = "application/octet-stream"),
+    )),
     responses(
-        (status = 200, description = "The nearest rows", body = AnnResponse),
+        (status = 200, description = "The nearest rows", content(
+            (AnnResponse = "application/json"),
+            (Vec<u8> = "application/vnd.annulus.neighbours.v1"),
+        )),
         (status = 400, description = "The vector or the filter doesn't suit the index", body = String),
         (status = 403, description = "The search came in clear, and the service speaks TLS", body = String),
         (status = 404, description = "No such index", body = String),
         (status = 408, description = "The body did not arrive in time", body = String),
         (status = 413, description = "The body is too large", body = String),
-        (status = 415, description = "The body is not said to be JSON", body = String),
-        (status = 422, description = "A body of another shape", body = String),
+        (status = 415, description = "The body is said to be neither JSON nor a vector", body = String),
+        (status = 422, description = "A body, a limit or a filter of another shape", body = String),
         (status = 500, description = "A fault of the service", body = String),
         (status = 503, description = "The service or the index isn't ready, or overloaded", body = Unavailable),
     ),
@@ -47,7 +65,7 @@ const ROWS_MAX: usize = 100_000;
 pub async fn ann(
     State(shared): State<Shared>,
     Path((keyspace, index)): Path<(String, String)>,
-    request: Admitted<AnnRequest>,
+    request: Admitted,
 ) -> Result<Response, ApiError> {
     let began = Instant::now();
     let name = IndexName { keyspace, index };
@@ -57,25 +75,31 @@ pub async fn ann(
         .route(&name)
         .map_err(|no_route| ApiError::no_route(name, &no_route))?;
     let Admitted {
-        body,
+        search,
+        answer,
         permit,
         deadline,
     } = request;
-    check(&body, index.identity.options.dimensions)?;
+    check(&search, index.identity.options.dimensions)?;
+    let rows = search.limit.get().min(ROWS_MAX);
     let body = shared
         .api
         .compute
-        .search(deadline, move || -> Result<Bytes, ApiError> {
-            let found = index
-                .vectors
-                .search(&body.vector, body.limit.get().min(ROWS_MAX))
-                .map_err(|error| match error {
-                    SearchError::Query(error) => ApiError::BadRequest(error.to_string()),
-                    SearchError::Internal(text) => ApiError::Internal(text),
-                })?;
-            serde_json::to_vec(&found)
-                .map(Bytes::from)
-                .map_err(|error| ApiError::Internal(error.to_string()))
+        .search(deadline, rows, move || -> Result<Bytes, ApiError> {
+            let found =
+                index
+                    .vectors
+                    .search(&search.vector, rows)
+                    .map_err(|error| match error {
+                        SearchError::Query(error) => ApiError::BadRequest(error.to_string()),
+                        SearchError::Internal(text) => ApiError::Internal(text),
+                    })?;
+            match answer {
+                Form::Json => serde_json::to_vec(&found)
+                    .map(Bytes::from)
+                    .map_err(|error| ApiError::Internal(error.to_string())),
+                Form::Binary => Ok(found.binary()),
+            }
         })
         .await
         .map_err(|error| match error {
@@ -92,8 +116,11 @@ pub async fn ann(
         .metrics
         .request_latency
         .observe(began.elapsed().as_secs_f64());
-    let json = HeaderValue::from_static("application/json");
-    Ok(([(CONTENT_TYPE, json)], body).into_response())
+    let media_type = HeaderValue::from_static(match answer {
+        Form::Json => "application/json",
+        Form::Binary => ANSWER_MEDIA_TYPE,
+    });
+    Ok(([(CONTENT_TYPE, media_type)], body).into_response())
 }
 
 /// What every index of those dimensions refuses.

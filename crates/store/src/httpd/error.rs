@@ -23,6 +23,15 @@ pub enum ApiError {
     /// The request can't be served by any index.
     #[error("{0}")]
     BadRequest(String),
+    /// A search in a form that has no meaning here.
+    #[error(
+        "Expected request with `Content-Type: application/json`, or `application/octet-stream` for a vector of \
+         32-bit floats alone"
+    )]
+    UnknownForm,
+    /// A limit or a filter of another shape.
+    #[error("{0}")]
+    Unprocessable(String),
     /// A search or a change in clear on a listener that speaks TLS.
     #[error("searches and changes are answered over HTTPS only: use https:// on this port")]
     InClear,
@@ -71,6 +80,8 @@ impl IntoResponse for ApiError {
             }
             ApiError::Conflict(_) => (StatusCode::CONFLICT, text).into_response(),
             ApiError::BadRequest(_) => (StatusCode::BAD_REQUEST, text).into_response(),
+            ApiError::UnknownForm => (StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response(),
+            ApiError::Unprocessable(_) => (StatusCode::UNPROCESSABLE_ENTITY, text).into_response(),
             ApiError::InClear => (StatusCode::FORBIDDEN, text).into_response(),
             // The rest of the body may still come: the connection can't be used again.
             ApiError::SlowBody => {

@@ -10,9 +10,11 @@
 mod ann;
 mod connection;
 mod error;
+mod form;
 mod listener;
 mod openapi;
 mod query;
+mod quick_json;
 mod repair;
 mod request;
 mod routes;

@@ -10,7 +10,7 @@ use store_api::types::{
 
 use super::Shared;
 use super::error::ApiError;
-use super::request::Admitted;
+use super::request::AdmittedJson;
 use super::tasks::shown;
 use crate::identity::IndexName;
 use crate::options;
@@ -34,7 +34,7 @@ use crate::repair::{RepairError, ScheduleError, Speed, Update};
 pub async fn start(
     State(shared): State<Shared>,
     Path((keyspace, index)): Path<(String, String)>,
-    request: Admitted<RepairRequest>,
+    request: AdmittedJson<RepairRequest>,
 ) -> Result<Json<TaskStatus>, ApiError> {
     let name = known(&shared, keyspace, index)?;
     let RepairRequest {
@@ -73,7 +73,7 @@ pub async fn start(
 pub async fn control(
     State(shared): State<Shared>,
     Path((keyspace, index)): Path<(String, String)>,
-    request: Admitted<RepairSpeed>,
+    request: AdmittedJson<RepairSpeed>,
 ) -> Result<Json<RepairSpeed>, ApiError> {
     let name = known(&shared, keyspace, index)?;
     let RepairSpeed {
@@ -133,7 +133,7 @@ pub async fn status(
 pub async fn update(
     State(shared): State<Shared>,
     Path((keyspace, index)): Path<(String, String)>,
-    request: Admitted<RepairScheduleUpdate>,
+    request: AdmittedJson<RepairScheduleUpdate>,
 ) -> Result<Json<Option<RepairSchedule>>, ApiError> {
     let name = known(&shared, keyspace, index)?;
     let asked = request.body;

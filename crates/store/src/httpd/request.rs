@@ -1,43 +1,57 @@
-//! Taking a search in.
+//! Taking a search, or a wish for a change, in.
 
 use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
-use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
+use store_api::types::AnnRequest;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::Shared;
 use super::error::ApiError;
+use super::form::{self, Form};
 
-/// A JSON body that was admitted: one of the listener's places is taken until this is dropped.
+/// A body that was admitted: one of the listener's places is taken until this is dropped.
 ///
 /// A place is asked for when the body is there but not yet parsed: a slow client takes none, and
 /// parsing is work that an overloaded service spares itself.
-pub struct Admitted<T> {
-    /// The body.
-    pub body: T,
+struct Body {
+    bytes: Bytes,
+    permit: OwnedSemaphorePermit,
+    deadline: Instant,
+}
+
+/// A search that was admitted, as a [`Body`].
+pub struct Admitted {
+    /// What to search.
+    pub search: AnnRequest,
+    /// How to answer.
+    pub answer: Form,
     /// The place.
     pub permit: OwnedSemaphorePermit,
     /// When an answer would be of no use any more.
     pub deadline: Instant,
 }
 
+/// Something else in JSON that was admitted likewise.
+pub struct AdmittedJson<T> {
+    /// The body.
+    pub body: T,
+    /// The place.
+    _permit: OwnedSemaphorePermit,
+}
+
 /// A header of a request: how many milliseconds the caller waits for the answer.
 pub const TIMEOUT_HEADER: &str = "x-request-timeout-ms";
 
-impl<T: DeserializeOwned> FromRequest<Shared> for Admitted<T> {
+impl FromRequest<Shared> for Body {
     type Rejection = Response;
 
-    async fn from_request(request: Request, shared: &Shared) -> Result<Admitted<T>, Response> {
-        if !is_json(request.headers()) {
-            let text = "Expected request with `Content-Type: application/json`";
-            return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response());
-        }
+    async fn from_request(request: Request, shared: &Shared) -> Result<Body, Response> {
         let callers_deadline = callers_deadline(request.headers(), Instant::now())
             .map_err(IntoResponse::into_response)?;
         let bytes = Bytes::from_request(request, shared);
@@ -49,12 +63,51 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Admitted<T> {
             shared.api.engine.metrics().search_refused("admission");
             ApiError::Overloaded.into_response()
         })?;
-        let Json(body) = Json::<T>::from_bytes(&bytes).map_err(IntoResponse::into_response)?;
         let ours = Instant::now() + shared.search_wait_max;
-        Ok(Admitted {
-            body,
+        Ok(Body {
+            bytes,
             permit,
             deadline: callers_deadline.map_or(ours, |theirs| theirs.min(ours)),
+        })
+    }
+}
+
+impl FromRequest<Shared> for Admitted {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, shared: &Shared) -> Result<Admitted, Response> {
+        let form = form::of_search(request.headers())
+            .ok_or_else(|| ApiError::UnknownForm.into_response())?;
+        let answer = form::of_answer(request.headers());
+        let uri = request.uri().clone();
+        let body = Body::from_request(request, shared).await?;
+        let search = match form {
+            Form::Json => form::read_json(&body.bytes).map_err(IntoResponse::into_response),
+            Form::Binary => form::read_binary(&body.bytes, uri.query().unwrap_or_default())
+                .map_err(IntoResponse::into_response),
+        };
+        Ok(Admitted {
+            search: search?,
+            answer,
+            permit: body.permit,
+            deadline: body.deadline,
+        })
+    }
+}
+
+impl<T: DeserializeOwned> FromRequest<Shared> for AdmittedJson<T> {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, shared: &Shared) -> Result<AdmittedJson<T>, Response> {
+        if form::of_search(request.headers()) != Some(Form::Json) {
+            let text = "Expected request with `Content-Type: application/json`";
+            return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response());
+        }
+        let Body { bytes, permit, .. } = Body::from_request(request, shared).await?;
+        let Json(body) = Json::from_bytes(&bytes).map_err(IntoResponse::into_response)?;
+        Ok(AdmittedJson {
+            body,
+            _permit: permit,
         })
     }
 }
@@ -70,21 +123,4 @@ fn callers_deadline(headers: &HeaderMap, now: Instant) -> Result<Option<Instant>
     })?;
     // One beyond what a clock can say is none.
     Ok(now.checked_add(Duration::from_millis(milliseconds)))
-}
-
-/// `application/json` or `application/<anything>+json`, with any parameters.
-fn is_json(headers: &HeaderMap) -> bool {
-    let content_type = headers
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
-    let essence = content_type
-        .split(';')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_ascii_lowercase();
-    essence
-        .strip_prefix("application/")
-        .is_some_and(|subtype| subtype == "json" || subtype.ends_with("+json"))
 }

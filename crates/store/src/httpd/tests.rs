@@ -11,10 +11,13 @@ use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
 
+mod allocations;
+mod binary;
 mod long_work;
 mod sockets;
 
 use super::*;
+use crate::compute::INLINE_WITHIN;
 use crate::engine::IndexHandle;
 use crate::engine::tests::{identity, in_memory};
 use crate::identity::IndexIdentity;
@@ -58,7 +61,7 @@ impl Service {
 
     async fn start_with(change: impl FnOnce(&mut ListenerOptions)) -> Service {
         let engine = Arc::new(Engine::new(Metrics::new(), vec!["fine".into()]));
-        let compute = Compute::new(2);
+        let compute = Compute::new(2, INLINE_WITHIN);
         let work = Registry::default();
         let mut options = ListenerOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
         change(&mut options);
@@ -454,6 +457,9 @@ async fn the_document_names_every_route() {
         assert!(document["paths"][path][method].is_object(), "{path}");
     }
     let search = &document["paths"]["/api/v1/indexes/{keyspace}/{index}/ann"]["post"];
+    for types in [&search["requestBody"], &search["responses"]["200"]] {
+        assert_eq!(types["content"].as_object().unwrap().len(), 2, "{types}");
+    }
     for status in [
         "200", "400", "403", "404", "408", "413", "415", "422", "500", "503",
     ] {

@@ -1,11 +1,12 @@
 //! Key values as JSON (contract, section 1.8).
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::net::IpAddr;
 
 use num_bigint::BigInt;
 use scylla::frame::response::result::NativeType;
-use serde_json::Value;
+use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
 /// Why a value can't be a key in an answer.
@@ -22,30 +23,64 @@ pub enum KeyError {
     Unsupported,
 }
 
+/// A value as JSON shows it. The usual types of keys take no memory of their own.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Shown<'a> {
+    /// A truth value.
+    Boolean(bool),
+    /// Up to 64 bits.
+    Integer(i64),
+    /// Finite.
+    Float(f64),
+    /// In lower case with hyphens.
+    Uuid(Uuid),
+    /// Any other value.
+    Text(Cow<'a, str>),
+}
+
+impl Serialize for Shown<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Shown::Boolean(truth) => serializer.serialize_bool(*truth),
+            Shown::Integer(number) => serializer.serialize_i64(*number),
+            Shown::Float(number) => serializer.serialize_f64(*number),
+            Shown::Uuid(uuid) => {
+                let mut text = Uuid::encode_buffer();
+                serializer.serialize_str(uuid.hyphenated().encode_lower(&mut text))
+            }
+            Shown::Text(text) => serializer.serialize_str(text),
+        }
+    }
+}
+
+impl From<String> for Shown<'_> {
+    fn from(text: String) -> Self {
+        Shown::Text(text.into())
+    }
+}
+
 /// The JSON form of a serialised value.
-pub fn json(typ: &NativeType, value: &[u8]) -> Result<Value, KeyError> {
+pub fn shown<'a>(typ: &NativeType, value: &'a [u8]) -> Result<Shown<'a>, KeyError> {
     Ok(match typ {
-        NativeType::Ascii | NativeType::Text => std::str::from_utf8(value)
-            .map_err(|_| KeyError::Malformed)?
-            .into(),
+        NativeType::Ascii | NativeType::Text => {
+            let text = std::str::from_utf8(value).map_err(|_| KeyError::Malformed)?;
+            Shown::Text(text.into())
+        }
         NativeType::Boolean => match value {
-            [byte] => (*byte != 0).into(),
+            [byte] => Shown::Boolean(*byte != 0),
             _ => return Err(KeyError::Malformed),
         },
-        NativeType::TinyInt => i8::from_be_bytes(fixed(value)?).into(),
-        NativeType::SmallInt => i16::from_be_bytes(fixed(value)?).into(),
-        NativeType::Int => i32::from_be_bytes(fixed(value)?).into(),
-        NativeType::BigInt => i64::from_be_bytes(fixed(value)?).into(),
+        NativeType::TinyInt => Shown::Integer(i8::from_be_bytes(fixed(value)?).into()),
+        NativeType::SmallInt => Shown::Integer(i16::from_be_bytes(fixed(value)?).into()),
+        NativeType::Int => Shown::Integer(i32::from_be_bytes(fixed(value)?).into()),
+        NativeType::BigInt => Shown::Integer(i64::from_be_bytes(fixed(value)?)),
         NativeType::Float => float(f32::from_be_bytes(fixed(value)?))?,
         NativeType::Double => double(f64::from_be_bytes(fixed(value)?))?,
         NativeType::Varint if !value.is_empty() => {
             BigInt::from_signed_bytes_be(value).to_string().into()
         }
         NativeType::Decimal => decimal(value)?.into(),
-        NativeType::Uuid | NativeType::Timeuuid => Uuid::from_bytes(fixed(value)?)
-            .hyphenated()
-            .to_string()
-            .into(),
+        NativeType::Uuid | NativeType::Timeuuid => Shown::Uuid(Uuid::from_bytes(fixed(value)?)),
         NativeType::Date => date(i64::from(u32::from_be_bytes(fixed(value)?)) - (1 << 31)).into(),
         NativeType::Time => time(i64::from_be_bytes(fixed(value)?))?.into(),
         NativeType::Timestamp => timestamp(i64::from_be_bytes(fixed(value)?)).into(),
@@ -60,14 +95,15 @@ fn fixed<const N: usize>(value: &[u8]) -> Result<[u8; N], KeyError> {
     value.try_into().map_err(|_| KeyError::Malformed)
 }
 
-fn double(number: f64) -> Result<Value, KeyError> {
-    serde_json::Number::from_f64(number)
-        .map(Value::Number)
-        .ok_or(KeyError::NotFinite)
+fn double(number: f64) -> Result<Shown<'static>, KeyError> {
+    match number.is_finite() {
+        true => Ok(Shown::Float(number)),
+        false => Err(KeyError::NotFinite),
+    }
 }
 
 /// The shortest decimal that reads back as the same `f32`, not the digits of the `f64` beside it.
-fn float(number: f32) -> Result<Value, KeyError> {
+fn float(number: f32) -> Result<Shown<'static>, KeyError> {
     double(number.to_string().parse().unwrap_or(f64::from(number)))
 }
 
@@ -178,7 +214,11 @@ fn inet(value: &[u8]) -> Result<IpAddr, KeyError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json as value;
+    use serde_json::{Value, json as value};
+
+    fn json(typ: &NativeType, bytes: &[u8]) -> Result<Value, KeyError> {
+        shown(typ, bytes).map(|shown| serde_json::to_value(shown).unwrap())
+    }
 
     fn dec(scale: i32, unscaled: i64) -> Value {
         let mut bytes = scale.to_be_bytes().to_vec();
@@ -283,10 +323,10 @@ mod tests {
             16_777_217.0,
             -0.0,
         ] {
-            let Value::Number(shown) = float(number).unwrap() else {
+            let Shown::Float(shown) = float(number).unwrap() else {
                 panic!("a number");
             };
-            assert_eq!(shown.as_f64().unwrap() as f32, number);
+            assert_eq!(shown as f32, number);
         }
         assert_eq!(float(f32::NAN), Err(KeyError::NotFinite));
         assert_eq!(double(f64::INFINITY), Err(KeyError::NotFinite));

@@ -13,7 +13,7 @@ use std::borrow::Borrow;
 
 use scylla::frame::response::result::NativeType;
 
-pub use json::{KeyError, json, timestamp};
+pub use json::{KeyError, shown, timestamp};
 pub use table::KeyTable;
 
 /// A column of the primary key.
@@ -94,9 +94,11 @@ impl KeySchema {
         let values: Vec<String> = self
             .columns()
             .zip(key.values())
-            .map(|(column, value)| match json(&column.typ, value) {
-                Ok(shown) => shown.to_string(),
-                Err(_) => format!("{value:02x?}"),
+            .map(|(column, value)| {
+                let shown = shown(&column.typ, value).ok();
+                shown
+                    .and_then(|shown| serde_json::to_string(&shown).ok())
+                    .unwrap_or_else(|| format!("{value:02x?}"))
             })
             .collect();
         format!("[{}]", values.join(", "))

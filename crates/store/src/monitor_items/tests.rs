@@ -3,6 +3,7 @@ use std::path::Path;
 use store_api::types::Quantization;
 
 use super::*;
+use crate::compute::INLINE_WITHIN;
 use crate::engine::tests::{identity, in_memory};
 use crate::identity::IndexIdentity;
 use crate::items::Cell;
@@ -47,7 +48,7 @@ impl World {
         let memory = Arc::<Memory>::default();
         let monitor = MonitorItems::new(
             index.clone(),
-            Compute::new(2),
+            Compute::new(2, INLINE_WITHIN),
             sequencer.clone(),
             hint_sender,
             memory.clone(),
@@ -104,10 +105,11 @@ impl World {
 
     /// The rows that a search from the origin finds, nearest first.
     fn found(&self) -> Vec<(String, f32)> {
-        let mut found = self.index.vectors.search(&[0.0, 0.0], 100).unwrap();
-        let keys = found.primary_keys.take("p0").unwrap();
-        let keys = keys.iter().map(|key| key.as_str().unwrap().to_owned());
-        keys.zip(found.distances).collect()
+        let found = self.index.vectors.search(&[0.0, 0.0], 100).unwrap();
+        let rows = store_api::binary::Rows::read(found.binary()).unwrap();
+        let keys = rows.columns[0].values.iter();
+        let keys = keys.map(|key| String::from_utf8(key.to_vec()).unwrap());
+        keys.zip(rows.distances).collect()
     }
 }
 
@@ -197,7 +199,7 @@ async fn the_end_of_the_scan_is_seen_while_rereads_keep_coming() {
     let (scanned_sender, mut scanned) = oneshot::channel();
     let monitor = MonitorItems::new(
         handle(identity("idx"), &in_memory()),
-        Compute::new(1),
+        Compute::new(1, INLINE_WITHIN),
         sequencer,
         hints,
         Arc::default(),
@@ -237,7 +239,7 @@ async fn rows_that_change_do_not_say_that_there_is_room() {
     let memory = Arc::<Memory>::default();
     let mut monitor = MonitorItems::new(
         handle(identity("idx"), &in_memory()),
-        Compute::new(1),
+        Compute::new(1, INLINE_WITHIN),
         Arc::default(),
         hints,
         memory.clone(),

@@ -18,7 +18,7 @@ use serde_json::Value;
 use storage::{Durability, Storage, StorageOptions};
 use store::{IndexesOptions, Placement, Store, StoreHandle, StoreOptions};
 use store_api::types::{IndexState, IndexStatus, RepairRequest, TaskState};
-use store_api::{Client, ClientError, ClientOptions};
+use store_api::{Client, ClientError, ClientOptions, KeyValue, Neighbours};
 
 /// How long anything may take that is waited for.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -279,16 +279,17 @@ impl World {
         &self,
         index: &str,
         query: &[f32],
-        keys: &[&str],
+        columns: &[&str],
     ) -> BTreeMap<String, f32> {
         let found = self
             .client
-            .ann("ks", index, query, 1_000_000, keys)
+            .ann("ks", index, query, 1_000_000, columns)
             .await
             .expect("an answer");
         let mut rows = BTreeMap::new();
-        for (key, score) in found.keys.iter().zip(found.similarity_scores) {
-            let key = Value::from(key.clone()).to_string();
+        let scores = found.similarity_scores.clone();
+        for (key, score) in keys(found).into_iter().zip(scores) {
+            let key = Value::from(key).to_string();
             assert!(rows.insert(key.clone(), score).is_none(), "{key} twice");
         }
         rows
@@ -299,9 +300,22 @@ async fn start_store(options: &StoreOptions) -> (StoreHandle, Client) {
     let store = Store::start(options.clone()).await.expect("free ports");
     let client = Client::new(ClientOptions {
         base_uris: vec![format!("http://{}", store.addresses()[0])],
+        // As the original's answers, for people to read.
+        binary: false,
         ..ClientOptions::default()
     });
     (store, client.expect("a URI"))
+}
+
+/// The keys of an answer, which came in JSON.
+pub fn keys(found: Neighbours) -> Vec<Vec<Value>> {
+    let value = |value| match value {
+        KeyValue::Json(value) => value,
+        KeyValue::Cql(bytes) => panic!("{bytes:?} was asked for in JSON"),
+    };
+    let rows = found.keys.into_iter();
+    rows.map(|row| row.into_iter().map(value).collect())
+        .collect()
 }
 
 /// Waits until something is so.

@@ -74,6 +74,9 @@ impl StoreSettings {
                 ..RepairOptions::default()
             },
             compute_threads: threads("threads", self.threads.unwrap_or(cores))?,
+            inline_searches_within: self
+                .inline_searches_us
+                .map_or(defaults.inline_searches_within, Duration::from_micros),
             ..StoreOptions::default()
         };
         Ok(Resolved {

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cql::error::CqlError;
 use futures::stream::{self, StreamExt};
-use serde_json::Value as Json;
 use storage::catalog::TableId;
 use storage::read::{ClusteringBound, ClusteringSlice, Partitions, ReadRequest, Row};
-use store_api::ClientError;
+use store_api::{ClientError, KeyValue};
 
 use super::nearest::Nearest;
 use super::prepare::{no_limit, wrong_dimensions};
@@ -196,15 +195,15 @@ fn refused(error: ClientError) -> CqlError {
     CqlError::invalid(error.to_string())
 }
 
-fn read_key(ann: &AnnPlan, json: &[Json]) -> Option<Key> {
-    if json.len() != ann.key_columns.len() {
+fn read_key(ann: &AnnPlan, key: &[KeyValue]) -> Option<Key> {
+    if key.len() != ann.key_columns.len() {
         return None;
     }
     let mut values = ann
         .key_columns
         .iter()
-        .zip(json)
-        .map(|(column, json)| keys::key_value(&column.cql_type, json))
+        .zip(key)
+        .map(|(column, value)| keys::key_value(&column.cql_type, value))
         .collect::<Option<Vec<Bytes>>>()?;
     let clustering = values.split_off(ann.partition_columns);
     Some((values, clustering))

@@ -1,17 +1,25 @@
-//! Keys in an answer of the index service: from JSON to serialised values.
+//! Keys in an answer of the index service: from what it sent to serialised values.
 //!
-//! The service writes numbers for the small number types and strings for all else (contract,
+//! In JSON the service writes numbers for the small number types and strings for all else (contract,
 //! section 1.8); where both make sense, both are read.
 
 use bytes::Bytes;
 use cql::ast::Literal;
 use cql::types::CqlType;
-use cql::value::{Value, from_literal};
+use cql::value::{Value, from_literal, validate};
 use serde_json::Value as Json;
+use store_api::KeyValue;
 use uuid::Uuid;
 
-/// The serialised value of a key column; `None` if the JSON is none of its type.
-pub(super) fn key_value(cql_type: &CqlType, json: &Json) -> Option<Bytes> {
+/// The serialised value of a key column; `None` if what was sent is none of its type.
+pub(super) fn key_value(cql_type: &CqlType, sent: &KeyValue) -> Option<Bytes> {
+    match sent {
+        KeyValue::Json(json) => from_json(cql_type, json),
+        KeyValue::Cql(bytes) => validate(cql_type, bytes).is_ok().then(|| bytes.clone()),
+    }
+}
+
+fn from_json(cql_type: &CqlType, json: &Json) -> Option<Bytes> {
     match (cql_type, json) {
         (CqlType::Boolean, Json::Bool(truth)) => Some(Value::Boolean(*truth).serialize()),
         (CqlType::Text, Json::String(text)) => Some(Bytes::copy_from_slice(text.as_bytes())),
@@ -152,7 +160,7 @@ mod tests {
         ];
         for (cql_type, json, expected) in cases {
             assert_eq!(
-                key_value(&cql_type, &json),
+                from_json(&cql_type, &json),
                 Some(expected.serialize()),
                 "{json} as {cql_type}"
             );
@@ -161,8 +169,8 @@ mod tests {
 
     #[test]
     fn decimals_keep_their_scale() {
-        let one = key_value(&CqlType::Decimal, &json!("1.0")).unwrap();
-        let same = key_value(&CqlType::Decimal, &json!("1.00")).unwrap();
+        let one = from_json(&CqlType::Decimal, &json!("1.0")).unwrap();
+        let same = from_json(&CqlType::Decimal, &json!("1.00")).unwrap();
         assert_ne!(one, same);
         assert_eq!(one.as_ref(), [0, 0, 0, 1, 10]);
     }
@@ -180,7 +188,28 @@ mod tests {
             (CqlType::Uuid, json!("nope")),
             (CqlType::Duration, json!("1d")),
         ] {
-            assert_eq!(key_value(&cql_type, &json), None, "{json} as {cql_type}");
+            assert_eq!(from_json(&cql_type, &json), None, "{json} as {cql_type}");
         }
+    }
+
+    #[test]
+    fn serialised_values_are_taken_as_they_are_if_they_are_of_the_type() {
+        let key = |bytes: &'static [u8]| KeyValue::Cql(Bytes::from_static(bytes));
+        for (cql_type, bytes, is_valid) in [
+            (CqlType::Int, &[0, 0, 0, 7][..], true),
+            (CqlType::Int, &[7], false),
+            (CqlType::Text, "naïve".as_bytes(), true),
+            (CqlType::Text, &[0xff], false),
+            // 1.00: another partition than 1.0.
+            (CqlType::Decimal, &[0, 0, 0, 2, 100], true),
+            (CqlType::Decimal, &[0, 0, 0], false),
+            (CqlType::Uuid, &[0; 15], false),
+        ] {
+            let expected = is_valid.then(|| Bytes::from_static(bytes));
+            assert_eq!(key_value(&cql_type, &key(bytes)), expected, "{cql_type}");
+        }
+        let json = KeyValue::Json(json!(7));
+        let seven = Value::Int(7).serialize();
+        assert_eq!(key_value(&CqlType::Int, &json), Some(seven));
     }
 }

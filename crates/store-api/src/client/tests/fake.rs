@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::header::HOST;
+use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
@@ -17,10 +17,17 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
+use crate::binary::ANSWER_MEDIA_TYPE;
+
 /// What a search gets.
 #[derive(Clone)]
 pub enum Answer {
-    Text { status: u16, body: &'static str },
+    Text {
+        status: u16,
+        body: &'static str,
+    },
+    /// A service that takes binary searches too, and answers so whoever accepts it; others find the key 7.
+    Binary(Bytes),
     Never,
 }
 
@@ -42,6 +49,8 @@ struct Script {
     searches: AtomicUsize,
     /// The header of the last search.
     host: Mutex<String>,
+    /// Content type and query string of every search.
+    forms: Mutex<Vec<(String, String)>>,
 }
 
 impl FakeStore {
@@ -73,6 +82,7 @@ impl FakeStore {
             status: Mutex::new("SERVING"),
             searches: AtomicUsize::new(0),
             host: Mutex::default(),
+            forms: Mutex::default(),
         });
         let of_server = script.clone();
         tokio::spawn(async move {
@@ -113,6 +123,11 @@ impl FakeStore {
         self.script.searches.load(Ordering::SeqCst)
     }
 
+    /// Content type and query string of every search since the last call.
+    pub fn forms(&self) -> Vec<(String, String)> {
+        std::mem::take(&mut self.script.forms.lock().unwrap())
+    }
+
     pub fn host(&self) -> String {
         self.script.host.lock().unwrap().clone()
     }
@@ -138,12 +153,26 @@ impl Script {
         self.searches.fetch_add(1, Ordering::SeqCst);
         let host = request.headers()[HOST].to_str().unwrap();
         host.clone_into(&mut self.host.lock().unwrap());
+        let header = |name| request.headers()[name].to_str().unwrap().to_owned();
+        let (form, accepted) = (header(CONTENT_TYPE), header(ACCEPT));
+        let query = request.uri().query().unwrap_or_default().to_owned();
+        self.forms.lock().unwrap().push((form.clone(), query));
         let answer = self.answer.lock().unwrap().clone();
+        let response = Response::builder();
         match answer {
-            Answer::Text { status, body } => Response::builder()
-                .status(status)
-                .body(Full::from(body))
+            // As the original: it knows no other form, whatever is accepted.
+            Answer::Text { .. } if form != "application/json" => response
+                .status(415)
+                .body(Full::from("what is that?"))
                 .unwrap(),
+            Answer::Text { status, body } => {
+                response.status(status).body(Full::from(body)).unwrap()
+            }
+            Answer::Binary(body) if accepted.contains(ANSWER_MEDIA_TYPE) => {
+                let response = response.header(CONTENT_TYPE, ANSWER_MEDIA_TYPE);
+                response.body(Full::from(body)).unwrap()
+            }
+            Answer::Binary(_) => response.body(Full::from(super::FOUND)).unwrap(),
             Answer::Never => std::future::pending().await,
         }
     }

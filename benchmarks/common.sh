@@ -1,0 +1,76 @@
+# Sourced by the scripts here: a server of one's own on loopback, gone when the script ends.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+ANNULUS=${ANNULUS:-target/release/annulus}
+CQL_PORT=${CQL_PORT:-29242}
+HTTP_PORT=${HTTP_PORT:-26280}
+CQL=127.0.0.1:$CQL_PORT
+HTTP=http://127.0.0.1:$HTTP_PORT
+OUT=${OUT:-target/bench}
+DATA=${DATA:-target/bench-data}
+WORK=$(mktemp -d)
+server_pid=
+store_pid=
+mkdir -p "$OUT" "$DATA"
+
+bench() { "$ANNULUS" bench "$@"; }
+
+# Seconds, shorter for a quick look: SCALE=0.2
+seconds() { awk -v s="$1" -v f="${SCALE:-1}" 'BEGIN { print s * f }'; }
+
+await() { # file with a ready line, process id
+  for _ in $(seq 300); do
+    grep -q ready "$1" && return
+    kill -0 "$2" 2>/dev/null || break
+    sleep 0.1
+  done
+  echo "$0: the server did not start:" >&2
+  cat "$1" >&2
+  exit 1
+}
+
+start_server() { # arguments of `annulus serve`; PRELOAD names a library to load first
+  LD_PRELOAD=${PRELOAD:-} "$ANNULUS" serve --data-dir "$WORK/data" --cql-port "$CQL_PORT" --http-port "$HTTP_PORT" \
+    --log warn "$@" >"$WORK/server" 2>&1 &
+  server_pid=$!
+  await "$WORK/server" "$server_pid"
+}
+
+stop_one() { [ -z "$1" ] || { kill "$1" && wait "$1" || true; } 2>/dev/null; }
+
+stop_server() {
+  stop_one "$server_pid"
+  server_pid=
+}
+
+cleanup() {
+  stop_one "$store_pid"
+  stop_server
+  rm -rf "$WORK"
+}
+trap cleanup EXIT
+
+# The bundled texts, and the same lifted into 1,536 dimensions (made once, some seconds).
+TEXTS=benchmarks/ann/data/texts50k
+lifted() { # vectors
+  local set=$DATA/lifted1536-$1
+  [ -e "$set/query.fbin" ] || bench data lift --data "$TEXTS" --rows "$1" --out "$set" >&2
+  echo "$set"
+}
+
+fill() { # --data and other arguments of both; the index is built when this returns
+  bench build-table --cql "$CQL" "$@" --json "$OUT/$NAME.jsonl"
+  bench build-index --cql "$CQL" --http "$HTTP" ${INDEX_OPTIONS:-} --json "$OUT/$NAME.jsonl"
+}
+
+begin() { # name of the results
+  NAME=$1
+  rm -f "$OUT/$NAME.jsonl"
+  [ -x "$ANNULUS" ] || cargo build --release --locked -p annulus >&2
+}
+
+finish() {
+  bench report "$OUT/$NAME.jsonl" --output "$OUT/$NAME.html"
+  echo "$OUT/$NAME.jsonl and $OUT/$NAME.html" >&2
+}

@@ -1,0 +1,188 @@
+//! `isolation`: do point reads and writes suffer from searches beside them?
+//!
+//! Reads of rows by their keys, and overwrites, are due at a fixed rate, so that a stall is felt by all that it delays.
+//! Each is measured alone and then beside searches, in rounds; the ratio of the two is taken within a round.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use anyhow::ensure;
+use clap::Args;
+use indicatif::ProgressBar;
+
+use super::arguments::{CqlArguments, Target};
+use super::searching::{Searching, questions};
+use crate::data::{DataArguments, Vectors};
+use crate::load::{self, Done, Failure, Operation, Plan};
+use crate::report::{Measurement, Output, OutputArguments};
+use crate::target::Names;
+use crate::target::cql::{Inserter, Reads};
+use crate::target::http::Url;
+use crate::target::wire::Wire;
+
+/// Point reads or writes under way at once, at most.
+const AT_ONCE: usize = 64;
+
+/// `isolation`.
+#[derive(Args, Debug)]
+pub struct IsolationArguments {
+    #[command(flatten)]
+    cql: CqlArguments,
+    /// The index service that is searched meanwhile
+    #[arg(
+        long,
+        value_name = "http://HOST:PORT",
+        default_value = "http://127.0.0.1:6080"
+    )]
+    http: Url,
+    #[command(flatten)]
+    data: DataArguments,
+    #[command(flatten)]
+    names: Names,
+    #[command(flatten)]
+    load: super::arguments::LoadArguments,
+    /// Searches under way at once
+    #[arg(long, short, default_value_t = 4)]
+    concurrency: usize,
+    /// Point reads, and writes, a second
+    #[arg(long, value_name = "PER_SECOND", default_value_t = 200.0)]
+    requests_rate: f64,
+    /// How often each is measured
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// What is done to rows.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Read,
+    Write,
+}
+
+/// Measures both kinds of requests alone and beside searches.
+pub async fn run(arguments: IsolationArguments) -> anyhow::Result<()> {
+    ensure!(arguments.rounds > 0, "--rounds must be at least 1");
+    let plan = arguments.load.plan()?;
+    let requests_plan = Plan {
+        rate_per_s: Some(arguments.requests_rate),
+        ..plan.clone()
+    };
+    let base = Arc::new(arguments.data.read_base()?);
+    let questions = questions(&arguments.data, arguments.load.k, &HashSet::new())?;
+    let dataset = arguments.data.name();
+    let target = Target::Http(arguments.http.clone(), Wire::Json);
+    let (names, requests) = (&arguments.names, &arguments.cql.requests);
+    let searching = Searching::new(&target, names, requests, &questions, dataset.clone()).await?;
+    let database = arguments.cql.connect().await?;
+    let (reads, writes) = (database.reads(names).await?, database.writes(names).await?);
+    let workers = |kind| -> Vec<Worker> {
+        let worker = |_| match kind {
+            Kind::Read => Worker::Read(Reader {
+                reads: reads.clone(),
+                base: Arc::clone(&base),
+            }),
+            Kind::Write => Worker::Write(Inserter {
+                writes: writes.clone(),
+                base: Arc::clone(&base),
+                first: 0,
+            }),
+        };
+        (0..AT_ONCE).map(worker).collect()
+    };
+
+    let mut output = Output::new(&arguments.output)?;
+    let label = arguments.output.label.clone();
+    let label = label.unwrap_or_else(|| arguments.http.to_string());
+    for kind in [Kind::Read, Kind::Write] {
+        let operation = match kind {
+            Kind::Read => "read",
+            Kind::Write => "write",
+        };
+        let mut ratios: [Vec<f64>; 2] = Default::default();
+        for round in 0..arguments.rounds {
+            let progress = output.progress(&format!("round {} {operation}", round + 1))?;
+            let alone = load::run(&requests_plan, workers(kind), &progress).await?;
+            let hidden = ProgressBar::hidden();
+            let (beside, searched) = tokio::join!(
+                load::run(&requests_plan, workers(kind), &progress),
+                searching.run(&plan, arguments.concurrency, &hidden),
+            );
+            progress.finish_and_clear();
+            let of = |measured: &load::Measured, where_: &str| Measurement {
+                operation: operation.to_owned(),
+                target: format!("cql://{}", arguments.cql.cql),
+                series: format!("{label}, {where_}"),
+                dataset: dataset.clone(),
+                concurrency: AT_ONCE,
+                rate_asked_per_s: requests_plan.rate_per_s,
+                ..Measurement::of(measured)
+            };
+            let alone = of(&alone, "alone");
+            let beside = of(&beside?, "beside searches");
+            ratios[0].push(beside.latency_ms.p50 / alone.latency_ms.p50);
+            ratios[1].push(beside.latency_ms.p99 / alone.latency_ms.p99);
+            output.add(alone)?;
+            output.add(beside)?;
+            output.add(searched?)?;
+        }
+        let mut summary = Measurement {
+            operation: "ratio".to_owned(),
+            series: format!("{operation}s of {label} beside searches, by alone"),
+            ..Measurement::default()
+        };
+        for (name, ratios) in ["P50", "P99"].into_iter().zip(&mut ratios) {
+            ratios.sort_by(f64::total_cmp);
+            let count = ratios.len();
+            let median = (ratios[(count - 1) / 2] + ratios[count / 2]) / 2.0;
+            let values = [
+                ("median", median),
+                ("least", ratios[0]),
+                ("most", ratios[count - 1]),
+            ];
+            for (which, value) in values {
+                summary.figures.insert(format!("{name}, {which}"), value);
+            }
+        }
+        output.add(summary)?;
+    }
+    output.finish()
+}
+
+enum Worker {
+    Read(Reader),
+    Write(Inserter),
+}
+
+impl Operation for Worker {
+    async fn perform(&mut self, number: u64) -> Result<Done, Failure> {
+        match self {
+            Worker::Read(reader) => reader.perform(number).await,
+            // Again and again over the same rows.
+            Worker::Write(inserter) => {
+                let rows = inserter.base.len() as u64;
+                inserter.perform(number % rows).await
+            }
+        }
+    }
+}
+
+/// Reads rows all over the table.
+struct Reader {
+    reads: Reads,
+    base: Arc<Vectors>,
+}
+
+impl Reader {
+    async fn perform(&mut self, number: u64) -> Result<Done, Failure> {
+        // A step that has no factor in common with most numbers of rows: neighbours in the file are far apart in time.
+        const STEP: u64 = 7_919;
+        let position = (number.wrapping_mul(STEP) % self.base.len() as u64) as usize;
+        let found = self.reads.row(self.base.id(position)).await?;
+        match found {
+            true => Ok(Done::now()),
+            false => Err(Failure("the row is not there".to_owned())),
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! `serving-cost`: what serving a search costs beside the search itself.
+//!
+//! Counted is processor time: that of the server's process by the system's account, divided by the searches that it
+//! answered, beside that of the same searches on an index of the same data and options in this process. Nothing is
+//! taken off: what the server does in its spare time counts too, and is shown. The ways take turns, in rounds; a ratio
+//! is taken within a round, and its median is given with the least and the most.
+//!
+//! Two threads of one core slow each other down, and processor time does not tell. So the searches in this process run on
+//! all cores, as those of a server and its client do.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use clap::Args;
+
+use super::arguments::Target;
+use super::searching::{SearchArguments, Searching, questions};
+use crate::load::{Length, Plan};
+use crate::report::{Measurement, Output, OutputArguments};
+use crate::target::http::{self, Url};
+use crate::target::in_process::InProcess;
+use crate::target::wire::Wire;
+
+/// In which `/proc` counts processor time: 100 a second on every architecture of Linux that there is today (proc(5)).
+const TICKS_PER_SECOND: f64 = 100.0;
+
+const CPU_FIGURE: &str = "processor time a search, µs";
+
+/// `serving-cost`.
+#[derive(Args, Debug)]
+pub struct ServingCostArguments {
+    /// The index service
+    #[arg(
+        long,
+        value_name = "http://HOST:PORT",
+        default_value = "http://127.0.0.1:6080"
+    )]
+    http: Url,
+    /// The CQL server, if it is the same process
+    #[arg(long, value_name = "HOST:PORT")]
+    cql: Option<String>,
+    /// The process id of the server, on this machine
+    #[arg(long, value_name = "PID")]
+    server_pid: u32,
+    #[command(flatten)]
+    search: SearchArguments,
+    /// Requests under way at once
+    #[arg(long, short, default_value_t = 8)]
+    concurrency: usize,
+    /// How often each way is measured
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// A way to search and what it cost in each round.
+struct Way {
+    name: &'static str,
+    /// Absent for the search in this process.
+    searching: Option<Searching>,
+    /// Seconds of processor time a search.
+    costs: Vec<f64>,
+}
+
+/// Measures all ways.
+pub async fn run(arguments: ServingCostArguments) -> anyhow::Result<()> {
+    ensure!(arguments.rounds > 0, "--rounds must be at least 1");
+    let search = &arguments.search;
+    let plan = search.load.plan()?;
+    let Length::Duration(duration) = plan.length else {
+        anyhow::bail!("the ways take turns by time: use --seconds, not --requests");
+    };
+    let mut output = Output::new(&arguments.output)?;
+    let questions = questions(&search.data, search.load.k, &HashSet::new())?;
+    let info = http::index_info(&arguments.http, &search.names).await?;
+    let base = search.data.read_base()?;
+    let index = tokio::task::block_in_place(|| InProcess::build(&info.options, &base))?;
+    drop(base);
+
+    let mut targets = vec![
+        (
+            "HTTP binary",
+            Target::Http(arguments.http.clone(), Wire::Binary),
+        ),
+        (
+            "HTTP JSON",
+            Target::Http(arguments.http.clone(), Wire::Json),
+        ),
+    ];
+    if let Some(address) = &arguments.cql {
+        targets.push(("CQL", Target::Cql(address.clone())));
+    }
+    let mut ways = vec![Way {
+        name: "in process",
+        searching: None,
+        costs: Vec::new(),
+    }];
+    for (name, target) in targets {
+        let dataset = search.data.name();
+        let (names, requests) = (&search.names, &search.requests);
+        let searching = Searching::new(&target, names, requests, &questions, dataset).await?;
+        ways.push(Way {
+            name,
+            searching: Some(searching),
+            costs: Vec::new(),
+        });
+    }
+    let idle = idle(arguments.server_pid).await?;
+    let threads = std::thread::available_parallelism()?.get();
+    for round in 0..arguments.rounds {
+        for way in &mut ways {
+            let progress = output.progress(&format!("round {} {}", round + 1, way.name))?;
+            let mut measurement = match &way.searching {
+                None => {
+                    let searched = tokio::task::block_in_place(|| {
+                        index.search(&questions, threads, duration)
+                    })?;
+                    Measurement {
+                        operations: searched.searches,
+                        seconds: duration.as_secs_f64(),
+                        rate_per_s: searched.searches as f64 / duration.as_secs_f64(),
+                        recall: searched.recall,
+                        k: Some(search.load.k),
+                        dataset: search.data.name(),
+                        ..cost(searched.cpu, searched.searches)
+                    }
+                }
+                Some(searching) => {
+                    // The warm-up is a load of its own, so that what is counted begins and ends with what is measured.
+                    if plan.warm_up > Duration::ZERO {
+                        let warm_up = Plan {
+                            length: Length::Duration(plan.warm_up),
+                            warm_up: Duration::ZERO,
+                            ..plan.clone()
+                        };
+                        searching
+                            .run(&warm_up, arguments.concurrency, &progress)
+                            .await?;
+                    }
+                    let measured = Plan {
+                        warm_up: Duration::ZERO,
+                        ..plan.clone()
+                    };
+                    let before = process_cpu_time(arguments.server_pid)?;
+                    let found = searching
+                        .run(&measured, arguments.concurrency, &progress)
+                        .await?;
+                    let cpu = process_cpu_time(arguments.server_pid)? - before;
+                    let searches = found.operations;
+                    Measurement {
+                        figures: cost(cpu, searches).figures,
+                        ..found
+                    }
+                }
+            };
+            progress.finish_and_clear();
+            ensure!(
+                measurement.operations > 0,
+                "{}: nothing was answered",
+                way.name
+            );
+            way.costs.push(measurement.figures[CPU_FIGURE]);
+            measurement.series = way.name.to_owned();
+            output.add(measurement)?;
+        }
+    }
+    output.add(summary(&ways, idle))?;
+    output.finish()
+}
+
+/// A measurement of what searches cost, and nothing else.
+fn cost(cpu: Duration, searches: u64) -> Measurement {
+    let each = cpu.as_secs_f64() * 1e6 / searches.max(1) as f64;
+    Measurement {
+        operation: "search".to_owned(),
+        figures: [(CPU_FIGURE.to_owned(), each)].into(),
+        ..Measurement::default()
+    }
+}
+
+/// The ratios to the search in this process, which is the first way.
+fn summary(ways: &[Way], idle: f64) -> Measurement {
+    let mut summary = Measurement {
+        operation: "serving cost".to_owned(),
+        series: "processor time of the server, by that of the search alone".to_owned(),
+        ..Measurement::default()
+    };
+    let Some((alone, served)) = ways.split_first() else {
+        return summary;
+    };
+    for way in served {
+        let rounds = way.costs.iter().zip(&alone.costs);
+        let mut ratios: Vec<f64> = rounds.map(|(served, alone)| served / alone).collect();
+        ratios.sort_by(f64::total_cmp);
+        let count = ratios.len();
+        let median = (ratios[(count - 1) / 2] + ratios[count / 2]) / 2.0;
+        let values = [
+            ("median", median),
+            ("least", ratios[0]),
+            ("most", ratios[count - 1]),
+        ];
+        for (which, value) in values {
+            summary
+                .figures
+                .insert(format!("{}, {which}", way.name), value);
+        }
+    }
+    let name = "cores that the server keeps busy without requests";
+    summary.figures.insert(name.to_owned(), idle);
+    summary
+}
+
+/// How many cores a process keeps busy while nothing is asked of it.
+async fn idle(pid: u32) -> anyhow::Result<f64> {
+    let (begin, before) = (Instant::now(), process_cpu_time(pid)?);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let cpu = process_cpu_time(pid)? - before;
+    Ok(cpu.as_secs_f64() / begin.elapsed().as_secs_f64())
+}
+
+/// Processor time that a process has taken, of all its threads, in itself and in the system.
+fn process_cpu_time(pid: u32) -> anyhow::Result<Duration> {
+    let path = format!("/proc/{pid}/stat");
+    let stat = std::fs::read_to_string(&path)
+        .with_context(|| format!("{path}: is --server-pid a process on this machine?"))?;
+    ticks(&stat)
+        .map(|ticks| Duration::from_secs_f64(ticks as f64 / TICKS_PER_SECOND))
+        .with_context(|| format!("{path}: {stat:?} is not understood"))
+}
+
+/// User and system time: the 14th and 15th field. The second is a name in brackets that may hold anything.
+fn ticks(stat: &str) -> Option<u64> {
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
+    let mut next = || fields.next()?.parse::<u64>().ok();
+    Some(next()? + next()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processor_time_stands_behind_a_name_with_brackets() {
+        let stat = "7 (a) b (c)) S 1 2 3 4 5 6 7 8 9 10 100 23 0 0 20 0 4 0";
+        assert_eq!(ticks(stat), Some(123));
+        assert_eq!(ticks("7 (a) S 1 2"), None);
+        let own = process_cpu_time(std::process::id());
+        assert!(own.is_ok(), "{own:?}");
+    }
+
+    #[test]
+    fn ratios_are_taken_within_rounds() {
+        let way = |name, costs: &[f64]| Way {
+            name,
+            searching: None,
+            costs: costs.to_vec(),
+        };
+        // The machine was half as fast in the second round.
+        let ways = [way("alone", &[100.0, 200.0]), way("HTTP", &[150.0, 260.0])];
+        let figures = summary(&ways, 0.02).figures;
+        assert!((figures["HTTP, median"] - 1.4).abs() < 1e-9, "{figures:?}");
+        assert_eq!((figures["HTTP, least"], figures["HTTP, most"]), (1.3, 1.5));
+    }
+}

@@ -1,0 +1,216 @@
+//! The same index in this process, with nothing around it: what a search itself costs.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use store_api::types::{IndexOptions, Quantization, SimilarityFunction};
+
+use super::Questions;
+use crate::data::Vectors;
+use crate::load::thread_cpu_time;
+
+/// An index of the base.
+pub struct InProcess {
+    index: ann::Index,
+    /// The ids in answers are positions.
+    ids: Vec<i64>,
+}
+
+/// What searches came to.
+#[derive(Clone, Copy, Debug)]
+pub struct Searched {
+    /// How many.
+    pub searches: u64,
+    /// Processor time of the searching threads.
+    pub cpu: Duration,
+    /// Mean share of the true neighbours that was found.
+    pub recall: Option<f64>,
+}
+
+impl InProcess {
+    /// Builds it with a server's options, on all cores.
+    pub fn build(options: &IndexOptions, base: &Vectors) -> anyhow::Result<InProcess> {
+        let index = ann::Index::new(ann_options(options, base.dimensions)?)?;
+        let next = AtomicUsize::new(0);
+        let cores = std::thread::available_parallelism()?.get();
+        std::thread::scope(|scope| {
+            let build = || -> anyhow::Result<()> {
+                loop {
+                    let position = next.fetch_add(1, Ordering::Relaxed);
+                    if position >= base.len() {
+                        return Ok(());
+                    }
+                    index.insert(u32::try_from(position)?, base.row(position))?;
+                }
+            };
+            let threads: Vec<_> = (0..cores).map(|_| scope.spawn(build)).collect();
+            let mut built = threads.into_iter().map(|thread| match thread.join() {
+                Ok(built) => built,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            built.try_for_each(|built| built)
+        })
+        .context("building the index in this process")?;
+        Ok(InProcess {
+            index,
+            ids: (0..base.len()).map(|position| base.id(position)).collect(),
+        })
+    }
+
+    /// Searches for so long, on so many threads.
+    pub fn search(
+        &self,
+        questions: &Questions,
+        threads: usize,
+        duration: Duration,
+    ) -> anyhow::Result<Searched> {
+        let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+        let search = || -> anyhow::Result<(u64, Duration, f64)> {
+            let (mut searches, mut cpu, mut recall) = (0, Duration::ZERO, 0.0);
+            while !stop.load(Ordering::Relaxed) {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let query = questions.query(number);
+                let begin = thread_cpu_time();
+                let found = self
+                    .index
+                    .search(questions.queries.row(query), questions.k)?;
+                cpu += thread_cpu_time() - begin;
+                let ids = found.iter().map(|found| self.ids[found.id as usize]);
+                let mut ids: Vec<i64> = ids.collect();
+                recall += questions.judge.recall(query, &mut ids).unwrap_or(f64::NAN);
+                searches += 1;
+            }
+            Ok((searches, cpu, recall))
+        };
+        let mut total = (0, Duration::ZERO, 0.0);
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..threads).map(|_| scope.spawn(search)).collect();
+            std::thread::sleep(duration);
+            stop.store(true, Ordering::Relaxed);
+            for thread in threads {
+                let (searches, cpu, recall) = match thread.join() {
+                    Ok(searched) => searched?,
+                    Err(panic) => std::panic::resume_unwind(panic),
+                };
+                total = (total.0 + searches, total.1 + cpu, total.2 + recall);
+            }
+            anyhow::Ok(())
+        })?;
+        let (searches, cpu, recall) = total;
+        ensure!(searches > 0, "no search ended in time");
+        let recall = recall / searches as f64;
+        Ok(Searched {
+            searches,
+            cpu,
+            recall: recall.is_finite().then_some(recall),
+        })
+    }
+}
+
+/// As the server takes them.
+fn ann_options(options: &IndexOptions, dimensions: usize) -> anyhow::Result<ann::Options> {
+    let IndexOptions::Vector {
+        dimensions: of_server,
+        maximum_node_connections,
+        construction_beam_width,
+        search_beam_width,
+        similarity_function,
+        quantization,
+    } = options
+    else {
+        bail!("the index is one of text");
+    };
+    ensure!(
+        *of_server == dimensions,
+        "the index has {of_server} dimensions, and the data {dimensions}"
+    );
+    Ok(ann::Options {
+        metric: match similarity_function {
+            SimilarityFunction::Cosine => ann::Metric::Cosine,
+            SimilarityFunction::Euclidean => ann::Metric::Euclidean,
+            SimilarityFunction::DotProduct => ann::Metric::DotProduct,
+            SimilarityFunction::Hamming => ann::Metric::Hamming,
+        },
+        quantization: match quantization {
+            Quantization::F32 => ann::Quantization::F32,
+            Quantization::F16 => ann::Quantization::F16,
+            Quantization::Bf16 => ann::Quantization::Bf16,
+            Quantization::I8 => ann::Quantization::I8,
+            Quantization::B1 => ann::Quantization::B1,
+        },
+        max_connections: *maximum_node_connections,
+        build_beam_width: *construction_beam_width,
+        search_beam_width: *search_beam_width,
+        ..ann::Options::new(dimensions)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::data::Neighbours;
+    use crate::load::Judge;
+
+    fn options(quantization: Quantization) -> IndexOptions {
+        IndexOptions::Vector {
+            dimensions: 2,
+            maximum_node_connections: 8,
+            construction_beam_width: 32,
+            search_beam_width: 16,
+            similarity_function: SimilarityFunction::Euclidean,
+            quantization,
+        }
+    }
+
+    #[test]
+    fn answers_are_judged_and_time_is_counted() {
+        let base = Vectors {
+            dimensions: 2,
+            values: (0..200).map(|x| x as f32).collect(),
+            ids: Some((0..100).map(|id| id + 1000).collect()),
+        };
+        let index = InProcess::build(&options(Quantization::F32), &base).unwrap();
+        let neighbours = Neighbours {
+            per_query: 1,
+            ids: vec![1007, 3],
+        };
+        let questions = Questions {
+            queries: Arc::new(Vectors {
+                dimensions: 2,
+                values: vec![14.1, 15.1, 14.1, 15.1],
+                ids: None,
+            }),
+            judge: Arc::new(Judge::new(&neighbours, 1, &HashSet::new())),
+            k: 1,
+        };
+        let searched = index
+            .search(&questions, 1, Duration::from_millis(20))
+            .unwrap();
+        assert!(searched.searches > 0 && searched.cpu > Duration::ZERO);
+        // Every other query is judged by a neighbour that it has not.
+        let recall = searched.recall.unwrap();
+        assert!(
+            (recall - 0.5).abs() < 0.5 / searched.searches as f64 + 1e-9,
+            "{recall}"
+        );
+    }
+
+    #[test]
+    fn another_index_than_that_of_the_data_is_refused() {
+        assert!(ann_options(&options(Quantization::F16), 3).is_err());
+        let text = IndexOptions::FullText {
+            analyzer: String::new(),
+            positions: true,
+        };
+        assert!(ann_options(&text, 2).is_err());
+        let half = ann_options(&options(Quantization::F16), 2).unwrap();
+        assert_eq!(
+            (half.quantization, half.search_beam_width),
+            (ann::Quantization::F16, 16)
+        );
+    }
+}

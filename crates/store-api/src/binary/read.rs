@@ -1,0 +1,180 @@
+//! Reading a binary answer.
+
+use bytes::{Buf, Bytes};
+
+use super::{HEAD_BYTES, WORD_BYTES};
+
+/// The bytes are no binary answer: too short, too long, or with a name that is no text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not an answer in the binary form of version 1")]
+pub struct Malformed;
+
+/// The rows of an answer, nearest first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rows {
+    /// By the metric of the index; smaller is nearer.
+    pub distances: Vec<f32>,
+    /// Higher is nearer.
+    pub similarity_scores: Vec<f32>,
+    /// The columns of the primary key, partition key first.
+    pub columns: Vec<Column>,
+}
+
+/// A column of the primary key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// The id of its type in the CQL native protocol.
+    pub typ: u16,
+    /// As CQL serialises them, one for each row; parts of the answer's own memory.
+    pub values: Vec<Bytes>,
+}
+
+impl Rows {
+    /// Reads an answer. Nothing is allocated before the bytes that it stands for are known to be there.
+    pub fn read(mut body: Bytes) -> Result<Rows, Malformed> {
+        if body.len() < HEAD_BYTES {
+            return Err(Malformed);
+        }
+        let rows = usize::try_from(body.get_u32_le()).map_err(|_| Malformed)?;
+        let columns = usize::from(body.get_u16_le());
+        if body.get_u16_le() != 0 {
+            return Err(Malformed);
+        }
+        let distances = floats(&mut body, rows)?;
+        let similarity_scores = floats(&mut body, rows)?;
+        let columns = (0..columns).map(|_| column(&mut body, rows));
+        let columns = columns.collect::<Result<_, _>>()?;
+        if body.has_remaining() {
+            return Err(Malformed);
+        }
+        Ok(Rows {
+            distances,
+            similarity_scores,
+            columns,
+        })
+    }
+}
+
+fn column(body: &mut Bytes, rows: usize) -> Result<Column, Malformed> {
+    let mut head = take(body, 4)?;
+    let typ = head.get_u16_le();
+    let name = take(body, usize::from(head.get_u16_le()))?;
+    let name = std::str::from_utf8(&name).map_err(|_| Malformed)?;
+    let mut lengths = words(body, rows)?;
+    let mut values = Vec::with_capacity(rows);
+    for _ in 0..rows {
+        let length = usize::try_from(lengths.get_u32_le()).map_err(|_| Malformed)?;
+        values.push(take(body, length)?);
+    }
+    Ok(Column {
+        name: name.to_owned(),
+        typ,
+        values,
+    })
+}
+
+fn floats(body: &mut Bytes, count: usize) -> Result<Vec<f32>, Malformed> {
+    let mut words = words(body, count)?;
+    Ok((0..count).map(|_| words.get_f32_le()).collect())
+}
+
+fn words(body: &mut Bytes, count: usize) -> Result<Bytes, Malformed> {
+    take(body, count.checked_mul(WORD_BYTES).ok_or(Malformed)?)
+}
+
+fn take(body: &mut Bytes, bytes: usize) -> Result<Bytes, Malformed> {
+    if body.remaining() < bytes {
+        return Err(Malformed);
+    }
+    Ok(body.split_to(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Writer, elements, vector};
+    use super::*;
+
+    /// Two rows with a key of a number and a text.
+    fn answer() -> Bytes {
+        let scores = [(0.5f32, 0.75f32), (1.0, 0.5)];
+        let mut writer = Writer::new(scores.into_iter(), 2, 20);
+        writer.column("id", 9, [[0, 0, 0, 7], [0, 0, 0, 8]].iter().map(|v| &v[..]));
+        writer.column("ż", 13, ["", "abc"].iter().map(|v| v.as_bytes()));
+        writer.finish()
+    }
+
+    #[test]
+    fn the_layout_to_the_byte() {
+        #[rustfmt::skip]
+        let expected = [
+            2, 0, 0, 0, 2, 0, 0, 0,
+            0, 0, 0, 0x3f, 0, 0, 0x80, 0x3f,
+            0, 0, 0x40, 0x3f, 0, 0, 0, 0x3f,
+            9, 0, 2, 0, b'i', b'd',
+            4, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 8,
+            13, 0, 2, 0, 0xc5, 0xbc,
+            0, 0, 0, 0, 3, 0, 0, 0, b'a', b'b', b'c',
+        ];
+        assert_eq!(answer(), &expected[..]);
+        assert_eq!(vector(&[1.0, -0.5]), &[0, 0, 0x80, 0x3f, 0, 0, 0, 0xbf][..]);
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let rows = Rows::read(answer()).unwrap();
+        assert_eq!(rows.distances, [0.5, 1.0]);
+        assert_eq!(rows.similarity_scores, [0.75, 0.5]);
+        assert_eq!(
+            (rows.columns[0].name.as_str(), rows.columns[0].typ),
+            ("id", 9)
+        );
+        assert_eq!(rows.columns[0].values[1], &[0, 0, 0, 8][..]);
+        assert_eq!(
+            (rows.columns[1].name.as_str(), rows.columns[1].typ),
+            ("ż", 13)
+        );
+        assert_eq!(rows.columns[1].values, ["", "abc"]);
+        let none = Writer::new([].into_iter(), 0, 0).finish();
+        assert_eq!(Rows::read(none).unwrap().columns, []);
+        let numbers = [1.5, f32::MIN, -0.0];
+        assert_eq!(elements(&vector(&numbers)).unwrap(), numbers);
+        assert_eq!(elements(&[0; 7]), None);
+    }
+
+    #[test]
+    fn answers_cut_short_or_too_long_are_refused() {
+        let whole = answer();
+        for end in 0..whole.len() {
+            assert_eq!(
+                Rows::read(whole.slice(..end)),
+                Err(Malformed),
+                "{end} bytes"
+            );
+        }
+        let longer = [&whole[..], &[0]].concat();
+        assert_eq!(Rows::read(longer.into()), Err(Malformed));
+    }
+
+    #[test]
+    fn lies_about_lengths_are_refused() {
+        let whole = answer().to_vec();
+        let with = |at: usize, bytes: &[u8]| {
+            let mut changed = whole.clone();
+            changed[at..at + bytes.len()].copy_from_slice(bytes);
+            Rows::read(changed.into())
+        };
+        let name = HEAD_BYTES + 4 * WORD_BYTES + 4;
+        for (at, bytes) in [
+            (0, &[0xff; 4][..]),
+            (4, &[0xff, 0xff]),
+            (6, &[1]),
+            (name - 2, &[0xff, 0xff]),
+            (name, &[0xff]),
+            (name + 2, &[0xff; 4]),
+        ] {
+            assert_eq!(with(at, bytes), Err(Malformed), "{bytes:?} at {at}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Who is asked in which form.
+
+use super::*;
+use crate::binary::Writer;
+
+/// An answer with the key 7, as that of [`found`].
+fn found_in_binary() -> Answer {
+    let mut writer = Writer::new([(0.0f32, 1.0f32)].into_iter(), 1, 0);
+    let key = 7i64.to_be_bytes();
+    writer.column("k", 2, [&key[..]].into_iter());
+    Answer::Binary(writer.finish())
+}
+
+fn json() -> (String, String) {
+    ("application/json".to_owned(), String::new())
+}
+
+fn binary() -> (String, String) {
+    ("application/octet-stream".to_owned(), "limit=1".to_owned())
+}
+
+#[tokio::test]
+async fn the_original_is_asked_in_json_for_ever() {
+    let store = FakeStore::start(found()).await;
+    let client = Client::new(options(&[&store])).unwrap();
+    for _ in 0..4 {
+        assert_eq!(ask(&client).await, Ok(7));
+    }
+    assert_eq!(store.forms(), [json(), json(), json(), json()]);
+}
+
+#[tokio::test]
+async fn who_has_answered_in_binary_is_asked_so() {
+    let store = FakeStore::start(found_in_binary()).await;
+    let client = Client::new(options(&[&store])).unwrap();
+    for _ in 0..3 {
+        assert_eq!(ask(&client).await, Ok(7));
+    }
+    assert_eq!(store.forms(), [json(), binary(), binary()]);
+    // Refusals have no form of their own, and change nothing.
+    store.set_answer(Answer::Binary(Bytes::new()));
+    let error = "Vector Store returned an invalid binary answer";
+    assert_eq!(ask(&client).await, Err(error.to_owned()));
+    assert_eq!(store.forms(), [binary()]);
+}
+
+#[tokio::test]
+async fn each_service_has_its_own_form() {
+    let (ours, original) = (
+        FakeStore::start(found_in_binary()).await,
+        FakeStore::start(found()).await,
+    );
+    let client = Client::new(options(&[&ours, &original])).unwrap();
+    for _ in 0..64 {
+        assert_eq!(ask(&client).await, Ok(7));
+    }
+    assert!(ours.forms()[1..].iter().all(|form| *form == binary()));
+    assert!(original.forms().iter().all(|form| *form == json()));
+}
+
+#[tokio::test]
+async fn a_service_that_no_longer_knows_the_form_is_asked_again_at_once() {
+    let store = FakeStore::start(found_in_binary()).await;
+    let client = Client::new(options(&[&store])).unwrap();
+    assert_eq!(ask(&client).await, Ok(7));
+    store.forms();
+    store.set_answer(found());
+    for _ in 0..2 {
+        assert_eq!(ask(&client).await, Ok(7), "no request fails");
+    }
+    assert_eq!(store.forms(), [binary(), json(), json()]);
+}
+
+#[tokio::test]
+async fn who_wants_json_alone_never_says_otherwise() {
+    let store = FakeStore::start(found_in_binary()).await;
+    let options = ClientOptions {
+        binary: false,
+        ..options(&[&store])
+    };
+    let client = Client::new(options).unwrap();
+    for _ in 0..2 {
+        assert_eq!(ask(&client).await, Ok(7));
+    }
+    assert_eq!(store.forms(), [json(), json()]);
+}

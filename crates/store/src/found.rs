@@ -1,0 +1,229 @@
+//! What a search found, and how it is written.
+//!
+//! Keys are kept as they are encoded until an answer is written, and then written from where they lie:
+//! an answer of ten rows takes as many allocations as one of a thousand.
+
+use bytes::Bytes;
+use scylla::frame::response::result::NativeType;
+use serde::ser::{Error, SerializeMap, SerializeStruct};
+use serde::{Serialize, Serializer};
+use store_api::binary;
+
+use crate::keys::{KeyColumn, KeySchema, Values, shown};
+use crate::score::Scored;
+
+/// Rows, nearest first.
+///
+/// Serialised it is a [`store_api::types::AnnResponse`], which fails where JSON has no form of a key.
+#[derive(Debug)]
+pub struct Found<'a> {
+    schema: &'a KeySchema,
+    /// The encoded keys, one after the other.
+    keys: Vec<u8>,
+    /// Where each key ends.
+    ends: Vec<usize>,
+    scores: Vec<Scored>,
+}
+
+impl<'a> Found<'a> {
+    /// Nothing yet, with room for some rows.
+    pub fn with_capacity(schema: &'a KeySchema, rows: usize) -> Found<'a> {
+        Found {
+            schema,
+            keys: Vec::new(),
+            ends: Vec::with_capacity(rows),
+            scores: Vec::with_capacity(rows),
+        }
+    }
+
+    /// Adds a row, farther than those before.
+    pub fn push(&mut self, key: &[u8], scored: Scored) {
+        if self.keys.is_empty() {
+            // Most keys of a table are about as long.
+            self.keys.reserve(key.len() * self.scores.capacity());
+        }
+        self.keys.extend_from_slice(key);
+        self.ends.push(self.keys.len());
+        self.scores.push(scored);
+    }
+
+    /// Rows.
+    pub fn len(&self) -> usize {
+        self.scores.len()
+    }
+
+    /// The answer in the binary form.
+    pub fn binary(&self) -> Bytes {
+        let scores = self.scores.iter();
+        let scores = scores.map(|scored| (scored.distance, scored.similarity));
+        let columns = self.schema.columns();
+        let names: usize = columns.map(|column| column.name.len()).sum();
+        let mut out = binary::Writer::new(scores, self.schema.len(), self.keys.len() + names);
+        for (at, column) in self.schema.columns().enumerate() {
+            out.column(&column.name, type_id(&column.typ), self.column(at));
+        }
+        out.finish()
+    }
+
+    /// The values of a column, as CQL serialises them.
+    fn column(&self, at: usize) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
+        let mut begin = 0;
+        self.ends.iter().map(move |end| {
+            let key = &self.keys[std::mem::replace(&mut begin, *end)..*end];
+            let mut values = Values::of(key);
+            values.nth(at).expect("a key has a value for each column")
+        })
+    }
+}
+
+impl Serialize for Found<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut answer = serializer.serialize_struct("AnnResponse", 3)?;
+        answer.serialize_field("primary_keys", &Keys(self))?;
+        let distances = self.scores.iter().map(|scored| scored.distance);
+        answer.serialize_field("distances", &Numbers(distances))?;
+        let similarities = self.scores.iter().map(|scored| scored.similarity);
+        answer.serialize_field("similarity_scores", &Numbers(similarities))?;
+        answer.end()
+    }
+}
+
+/// An object of arrays.
+struct Keys<'a>(&'a Found<'a>);
+
+impl Serialize for Keys<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Keys(found) = self;
+        let mut map = serializer.serialize_map(Some(found.schema.len()))?;
+        for (at, column) in found.schema.columns().enumerate() {
+            map.serialize_entry(&column.name, &Column { found, at, column })?;
+        }
+        map.end()
+    }
+}
+
+struct Column<'a> {
+    found: &'a Found<'a>,
+    at: usize,
+    column: &'a KeyColumn,
+}
+
+impl Serialize for Column<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let values = self.found.column(self.at);
+        serializer.collect_seq(values.map(|value| Value {
+            typ: &self.column.typ,
+            value,
+        }))
+    }
+}
+
+struct Value<'a> {
+    typ: &'a NativeType,
+    value: &'a [u8],
+}
+
+impl Serialize for Value<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let shown = shown(self.typ, self.value).map_err(S::Error::custom)?;
+        shown.serialize(serializer)
+    }
+}
+
+struct Numbers<I>(I);
+
+impl<I: Iterator<Item = f32> + Clone> Serialize for Numbers<I> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.clone())
+    }
+}
+
+/// The id of a type's option in the native protocol (version 4, section 4.2.5.2).
+fn type_id(typ: &NativeType) -> u16 {
+    match typ {
+        NativeType::Ascii => 0x01,
+        NativeType::BigInt => 0x02,
+        NativeType::Blob => 0x03,
+        NativeType::Boolean => 0x04,
+        NativeType::Counter => 0x05,
+        NativeType::Decimal => 0x06,
+        NativeType::Double => 0x07,
+        NativeType::Float => 0x08,
+        NativeType::Int => 0x09,
+        NativeType::Timestamp => 0x0b,
+        NativeType::Uuid => 0x0c,
+        NativeType::Text => 0x0d,
+        NativeType::Varint => 0x0e,
+        NativeType::Timeuuid => 0x0f,
+        NativeType::Inet => 0x10,
+        NativeType::Date => 0x11,
+        NativeType::Time => 0x12,
+        NativeType::SmallInt => 0x13,
+        NativeType::TinyInt => 0x14,
+        NativeType::Duration => 0x15,
+        // The protocol's way to say "a type of another kind": the driver may learn of new ones.
+        _ => 0x00,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use store_api::types::AnnResponse;
+
+    fn column(name: &str, typ: NativeType) -> KeyColumn {
+        KeyColumn {
+            name: name.into(),
+            typ,
+        }
+    }
+
+    fn scored(distance: f32, similarity: f32) -> Scored {
+        Scored {
+            distance,
+            similarity,
+        }
+    }
+
+    #[test]
+    fn both_forms_say_the_same() {
+        let schema = KeySchema {
+            partition: vec![column("pk", NativeType::Int)],
+            clustering: vec![column("ck", NativeType::Text)],
+        };
+        let mut found = Found::with_capacity(&schema, 2);
+        let key = |number: u8, text: &'static [u8]| schema.encode([&[0, 0, 0, number], text]);
+        found.push(key(7, b"").as_bytes(), scored(0.5, 0.75));
+        found.push(key(8, b"abc").as_bytes(), scored(1.0, 0.5));
+        let json = serde_json::to_string(&found).unwrap();
+        assert_eq!(
+            json,
+            r#"{"primary_keys":{"pk":[7,8],"ck":["","abc"]},"distances":[0.5,1.0],"similarity_scores":[0.75,0.5]}"#
+        );
+        serde_json::from_str::<AnnResponse>(&json).expect("the shape that clients read");
+        let rows = binary::Rows::read(found.binary()).unwrap();
+        assert_eq!(rows.distances, [0.5, 1.0]);
+        assert_eq!(rows.similarity_scores, [0.75, 0.5]);
+        let [pk, ck] = &rows.columns[..] else {
+            panic!("two columns");
+        };
+        assert_eq!((pk.name.as_str(), pk.typ), ("pk", 9));
+        assert_eq!(pk.values, [&[0, 0, 0, 7][..], &[0, 0, 0, 8]]);
+        assert_eq!((ck.name.as_str(), ck.typ), ("ck", 13));
+        assert_eq!(ck.values, ["", "abc"]);
+    }
+
+    #[test]
+    fn a_key_without_a_json_form_fails_in_json_alone() {
+        let schema = KeySchema {
+            partition: vec![column("pk", NativeType::Double)],
+            clustering: vec![],
+        };
+        let mut found = Found::with_capacity(&schema, 1);
+        let key = schema.encode([f64::NAN.to_be_bytes().as_slice()]);
+        found.push(key.as_bytes(), scored(0.5, 0.75));
+        let error = serde_json::to_string(&found).unwrap_err();
+        assert_eq!(error.to_string(), "not a finite number");
+        assert!(binary::Rows::read(found.binary()).is_ok());
+    }
+}

@@ -1,0 +1,173 @@
+//! JSON or binary: in which form a search comes, and in which it is to be answered.
+//!
+//! The binary forms are those of [`store_api::binary`].
+
+use std::num::NonZeroUsize;
+
+use axum::Json;
+use axum::extract::rejection::JsonRejection;
+use axum::http::HeaderMap;
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use store_api::binary::{self, ANSWER_MEDIA_TYPE, SEARCH_MEDIA_TYPE};
+use store_api::types::{AnnRequest, Filter};
+
+use super::error::ApiError;
+use super::quick_json;
+
+/// How a search or an answer is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As the original's.
+    Json,
+    /// As [`store_api::binary`] says.
+    Binary,
+}
+
+/// The form of a search by its content type: `application/json` or `application/<anything>+json` with any
+/// parameters, or that of a vector alone.
+pub fn of_search(headers: &HeaderMap) -> Option<Form> {
+    let content_type = headers.get(CONTENT_TYPE)?.to_str().ok()?;
+    let essence = essence(content_type);
+    if essence.eq_ignore_ascii_case(SEARCH_MEDIA_TYPE) {
+        return Some(Form::Binary);
+    }
+    let essence = essence.to_ascii_lowercase();
+    let subtype = essence.strip_prefix("application/")?;
+    (subtype == "json" || subtype.ends_with("+json")).then_some(Form::Json)
+}
+
+/// The form of the answer: binary for who names it as acceptable, whatever else is.
+pub fn of_answer(headers: &HeaderMap) -> Form {
+    let accepted = headers.get_all(ACCEPT).iter();
+    let mut accepted = accepted.flat_map(|value| value.to_str().unwrap_or_default().split(','));
+    match accepted.any(|range| essence(range).eq_ignore_ascii_case(ANSWER_MEDIA_TYPE)) {
+        true => Form::Binary,
+        false => Form::Json,
+    }
+}
+
+/// A media type without its parameters.
+fn essence(media_type: &str) -> &str {
+    media_type.split(';').next().unwrap_or_default().trim()
+}
+
+/// Reads a search in JSON. What is wrong with it is said by field and position.
+pub fn read_json(body: &[u8]) -> Result<AnnRequest, JsonRejection> {
+    if let Some(search) = quick_json::read(body) {
+        return Ok(search);
+    }
+    Json::from_bytes(body).map(|Json(search)| search)
+}
+
+/// Reads a search whose body is the vector and whose query string is the rest.
+pub fn read_binary(body: &[u8], query: &str) -> Result<AnnRequest, ApiError> {
+    let vector = binary::elements(body).ok_or_else(|| {
+        ApiError::BadRequest(format!(
+            "The body has {} bytes, which is no whole number of 32-bit floats",
+            body.len()
+        ))
+    })?;
+    let mut search = AnnRequest {
+        vector,
+        limit: NonZeroUsize::MIN,
+        filter: None,
+    };
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        match name.as_ref() {
+            "limit" => search.limit = limit(&value)?,
+            "filter" => search.filter = Some(filter(&value)?),
+            // As unknown fields of the JSON form.
+            _ => {}
+        }
+    }
+    Ok(search)
+}
+
+fn limit(text: &str) -> Result<NonZeroUsize, ApiError> {
+    text.parse().map_err(|_| {
+        ApiError::Unprocessable(format!(
+            "limit: expected a whole number above 0, got {text:?}"
+        ))
+    })
+}
+
+fn filter(text: &str) -> Result<Filter, ApiError> {
+    serde_json::from_str(text).map_err(|error| ApiError::Unprocessable(format!("filter: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::HeaderValue;
+    use axum::http::header::HeaderName;
+
+    fn headers(name: HeaderName, values: &[&'static str]) -> HeaderMap {
+        let values = values.iter().map(|value| HeaderValue::from_static(value));
+        values.map(|value| (name.clone(), value)).collect()
+    }
+
+    #[test]
+    fn searches_by_their_content_type() {
+        for (content_type, form) in [
+            ("application/json", Some(Form::Json)),
+            ("Application/JSON; charset=utf-8", Some(Form::Json)),
+            ("application/ld+json", Some(Form::Json)),
+            ("application/octet-stream", Some(Form::Binary)),
+            ("Application/Octet-Stream;x=y", Some(Form::Binary)),
+            ("application/xml", None),
+            ("text/json", None),
+            ("", None),
+        ] {
+            let headers = headers(CONTENT_TYPE, &[content_type]);
+            assert_eq!(of_search(&headers), form, "{content_type}");
+        }
+        assert_eq!(of_search(&HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn answers_by_what_is_accepted() {
+        for (accept, form) in [
+            (&["*/*"][..], Form::Json),
+            (&["application/json"], Form::Json),
+            (&["application/vnd.annulus.neighbours.v2"], Form::Json),
+            (&["application/vnd.annulus.neighbours.v1"], Form::Binary),
+            (
+                &["a/b, Application/vnd.annulus.neighbours.V1;q=1, */*"],
+                Form::Binary,
+            ),
+            (
+                &["a/b", "application/vnd.annulus.neighbours.v1"],
+                Form::Binary,
+            ),
+        ] {
+            assert_eq!(of_answer(&headers(ACCEPT, accept)), form, "{accept:?}");
+        }
+    }
+
+    #[test]
+    fn the_rest_of_a_search_is_in_the_query() {
+        let body = binary::vector(&[1.0, -2.5]);
+        let plain = read_binary(&body, "").unwrap();
+        assert_eq!(plain.vector, [1.0, -2.5]);
+        assert_eq!((plain.limit.get(), &plain.filter), (1, &None));
+        let query =
+            "more=1&limit=20&filter=%7B%22restrictions%22%3A+%5B%5D,%22allow_filtering%22:true%7D";
+        let full = read_binary(&body, query).unwrap();
+        assert_eq!(full.limit.get(), 20);
+        assert!(full.filter.unwrap().allow_filtering);
+        for (query, named) in [
+            ("limit=0", "limit"),
+            ("limit=-1", "limit"),
+            ("limit=1.5", "limit"),
+            ("limit=", "limit"),
+            ("filter=%7B", "filter"),
+            ("filter=%7B%22restrictions%22%3A1%7D", "filter"),
+        ] {
+            let error = read_binary(&body, query).unwrap_err();
+            assert!(
+                matches!(&error, ApiError::Unprocessable(text) if text.starts_with(named)),
+                "{query}"
+            );
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! The usual search in JSON, read quickly.
+//!
+//! A search of 1,536 dimensions is 1,536 numbers and little else, and a JSON library spends most of its time on what a
+//! number might be. Databases and clients write the vector first, in numbers of few digits: that is read here in one
+//! pass. Whatever else there is, mistakes above all, is left to the library, which also says what is wrong. What is read
+//! here is what the library would have read, to the last bit.
+
+use std::num::NonZeroUsize;
+
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
+use store_api::types::{AnnRequest, Filter};
+
+/// Digits that fit into a `u64` whatever they are.
+const DIGITS_MAX: usize = 19;
+
+/// Up to here the conversion of an integer into a float of 64 bits loses nothing.
+const EXACT_MAX: u64 = 1 << 53;
+
+/// Powers of ten, as the library divides and multiplies by.
+const POWERS_OF_TEN: [f64; 41] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+    1e17, 1e18, 1e19, 1e20, 1e21, 1e22, 1e23, 1e24, 1e25, 1e26, 1e27, 1e28, 1e29, 1e30, 1e31, 1e32,
+    1e33, 1e34, 1e35, 1e36, 1e37, 1e38, 1e39, 1e40,
+];
+
+/// Reads a search, or nothing if it is not of the usual shape.
+pub fn read(body: &[u8]) -> Option<AnnRequest> {
+    let mut text = Text(body);
+    text.skip(b'{')?;
+    text.skip_name(b"\"vector\"")?;
+    text.skip(b':')?;
+    text.skip(b'[')?;
+    let mut vector = Vec::with_capacity(body.len() / 8);
+    loop {
+        vector.push(text.number()?);
+        match text.next()? {
+            b',' => {}
+            b']' => break,
+            _ => return None,
+        }
+    }
+    let rest = match text.next()? {
+        b'}' if text.is_blank() => Rest::default(),
+        // Another name follows, so what is left is an object but for its first brace.
+        b',' if text.peek() == Some(b'"') => {
+            let object = [b"{", text.0].concat();
+            serde_json::from_slice(&object).ok()?
+        }
+        _ => return None,
+    };
+    (!rest.vector.0).then_some(AnnRequest {
+        vector,
+        limit: rest.limit.unwrap_or(NonZeroUsize::MIN),
+        filter: rest.filter,
+    })
+}
+
+/// What comes after the vector.
+#[derive(Default, Deserialize)]
+struct Rest {
+    #[serde(default, deserialize_with = "there")]
+    limit: Option<NonZeroUsize>,
+    #[serde(default)]
+    filter: Option<Filter>,
+    #[serde(default)]
+    vector: Again,
+}
+
+/// A field that may be left out, but not null.
+fn there<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroUsize>, D::Error> {
+    NonZeroUsize::deserialize(deserializer).map(Some)
+}
+
+/// Whether a field came again, which is a mistake.
+#[derive(Default)]
+struct Again(bool);
+
+impl<'de> Deserialize<'de> for Again {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Again, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| Again(true))
+    }
+}
+
+/// What is still to be read.
+struct Text<'a>(&'a [u8]);
+
+impl Text<'_> {
+    /// The next byte that is not blank, without taking it.
+    fn peek(&mut self) -> Option<u8> {
+        while let [b' ' | b'\n' | b'\r' | b'\t', rest @ ..] = self.0 {
+            self.0 = rest;
+        }
+        self.0.first().copied()
+    }
+
+    /// The same, taken.
+    fn next(&mut self) -> Option<u8> {
+        let byte = self.peek()?;
+        self.0 = &self.0[1..];
+        Some(byte)
+    }
+
+    fn is_blank(&mut self) -> bool {
+        self.peek().is_none()
+    }
+
+    fn skip(&mut self, expected: u8) -> Option<()> {
+        (self.next()? == expected).then_some(())
+    }
+
+    fn skip_name(&mut self, name: &[u8]) -> Option<()> {
+        self.peek()?;
+        self.0 = self.0.strip_prefix(name)?;
+        Some(())
+    }
+
+    fn take_if(&mut self, byte: u8) -> bool {
+        match self.0.strip_prefix(&[byte]) {
+            Some(rest) => {
+                self.0 = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Adds the digits that follow to a number. Their count may be more than it can hold.
+    fn digits(&mut self, number: &mut u64) -> usize {
+        let before = self.0.len();
+        while let [digit @ b'0'..=b'9', rest @ ..] = self.0 {
+            *number = number
+                .wrapping_mul(10)
+                .wrapping_add(u64::from(digit - b'0'));
+            self.0 = rest;
+        }
+        before - self.0.len()
+    }
+
+    /// A number of few digits, by the grammar of JSON.
+    fn number(&mut self) -> Option<f32> {
+        self.peek()?;
+        let is_negative = self.take_if(b'-');
+        let begins_with_zero = self.0.first() == Some(&b'0');
+        let mut mantissa = 0;
+        let whole = self.digits(&mut mantissa);
+        if whole == 0 || begins_with_zero && whole > 1 {
+            return None;
+        }
+        let mut fraction = 0;
+        if self.take_if(b'.') {
+            fraction = self.digits(&mut mantissa);
+            if fraction == 0 {
+                return None;
+            }
+        }
+        if whole + fraction > DIGITS_MAX {
+            return None;
+        }
+        let mut power = 0;
+        let has_power = matches!(self.0.first(), Some(b'e' | b'E'));
+        if has_power {
+            self.0 = &self.0[1..];
+            let is_below = self.take_if(b'-');
+            if !is_below {
+                self.take_if(b'+');
+            }
+            let mut digits = 0;
+            if !(1..=DIGITS_MAX).contains(&self.digits(&mut digits)) {
+                return None;
+            }
+            let digits = i64::try_from(digits).ok()?;
+            power = if is_below { -digits } else { digits };
+        }
+        let magnitude = if fraction == 0 && !has_power {
+            if mantissa > EXACT_MAX {
+                return None;
+            }
+            // An integer is not a float of 64 bits in between.
+            mantissa as f32
+        } else {
+            let power = power.checked_sub(fraction as i64)?;
+            let factor = POWERS_OF_TEN.get(usize::try_from(power.unsigned_abs()).ok()?)?;
+            let mantissa = mantissa as f64;
+            match power < 0 {
+                true => (mantissa / factor) as f32,
+                false => (mantissa * factor) as f32,
+            }
+        };
+        Some(if is_negative { -magnitude } else { magnitude })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Both ways to read a body.
+    fn both(body: &str) -> (Option<AnnRequest>, Option<AnnRequest>) {
+        (read(body.as_bytes()), serde_json::from_str(body).ok())
+    }
+
+    fn bits(search: &AnnRequest) -> Vec<u32> {
+        search
+            .vector
+            .iter()
+            .map(|element| element.to_bits())
+            .collect()
+    }
+
+    #[test]
+    fn the_usual_shapes_are_read_quickly() {
+        for body in [
+            r#"{"vector":[1,-2.5,0.001953125],"limit":10}"#,
+            r#"{"vector":[1]}"#,
+            " { \"vector\" : [ 1.0 ,\n-0 ] ,\t\"limit\" : 7 } ",
+            r#"{"vector":[1e-7,1E+3,-1.5e2],"limit":1,"filter":{"restrictions":[],"allow_filtering":true}}"#,
+            r#"{"vector":[1],"filter":null,"more":{"vector":2}}"#,
+            r#"{"vector":[0.12345678901234567,1.2345678901234567e-08]}"#,
+        ] {
+            let (quick, slow) = both(body);
+            assert!(quick.is_some(), "{body}");
+            assert_eq!(quick, slow, "{body}");
+        }
+    }
+
+    #[test]
+    fn whatever_else_is_left_to_the_library() {
+        for body in [
+            "",
+            "{",
+            "[]",
+            "{}",
+            r#"{"limit":1,"vector":[1]}"#,
+            r#"{"vector":[]}"#,
+            r#"{"vector":[1,]}"#,
+            r#"{"vector":[1],}"#,
+            r#"{"vector":[1]} x"#,
+            r#"{"vector":[1],"limit":1} x"#,
+            r#"{"vector":[1] "limit":1}"#,
+            r#"{"vector":[01]}"#,
+            r#"{"vector":[-]}"#,
+            r#"{"vector":[+1]}"#,
+            r#"{"vector":[1.]}"#,
+            r#"{"vector":[.5]}"#,
+            r#"{"vector":[1e]}"#,
+            r#"{"vector":[1e+]}"#,
+            r#"{"vector":[1 2]}"#,
+            r#"{"vector":["1"]}"#,
+            r#"{"vector":[null]}"#,
+            r#"{"vector":[NaN]}"#,
+            r#"{"vector":[1],"limit":0}"#,
+            r#"{"vector":[1],"limit":null}"#,
+            r#"{"vector":[1],"limit":1,"limit":2}"#,
+            r#"{"vector":[1],"vector":[2]}"#,
+            r#"{"vector":[1],"vector":null}"#,
+            r#"{"vector":[12345678901234567890]}"#,
+            r#"{"vector":[0.12345678901234567890]}"#,
+            r#"{"vector":[1e300]}"#,
+            r#"{"vector":[1e-99999999999999999999]}"#,
+            r#"{"vectors":[1]}"#,
+        ] {
+            assert_eq!(read(body.as_bytes()), None, "{body}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_are_what_the_library_reads(
+            floats in proptest::collection::vec(any::<f32>().prop_filter("finite", |x| x.is_finite()), 1..8),
+            doubles in proptest::collection::vec(-1.0..1.0f64, 1..8),
+            tiny in -1e-6..1e-6f64,
+            integer in any::<i32>(),
+        ) {
+            let floats = serde_json::to_string(&floats).unwrap();
+            let doubles = serde_json::to_string(&doubles).unwrap();
+            for vector in [floats, doubles, format!("[{tiny:e},{integer}]")] {
+                let body = format!(r#"{{"vector":{vector},"limit":3}}"#);
+                let (quick, slow) = both(&body);
+                if let Some(quick) = quick {
+                    prop_assert_eq!(bits(&quick), bits(&slow.unwrap()), "{}", body);
+                }
+            }
+        }
+
+        #[test]
+        fn what_the_library_refuses_is_refused(body in r#"\{"vector":\[[-+0-9.eE, \]]{0,12}\][,}]{0,2}"#) {
+            let (quick, slow) = both(&body);
+            if quick.is_some() {
+                prop_assert_eq!(quick, slow, "{}", body);
+            }
+        }
+    }
+}

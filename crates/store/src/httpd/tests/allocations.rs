@@ -1,0 +1,176 @@
+//! How much memory a search takes from the allocator on its way: counted, as a bound that growth has to argue with.
+//!
+//! Counted is what one thread allocates. The service, its search and the client of these tests share that thread, and the
+//! client allocates nothing.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use store_api::binary::{ANSWER_MEDIA_TYPE, SEARCH_MEDIA_TYPE, vector};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::*;
+
+thread_local! {
+    static TAKEN: Cell<Taken> = const { Cell::new(Taken { blocks: 0, bytes: 0 }) };
+}
+
+/// What was asked of the allocator.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+struct Taken {
+    blocks: usize,
+    bytes: usize,
+}
+
+impl Taken {
+    fn so_far() -> Taken {
+        TAKEN.get()
+    }
+
+    fn since(self, before: Taken) -> Taken {
+        Taken {
+            blocks: self.blocks - before.blocks,
+            bytes: self.bytes - before.bytes,
+        }
+    }
+}
+
+fn count(bytes: usize) {
+    // Nothing is counted while a thread ends.
+    let _ = TAKEN.try_with(|taken| {
+        let Taken {
+            blocks,
+            bytes: before,
+        } = taken.get();
+        taken.set(Taken {
+            blocks: blocks + 1,
+            bytes: before + bytes,
+        });
+    });
+}
+
+struct Counting;
+
+// SAFETY: every call goes on to the system's allocator as it came; counting allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size());
+        // SAFETY: the caller's promises are those that are asked for.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promises are those that are asked for.
+        unsafe { System.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(size);
+        // SAFETY: the caller's promises are those that are asked for.
+        unsafe { System.realloc(block, layout, size) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+const DIMENSIONS: usize = 1536;
+const K: usize = 10;
+
+/// Enough that an index has codes and a graph.
+const ROWS: u32 = 1200;
+
+fn row(number: u32) -> Vec<f32> {
+    let element = |at: usize| ((number as usize * 31 + at * 7) % 97) as f32 - 48.0;
+    (0..DIMENSIONS).map(element).collect()
+}
+
+async fn service() -> Service {
+    let service = Service::start(100).await;
+    service.engine.set_connected(true);
+    let mut identity = identity("idx");
+    identity.options.dimensions = DIMENSIONS;
+    identity.keys.partition[0].typ = NativeType::BigInt;
+    let index = service.add(identity);
+    service.engine.first_discovery();
+    service.engine.serving(&index);
+    for id in 0..ROWS {
+        let key = i64::from(id).to_be_bytes();
+        let key = index.identity.keys.encode([key.as_slice()]);
+        index.vectors.keys_mut().insert(id, key);
+    }
+    let changes = (0..ROWS).map(|id| Change::Insert {
+        id,
+        vector: row(id),
+    });
+    let refused = index.vectors.apply(&service.compute, changes.collect());
+    assert_eq!(refused.await.unwrap(), []);
+    service
+}
+
+fn request(query: &str, content_type: &str, accept: &str, body: &[u8]) -> Vec<u8> {
+    let head = format!(
+        "POST /api/v1/indexes/ks/idx/ann{query} HTTP/1.1\r\nHost: h\r\nContent-Type: {content_type}\r\n\
+         Accept: {accept}\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    [head.as_bytes(), body].concat()
+}
+
+/// What one search takes when many have gone before it.
+async fn taken(service: &Service, request: &[u8]) -> Taken {
+    let mut stream = TcpStream::connect(service.listening.address())
+        .await
+        .unwrap();
+    let mut buffer = vec![0; 1 << 16];
+    let mut least = None;
+    // The least of some: now and then something grows, or a timer turns.
+    for _ in 0..40 {
+        let before = Taken::so_far();
+        stream.write_all(request).await.unwrap();
+        let length = stream.read(&mut buffer).await.unwrap();
+        let taken = Taken::so_far().since(before);
+        assert!(
+            buffer.starts_with(b"HTTP/1.1 200 OK"),
+            "{:?}",
+            &buffer[..length]
+        );
+        if least.is_none_or(|least| taken.bytes < Taken::bytes(least)) {
+            least = Some(taken);
+        }
+    }
+    least.expect("some searches")
+}
+
+impl Taken {
+    fn bytes(self) -> usize {
+        self.bytes
+    }
+}
+
+#[tokio::test]
+async fn a_search_takes_few_blocks_and_copies_its_vector_once() {
+    let service = service().await;
+    let query: Vec<f32> = row(7).iter().map(|element| element / 97.0).collect();
+    let binary = request(
+        &format!("?limit={K}"),
+        SEARCH_MEDIA_TYPE,
+        ANSWER_MEDIA_TYPE,
+        &vector(&query),
+    );
+    let body = serde_json::json!({"vector": query, "limit": K}).to_string();
+    let json = request("", "application/json", "application/json", body.as_bytes());
+    let (binary, json) = (taken(&service, &binary).await, taken(&service, &json).await);
+    println!(
+        "binary {binary:?}; JSON {json:?}, of a body of {} bytes",
+        body.len()
+    );
+    // What the socket brought, the vector's one copy, and what the index makes of it.
+    let vector_bytes = 4 * DIMENSIONS;
+    assert!(binary.blocks <= 40, "{binary:?}");
+    assert!(binary.bytes <= 4 * vector_bytes, "{binary:?}");
+    // A body of several reads is put together once.
+    assert!(json.blocks <= 60, "{json:?}");
+    assert!(json.bytes <= 3 * body.len() + 3 * vector_bytes, "{json:?}");
+}
