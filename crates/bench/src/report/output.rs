@@ -58,7 +58,10 @@ impl Output {
 
     /// Prints and keeps a result.
     pub fn add(&mut self, mut measurement: Measurement) -> anyhow::Result<()> {
-        if let Some(label) = &self.arguments.label {
+        // What has no target of its own, as a ratio, has a name already.
+        if let Some(label) = &self.arguments.label
+            && !measurement.target.is_empty()
+        {
             measurement.series = measurement.series.replacen(&measurement.target, label, 1);
         }
         if self.lines == 0 {
