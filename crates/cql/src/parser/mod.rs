@@ -27,6 +27,7 @@ use crate::error::CqlError;
 use crate::types::CqlType;
 
 pub use names::is_reserved;
+pub use select::{SelectionText, selection_text};
 
 /// How deep terms, selectors, types and relations may lie in one another.
 pub const MAX_NESTING: usize = 64;

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use uuid::Uuid;
 
 /// The serialised value of a key column; `None` if the JSON is none of its type.
-pub(super) fn key_value(cql_type: &CqlType, json: &Json) -> Option<Bytes> {
+pub fn key_value(cql_type: &CqlType, json: &Json) -> Option<Bytes> {
     match (cql_type, json) {
         (CqlType::Boolean, Json::Bool(truth)) => Some(Value::Boolean(*truth).serialize()),
         (CqlType::Text, Json::String(text)) => Some(Bytes::copy_from_slice(text.as_bytes())),
