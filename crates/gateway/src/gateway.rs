@@ -9,6 +9,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::catalog::{Catalog, Snapshot};
 use crate::listener::{Shared, accept};
 use crate::options::GatewayOptions;
 use crate::prepared::PreparedStatements;
@@ -47,6 +48,7 @@ impl Gateway {
         let shared = Arc::new(Shared {
             ring: Arc::new(options.ring.clone()),
             prepared: Arc::new(PreparedStatements::new(options.prepared_max)),
+            catalog: Arc::new(Catalog::new(Snapshot::default())),
             stop: CancellationToken::new(),
             kill: CancellationToken::new(),
             tasks: TaskTracker::new(),

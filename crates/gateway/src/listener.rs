@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::catalog::Catalog;
 use crate::connection;
 use crate::options::GatewayOptions;
 use crate::prepared::PreparedStatements;
@@ -27,6 +28,7 @@ pub(crate) struct Shared {
     pub(crate) options: GatewayOptions,
     pub(crate) ring: Arc<Ring>,
     pub(crate) prepared: Arc<PreparedStatements>,
+    pub(crate) catalog: Arc<Catalog>,
     /// No more connections, no more requests.
     pub(crate) stop: CancellationToken,
     /// No more waiting for answers.

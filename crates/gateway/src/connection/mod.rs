@@ -83,6 +83,7 @@ async fn pass(mut client: TcpStream, mut node: TcpStream, shared: &Shared) -> io
     let requests = Requests {
         session: session.clone(),
         prepared: shared.prepared.clone(),
+        catalog: shared.catalog.clone(),
         answers: sender,
         stop: shared.stop.clone(),
         handshake_timeout: shared.options.handshake_timeout,

@@ -16,9 +16,10 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::intake::Intake;
-use super::session::{Expected, Session};
+use super::session::{Expected, Seen, Session};
+use crate::catalog::Catalog;
 use crate::prepared::{Meaning, PreparedStatements};
-use crate::recognise;
+use crate::recognise::{self, Verb};
 
 /// Why no more requests are read.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +50,7 @@ enum Decision {
 pub(super) struct Requests {
     pub(super) session: Arc<Session>,
     pub(super) prepared: Arc<PreparedStatements>,
+    pub(super) catalog: Arc<Catalog>,
     /// Where answers go that the node is not asked for: the other loop writes them between two responses. Its
     /// end tells that loop that there are no more requests.
     pub(super) answers: mpsc::Sender<Bytes>,
@@ -180,13 +182,22 @@ impl Requests {
     fn text(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
         let mut scratch = Bytes::new();
         let plain = self.session.plain(header, body, &mut scratch)?;
-        let may_read_ring = recognise::may_read_ring(glance::statement_text(header.flags, plain)?);
-        if header.opcode == Opcode::Prepare {
-            self.session
-                .expect(header.stream, Expected::Prepared { may_read_ring });
-        } else if may_read_ring {
-            self.session.expect(header.stream, Expected::RingRows(None));
-        }
+        let text = glance::statement_text(header.flags, plain)?;
+        let seen = match recognise::verb(text) {
+            Verb::Select if recognise::may_read_ring(text) => Seen::RingTable,
+            Verb::Use => Seen::Use,
+            _ => Seen::Nothing,
+        };
+        let expected = match (header.opcode, seen) {
+            (Opcode::Prepare, seen) => {
+                let epoch = self.catalog.snapshot().epoch();
+                Expected::Prepared { epoch, seen }
+            }
+            (_, Seen::RingTable) => Expected::RingRows(None),
+            (_, Seen::Use) => Expected::Keyspace,
+            (_, Seen::Nothing) => return Ok(Decision::Pass),
+        };
+        self.session.expect(header.stream, expected);
         Ok(Decision::Pass)
     }
 
@@ -194,8 +205,10 @@ impl Requests {
         let mut scratch = Bytes::new();
         let plain = self.session.plain(header, body, &mut scratch)?;
         let id = glance::executed_id(header.flags, plain)?;
-        match self.prepared.get(id) {
+        let epoch = self.catalog.snapshot().epoch();
+        match self.prepared.get(id, epoch) {
             Some(Meaning::Plain) => {}
+            Some(Meaning::Use) => self.session.expect(header.stream, Expected::Keyspace),
             Some(Meaning::RingRows(columns)) => {
                 self.session
                     .expect(header.stream, Expected::RingRows(Some(columns)));

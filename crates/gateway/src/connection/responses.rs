@@ -7,14 +7,14 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use cql::wire::{
     Compression, DecodeError, Direction, Frame, FrameError, FrameHeader, HEADER_LENGTH, Opcode,
-    Response, ResponseContext, glance,
+    Prepared, Response, ResponseContext, glance,
 };
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use super::intake::Intake;
-use super::session::{Expected, Session};
+use super::session::{Expected, Seen, Session};
 use crate::prepared::{Meaning, PreparedStatements};
 use crate::ring::{Ring, RingTable, translate_event, translate_rows};
 
@@ -220,8 +220,14 @@ impl Responses {
         expected: Expected,
     ) -> Result<Decision, DecodeError> {
         match expected {
-            Expected::Prepared { may_read_ring } => {
-                self.remember(header, body, may_read_ring)?;
+            Expected::Prepared { epoch, seen } => {
+                self.remember(header, body, epoch, &seen)?;
+                Ok(Decision::Keep)
+            }
+            Expected::Keyspace => {
+                if let (_, Response::SetKeyspace(keyspace)) = self.decode(header, body)? {
+                    self.session.use_keyspace(&keyspace);
+                }
                 Ok(Decision::Keep)
             }
             Expected::RingRows(columns) => {
@@ -243,24 +249,35 @@ impl Responses {
         &self,
         header: &FrameHeader,
         body: &[u8],
-        may_read_ring: bool,
+        epoch: u64,
+        seen: &Seen,
     ) -> Result<(), DecodeError> {
         let mut scratch = Bytes::new();
         let plain = self.session.plain(header, body, &mut scratch)?;
         let Some(id) = glance::prepared_id(header.flags, plain)? else {
             return Ok(());
         };
-        let mut meaning = Meaning::Plain;
-        // Only the id is read for certain: the columns of other tables may be of types that are unknown here.
-        if may_read_ring
-            && let Ok((_, Response::Prepared(prepared))) = self.decode(header, body)
-            && let Some(columns) = prepared.result
-            && RingTable::of(&columns).is_some()
-        {
-            meaning = Meaning::RingRows(Arc::new(columns));
-        }
-        self.prepared.insert(id, meaning);
+        let meaning = match seen {
+            Seen::Nothing => Meaning::Plain,
+            Seen::Use => Meaning::Use,
+            Seen::RingTable => self.ring_rows(header, body),
+        };
+        self.prepared.insert(id, epoch, meaning);
         Ok(())
+    }
+
+    fn ring_rows(&self, header: &FrameHeader, body: &[u8]) -> Meaning {
+        // Only the id is read for certain: the columns of other tables may be of types that are unknown here.
+        match self.decode(header, body) {
+            Ok((
+                _,
+                Response::Prepared(Prepared {
+                    result: Some(columns),
+                    ..
+                }),
+            )) if RingTable::of(&columns).is_some() => Meaning::RingRows(Arc::new(columns)),
+            _ => Meaning::Plain,
+        }
     }
 
     fn decode(

@@ -18,12 +18,27 @@ const STRANGERS_BODY_MAX: usize = 256 << 10;
 pub(super) enum Expected {
     /// It answers PREPARE.
     Prepared {
-        /// The statement may read a table that tells of nodes.
-        may_read_ring: bool,
+        /// The epoch of the snapshot by which it was looked at.
+        epoch: u64,
+        /// What was seen in its text.
+        seen: Seen,
     },
+    /// It answers USE.
+    Keyspace,
     /// It may hold rows of a table that tells of nodes. The columns are those of the prepared statement, if one was
     /// executed.
     RingRows(Option<Arc<Metadata>>),
+}
+
+/// What was seen in the text of a statement that is prepared, as far as it matters once its answer is here.
+#[derive(Clone, Debug)]
+pub(super) enum Seen {
+    /// Nothing.
+    Nothing,
+    /// It is a USE.
+    Use,
+    /// It may read a table that tells of nodes.
+    RingTable,
 }
 
 /// The state of a connection that both directions use.
@@ -32,6 +47,7 @@ pub(super) struct Session {
     pub(super) own_address: SocketAddr,
     body_max: usize,
     compression: Mutex<Option<Compression>>,
+    keyspace: Mutex<Option<Arc<str>>>,
     expected: Mutex<HashMap<i16, Expected>>,
     in_flight: AtomicUsize,
     let_in: AtomicBool,
@@ -43,6 +59,7 @@ impl Session {
             own_address,
             body_max,
             compression: Mutex::new(None),
+            keyspace: Mutex::new(None),
             expected: Mutex::default(),
             in_flight: AtomicUsize::new(0),
             let_in: AtomicBool::new(false),
@@ -74,6 +91,16 @@ impl Session {
     /// Takes note of what STARTUP asks for. Should the node refuse it, no frame will be compressed.
     pub(super) fn agree_on(&self, compression: Option<Compression>) {
         *self.compression.lock() = compression;
+    }
+
+    /// The keyspace that names without one are in: that of the last USE that the node has confirmed.
+    pub(super) fn keyspace(&self) -> Option<Arc<str>> {
+        self.keyspace.lock().clone()
+    }
+
+    /// The node has confirmed a USE. Must be called before the client is told.
+    pub(super) fn use_keyspace(&self, keyspace: &str) {
+        *self.keyspace.lock() = Some(keyspace.into());
     }
 
     /// Has the response of a stream read when it comes. Must be called before the request goes on.
