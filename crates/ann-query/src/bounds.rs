@@ -14,6 +14,20 @@ pub fn no_limit() -> CqlError {
     CqlError::invalid("Vector ANN queries must have a limit specified")
 }
 
+/// The value of a LIMIT: a serialised `int`.
+///
+/// # Errors
+/// If it is none, or not positive.
+pub fn limit_value(bytes: &[u8]) -> Result<u32, CqlError> {
+    let Ok(limit) = bytes.try_into().map(i32::from_be_bytes) else {
+        return Err(CqlError::invalid("Invalid limit value"));
+    };
+    match u32::try_from(limit) {
+        Ok(limit) if limit > 0 => Ok(limit),
+        _ => Err(CqlError::invalid("LIMIT must be strictly positive")),
+    }
+}
+
 /// The number of rows to answer; `limit` is positive, or `None` for an unset marker.
 ///
 /// # Errors

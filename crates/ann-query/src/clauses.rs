@@ -27,11 +27,7 @@ pub fn float_vector_dimensions(column: &str, cql_type: &CqlType) -> Result<u16, 
 ///
 /// # Errors
 /// The first that such a query can't have.
-pub fn check(
-    select: &Select,
-    vector_column: &str,
-    has_aggregates: bool,
-) -> Result<(), CqlError> {
+pub fn check(select: &Select, vector_column: &str, has_aggregates: bool) -> Result<(), CqlError> {
     let fault = if select.per_partition_limit.is_some() {
         "Vector ANN queries do not support per-partition limits"
     } else if has_aggregates || !select.group_by.is_empty() {
@@ -49,10 +45,9 @@ fn refuse_filters(select: &Select, vector_column: &str) -> Result<(), CqlError> 
     let Some(relation) = select.relations.first() else {
         return Ok(());
     };
-    let on_vector = select
-        .relations
-        .iter()
-        .any(|relation| matches!(&relation.subject, Subject::Column(name) if name == vector_column));
+    let on_vector = select.relations.iter().any(
+        |relation| matches!(&relation.subject, Subject::Column(name) if name == vector_column),
+    );
     if on_vector {
         return Err(CqlError::invalid("Vector indexes only support ANN queries"));
     }

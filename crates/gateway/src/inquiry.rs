@@ -60,7 +60,13 @@ impl Failure {
             Failure::Cql(_) => false,
             Failure::Node(frame) => matches!(
                 Response::decode(frame, compression, usize::MAX),
-                Ok((_, Response::Error(CqlError { kind: ErrorKind::Unprepared { .. }, .. })))
+                Ok((
+                    _,
+                    Response::Error(CqlError {
+                        kind: ErrorKind::Unprepared { .. },
+                        ..
+                    })
+                ))
             ),
         }
     }

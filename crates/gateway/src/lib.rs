@@ -52,9 +52,11 @@
 //! Version 4 is spoken to both sides. A client that begins with another is told so in the words that drivers look
 //! for when they go down to 4; SUPPORTED names version 4 alone, and only the compressions that can be read here.
 
+mod ann;
 mod catalog;
 mod connection;
 mod gateway;
+mod inquiry;
 mod listener;
 mod options;
 mod prepared;

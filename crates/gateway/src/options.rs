@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use cql::wire::DEFAULT_BODY_LIMIT;
+use store_api::Client;
 
 use crate::ring::Ring;
 
@@ -29,6 +30,8 @@ pub struct GatewayOptions {
     /// How many prepared statements are remembered; beyond it the least used are forgotten, and drivers prepare
     /// them again.
     pub prepared_max: usize,
+    /// The index services that know nearest neighbours.
+    pub stores: Client,
 }
 
 impl Default for GatewayOptions {
@@ -43,6 +46,7 @@ impl Default for GatewayOptions {
             connect_timeout: Duration::from_secs(5),
             drain_timeout: Duration::from_secs(60),
             prepared_max: 65_536,
+            stores: Client::disabled(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The prepared statements that went through this gateway, by their ids.
 //!
-//! Ids are the node's: a digest of the keyspace and the text, so that one id means the same to every client. The table is
-//! shared by all connections and bounded.
+//! Ids are the node's, or ours where a statement is worked on here: digests of the keyspace and the text, so that one id means
+//! the same to every client. The table is shared by all connections and bounded.
 //!
 //! What a statement means was decided by one snapshot of the catalog and holds as long as that snapshot: what was
 //! remembered under another epoch is as good as forgotten, and its statement is prepared again.
@@ -11,6 +11,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cql::wire::Metadata;
 use quick_cache::sync::Cache;
+
+use crate::ann::AnnStatement;
 
 /// What a prepared statement means to the gateway.
 #[derive(Clone, Debug)]
@@ -22,6 +24,8 @@ pub(crate) enum Meaning {
     /// It reads one of the tables that tell of the cluster's nodes. Its result's columns are kept for results that
     /// come without them.
     RingRows(Arc<Metadata>),
+    /// It asks for nearest neighbours.
+    Ann(Arc<AnnStatement>),
 }
 
 /// What is known of ids.

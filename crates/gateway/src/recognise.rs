@@ -60,6 +60,11 @@ pub(crate) fn may_read_ring(text: &[u8]) -> bool {
             .any(|word| contains_in_any_case(text, word))
 }
 
+/// Whether a SELECT may be a query for nearest neighbours.
+pub(crate) fn may_order_by_ann(text: &[u8]) -> bool {
+    contains_in_any_case(text, b"ann")
+}
+
 /// A text from its first word on: after blanks and comments.
 fn after_blanks(mut text: &[u8]) -> &[u8] {
     loop {
@@ -98,6 +103,13 @@ mod tests {
         ] {
             assert!(may_read_ring(text.as_bytes()), "{text}");
         }
+    }
+
+    #[test]
+    fn queries_for_neighbours_are_suspected() {
+        assert!(may_order_by_ann(b"select a from t order by v Ann Of ?"));
+        assert!(may_order_by_ann(b"SELECT annual FROM t"));
+        assert!(!may_order_by_ann(b"SELECT a FROM t ORDER BY v"));
     }
 
     #[test]

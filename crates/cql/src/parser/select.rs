@@ -142,9 +142,17 @@ mod tests {
     fn the_selection_is_found_as_it_is_written() {
         for (text, selection, markers) in [
             ("SELECT * FROM t", "* ", 0),
-            ("/* SELECT */ select distinct a, b AS \"From\" from t", "a, b AS \"From\" ", 0),
+            (
+                "/* SELECT */ select distinct a, b AS \"From\" from t",
+                "a, b AS \"From\" ",
+                0,
+            ),
             ("SELECT json FROM t WHERE a = ?", "json ", 0),
-            ("SELECT f(v, ?), g(v, :q) -- both\nFROM t LIMIT ?", "f(v, ?), g(v, :q) -- both\n", 2),
+            (
+                "SELECT f(v, ?), g(v, :q) -- both\nFROM t LIMIT ?",
+                "f(v, ?), g(v, :q) -- both\n",
+                2,
+            ),
         ] {
             let found = selection_text(text).unwrap();
             assert_eq!((found.text, found.markers), (selection, markers), "{text}");

@@ -236,11 +236,23 @@ mod tests {
             ("ORDER BY v ANN OF ?", "must have a limit"),
             ("ORDER BY v ANN OF ? DESC LIMIT 3", "Descending"),
             ("ORDER BY v ANN OF ?, id LIMIT 3", "any other ordering"),
-            ("ORDER BY v ANN OF [1, 2] LIMIT 3", "the same vector dimensions"),
+            (
+                "ORDER BY v ANN OF [1, 2] LIMIT 3",
+                "the same vector dimensions",
+            ),
             ("ORDER BY v ANN OF ? LIMIT 0", "strictly positive"),
-            ("WHERE id = ? ORDER BY v ANN OF ? LIMIT 3", "Filters beside ANN OF"),
-            ("ORDER BY v ANN OF ? PER PARTITION LIMIT 1 LIMIT 3", "per-partition"),
-            ("ORDER BY v ANN OF ? LIMIT 3 USING TIMEOUT ?", "bind markers"),
+            (
+                "WHERE id = ? ORDER BY v ANN OF ? LIMIT 3",
+                "Filters beside ANN OF",
+            ),
+            (
+                "ORDER BY v ANN OF ? PER PARTITION LIMIT 1 LIMIT 3",
+                "per-partition",
+            ),
+            (
+                "ORDER BY v ANN OF ? LIMIT 3 USING TIMEOUT ?",
+                "bind markers",
+            ),
         ] {
             let error = plan(&format!("SELECT id FROM films {text}")).unwrap_err();
             assert!(error.message.contains(named), "{text}: {error}");
@@ -248,7 +260,10 @@ mod tests {
         for selection in ["count(*)", "max(name)", "CAST(min(id) AS text)"] {
             let text = format!("SELECT {selection} FROM films ORDER BY v ANN OF ? LIMIT 3");
             let error = plan(&text).unwrap_err();
-            assert!(error.message.contains("aggregation"), "{selection}: {error}");
+            assert!(
+                error.message.contains("aggregation"),
+                "{selection}: {error}"
+            );
         }
     }
 

@@ -21,7 +21,7 @@ use arc_swap::ArcSwap;
 
 pub(crate) use index::VectorIndex;
 pub(crate) use snapshot::Snapshot;
-pub(crate) use streams::{StreamId, Streams};
+pub(crate) use streams::{Generation, StreamId, Streams};
 pub(crate) use table::{Column, ColumnKind, LoggedTable};
 
 /// What a gateway knows of vector indexes.

@@ -11,9 +11,11 @@
 //! - *The node cannot be reached*: the client's first request is answered with an error that says so.
 
 mod intake;
+mod own_streams;
 mod requests;
 mod responses;
 mod session;
+mod work;
 
 use std::io;
 use std::net::SocketAddr;
@@ -27,11 +29,14 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use self::intake::Intake;
 use self::requests::{Requests, RequestsEnd, encode_error};
 use self::responses::{Responses, ResponsesEnd};
 use self::session::Session;
+use self::work::Workshop;
+use crate::inquiry::Inquirer;
 use crate::listener::{Shared, prepare};
 
 /// Answers made here that may wait for the client to read; then its requests wait, too.
@@ -80,14 +85,25 @@ async fn pass(mut client: TcpStream, mut node: TcpStream, shared: &Shared) -> io
         shared.options.frame_body_max,
     ));
     let (sender, receiver) = mpsc::channel(ANSWERS_MAX);
+    let (inquirer, inquiries) = Inquirer::new();
+    let gone = CancellationToken::new();
     let requests = Requests {
         session: session.clone(),
         prepared: shared.prepared.clone(),
         catalog: shared.catalog.clone(),
-        answers: sender,
+        workshop: Workshop::new(
+            inquirer,
+            shared.options.stores.clone(),
+            shared.prepared.clone(),
+            sender,
+            gone.clone(),
+        ),
+        inquiries,
         stop: shared.stop.clone(),
         handshake_timeout: shared.options.handshake_timeout,
+        drain_timeout: shared.options.drain_timeout,
     };
+    let _gone = gone.drop_guard();
     let responses = Responses {
         session,
         prepared: shared.prepared.clone(),

@@ -77,11 +77,7 @@ impl OwnStreams {
 
     /// Whether the response on a stream is for the gateway.
     pub(super) fn is_own(&self, stream: i16) -> bool {
-        stream >= FIRST
-            && matches!(
-                self.in_use.lock().by_stream.get(&stream),
-                Some(Use::Own(_))
-            )
+        stream >= FIRST && matches!(self.in_use.lock().by_stream.get(&stream), Some(Use::Own(_)))
     }
 
     /// A response has come: its stream is free. Gives whom it is for if it is not the client.

@@ -7,19 +7,25 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{
-    Compression, Direction, Frame, FrameHeader, HEADER_LENGTH, Opcode, Request, Response,
-    ResponseContext, glance,
+    Compression, DecodeError, Direction, Flags, Frame, FrameHeader, HEADER_LENGTH, Opcode, Request,
+    Response, ResponseContext, glance,
 };
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::intake::Intake;
 use super::session::{Expected, Seen, Session};
+use super::work::{Job, Work, Workshop};
+use crate::ann::{AnnPlan, statement_id};
 use crate::catalog::Catalog;
+use crate::inquiry::Inquiry;
 use crate::prepared::{Meaning, PreparedStatements};
 use crate::recognise::{self, Verb};
+
+/// Where in a frame its stream lies: two bytes.
+const STREAM_AT: usize = 2;
 
 /// Why no more requests are read.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +50,8 @@ enum Decision {
     Pass,
     /// It is answered here.
     Answer(CqlError),
+    /// It is worked on here.
+    Begin(Work),
 }
 
 /// The loop from the client to the node.
@@ -51,27 +59,53 @@ pub(super) struct Requests {
     pub(super) session: Arc<Session>,
     pub(super) prepared: Arc<PreparedStatements>,
     pub(super) catalog: Arc<Catalog>,
-    /// Where answers go that the node is not asked for: the other loop writes them between two responses. Its
-    /// end tells that loop that there are no more requests.
-    pub(super) answers: mpsc::Sender<Bytes>,
+    /// Where requests are worked on that the node cannot answer. Its answers are written by the other loop, between two
+    /// responses, and the end of them tells that loop that there are no more requests.
+    pub(super) workshop: Workshop,
+    /// What the workshop asks the node.
+    pub(super) inquiries: mpsc::Receiver<Inquiry>,
     pub(super) stop: CancellationToken,
     pub(super) handshake_timeout: Duration,
+    /// How long to go on with what is worked on once there are no more requests.
+    pub(super) drain_timeout: Duration,
 }
 
 impl Requests {
     /// Passes requests on until there are no more.
     pub(super) async fn run(
-        self,
+        mut self,
         client: &mut (impl AsyncRead + Unpin),
         node: &mut (impl AsyncWrite + Unpin),
     ) -> RequestsEnd {
-        match self.pass_on(client, node).await {
+        let end = match self.pass_on(client, node).await {
             Ok(end) | Err(end) => end,
+        };
+        if let RequestsEnd::Client(_) | RequestsEnd::Node(_) = end {
+            return end;
+        }
+        let Requests {
+            session,
+            workshop,
+            mut inquiries,
+            drain_timeout,
+            ..
+        } = self;
+        // With the workshop goes the last of those who may ask, but for work that has begun.
+        drop(workshop);
+        let rest = async {
+            while let Some(inquiry) = inquiries.recv().await {
+                write_inquiries(inquiry, &mut inquiries, &session, node).await?;
+            }
+            Ok(())
+        };
+        match timeout(drain_timeout, rest).await {
+            Ok(Err(failed)) => failed,
+            Ok(Ok(())) | Err(_) => end,
         }
     }
 
     async fn pass_on(
-        &self,
+        &mut self,
         client: &mut (impl AsyncRead + Unpin),
         node: &mut (impl AsyncWrite + Unpin),
     ) -> Result<RequestsEnd, RequestsEnd> {
@@ -94,6 +128,10 @@ impl Requests {
             };
             let read = tokio::select! {
                 read = fill => read.map_err(RequestsEnd::Client)?,
+                Some(inquiry) = self.inquiries.recv() => {
+                    write_inquiries(inquiry, &mut self.inquiries, &self.session, node).await?;
+                    continue;
+                }
                 () = self.stop.cancelled() => return Ok(RequestsEnd::Stopping),
             };
             if read == 0 {
@@ -130,11 +168,16 @@ impl Requests {
                     frames += 1;
                     match self.decide(&header, body) {
                         Decision::Pass => {
+                            self.session.own_streams.client_asks(header.stream).await;
                             self.session.asked();
                             passing += length;
                             continue;
                         }
-                        Decision::Answer(error) => ((header.stream, error), length),
+                        Decision::Answer(error) => (Some((header.stream, error)), length),
+                        Decision::Begin(work) => {
+                            let begun = self.workshop.begin(work, self.session.compression());
+                            (begun.err().map(|error| (header.stream, error)), length)
+                        }
                     }
                 }
                 Err(refusal) => {
@@ -144,13 +187,15 @@ impl Requests {
                         self.answer(answer.0, answer.1).await;
                         return Err(RequestsEnd::Refused);
                     };
-                    (answer, HEADER_LENGTH + length)
+                    (Some(answer), HEADER_LENGTH + length)
                 }
             };
             write_front(intake, passing, node).await?;
             passing = 0;
             *to_skip = length;
-            self.answer(answer.0, answer.1).await;
+            if let Some((stream, error)) = answer {
+                self.answer(stream, error).await;
+            }
         }
         write_front(intake, passing, node).await?;
         Ok(frames)
@@ -183,6 +228,9 @@ impl Requests {
         let mut scratch = Bytes::new();
         let plain = self.session.plain(header, body, &mut scratch)?;
         let text = glance::statement_text(header.flags, plain)?;
+        if let Some(job) = self.neighbours(header, plain, text)? {
+            return Ok(begin(header, job));
+        }
         let seen = match recognise::verb(text) {
             Verb::Select if recognise::may_read_ring(text) => Seen::RingTable,
             Verb::Use => Seen::Use,
@@ -213,14 +261,64 @@ impl Requests {
                 self.session
                     .expect(header.stream, Expected::RingRows(Some(columns)));
             }
+            Some(Meaning::Ann(statement)) => {
+                let Request::Execute { id, parameters } = decode(header, plain)? else {
+                    return Ok(Decision::Pass);
+                };
+                let job = Job::Execute {
+                    statement,
+                    id,
+                    parameters,
+                };
+                return Ok(begin(header, job));
+            }
             None => return Ok(Decision::Answer(unprepared(id))),
         }
         Ok(Decision::Pass)
     }
 
+    /// What to do about a statement that asks for nearest neighbours; `None` if it does not ask for those of an index of
+    /// ours.
+    fn neighbours(
+        &self,
+        header: &FrameHeader,
+        plain: &[u8],
+        text: &[u8],
+    ) -> Result<Option<Job>, CqlError> {
+        let snapshot = self.catalog.snapshot();
+        if snapshot.is_empty()
+            || recognise::verb(text) != Verb::Select
+            || !recognise::may_order_by_ann(text)
+        {
+            return Ok(None);
+        }
+        let Ok(text) = std::str::from_utf8(text) else {
+            return Ok(None);
+        };
+        let keyspace = self.session.keyspace();
+        let Some(plan) = AnnPlan::of(text, keyspace.as_deref(), &snapshot)? else {
+            return Ok(None);
+        };
+        tracing::debug!(%plan, "a query for neighbours");
+        let plan = Box::new(plan);
+        Ok(match decode(header, plain)? {
+            Request::Prepare { .. } => Some(Job::Prepare {
+                plan,
+                epoch: snapshot.epoch(),
+                id: statement_id(keyspace.as_deref(), text),
+            }),
+            Request::Query { parameters, .. } => Some(Job::Query { plan, parameters }),
+            _ => None,
+        })
+    }
+
     async fn answer(&self, stream: i16, error: CqlError) {
         // If the other loop has ended, the client is gone.
-        let _ = self.answers.send(encode_error(stream, error)).await;
+        let _ = self
+            .workshop
+            .answers
+            .send(encode_error(stream, error))
+            .await;
     }
 }
 
@@ -239,6 +337,50 @@ fn unprepared(id: &[u8]) -> CqlError {
         "Prepared query with ID {id:02x} was not prepared through this gateway, or was forgotten: prepare it again"
     );
     CqlError::new(ErrorKind::Unprepared { id }, message)
+}
+
+fn begin(header: &FrameHeader, job: Job) -> Decision {
+    Decision::Begin(Work {
+        stream: header.stream,
+        traced: header.flags.contains(Flags::TRACING),
+        job,
+    })
+}
+
+/// Reads a request whose body is plain already.
+fn decode(header: &FrameHeader, plain: &[u8]) -> Result<Request, DecodeError> {
+    let mut header = *header;
+    header.flags = Flags(header.flags.0 & !Flags::COMPRESSION.0);
+    let frame = Frame {
+        header,
+        body: Bytes::copy_from_slice(plain),
+    };
+    Request::decode(&frame, None, usize::MAX)
+}
+
+/// Writes an inquiry, and those that wait behind it, in one go.
+async fn write_inquiries(
+    first: Inquiry,
+    waiting: &mut mpsc::Receiver<Inquiry>,
+    session: &Session,
+    node: &mut (impl AsyncWrite + Unpin),
+) -> Result<(), RequestsEnd> {
+    let mut frames = BytesMut::new();
+    let mut next = Some(first);
+    while let Some(Inquiry { mut frame, answer }) = next {
+        // Without a free stream the answer is dropped, which tells whoever waits for it.
+        if let Some(stream) = session.own_streams.take(answer) {
+            frame[STREAM_AT..STREAM_AT + 2].copy_from_slice(&stream.to_be_bytes());
+            session.asked();
+            if frames.is_empty() {
+                frames = frame;
+            } else {
+                frames.extend_from_slice(&frame);
+            }
+        }
+        next = waiting.try_recv().ok();
+    }
+    node.write_all(&frames).await.map_err(RequestsEnd::Node)
 }
 
 async fn write_front(

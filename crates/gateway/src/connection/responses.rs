@@ -136,6 +136,12 @@ impl Responses {
             let Some(body) = rest.get(HEADER_LENGTH..length) else {
                 break;
             };
+            if self.hand_over(&header, body) {
+                write_front(intake, passing, client).await?;
+                passing = 0;
+                intake.advance(length);
+                continue;
+            }
             let decision = self.decide(&header, body);
             self.count(&header);
             match decision {
@@ -154,13 +160,35 @@ impl Responses {
         write_front(intake, passing, client).await
     }
 
+    /// Takes note of an answer that goes to the client.
     fn count(&self, header: &FrameHeader) {
         if header.opcode != Opcode::Event {
             self.session.answered();
+            self.session.own_streams.answered(header.stream);
         }
     }
 
+    /// Hands an answer to whom in the gateway it is for; false if it is for the client.
+    fn hand_over(&self, header: &FrameHeader, body: &[u8]) -> bool {
+        if !self.session.own_streams.is_own(header.stream) {
+            return false;
+        }
+        self.session.answered();
+        if let Some(answer) = self.session.own_streams.answered(header.stream) {
+            // If nobody waits for it any more, the client has gone.
+            let _ = answer.send(Frame {
+                header: *header,
+                body: Bytes::copy_from_slice(body),
+            });
+        }
+        true
+    }
+
     fn must_read(&self, header: &FrameHeader) -> bool {
+        // What the gateway asked for itself is none of the client's, however long it is.
+        if self.session.own_streams.is_own(header.stream) {
+            return true;
+        }
         if header.length as usize > self.session.body_max() {
             return false;
         }

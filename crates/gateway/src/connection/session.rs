@@ -9,6 +9,8 @@ use bytes::Bytes;
 use cql::wire::{Compression, DecodeError, Flags, FrameHeader, Metadata};
 use parking_lot::Mutex;
 
+use super::own_streams::OwnStreams;
+
 /// Bodies of requests before the node has let the client in: options, names and passwords, and the tokens of
 /// single sign-on, which are the largest.
 const STRANGERS_BODY_MAX: usize = 256 << 10;
@@ -51,6 +53,8 @@ pub(super) struct Session {
     expected: Mutex<HashMap<i16, Expected>>,
     in_flight: AtomicUsize,
     let_in: AtomicBool,
+    /// Streams that the gateway uses for itself.
+    pub(super) own_streams: OwnStreams,
 }
 
 impl Session {
@@ -63,6 +67,7 @@ impl Session {
             expected: Mutex::default(),
             in_flight: AtomicUsize::new(0),
             let_in: AtomicBool::new(false),
+            own_streams: OwnStreams::default(),
         }
     }
 
