@@ -53,14 +53,17 @@
 //! for when they go down to 4; SUPPORTED names version 4 alone, and only the compressions that can be read here.
 
 mod catalog;
+mod clients;
 mod connection;
 mod gateway;
 mod listener;
 mod options;
+mod overlay;
 mod prepared;
 mod recognise;
 mod ring;
 
+pub use catalog::CatalogOptions;
 pub use gateway::{BindError, Gateway};
 pub use options::GatewayOptions;
 pub use ring::{Ring, RingError};

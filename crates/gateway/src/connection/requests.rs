@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{
-    Compression, Direction, Frame, FrameHeader, HEADER_LENGTH, Opcode, Request, Response,
-    ResponseContext, glance,
+    Compression, Direction, EventKind, Frame, FrameHeader, HEADER_LENGTH, Opcode, Request,
+    Response, ResponseContext, glance,
 };
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
@@ -39,9 +39,11 @@ pub(super) enum RequestsEnd {
 }
 
 /// What is done with a request.
-enum Decision {
+pub(super) enum Decision {
     /// It goes to the node.
     Pass,
+    /// This frame goes to the node in its place, on the same stream.
+    Replace(Bytes),
     /// It is answered here.
     Answer(CqlError),
 }
@@ -128,13 +130,23 @@ impl Requests {
                         break;
                     };
                     frames += 1;
+                    self.session.client.asked();
                     match self.decide(&header, body) {
                         Decision::Pass => {
-                            self.session.asked();
                             passing += length;
                             continue;
                         }
-                        Decision::Answer(error) => ((header.stream, error), length),
+                        Decision::Replace(frame) => {
+                            write_front(intake, passing, node).await?;
+                            passing = 0;
+                            intake.advance(length);
+                            node.write_all(&frame).await.map_err(RequestsEnd::Node)?;
+                            continue;
+                        }
+                        Decision::Answer(error) => {
+                            self.session.client.answered();
+                            ((header.stream, error), length)
+                        }
                     }
                 }
                 Err(refusal) => {
@@ -161,6 +173,7 @@ impl Requests {
             Opcode::Startup => self.startup(header, body),
             Opcode::Query | Opcode::Prepare => self.text(header, body),
             Opcode::Execute => self.execute(header, body),
+            Opcode::Register => self.register(header, body),
             _ => Ok(Decision::Pass),
         };
         decided.unwrap_or_else(Decision::Answer)
@@ -183,19 +196,24 @@ impl Requests {
         let mut scratch = Bytes::new();
         let plain = self.session.plain(header, body, &mut scratch)?;
         let text = glance::statement_text(header.flags, plain)?;
-        let seen = match recognise::verb(text) {
+        let snapshot = self.catalog.snapshot();
+        let verb = recognise::verb(text);
+        if let Some(decision) = self.overlaid_text(header, plain, verb, &snapshot)? {
+            return Ok(decision);
+        }
+        let seen = match verb {
             Verb::Select if recognise::may_read_ring(text) => Seen::RingTable,
             Verb::Use => Seen::Use,
             _ => Seen::Nothing,
         };
         let expected = match (header.opcode, seen) {
             (Opcode::Prepare, seen) => {
-                let epoch = self.catalog.snapshot().epoch();
+                let epoch = snapshot.epoch();
                 Expected::Prepared { epoch, seen }
             }
             (_, Seen::RingTable) => Expected::RingRows(None),
             (_, Seen::Use) => Expected::Keyspace,
-            (_, Seen::Nothing) => return Ok(Decision::Pass),
+            (_, Seen::Nothing | Seen::Concern(_)) => return Ok(Decision::Pass),
         };
         self.session.expect(header.stream, expected);
         Ok(Decision::Pass)
@@ -205,15 +223,34 @@ impl Requests {
         let mut scratch = Bytes::new();
         let plain = self.session.plain(header, body, &mut scratch)?;
         let id = glance::executed_id(header.flags, plain)?;
-        let epoch = self.catalog.snapshot().epoch();
-        match self.prepared.get(id, epoch) {
+        let snapshot = self.catalog.snapshot();
+        match self.prepared.get(id, snapshot.epoch()) {
             Some(Meaning::Plain) => {}
             Some(Meaning::Use) => self.session.expect(header.stream, Expected::Keyspace),
             Some(Meaning::RingRows(columns)) => {
                 self.session
                     .expect(header.stream, Expected::RingRows(Some(columns)));
             }
+            Some(Meaning::Concern(prepared)) => {
+                return self.overlaid_execute(header, body, &prepared, &snapshot);
+            }
             None => return Ok(Decision::Answer(unprepared(id))),
+        }
+        Ok(Decision::Pass)
+    }
+
+    /// Takes note of clients that want to hear of changes of the schema, as indexes come and go without the node's knowledge.
+    fn register(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
+        let frame = Frame {
+            header: *header,
+            body: Bytes::copy_from_slice(body),
+        };
+        // The node says what is wrong with one that cannot be read.
+        if let Ok(Request::Register { events }) =
+            Request::decode(&frame, self.session.compression(), self.session.body_max())
+            && events.contains(&EventKind::SchemaChange)
+        {
+            self.session.client.hear_schema_changes();
         }
         Ok(Decision::Pass)
     }
