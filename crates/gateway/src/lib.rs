@@ -54,15 +54,18 @@
 
 mod ann;
 mod catalog;
+mod clients;
 mod connection;
 mod gateway;
 mod inquiry;
 mod listener;
 mod options;
+mod overlay;
 mod prepared;
 mod recognise;
 mod ring;
 
+pub use catalog::CatalogOptions;
 pub use gateway::{BindError, Gateway};
 pub use options::GatewayOptions;
 pub use ring::{Ring, RingError};

@@ -13,6 +13,7 @@ use cql::wire::Metadata;
 use quick_cache::sync::Cache;
 
 use crate::ann::AnnStatement;
+use crate::overlay::PreparedConcern;
 
 /// What a prepared statement means to the gateway.
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub(crate) enum Meaning {
     RingRows(Arc<Metadata>),
     /// It asks for nearest neighbours.
     Ann(Arc<AnnStatement>),
+    /// It concerns vector indexes.
+    Concern(Arc<PreparedConcern>),
 }
 
 /// What is known of ids.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{
-    Compression, DecodeError, Direction, Flags, Frame, FrameHeader, HEADER_LENGTH, Opcode, Request,
-    Response, ResponseContext, glance,
+    Compression, DecodeError, Direction, EventKind, Flags, Frame, FrameHeader, HEADER_LENGTH,
+    Opcode, Request, Response, ResponseContext, glance,
 };
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
@@ -19,7 +19,7 @@ use super::intake::Intake;
 use super::session::{Expected, Seen, Session};
 use super::work::{Job, Work, Workshop};
 use crate::ann::{AnnPlan, statement_id};
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Snapshot};
 use crate::inquiry::Inquiry;
 use crate::prepared::{Meaning, PreparedStatements};
 use crate::recognise::{self, Verb};
@@ -45,9 +45,11 @@ pub(super) enum RequestsEnd {
 }
 
 /// What is done with a request.
-enum Decision {
+pub(super) enum Decision {
     /// It goes to the node.
     Pass,
+    /// This frame goes to the node in its place, on the same stream.
+    Replace(Bytes),
     /// It is answered here.
     Answer(CqlError),
     /// It is worked on here.
@@ -166,15 +168,28 @@ impl Requests {
                         break;
                     };
                     frames += 1;
+                    self.session.client.asked();
                     match self.decide(&header, body) {
                         Decision::Pass => {
                             self.session.own_streams.client_asks(header.stream).await;
-                            self.session.asked();
                             passing += length;
                             continue;
                         }
-                        Decision::Answer(error) => (Some((header.stream, error)), length),
+                        Decision::Replace(frame) => {
+                            self.session.own_streams.client_asks(header.stream).await;
+                            write_front(intake, passing, node).await?;
+                            passing = 0;
+                            intake.advance(length);
+                            node.write_all(&frame).await.map_err(RequestsEnd::Node)?;
+                            continue;
+                        }
+                        Decision::Answer(error) => {
+                            self.session.client.answered();
+                            (Some((header.stream, error)), length)
+                        }
                         Decision::Begin(work) => {
+                            // It writes nothing, so nobody need wait for its end.
+                            self.session.client.answered();
                             let begun = self.workshop.begin(work, self.session.compression());
                             (begun.err().map(|error| (header.stream, error)), length)
                         }
@@ -206,6 +221,7 @@ impl Requests {
             Opcode::Startup => self.startup(header, body),
             Opcode::Query | Opcode::Prepare => self.text(header, body),
             Opcode::Execute => self.execute(header, body),
+            Opcode::Register => self.register(header, body),
             _ => Ok(Decision::Pass),
         };
         decided.unwrap_or_else(Decision::Answer)
@@ -228,22 +244,29 @@ impl Requests {
         let mut scratch = Bytes::new();
         let plain = self.session.plain(header, body, &mut scratch)?;
         let text = glance::statement_text(header.flags, plain)?;
-        if let Some(job) = self.neighbours(header, plain, text)? {
+        let snapshot = self.catalog.snapshot();
+        let verb = recognise::verb(text);
+        if verb == Verb::Select
+            && let Some(job) = self.neighbours(header, plain, text, &snapshot)?
+        {
             return Ok(begin(header, job));
         }
-        let seen = match recognise::verb(text) {
+        if let Some(decision) = self.overlaid_text(header, plain, verb, &snapshot)? {
+            return Ok(decision);
+        }
+        let seen = match verb {
             Verb::Select if recognise::may_read_ring(text) => Seen::RingTable,
             Verb::Use => Seen::Use,
             _ => Seen::Nothing,
         };
         let expected = match (header.opcode, seen) {
             (Opcode::Prepare, seen) => {
-                let epoch = self.catalog.snapshot().epoch();
+                let epoch = snapshot.epoch();
                 Expected::Prepared { epoch, seen }
             }
             (_, Seen::RingTable) => Expected::RingRows(None),
             (_, Seen::Use) => Expected::Keyspace,
-            (_, Seen::Nothing) => return Ok(Decision::Pass),
+            (_, Seen::Nothing | Seen::Concern(_)) => return Ok(Decision::Pass),
         };
         self.session.expect(header.stream, expected);
         Ok(Decision::Pass)
@@ -253,8 +276,8 @@ impl Requests {
         let mut scratch = Bytes::new();
         let plain = self.session.plain(header, body, &mut scratch)?;
         let id = glance::executed_id(header.flags, plain)?;
-        let epoch = self.catalog.snapshot().epoch();
-        match self.prepared.get(id, epoch) {
+        let snapshot = self.catalog.snapshot();
+        match self.prepared.get(id, snapshot.epoch()) {
             Some(Meaning::Plain) => {}
             Some(Meaning::Use) => self.session.expect(header.stream, Expected::Keyspace),
             Some(Meaning::RingRows(columns)) => {
@@ -272,31 +295,31 @@ impl Requests {
                 };
                 return Ok(begin(header, job));
             }
+            Some(Meaning::Concern(prepared)) => {
+                return self.overlaid_execute(header, body, &prepared, &snapshot);
+            }
             None => return Ok(Decision::Answer(unprepared(id))),
         }
         Ok(Decision::Pass)
     }
 
-    /// What to do about a statement that asks for nearest neighbours; `None` if it does not ask for those of an index of
+    /// What to do about a SELECT that asks for nearest neighbours; `None` if it does not ask for those of an index of
     /// ours.
     fn neighbours(
         &self,
         header: &FrameHeader,
         plain: &[u8],
         text: &[u8],
+        snapshot: &Snapshot,
     ) -> Result<Option<Job>, CqlError> {
-        let snapshot = self.catalog.snapshot();
-        if snapshot.is_empty()
-            || recognise::verb(text) != Verb::Select
-            || !recognise::may_order_by_ann(text)
-        {
+        if snapshot.is_empty() || !recognise::may_order_by_ann(text) {
             return Ok(None);
         }
         let Ok(text) = std::str::from_utf8(text) else {
             return Ok(None);
         };
         let keyspace = self.session.keyspace();
-        let Some(plan) = AnnPlan::of(text, keyspace.as_deref(), &snapshot)? else {
+        let Some(plan) = AnnPlan::of(text, keyspace.as_deref(), snapshot)? else {
             return Ok(None);
         };
         tracing::debug!(%plan, "a query for neighbours");
@@ -310,6 +333,22 @@ impl Requests {
             Request::Query { parameters, .. } => Some(Job::Query { plan, parameters }),
             _ => None,
         })
+    }
+
+    /// Takes note of clients that want to hear of changes of the schema, as indexes come and go without the node's knowledge.
+    fn register(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
+        let frame = Frame {
+            header: *header,
+            body: Bytes::copy_from_slice(body),
+        };
+        // The node says what is wrong with one that cannot be read.
+        if let Ok(Request::Register { events }) =
+            Request::decode(&frame, self.session.compression(), self.session.body_max())
+            && events.contains(&EventKind::SchemaChange)
+        {
+            self.session.client.hear_schema_changes();
+        }
+        Ok(Decision::Pass)
     }
 
     async fn answer(&self, stream: i16, error: CqlError) {
@@ -371,7 +410,7 @@ async fn write_inquiries(
         // Without a free stream the answer is dropped, which tells whoever waits for it.
         if let Some(stream) = session.own_streams.take(answer) {
             frame[STREAM_AT..STREAM_AT + 2].copy_from_slice(&stream.to_be_bytes());
-            session.asked();
+            session.client.asked();
             if frames.is_empty() {
                 frames = frame;
             } else {

@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::intake::Intake;
 use super::session::{Expected, Seen, Session};
+use crate::catalog::Catalog;
 use crate::prepared::{Meaning, PreparedStatements};
 use crate::ring::{Ring, RingTable, translate_event, translate_rows};
 
@@ -36,7 +37,7 @@ pub(super) enum ResponsesEnd {
 }
 
 /// What the client gets of a response.
-enum Decision {
+pub(super) enum Decision {
     /// What came.
     Keep,
     /// Something else, or nothing.
@@ -48,6 +49,7 @@ pub(super) struct Responses {
     pub(super) session: Arc<Session>,
     pub(super) prepared: Arc<PreparedStatements>,
     pub(super) ring: Arc<Ring>,
+    pub(super) catalog: Arc<Catalog>,
     /// Answers that the node was not asked for.
     pub(super) answers: mpsc::Receiver<Bytes>,
     pub(super) drain_timeout: Duration,
@@ -77,7 +79,7 @@ impl Responses {
         let mut deadline = None;
         loop {
             self.pass_front(&mut intake, &mut to_pass, client).await?;
-            if deadline.is_some() && to_pass == 0 && self.session.in_flight() == 0 {
+            if deadline.is_some() && to_pass == 0 && self.session.client.in_flight() == 0 {
                 return Ok(ResponsesEnd::Done);
             }
             tokio::select! {
@@ -94,7 +96,7 @@ impl Responses {
                     None => deadline = Some(Instant::now() + self.drain_timeout),
                 },
                 () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
-                    return Ok(ResponsesEnd::Unanswered(self.session.in_flight()));
+                    return Ok(ResponsesEnd::Unanswered(self.session.client.in_flight()));
                 }
             }
         }
@@ -163,7 +165,7 @@ impl Responses {
     /// Takes note of an answer that goes to the client.
     fn count(&self, header: &FrameHeader) {
         if header.opcode != Opcode::Event {
-            self.session.answered();
+            self.session.client.answered();
             self.session.own_streams.answered(header.stream);
         }
     }
@@ -173,7 +175,7 @@ impl Responses {
         if !self.session.own_streams.is_own(header.stream) {
             return false;
         }
-        self.session.answered();
+        self.session.client.answered();
         if let Some(answer) = self.session.own_streams.answered(header.stream) {
             // If nobody waits for it any more, the client has gone.
             let _ = answer.send(Frame {
@@ -204,6 +206,9 @@ impl Responses {
             Opcode::Event => self.event(header, body),
             Opcode::Supported => self.supported(header, body),
             opcode => match self.session.take_expected(header.stream) {
+                Some(Expected::Answering(answering)) => {
+                    self.answer_overlaid(header, body, *answering)
+                }
                 Some(expected) if opcode == Opcode::Result => self.result(header, body, expected),
                 _ => Ok(Decision::Keep),
             },
@@ -249,9 +254,11 @@ impl Responses {
     ) -> Result<Decision, DecodeError> {
         match expected {
             Expected::Prepared { epoch, seen } => {
-                self.remember(header, body, epoch, &seen)?;
+                self.remember(header, body, epoch, seen)?;
                 Ok(Decision::Keep)
             }
+            // Taken before, whatever the opcode.
+            Expected::Answering(_) => Ok(Decision::Keep),
             Expected::Keyspace => {
                 if let (_, Response::SetKeyspace(keyspace)) = self.decode(header, body)? {
                     self.session.use_keyspace(&keyspace);
@@ -278,7 +285,7 @@ impl Responses {
         header: &FrameHeader,
         body: &[u8],
         epoch: u64,
-        seen: &Seen,
+        seen: Seen,
     ) -> Result<(), DecodeError> {
         let mut scratch = Bytes::new();
         let plain = self.session.plain(header, body, &mut scratch)?;
@@ -289,6 +296,7 @@ impl Responses {
             Seen::Nothing => Meaning::Plain,
             Seen::Use => Meaning::Use,
             Seen::RingTable => self.ring_rows(header, body),
+            Seen::Concern(concern) => self.concern(header, body, concern),
         };
         self.prepared.insert(id, epoch, meaning);
         Ok(())
@@ -308,7 +316,7 @@ impl Responses {
         }
     }
 
-    fn decode(
+    pub(super) fn decode(
         &self,
         header: &FrameHeader,
         body: &[u8],
