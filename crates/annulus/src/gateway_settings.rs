@@ -11,6 +11,7 @@ use serde::Deserialize;
 use crate::exit::Failure;
 use crate::logging::LogFormat;
 use crate::settings::at_least_one;
+use crate::vector_stores::VectorStores;
 
 const DEFAULT_LOG: &str = "warn,annulus=info,gateway=info";
 
@@ -48,6 +49,10 @@ pub struct GatewaySettings {
     /// The same from the file.
     #[arg(skip)]
     pub gateways: Option<BTreeMap<SocketAddr, SocketAddr>>,
+
+    /// Index services; in the file it is the table [vector-store].
+    #[command(flatten)]
+    pub vector_store: VectorStores,
 
     /// Connections of clients at once; more are refused [default: 10000]
     #[arg(long, env = "ANNULUS_MAX_CONNECTIONS", value_name = "N")]
@@ -108,6 +113,7 @@ impl GatewaySettings {
             cql_port: self.cql_port.or(other.cql_port),
             gateway_pairs: self.gateway_pairs.or(other.gateway_pairs),
             gateways: self.gateways.or(other.gateways),
+            vector_store: self.vector_store.or(other.vector_store),
             max_connections: self.max_connections.or(other.max_connections),
             max_frame_mib: self.max_frame_mib.or(other.max_frame_mib),
             log: self.log.or(other.log),
@@ -148,6 +154,7 @@ impl GatewaySettings {
                 cassandra,
                 ring,
                 connections_max,
+                stores: self.vector_store.client()?,
                 frame_body_max: max_frame_mib << 20,
                 ..defaults
             },

@@ -13,6 +13,7 @@ mod settings;
 mod settings_file;
 mod stop;
 mod store_service;
+mod vector_stores;
 
 use std::process::ExitCode;
 

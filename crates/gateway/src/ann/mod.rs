@@ -35,7 +35,7 @@
 //! rows than LIMIT. There are no pages; a warning says so to who asked for some.
 
 #[cfg(test)]
-mod fixtures;
+pub(crate) mod fixtures;
 mod key_read;
 mod plan;
 mod prepared;

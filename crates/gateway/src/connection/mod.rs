@@ -10,6 +10,8 @@
 //!   Drivers take this for what it is: the node behind this address is down.
 //! - *The node cannot be reached*: the client's first request is answered with an error that says so.
 
+#[cfg(test)]
+mod ann_tests;
 mod intake;
 mod overlaid;
 mod own_streams;
