@@ -13,6 +13,7 @@ use crate::commands::ingest::{self, IngestArguments};
 use crate::commands::mixed::{self, MixedArguments};
 use crate::commands::report::{self, ReportArguments};
 use crate::commands::schema::{self, BuildIndexArguments, BuildTableArguments, DropArguments};
+use crate::commands::read_rows::{self, ReadRowsArguments};
 use crate::commands::search::{self, SearchCqlArguments, SearchHttpArguments, SweepArguments};
 use crate::commands::visible_after::{self, VisibleAfterArguments};
 
@@ -46,6 +47,8 @@ enum Command {
     Mixed(MixedArguments),
     /// Search with ever more requests at once
     Sweep(SweepArguments),
+    /// Read rows by their keys, several with one statement
+    ReadRows(ReadRowsArguments),
     /// Search two targets in turn, with the ratios of what they do
     Compare(CompareArguments),
     /// Make a page with charts from results that --json kept
@@ -74,6 +77,7 @@ pub fn run(arguments: BenchArguments) -> anyhow::Result<()> {
         Command::Compare(arguments) => block_on(compare::run(arguments)),
         Command::Report(arguments) => report::run(&arguments),
         Command::Ceiling(arguments) => ceiling::run(&arguments),
+        Command::ReadRows(arguments) => block_on(read_rows::run(arguments)),
         Command::CqlCompare(arguments) => block_on(cql_compare::run(arguments)),
         Command::VisibleAfter(arguments) => block_on(visible_after::run(arguments)),
     }

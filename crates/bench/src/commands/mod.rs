@@ -7,6 +7,7 @@ pub mod cql_compare;
 pub mod data;
 pub mod ingest;
 pub mod mixed;
+pub mod read_rows;
 pub mod report;
 pub mod schema;
 pub mod search;
