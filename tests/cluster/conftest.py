@@ -14,8 +14,9 @@ TESTS = pathlib.Path(__file__).resolve().parents[1]
 for folder in ("cassandra", "compat", "drivers"):
     sys.path.append(str(TESTS / folder))
 
-from gateways import gateways_before  # noqa: E402
-from ring import cassandra_ring  # noqa: E402
+from gateways import NETWORK, gateways_before  # noqa: E402
+from ring import cassandra_ring, free_port  # noqa: E402
+from stores import Store  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -38,9 +39,23 @@ def nodes(ring):
 
 
 @pytest.fixture(scope="session")
-def gateways(nodes, tmp_path_factory):
+def unstarted_store(tmp_path_factory):
+    """The index service that gateways ask, from before it is there."""
+    host = f"{NETWORK}.1"
+    return Store((host, free_port(host)), tmp_path_factory.mktemp("store"))
+
+
+@pytest.fixture(scope="session")
+def store(unstarted_store, gateways):
+    """The same, running, with the first gateway as its contact point."""
+    yield unstarted_store.start(gateways[0])
+    assert unstarted_store.stop() == 0
+
+
+@pytest.fixture(scope="session")
+def gateways(nodes, unstarted_store, tmp_path_factory):
     """A gateway before each node."""
-    gateways = gateways_before(nodes, tmp_path_factory.mktemp("gateways"))
+    gateways = gateways_before(nodes, [unstarted_store.uri], tmp_path_factory.mktemp("gateways"))
     for gateway in gateways:
         gateway.start()
     yield gateways
