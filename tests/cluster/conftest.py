@@ -39,23 +39,23 @@ def nodes(ring):
 
 
 @pytest.fixture(scope="session")
-def unstarted_store(tmp_path_factory):
-    """The index service that gateways ask, from before it is there."""
+def store_address():
+    """Where the gateways expect the index service."""
     host = f"{NETWORK}.1"
-    return Store((host, free_port(host)), tmp_path_factory.mktemp("store"))
+    return f"{host}:{free_port(host)}"
 
 
 @pytest.fixture(scope="session")
-def store(unstarted_store, gateways):
-    """The same, running, with the first gateway as its contact point."""
-    yield unstarted_store.start(gateways[0])
-    assert unstarted_store.stop() == 0
+def store(store_address, gateways, tmp_path_factory):
+    """The index service that the gateways ask; it follows the cluster through the first of them."""
+    with Store(gateways[:1], tmp_path_factory.mktemp("store"), store_address) as store:
+        yield store
 
 
 @pytest.fixture(scope="session")
-def gateways(nodes, unstarted_store, tmp_path_factory):
+def gateways(nodes, store_address, tmp_path_factory):
     """A gateway before each node."""
-    gateways = gateways_before(nodes, [unstarted_store.uri], tmp_path_factory.mktemp("gateways"))
+    gateways = gateways_before(nodes, [f"http://{store_address}"], tmp_path_factory.mktemp("gateways"))
     for gateway in gateways:
         gateway.start()
     yield gateways

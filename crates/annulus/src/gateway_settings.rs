@@ -233,7 +233,10 @@ fn credentials(
     match (user, password_file) {
         (None, None) => Ok(None),
         (Some(user), Some(file)) => match std::fs::read_to_string(&file) {
-            Ok(password) => Ok(Some((user, password.trim_end_matches(['\r', '\n']).to_owned()))),
+            Ok(password) => Ok(Some((
+                user,
+                password.trim_end_matches(['\r', '\n']).to_owned(),
+            ))),
             Err(error) => Err(Failure::Configuration(format!(
                 "cannot read cassandra-password-file {}: {error}",
                 file.display()
