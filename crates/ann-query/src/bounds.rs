@@ -58,7 +58,7 @@ pub fn wrong_dimensions(wanted: u16, got: usize) -> CqlError {
 /// # Errors
 /// If the bytes are whole floats, but not `dimensions` of them.
 pub fn check_bound_dimensions(bytes: &[u8], dimensions: u16) -> Result<(), CqlError> {
-    if bytes.len() % 4 == 0 && bytes.len() != usize::from(dimensions) * 4 {
+    if bytes.len().is_multiple_of(4) && bytes.len() != usize::from(dimensions) * 4 {
         return Err(wrong_dimensions(dimensions, bytes.len() / 4));
     }
     Ok(())

@@ -11,9 +11,9 @@ use crate::commands::cql_compare::{self, CqlCompareArguments};
 use crate::commands::data::{self, DataCommand};
 use crate::commands::ingest::{self, IngestArguments};
 use crate::commands::mixed::{self, MixedArguments};
+use crate::commands::read_rows::{self, ReadRowsArguments};
 use crate::commands::report::{self, ReportArguments};
 use crate::commands::schema::{self, BuildIndexArguments, BuildTableArguments, DropArguments};
-use crate::commands::read_rows::{self, ReadRowsArguments};
 use crate::commands::search::{self, SearchCqlArguments, SearchHttpArguments, SweepArguments};
 use crate::commands::visible_after::{self, VisibleAfterArguments};
 

@@ -43,9 +43,16 @@
 //! - In the requests' loop a decision is added to passing and answering: going on as another request. An INSERT, UPDATE
 //!   or DELETE of an indexed table, in a text or by a remembered id, becomes a BATCH with its log row; a BATCH has its texts and ids
 //!   looked at, too. While no index is defined, no write is looked at beyond its opcode.
-//! - A statement that is worked on here (`ANN OF`, definitions of indexes) is not on its way to the node, so its stream id is
-//!   free on the node's side: what must be asked for its sake is asked on that stream, one after another, as the client's
-//!   own user and in its keyspace, and answers to it are *expected* as those of prepared statements are now.
+//! - A definition of an index is not on its way to the node, so its stream id is free on the node's side: what must be asked
+//!   for its sake is asked on that stream, one after another, as the client's own user and in its keyspace, and answers to it
+//!   are *expected* as those of prepared statements are.
+//!
+//! # Queries for neighbours
+//!
+//! `ANN OF` an index of ours (module `ann`) is worked on in a task of its own, beside the two loops, so that nothing waits behind a search. What
+//! it asks the node it asks on the client's connection (module `inquiry`), on streams that the client does not use
+//! (`connection::own_streams`): so the cluster sees the client's own user and consistency level, and several reads are on their way at
+//! once. Its answers go to the client between two responses.
 //!
 //! # Protocol versions
 //!

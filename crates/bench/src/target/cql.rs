@@ -96,8 +96,7 @@ impl Database {
             key_column,
             ..
         } = names;
-        let read =
-            format!("SELECT {key_column} FROM {keyspace}.{table} WHERE {key_column} IN ?");
+        let read = format!("SELECT {key_column} FROM {keyspace}.{table} WHERE {key_column} IN ?");
         Ok(Reads {
             session: Arc::clone(&self.session),
             read: self.prepare(read).await?,

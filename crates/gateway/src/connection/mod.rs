@@ -12,7 +12,9 @@
 
 #[cfg(test)]
 mod ann_tests;
+mod inquiries;
 mod intake;
+mod neighbours;
 mod overlaid;
 mod own_streams;
 mod requests;

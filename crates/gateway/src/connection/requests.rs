@@ -7,25 +7,22 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{
-    Compression, DecodeError, Direction, EventKind, Flags, Frame, FrameHeader, HEADER_LENGTH,
-    Opcode, Request, Response, ResponseContext, glance,
+    Compression, Direction, EventKind, Frame, FrameHeader, HEADER_LENGTH, Opcode, Request,
+    Response, ResponseContext, glance,
 };
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use super::inquiries::write_inquiries;
 use super::intake::Intake;
 use super::session::{Expected, Seen, Session};
-use super::work::{Job, Work, Workshop};
-use crate::ann::{AnnPlan, statement_id};
-use crate::catalog::{Catalog, Snapshot};
+use super::work::{Work, Workshop};
+use crate::catalog::Catalog;
 use crate::inquiry::Inquiry;
 use crate::prepared::{Meaning, PreparedStatements};
 use crate::recognise::{self, Verb};
-
-/// Where in a frame its stream lies: two bytes.
-const STREAM_AT: usize = 2;
 
 /// Why no more requests are read.
 #[derive(Debug, thiserror::Error)]
@@ -247,9 +244,9 @@ impl Requests {
         let snapshot = self.catalog.snapshot();
         let verb = recognise::verb(text);
         if verb == Verb::Select
-            && let Some(job) = self.neighbours(header, plain, text, &snapshot)?
+            && let Some(decision) = self.neighbours(header, plain, text, &snapshot)?
         {
-            return Ok(begin(header, job));
+            return Ok(decision);
         }
         if let Some(decision) = self.overlaid_text(header, plain, verb, &snapshot)? {
             return Ok(decision);
@@ -284,55 +281,13 @@ impl Requests {
                 self.session
                     .expect(header.stream, Expected::RingRows(Some(columns)));
             }
-            Some(Meaning::Ann(statement)) => {
-                let Request::Execute { id, parameters } = decode(header, plain)? else {
-                    return Ok(Decision::Pass);
-                };
-                let job = Job::Execute {
-                    statement,
-                    id,
-                    parameters,
-                };
-                return Ok(begin(header, job));
-            }
+            Some(Meaning::Ann(statement)) => return self.search(header, plain, statement),
             Some(Meaning::Concern(prepared)) => {
                 return self.overlaid_execute(header, body, &prepared, &snapshot);
             }
             None => return Ok(Decision::Answer(unprepared(id))),
         }
         Ok(Decision::Pass)
-    }
-
-    /// What to do about a SELECT that asks for nearest neighbours; `None` if it does not ask for those of an index of
-    /// ours.
-    fn neighbours(
-        &self,
-        header: &FrameHeader,
-        plain: &[u8],
-        text: &[u8],
-        snapshot: &Snapshot,
-    ) -> Result<Option<Job>, CqlError> {
-        if snapshot.is_empty() || !recognise::may_order_by_ann(text) {
-            return Ok(None);
-        }
-        let Ok(text) = std::str::from_utf8(text) else {
-            return Ok(None);
-        };
-        let keyspace = self.session.keyspace();
-        let Some(plan) = AnnPlan::of(text, keyspace.as_deref(), snapshot)? else {
-            return Ok(None);
-        };
-        tracing::debug!(%plan, "a query for neighbours");
-        let plan = Box::new(plan);
-        Ok(match decode(header, plain)? {
-            Request::Prepare { .. } => Some(Job::Prepare {
-                plan,
-                epoch: snapshot.epoch(),
-                id: statement_id(keyspace.as_deref(), text),
-            }),
-            Request::Query { parameters, .. } => Some(Job::Query { plan, parameters }),
-            _ => None,
-        })
     }
 
     /// Takes note of clients that want to hear of changes of the schema, as indexes come and go without the node's knowledge.
@@ -376,50 +331,6 @@ fn unprepared(id: &[u8]) -> CqlError {
         "Prepared query with ID {id:02x} was not prepared through this gateway, or was forgotten: prepare it again"
     );
     CqlError::new(ErrorKind::Unprepared { id }, message)
-}
-
-fn begin(header: &FrameHeader, job: Job) -> Decision {
-    Decision::Begin(Work {
-        stream: header.stream,
-        traced: header.flags.contains(Flags::TRACING),
-        job,
-    })
-}
-
-/// Reads a request whose body is plain already.
-fn decode(header: &FrameHeader, plain: &[u8]) -> Result<Request, DecodeError> {
-    let mut header = *header;
-    header.flags = Flags(header.flags.0 & !Flags::COMPRESSION.0);
-    let frame = Frame {
-        header,
-        body: Bytes::copy_from_slice(plain),
-    };
-    Request::decode(&frame, None, usize::MAX)
-}
-
-/// Writes an inquiry, and those that wait behind it, in one go.
-async fn write_inquiries(
-    first: Inquiry,
-    waiting: &mut mpsc::Receiver<Inquiry>,
-    session: &Session,
-    node: &mut (impl AsyncWrite + Unpin),
-) -> Result<(), RequestsEnd> {
-    let mut frames = BytesMut::new();
-    let mut next = Some(first);
-    while let Some(Inquiry { mut frame, answer }) = next {
-        // Without a free stream the answer is dropped, which tells whoever waits for it.
-        if let Some(stream) = session.own_streams.take(answer) {
-            frame[STREAM_AT..STREAM_AT + 2].copy_from_slice(&stream.to_be_bytes());
-            session.client.asked();
-            if frames.is_empty() {
-                frames = frame;
-            } else {
-                frames.extend_from_slice(&frame);
-            }
-        }
-        next = waiting.try_recv().ok();
-    }
-    node.write_all(&frames).await.map_err(RequestsEnd::Node)
 }
 
 async fn write_front(
