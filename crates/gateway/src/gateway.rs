@@ -13,6 +13,7 @@ use crate::catalog::{Catalog, Snapshot};
 use crate::listener::{Shared, accept};
 use crate::options::GatewayOptions;
 use crate::prepared::PreparedStatements;
+use crate::writes::ChangeLog;
 
 /// A running gateway.
 pub struct Gateway {
@@ -48,6 +49,7 @@ impl Gateway {
         let shared = Arc::new(Shared {
             ring: Arc::new(options.ring.clone()),
             prepared: Arc::new(PreparedStatements::new(options.prepared_max)),
+            log: Arc::new(ChangeLog::new(options.batch_bytes_max)),
             catalog: Arc::new(Catalog::new(Snapshot::default())),
             stop: CancellationToken::new(),
             kill: CancellationToken::new(),

@@ -60,6 +60,7 @@ mod options;
 mod prepared;
 mod recognise;
 mod ring;
+mod writes;
 
 pub use gateway::{BindError, Gateway};
 pub use options::GatewayOptions;

@@ -12,6 +12,8 @@ use bytes::Bytes;
 use cql::wire::Metadata;
 use quick_cache::sync::Cache;
 
+use crate::writes::PreparedWrite;
+
 /// What a prepared statement means to the gateway.
 #[derive(Clone, Debug)]
 pub(crate) enum Meaning {
@@ -19,6 +21,8 @@ pub(crate) enum Meaning {
     Plain,
     /// It is a USE.
     Use,
+    /// It writes to logged tables.
+    Write(Arc<PreparedWrite>),
     /// It reads one of the tables that tell of the cluster's nodes. Its result's columns are kept for results that
     /// come without them.
     RingRows(Arc<Metadata>),

@@ -21,6 +21,8 @@ use arc_swap::ArcSwap;
 
 pub(crate) use index::VectorIndex;
 pub(crate) use snapshot::Snapshot;
+#[cfg(test)]
+pub(crate) use streams::Generation;
 pub(crate) use streams::{StreamId, Streams};
 pub(crate) use table::{Column, ColumnKind, LoggedTable};
 

@@ -14,6 +14,7 @@ mod intake;
 mod requests;
 mod responses;
 mod session;
+mod writes;
 
 use std::io;
 use std::net::SocketAddr;
@@ -80,10 +81,14 @@ async fn pass(mut client: TcpStream, mut node: TcpStream, shared: &Shared) -> io
         shared.options.frame_body_max,
     ));
     let (sender, receiver) = mpsc::channel(ANSWERS_MAX);
+    let (steps_sender, steps) = mpsc::unbounded_channel();
     let requests = Requests {
         session: session.clone(),
         prepared: shared.prepared.clone(),
         catalog: shared.catalog.clone(),
+        log: shared.log.clone(),
+        steps,
+        write_memory: writes::write_memory(),
         answers: sender,
         stop: shared.stop.clone(),
         handshake_timeout: shared.options.handshake_timeout,
@@ -93,6 +98,7 @@ async fn pass(mut client: TcpStream, mut node: TcpStream, shared: &Shared) -> io
         prepared: shared.prepared.clone(),
         ring: shared.ring.clone(),
         answers: receiver,
+        steps: steps_sender,
         drain_timeout: shared.options.drain_timeout,
     };
     let (mut from_client, mut to_client) = client.split();
@@ -108,7 +114,6 @@ async fn pass(mut client: TcpStream, mut node: TcpStream, shared: &Shared) -> io
                     if let RequestsEnd::Client(error) = end {
                         return Err(error);
                     }
-                    tracing::debug!(%end, "no more requests");
                 }
                 end = &mut responses => break end,
                 () = shared.kill.cancelled() => return Ok(()),

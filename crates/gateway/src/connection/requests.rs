@@ -11,7 +11,7 @@ use cql::wire::{
     ResponseContext, glance,
 };
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +20,7 @@ use super::session::{Expected, Seen, Session};
 use crate::catalog::Catalog;
 use crate::prepared::{Meaning, PreparedStatements};
 use crate::recognise::{self, Verb};
+use crate::writes::{ChangeLog, ClientRequest, Errand};
 
 /// Why no more requests are read.
 #[derive(Debug, thiserror::Error)]
@@ -39,11 +40,13 @@ pub(super) enum RequestsEnd {
 }
 
 /// What is done with a request.
-enum Decision {
+pub(super) enum Decision {
     /// It goes to the node.
     Pass,
     /// It is answered here.
     Answer(CqlError),
+    /// It writes to logged tables, and goes to the node in another form.
+    Write(Box<Errand>),
 }
 
 /// The loop from the client to the node.
@@ -51,6 +54,11 @@ pub(super) struct Requests {
     pub(super) session: Arc<Session>,
     pub(super) prepared: Arc<PreparedStatements>,
     pub(super) catalog: Arc<Catalog>,
+    pub(super) log: Arc<ChangeLog>,
+    /// Requests that the other loop makes on streams whose writes are under way.
+    pub(super) steps: mpsc::UnboundedReceiver<Bytes>,
+    /// Bytes that writes under way may hold.
+    pub(super) write_memory: Arc<Semaphore>,
     /// Where answers go that the node is not asked for: the other loop writes them between two responses. Its
     /// end tells that loop that there are no more requests.
     pub(super) answers: mpsc::Sender<Bytes>,
@@ -61,17 +69,30 @@ pub(super) struct Requests {
 impl Requests {
     /// Passes requests on until there are no more.
     pub(super) async fn run(
-        self,
+        mut self,
         client: &mut (impl AsyncRead + Unpin),
         node: &mut (impl AsyncWrite + Unpin),
     ) -> RequestsEnd {
-        match self.pass_on(client, node).await {
+        let end = match self.pass_on(client, node).await {
+            Err(end @ (RequestsEnd::Client(_) | RequestsEnd::Node(_))) => return end,
             Ok(end) | Err(end) => end,
+        };
+        tracing::debug!(%end, "no more requests");
+        // The other loop ends with the last answer that is due; writes under way have more to ask until then.
+        let Requests {
+            answers, mut steps, ..
+        } = self;
+        drop(answers);
+        while let Some(step) = steps.recv().await {
+            if let Err(error) = node.write_all(&step).await {
+                return RequestsEnd::Node(error);
+            }
         }
+        end
     }
 
     async fn pass_on(
-        &self,
+        &mut self,
         client: &mut (impl AsyncRead + Unpin),
         node: &mut (impl AsyncWrite + Unpin),
     ) -> Result<RequestsEnd, RequestsEnd> {
@@ -94,6 +115,10 @@ impl Requests {
             };
             let read = tokio::select! {
                 read = fill => read.map_err(RequestsEnd::Client)?,
+                Some(step) = self.steps.recv() => {
+                    node.write_all(&step).await.map_err(RequestsEnd::Node)?;
+                    continue;
+                }
                 () = self.stop.cancelled() => return Ok(RequestsEnd::Stopping),
             };
             if read == 0 {
@@ -104,7 +129,7 @@ impl Requests {
 
     /// Deals with the frames that are wholly in the buffer; gives their number. Those that pass go out in one write.
     async fn pass_whole_frames(
-        &self,
+        &mut self,
         intake: &mut Intake,
         to_skip: &mut usize,
         node: &mut (impl AsyncWrite + Unpin),
@@ -135,6 +160,13 @@ impl Requests {
                             continue;
                         }
                         Decision::Answer(error) => ((header.stream, error), length),
+                        Decision::Write(errand) => {
+                            write_front(intake, passing, node).await?;
+                            passing = 0;
+                            intake.advance(length);
+                            self.begin(&header, *errand, length, node).await?;
+                            continue;
+                        }
                     }
                 }
                 Err(refusal) => {
@@ -161,6 +193,7 @@ impl Requests {
             Opcode::Startup => self.startup(header, body),
             Opcode::Query | Opcode::Prepare => self.text(header, body),
             Opcode::Execute => self.execute(header, body),
+            Opcode::Batch => self.batch(header, body),
             _ => Ok(Decision::Pass),
         };
         decided.unwrap_or_else(Decision::Answer)
@@ -183,19 +216,35 @@ impl Requests {
         let mut scratch = Bytes::new();
         let plain = self.session.plain(header, body, &mut scratch)?;
         let text = glance::statement_text(header.flags, plain)?;
+        let snapshot = self.catalog.snapshot();
         let seen = match recognise::verb(text) {
             Verb::Select if recognise::may_read_ring(text) => Seen::RingTable,
             Verb::Use => Seen::Use,
+            Verb::Write if snapshot.logs_nothing() => Seen::Nothing,
+            Verb::Write if header.opcode == Opcode::Prepare => {
+                self.write_prepare(text, self.session.keyspace(), &snapshot)?
+            }
+            Verb::Write => {
+                let keyspace = self.session.keyspace();
+                let request = ClientRequest {
+                    header,
+                    body,
+                    plain,
+                    keyspace: keyspace.as_deref(),
+                    snapshot: &snapshot,
+                };
+                return self.write_query(&request, text);
+            }
             _ => Seen::Nothing,
         };
         let expected = match (header.opcode, seen) {
-            (Opcode::Prepare, seen) => {
-                let epoch = self.catalog.snapshot().epoch();
-                Expected::Prepared { epoch, seen }
-            }
+            (Opcode::Prepare, seen) => Expected::Prepared {
+                epoch: snapshot.epoch(),
+                seen,
+            },
             (_, Seen::RingTable) => Expected::RingRows(None),
             (_, Seen::Use) => Expected::Keyspace,
-            (_, Seen::Nothing) => return Ok(Decision::Pass),
+            (_, Seen::Nothing | Seen::Write(_)) => return Ok(Decision::Pass),
         };
         self.session.expect(header.stream, expected);
         Ok(Decision::Pass)
@@ -212,6 +261,9 @@ impl Requests {
             Some(Meaning::RingRows(columns)) => {
                 self.session
                     .expect(header.stream, Expected::RingRows(Some(columns)));
+            }
+            Some(Meaning::Write(write)) => {
+                return self.write_execute(header, body, plain, &write);
             }
             None => return Ok(Decision::Answer(unprepared(id))),
         }
@@ -233,7 +285,7 @@ pub(super) fn encode_error(stream: i16, error: CqlError) -> Bytes {
 }
 
 /// Drivers prepare the statement again upon this, and execute it once more.
-fn unprepared(id: &[u8]) -> CqlError {
+pub(super) fn unprepared(id: &[u8]) -> CqlError {
     let id = Bytes::copy_from_slice(id);
     let message = format!(
         "Prepared query with ID {id:02x} was not prepared through this gateway, or was forgotten: prepare it again"

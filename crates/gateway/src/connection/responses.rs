@@ -14,9 +14,10 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use super::intake::Intake;
-use super::session::{Expected, Seen, Session};
+use super::session::{Expected, Seen, Session, WriteUnderWay};
 use crate::prepared::{Meaning, PreparedStatements};
 use crate::ring::{Ring, RingTable, translate_event, translate_rows};
+use crate::writes::{Next, PreparedWrite};
 
 /// Why no more responses are written.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +42,8 @@ enum Decision {
     Keep,
     /// Something else, or nothing.
     Replace(Bytes),
+    /// Nothing yet: this goes to the node first.
+    Ask(Bytes),
 }
 
 /// The loop from the node to the client.
@@ -50,6 +53,8 @@ pub(super) struct Responses {
     pub(super) ring: Arc<Ring>,
     /// Answers that the node was not asked for.
     pub(super) answers: mpsc::Receiver<Bytes>,
+    /// Requests made here, which the other loop writes. There is at most one for each stream.
+    pub(super) steps: mpsc::UnboundedSender<Bytes>,
     pub(super) drain_timeout: Duration,
 }
 
@@ -137,9 +142,18 @@ impl Responses {
                 break;
             };
             let decision = self.decide(&header, body);
-            self.count(&header);
+            if !matches!(decision, Decision::Ask(_)) {
+                self.count(&header);
+            }
             match decision {
                 Decision::Keep => *to_pass = length,
+                Decision::Ask(request) => {
+                    write_front(intake, passing, client).await?;
+                    passing = 0;
+                    intake.advance(length);
+                    // If the other loop has failed, so has the node's socket, and this loop is about to see it.
+                    let _ = self.steps.send(request);
+                }
                 Decision::Replace(told) => {
                     write_front(intake, passing, client).await?;
                     passing = 0;
@@ -176,6 +190,7 @@ impl Responses {
             Opcode::Event => self.event(header, body),
             Opcode::Supported => self.supported(header, body),
             opcode => match self.session.take_expected(header.stream) {
+                Some(Expected::Write(write)) => Ok(self.write_answered(header, body, *write)),
                 Some(expected) if opcode == Opcode::Result => self.result(header, body, expected),
                 _ => Ok(Decision::Keep),
             },
@@ -221,9 +236,11 @@ impl Responses {
     ) -> Result<Decision, DecodeError> {
         match expected {
             Expected::Prepared { epoch, seen } => {
-                self.remember(header, body, epoch, &seen)?;
+                self.remember(header, body, epoch, seen)?;
                 Ok(Decision::Keep)
             }
+            // Taken before, whatever the answer.
+            Expected::Write(_) => Ok(Decision::Keep),
             Expected::Keyspace => {
                 if let (_, Response::SetKeyspace(keyspace)) = self.decode(header, body)? {
                     self.session.use_keyspace(&keyspace);
@@ -250,7 +267,7 @@ impl Responses {
         header: &FrameHeader,
         body: &[u8],
         epoch: u64,
-        seen: &Seen,
+        seen: Seen,
     ) -> Result<(), DecodeError> {
         let mut scratch = Bytes::new();
         let plain = self.session.plain(header, body, &mut scratch)?;
@@ -261,6 +278,7 @@ impl Responses {
             Seen::Nothing => Meaning::Plain,
             Seen::Use => Meaning::Use,
             Seen::RingTable => self.ring_rows(header, body),
+            Seen::Write(write) => Meaning::Write(self.with_names(header, body, *write)),
         };
         self.prepared.insert(id, epoch, meaning);
         Ok(())
@@ -277,6 +295,40 @@ impl Responses {
                 }),
             )) if RingTable::of(&columns).is_some() => Meaning::RingRows(Arc::new(columns)),
             _ => Meaning::Plain,
+        }
+    }
+
+    /// A write with the names that the node gave its markers.
+    fn with_names(
+        &self,
+        header: &FrameHeader,
+        body: &[u8],
+        mut write: PreparedWrite,
+    ) -> Arc<PreparedWrite> {
+        // If they cannot be read, because of a type that is unknown here, they stay unknown.
+        if let Ok((_, Response::Prepared(prepared))) = self.decode(header, body) {
+            let names = prepared.bind.columns.into_iter().map(|column| column.name);
+            write.names = names.collect();
+        }
+        Arc::new(write)
+    }
+
+    /// The node has answered a request of a write to logged tables.
+    fn write_answered(&self, header: &FrameHeader, body: &[u8], write: WriteUnderWay) -> Decision {
+        let WriteUnderWay { errand, memory } = write;
+        let frame = Frame {
+            header: *header,
+            body: Bytes::copy_from_slice(body),
+        };
+        match errand.answered(&frame, self.session.compression(), self.session.body_max()) {
+            Next::Ask(request, errand) => {
+                let write = WriteUnderWay { errand, memory };
+                let expected = Expected::Write(Box::new(write));
+                self.session.expect(header.stream, expected);
+                Decision::Ask(request)
+            }
+            Next::Answer => Decision::Keep,
+            Next::AnswerWith(answer) => Decision::Replace(answer),
         }
     }
 

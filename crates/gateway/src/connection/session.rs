@@ -8,13 +8,16 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use bytes::Bytes;
 use cql::wire::{Compression, DecodeError, Flags, FrameHeader, Metadata};
 use parking_lot::Mutex;
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::writes::{Errand, PreparedWrite};
 
 /// Bodies of requests before the node has let the client in: options, names and passwords, and the tokens of
 /// single sign-on, which are the largest.
 const STRANGERS_BODY_MAX: usize = 256 << 10;
 
 /// Why a response must be read before it goes on.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) enum Expected {
     /// It answers PREPARE.
     Prepared {
@@ -28,10 +31,20 @@ pub(super) enum Expected {
     /// It may hold rows of a table that tells of nodes. The columns are those of the prepared statement, if one was
     /// executed.
     RingRows(Option<Arc<Metadata>>),
+    /// It answers a step of a write to logged tables.
+    Write(Box<WriteUnderWay>),
+}
+
+/// A write to logged tables between a request to the node and its answer.
+#[derive(Debug)]
+pub(super) struct WriteUnderWay {
+    pub(super) errand: Errand,
+    /// The memory that it holds, out of what the connection may hold.
+    pub(super) memory: OwnedSemaphorePermit,
 }
 
 /// What was seen in the text of a statement that is prepared, as far as it matters once its answer is here.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) enum Seen {
     /// Nothing.
     Nothing,
@@ -39,6 +52,8 @@ pub(super) enum Seen {
     Use,
     /// It may read a table that tells of nodes.
     RingTable,
+    /// It writes to logged tables.
+    Write(Box<PreparedWrite>),
 }
 
 /// The state of a connection that both directions use.
