@@ -164,13 +164,22 @@ mod tests {
         for (text, expected) in [
             ("INSERT INTO T (id) VALUES (1)", rows(None, "t")),
             ("insert into k . t(id) values (?)", rows(Some("k"), "t")),
-            ("-- x\nINSERT/**/INTO \"K\".\"T\" JSON ?", rows(Some("K"), "T")),
+            (
+                "-- x\nINSERT/**/INTO \"K\".\"T\" JSON ?",
+                rows(Some("K"), "T"),
+            ),
             ("UPDATE k.t USING TTL 3 SET a = 1", rows(Some("k"), "t")),
             ("DELETE FROM t WHERE id = 1", rows(None, "t")),
-            ("DELETE a['from'], b FROM k.t WHERE id = 1", rows(Some("k"), "t")),
+            (
+                "DELETE a['from'], b FROM k.t WHERE id = 1",
+                rows(Some("k"), "t"),
+            ),
             ("BEGIN UNLOGGED BATCH INSERT", Some(Changed::Batch)),
             ("TRUNCATE t", Some(Changed::All(table(None, "t")))),
-            ("TRUNCATE TABLE k.t", Some(Changed::All(table(Some("k"), "t")))),
+            (
+                "TRUNCATE TABLE k.t",
+                Some(Changed::All(table(Some("k"), "t"))),
+            ),
             ("SELECT * FROM t", None),
             ("INSERT", None),
             ("INSERT INTO 'x'", None),

@@ -186,8 +186,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::super::{
-        Batch, BatchKind, BatchStatement, BatchedStatement, BoundValue, Consistency, FrameHeader, HEADER_LENGTH, Metadata, Prepared, QueryParameters, Request, Response,
-        ResponseContext,
+        Batch, BatchKind, BatchStatement, BatchedStatement, BoundValue, Consistency, FrameHeader,
+        HEADER_LENGTH, Metadata, Prepared, QueryParameters, Request, Response, ResponseContext,
     };
     use super::*;
 
@@ -238,7 +238,10 @@ mod tests {
                         BoundValue::Value(Bytes::from_static(b"value")),
                     ],
                 ),
-                statement(BatchedStatement::Prepared(Bytes::from_static(b"id")), vec![]),
+                statement(
+                    BatchedStatement::Prepared(Bytes::from_static(b"id")),
+                    vec![],
+                ),
             ],
             consistency: Consistency::One,
             serial_consistency: None,

@@ -14,6 +14,8 @@ mod intake;
 mod requests;
 mod responses;
 mod session;
+#[cfg(test)]
+mod write_tests;
 mod writes;
 
 use std::io;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cql::error::CqlError;
+use cql::wire::FrameHeader;
 use cql::wire::glance::{self, BatchedRef};
-use cql::wire::{FrameHeader, Opcode};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 

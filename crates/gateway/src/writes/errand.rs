@@ -91,7 +91,11 @@ impl Errand {
             .as_ref()
             .is_some_and(|batch| log.fits(batch, &asked.hints));
         Errand {
-            stage: if fits { Stage::Together } else { Stage::Before(0) },
+            stage: if fits {
+                Stage::Together
+            } else {
+                Stage::Before(0)
+            },
             asked,
             log,
             preparing: None,
@@ -254,11 +258,12 @@ impl Errand {
 
     /// Forgets the INSERT of log rows that has this id; false if it is none of this errand's.
     fn forget(&self, id: &[u8]) -> bool {
-        let of_ours = self
-            .asked
-            .hints
-            .iter()
-            .find(|hint| self.log.inserts.id(&hint.table).is_some_and(|ours| ours == id));
+        let of_ours = self.asked.hints.iter().find(|hint| {
+            self.log
+                .inserts
+                .id(&hint.table)
+                .is_some_and(|ours| ours == id)
+        });
         match of_ours {
             Some(hint) => {
                 self.log.inserts.forget(&hint.table);

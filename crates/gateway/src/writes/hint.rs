@@ -75,7 +75,11 @@ pub(super) fn log_rows(hints: &[Hint], clock: &LogClock) -> Vec<LogRow> {
                 value(&number.to_be_bytes()),
                 value(&hint.operation.to_be_bytes()),
                 // A value that is not set leaves no tombstone.
-                if is_last { value(&[1]) } else { BoundValue::Unset },
+                if is_last {
+                    value(&[1])
+                } else {
+                    BoundValue::Unset
+                },
             ];
             values.extend(hint.partition.iter().cloned().map(BoundValue::Value));
             values.extend(hint.clustering.iter().cloned().map(BoundValue::Value));
@@ -101,7 +105,12 @@ mod tests {
     use super::*;
 
     fn hint(table: &Arc<LoggedTable>, operation: i8, partition: &[u8], clustering: &[u8]) -> Hint {
-        let key = |bytes: &[u8]| bytes.iter().map(|byte| Bytes::from(vec![0, 0, 0, *byte])).collect();
+        let key = |bytes: &[u8]| {
+            bytes
+                .iter()
+                .map(|byte| Bytes::from(vec![0, 0, 0, *byte]))
+                .collect()
+        };
         Hint {
             table: table.clone(),
             operation,
@@ -150,14 +159,20 @@ mod tests {
         assert_eq!(column(0, 0), column(1, 0));
         assert_eq!(column(0, 1), column(1, 1));
         assert_ne!(column(1, 1), column(2, 1));
-        assert_eq!([column(0, 2), column(1, 2), column(2, 2)], [[0, 0, 0, 0], [0, 0, 0, 1], [0; 4]]);
+        assert_eq!(
+            [column(0, 2), column(1, 2), column(2, 2)],
+            [[0, 0, 0, 0], [0, 0, 0, 1], [0; 4]]
+        );
         assert_eq!([column(0, 3), column(1, 3), column(2, 3)], [[5], [7], [2]]);
         assert_eq!(rows[0].values[4], BoundValue::Unset);
         assert_eq!([column(1, 4), column(2, 4)], [[1], [1]]);
         assert_eq!(column(2, 8), [0, 0, 0, 4]);
         assert_eq!(rows[0].values[7..], [BoundValue::Unset, BoundValue::Unset]);
         let key: Vec<&[u8]> = rows[2].values[5..].iter().map(bytes).collect();
-        assert_eq!(key, [[0, 0, 0, 1], [0, 0, 0, 9], [0, 0, 0, 3], [0, 0, 0, 4]]);
+        assert_eq!(
+            key,
+            [[0, 0, 0, 1], [0, 0, 0, 9], [0, 0, 0, 3], [0, 0, 0, 4]]
+        );
     }
 
     #[test]

@@ -147,11 +147,7 @@ fn choices(
 }
 
 /// The values of a tuple.
-fn tuple(
-    term: &Term,
-    types: &[&CqlType],
-    bound: &[BoundValue],
-) -> Result<Vec<Bytes>, Unplanned> {
+fn tuple(term: &Term, types: &[&CqlType], bound: &[BoundValue]) -> Result<Vec<Bytes>, Unplanned> {
     match term {
         Term::Tuple(terms) if terms.len() == types.len() => terms
             .iter()
@@ -249,7 +245,15 @@ mod tests {
     fn pairs(pairs: &[(i32, i32)]) -> Bytes {
         let tuples: Vec<Vec<u8>> = pairs
             .iter()
-            .map(|(a, b)| [&4i32.to_be_bytes()[..], &int(*a), &4i32.to_be_bytes(), &int(*b)].concat())
+            .map(|(a, b)| {
+                [
+                    &4i32.to_be_bytes()[..],
+                    &int(*a),
+                    &4i32.to_be_bytes(),
+                    &int(*b),
+                ]
+                .concat()
+            })
             .collect();
         join_elements(tuples.iter().map(|tuple| &tuple[..]))
     }
@@ -285,7 +289,10 @@ mod tests {
                 "DELETE FROM events WHERE tenant = 1 AND day = 2 AND hour < 3",
                 vec![(5, vec![1, 2], vec![]), (7, vec![1, 2], vec![])],
             ),
-            ("DELETE FROM products WHERE id = 9", vec![(4, vec![9], vec![])]),
+            (
+                "DELETE FROM products WHERE id = 9",
+                vec![(4, vec![9], vec![])],
+            ),
         ] {
             assert_eq!(keys_of(text, &[]), expected, "{text}");
         }
@@ -300,7 +307,12 @@ mod tests {
         let expected = |tenant, seq| (1, vec![tenant, 5], vec![3, seq]);
         assert_eq!(
             written,
-            [expected(1, 7), expected(1, 8), expected(2, 7), expected(2, 8)]
+            [
+                expected(1, 7),
+                expected(1, 8),
+                expected(2, 7),
+                expected(2, 8)
+            ]
         );
         for (condition, values) in [
             ("(hour, seq) IN ((3, 7), (4, ?))", vec![int(8)]),

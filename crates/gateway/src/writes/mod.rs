@@ -17,6 +17,8 @@
 mod calls;
 mod clock;
 mod errand;
+#[cfg(test)]
+mod errand_tests;
 mod hint;
 mod inserts;
 mod keys;

@@ -91,9 +91,8 @@ impl WritePlan {
             let at = columns.iter().position(|name| *name == column.name)?;
             Some(Part::single(position, Choice::One(terms.get(at)?.clone())))
         };
-        let parts = |key: &[Column]| -> Vec<Part> {
-            key.iter().enumerate().filter_map(part).collect()
-        };
+        let parts =
+            |key: &[Column]| -> Vec<Part> { key.iter().enumerate().filter_map(part).collect() };
         let partition = parts(table.partition_key());
         let clustering = parts(table.clustering_key());
         WritePlan {
@@ -126,12 +125,7 @@ impl WritePlan {
             true => Action::Delete,
             false => Action::Update,
         };
-        WritePlan::of_relations(
-            table,
-            action,
-            &delete.relations,
-            delete.condition.as_ref(),
-        )
+        WritePlan::of_relations(table, action, &delete.relations, delete.condition.as_ref())
     }
 
     fn of_relations(
@@ -320,7 +314,10 @@ mod tests {
                 format!("DELETE FROM events WHERE {KEY} AND (hour, seq) IN ?"),
                 (Delete, "rows"),
             ),
-            (format!("DELETE FROM events WHERE {KEY}"), (Delete, "partition")),
+            (
+                format!("DELETE FROM events WHERE {KEY}"),
+                (Delete, "partition"),
+            ),
             (
                 format!("DELETE FROM events WHERE {KEY} AND hour = 1"),
                 (Delete, "range"),
@@ -352,12 +349,36 @@ mod tests {
     #[test]
     fn conditions_and_changing_calls_are_seen() {
         for (text, conditional, calls) in [
-            ("INSERT INTO products (id, name) VALUES (1, ?) IF NOT EXISTS", true, false),
-            ("UPDATE products SET name = 'x' WHERE id = 1 IF EXISTS", true, false),
-            ("DELETE FROM products WHERE id = 1 IF name = 'x'", true, false),
-            ("INSERT INTO products (id, name) VALUES (now(), 'x')", false, true),
-            ("INSERT INTO products (id, name) VALUES (1, uuid())", false, false),
-            ("DELETE FROM products WHERE id IN (1, f(system.uuid()))", false, true),
+            (
+                "INSERT INTO products (id, name) VALUES (1, ?) IF NOT EXISTS",
+                true,
+                false,
+            ),
+            (
+                "UPDATE products SET name = 'x' WHERE id = 1 IF EXISTS",
+                true,
+                false,
+            ),
+            (
+                "DELETE FROM products WHERE id = 1 IF name = 'x'",
+                true,
+                false,
+            ),
+            (
+                "INSERT INTO products (id, name) VALUES (now(), 'x')",
+                false,
+                true,
+            ),
+            (
+                "INSERT INTO products (id, name) VALUES (1, uuid())",
+                false,
+                false,
+            ),
+            (
+                "DELETE FROM products WHERE id IN (1, f(system.uuid()))",
+                false,
+                true,
+            ),
         ] {
             let plan = plan(text, products()).unwrap();
             assert_eq!(plan.conditional, conditional, "{text}");

@@ -165,7 +165,12 @@ impl ClientRequest<'_> {
         log: &ChangeLog,
     ) -> Result<Found, Unplanned> {
         match &prepared.text {
-            None => Found::write(BatchedStatement::Prepared(id), &prepared.write, values, false),
+            None => Found::write(
+                BatchedStatement::Prepared(id),
+                &prepared.write,
+                values,
+                false,
+            ),
             Some(_) if prepared.keyspace.as_deref() != self.keyspace => {
                 Err(Unplanned::Unreadable(CqlError::invalid(
                     "the statement has now() or the like in the key of a table with a vector index, and was prepared in \

@@ -186,7 +186,10 @@ mod tests {
         let qualified = "INSERT INTO Shop.\"products\" (id) VALUES (1)";
         assert_eq!(tables(qualified, Some("other")), found);
         assert_eq!(tables("SELECT * FROM shop.products", None), Ok(None));
-        assert_eq!(tables("UPDATE shop.others SET not a statement", None), Ok(None));
+        assert_eq!(
+            tables("UPDATE shop.others SET not a statement", None),
+            Ok(None)
+        );
         assert_eq!(
             tables("DELETE FROM shop.products WHERE id = null", None),
             found
@@ -202,7 +205,13 @@ mod tests {
         assert!(!write.can_share_a_batch());
         let int = |number: i32| BoundValue::Value(Bytes::copy_from_slice(&number.to_be_bytes()));
         let hints = write.hints(&[int(1), int(2), int(3), int(4)]).unwrap();
-        let last = |hint: &Hint| hint.partition.iter().chain(&hint.clustering).last().cloned();
+        let last = |hint: &Hint| {
+            hint.partition
+                .iter()
+                .chain(&hint.clustering)
+                .last()
+                .cloned()
+        };
         let last: Vec<_> = hints.iter().filter_map(last).collect();
         assert_eq!(last, [&[0u8, 0, 0, 3][..], &[0, 0, 0, 4]]);
         let others = "BEGIN BATCH INSERT INTO others (id) VALUES (1); APPLY BATCH";
@@ -213,11 +222,20 @@ mod tests {
     fn a_write_that_is_not_understood_is_refused_with_its_reason() {
         let arithmetic = "UPDATE shop.products SET name = 1 * 2 WHERE id = 1";
         let error = tables(arithmetic, None).unwrap_err();
-        assert!(error.message.contains("a write to shop.products"), "{error}");
+        assert!(
+            error.message.contains("a write to shop.products"),
+            "{error}"
+        );
         let error = tables("INSERT INTO shop.products JSON '{}'", None).unwrap_err();
-        assert!(error.message.contains("INSERT JSON is not supported"), "{error}");
+        assert!(
+            error.message.contains("INSERT JSON is not supported"),
+            "{error}"
+        );
         // Cassandra has a better word for this.
-        assert_eq!(tables("UPDATE shop.events SET v = 1 WHERE seq = 1", None), Ok(None));
+        assert_eq!(
+            tables("UPDATE shop.events SET v = 1 WHERE seq = 1", None),
+            Ok(None)
+        );
     }
 
     #[test]

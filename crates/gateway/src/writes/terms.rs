@@ -132,9 +132,15 @@ mod tests {
         for (term, expected) in [
             ("toTimestamp(U)", Value::Timestamp(1_261_009_589_805)),
             ("to_timestamp(U)", Value::Timestamp(1_261_009_589_805)),
-            ("toUnixTimestamp(toTimestamp(U))", Value::Bigint(1_261_009_589_805)),
+            (
+                "toUnixTimestamp(toTimestamp(U))",
+                Value::Bigint(1_261_009_589_805),
+            ),
             ("toDate(U)", Value::Date((1 << 31) + 14_595)),
-            ("toTimestamp(toDate(U))", Value::Timestamp(14_595 * MILLIS_PER_DAY)),
+            (
+                "toTimestamp(toDate(U))",
+                Value::Timestamp(14_595 * MILLIS_PER_DAY),
+            ),
             ("toDate((timestamp)-1)", Value::Date((1 << 31) - 1)),
         ] {
             let term = term.replace('U', uuid);
@@ -157,7 +163,10 @@ mod tests {
         for term in ["f(1)", "toDate()", "toDate(1)", "'x'", "[1]", "toDate(?)"] {
             let bound = [BoundValue::Value(int(1))];
             assert!(
-                matches!(value(term, &CqlType::Int, &bound), Err(Unplanned::Unreadable(_))),
+                matches!(
+                    value(term, &CqlType::Int, &bound),
+                    Err(Unplanned::Unreadable(_))
+                ),
                 "{term}"
             );
         }

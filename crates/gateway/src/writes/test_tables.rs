@@ -7,16 +7,33 @@ use uuid::Uuid;
 
 use crate::catalog::{Column, ColumnKind, Generation, LoggedTable, Streams};
 
-fn table(name: &str, partition: &[&str], clustering: &[&str], others: &[(&str, ColumnKind)]) -> LoggedTable {
+fn table(
+    name: &str,
+    partition: &[&str],
+    clustering: &[&str],
+    others: &[(&str, ColumnKind)],
+) -> LoggedTable {
     let column = |name: &str, kind, cql_type| Column {
         name: name.to_owned(),
         kind,
         cql_type: Some(cql_type),
     };
     let mut columns = Vec::new();
-    columns.extend(partition.iter().map(|name| column(name, ColumnKind::PartitionKey, CqlType::Int)));
-    columns.extend(clustering.iter().map(|name| column(name, ColumnKind::Clustering, CqlType::Int)));
-    columns.extend(others.iter().map(|(name, kind)| column(name, *kind, CqlType::Text)));
+    columns.extend(
+        partition
+            .iter()
+            .map(|name| column(name, ColumnKind::PartitionKey, CqlType::Int)),
+    );
+    columns.extend(
+        clustering
+            .iter()
+            .map(|name| column(name, ColumnKind::Clustering, CqlType::Int)),
+    );
+    columns.extend(
+        others
+            .iter()
+            .map(|(name, kind)| column(name, *kind, CqlType::Text)),
+    );
     let streams = Streams::new(vec![Generation {
         from_ms: 0,
         ids: (0..4).map(|at| [at; 16]).collect(),
