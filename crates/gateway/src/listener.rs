@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::catalog::Catalog;
+use crate::clients::Clients;
 use crate::connection;
 use crate::options::GatewayOptions;
 use crate::prepared::PreparedStatements;
@@ -31,6 +32,7 @@ pub(crate) struct Shared {
     pub(crate) prepared: Arc<PreparedStatements>,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) log: Arc<ChangeLog>,
+    pub(crate) clients: Arc<Clients>,
     /// No more connections, no more requests.
     pub(crate) stop: CancellationToken,
     /// No more waiting for answers.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use cql::wire::DEFAULT_BODY_LIMIT;
 
+use crate::catalog::CatalogOptions;
 use crate::ring::Ring;
 
 /// How a gateway serves.
@@ -16,6 +17,8 @@ pub struct GatewayOptions {
     pub cassandra: String,
     /// Which gateways stand before the nodes of the cluster.
     pub ring: Ring,
+    /// How the definitions of vector indexes are kept; `None` passes everything through, and defines none.
+    pub catalog: Option<CatalogOptions>,
     /// Client connections open at once; more are closed as they come.
     pub connections_max: usize,
     /// Bytes of a request's body, plain or compressed; more are refused.
@@ -40,6 +43,7 @@ impl Default for GatewayOptions {
             address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9043),
             cassandra: "127.0.0.1:9042".to_owned(),
             ring: Ring::default(),
+            catalog: None,
             connections_max: 10_000,
             frame_body_max: DEFAULT_BODY_LIMIT,
             handshake_timeout: Duration::from_secs(10),

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use cql::wire::Metadata;
 use quick_cache::sync::Cache;
 
+use crate::overlay::PreparedConcern;
 use crate::writes::PreparedWrite;
 
 /// What a prepared statement means to the gateway.
@@ -26,6 +27,8 @@ pub(crate) enum Meaning {
     /// It reads one of the tables that tell of the cluster's nodes. Its result's columns are kept for results that
     /// come without them.
     RingRows(Arc<Metadata>),
+    /// It concerns vector indexes.
+    Concern(Arc<PreparedConcern>),
 }
 
 /// What is known of ids.

@@ -77,7 +77,7 @@ fn after_blanks(mut text: &[u8]) -> &[u8] {
 }
 
 /// Whether `text` contains `word`, which is in lower case.
-fn contains_in_any_case(text: &[u8], word: &[u8]) -> bool {
+pub(crate) fn contains_in_any_case(text: &[u8], word: &[u8]) -> bool {
     text.windows(word.len()).any(|window| {
         window[0].to_ascii_lowercase() == word[0] && window.eq_ignore_ascii_case(word)
     })

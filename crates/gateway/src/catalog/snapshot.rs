@@ -14,6 +14,8 @@ pub(crate) struct Snapshot {
     logged: HashMap<String, HashMap<String, Arc<LoggedTable>>>,
     /// In the order of their keyspaces and names.
     indexes: Vec<Arc<VectorIndex>>,
+    /// Those that are not usable yet.
+    coming: Vec<Arc<VectorIndex>>,
 }
 
 impl Snapshot {
@@ -35,7 +37,18 @@ impl Snapshot {
             epoch: 0,
             logged,
             indexes,
+            coming: Vec::new(),
         }
+    }
+
+    /// The same with indexes that are defined, but not usable yet.
+    pub(crate) fn with_coming(self, coming: Vec<Arc<VectorIndex>>) -> Snapshot {
+        Snapshot { coming, ..self }
+    }
+
+    /// Whether another snapshot says the same, under whatever epoch.
+    pub(crate) fn says_the_same(&self, other: &Snapshot) -> bool {
+        self.logged == other.logged && self.indexes == other.indexes && self.coming == other.coming
     }
 
     /// The number of this snapshot: what was prepared under another must be prepared again.
@@ -45,7 +58,7 @@ impl Snapshot {
 
     /// Whether there is neither a logged table nor an index: no statement needs a look.
     pub(crate) fn is_empty(&self) -> bool {
-        self.logged.is_empty() && self.indexes.is_empty()
+        self.logged.is_empty() && self.indexes.is_empty() && self.coming.is_empty()
     }
 
     /// Whether no table is logged: no write needs a look.
@@ -79,6 +92,15 @@ impl Snapshot {
         self.indexes
             .iter()
             .find(|index| index.keyspace == keyspace && index.name == name)
+    }
+
+    /// The index of a name, usable or not yet.
+    pub(crate) fn defined(&self, keyspace: &str, name: &str) -> Option<&Arc<VectorIndex>> {
+        self.index(keyspace, name).or_else(|| {
+            self.coming
+                .iter()
+                .find(|index| index.keyspace == keyspace && index.name == name)
+        })
     }
 
     /// All usable indexes, in the order of their keyspaces and names.

@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use super::streams::Streams;
 
-/// What a column is to its table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a column is to its table. In this order they stand in [`LoggedTable::columns`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ColumnKind {
     /// A part of the partition key.
     PartitionKey,

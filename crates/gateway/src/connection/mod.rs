@@ -11,6 +11,7 @@
 //! - *The node cannot be reached*: the client's first request is answered with an error that says so.
 
 mod intake;
+mod overlaid;
 mod requests;
 mod responses;
 mod session;
@@ -35,6 +36,7 @@ use self::intake::Intake;
 use self::requests::{Requests, RequestsEnd, encode_error};
 use self::responses::{Responses, ResponsesEnd};
 use self::session::Session;
+use crate::clients::Client;
 use crate::listener::{Shared, prepare};
 
 /// Answers made here that may wait for the client to read; then its requests wait, too.
@@ -47,10 +49,29 @@ const LINGER_BYTES: u64 = 64 << 20;
 
 /// Serves a connection to its end.
 pub(crate) async fn serve(client: TcpStream, shared: Arc<Shared>) {
-    let node = connect(&shared).await;
+    // Before it knows which tables are logged, nothing may pass.
+    let ready = timeout(shared.options.handshake_timeout, shared.catalog.ready()).await;
+    let node = match ready {
+        Ok(()) => Some(connect(&shared).await),
+        Err(_) => None,
+    };
     let served = match node {
-        Ok(node) => pass(client, node, &shared).await,
-        Err(error) => {
+        Some(Ok(node)) => pass(client, node, &shared).await,
+        None => {
+            let trouble = shared.catalog.trouble();
+            let trouble = trouble
+                .as_deref()
+                .unwrap_or("the cluster has not answered yet");
+            tracing::warn!(
+                trouble,
+                "the definitions of vector indexes are not known: a client is refused"
+            );
+            let message = format!(
+                "the gateway does not know yet which tables have vector indexes ({trouble}): try another node"
+            );
+            refuse(client, CqlError::server(message), &shared).await
+        }
+        Some(Err(error)) => {
             let cassandra = &shared.options.cassandra;
             tracing::warn!(%cassandra, %error, "Cassandra cannot be reached: a client is refused");
             let message = format!(
@@ -78,11 +99,14 @@ async fn connect(shared: &Shared) -> io::Result<TcpStream> {
 
 /// Runs both directions.
 async fn pass(mut client: TcpStream, mut node: TcpStream, shared: &Shared) -> io::Result<()> {
+    let (sender, receiver) = mpsc::channel(ANSWERS_MAX);
+    let known_as = Arc::new(Client::new(sender.downgrade()));
+    shared.clients.enter(&known_as);
     let session = Arc::new(Session::new(
         canonical(client.local_addr()?),
         shared.options.frame_body_max,
+        known_as,
     ));
-    let (sender, receiver) = mpsc::channel(ANSWERS_MAX);
     let (steps_sender, steps) = mpsc::unbounded_channel();
     let requests = Requests {
         session: session.clone(),
@@ -99,6 +123,7 @@ async fn pass(mut client: TcpStream, mut node: TcpStream, shared: &Shared) -> io
         session,
         prepared: shared.prepared.clone(),
         ring: shared.ring.clone(),
+        catalog: shared.catalog.clone(),
         answers: receiver,
         steps: steps_sender,
         drain_timeout: shared.options.drain_timeout,

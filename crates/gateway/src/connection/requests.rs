@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{
-    Compression, Direction, Frame, FrameHeader, HEADER_LENGTH, Opcode, Request, Response,
-    ResponseContext, glance,
+    Compression, Direction, EventKind, Frame, FrameHeader, HEADER_LENGTH, Opcode, Request,
+    Response, ResponseContext, glance,
 };
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Semaphore, mpsc};
@@ -43,6 +43,8 @@ pub(super) enum RequestsEnd {
 pub(super) enum Decision {
     /// It goes to the node.
     Pass,
+    /// This frame goes to the node in its place, on the same stream.
+    Replace(Bytes),
     /// It is answered here.
     Answer(CqlError),
     /// It writes to logged tables, and goes to the node in another form.
@@ -153,19 +155,29 @@ impl Requests {
                         break;
                     };
                     frames += 1;
+                    self.session.client.asked();
                     match self.decide(&header, body) {
                         Decision::Pass => {
-                            self.session.asked();
                             passing += length;
                             continue;
                         }
-                        Decision::Answer(error) => ((header.stream, error), length),
+                        Decision::Replace(frame) => {
+                            write_front(intake, passing, node).await?;
+                            passing = 0;
+                            intake.advance(length);
+                            node.write_all(&frame).await.map_err(RequestsEnd::Node)?;
+                            continue;
+                        }
                         Decision::Write(errand) => {
                             write_front(intake, passing, node).await?;
                             passing = 0;
                             intake.advance(length);
                             self.begin(&header, *errand, length, node).await?;
                             continue;
+                        }
+                        Decision::Answer(error) => {
+                            self.session.client.answered();
+                            ((header.stream, error), length)
                         }
                     }
                 }
@@ -194,6 +206,7 @@ impl Requests {
             Opcode::Query | Opcode::Prepare => self.text(header, body),
             Opcode::Execute => self.execute(header, body),
             Opcode::Batch => self.batch(header, body),
+            Opcode::Register => self.register(header, body),
             _ => Ok(Decision::Pass),
         };
         decided.unwrap_or_else(Decision::Answer)
@@ -217,7 +230,11 @@ impl Requests {
         let plain = self.session.plain(header, body, &mut scratch)?;
         let text = glance::statement_text(header.flags, plain)?;
         let snapshot = self.catalog.snapshot();
-        let seen = match recognise::verb(text) {
+        let verb = recognise::verb(text);
+        if let Some(decision) = self.overlaid_text(header, plain, verb, &snapshot)? {
+            return Ok(decision);
+        }
+        let seen = match verb {
             Verb::Select if recognise::may_read_ring(text) => Seen::RingTable,
             Verb::Use => Seen::Use,
             Verb::Write if snapshot.logs_nothing() => Seen::Nothing,
@@ -244,7 +261,7 @@ impl Requests {
             },
             (_, Seen::RingTable) => Expected::RingRows(None),
             (_, Seen::Use) => Expected::Keyspace,
-            (_, Seen::Nothing | Seen::Write(_)) => return Ok(Decision::Pass),
+            (_, Seen::Nothing | Seen::Concern(_) | Seen::Write(_)) => return Ok(Decision::Pass),
         };
         self.session.expect(header.stream, expected);
         Ok(Decision::Pass)
@@ -254,18 +271,37 @@ impl Requests {
         let mut scratch = Bytes::new();
         let plain = self.session.plain(header, body, &mut scratch)?;
         let id = glance::executed_id(header.flags, plain)?;
-        let epoch = self.catalog.snapshot().epoch();
-        match self.prepared.get(id, epoch) {
+        let snapshot = self.catalog.snapshot();
+        match self.prepared.get(id, snapshot.epoch()) {
             Some(Meaning::Plain) => {}
             Some(Meaning::Use) => self.session.expect(header.stream, Expected::Keyspace),
             Some(Meaning::RingRows(columns)) => {
                 self.session
                     .expect(header.stream, Expected::RingRows(Some(columns)));
             }
+            Some(Meaning::Concern(prepared)) => {
+                return self.overlaid_execute(header, body, &prepared, &snapshot);
+            }
             Some(Meaning::Write(write)) => {
                 return self.write_execute(header, body, plain, &write);
             }
             None => return Ok(Decision::Answer(unprepared(id))),
+        }
+        Ok(Decision::Pass)
+    }
+
+    /// Takes note of clients that want to hear of changes of the schema, as indexes come and go without the node's knowledge.
+    fn register(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
+        let frame = Frame {
+            header: *header,
+            body: Bytes::copy_from_slice(body),
+        };
+        // The node says what is wrong with one that cannot be read.
+        if let Ok(Request::Register { events }) =
+            Request::decode(&frame, self.session.compression(), self.session.body_max())
+            && events.contains(&EventKind::SchemaChange)
+        {
+            self.session.client.hear_schema_changes();
         }
         Ok(Decision::Pass)
     }

@@ -14,10 +14,10 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use super::intake::Intake;
-use super::session::{Expected, Seen, Session, WriteUnderWay};
+use super::session::{Expected, Seen, Session};
+use crate::catalog::Catalog;
 use crate::prepared::{Meaning, PreparedStatements};
 use crate::ring::{Ring, RingTable, translate_event, translate_rows};
-use crate::writes::{Next, PreparedWrite};
 
 /// Why no more responses are written.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +37,7 @@ pub(super) enum ResponsesEnd {
 }
 
 /// What the client gets of a response.
-enum Decision {
+pub(super) enum Decision {
     /// What came.
     Keep,
     /// Something else, or nothing.
@@ -51,6 +51,7 @@ pub(super) struct Responses {
     pub(super) session: Arc<Session>,
     pub(super) prepared: Arc<PreparedStatements>,
     pub(super) ring: Arc<Ring>,
+    pub(super) catalog: Arc<Catalog>,
     /// Answers that the node was not asked for.
     pub(super) answers: mpsc::Receiver<Bytes>,
     /// Requests made here, which the other loop writes. There is at most one for each stream.
@@ -82,7 +83,7 @@ impl Responses {
         let mut deadline = None;
         loop {
             self.pass_front(&mut intake, &mut to_pass, client).await?;
-            if deadline.is_some() && to_pass == 0 && self.session.in_flight() == 0 {
+            if deadline.is_some() && to_pass == 0 && self.session.client.in_flight() == 0 {
                 return Ok(ResponsesEnd::Done);
             }
             tokio::select! {
@@ -99,7 +100,7 @@ impl Responses {
                     None => deadline = Some(Instant::now() + self.drain_timeout),
                 },
                 () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
-                    return Ok(ResponsesEnd::Unanswered(self.session.in_flight()));
+                    return Ok(ResponsesEnd::Unanswered(self.session.client.in_flight()));
                 }
             }
         }
@@ -170,7 +171,7 @@ impl Responses {
 
     fn count(&self, header: &FrameHeader) {
         if header.opcode != Opcode::Event {
-            self.session.answered();
+            self.session.client.answered();
         }
     }
 
@@ -191,6 +192,9 @@ impl Responses {
             Opcode::Supported => self.supported(header, body),
             opcode => match self.session.take_expected(header.stream) {
                 Some(Expected::Write(write)) => Ok(self.write_answered(header, body, *write)),
+                Some(Expected::Answering(answering)) => {
+                    self.answer_overlaid(header, body, *answering)
+                }
                 Some(expected) if opcode == Opcode::Result => self.result(header, body, expected),
                 _ => Ok(Decision::Keep),
             },
@@ -239,8 +243,8 @@ impl Responses {
                 self.remember(header, body, epoch, seen)?;
                 Ok(Decision::Keep)
             }
-            // Taken before, whatever the answer.
-            Expected::Write(_) => Ok(Decision::Keep),
+            // Taken before, whatever the opcode.
+            Expected::Answering(_) | Expected::Write(_) => Ok(Decision::Keep),
             Expected::Keyspace => {
                 if let (_, Response::SetKeyspace(keyspace)) = self.decode(header, body)? {
                     self.session.use_keyspace(&keyspace);
@@ -278,6 +282,7 @@ impl Responses {
             Seen::Nothing => Meaning::Plain,
             Seen::Use => Meaning::Use,
             Seen::RingTable => self.ring_rows(header, body),
+            Seen::Concern(concern) => self.concern(header, body, concern),
             Seen::Write(write) => Meaning::Write(self.with_names(header, body, *write)),
         };
         self.prepared.insert(id, epoch, meaning);
@@ -298,41 +303,7 @@ impl Responses {
         }
     }
 
-    /// A write with the names that the node gave its markers.
-    fn with_names(
-        &self,
-        header: &FrameHeader,
-        body: &[u8],
-        mut write: PreparedWrite,
-    ) -> Arc<PreparedWrite> {
-        // If they cannot be read, because of a type that is unknown here, they stay unknown.
-        if let Ok((_, Response::Prepared(prepared))) = self.decode(header, body) {
-            let names = prepared.bind.columns.into_iter().map(|column| column.name);
-            write.names = names.collect();
-        }
-        Arc::new(write)
-    }
-
-    /// The node has answered a request of a write to logged tables.
-    fn write_answered(&self, header: &FrameHeader, body: &[u8], write: WriteUnderWay) -> Decision {
-        let WriteUnderWay { errand, memory } = write;
-        let frame = Frame {
-            header: *header,
-            body: Bytes::copy_from_slice(body),
-        };
-        match errand.answered(&frame, self.session.compression(), self.session.body_max()) {
-            Next::Ask(request, errand) => {
-                let write = WriteUnderWay { errand, memory };
-                let expected = Expected::Write(Box::new(write));
-                self.session.expect(header.stream, expected);
-                Decision::Ask(request)
-            }
-            Next::Answer => Decision::Keep,
-            Next::AnswerWith(answer) => Decision::Replace(answer),
-        }
-    }
-
-    fn decode(
+    pub(super) fn decode(
         &self,
         header: &FrameHeader,
         body: &[u8],

@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use cql::wire::{Compression, DecodeError, Flags, FrameHeader, Metadata};
 use parking_lot::Mutex;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
+use crate::clients::Client;
+use crate::overlay::{Answering, Concern};
 use crate::writes::{Errand, PreparedWrite};
 
 /// Bodies of requests before the node has let the client in: options, names and passwords, and the tokens of
@@ -31,6 +33,8 @@ pub(super) enum Expected {
     /// It may hold rows of a table that tells of nodes. The columns are those of the prepared statement, if one was
     /// executed.
     RingRows(Option<Arc<Metadata>>),
+    /// It is added to, or decides about what is done here; then the client is answered this way.
+    Answering(Box<(Answering, Option<mpsc::Sender<Bytes>>)>),
     /// It answers a step of a write to logged tables.
     Write(Box<WriteUnderWay>),
 }
@@ -52,6 +56,8 @@ pub(super) enum Seen {
     Use,
     /// It may read a table that tells of nodes.
     RingTable,
+    /// It concerns vector indexes.
+    Concern(Concern),
     /// It writes to logged tables.
     Write(Box<PreparedWrite>),
 }
@@ -64,19 +70,20 @@ pub(super) struct Session {
     compression: Mutex<Option<Compression>>,
     keyspace: Mutex<Option<Arc<str>>>,
     expected: Mutex<HashMap<i16, Expected>>,
-    in_flight: AtomicUsize,
+    /// What others know of this connection.
+    pub(super) client: Arc<Client>,
     let_in: AtomicBool,
 }
 
 impl Session {
-    pub(super) fn new(own_address: SocketAddr, body_max: usize) -> Self {
+    pub(super) fn new(own_address: SocketAddr, body_max: usize, client: Arc<Client>) -> Self {
         Session {
             own_address,
             body_max,
             compression: Mutex::new(None),
             keyspace: Mutex::new(None),
             expected: Mutex::default(),
-            in_flight: AtomicUsize::new(0),
+            client,
             let_in: AtomicBool::new(false),
         }
     }
@@ -130,26 +137,6 @@ impl Session {
     /// What the response of a stream must be read for, now that it is here.
     pub(super) fn take_expected(&self, stream: i16) -> Option<Expected> {
         self.expected.lock().remove(&stream)
-    }
-
-    /// One more request is due an answer. Must be called before it goes on.
-    pub(super) fn asked(&self) {
-        self.in_flight.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// One request has its answer.
-    pub(super) fn answered(&self) {
-        // A node that answers more than it was asked must not make the count wrap.
-        let _ = self
-            .in_flight
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
-                count.checked_sub(1)
-            });
-    }
-
-    /// Requests whose answers are due.
-    pub(super) fn in_flight(&self) -> usize {
-        self.in_flight.load(Ordering::Relaxed)
     }
 
     /// The body of a frame, decompressed into `scratch` if it is compressed.

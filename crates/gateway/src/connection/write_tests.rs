@@ -19,6 +19,7 @@ use super::responses::Responses;
 use super::session::Session;
 use super::writes::write_memory;
 use crate::catalog::{Catalog, Snapshot};
+use crate::clients::Client;
 use crate::prepared::PreparedStatements;
 use crate::ring::Ring;
 use crate::writes::ChangeLog;
@@ -62,8 +63,9 @@ impl Shared {
         let (client, of_client) = duplex(PIPE);
         let (node, of_node) = duplex(PIPE);
         let own_address = "127.0.0.1:9043".parse().unwrap();
-        let session = Arc::new(Session::new(own_address, BODY_MAX));
         let (answers_sender, answers) = mpsc::channel(16);
+        let known_as = Arc::new(Client::new(answers_sender.downgrade()));
+        let session = Arc::new(Session::new(own_address, BODY_MAX, known_as));
         let (steps_sender, steps) = mpsc::unbounded_channel();
         let requests = Requests {
             session: session.clone(),
@@ -80,6 +82,7 @@ impl Shared {
             session,
             prepared: self.prepared.clone(),
             ring: Arc::new(Ring::default()),
+            catalog: self.catalog.clone(),
             answers,
             steps: steps_sender,
             drain_timeout: Duration::from_secs(20),

@@ -1,19 +1,20 @@
-//! Requests that write to logged tables: recognised, and begun in another form.
+//! Requests that write to logged tables: recognised, begun in another form, and answered.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use cql::wire::FrameHeader;
 use cql::wire::glance::{self, BatchedRef};
+use cql::wire::{Frame, FrameHeader, Response};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::requests::{Decision, Requests, RequestsEnd, unprepared};
+use super::responses::{self, Responses};
 use super::session::{Expected, Seen, WriteUnderWay};
 use crate::catalog::Snapshot;
 use crate::prepared::Meaning;
-use crate::writes::{self, ClientRequest, Errand, PreparedWrite};
+use crate::writes::{self, ClientRequest, Errand, Next, PreparedWrite};
 
 /// Bytes that the writes under way of one connection may hold; with more, its requests wait. A larger write goes alone.
 const MEMORY_MAX: usize = 16 << 20;
@@ -132,7 +133,6 @@ impl Requests {
         let memory = self.memory(length * COPIES, node).await?;
         let (request, errand) = errand.begin();
         let write = WriteUnderWay { errand, memory };
-        self.session.asked();
         self.session
             .expect(header.stream, Expected::Write(Box::new(write)));
         node.write_all(&request).await.map_err(RequestsEnd::Node)
@@ -154,6 +154,47 @@ impl Requests {
                     node.write_all(&step).await.map_err(RequestsEnd::Node)?;
                 }
             }
+        }
+    }
+}
+
+impl Responses {
+    /// A write with the names that the node gave its markers.
+    pub(super) fn with_names(
+        &self,
+        header: &FrameHeader,
+        body: &[u8],
+        mut write: PreparedWrite,
+    ) -> Arc<PreparedWrite> {
+        // If they cannot be read, because of a type that is unknown here, they stay unknown.
+        if let Ok((_, Response::Prepared(prepared))) = self.decode(header, body) {
+            let names = prepared.bind.columns.into_iter().map(|column| column.name);
+            write.names = names.collect();
+        }
+        Arc::new(write)
+    }
+
+    /// The node has answered a request of a write to logged tables.
+    pub(super) fn write_answered(
+        &self,
+        header: &FrameHeader,
+        body: &[u8],
+        write: WriteUnderWay,
+    ) -> responses::Decision {
+        let WriteUnderWay { errand, memory } = write;
+        let frame = Frame {
+            header: *header,
+            body: Bytes::copy_from_slice(body),
+        };
+        match errand.answered(&frame, self.session.compression(), self.session.body_max()) {
+            Next::Ask(request, errand) => {
+                let write = WriteUnderWay { errand, memory };
+                let expected = Expected::Write(Box::new(write));
+                self.session.expect(header.stream, expected);
+                responses::Decision::Ask(request)
+            }
+            Next::Answer => responses::Decision::Keep,
+            Next::AnswerWith(answer) => responses::Decision::Replace(answer),
         }
     }
 }

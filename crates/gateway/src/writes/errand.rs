@@ -19,7 +19,7 @@ use bytes::{Bytes, BytesMut};
 use cql::error::ErrorKind;
 use cql::wire::{
     Batch, BatchKind, BatchStatement, BatchedStatement, Compression, Consistency, Flags, Frame,
-    HEADER_LENGTH, Opcode, Request, Response,
+    HEADER_LENGTH, Opcode, Request, Response, ResponseContext,
 };
 
 use super::ChangeLog;
@@ -36,6 +36,9 @@ const UNPREPARED_MAX: u32 = 3;
 /// What Cassandra says of a batch beyond `batch_size_fail_threshold`.
 const TOO_LARGE: &str = "Batch too large";
 
+/// How Cassandra's warning of a batch beyond `batch_size_warn_threshold` begins.
+const SIZE_WARNING: &str = "Batch for [";
+
 /// What a client asked, in the forms that it can go to the node in.
 #[derive(Debug)]
 pub(super) struct Asked {
@@ -47,6 +50,8 @@ pub(super) struct Asked {
     pub(super) alone: Bytes,
     /// The same writes as a batch; `None` if they cannot share one with log rows.
     pub(super) batch: Option<Batch>,
+    /// The client sent a batch itself.
+    pub(super) is_batch: bool,
     pub(super) consistency: Consistency,
     pub(super) hints: Vec<Hint>,
 }
@@ -116,7 +121,10 @@ impl Errand {
         compression: Option<Compression>,
         body_max: usize,
     ) -> Next {
-        let response = Response::decode(frame, compression, body_max).map(|(_, response)| response);
+        let (context, response) = match Response::decode(frame, compression, body_max) {
+            Ok((context, response)) => (context, Ok(response)),
+            Err(error) => (ResponseContext::default(), Err(error)),
+        };
         if let Some(table) = self.preparing.take() {
             return match response {
                 Ok(Response::Prepared(prepared)) => {
@@ -143,7 +151,12 @@ impl Errand {
                     self.stage = Stage::Before(0);
                     return self.ask();
                 }
-                Next::Answer
+                match response {
+                    Ok(response) if !self.asked.is_batch => {
+                        without_size_warning(context, &response, compression)
+                    }
+                    _ => Next::Answer,
+                }
             }
             Stage::Before(_) | Stage::After(..) if frame.header.opcode == Opcode::Error => {
                 let reason = error.map_or("an error", |error| &error.message);
@@ -292,6 +305,24 @@ pub(super) fn encode(request: &Request, stream: i16, flags: Flags, payload: &[u8
     frame[FLAGS_AT] = flags.0;
     frame[LENGTH_AT..HEADER_LENGTH].copy_from_slice(&length.to_be_bytes());
     frame.freeze()
+}
+
+/// The answer to a statement that went as a batch, without the warning that it would not have had alone.
+fn without_size_warning(
+    mut context: ResponseContext,
+    response: &Response,
+    compression: Option<Compression>,
+) -> Next {
+    let given = context.warnings.len();
+    context
+        .warnings
+        .retain(|warning| !warning.starts_with(SIZE_WARNING));
+    if context.warnings.len() == given {
+        return Next::Answer;
+    }
+    let mut frame = BytesMut::new();
+    response.encode(&context, compression, &mut frame);
+    Next::AnswerWith(frame.freeze())
 }
 
 /// Whether an answer says for certain that nothing was written.

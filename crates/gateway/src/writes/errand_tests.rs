@@ -391,6 +391,35 @@ fn a_batch_gets_the_rows_of_its_logged_tables_once_each() {
 }
 
 #[test]
+fn a_statement_has_no_warning_of_a_batch_that_the_client_did_not_send() {
+    let setup = Setup::prepared();
+    let warned = |warnings: &[&str]| {
+        let context = ResponseContext {
+            stream: STREAM,
+            warnings: warnings.iter().map(|text| (*text).to_owned()).collect(),
+            ..ResponseContext::default()
+        };
+        let mut out = BytesMut::new();
+        Response::Void.encode(&context, None, &mut out);
+        let out = out.freeze();
+        Frame {
+            header: header(&out, Direction::Response),
+            body: out.slice(HEADER_LENGTH..),
+        }
+    };
+    let of_size = "Batch for [shop.products, shop.products_scylla_cdc_log] is of size 6.0KiB";
+    let answer = warned(&["one", of_size]);
+    let begin = |asked: &Bytes| setup.begin(asked).1;
+    match begin(&plain_query(INSERT)).answered(&answer, None, BODY_MAX) {
+        Next::AnswerWith(told) => assert_eq!(told, bytes_of(&warned(&["one"]))),
+        other => panic!("{other:?}"),
+    }
+    let its_own = batch(BatchKind::Logged, vec![by_text(INSERT, vec![])]);
+    let next = begin(&its_own).answered(&answer, None, BODY_MAX);
+    assert!(matches!(next, Next::Answer), "{next:?}");
+}
+
+#[test]
 fn a_condition_has_its_log_rows_around_it() {
     let conditional = format!("{INSERT} IF NOT EXISTS");
     for (answer, is_written) in [

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use cql::error::CqlError;
 use cql::wire::{
     Batch, BatchKind, BatchStatement, BatchedStatement, BoundValue, Consistency, DecodeError,
-    Flags, Frame, FrameHeader, HEADER_LENGTH, QueryParameters, Request, glance,
+    Flags, Frame, FrameHeader, HEADER_LENGTH, Opcode, QueryParameters, Request, glance,
 };
 
 use super::errand::{Asked, Errand, encode};
@@ -233,6 +233,7 @@ impl ClientRequest<'_> {
             payload: Bytes::copy_from_slice(self.payload()?),
             alone,
             batch,
+            is_batch: self.header.opcode == Opcode::Batch,
             consistency,
             hints: distinct(hints),
         };
