@@ -21,6 +21,7 @@ mod history;
 mod index;
 mod log_table;
 mod options;
+mod renew;
 mod snapshot;
 mod statement;
 mod streams;
@@ -152,6 +153,11 @@ impl Catalog {
                 std::future::pending::<()>().await;
             }
         }
+    }
+
+    /// Has the definitions read again at once.
+    fn look_again(&self) {
+        self.nudge.notify_one();
     }
 
     /// Why the definitions were not read yet, as far as it is known.

@@ -15,6 +15,7 @@ mod overlaid;
 mod requests;
 mod responses;
 mod session;
+mod truncate;
 #[cfg(test)]
 mod write_tests;
 mod writes;

@@ -237,7 +237,11 @@ impl Requests {
         let seen = match verb {
             Verb::Select if recognise::may_read_ring(text) => Seen::RingTable,
             Verb::Use => Seen::Use,
-            Verb::Write if snapshot.logs_nothing() => Seen::Nothing,
+            Verb::Write | Verb::Truncate if snapshot.logs_nothing() => Seen::Nothing,
+            Verb::Truncate => match self.truncated_table(text, &snapshot) {
+                Some(table) => Seen::Truncate(table),
+                None => Seen::Nothing,
+            },
             Verb::Write if header.opcode == Opcode::Prepare => {
                 self.write_prepare(text, self.session.keyspace(), &snapshot)?
             }
@@ -260,6 +264,10 @@ impl Requests {
                 seen,
             },
             (_, Seen::RingTable) => Expected::RingRows(None),
+            (_, Seen::Truncate(table)) => {
+                self.expect_truncated(header, table);
+                return Ok(Decision::Pass);
+            }
             (_, Seen::Use) => Expected::Keyspace,
             (_, Seen::Nothing | Seen::Concern(_) | Seen::Write(_)) => return Ok(Decision::Pass),
         };
@@ -282,6 +290,7 @@ impl Requests {
             Some(Meaning::Concern(prepared)) => {
                 return self.overlaid_execute(header, body, &prepared, &snapshot);
             }
+            Some(Meaning::Truncate(table)) => self.expect_truncated(header, table),
             Some(Meaning::Write(write)) => {
                 return self.write_execute(header, body, plain, &write);
             }

@@ -191,6 +191,9 @@ impl Responses {
             Opcode::Event => self.event(header, body),
             Opcode::Supported => self.supported(header, body),
             opcode => match self.session.take_expected(header.stream) {
+                Some(Expected::Truncated(table, answers)) => {
+                    self.truncated(header, body, table, answers)
+                }
                 Some(Expected::Write(write)) => Ok(self.write_answered(header, body, *write)),
                 Some(Expected::Answering(answering)) => {
                     self.answer_overlaid(header, body, *answering)
@@ -244,7 +247,9 @@ impl Responses {
                 Ok(Decision::Keep)
             }
             // Taken before, whatever the opcode.
-            Expected::Answering(_) | Expected::Write(_) => Ok(Decision::Keep),
+            Expected::Answering(_) | Expected::Truncated(..) | Expected::Write(_) => {
+                Ok(Decision::Keep)
+            }
             Expected::Keyspace => {
                 if let (_, Response::SetKeyspace(keyspace)) = self.decode(header, body)? {
                     self.session.use_keyspace(&keyspace);
@@ -283,6 +288,7 @@ impl Responses {
             Seen::Use => Meaning::Use,
             Seen::RingTable => self.ring_rows(header, body),
             Seen::Concern(concern) => self.concern(header, body, concern),
+            Seen::Truncate(table) => Meaning::Truncate(table),
             Seen::Write(write) => Meaning::Write(self.with_names(header, body, *write)),
         };
         self.prepared.insert(id, epoch, meaning);

@@ -10,6 +10,7 @@ use cql::wire::{Compression, DecodeError, Flags, FrameHeader, Metadata};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
+use crate::catalog::LoggedTable;
 use crate::clients::Client;
 use crate::overlay::{Answering, Concern};
 use crate::writes::{Errand, PreparedWrite};
@@ -35,6 +36,8 @@ pub(super) enum Expected {
     RingRows(Option<Arc<Metadata>>),
     /// It is added to, or decides about what is done here; then the client is answered this way.
     Answering(Box<(Answering, Option<mpsc::Sender<Bytes>>)>),
+    /// It answers TRUNCATE of a logged table; then the client is answered this way.
+    Truncated(Arc<LoggedTable>, mpsc::Sender<Bytes>),
     /// It answers a step of a write to logged tables.
     Write(Box<WriteUnderWay>),
 }
@@ -58,6 +61,8 @@ pub(super) enum Seen {
     RingTable,
     /// It concerns vector indexes.
     Concern(Concern),
+    /// It truncates a logged table.
+    Truncate(Arc<LoggedTable>),
     /// It writes to logged tables.
     Write(Box<PreparedWrite>),
 }
