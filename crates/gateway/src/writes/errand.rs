@@ -242,7 +242,11 @@ impl Errand {
                 let request = Request::Batch(Batch {
                     kind: BatchKind::Unlogged,
                     statements: rows.collect(),
-                    consistency: self.asked.consistency,
+                    // With ANY it may lie where no reader finds it.
+                    consistency: match self.asked.consistency {
+                        Consistency::Any => Consistency::One,
+                        level => level,
+                    },
                     serial_consistency: None,
                     timestamp: None,
                 });

@@ -459,6 +459,23 @@ fn a_condition_has_its_log_rows_around_it() {
 }
 
 #[test]
+fn log_rows_around_a_write_have_its_consistency_but_for_any() {
+    let setup = Setup::prepared();
+    for (asked, of_rows) in [
+        (Consistency::LocalQuorum, Consistency::LocalQuorum),
+        (Consistency::Any, Consistency::One),
+    ] {
+        let parameters = QueryParameters {
+            consistency: asked,
+            ..QueryParameters::default()
+        };
+        let conditional = format!("{INSERT} IF NOT EXISTS");
+        let (request, _) = setup.begin(&query(&conditional, parameters));
+        assert_eq!(batch_of(&request).consistency, of_rows);
+    }
+}
+
+#[test]
 fn a_conditional_batch_and_a_batch_as_text_go_around() {
     let setup = Setup::prepared();
     let conditional = format!("{INSERT} IF NOT EXISTS");
