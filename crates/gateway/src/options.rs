@@ -32,6 +32,9 @@ pub struct GatewayOptions {
     /// How many prepared statements are remembered; beyond it the least used are forgotten, and drivers prepare
     /// them again.
     pub prepared_max: usize,
+    /// Bytes up to which a write to a table with a vector index goes to the node in one batch with its log rows, as
+    /// Cassandra counts the bytes of a batch: its `batch_size_warn_threshold`.
+    pub batch_bytes_max: usize,
 }
 
 impl Default for GatewayOptions {
@@ -47,6 +50,7 @@ impl Default for GatewayOptions {
             connect_timeout: Duration::from_secs(5),
             drain_timeout: Duration::from_secs(60),
             prepared_max: 65_536,
+            batch_bytes_max: 5 << 10,
         }
     }
 }

@@ -23,7 +23,7 @@ use super::{Catalog, log_table};
 const WAIT_MAX: Duration = Duration::from_secs(8);
 
 /// How often a change is tried that others come before.
-const TRIES_MAX: usize = 20;
+pub(super) const TRIES_MAX: usize = 20;
 
 /// What a statement came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -184,7 +184,7 @@ impl Catalog {
         mut sought: impl FnMut(&Round) -> Option<T>,
     ) -> Option<T> {
         let mut rounds = self.rounds.clone();
-        self.nudge.notify_one();
+        self.look_again();
         loop {
             let found = rounds.borrow_and_update().as_ref().and_then(&mut sought);
             if found.is_some() {
@@ -284,7 +284,7 @@ fn on_column<'d>(
 }
 
 /// A timeuuid of now.
-fn new_version() -> Result<Uuid, CqlError> {
+pub(super) fn new_version() -> Result<Uuid, CqlError> {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -293,7 +293,7 @@ fn new_version() -> Result<Uuid, CqlError> {
         .map_err(|error| CqlError::server(format!("the clock cannot be right: {error}")))
 }
 
-fn too_many_changes() -> CqlError {
+pub(super) fn too_many_changes() -> CqlError {
     CqlError::server("Too many changes of vector indexes at the same time: try again")
 }
 

@@ -88,6 +88,8 @@ pub(super) enum Change {
     Create(Arc<VectorIndex>),
     /// Another state.
     Turn(Arc<VectorIndex>, State),
+    /// Another version.
+    Renew(Arc<VectorIndex>, Uuid),
     /// The end.
     Remove(Arc<VectorIndex>),
 }
@@ -165,6 +167,14 @@ impl Definitions {
                 );
                 let (keyspace, name) = (&index.keyspace, &index.name);
                 let values = (next, known, state.name(), next, keyspace, name);
+                cluster.execute_if(&text, values).await
+            }
+            Change::Renew(index, version) => {
+                let text = format!(
+                    "{raise} UPDATE {keyspace}.vector_indexes SET version = ? {of_row}; APPLY BATCH"
+                );
+                let (keyspace, name) = (&index.keyspace, &index.name);
+                let values = (next, known, CqlTimeuuid::from(version), keyspace, name);
                 cluster.execute_if(&text, values).await
             }
             Change::Remove(index) => {

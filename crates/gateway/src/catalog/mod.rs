@@ -22,6 +22,7 @@ mod index;
 mod lease;
 mod log_table;
 mod options;
+mod renew;
 mod snapshot;
 mod statement;
 mod streams;
@@ -45,6 +46,8 @@ pub(crate) use index::VectorIndex;
 pub use options::CatalogOptions;
 pub(crate) use snapshot::Snapshot;
 pub(crate) use statement::IndexStatement;
+#[cfg(test)]
+pub(crate) use streams::Generation;
 pub(crate) use streams::{StreamId, Streams};
 pub(crate) use table::{Column, ColumnKind, LoggedTable};
 
@@ -161,6 +164,11 @@ impl Catalog {
         }
     }
 
+    /// Has the definitions read again at once.
+    fn look_again(&self) {
+        self.nudge.notify_one();
+    }
+
     /// Why the definitions were not read yet, as far as it is known.
     pub(crate) fn trouble(&self) -> Option<String> {
         self.trouble.borrow().clone()
@@ -172,7 +180,7 @@ impl Catalog {
     }
 
     /// Puts another snapshot in place; its epoch becomes the next one.
-    fn replace(&self, snapshot: Snapshot) {
+    pub(crate) fn replace(&self, snapshot: Snapshot) {
         self.current.rcu(|current| {
             let mut next = snapshot.clone();
             next.epoch = current.epoch + 1;

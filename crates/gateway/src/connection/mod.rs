@@ -15,6 +15,10 @@ mod overlaid;
 mod requests;
 mod responses;
 mod session;
+mod truncate;
+#[cfg(test)]
+mod write_tests;
+mod writes;
 
 use std::io;
 use std::net::SocketAddr;
@@ -104,10 +108,14 @@ async fn pass(mut client: TcpStream, mut node: TcpStream, shared: &Shared) -> io
         shared.options.frame_body_max,
         known_as,
     ));
+    let (steps_sender, steps) = mpsc::unbounded_channel();
     let requests = Requests {
         session: session.clone(),
         prepared: shared.prepared.clone(),
         catalog: shared.catalog.clone(),
+        log: shared.log.clone(),
+        steps,
+        write_memory: writes::write_memory(),
         answers: sender,
         stop: shared.stop.clone(),
         handshake_timeout: shared.options.handshake_timeout,
@@ -118,6 +126,7 @@ async fn pass(mut client: TcpStream, mut node: TcpStream, shared: &Shared) -> io
         ring: shared.ring.clone(),
         catalog: shared.catalog.clone(),
         answers: receiver,
+        steps: steps_sender,
         drain_timeout: shared.options.drain_timeout,
     };
     let (mut from_client, mut to_client) = client.split();
@@ -133,7 +142,6 @@ async fn pass(mut client: TcpStream, mut node: TcpStream, shared: &Shared) -> io
                     if let RequestsEnd::Client(error) = end {
                         return Err(error);
                     }
-                    tracing::debug!(%end, "no more requests");
                 }
                 end = &mut responses => break end,
                 () = shared.kill.cancelled() => return Ok(()),

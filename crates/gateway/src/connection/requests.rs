@@ -11,7 +11,7 @@ use cql::wire::{
     Response, ResponseContext, glance,
 };
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +20,7 @@ use super::session::{Expected, Seen, Session};
 use crate::catalog::Catalog;
 use crate::prepared::{Meaning, PreparedStatements};
 use crate::recognise::{self, Verb};
+use crate::writes::{ChangeLog, ClientRequest, Errand};
 
 /// Why no more requests are read.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +47,8 @@ pub(super) enum Decision {
     Replace(Bytes),
     /// It is answered here.
     Answer(CqlError),
+    /// It writes to logged tables, and goes to the node in another form.
+    Write(Box<Errand>),
 }
 
 /// The loop from the client to the node.
@@ -53,6 +56,11 @@ pub(super) struct Requests {
     pub(super) session: Arc<Session>,
     pub(super) prepared: Arc<PreparedStatements>,
     pub(super) catalog: Arc<Catalog>,
+    pub(super) log: Arc<ChangeLog>,
+    /// Requests that the other loop makes on streams whose writes are under way.
+    pub(super) steps: mpsc::UnboundedReceiver<Bytes>,
+    /// Bytes that writes under way may hold.
+    pub(super) write_memory: Arc<Semaphore>,
     /// Where answers go that the node is not asked for: the other loop writes them between two responses. Its
     /// end tells that loop that there are no more requests.
     pub(super) answers: mpsc::Sender<Bytes>,
@@ -63,17 +71,30 @@ pub(super) struct Requests {
 impl Requests {
     /// Passes requests on until there are no more.
     pub(super) async fn run(
-        self,
+        mut self,
         client: &mut (impl AsyncRead + Unpin),
         node: &mut (impl AsyncWrite + Unpin),
     ) -> RequestsEnd {
-        match self.pass_on(client, node).await {
+        let end = match self.pass_on(client, node).await {
+            Err(end @ (RequestsEnd::Client(_) | RequestsEnd::Node(_))) => return end,
             Ok(end) | Err(end) => end,
+        };
+        tracing::debug!(%end, "no more requests");
+        // The other loop ends with the last answer that is due; writes under way have more to ask until then.
+        let Requests {
+            answers, mut steps, ..
+        } = self;
+        drop(answers);
+        while let Some(step) = steps.recv().await {
+            if let Err(error) = node.write_all(&step).await {
+                return RequestsEnd::Node(error);
+            }
         }
+        end
     }
 
     async fn pass_on(
-        &self,
+        &mut self,
         client: &mut (impl AsyncRead + Unpin),
         node: &mut (impl AsyncWrite + Unpin),
     ) -> Result<RequestsEnd, RequestsEnd> {
@@ -96,6 +117,10 @@ impl Requests {
             };
             let read = tokio::select! {
                 read = fill => read.map_err(RequestsEnd::Client)?,
+                Some(step) = self.steps.recv() => {
+                    node.write_all(&step).await.map_err(RequestsEnd::Node)?;
+                    continue;
+                }
                 () = self.stop.cancelled() => return Ok(RequestsEnd::Stopping),
             };
             if read == 0 {
@@ -106,7 +131,7 @@ impl Requests {
 
     /// Deals with the frames that are wholly in the buffer; gives their number. Those that pass go out in one write.
     async fn pass_whole_frames(
-        &self,
+        &mut self,
         intake: &mut Intake,
         to_skip: &mut usize,
         node: &mut (impl AsyncWrite + Unpin),
@@ -143,6 +168,13 @@ impl Requests {
                             node.write_all(&frame).await.map_err(RequestsEnd::Node)?;
                             continue;
                         }
+                        Decision::Write(errand) => {
+                            write_front(intake, passing, node).await?;
+                            passing = 0;
+                            intake.advance(length);
+                            self.begin(&header, *errand, length, node).await?;
+                            continue;
+                        }
                         Decision::Answer(error) => {
                             self.session.client.answered();
                             ((header.stream, error), length)
@@ -174,6 +206,7 @@ impl Requests {
             Opcode::Startup => self.startup(header, body),
             Opcode::Query | Opcode::Prepare => self.text(header, body),
             Opcode::Execute => self.execute(header, body),
+            Opcode::Batch => self.batch(header, body),
             Opcode::Register => self.register(header, body),
             _ => Ok(Decision::Pass),
         };
@@ -208,16 +241,39 @@ impl Requests {
         let seen = match verb {
             Verb::Select if recognise::may_read_ring(text) => Seen::RingTable,
             Verb::Use => Seen::Use,
+            Verb::Write | Verb::Truncate if snapshot.logs_nothing() => Seen::Nothing,
+            Verb::Truncate => match self.truncated_table(text, &snapshot) {
+                Some(table) => Seen::Truncate(table),
+                None => Seen::Nothing,
+            },
+            Verb::Write if header.opcode == Opcode::Prepare => {
+                self.write_prepare(text, self.session.keyspace(), &snapshot)?
+            }
+            Verb::Write => {
+                let keyspace = self.session.keyspace();
+                let request = ClientRequest {
+                    header,
+                    body,
+                    plain,
+                    keyspace: keyspace.as_deref(),
+                    snapshot: &snapshot,
+                };
+                return self.write_query(&request, text);
+            }
             _ => Seen::Nothing,
         };
         let expected = match (header.opcode, seen) {
-            (Opcode::Prepare, seen) => {
-                let epoch = snapshot.epoch();
-                Expected::Prepared { epoch, seen }
-            }
+            (Opcode::Prepare, seen) => Expected::Prepared {
+                epoch: snapshot.epoch(),
+                seen,
+            },
             (_, Seen::RingTable) => Expected::RingRows(None),
+            (_, Seen::Truncate(table)) => {
+                self.expect_truncated(header, table);
+                return Ok(Decision::Pass);
+            }
             (_, Seen::Use) => Expected::Keyspace,
-            (_, Seen::Nothing | Seen::Concern(_)) => return Ok(Decision::Pass),
+            (_, Seen::Nothing | Seen::Concern(_) | Seen::Write(_)) => return Ok(Decision::Pass),
         };
         self.session.expect(header.stream, expected);
         Ok(Decision::Pass)
@@ -237,6 +293,10 @@ impl Requests {
             }
             Some(Meaning::Concern(prepared)) => {
                 return self.overlaid_execute(header, body, &prepared, &snapshot);
+            }
+            Some(Meaning::Truncate(table)) => self.expect_truncated(header, table),
+            Some(Meaning::Write(write)) => {
+                return self.write_execute(header, body, plain, &write);
             }
             None => return Ok(Decision::Answer(unprepared(id))),
         }
@@ -282,7 +342,7 @@ fn lapsed() -> CqlError {
 }
 
 /// Drivers prepare the statement again upon this, and execute it once more.
-fn unprepared(id: &[u8]) -> CqlError {
+pub(super) fn unprepared(id: &[u8]) -> CqlError {
     let id = Bytes::copy_from_slice(id);
     let message = format!(
         "Prepared query with ID {id:02x} was not prepared through this gateway, or was forgotten: prepare it again"
