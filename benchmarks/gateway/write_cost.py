@@ -20,8 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--binary", default=ROOT / "target/release/annulus")
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--writes", type=int, default=100, help="writes of each way in a round")
+    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--writes", type=int, default=10, help="writes of each way in a round")
     parser.add_argument("--dimensions", type=int, default=384)
     return parser.parse_args()
 
@@ -98,7 +98,7 @@ def measure(node, gateway):
             Way("through, index, IF NOT EXISTS, log rows around", through, "indexed", condition=" IF NOT EXISTS"),
         ]
         for way in ways:
-            way.round(OPTIONS.writes * 3, counted=False)
+            way.round(300, counted=False)
         for _ in range(OPTIONS.rounds):
             for way in ways:
                 way.round(OPTIONS.writes)
