@@ -69,6 +69,14 @@ impl Catalog {
     ) -> Result<Outcome, CqlError> {
         for _ in 0..TRIES_MAX {
             let definitions = Definitions::read(cluster).await?;
+            if let Some(name) = &create.name
+                && definitions.is_dropping(keyspace, name)
+            {
+                let known = definitions.revision;
+                self.wait_until_dropped(keyspace, name, known, deadline)
+                    .await?;
+                continue;
+            }
             let table = indexable(cluster, keyspace, create).await?;
             let (column, dimensions) =
                 vector_index::check_column(target, false, |name| table.target(name))?;
@@ -141,6 +149,26 @@ impl Catalog {
         }
     }
 
+    /// Waits until the name of an index that was dropped is free.
+    async fn wait_until_dropped(
+        &self,
+        keyspace: &str,
+        name: &str,
+        known_revision: i64,
+        deadline: Instant,
+    ) -> Result<(), CqlError> {
+        let gone = self.wait_for(deadline, |round| {
+            let is_known = round.definitions.revision >= known_revision;
+            let is_free = !round.definitions.is_dropping(keyspace, name);
+            (is_known && is_free).then_some(())
+        });
+        gone.await.ok_or_else(|| {
+            CqlError::server(format!(
+                "The index {name} was dropped, but not all gateways know it yet: try again"
+            ))
+        })
+    }
+
     async fn drop(
         &self,
         cluster: &Cluster,
@@ -158,12 +186,11 @@ impl Catalog {
             if definitions.change(cluster, change).await? {
                 let index = row.index.clone();
                 let gone = self.wait_for(deadline, |round| {
+                    // A row goes once all gateways know.
                     let mut rows = round.definitions.rows.iter();
-                    let is_there = rows.any(|row| {
-                        row.index.version == index.version && row.state != State::Dropping
-                    });
-                    let all_know = round.confirmed_by_all > definitions.revision;
-                    (!is_there && all_know).then_some(())
+                    let is_newer = round.definitions.revision > definitions.revision;
+                    let is_there = rows.any(|row| row.index.version == index.version);
+                    (is_newer && !is_there).then_some(())
                 });
                 let known_to_all = gone.await.is_some();
                 return Ok(Outcome {

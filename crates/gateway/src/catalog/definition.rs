@@ -193,6 +193,12 @@ impl Definitions {
             .find(|row| row.index.keyspace == keyspace && row.index.name == name)
     }
 
+    /// Whether the name is that of an index on its way out.
+    pub(super) fn is_dropping(&self, keyspace: &str, name: &str) -> bool {
+        self.find(keyspace, name)
+            .is_some_and(|row| row.state == State::Dropping)
+    }
+
     /// The definitions on a table that stay or come.
     pub(super) fn live_on<'a>(
         &'a self,

@@ -80,7 +80,11 @@ impl Follower {
             let pause = match self.round(cluster, lease, &mut in_place).await {
                 Ok(settled) => {
                     told = None;
-                    if settled { ROUND_EVERY } else { WAITING_ROUND_EVERY }
+                    if settled {
+                        ROUND_EVERY
+                    } else {
+                        WAITING_ROUND_EVERY
+                    }
                 }
                 Err(error) => {
                     if told.as_ref() != Some(&error) {
@@ -104,7 +108,11 @@ impl Follower {
         lease: &Lease,
         in_place: &mut Option<InPlace>,
     ) -> Result<bool, ClusterError> {
-        let schema_version = schema_version(cluster).await?;
+        // A node that lags behind would tell of tables as if they were gone, and their writes would pass unlogged.
+        let Some(schema_version) = cluster.agreed_schema_version().await? else {
+            tracing::debug!("the nodes do not agree on the schema yet");
+            return Ok(false);
+        };
         let definitions = Definitions::read(cluster).await?;
         let is_new = in_place.as_ref().is_none_or(|known| {
             known.schema_version != schema_version
@@ -257,14 +265,6 @@ pub(super) fn table_updated(keyspace: &str, table: &str) -> SchemaChange {
         keyspace: keyspace.to_owned(),
         target: SchemaTarget::Table(table.to_owned()),
     }
-}
-
-async fn schema_version(cluster: &Cluster) -> Result<Uuid, ClusterError> {
-    const TEXT: &str = "SELECT schema_version FROM system.local WHERE key = 'local'";
-    let rows: Vec<(Uuid,)> = cluster.rows(TEXT, ()).await?;
-    rows.first()
-        .map(|(version,)| *version)
-        .ok_or_else(|| ClusterError::Malformed("a node without a schema version".to_owned()))
 }
 
 /// Connects, makes what tables there are not, and says so once.

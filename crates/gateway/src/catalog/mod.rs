@@ -47,9 +47,10 @@ pub use options::CatalogOptions;
 pub(crate) use snapshot::Snapshot;
 pub(crate) use statement::IndexStatement;
 #[cfg(test)]
-pub(crate) use streams::Generation;
-pub(crate) use streams::{StreamId, Streams};
-pub(crate) use table::{Column, ColumnKind, LoggedTable};
+pub(crate) use streams::{Generation, Streams};
+#[cfg(test)]
+pub(crate) use table::ColumnKind;
+pub(crate) use table::{Column, LoggedTable};
 
 /// How long a gateway that stops tries to say so.
 const LEAVE_WITHIN: Duration = Duration::from_secs(2);
@@ -111,9 +112,8 @@ impl Catalog {
                     confirmed: watch::Sender::new(None),
                     said: watch::Sender::new(None),
                 };
-                let following = async {
-                    tokio::join!(lease.keep(&cluster), follower.run(&cluster, &lease))
-                };
+                let following =
+                    async { tokio::join!(lease.keep(&cluster), follower.run(&cluster, &lease)) };
                 stop.run_until_cancelled(following).await;
                 // Whoever changes definitions need not wait for this gateway any more.
                 let leaving = gateways::leave(&cluster, gateway);

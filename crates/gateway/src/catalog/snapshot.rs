@@ -89,11 +89,6 @@ impl Snapshot {
         self.logged.get(keyspace)?.get(table).cloned()
     }
 
-    /// All tables whose writes must be logged, in no order.
-    pub(crate) fn logged_tables(&self) -> impl Iterator<Item = &Arc<LoggedTable>> {
-        self.logged.values().flat_map(HashMap::values)
-    }
-
     /// The usable indexes of a table, in the order of their names. An index is usable once every gateway logs its table.
     pub(crate) fn indexes<'a>(
         &'a self,
