@@ -19,6 +19,7 @@ mod gateways;
 mod generations;
 mod history;
 mod index;
+mod lease;
 mod log_table;
 mod options;
 mod renew;
@@ -92,7 +93,6 @@ impl Catalog {
                 catalog: catalog.clone(),
                 clients,
                 options: options.clone(),
-                address,
                 nudge,
                 rounds: rounds_in,
             };
@@ -104,8 +104,17 @@ impl Catalog {
                 };
                 let cluster = catalog.cluster.get_or_init(|| Arc::new(cluster)).clone();
                 let gateway = Uuid::new_v4();
-                stop.run_until_cancelled(follower.run(cluster.clone(), gateway))
-                    .await;
+                let lease = lease::Lease {
+                    catalog: catalog.clone(),
+                    gateway,
+                    address,
+                    confirmed: watch::Sender::new(None),
+                    said: watch::Sender::new(None),
+                };
+                let following = async {
+                    tokio::join!(lease.keep(&cluster), follower.run(&cluster, &lease))
+                };
+                stop.run_until_cancelled(following).await;
                 // Whoever changes definitions need not wait for this gateway any more.
                 let leaving = gateways::leave(&cluster, gateway);
                 if tokio::time::timeout(LEAVE_WITHIN, leaving).await.is_err() {
@@ -163,6 +172,11 @@ impl Catalog {
     /// Why the definitions were not read yet, as far as it is known.
     pub(crate) fn trouble(&self) -> Option<String> {
         self.trouble.borrow().clone()
+    }
+
+    /// Marks the snapshot as out of date.
+    fn lapse(&self) {
+        self.replace(Snapshot::clone(&self.snapshot()).into_lapsed());
     }
 
     /// Puts another snapshot in place; its epoch becomes the next one.

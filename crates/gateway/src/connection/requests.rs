@@ -202,6 +202,7 @@ impl Requests {
 
     fn decide(&self, header: &FrameHeader, body: &[u8]) -> Decision {
         let decided = match header.opcode {
+            Opcode::Batch if self.catalog.snapshot().lapsed() => Err(lapsed()),
             Opcode::Startup => self.startup(header, body),
             Opcode::Query | Opcode::Prepare => self.text(header, body),
             Opcode::Execute => self.execute(header, body),
@@ -231,6 +232,9 @@ impl Requests {
         let text = glance::statement_text(header.flags, plain)?;
         let snapshot = self.catalog.snapshot();
         let verb = recognise::verb(text);
+        if verb == Verb::Write && snapshot.lapsed() {
+            return Err(lapsed());
+        }
         if let Some(decision) = self.overlaid_text(header, plain, verb, &snapshot)? {
             return Ok(decision);
         }
@@ -327,6 +331,14 @@ pub(super) fn encode_error(stream: i16, error: CqlError) -> Bytes {
     let mut out = BytesMut::new();
     Response::Error(error).encode(&ResponseContext::new(stream), NONE, &mut out);
     out.freeze()
+}
+
+/// Upon this drivers ask another gateway.
+fn lapsed() -> CqlError {
+    CqlError::new(
+        ErrorKind::IsBootstrapping,
+        "the gateway has lost touch with the cluster's definitions of vector indexes and passes no writes: use another one",
+    )
 }
 
 /// Drivers prepare the statement again upon this, and execute it once more.
