@@ -188,7 +188,10 @@ impl Responses {
         };
         match errand.answered(&frame, self.session.compression(), self.session.body_max()) {
             Next::Ask(request, errand) => {
-                let write = WriteUnderWay { errand, memory };
+                let write = WriteUnderWay {
+                    errand: *errand,
+                    memory,
+                };
                 let expected = Expected::Write(Box::new(write));
                 self.session.expect(header.stream, expected);
                 responses::Decision::Ask(request)

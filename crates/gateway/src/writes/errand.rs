@@ -82,7 +82,7 @@ enum Stage {
 #[derive(Debug)]
 pub(crate) enum Next {
     /// This goes to the node, and its answer comes back here.
-    Ask(Bytes, Errand),
+    Ask(Bytes, Box<Errand>),
     /// The client gets the answer at hand.
     Answer,
     /// The client gets this frame.
@@ -207,7 +207,7 @@ impl Errand {
 
     fn ask(mut self) -> Next {
         let frame = self.request();
-        Next::Ask(frame, self)
+        Next::Ask(frame, Box::new(self))
     }
 
     /// The next request: that of the stage, or the PREPARE of what it needs.

@@ -256,7 +256,7 @@ fn answered(errand: Errand, answer: &Response) -> Next {
 /// The next request, if there must be one.
 fn goes_on(errand: Errand, answer: &Response) -> (Bytes, Errand) {
     match answered(errand, answer) {
-        Next::Ask(request, errand) => (request, errand),
+        Next::Ask(request, errand) => (request, *errand),
         other => panic!("{other:?}"),
     }
 }
@@ -539,7 +539,7 @@ fn many_log_rows_go_in_several_requests_and_all_before_the_write() {
     let mut next = answered(errand, &Response::Void);
     while let Next::Ask(request, errand) = next {
         after += log_rows_of(&request).len();
-        next = answered(errand, &Response::Void);
+        next = answered(*errand, &Response::Void);
     }
     assert_eq!(after, 25);
     assert!(matches!(next, Next::AnswerWith(_)));
