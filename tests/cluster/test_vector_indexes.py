@@ -123,12 +123,21 @@ def test_a_log_lives_as_long_as_an_index_of_its_table(session):
     session.execute(session.prepare("DROP INDEX vectors.two"))
     assert not defined(session)
     eventually(lambda: tables(session) == {"t"})
-    # A new index gets a new log.
+    # A new index of a name that was in use gets a new log.
     session.execute(CREATE.format("one", "t"))
     assert tables(session) == {"t", "t_scylla_cdc_log"}
     session.execute("DROP TABLE t")
     eventually(lambda: not tables(session))
     assert not defined(session)
+
+
+def test_an_index_goes_with_its_column(session):
+    session.execute("ALTER TABLE vectors.t ADD w vector<float, 3>")
+    session.execute(CREATE.format("ours", "vectors.t"))
+    session.execute(CREATE.format("gone", "vectors.t").replace("(v)", "(w)"))
+    session.execute("ALTER TABLE vectors.t DROP w")
+    eventually(lambda: set(defined(session)) == {"ours"})
+    assert tables(session) == {"t", "t_scylla_cdc_log"}
 
 
 def test_all_gateways_see_an_index_once_it_is_made_and_tell_clients(session, gateways):

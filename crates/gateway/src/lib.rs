@@ -43,6 +43,12 @@
 //! on the stream of the client's own request, which is free on the node's side meanwhile, so as the client's user and in its keyspace. The
 //! loop that reads the node's answers decides what is asked next, and the loop that writes to the node sends it.
 //!
+//! # Vector indexes
+//!
+//! Their definitions lie in the cluster (module `catalog`), which each gateway follows by a session of its own. Every request is decided
+//! by one snapshot of them. What Cassandra's own answers lack is laid over them (module `overlay`): a statement goes to the node, changed if need
+//! be, and its answer is added to. A definition is carried out in the background once the node has told that the client may.
+//!
 //! # Where vector search will join
 //!
 //! At the same two places, with no new path for what passes:
