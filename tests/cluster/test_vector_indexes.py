@@ -1,9 +1,15 @@
 """Vector indexes on Cassandra: defined through one gateway, seen through all, built and followed by an index service."""
 
+import os
+import signal
+import time
+
 import pytest
 from cassandra import ConsistencyLevel, InvalidRequest
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.policies import WhiteListRoundRobinPolicy
+from gateways import NETWORK, Gateway
+from ring import free_port
 from server import eventually
 from stores import Store
 
@@ -117,12 +123,21 @@ def test_a_log_lives_as_long_as_an_index_of_its_table(session):
     session.execute(session.prepare("DROP INDEX vectors.two"))
     assert not defined(session)
     eventually(lambda: tables(session) == {"t"})
-    # A new index gets a new log.
+    # A new index of a name that was in use gets a new log.
     session.execute(CREATE.format("one", "t"))
     assert tables(session) == {"t", "t_scylla_cdc_log"}
     session.execute("DROP TABLE t")
     eventually(lambda: not tables(session))
     assert not defined(session)
+
+
+def test_an_index_goes_with_its_column(session):
+    session.execute("ALTER TABLE vectors.t ADD w vector<float, 3>")
+    session.execute(CREATE.format("ours", "vectors.t"))
+    session.execute(CREATE.format("gone", "vectors.t").replace("(v)", "(w)"))
+    session.execute("ALTER TABLE vectors.t DROP w")
+    eventually(lambda: set(defined(session)) == {"ours"})
+    assert tables(session) == {"t", "t_scylla_cdc_log"}
 
 
 def test_all_gateways_see_an_index_once_it_is_made_and_tell_clients(session, gateways):
@@ -134,6 +149,57 @@ def test_all_gateways_see_an_index_once_it_is_made_and_tell_clients(session, gat
         session.execute("DROP INDEX vectors.ours")
         assert not defined(other)
         eventually(lambda: "ours" not in cluster.metadata.keyspaces["vectors"].tables["t"].indexes)
+
+
+def test_a_gateway_that_died_holds_an_index_up_no_longer_than_its_lease(session, gateway, tmp_path):
+    host = f"{NETWORK}.9"
+    other = Gateway((host, free_port(host)), gateway.node, [], tmp_path / "other.log").start()
+    other.kill()
+    began = time.monotonic()
+    result = session.execute_async(CREATE.format("ours", "vectors.t"))
+    result.result()
+    assert time.monotonic() - began < 12
+    [warning] = result.warnings
+    assert "not all gateways log the writes of t yet" in warning
+    assert not defined(session)
+    eventually(lambda: defined(session), seconds=20)
+
+
+def test_a_gateway_that_stopped_holds_nothing_up(session, gateway, tmp_path):
+    host = f"{NETWORK}.9"
+    other = Gateway((host, free_port(host)), gateway.node, [], tmp_path / "other.log").start()
+    assert other.stop() == 0
+    session.execute(CREATE.format("ours", "vectors.t"))
+    assert set(defined(session)) == {"ours"}
+
+
+def test_a_gateway_that_lost_the_cluster_passes_no_writes_until_it_is_back(session, gateway, ring):
+    if ring is None or len(ring.hosts) > 1:
+        pytest.skip("stops the only node")
+    insert = session.prepare("INSERT INTO vectors.t (part, number, v) VALUES (1, 'one', [1, 1])")
+    session.execute(insert)
+    os.kill(ring.pid(0), signal.SIGSTOP)
+    try:
+        # Unlike all else, the refusal comes without the node.
+        def is_refused():
+            with pytest.raises(Exception) as raised:
+                session.execute("INSERT INTO vectors.t (part, number, v) VALUES (1, 'two', [1, 1])", timeout=1)
+            return "lost touch with the cluster" in str(raised.value)
+
+        eventually(is_refused, seconds=30)
+    finally:
+        os.kill(ring.pid(0), signal.SIGCONT)
+
+    def passes():
+        try:
+            session.execute(insert)
+        except Exception:
+            return False
+        return True
+
+    eventually(passes, seconds=60, every=1)
+    session.execute(CREATE.format("ours", "vectors.t"))
+    eventually(lambda: defined(session), seconds=30)
 
 
 def test_an_index_service_finds_builds_and_frees_an_index(session, gateways, tmp_path):

@@ -13,7 +13,7 @@ use crate::front::{self, Measured, Place};
 use crate::statistics::median;
 
 /// Each beam is wider than the one before by this factor, or by one.
-const BEAM_GROWTH: f64 = 1.3;
+const BEAM_GROWTH: f64 = 1.4;
 /// No beam is wider.
 const BEAM_MAX: usize = 2_048;
 /// No wider beams are tried when this recall is reached.

@@ -52,10 +52,12 @@ impl Index {
         }
         let Contents {
             entry,
+            spread,
             ids,
             zero_ids,
             ..
         } = contents;
+        index.graph.spread_mut().restore(spread);
         let bereaved = index
             .graph
             .restore(blocks, shape.slots, &ids, entry)

@@ -18,6 +18,9 @@ const SCANNED_PER_BEAM: usize = 40;
 /// Codes that a scan passes in the time that it takes to measure one full vector.
 const SCANNED_PER_MEASURED: usize = 8;
 
+/// Dimensions below which it shows that there are few errors to even out.
+const COARSE_BELOW: f64 = 96.0;
+
 /// How much longer a walk takes for a unit of width when a filter decides, or when the width is too
 /// large for a sorted array.
 const HEAPS_FACTOR: usize = 2;
@@ -32,7 +35,7 @@ pub(crate) enum Plan {
     Scan,
     /// Estimate the distance of every vector that may be an answer, and measure the nearest.
     ScanOfCodes { rescored: usize },
-    /// Walk the graph with this many candidates, and measure the nearest.
+    /// Walk the graph about as wide as this many candidates, and measure the nearest.
     Walk {
         beam: usize,
         rescored: usize,
@@ -69,14 +72,16 @@ impl Plan {
             return Plan::Scan;
         }
         // At least what the answer needs, at most what there is, whatever was asked for.
-        let rescored = search.rescored.unwrap_or_else(|| rescored(kind, k));
+        let rescored = search
+            .rescored
+            .unwrap_or_else(|| rescored(kind, options.dimensions, k));
         let rescored = rescored.max(k).min(held);
         let by_default = BEAM_MIN + (k as f64 * BEAM_PER_NEIGHBOUR) as usize;
         let beam = search
             .beam
             .unwrap_or(by_default.max(options.search_beam_width))
             .min(held)
-            .max(rescored);
+            .max(k);
 
         let heaps = search.filter.is_some() || beam > SORTED_BEAM_MAX;
         // A walk for few among many goes over most of the others.
@@ -106,10 +111,16 @@ impl Plan {
 }
 
 /// Candidates to measure for `k` answers: as many as keep the error of the codes out of the answer.
-fn rescored(kind: Kind, k: usize) -> usize {
+fn rescored(kind: Kind, dimensions: usize, k: usize) -> usize {
     match kind {
-        Kind::Nibbles => k + 2 * k / 5 + 12,
+        // Errors of many dimensions even out.
+        Kind::Nibbles => k + ((k / 3 + 6) as f64 * coarseness(dimensions)) as usize,
         Kind::Bytes => k + k / 4 + 10,
         Kind::Floats | Kind::Bits => k,
     }
+}
+
+/// How many times as large the error of a code is as where codes are common.
+fn coarseness(dimensions: usize) -> f64 {
+    (COARSE_BELOW / dimensions as f64).sqrt().max(1.0)
 }

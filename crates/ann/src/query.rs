@@ -4,17 +4,20 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use crate::answer::{Contents, Ranked};
-use crate::codes::Codebook;
-use crate::graph::{Batch, Counts, Graph, Heaps, Space};
+use crate::codes::{Codebook, Query as Prepared};
+use crate::graph::{Batch, Counts, Graph, Heaps, Reach, Space};
 use crate::ids::Entry;
 use crate::index::{Index, Tools, Workspace};
 use crate::nearest::Nearest;
 use crate::plan::{Plan, Question};
 use crate::vectors::{Scorer, UNDIRECTED};
-use crate::{Error, Explanation, Filter, Neighbour, SearchOptions, Way};
+use crate::{Error, Explanation, Filter, Metric, Neighbour, SearchOptions, Way};
 
 /// Codes measured in one go by a scan.
 const BATCH: usize = 64;
+
+/// How many times as many candidates as in the mean a walk keeps if a query is hard.
+const HARD: usize = 2;
 
 /// Ids tried to see how many a predicate admits.
 const TRIED: usize = 512;
@@ -117,9 +120,18 @@ impl Index {
                 } => {
                     let ended = match heaps {
                         // SAFETY: the epoch is pinned.
-                        true => unsafe { find.walk_heaps(beam, hops_max, space, slots) },
-                        // SAFETY: the same.
-                        false => unsafe { find.walk(beam, space, slots) },
+                        true => unsafe {
+                            find.walk_heaps(beam.max(rescored), hops_max, space, slots)
+                        },
+                        false => {
+                            let wide = (search.k, beam);
+                            let (width, reach) =
+                                self.reach(codebook, &space.query, wide, scorer.squared());
+                            let width = width.max(rescored);
+                            // SAFETY: the same.
+                            unsafe { find.walk(reach, width, rescored, space, slots) };
+                            true
+                        }
                     };
                     if !ended {
                         return None;
@@ -166,6 +178,31 @@ impl Index {
                 .filter
                 .map_or(held, |filter| self.admitted(filter, held)),
         })
+    }
+
+    /// How many candidates a walk may keep that is to be as wide as `beam` in the mean, and how far it
+    /// looks for `prepared`. `squared` is the query's squared length.
+    fn reach(
+        &self,
+        codebook: &Codebook,
+        prepared: &Prepared,
+        (k, beam): (usize, usize),
+        squared: f64,
+    ) -> (usize, Reach) {
+        let Some(reach) = self.graph.reach(k, beam) else {
+            return (beam, Reach::UNLIMITED);
+        };
+        let reach = match self.options.metric {
+            Metric::DotProduct => {
+                // The query as long as the longest vector, see `codes::space`.
+                let lengths = (f64::from(self.graph.longest()) * squared).sqrt() as f32;
+                reach.lifted(2.0 * lengths).blurred(codebook.error(lengths))
+            }
+            Metric::Cosine | Metric::Euclidean | Metric::Hamming => {
+                reach.blurred(codebook.error(prepared.squared_length()))
+            }
+        };
+        (HARD * beam, reach)
     }
 
     /// About how many of the vectors held a filter admits.
@@ -230,11 +267,20 @@ struct Find<'a> {
 impl Find<'_> {
     /// # Safety
     /// The epoch is pinned until the last use of the slots.
-    unsafe fn walk(&self, beam: usize, space: &mut Space, slots: &mut Vec<u32>) -> bool {
+    unsafe fn walk(
+        &self,
+        reach: Reach,
+        width: usize,
+        rescored: usize,
+        space: &mut Space,
+        slots: &mut Vec<u32>,
+    ) {
         // SAFETY: the caller's promise.
-        unsafe { self.graph.walk(self.codebook, beam, space) };
+        unsafe {
+            self.graph
+                .walk(self.codebook, reach, width, rescored, space)
+        };
         slots.extend(space.found().map(|(_, slot)| slot));
-        true
     }
 
     /// False if the walk was given up.

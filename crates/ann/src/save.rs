@@ -171,6 +171,7 @@ impl Index {
             options: self.options,
             codebook,
             entry,
+            spread: self.graph.spread().exponent(),
             ids: tables.ids,
             zero_ids: tables.zero_ids,
         };

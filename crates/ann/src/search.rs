@@ -9,8 +9,9 @@ use crate::IdSet;
 pub struct SearchOptions<'a> {
     /// Neighbours wanted.
     pub k: usize,
-    /// Candidates kept on the way; more find better and take longer. At least `k` are kept. None
-    /// for as many as good recall needs, or [`crate::Options::search_beam_width`] if that is more.
+    /// Candidates kept on the way, about: more find better and take longer. A query whose neighbours
+    /// stand out takes fewer, a hard one up to twice as many. At least `k` are kept. None for as
+    /// many as good recall needs, or [`crate::Options::search_beam_width`] if that is more.
     pub beam: Option<usize>,
     /// Candidates measured exactly, of which the `k` nearest are the answer; at least `k`. None for
     /// as many as the codes' precision needs.

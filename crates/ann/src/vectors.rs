@@ -126,6 +126,11 @@ impl<'a> Scorer<'a> {
         }
     }
 
+    /// The query's squared length.
+    pub(crate) fn squared(&self) -> f64 {
+        self.squared
+    }
+
     /// Something that orders vectors as their distances do, but for what `f32` cannot tell apart.
     pub(crate) fn rank(&mut self, bytes: &[u8]) -> f32 {
         let kernels = kernels();

@@ -92,6 +92,12 @@ pub struct GatewaySettings {
     #[arg(long, env = "ANNULUS_MAX_FRAME_MIB", value_name = "MIB")]
     pub max_frame_mib: Option<u32>,
 
+    /// KiB up to which a write to a table with a vector index goes in one batch with its log rows [default: 5]
+    ///
+    /// As Cassandra counts them: no more than its batch_size_warn_threshold. Larger writes have log rows before and after them.
+    #[arg(long, env = "ANNULUS_MAX_BATCH_KIB", value_name = "KIB")]
+    pub max_batch_kib: Option<u32>,
+
     /// What is logged: a level, or directives such as gateway=debug,info [default: info, and warn for libraries]
     #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]
     pub log: Option<String>,
@@ -154,6 +160,7 @@ impl GatewaySettings {
             vector_store: self.vector_store.or(other.vector_store),
             max_connections: self.max_connections.or(other.max_connections),
             max_frame_mib: self.max_frame_mib.or(other.max_frame_mib),
+            max_batch_kib: self.max_batch_kib.or(other.max_batch_kib),
             log: self.log.or(other.log),
             log_format: self.log_format.or(other.log_format),
         }
@@ -191,6 +198,11 @@ impl GatewaySettings {
         let defaults = GatewayOptions::default();
         let max_frame_mib = self.max_frame_mib.unwrap_or(256) as usize;
         let connections_max = self.max_connections.unwrap_or(defaults.connections_max);
+        // Zero has every write go with log rows around it.
+        let batch_bytes_max = match self.max_batch_kib {
+            Some(kib) => (kib as usize) << 10,
+            None => defaults.batch_bytes_max,
+        };
         let max_frame_mib = at_least_one("max-frame-mib", max_frame_mib)?;
         let connections_max = at_least_one("max-connections", connections_max)?;
         Ok(Resolved {
@@ -205,6 +217,7 @@ impl GatewaySettings {
                 connections_max,
                 stores: self.vector_store.client()?,
                 frame_body_max: max_frame_mib << 20,
+                batch_bytes_max,
                 ..defaults
             },
             log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),

@@ -14,6 +14,7 @@ use crate::clients::Clients;
 use crate::listener::{Shared, accept};
 use crate::options::GatewayOptions;
 use crate::prepared::PreparedStatements;
+use crate::writes::ChangeLog;
 
 /// A running gateway.
 pub struct Gateway {
@@ -61,6 +62,7 @@ impl Gateway {
         let shared = Arc::new(Shared {
             ring: Arc::new(options.ring.clone()),
             prepared: Arc::new(PreparedStatements::new(options.prepared_max)),
+            log: Arc::new(ChangeLog::new(options.batch_bytes_max)),
             catalog,
             clients,
             stop,

@@ -16,6 +16,7 @@ use crate::connection;
 use crate::options::GatewayOptions;
 use crate::prepared::PreparedStatements;
 use crate::ring::Ring;
+use crate::writes::ChangeLog;
 
 /// When the kernel asks a silent peer whether it still lives, and how often until it gives up.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
@@ -30,6 +31,7 @@ pub(crate) struct Shared {
     pub(crate) ring: Arc<Ring>,
     pub(crate) prepared: Arc<PreparedStatements>,
     pub(crate) catalog: Arc<Catalog>,
+    pub(crate) log: Arc<ChangeLog>,
     pub(crate) clients: Arc<Clients>,
     /// No more connections, no more requests.
     pub(crate) stop: CancellationToken,

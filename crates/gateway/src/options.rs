@@ -35,6 +35,9 @@ pub struct GatewayOptions {
     pub prepared_max: usize,
     /// The index services that know nearest neighbours.
     pub stores: Client,
+    /// Bytes up to which a write to a table with a vector index goes to the node in one batch with its log rows, as
+    /// Cassandra counts the bytes of a batch: its `batch_size_warn_threshold`.
+    pub batch_bytes_max: usize,
 }
 
 impl Default for GatewayOptions {
@@ -51,6 +54,7 @@ impl Default for GatewayOptions {
             drain_timeout: Duration::from_secs(60),
             prepared_max: 65_536,
             stores: Client::disabled(),
+            batch_bytes_max: 5 << 10,
         }
     }
 }

@@ -13,7 +13,9 @@ use cql::wire::Metadata;
 use quick_cache::sync::Cache;
 
 use crate::ann::AnnStatement;
+use crate::catalog::LoggedTable;
 use crate::overlay::PreparedConcern;
+use crate::writes::PreparedWrite;
 
 /// What a prepared statement means to the gateway.
 #[derive(Clone, Debug)]
@@ -22,6 +24,10 @@ pub(crate) enum Meaning {
     Plain,
     /// It is a USE.
     Use,
+    /// It truncates a logged table.
+    Truncate(Arc<LoggedTable>),
+    /// It writes to logged tables.
+    Write(Arc<PreparedWrite>),
     /// It reads one of the tables that tell of the cluster's nodes. Its result's columns are kept for results that
     /// come without them.
     RingRows(Arc<Metadata>),

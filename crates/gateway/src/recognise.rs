@@ -22,11 +22,13 @@ pub(crate) enum Verb {
     Describe,
     /// `USE`.
     Use,
+    /// `TRUNCATE`.
+    Truncate,
     /// Any other.
     Other,
 }
 
-const VERBS: [(&[u8], Verb); 10] = [
+const VERBS: [(&[u8], Verb); 11] = [
     (b"SELECT", Verb::Select),
     (b"INSERT", Verb::Write),
     (b"UPDATE", Verb::Write),
@@ -37,6 +39,7 @@ const VERBS: [(&[u8], Verb); 10] = [
     (b"DESCRIBE", Verb::Describe),
     (b"DESC", Verb::Describe),
     (b"USE", Verb::Use),
+    (b"TRUNCATE", Verb::Truncate),
 ];
 
 /// The first word of a statement.
@@ -122,7 +125,8 @@ mod tests {
             ("drop\tindex i", Verb::Drop),
             ("desc tables", Verb::Describe),
             ("USE \"Shop\"", Verb::Use),
-            ("TRUNCATE t", Verb::Other),
+            ("Truncate t", Verb::Truncate),
+            ("GRANT", Verb::Other),
             ("", Verb::Other),
         ] {
             assert_eq!(verb(text.as_bytes()), expected, "{text}");

@@ -153,6 +153,17 @@ impl Codebook {
         &self.parts
     }
 
+    /// How far off an estimate of a squared distance is, in the mean square, if the product of the two
+    /// vectors' lengths is about `lengths`.
+    pub(crate) fn error(&self, lengths: f32) -> f32 {
+        let of_product = match self.parts.kind {
+            Kind::Nibbles => 0.11,
+            Kind::Bytes => 0.012,
+            Kind::Floats | Kind::Bits => 0.0,
+        };
+        2.0 * of_product * lengths / (self.parts.dimensions as f32).sqrt()
+    }
+
     /// Bytes of a code, a multiple of 64.
     #[cfg(test)]
     pub(crate) fn code_bytes(&self) -> usize {

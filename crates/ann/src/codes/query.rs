@@ -63,6 +63,13 @@ impl Terms {
     }
 }
 
+impl Query {
+    /// The squared length of what a query of distances was made of, centred; 0 for floats and bits.
+    pub(crate) fn squared_length(&self) -> f32 {
+        self.terms.base
+    }
+}
+
 impl Codebook {
     /// Makes a query whose estimates rank codes as the metric does: the squared distance for
     /// Euclidean and cosine (whose vectors have length 1), `-2 a.b` for the dot product, the number

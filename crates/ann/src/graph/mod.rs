@@ -25,6 +25,7 @@ mod block;
 mod link;
 mod mend;
 mod pool;
+mod reach;
 mod restore;
 mod slots;
 mod space;
@@ -38,6 +39,7 @@ use parking_lot::Mutex;
 
 pub(crate) use block::{Block, Layout};
 pub(crate) use pool::{Heaps, SLOTS_MAX};
+pub(crate) use reach::{Reach, Spread};
 pub(crate) use restore::{Captured, Defect};
 pub(crate) use slots::Slots;
 pub(crate) use space::{Batch, Counts, Space};
@@ -61,6 +63,7 @@ pub(crate) struct Graph {
     entry: AtomicU32,
     /// The bits of the largest squared length of a vector so far.
     longest: AtomicU32,
+    spread: Spread,
     /// Slots that have died and are in no batch yet.
     killed: Mutex<Vec<u32>>,
     mending: Mutex<Mending>,
@@ -78,6 +81,7 @@ impl Graph {
             build_beam,
             entry: AtomicU32::new(0),
             longest: AtomicU32::new(0),
+            spread: Spread::default(),
             killed: Mutex::new(Vec::new()),
             mending: Mutex::new(Mending::default()),
         }
@@ -153,6 +157,21 @@ impl Graph {
     /// The largest squared length of a vector that was ever filled in.
     pub(crate) fn longest(&self) -> f32 {
         f32::from_bits(self.longest.load(Ordering::Acquire))
+    }
+
+    /// How the neighbours of vectors lie.
+    pub(crate) fn spread(&self) -> &Spread {
+        &self.spread
+    }
+
+    pub(crate) fn spread_mut(&mut self) -> &mut Spread {
+        &mut self.spread
+    }
+
+    /// Where a walk for `wanted` neighbours ends that is to be `width` wide; None as long as too little
+    /// is known of the vectors.
+    pub(crate) fn reach(&self, wanted: usize, width: usize) -> Option<Reach> {
+        self.spread.reach(wanted, width)
     }
 
     /// Where walks start.

@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::reach::Reach;
+
 /// Slots an index can have: one bit of a [`Key`] says something else.
 pub(crate) const SLOTS_MAX: u32 = 1 << 31;
 
@@ -50,21 +52,71 @@ impl Key {
 
 /// The nearest `width` slots in a sorted array: the fastest for widths up to some hundreds, and
 /// what a slot's own neighbourhood is chosen from.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Pool {
     width: usize,
     keys: Vec<Key>,
     /// All before this one have been expanded.
     cursor: usize,
+    /// How many of the nearest are kept however far they are, while there is room.
+    kept: usize,
+    reach: Reach,
+    /// Nothing farther is expanded, and
+    limit: f32,
+    /// nothing that is not nearer is kept.
+    bound: f32,
+}
+
+impl Default for Pool {
+    fn default() -> Pool {
+        Pool {
+            width: 0,
+            keys: Vec::new(),
+            cursor: 0,
+            kept: 0,
+            reach: Reach::UNLIMITED,
+            limit: f32::INFINITY,
+            bound: f32::INFINITY,
+        }
+    }
 }
 
 impl Pool {
     /// Empties the pool, and gives it room for `width` slots.
     pub(crate) fn reset(&mut self, width: usize) {
+        self.reset_within(Reach::UNLIMITED, width, width);
+    }
+
+    /// The same for a walk that ends at a distance: what lies beyond `reach` is not expanded, and of
+    /// it no more is kept than the nearest `kept` of all.
+    pub(crate) fn reset_within(&mut self, reach: Reach, width: usize, kept: usize) {
         self.width = width;
         self.keys.clear();
         self.keys.reserve(width);
         self.cursor = 0;
+        self.kept = kept;
+        self.reach = reach;
+        self.limit = f32::INFINITY;
+        self.bound = f32::INFINITY;
+    }
+
+    /// How far the neighbour of this rank is, counted from 1; None if there are fewer.
+    #[inline(always)]
+    pub(super) fn distance(&self, rank: usize) -> Option<f32> {
+        Some(self.keys.get(rank.checked_sub(1)?)?.distance())
+    }
+
+    /// Draws limit and bound as near as the slots found allow.
+    #[inline(always)]
+    fn draw_near(&mut self) {
+        let farthest = self.distance(self.width).unwrap_or(f32::INFINITY);
+        self.bound = farthest;
+        if let Some(last) = self.distance(self.reach.wanted()) {
+            self.limit = self.reach.limit(last);
+            if let Some(kept) = self.distance(self.kept) {
+                self.bound = farthest.min(kept.max(self.limit));
+            }
+        }
     }
 
     /// Distances and slots, nearest first.
@@ -80,10 +132,7 @@ impl Pool {
 impl Frontier for Pool {
     #[inline(always)]
     fn bound(&self) -> f32 {
-        match self.keys.last() {
-            Some(farthest) if self.keys.len() == self.width => farthest.distance(),
-            _ => f32::INFINITY,
-        }
+        self.bound
     }
 
     #[inline(always)]
@@ -98,11 +147,15 @@ impl Frontier for Pool {
         let at = self.keys.partition_point(|other| *other < key);
         self.keys.insert(at, key);
         self.cursor = self.cursor.min(at);
+        self.draw_near();
     }
 
     #[inline(always)]
     fn next(&mut self) -> Option<u32> {
         while let Some(key) = self.keys.get_mut(self.cursor) {
+            if key.distance() > self.limit {
+                return None;
+            }
             self.cursor += 1;
             if key.0 & Key::EXPANDED == 0 {
                 key.0 |= Key::EXPANDED;
@@ -185,6 +238,7 @@ impl<W: Fn(u32) -> bool> Frontier for Heaps<W> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::reach::Spread;
     use super::*;
 
     /// Distances of all signs, close together and far apart.
@@ -236,6 +290,52 @@ mod tests {
             prop_assert_eq!(pool.iter().collect::<Vec<_>>(), all.clone());
             prop_assert_eq!(heaps.into_found().0, all);
         }
+
+        #[test]
+        fn a_pool_within_reach_ends_beyond_it_and_keeps_the_nearest(
+            offers in proptest::collection::vec(0f32..2.0, 1..80),
+            spread in 0.05f32..1.0,
+            wanted in 1usize..8,
+            more in 0usize..8,
+        ) {
+            let spread = Spread::of(spread);
+            let reach = spread.reach(wanted, 2 * wanted).expect("a known spread");
+            let mut pool = Pool::default();
+            pool.reset_within(reach, 64, wanted + more);
+            let mut given = Vec::new();
+            for (slot, &distance) in (0..).zip(&offers) {
+                pool.offer(distance, slot);
+                if slot % 3 == 0 {
+                    given.extend(pool.next());
+                }
+            }
+            given.extend(std::iter::from_fn(|| pool.next()));
+            let mut all: Vec<(f32, u32)> = offers.into_iter().zip(0..).collect();
+            all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            let limit = all.get(wanted - 1).map_or(f32::INFINITY, |last| reach.limit(last.0));
+            for &(distance, slot) in all.iter().take(64) {
+                if distance <= limit {
+                    prop_assert!(given.contains(&slot), "{distance} of {limit}");
+                }
+            }
+            let found: Vec<(f32, u32)> = pool.iter().collect();
+            all.truncate(wanted + more);
+            prop_assert_eq!(&found[..all.len()], &all[..]);
+        }
+    }
+
+    #[test]
+    fn what_lies_beyond_reach_is_neither_expanded_nor_kept() {
+        let spread = Spread::of(1.0);
+        let mut pool = Pool::default();
+        // Twice as wide as wanted: 2^0.75 times as far.
+        pool.reset_within(spread.reach(2, 4).expect("a known spread"), 100, 3);
+        for (slot, distance) in (0..).zip([1.0, 2.0, 3.0, 3.4, 9.0]) {
+            assert_eq!(pool.bound() > distance, distance < 3.4, "{distance}");
+            pool.offer(distance, slot);
+        }
+        let given: Vec<u32> = std::iter::from_fn(|| pool.next()).collect();
+        assert_eq!(given, [0, 1, 2]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The walk: from the entry towards a query.
 
 use super::pool::{Frontier, Pool};
+use super::reach::Reach;
 use super::space::{Batch, Space};
 use super::visited::Visited;
 use super::{Counts, Graph};
@@ -8,14 +9,21 @@ use crate::codes::{Codebook, Query};
 use crate::kernels::prefetch_bytes;
 
 impl Graph {
-    /// Leaves the `width` nearest slots to `space.query` that the walk finds in `space.pool`. None
-    /// of them was dead when it was found.
+    /// Leaves up to `width` of the nearest slots to `space.query` that a walk within `reach` finds in
+    /// `space.pool`, and at least `kept` if it comes to as many. None of them was dead when it was found.
     ///
     /// # Safety
     /// The epoch is pinned, from before until the last use of a slot found.
-    pub(crate) unsafe fn walk(&self, codebook: &Codebook, width: usize, space: &mut Space) {
+    pub(crate) unsafe fn walk(
+        &self,
+        codebook: &Codebook,
+        reach: Reach,
+        width: usize,
+        kept: usize,
+        space: &mut Space,
+    ) {
         let mut pool = std::mem::take(&mut space.pool);
-        pool.reset(width);
+        pool.reset_within(reach, width, kept);
         // SAFETY: the caller's promise.
         unsafe { self.walk_with(codebook, &mut pool, space) };
         space.pool = pool;

@@ -15,6 +15,8 @@ pub(crate) struct Contents {
     pub(crate) codebook: Option<Parts>,
     /// The slot where a walk begins, if there is one.
     pub(crate) entry: Option<u32>,
+    /// How the neighbours of vectors lie, if that was learned already: finite, above 0.
+    pub(crate) spread: Option<f32>,
     /// Ids and their slots, ids ascending.
     pub(crate) ids: Vec<(u32, u32)>,
     /// Ids of the zero vectors, ascending.
@@ -41,6 +43,10 @@ impl Contents {
         }
         if !self.entry.is_none_or(is_slot) {
             return Err("the entry is no slot");
+        }
+        let may_be = |spread: f32| spread.is_finite() && spread > 0.0;
+        if !self.spread.is_none_or(may_be) {
+            return Err("the spread is no positive number");
         }
         if !self.ids.is_sorted_by(|(a, _), (b, _)| a < b)
             || !self.zero_ids.is_sorted_by(|a, b| a < b)
@@ -109,6 +115,7 @@ mod tests {
                 mean: vec![0.5, -0.5],
             }),
             entry: Some(3),
+            spread: Some(0.1),
             ids: vec![(1, 3), (5, 0), (9, 1)],
             zero_ids: vec![0, 4, 10],
         }
@@ -120,7 +127,7 @@ mod tests {
     #[test]
     fn what_does_not_go_together_is_refused() {
         assert_eq!(sound().check(&SHAPE), Ok(()));
-        let breaks: [(&str, Break); 11] = [
+        let breaks: [(&str, Break); 13] = [
             ("option", |c| c.options.dimensions = 0),
             ("dimensions", |c| c.options.dimensions = 3),
             ("Hamming", |c| {
@@ -134,6 +141,8 @@ mod tests {
                 c.codebook.as_mut().unwrap().mean[1] = f32::NAN
             }),
             ("entry", |c| c.entry = Some(4)),
+            ("spread", |c| c.spread = Some(f32::NAN)),
+            ("spread", |c| c.spread = Some(-0.1)),
             ("ascending", |c| c.ids.swap(0, 1)),
             ("ascending", |c| c.zero_ids[1] = 0),
             ("both", |c| c.zero_ids[1] = 5),

@@ -17,6 +17,9 @@ const NO_CODEBOOK: u8 = 0;
 /// The header's own checksum lies at its end.
 const CHECKSUM_OFFSET: usize = HEADER_BYTES - Checksum::BYTES;
 
+/// In the place of what has not been learned.
+const NO_SPREAD: f32 = 0.0;
+
 /// What the header says.
 pub(super) struct Header {
     pub(super) shape: Shape,
@@ -35,6 +38,7 @@ impl Header {
             options,
             codebook,
             entry,
+            spread,
             ..
         } = &self.contents;
         let mut fields = Fields::default();
@@ -68,7 +72,7 @@ impl Header {
         };
         fields.put(&[kind, metric, 0, 0]);
         fields.put(&self.counts.mean_elements.to_le_bytes());
-        fields.put(&[0; 4]);
+        fields.put(&spread.unwrap_or(NO_SPREAD).to_le_bytes());
         fields.put(&seed.to_le_bytes());
         fields.put(&self.checksum.to_bytes());
 
@@ -134,7 +138,7 @@ impl Header {
         let [metric, quantization, codes, placement] = reader.take();
         let [kind, codebook_metric, ..] = reader.take::<4>();
         let mean_elements_found = reader.u32();
-        reader.take::<4>();
+        let spread = f32::from_le_bytes(reader.take());
         let seed = reader.u64();
         let checksum = Checksum::from_bytes(reader.take());
 
@@ -181,6 +185,7 @@ impl Header {
                 options,
                 codebook,
                 entry: (entry != NO_ENTRY).then_some(entry),
+                spread: (spread != NO_SPREAD).then_some(spread),
                 ids: Vec::new(),
                 zero_ids: Vec::new(),
             },

@@ -52,6 +52,7 @@ fn contents(slots: u32) -> Contents {
             mean: vec![0.25, -1.5, 0.0, f32::MIN_POSITIVE, 3e38],
         }),
         entry: slots.checked_sub(1),
+        spread: (slots > 1).then_some(0.125),
         // Every third slot is free; ids go the other way.
         ids: (0..slots)
             .rev()
@@ -202,6 +203,7 @@ fn an_index_without_vectors_is_a_snapshot_too() {
         let contents = Contents {
             codebook,
             entry: None,
+            spread: None,
             ids: Vec::new(),
             zero_ids: Vec::new(),
             ..contents(0)

@@ -40,11 +40,11 @@ pub struct TargetColumn {
 ///
 /// # Errors
 /// If it is no such column.
-pub fn check_column<'t>(
-    target: &'t IndexTarget,
+pub fn check_column(
+    target: &IndexTarget,
     is_sai: bool,
     column: impl FnOnce(&str) -> Option<TargetColumn>,
-) -> Result<(&'t str, u16), CqlError> {
+) -> Result<(&str, u16), CqlError> {
     let (IndexTarget::Column(name) | IndexTarget::Collection { column: name, .. }) = target else {
         return Err(local_form());
     };

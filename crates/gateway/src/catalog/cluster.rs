@@ -13,6 +13,8 @@ use scylla::response::query_result::QueryResult;
 use scylla::serialize::row::SerializeRow;
 use scylla::statement::{Consistency, SerialConsistency, Statement};
 
+use uuid::Uuid;
+
 use super::options::CatalogOptions;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -120,9 +122,15 @@ impl Cluster {
             .ok_or_else(|| ClusterError::Malformed("a condition without an outcome".to_owned()))
     }
 
+    /// The version of the schema; `None` while the nodes that can be reached do not agree on one.
+    pub(super) async fn agreed_schema_version(&self) -> Result<Option<Uuid>, ClusterError> {
+        let agreement = self.session().check_schema_agreement().await;
+        agreement.map_err(|error| ClusterError::Unreachable(error.to_string()))
+    }
+
     /// Changes the schema, and waits until the nodes agree on it.
     pub(super) async fn change_schema(&self, text: &str) -> Result<(), ClusterError> {
-        let session = self.session.get_session();
+        let session = self.session();
         session.query_unpaged(text, ()).await?;
         session
             .await_schema_agreement()

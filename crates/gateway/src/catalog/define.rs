@@ -23,7 +23,7 @@ use super::{Catalog, log_table};
 const WAIT_MAX: Duration = Duration::from_secs(8);
 
 /// How often a change is tried that others come before.
-const TRIES_MAX: usize = 20;
+pub(super) const TRIES_MAX: usize = 20;
 
 /// What a statement came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,6 +69,14 @@ impl Catalog {
     ) -> Result<Outcome, CqlError> {
         for _ in 0..TRIES_MAX {
             let definitions = Definitions::read(cluster).await?;
+            if let Some(name) = &create.name
+                && definitions.is_dropping(keyspace, name)
+            {
+                let known = definitions.revision;
+                self.wait_until_dropped(keyspace, name, known, deadline)
+                    .await?;
+                continue;
+            }
             let table = indexable(cluster, keyspace, create).await?;
             let (column, dimensions) =
                 vector_index::check_column(target, false, |name| table.target(name))?;
@@ -141,6 +149,26 @@ impl Catalog {
         }
     }
 
+    /// Waits until the name of an index that was dropped is free.
+    async fn wait_until_dropped(
+        &self,
+        keyspace: &str,
+        name: &str,
+        known_revision: i64,
+        deadline: Instant,
+    ) -> Result<(), CqlError> {
+        let gone = self.wait_for(deadline, |round| {
+            let is_known = round.definitions.revision >= known_revision;
+            let is_free = !round.definitions.is_dropping(keyspace, name);
+            (is_known && is_free).then_some(())
+        });
+        gone.await.ok_or_else(|| {
+            CqlError::server(format!(
+                "The index {name} was dropped, but not all gateways know it yet: try again"
+            ))
+        })
+    }
+
     async fn drop(
         &self,
         cluster: &Cluster,
@@ -158,12 +186,11 @@ impl Catalog {
             if definitions.change(cluster, change).await? {
                 let index = row.index.clone();
                 let gone = self.wait_for(deadline, |round| {
+                    // A row goes once all gateways know.
                     let mut rows = round.definitions.rows.iter();
-                    let is_there = rows.any(|row| {
-                        row.index.version == index.version && row.state != State::Dropping
-                    });
-                    let all_know = round.confirmed_by_all > definitions.revision;
-                    (!is_there && all_know).then_some(())
+                    let is_newer = round.definitions.revision > definitions.revision;
+                    let is_there = rows.any(|row| row.index.version == index.version);
+                    (is_newer && !is_there).then_some(())
                 });
                 let known_to_all = gone.await.is_some();
                 return Ok(Outcome {
@@ -184,7 +211,7 @@ impl Catalog {
         mut sought: impl FnMut(&Round) -> Option<T>,
     ) -> Option<T> {
         let mut rounds = self.rounds.clone();
-        self.nudge.notify_one();
+        self.look_again();
         loop {
             let found = rounds.borrow_and_update().as_ref().and_then(&mut sought);
             if found.is_some() {
@@ -284,7 +311,7 @@ fn on_column<'d>(
 }
 
 /// A timeuuid of now.
-fn new_version() -> Result<Uuid, CqlError> {
+pub(super) fn new_version() -> Result<Uuid, CqlError> {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -293,7 +320,7 @@ fn new_version() -> Result<Uuid, CqlError> {
         .map_err(|error| CqlError::server(format!("the clock cannot be right: {error}")))
 }
 
-fn too_many_changes() -> CqlError {
+pub(super) fn too_many_changes() -> CqlError {
     CqlError::server("Too many changes of vector indexes at the same time: try again")
 }
 

@@ -88,6 +88,8 @@ pub(super) enum Change {
     Create(Arc<VectorIndex>),
     /// Another state.
     Turn(Arc<VectorIndex>, State),
+    /// Another version.
+    Renew(Arc<VectorIndex>, Uuid),
     /// The end.
     Remove(Arc<VectorIndex>),
 }
@@ -167,6 +169,14 @@ impl Definitions {
                 let values = (next, known, state.name(), next, keyspace, name);
                 cluster.execute_if(&text, values).await
             }
+            Change::Renew(index, version) => {
+                let text = format!(
+                    "{raise} UPDATE {keyspace}.vector_indexes SET version = ? {of_row}; APPLY BATCH"
+                );
+                let (keyspace, name) = (&index.keyspace, &index.name);
+                let values = (next, known, CqlTimeuuid::from(version), keyspace, name);
+                cluster.execute_if(&text, values).await
+            }
             Change::Remove(index) => {
                 let text =
                     format!("{raise} DELETE FROM {keyspace}.vector_indexes {of_row}; APPLY BATCH");
@@ -181,6 +191,12 @@ impl Definitions {
         self.rows
             .iter()
             .find(|row| row.index.keyspace == keyspace && row.index.name == name)
+    }
+
+    /// Whether the name is that of an index on its way out.
+    pub(super) fn is_dropping(&self, keyspace: &str, name: &str) -> bool {
+        self.find(keyspace, name)
+            .is_some_and(|row| row.state == State::Dropping)
     }
 
     /// The definitions on a table that stay or come.

@@ -1,8 +1,9 @@
 //! Following the definitions: what the cluster says is taken up, and what is left undone is done.
 //!
-//! A round is taken at intervals and whenever somebody here has changed something. It writes the gateway's sign of life,
-//! reads the revision and the version of the schema, takes both up if either is another than before, and takes the steps of
-//! [definitions](super::definition) whose conditions hold. Each step raises the revision, which the next round takes up.
+//! A round is taken at intervals and whenever somebody here has changed something. It reads the revision and the version of the
+//! schema, takes both up if either is another than before, and takes the steps of [definitions](super::definition)
+//! whose conditions hold. Each step raises the revision, which the next round takes up. Before it reads what it will act by,
+//! a gateway has said that it [lives](super::lease), so that nobody acts without it.
 //!
 //! A revision is taken up once every connection has been seen idle after the new snapshot was in place, or Cassandra has
 //! given up whatever was asked before: only then nothing is on its way that an older snapshot decided.
@@ -20,6 +21,7 @@ use uuid::Uuid;
 
 use super::cluster::{Cluster, ClusterError};
 use super::definition::{Change, Definitions, State};
+use super::lease::Lease;
 use super::options::CatalogOptions;
 use super::take_up::{Taken, take_up};
 use super::{Catalog, gateways, generations, history, log_table, tables};
@@ -28,11 +30,8 @@ use crate::clients::{Client, Clients};
 /// The longest time until a change that another gateway made is seen.
 const ROUND_EVERY: Duration = Duration::from_millis(500);
 
-/// How often connections that were not idle yet are looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
-
-/// How often a gateway says that it lives if it has nothing new to say: a few times in a lease.
-const BEAT_EVERY: Duration = Duration::from_secs(4);
+/// The same while this gateway, or another one, has not taken up the revision yet.
+const WAITING_ROUND_EVERY: Duration = Duration::from_millis(50);
 
 /// Cassandra answers a request within its timeouts, of which the longest is 12 s by default.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(15);
@@ -54,8 +53,6 @@ pub(super) struct Follower {
     pub(super) catalog: Arc<Catalog>,
     pub(super) clients: Arc<Clients>,
     pub(super) options: CatalogOptions,
-    /// Where drivers reach this gateway, for people who look at the table of gateways.
-    pub(super) address: String,
     pub(super) nudge: Arc<Notify>,
     pub(super) rounds: watch::Sender<Option<Round>>,
 }
@@ -72,18 +69,22 @@ struct InPlace {
 
 impl Follower {
     /// Follows until the future is dropped.
-    pub(super) async fn run(self, cluster: Arc<Cluster>, gateway: Uuid) {
+    pub(super) async fn run(self, cluster: &Cluster, lease: &Lease) {
         let mut in_place = None;
         let mut told: Option<ClusterError> = None;
-        let mut beaten: Option<(Instant, Option<i64>)> = None;
         loop {
-            let round = self
-                .round(&cluster, gateway, &mut in_place, &mut beaten)
-                .await;
-            let pause = match round {
-                Ok(busy) => {
+            lease.held().await;
+            if self.catalog.snapshot().lapsed() {
+                in_place = None;
+            }
+            let pause = match self.round(cluster, lease, &mut in_place).await {
+                Ok(settled) => {
                     told = None;
-                    if busy { LOOK_EVERY } else { ROUND_EVERY }
+                    if settled {
+                        ROUND_EVERY
+                    } else {
+                        WAITING_ROUND_EVERY
+                    }
                 }
                 Err(error) => {
                     if told.as_ref() != Some(&error) {
@@ -100,24 +101,18 @@ impl Follower {
         }
     }
 
-    /// One round; whether connections are still waited for.
+    /// One round; whether all gateways have taken up what there is.
     async fn round(
         &self,
         cluster: &Cluster,
-        gateway: Uuid,
+        lease: &Lease,
         in_place: &mut Option<InPlace>,
-        beaten: &mut Option<(Instant, Option<i64>)>,
     ) -> Result<bool, ClusterError> {
-        // Others must know of this gateway before it reads what it will act by.
-        let confirmed = in_place.as_mut().and_then(InPlace::confirmed);
-        let is_old =
-            |(at, said): &(Instant, Option<i64>)| at.elapsed() >= BEAT_EVERY || *said != confirmed;
-        if beaten.as_ref().is_none_or(is_old) {
-            let now = Instant::now();
-            gateways::beat(cluster, gateway, &self.address, confirmed).await?;
-            *beaten = Some((now, confirmed));
-        }
-        let schema_version = schema_version(cluster).await?;
+        // A node that lags behind would tell of tables as if they were gone, and their writes would pass unlogged.
+        let Some(schema_version) = cluster.agreed_schema_version().await? else {
+            tracing::debug!("the nodes do not agree on the schema yet");
+            return Ok(false);
+        };
         let definitions = Definitions::read(cluster).await?;
         let is_new = in_place.as_ref().is_none_or(|known| {
             known.schema_version != schema_version
@@ -130,18 +125,24 @@ impl Follower {
             );
         }
         let Some(known) = in_place.as_mut() else {
-            return Ok(false);
+            return Ok(true);
         };
         if is_new {
             history::record(cluster, schema_version, known.definitions.revision).await?;
         }
+        let confirmed = known.confirmed();
+        lease.confirmed.send_if_modified(|said| {
+            let is_news = *said != confirmed;
+            *said = confirmed;
+            is_news
+        });
         let confirmed_by_all = gateways::confirmed_by_all(cluster).await?.unwrap_or(-1);
         self.step(cluster, known, confirmed_by_all).await?;
         self.rounds.send_replace(Some(Round {
             definitions: known.definitions.clone(),
             confirmed_by_all,
         }));
-        Ok(known.confirmed() != confirmed)
+        Ok(confirmed_by_all >= known.definitions.revision)
     }
 
     async fn put_in_place(
@@ -264,14 +265,6 @@ pub(super) fn table_updated(keyspace: &str, table: &str) -> SchemaChange {
         keyspace: keyspace.to_owned(),
         target: SchemaTarget::Table(table.to_owned()),
     }
-}
-
-async fn schema_version(cluster: &Cluster) -> Result<Uuid, ClusterError> {
-    const TEXT: &str = "SELECT schema_version FROM system.local WHERE key = 'local'";
-    let rows: Vec<(Uuid,)> = cluster.rows(TEXT, ()).await?;
-    rows.first()
-        .map(|(version,)| *version)
-        .ok_or_else(|| ClusterError::Malformed("a node without a schema version".to_owned()))
 }
 
 /// Connects, makes what tables there are not, and says so once.

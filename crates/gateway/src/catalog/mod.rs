@@ -19,8 +19,10 @@ mod gateways;
 mod generations;
 mod history;
 mod index;
+mod lease;
 mod log_table;
 mod options;
+mod renew;
 mod snapshot;
 mod statement;
 mod streams;
@@ -45,9 +47,10 @@ pub use options::CatalogOptions;
 pub(crate) use snapshot::Snapshot;
 pub(crate) use statement::IndexStatement;
 #[cfg(test)]
-pub(crate) use streams::Generation;
-pub(crate) use streams::{StreamId, Streams};
-pub(crate) use table::{Column, ColumnKind, LoggedTable};
+pub(crate) use streams::{Generation, Streams};
+#[cfg(test)]
+pub(crate) use table::ColumnKind;
+pub(crate) use table::{Column, LoggedTable};
 
 /// How long a gateway that stops tries to say so.
 const LEAVE_WITHIN: Duration = Duration::from_secs(2);
@@ -91,7 +94,6 @@ impl Catalog {
                 catalog: catalog.clone(),
                 clients,
                 options: options.clone(),
-                address,
                 nudge,
                 rounds: rounds_in,
             };
@@ -103,8 +105,16 @@ impl Catalog {
                 };
                 let cluster = catalog.cluster.get_or_init(|| Arc::new(cluster)).clone();
                 let gateway = Uuid::new_v4();
-                stop.run_until_cancelled(follower.run(cluster.clone(), gateway))
-                    .await;
+                let lease = lease::Lease {
+                    catalog: catalog.clone(),
+                    gateway,
+                    address,
+                    confirmed: watch::Sender::new(None),
+                    said: watch::Sender::new(None),
+                };
+                let following =
+                    async { tokio::join!(lease.keep(&cluster), follower.run(&cluster, &lease)) };
+                stop.run_until_cancelled(following).await;
                 // Whoever changes definitions need not wait for this gateway any more.
                 let leaving = gateways::leave(&cluster, gateway);
                 if tokio::time::timeout(LEAVE_WITHIN, leaving).await.is_err() {
@@ -154,13 +164,23 @@ impl Catalog {
         }
     }
 
+    /// Has the definitions read again at once.
+    fn look_again(&self) {
+        self.nudge.notify_one();
+    }
+
     /// Why the definitions were not read yet, as far as it is known.
     pub(crate) fn trouble(&self) -> Option<String> {
         self.trouble.borrow().clone()
     }
 
+    /// Marks the snapshot as out of date.
+    fn lapse(&self) {
+        self.replace(Snapshot::clone(&self.snapshot()).into_lapsed());
+    }
+
     /// Puts another snapshot in place; its epoch becomes the next one.
-    fn replace(&self, snapshot: Snapshot) {
+    pub(crate) fn replace(&self, snapshot: Snapshot) {
         self.current.rcu(|current| {
             let mut next = snapshot.clone();
             next.epoch = current.epoch + 1;

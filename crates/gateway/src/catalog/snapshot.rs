@@ -16,6 +16,7 @@ pub(crate) struct Snapshot {
     indexes: Vec<Arc<VectorIndex>>,
     /// Those that are not usable yet.
     coming: Vec<Arc<VectorIndex>>,
+    lapsed: bool,
 }
 
 impl Snapshot {
@@ -38,6 +39,7 @@ impl Snapshot {
             logged,
             indexes,
             coming: Vec::new(),
+            lapsed: false,
         }
     }
 
@@ -48,7 +50,23 @@ impl Snapshot {
 
     /// Whether another snapshot says the same, under whatever epoch.
     pub(crate) fn says_the_same(&self, other: &Snapshot) -> bool {
-        self.logged == other.logged && self.indexes == other.indexes && self.coming == other.coming
+        self.logged == other.logged
+            && self.indexes == other.indexes
+            && self.coming == other.coming
+            && self.lapsed == other.lapsed
+    }
+
+    /// The same, known to be out of date.
+    pub(super) fn into_lapsed(self) -> Snapshot {
+        Snapshot {
+            lapsed: true,
+            ..self
+        }
+    }
+
+    /// Whether other gateways may take this one for dead and act without it: then no write may pass.
+    pub(crate) fn lapsed(&self) -> bool {
+        self.lapsed
     }
 
     /// The number of this snapshot: what was prepared under another must be prepared again.
@@ -69,11 +87,6 @@ impl Snapshot {
     /// The table of these names, if its writes must be logged; names as the database sees them.
     pub(crate) fn logged_table(&self, keyspace: &str, table: &str) -> Option<Arc<LoggedTable>> {
         self.logged.get(keyspace)?.get(table).cloned()
-    }
-
-    /// All tables whose writes must be logged, in no order.
-    pub(crate) fn logged_tables(&self) -> impl Iterator<Item = &Arc<LoggedTable>> {
-        self.logged.values().flat_map(HashMap::values)
     }
 
     /// The usable indexes of a table, in the order of their names. An index is usable once every gateway logs its table.

@@ -13,7 +13,7 @@ use super::streams::Streams;
 /// What the definitions come to in the present schema.
 pub(super) struct Taken {
     pub(super) snapshot: Snapshot,
-    /// Definitions whose table is gone, or was made anew.
+    /// Definitions whose table or column is gone, or whose table was made anew.
     pub(super) orphans: Vec<Definition>,
     /// Tables that must be logged and have no log.
     pub(super) without_log: Vec<BaseTable>,
@@ -43,19 +43,23 @@ pub(super) async fn take_up(
     let mut with_log = Vec::new();
     for ((keyspace, name), of_table) in by_table {
         let table = BaseTable::read(cluster, keyspace, name).await?;
+        let log_name = log_table::name_of(name);
+        let as_logged = table
+            .as_ref()
+            .map(|table| table.logged(log_name.clone(), streams.clone()));
         let is_of = |definition: &&Definition| {
-            table
-                .as_ref()
-                .is_some_and(|table| table.id == definition.index.table_id)
+            let index = &definition.index;
+            as_logged.as_ref().is_some_and(|table| {
+                table.id == index.table_id && table.column(&index.column).is_some()
+            })
         };
         let (live, gone): (Vec<_>, Vec<_>) = of_table.into_iter().partition(is_of);
         orphans.extend(gone.into_iter().cloned());
         let not_yet = live.iter().filter(|row| row.state != State::Usable);
         coming.extend(not_yet.map(|row| row.index.clone()));
-        let Some(table) = table.filter(|_| !live.is_empty()) else {
+        let (Some(table), Some(as_logged), false) = (table, as_logged, live.is_empty()) else {
             continue;
         };
-        let log_name = log_table::name_of(name);
         match BaseTable::read(cluster, keyspace, &log_name).await? {
             None => without_log.push(table),
             Some(log) if log.target(log_table::STREAM_ID).is_none() => {
@@ -65,7 +69,7 @@ pub(super) async fn take_up(
                 );
             }
             Some(_) => {
-                logged.push(Arc::new(table.logged(log_name, streams.clone())));
+                logged.push(Arc::new(as_logged));
                 for definition in live {
                     match definition.state {
                         State::Creating => with_log.push(definition.clone()),

@@ -29,6 +29,7 @@ use crate::listener::Shared;
 use crate::options::GatewayOptions;
 use crate::prepared::PreparedStatements;
 use crate::ring::Ring;
+use crate::writes::ChangeLog;
 
 const BODY_MAX: usize = 1 << 20;
 
@@ -175,6 +176,7 @@ async fn setup() -> Setup {
         ring: Arc::new(Ring::default()),
         prepared: Arc::new(PreparedStatements::new(100)),
         catalog: Arc::new(Catalog::new(snapshot())),
+        log: Arc::new(ChangeLog::new(5 << 10)),
         clients: Arc::new(Clients::default()),
         stop: CancellationToken::new(),
         kill: CancellationToken::new(),

@@ -20,7 +20,11 @@ mod own_streams;
 mod requests;
 mod responses;
 mod session;
+mod truncate;
 mod work;
+#[cfg(test)]
+mod write_tests;
+mod writes;
 
 use std::io;
 use std::net::SocketAddr;
@@ -115,6 +119,7 @@ async fn pass(mut client: TcpStream, mut node: TcpStream, shared: &Shared) -> io
     ));
     let (inquirer, inquiries) = Inquirer::new();
     let gone = CancellationToken::new();
+    let (steps_sender, steps) = mpsc::unbounded_channel();
     let requests = Requests {
         session: session.clone(),
         prepared: shared.prepared.clone(),
@@ -127,6 +132,9 @@ async fn pass(mut client: TcpStream, mut node: TcpStream, shared: &Shared) -> io
             gone.clone(),
         ),
         inquiries,
+        log: shared.log.clone(),
+        steps,
+        write_memory: writes::write_memory(),
         stop: shared.stop.clone(),
         handshake_timeout: shared.options.handshake_timeout,
         drain_timeout: shared.options.drain_timeout,
@@ -138,6 +146,7 @@ async fn pass(mut client: TcpStream, mut node: TcpStream, shared: &Shared) -> io
         ring: shared.ring.clone(),
         catalog: shared.catalog.clone(),
         answers: receiver,
+        steps: steps_sender,
         drain_timeout: shared.options.drain_timeout,
     };
     let (mut from_client, mut to_client) = client.split();
@@ -153,7 +162,6 @@ async fn pass(mut client: TcpStream, mut node: TcpStream, shared: &Shared) -> io
                     if let RequestsEnd::Client(error) = end {
                         return Err(error);
                     }
-                    tracing::debug!(%end, "no more requests");
                 }
                 end = &mut responses => break end,
                 () = shared.kill.cancelled() => return Ok(()),

@@ -11,8 +11,8 @@ use cql::wire::{
     Response, ResponseContext, glance,
 };
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::inquiries::write_inquiries;
@@ -23,6 +23,7 @@ use crate::catalog::Catalog;
 use crate::inquiry::Inquiry;
 use crate::prepared::{Meaning, PreparedStatements};
 use crate::recognise::{self, Verb};
+use crate::writes::{ChangeLog, ClientRequest, Errand};
 
 /// Why no more requests are read.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +52,8 @@ pub(super) enum Decision {
     Answer(CqlError),
     /// It is worked on here.
     Begin(Work),
+    /// It writes to logged tables, and goes to the node in another form.
+    Write(Box<Errand>),
 }
 
 /// The loop from the client to the node.
@@ -63,6 +66,11 @@ pub(super) struct Requests {
     pub(super) workshop: Workshop,
     /// What the workshop asks the node.
     pub(super) inquiries: mpsc::Receiver<Inquiry>,
+    pub(super) log: Arc<ChangeLog>,
+    /// Requests that the other loop makes on streams whose writes are under way.
+    pub(super) steps: mpsc::UnboundedReceiver<Bytes>,
+    /// Bytes that writes under way may hold.
+    pub(super) write_memory: Arc<Semaphore>,
     pub(super) stop: CancellationToken,
     pub(super) handshake_timeout: Duration,
     /// How long to go on with what is worked on once there are no more requests.
@@ -77,29 +85,42 @@ impl Requests {
         node: &mut (impl AsyncWrite + Unpin),
     ) -> RequestsEnd {
         let end = match self.pass_on(client, node).await {
+            Err(end @ (RequestsEnd::Client(_) | RequestsEnd::Node(_))) => return end,
             Ok(end) | Err(end) => end,
         };
-        if let RequestsEnd::Client(_) | RequestsEnd::Node(_) = end {
-            return end;
+        tracing::debug!(%end, "no more requests");
+        match self.go_on(node).await {
+            Ok(()) => end,
+            Err(failed) => failed,
         }
+    }
+
+    /// There are no more requests: writes and searches that are under way have more to ask.
+    async fn go_on(self, node: &mut (impl AsyncWrite + Unpin)) -> Result<(), RequestsEnd> {
         let Requests {
             session,
             workshop,
             mut inquiries,
+            mut steps,
             drain_timeout,
             ..
         } = self;
-        // With the workshop goes the last of those who may ask, but for work that has begun.
+        // The other loop ends with the last answer that is due. It waits for those of the workshop as long as somebody holds
+        // the sender of answers: from here on, only work that has begun.
+        let gone = workshop.gone.clone();
         drop(workshop);
-        let rest = async {
-            while let Some(inquiry) = inquiries.recv().await {
-                write_inquiries(inquiry, &mut inquiries, &session, node).await?;
+        let deadline = Instant::now() + drain_timeout;
+        loop {
+            tokio::select! {
+                step = steps.recv() => match step {
+                    Some(step) => node.write_all(&step).await.map_err(RequestsEnd::Node)?,
+                    None => return Ok(()),
+                },
+                Some(inquiry) = inquiries.recv() => {
+                    write_inquiries(inquiry, &mut inquiries, &session, node).await?;
+                }
+                () = sleep_until(deadline), if !gone.is_cancelled() => gone.cancel(),
             }
-            Ok(())
-        };
-        match timeout(drain_timeout, rest).await {
-            Ok(Err(failed)) => failed,
-            Ok(Ok(())) | Err(_) => end,
         }
     }
 
@@ -131,6 +152,10 @@ impl Requests {
                     write_inquiries(inquiry, &mut self.inquiries, &self.session, node).await?;
                     continue;
                 }
+                Some(step) = self.steps.recv() => {
+                    node.write_all(&step).await.map_err(RequestsEnd::Node)?;
+                    continue;
+                }
                 () = self.stop.cancelled() => return Ok(RequestsEnd::Stopping),
             };
             if read == 0 {
@@ -141,7 +166,7 @@ impl Requests {
 
     /// Deals with the frames that are wholly in the buffer; gives their number. Those that pass go out in one write.
     async fn pass_whole_frames(
-        &self,
+        &mut self,
         intake: &mut Intake,
         to_skip: &mut usize,
         node: &mut (impl AsyncWrite + Unpin),
@@ -180,6 +205,14 @@ impl Requests {
                             node.write_all(&frame).await.map_err(RequestsEnd::Node)?;
                             continue;
                         }
+                        Decision::Write(errand) => {
+                            self.session.own_streams.client_asks(header.stream).await;
+                            write_front(intake, passing, node).await?;
+                            passing = 0;
+                            intake.advance(length);
+                            self.begin(&header, *errand, length, node).await?;
+                            continue;
+                        }
                         Decision::Answer(error) => {
                             self.session.client.answered();
                             (Some((header.stream, error)), length)
@@ -215,9 +248,11 @@ impl Requests {
 
     fn decide(&self, header: &FrameHeader, body: &[u8]) -> Decision {
         let decided = match header.opcode {
+            Opcode::Batch if self.catalog.snapshot().lapsed() => Err(lapsed()),
             Opcode::Startup => self.startup(header, body),
             Opcode::Query | Opcode::Prepare => self.text(header, body),
             Opcode::Execute => self.execute(header, body),
+            Opcode::Batch => self.batch(header, body),
             Opcode::Register => self.register(header, body),
             _ => Ok(Decision::Pass),
         };
@@ -248,22 +283,48 @@ impl Requests {
         {
             return Ok(decision);
         }
+        if verb == Verb::Write && snapshot.lapsed() {
+            return Err(lapsed());
+        }
         if let Some(decision) = self.overlaid_text(header, plain, verb, &snapshot)? {
             return Ok(decision);
         }
         let seen = match verb {
             Verb::Select if recognise::may_read_ring(text) => Seen::RingTable,
             Verb::Use => Seen::Use,
+            Verb::Write | Verb::Truncate if snapshot.logs_nothing() => Seen::Nothing,
+            Verb::Truncate => match self.truncated_table(text, &snapshot) {
+                Some(table) => Seen::Truncate(table),
+                None => Seen::Nothing,
+            },
+            Verb::Write if header.opcode == Opcode::Prepare => {
+                self.write_prepare(text, self.session.keyspace(), &snapshot)?
+            }
+            Verb::Write => {
+                let keyspace = self.session.keyspace();
+                let request = ClientRequest {
+                    header,
+                    body,
+                    plain,
+                    keyspace: keyspace.as_deref(),
+                    snapshot: &snapshot,
+                };
+                return self.write_query(&request, text);
+            }
             _ => Seen::Nothing,
         };
         let expected = match (header.opcode, seen) {
-            (Opcode::Prepare, seen) => {
-                let epoch = snapshot.epoch();
-                Expected::Prepared { epoch, seen }
-            }
+            (Opcode::Prepare, seen) => Expected::Prepared {
+                epoch: snapshot.epoch(),
+                seen,
+            },
             (_, Seen::RingTable) => Expected::RingRows(None),
+            (_, Seen::Truncate(table)) => {
+                self.expect_truncated(header, table);
+                return Ok(Decision::Pass);
+            }
             (_, Seen::Use) => Expected::Keyspace,
-            (_, Seen::Nothing | Seen::Concern(_)) => return Ok(Decision::Pass),
+            (_, Seen::Nothing | Seen::Concern(_) | Seen::Write(_)) => return Ok(Decision::Pass),
         };
         self.session.expect(header.stream, expected);
         Ok(Decision::Pass)
@@ -284,6 +345,10 @@ impl Requests {
             Some(Meaning::Ann(statement)) => return self.search(header, plain, statement),
             Some(Meaning::Concern(prepared)) => {
                 return self.overlaid_execute(header, body, &prepared, &snapshot);
+            }
+            Some(Meaning::Truncate(table)) => self.expect_truncated(header, table),
+            Some(Meaning::Write(write)) => {
+                return self.write_execute(header, body, plain, &write);
             }
             None => return Ok(Decision::Answer(unprepared(id))),
         }
@@ -324,8 +389,16 @@ pub(super) fn encode_error(stream: i16, error: CqlError) -> Bytes {
     out.freeze()
 }
 
+/// Upon this drivers ask another gateway.
+fn lapsed() -> CqlError {
+    CqlError::new(
+        ErrorKind::IsBootstrapping,
+        "the gateway has lost touch with the cluster's definitions of vector indexes and passes no writes: use another one",
+    )
+}
+
 /// Drivers prepare the statement again upon this, and execute it once more.
-fn unprepared(id: &[u8]) -> CqlError {
+pub(super) fn unprepared(id: &[u8]) -> CqlError {
     let id = Bytes::copy_from_slice(id);
     let message = format!(
         "Prepared query with ID {id:02x} was not prepared through this gateway, or was forgotten: prepare it again"

@@ -42,6 +42,8 @@ pub(super) enum Decision {
     Keep,
     /// Something else, or nothing.
     Replace(Bytes),
+    /// Nothing yet: this goes to the node first.
+    Ask(Bytes),
 }
 
 /// The loop from the node to the client.
@@ -52,6 +54,8 @@ pub(super) struct Responses {
     pub(super) catalog: Arc<Catalog>,
     /// Answers that the node was not asked for.
     pub(super) answers: mpsc::Receiver<Bytes>,
+    /// Requests made here, which the other loop writes. There is at most one for each stream.
+    pub(super) steps: mpsc::UnboundedSender<Bytes>,
     pub(super) drain_timeout: Duration,
 }
 
@@ -145,9 +149,18 @@ impl Responses {
                 continue;
             }
             let decision = self.decide(&header, body);
-            self.count(&header);
+            if !matches!(decision, Decision::Ask(_)) {
+                self.count(&header);
+            }
             match decision {
                 Decision::Keep => *to_pass = length,
+                Decision::Ask(request) => {
+                    write_front(intake, passing, client).await?;
+                    passing = 0;
+                    intake.advance(length);
+                    // If the other loop has failed, so has the node's socket, and this loop is about to see it.
+                    let _ = self.steps.send(request);
+                }
                 Decision::Replace(told) => {
                     write_front(intake, passing, client).await?;
                     passing = 0;
@@ -206,6 +219,10 @@ impl Responses {
             Opcode::Event => self.event(header, body),
             Opcode::Supported => self.supported(header, body),
             opcode => match self.session.take_expected(header.stream) {
+                Some(Expected::Truncated(table, answers)) => {
+                    self.truncated(header, body, table, answers)
+                }
+                Some(Expected::Write(write)) => Ok(self.write_answered(header, body, *write)),
                 Some(Expected::Answering(answering)) => {
                     self.answer_overlaid(header, body, *answering)
                 }
@@ -258,7 +275,9 @@ impl Responses {
                 Ok(Decision::Keep)
             }
             // Taken before, whatever the opcode.
-            Expected::Answering(_) => Ok(Decision::Keep),
+            Expected::Answering(_) | Expected::Truncated(..) | Expected::Write(_) => {
+                Ok(Decision::Keep)
+            }
             Expected::Keyspace => {
                 if let (_, Response::SetKeyspace(keyspace)) = self.decode(header, body)? {
                     self.session.use_keyspace(&keyspace);
@@ -297,6 +316,8 @@ impl Responses {
             Seen::Use => Meaning::Use,
             Seen::RingTable => self.ring_rows(header, body),
             Seen::Concern(concern) => self.concern(header, body, concern),
+            Seen::Truncate(table) => Meaning::Truncate(table),
+            Seen::Write(write) => Meaning::Write(self.with_names(header, body, *write)),
         };
         self.prepared.insert(id, epoch, meaning);
         Ok(())

@@ -8,10 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use cql::wire::{Compression, DecodeError, Flags, FrameHeader, Metadata};
 use parking_lot::Mutex;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
+use crate::catalog::LoggedTable;
 use crate::clients::Client;
 use crate::overlay::{Answering, Concern};
+use crate::writes::{Errand, PreparedWrite};
 
 use super::own_streams::OwnStreams;
 
@@ -20,7 +22,7 @@ use super::own_streams::OwnStreams;
 const STRANGERS_BODY_MAX: usize = 256 << 10;
 
 /// Why a response must be read before it goes on.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) enum Expected {
     /// It answers PREPARE.
     Prepared {
@@ -36,10 +38,22 @@ pub(super) enum Expected {
     RingRows(Option<Arc<Metadata>>),
     /// It is added to, or decides about what is done here; then the client is answered this way.
     Answering(Box<(Answering, Option<mpsc::Sender<Bytes>>)>),
+    /// It answers TRUNCATE of a logged table; then the client is answered this way.
+    Truncated(Arc<LoggedTable>, mpsc::Sender<Bytes>),
+    /// It answers a step of a write to logged tables.
+    Write(Box<WriteUnderWay>),
+}
+
+/// A write to logged tables between a request to the node and its answer.
+#[derive(Debug)]
+pub(super) struct WriteUnderWay {
+    pub(super) errand: Errand,
+    /// The memory that it holds, out of what the connection may hold.
+    pub(super) memory: OwnedSemaphorePermit,
 }
 
 /// What was seen in the text of a statement that is prepared, as far as it matters once its answer is here.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) enum Seen {
     /// Nothing.
     Nothing,
@@ -49,6 +63,10 @@ pub(super) enum Seen {
     RingTable,
     /// It concerns vector indexes.
     Concern(Concern),
+    /// It truncates a logged table.
+    Truncate(Arc<LoggedTable>),
+    /// It writes to logged tables.
+    Write(Box<PreparedWrite>),
 }
 
 /// The state of a connection that both directions use.

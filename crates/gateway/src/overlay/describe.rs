@@ -85,17 +85,22 @@ impl Description {
             if let (Some(keyspace), Some("table"), Some(table)) =
                 (text(0), text(1).as_deref(), text(2))
             {
-                for index in snapshot.all_indexes() {
-                    if Identifier(&index.keyspace).to_string() == keyspace
-                        && Identifier(&index.table).to_string() == table
-                    {
-                        put(&mut told, index);
-                    }
+                let (keyspace, table) = (unquoted(&keyspace), unquoted(&table));
+                for index in snapshot.indexes(&keyspace, &table) {
+                    put(&mut told, index);
                 }
             }
         }
         Ok(Some(told.finish(decoded.paging_state)))
     }
+}
+
+/// A name as the database sees it, from how it is described.
+fn unquoted(name: &str) -> String {
+    let quoted = name
+        .strip_prefix('"')
+        .and_then(|name| name.strip_suffix('"'));
+    quoted.map_or_else(|| name.to_owned(), |name| name.replace("\"\"", "\""))
 }
 
 fn put(rows: &mut RowsEncoder, index: &Arc<VectorIndex>) {
