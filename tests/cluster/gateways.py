@@ -31,6 +31,10 @@ class Gateway:
     def address(self):
         return self.host, self.cql_port
 
+    @property
+    def is_running(self):
+        return self._process is not None and self._process.poll() is None
+
     def start(self):
         with open(self._log, "ab") as log:
             self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=log, text=True)

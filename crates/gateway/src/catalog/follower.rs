@@ -62,7 +62,13 @@ struct InPlace {
     definitions: Arc<Definitions>,
     schema_version: Uuid,
     taken: Taken,
-    /// The connections that have not been seen idle since it is in place, and when that was.
+    /// Whether the history has an entry of it.
+    is_recorded: bool,
+}
+
+/// What may be on its way that an older snapshot decided.
+struct Older {
+    /// The connections that have not been seen idle since the present snapshot is in place, and when that was.
     busy: Vec<Weak<Client>>,
     since: Instant,
 }
@@ -71,13 +77,17 @@ impl Follower {
     /// Follows until the future is dropped.
     pub(super) async fn run(self, cluster: &Cluster, lease: &Lease) {
         let mut in_place = None;
+        let mut older = Older {
+            busy: Vec::new(),
+            since: Instant::now(),
+        };
         let mut told: Option<ClusterError> = None;
         loop {
             lease.held().await;
             if self.catalog.snapshot().lapsed() {
                 in_place = None;
             }
-            let pause = match self.round(cluster, lease, &mut in_place).await {
+            let pause = match self.round(cluster, lease, &mut in_place, &mut older).await {
                 Ok(settled) => {
                     told = None;
                     if settled {
@@ -107,6 +117,7 @@ impl Follower {
         cluster: &Cluster,
         lease: &Lease,
         in_place: &mut Option<InPlace>,
+        older: &mut Older,
     ) -> Result<bool, ClusterError> {
         // A node that lags behind would tell of tables as if they were gone, and their writes would pass unlogged.
         let Some(schema_version) = cluster.agreed_schema_version().await? else {
@@ -120,17 +131,18 @@ impl Follower {
         });
         if is_new {
             *in_place = Some(
-                self.put_in_place(cluster, definitions, schema_version)
+                self.put_in_place(cluster, definitions, schema_version, older)
                     .await?,
             );
         }
         let Some(known) = in_place.as_mut() else {
             return Ok(true);
         };
-        if is_new {
+        if !known.is_recorded {
             history::record(cluster, schema_version, known.definitions.revision).await?;
+            known.is_recorded = true;
         }
-        let confirmed = known.confirmed();
+        let confirmed = known.confirmed(older);
         lease.confirmed.send_if_modified(|said| {
             let is_news = *said != confirmed;
             *said = confirmed;
@@ -150,22 +162,24 @@ impl Follower {
         cluster: &Cluster,
         definitions: Definitions,
         schema_version: Uuid,
+        older: &mut Older,
     ) -> Result<InPlace, ClusterError> {
         let streams = Arc::new(generations::read_or_begin(cluster).await?);
         let taken = take_up(cluster, &definitions, &streams).await?;
         let before = self.catalog.snapshot().clone();
-        let mut busy = Vec::new();
         if !before.says_the_same(&taken.snapshot) {
             self.catalog.replace(taken.snapshot.clone());
-            busy = self.clients.open();
+            *older = Older {
+                busy: self.clients.open(),
+                since: Instant::now(),
+            };
             self.tell_clients(&before, &taken.snapshot);
         }
         Ok(InPlace {
             definitions: Arc::new(definitions),
             schema_version,
             taken,
-            busy,
-            since: Instant::now(),
+            is_recorded: false,
         })
     }
 
@@ -227,14 +241,15 @@ impl Follower {
 
 impl InPlace {
     /// The revision, once nothing is on its way that was decided before it was in place.
-    fn confirmed(&mut self) -> Option<i64> {
-        if self.since.elapsed() >= ANSWERED_WITHIN {
-            self.busy.clear();
+    fn confirmed(&self, older: &mut Older) -> Option<i64> {
+        if older.since.elapsed() >= ANSWERED_WITHIN {
+            older.busy.clear();
         }
-        self.busy
+        older
+            .busy
             .retain(|client| client.upgrade().is_some_and(|client| !client.is_idle()));
         // While a log is missing its table's writes pass unlogged.
-        let is_whole = self.busy.is_empty() && self.taken.without_log.is_empty();
+        let is_whole = older.busy.is_empty() && self.taken.without_log.is_empty();
         is_whole.then_some(self.definitions.revision)
     }
 }
