@@ -15,7 +15,7 @@ NETWORK = "127.0.8"
 class Gateway:
     """One `annulus gateway` before one node."""
 
-    def __init__(self, address, node, pairs, stores, log):
+    def __init__(self, address, node, pairs, log, stores=()):
         self.host, self.cql_port = address
         self.node = node
         self._command = [BINARY, "gateway", "--listen", self.host, "--cql-port", str(self.cql_port)]
@@ -75,7 +75,7 @@ def gateways_before(nodes, stores, directory):
     addresses = [(f"{NETWORK}.{number}", port) for number in range(1, len(nodes) + 1)]
     pairs = list(zip(nodes, addresses))
     return [
-        Gateway(address, node, pairs, stores, directory / f"gateway-{number}.log")
+        Gateway(address, node, pairs, directory / f"gateway-{number}.log", stores)
         for number, (node, address) in enumerate(pairs, 1)
     ]
 
