@@ -14,8 +14,9 @@ TESTS = pathlib.Path(__file__).resolve().parents[1]
 for folder in ("cassandra", "compat", "drivers"):
     sys.path.append(str(TESTS / folder))
 
-from gateways import gateways_before  # noqa: E402
-from ring import cassandra_ring  # noqa: E402
+from gateways import NETWORK, gateways_before  # noqa: E402
+from ring import cassandra_ring, free_port  # noqa: E402
+from stores import Store  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -38,9 +39,23 @@ def nodes(ring):
 
 
 @pytest.fixture(scope="session")
-def gateways(nodes, tmp_path_factory):
+def store_address():
+    """Where the gateways expect the index service."""
+    host = f"{NETWORK}.1"
+    return f"{host}:{free_port(host)}"
+
+
+@pytest.fixture(scope="session")
+def store(store_address, gateways, tmp_path_factory):
+    """The index service that the gateways ask; it follows the cluster through the first of them."""
+    with Store(gateways[:1], tmp_path_factory.mktemp("store"), store_address) as store:
+        yield store
+
+
+@pytest.fixture(scope="session")
+def gateways(nodes, store_address, tmp_path_factory):
     """A gateway before each node."""
-    gateways = gateways_before(nodes, tmp_path_factory.mktemp("gateways"))
+    gateways = gateways_before(nodes, [f"http://{store_address}"], tmp_path_factory.mktemp("gateways"))
     for gateway in gateways:
         gateway.start()
     yield gateways

@@ -15,19 +15,25 @@ NETWORK = "127.0.8"
 class Gateway:
     """One `annulus gateway` before one node."""
 
-    def __init__(self, address, node, pairs, log):
+    def __init__(self, address, node, pairs, log, stores=()):
         self.host, self.cql_port = address
         self.node = node
         self._command = [BINARY, "gateway", "--listen", self.host, "--cql-port", str(self.cql_port)]
         self._command += ["--cassandra", _text(node)]
         for its_node, its_gateway in pairs:
             self._command += ["--gateway", f"{_text(its_node)}={_text(its_gateway)}"]
+        if stores:
+            self._command += ["--vector-store-primary-uri", ",".join(stores)]
         self._log = log
         self._process = None
 
     @property
     def address(self):
         return self.host, self.cql_port
+
+    @property
+    def is_running(self):
+        return self._process is not None and self._process.poll() is None
 
     def start(self):
         with open(self._log, "ab") as log:
@@ -61,13 +67,15 @@ class Gateway:
             self._process.stdout.close()
 
 
-def gateways_before(nodes, directory):
-    """A gateway before each of some nodes' (host, port), all on one port and each on an address of its own."""
+def gateways_before(nodes, stores, directory):
+    """A gateway before each of some nodes' (host, port), all on one port and each on an address of its own.
+
+    They ask the index services of the URIs `stores`."""
     port = free_port(f"{NETWORK}.1")
     addresses = [(f"{NETWORK}.{number}", port) for number in range(1, len(nodes) + 1)]
     pairs = list(zip(nodes, addresses))
     return [
-        Gateway(address, node, pairs, directory / f"gateway-{number}.log")
+        Gateway(address, node, pairs, directory / f"gateway-{number}.log", stores)
         for number, (node, address) in enumerate(pairs, 1)
     ]
 

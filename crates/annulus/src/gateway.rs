@@ -90,7 +90,7 @@ fn warn_of_what_drivers_cannot_see(options: &gateway::GatewayOptions) {
     }
 }
 
-/// Waits until Cassandra can be reached, and says so.
+/// Waits until Cassandra can be reached and the definitions of vector indexes are known, and says so.
 async fn get_ready(gateway: &Gateway, cassandra: &str) -> anyhow::Result<()> {
     let mut told = false;
     while let Err(error) = TcpStream::connect(cassandra).await {
@@ -100,6 +100,7 @@ async fn get_ready(gateway: &Gateway, cassandra: &str) -> anyhow::Result<()> {
         }
         tokio::time::sleep(TRY_EVERY).await;
     }
+    gateway.ready().await;
     println!(
         "annulus gateway is ready: CQL on {}, Cassandra at {cassandra}",
         gateway.address()

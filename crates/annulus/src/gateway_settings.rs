@@ -2,15 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::Args;
-use gateway::{GatewayOptions, Ring};
+use gateway::{CatalogOptions, GatewayOptions, Ring};
 use serde::Deserialize;
 
 use crate::exit::Failure;
 use crate::logging::LogFormat;
 use crate::settings::at_least_one;
+use crate::vector_stores::VectorStores;
 
 const DEFAULT_LOG: &str = "warn,annulus=info,gateway=info";
 
@@ -21,6 +24,34 @@ pub struct GatewaySettings {
     /// The Cassandra node that this gateway stands before [default: 127.0.0.1:9042]
     #[arg(long, env = "ANNULUS_CASSANDRA", value_name = "HOST:PORT")]
     pub cassandra: Option<String>,
+
+    /// The gateway's own user in Cassandra; it may read the schema and make tables, and owns the index keyspace
+    #[arg(long, env = "ANNULUS_CASSANDRA_USER", value_name = "NAME")]
+    pub cassandra_user: Option<String>,
+
+    /// File with that user's password
+    #[arg(long, env = "ANNULUS_CASSANDRA_PASSWORD_FILE", value_name = "FILE")]
+    pub cassandra_password_file: Option<PathBuf>,
+
+    /// Keyspace of the cluster that holds the definitions of vector indexes; the same for all gateways [default: annulus]
+    #[arg(long, env = "ANNULUS_INDEX_KEYSPACE", value_name = "NAME")]
+    pub index_keyspace: Option<String>,
+
+    /// How that keyspace is replicated if it has to be made, as a CQL map
+    ///
+    /// By default each data centre has as many copies as it has nodes then, three at most.
+    #[arg(long, env = "ANNULUS_INDEX_REPLICATION", value_name = "MAP")]
+    pub index_replication: Option<String>,
+
+    /// Hours that new change logs of indexed tables go back [default: 24]
+    #[arg(long, env = "ANNULUS_LOG_HOURS", value_name = "HOURS")]
+    pub log_hours: Option<u32>,
+
+    /// Pass everything through: no vector indexes, and nothing is kept in the cluster
+    ///
+    /// Not for a cluster that has vector indexes: writes through such a gateway are missed by them.
+    #[arg(long, env = "ANNULUS_PASS_THROUGH", num_args = 0..=1, default_missing_value = "true")]
+    pub pass_through: Option<bool>,
 
     /// Address to listen on [default: 127.0.0.1]
     ///
@@ -49,6 +80,10 @@ pub struct GatewaySettings {
     #[arg(skip)]
     pub gateways: Option<BTreeMap<SocketAddr, SocketAddr>>,
 
+    /// Index services; in the file it is the table [vector-store].
+    #[command(flatten)]
+    pub vector_store: VectorStores,
+
     /// Connections of clients at once; more are refused [default: 10000]
     #[arg(long, env = "ANNULUS_MAX_CONNECTIONS", value_name = "N")]
     pub max_connections: Option<usize>,
@@ -56,6 +91,12 @@ pub struct GatewaySettings {
     /// MiB that one request may have at most; Cassandra has a limit of its own [default: 256]
     #[arg(long, env = "ANNULUS_MAX_FRAME_MIB", value_name = "MIB")]
     pub max_frame_mib: Option<u32>,
+
+    /// KiB up to which a write to a table with a vector index goes in one batch with its log rows [default: 5]
+    ///
+    /// As Cassandra counts them: no more than its batch_size_warn_threshold. Larger writes have log rows before and after them.
+    #[arg(long, env = "ANNULUS_MAX_BATCH_KIB", value_name = "KIB")]
+    pub max_batch_kib: Option<u32>,
 
     /// What is logged: a level, or directives such as gateway=debug,info [default: info, and warn for libraries]
     #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]
@@ -104,12 +145,22 @@ impl GatewaySettings {
     pub fn or(self, other: GatewaySettings) -> GatewaySettings {
         GatewaySettings {
             cassandra: self.cassandra.or(other.cassandra),
+            cassandra_user: self.cassandra_user.or(other.cassandra_user),
+            cassandra_password_file: self
+                .cassandra_password_file
+                .or(other.cassandra_password_file),
+            index_keyspace: self.index_keyspace.or(other.index_keyspace),
+            index_replication: self.index_replication.or(other.index_replication),
+            log_hours: self.log_hours.or(other.log_hours),
+            pass_through: self.pass_through.or(other.pass_through),
             listen: self.listen.or(other.listen),
             cql_port: self.cql_port.or(other.cql_port),
             gateway_pairs: self.gateway_pairs.or(other.gateway_pairs),
             gateways: self.gateways.or(other.gateways),
+            vector_store: self.vector_store.or(other.vector_store),
             max_connections: self.max_connections.or(other.max_connections),
             max_frame_mib: self.max_frame_mib.or(other.max_frame_mib),
+            max_batch_kib: self.max_batch_kib.or(other.max_batch_kib),
             log: self.log.or(other.log),
             log_format: self.log_format.or(other.log_format),
         }
@@ -126,6 +177,16 @@ impl GatewaySettings {
                 "cassandra {cassandra:?} is no HOST:PORT; write for instance 10.0.0.1:9042"
             )));
         }
+        let catalog = match self.pass_through {
+            Some(true) => None,
+            _ => Some(CatalogOptions {
+                contact_points: vec![cassandra.clone()],
+                credentials: credentials(self.cassandra_user, self.cassandra_password_file)?,
+                keyspace: self.index_keyspace.unwrap_or_else(|| "annulus".to_owned()),
+                replication: self.index_replication,
+                log_ttl: log_ttl(self.log_hours)?,
+            }),
+        };
         let pairs = match self.gateway_pairs {
             Some(pairs) => pairs
                 .iter()
@@ -137,6 +198,11 @@ impl GatewaySettings {
         let defaults = GatewayOptions::default();
         let max_frame_mib = self.max_frame_mib.unwrap_or(256) as usize;
         let connections_max = self.max_connections.unwrap_or(defaults.connections_max);
+        // Zero has every write go with log rows around it.
+        let batch_bytes_max = match self.max_batch_kib {
+            Some(kib) => (kib as usize) << 10,
+            None => defaults.batch_bytes_max,
+        };
         let max_frame_mib = at_least_one("max-frame-mib", max_frame_mib)?;
         let connections_max = at_least_one("max-connections", connections_max)?;
         Ok(Resolved {
@@ -147,13 +213,54 @@ impl GatewaySettings {
                 ),
                 cassandra,
                 ring,
+                catalog,
                 connections_max,
+                stores: self.vector_store.client()?,
                 frame_body_max: max_frame_mib << 20,
+                batch_bytes_max,
                 ..defaults
             },
             log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
             log_format: self.log_format.unwrap_or_default(),
         })
+    }
+}
+
+/// How long change logs go back.
+fn log_ttl(hours: Option<u32>) -> Result<Duration, Failure> {
+    const HOURS: u32 = 24;
+    const HOURS_MAX: u32 = 24 * 365;
+    match hours.unwrap_or(HOURS) {
+        hours @ 1..=HOURS_MAX => Ok(Duration::from_secs(u64::from(hours) * 60 * 60)),
+        hours => Err(Failure::Configuration(format!(
+            "log-hours {hours} is out of range: 1 to {HOURS_MAX} hours, and longer than an index service may be away"
+        ))),
+    }
+}
+
+/// The gateway's own user with its password, which must not stand on a command line.
+fn credentials(
+    user: Option<String>,
+    password_file: Option<PathBuf>,
+) -> Result<Option<(String, String)>, Failure> {
+    match (user, password_file) {
+        (None, None) => Ok(None),
+        (Some(user), Some(file)) => match std::fs::read_to_string(&file) {
+            Ok(password) => Ok(Some((
+                user,
+                password.trim_end_matches(['\r', '\n']).to_owned(),
+            ))),
+            Err(error) => Err(Failure::Configuration(format!(
+                "cannot read cassandra-password-file {}: {error}",
+                file.display()
+            ))),
+        },
+        (Some(_), None) => Err(Failure::Configuration(
+            "cassandra-user needs cassandra-password-file".to_owned(),
+        )),
+        (None, Some(_)) => Err(Failure::Configuration(
+            "cassandra-password-file needs cassandra-user".to_owned(),
+        )),
     }
 }
 
@@ -185,6 +292,27 @@ mod tests {
     }
 
     #[test]
+    fn definitions_are_kept_in_the_cluster_unless_all_is_passed_through() {
+        let catalog = |text| file(text).resolve().unwrap().options.catalog;
+        let by_default = catalog("cassandra = \"10.0.0.1:9042\"").unwrap();
+        assert_eq!(by_default.contact_points, ["10.0.0.1:9042"]);
+        assert_eq!(by_default.keyspace, "annulus");
+        assert_eq!(by_default.log_ttl, Duration::from_secs(86_400));
+        assert_eq!(by_default.credentials, None);
+        assert!(catalog("pass-through = true").is_none());
+        let password = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(password.path(), "secret \n").unwrap();
+        let text = format!(
+            "cassandra-user = \"gateway\"\ncassandra-password-file = {:?}\nlog-hours = 2",
+            password.path()
+        );
+        let with_user = catalog(&text).unwrap();
+        let expected = ("gateway".to_owned(), "secret ".to_owned());
+        assert_eq!(with_user.credentials, Some(expected));
+        assert_eq!(with_user.log_ttl, Duration::from_secs(7_200));
+    }
+
+    #[test]
     fn what_cannot_be_is_refused_by_name() {
         for (text, named) in [
             ("cassandra = \"10.0.0.1\"", "10.0.0.1"),
@@ -192,6 +320,13 @@ mod tests {
             ("cassandra = \"10.0.0.1:x\"", "HOST:PORT"),
             ("max-frame-mib = 0", "max-frame-mib"),
             ("max-connections = 0", "max-connections"),
+            ("log-hours = 0", "log-hours"),
+            ("cassandra-user = \"a\"", "cassandra-password-file"),
+            ("cassandra-password-file = \"a\"", "cassandra-user"),
+            (
+                "cassandra-user = \"a\"\ncassandra-password-file = \"/nowhere/at/all\"",
+                "/nowhere/at/all",
+            ),
             (
                 "[gateways]\n\"10.0.0.1:9042\" = \"0.0.0.0:9043\"",
                 "0.0.0.0:9043",

@@ -15,6 +15,7 @@ mod settings_file;
 mod span;
 mod stop;
 mod store_service;
+mod vector_stores;
 
 use std::process::ExitCode;
 

@@ -12,6 +12,7 @@ use crate::commands::data::{self, DataCommand};
 use crate::commands::ingest::{self, IngestArguments};
 use crate::commands::isolation::{self, IsolationArguments};
 use crate::commands::mixed::{self, MixedArguments};
+use crate::commands::read_rows::{self, ReadRowsArguments};
 use crate::commands::report::{self, ReportArguments};
 use crate::commands::restart::{self, RestartArguments};
 use crate::commands::schema::{self, BuildIndexArguments, BuildTableArguments, DropArguments};
@@ -51,6 +52,8 @@ enum Command {
     Isolation(IsolationArguments),
     /// Search with ever more requests at once
     Sweep(SweepArguments),
+    /// Read rows by their keys, several with one statement
+    ReadRows(ReadRowsArguments),
     /// Search two targets in turn, with the ratios of what they do
     Compare(CompareArguments),
     /// Make a page with charts from results that --json kept
@@ -85,6 +88,7 @@ pub fn run(arguments: BenchArguments) -> anyhow::Result<()> {
         Command::Report(arguments) => report::run(&arguments),
         Command::ServingCost(arguments) => block_on(serving_cost::run(arguments)),
         Command::Ceiling(arguments) => ceiling::run(&arguments),
+        Command::ReadRows(arguments) => block_on(read_rows::run(arguments)),
         Command::CqlCompare(arguments) => block_on(cql_compare::run(arguments)),
         Command::Restart(arguments) => block_on(restart::run(arguments)),
         Command::VisibleAfter(arguments) => block_on(visible_after::run(arguments)),

@@ -2,7 +2,8 @@
 //!
 //! Three layers, each usable alone:
 //! - [`types`], [`value`], [`token`]: what a value is, how it is serialised, compared and hashed;
-//! - [`ast`], [`parser`]: what a statement says;
+//! - [`ast`], [`parser`], [`quote`]: what a statement says, and how names and strings are written in one;
+//!   [`vector_index`]: what the definition of a vector index may say;
 //! - [`wire`]: what a frame of the native protocol holds.
 //!
 //! Everything that comes from outside (frames, statements, serialised values) is read with
@@ -11,7 +12,9 @@
 pub mod ast;
 pub mod error;
 pub mod parser;
+pub mod quote;
 pub mod token;
 pub mod types;
 pub mod value;
+pub mod vector_index;
 pub mod wire;

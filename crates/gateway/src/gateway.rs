@@ -9,9 +9,12 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::catalog::Catalog;
+use crate::clients::Clients;
 use crate::listener::{Shared, accept};
 use crate::options::GatewayOptions;
 use crate::prepared::PreparedStatements;
+use crate::writes::ChangeLog;
 
 /// A running gateway.
 pub struct Gateway {
@@ -44,12 +47,27 @@ impl Gateway {
             address: options.address,
             source,
         })?;
+        let clients = Arc::new(Clients::default());
+        let stop = CancellationToken::new();
+        let tasks = TaskTracker::new();
+        let catalog = Catalog::start(
+            options.catalog.clone(),
+            address.to_string(),
+            clients.clone(),
+            stop.clone(),
+            |follower| {
+                tasks.spawn(follower);
+            },
+        );
         let shared = Arc::new(Shared {
             ring: Arc::new(options.ring.clone()),
             prepared: Arc::new(PreparedStatements::new(options.prepared_max)),
-            stop: CancellationToken::new(),
+            log: Arc::new(ChangeLog::new(options.batch_bytes_max)),
+            catalog,
+            clients,
+            stop,
             kill: CancellationToken::new(),
-            tasks: TaskTracker::new(),
+            tasks,
             options,
         });
         shared.tasks.spawn(accept(socket, shared.clone()));
@@ -59,6 +77,11 @@ impl Gateway {
     /// Where it listens, the port that was free included.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Waits until it knows what the cluster says of vector indexes; clients wait for that, too.
+    pub async fn ready(&self) {
+        self.shared.catalog.ready().await;
     }
 
     /// Stops listening and reading requests, waits for the answers to those in flight for as long as `grace`, then

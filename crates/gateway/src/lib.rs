@@ -33,33 +33,49 @@
 //!
 //! A prepared statement is recognised when it is prepared, and its id remembered with what it means here
 //! (module `prepared`). An EXECUTE of an id that is not remembered is answered UNPREPARED, upon which every driver
-//! prepares again: thus none gets by unseen, not even after the gateway was restarted. A BATCH, which only writes,
-//! passes without a look so far.
+//! prepares again: thus none gets by unseen, not even after the gateway was restarted. The same holds for the ids in a
+//! BATCH, which passes without a look while no table has an index.
 //!
-//! # Where vector search will join
+//! # Writes to tables with an index
 //!
-//! At the same two places, with no new path for what passes:
+//! They go to the node in another form, with the rows of the table's change log (module `writes`). A write is recognised by the
+//! table's name, which stands among its first words. What it takes may be several requests, one after another: they are made
+//! on the stream of the client's own request, which is free on the node's side meanwhile, so as the client's user and in its keyspace. The
+//! loop that reads the node's answers decides what is asked next, and the loop that writes to the node sends it.
 //!
-//! - In the requests' loop a decision is added to passing and answering: going on as another request. An INSERT, UPDATE
-//!   or DELETE of an indexed table, in a text or by a remembered id, becomes a BATCH with its log row; a BATCH has its texts and ids
-//!   looked at, too. While no index is defined, no write is looked at beyond its opcode.
-//! - A statement that is worked on here (`ANN OF`, definitions of indexes) is not on its way to the node, so its stream id is
-//!   free on the node's side: what must be asked for its sake is asked on that stream, one after another, as the client's
-//!   own user and in its keyspace, and answers to it are *expected* as those of prepared statements are now.
+//! # Vector indexes
+//!
+//! Their definitions lie in the cluster (module `catalog`), which each gateway follows by a session of its own. Every request is decided
+//! by one snapshot of them. What Cassandra's own answers lack is laid over them (module `overlay`): a statement goes to the node, changed if need
+//! be, and its answer is added to. A definition is carried out in the background once the node has told that the client may.
+//!
+//! # Queries for neighbours
+//!
+//! `ANN OF` an index of ours (module `ann`) is worked on in a task of its own, beside the two loops, so that nothing waits behind a search. What
+//! it asks the node it asks on the client's connection (module `inquiry`), on streams that the client does not use
+//! (`connection::own_streams`): so the cluster sees the client's own user and consistency level, and several reads are on their way at
+//! once. Its answers go to the client between two responses.
 //!
 //! # Protocol versions
 //!
 //! Version 4 is spoken to both sides. A client that begins with another is told so in the words that drivers look
 //! for when they go down to 4; SUPPORTED names version 4 alone, and only the compressions that can be read here.
 
+mod ann;
+mod catalog;
+mod clients;
 mod connection;
 mod gateway;
+mod inquiry;
 mod listener;
 mod options;
+mod overlay;
 mod prepared;
 mod recognise;
 mod ring;
+mod writes;
 
+pub use catalog::CatalogOptions;
 pub use gateway::{BindError, Gateway};
 pub use options::GatewayOptions;
 pub use ring::{Ring, RingError};

@@ -10,10 +10,13 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::catalog::Catalog;
+use crate::clients::Clients;
 use crate::connection;
 use crate::options::GatewayOptions;
 use crate::prepared::PreparedStatements;
 use crate::ring::Ring;
+use crate::writes::ChangeLog;
 
 /// When the kernel asks a silent peer whether it still lives, and how often until it gives up.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
@@ -27,6 +30,9 @@ pub(crate) struct Shared {
     pub(crate) options: GatewayOptions,
     pub(crate) ring: Arc<Ring>,
     pub(crate) prepared: Arc<PreparedStatements>,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) log: Arc<ChangeLog>,
+    pub(crate) clients: Arc<Clients>,
     /// No more connections, no more requests.
     pub(crate) stop: CancellationToken,
     /// No more waiting for answers.

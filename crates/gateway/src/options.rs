@@ -4,7 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use cql::wire::DEFAULT_BODY_LIMIT;
+use store_api::Client;
 
+use crate::catalog::CatalogOptions;
 use crate::ring::Ring;
 
 /// How a gateway serves.
@@ -16,6 +18,8 @@ pub struct GatewayOptions {
     pub cassandra: String,
     /// Which gateways stand before the nodes of the cluster.
     pub ring: Ring,
+    /// How the definitions of vector indexes are kept; `None` passes everything through, and defines none.
+    pub catalog: Option<CatalogOptions>,
     /// Client connections open at once; more are closed as they come.
     pub connections_max: usize,
     /// Bytes of a request's body, plain or compressed; more are refused.
@@ -29,6 +33,11 @@ pub struct GatewayOptions {
     /// How many prepared statements are remembered; beyond it the least used are forgotten, and drivers prepare
     /// them again.
     pub prepared_max: usize,
+    /// The index services that know nearest neighbours.
+    pub stores: Client,
+    /// Bytes up to which a write to a table with a vector index goes to the node in one batch with its log rows, as
+    /// Cassandra counts the bytes of a batch: its `batch_size_warn_threshold`.
+    pub batch_bytes_max: usize,
 }
 
 impl Default for GatewayOptions {
@@ -37,12 +46,15 @@ impl Default for GatewayOptions {
             address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9043),
             cassandra: "127.0.0.1:9042".to_owned(),
             ring: Ring::default(),
+            catalog: None,
             connections_max: 10_000,
             frame_body_max: DEFAULT_BODY_LIMIT,
             handshake_timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(5),
             drain_timeout: Duration::from_secs(60),
             prepared_max: 65_536,
+            stores: Client::disabled(),
+            batch_bytes_max: 5 << 10,
         }
     }
 }

@@ -8,6 +8,7 @@ pub mod data;
 pub mod ingest;
 pub mod isolation;
 pub mod mixed;
+pub mod read_rows;
 pub mod report;
 pub mod restart;
 pub mod schema;

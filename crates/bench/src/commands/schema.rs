@@ -59,6 +59,9 @@ pub struct BuildIndexArguments {
     /// Width of the walk when searching (search_beam_width) [default: the server's]
     #[arg(long)]
     ef_search: Option<usize>,
+    /// The kind of the index: what stands after USING; the options are vector_index's
+    #[arg(long, default_value = "vector_index")]
+    using: String,
     /// What a vector is kept as: f32, f16, bf16, i8 or b1 [default: the server's]
     #[arg(long)]
     quantization: Option<String>,
@@ -159,11 +162,12 @@ pub async fn build_index(arguments: BuildIndexArguments) -> anyhow::Result<()> {
     let begin = Instant::now();
     database
         .change(format!(
-            "CREATE CUSTOM INDEX {} ON {}.{} ({}) USING 'vector_index' WITH OPTIONS = {{{}}}",
+            "CREATE CUSTOM INDEX {} ON {}.{} ({}) USING '{}' WITH OPTIONS = {{{}}}",
             names.index,
             names.keyspace,
             names.table,
             names.vector_column,
+            arguments.using,
             options.join(", ")
         ))
         .await

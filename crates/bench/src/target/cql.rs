@@ -97,12 +97,16 @@ impl Database {
             vector_column,
             ..
         } = names;
-        let read = format!(
-            "SELECT {key_column}, {vector_column} FROM {keyspace}.{table} WHERE {key_column} = ?"
-        );
+        let select = format!("SELECT {key_column}, {vector_column} FROM {keyspace}.{table}");
+        let keys = format!("SELECT {key_column} FROM {keyspace}.{table}");
         Ok(Reads {
             session: Arc::clone(&self.session),
-            read: self.prepare(read).await?,
+            one: self
+                .prepare(format!("{select} WHERE {key_column} = ?"))
+                .await?,
+            some: self
+                .prepare(format!("{keys} WHERE {key_column} IN ?"))
+                .await?,
         })
     }
 
@@ -147,20 +151,29 @@ impl Writes {
     }
 }
 
-/// Reads rows. Cheap to clone.
+/// Reads rows by their keys. Cheap to clone.
 #[derive(Clone)]
 pub struct Reads {
     session: Arc<Session>,
-    read: Arc<PreparedStatement>,
+    one: Arc<PreparedStatement>,
+    some: Arc<PreparedStatement>,
 }
 
 impl Reads {
-    /// Reads a row, and says whether it is there.
+    /// Reads a row and its vector, and says whether it is there.
     pub async fn row(&self, id: i64) -> Result<bool, Failure> {
-        let result = self.session.execute_unpaged(&self.read, (id,)).await;
+        let result = self.session.execute_unpaged(&self.one, (id,)).await;
         let rows = result.map_err(|error| failure(&error))?.into_rows_result();
         let rows = rows.map_err(|error| Failure(format!("answer: {error}")))?;
         Ok(rows.rows_num() > 0)
+    }
+
+    /// Reads the rows of these ids with one statement; gives how many there are.
+    pub async fn rows(&self, rows: &[i64]) -> Result<(Done, usize), Failure> {
+        let result = self.session.execute_unpaged(&self.some, (rows,)).await;
+        let done = Done::now();
+        let result = result.map_err(|error| failure(&error))?;
+        Ok((done, ids(result)?.len()))
     }
 }
 

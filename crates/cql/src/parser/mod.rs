@@ -12,6 +12,7 @@ mod keyspace;
 mod lexer;
 mod names;
 mod options;
+mod outline;
 mod relation;
 mod select;
 mod selector;
@@ -27,6 +28,8 @@ use crate::error::CqlError;
 use crate::types::CqlType;
 
 pub use names::is_reserved;
+pub use outline::{Changed, changed, replace_calls};
+pub use select::{SelectionText, selection_text};
 
 /// How deep terms, selectors, types and relations may lie in one another.
 pub const MAX_NESTING: usize = 64;

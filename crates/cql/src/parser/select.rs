@@ -2,6 +2,34 @@
 
 use super::cursor::{Cursor, Parse, is_symbol, is_word};
 use crate::ast::{Ordering, Select};
+use crate::error::CqlError;
+
+/// What a SELECT selects, as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SelectionText<'a> {
+    /// What stands before `FROM`, from the first selector on. It may end with a comment.
+    pub text: &'a str,
+    /// How many bind markers stand in it: they are the statement's first.
+    pub markers: usize,
+}
+
+/// Finds the selection in the text of a SELECT.
+///
+/// # Errors
+/// As [`super::parse_statement`], but for what comes after the selection.
+pub fn selection_text(text: &str) -> Result<SelectionText<'_>, CqlError> {
+    let mut cursor = Cursor::new(text)?;
+    cursor.expect_word("SELECT")?;
+    cursor.eat_modifier("JSON")?;
+    cursor.eat_modifier("DISTINCT")?;
+    let start = cursor.current().start;
+    cursor.projection()?;
+    let end = cursor.current().start;
+    Ok(SelectionText {
+        text: &text[start..end],
+        markers: cursor.into_markers().len(),
+    })
+}
 
 impl Cursor<'_> {
     /// What follows the word `SELECT`.
@@ -103,5 +131,32 @@ impl Cursor<'_> {
     /// `ASC`, `DESC` or nothing.
     pub(super) fn descending(&mut self) -> Parse<bool> {
         Ok(!self.eat_word("ASC")? && self.eat_word("DESC")?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_selection_is_found_as_it_is_written() {
+        for (text, selection, markers) in [
+            ("SELECT * FROM t", "* ", 0),
+            (
+                "/* SELECT */ select distinct a, b AS \"From\" from t",
+                "a, b AS \"From\" ",
+                0,
+            ),
+            ("SELECT json FROM t WHERE a = ?", "json ", 0),
+            (
+                "SELECT f(v, ?), g(v, :q) -- both\nFROM t LIMIT ?",
+                "f(v, ?), g(v, :q) -- both\n",
+                2,
+            ),
+        ] {
+            let found = selection_text(text).unwrap();
+            assert_eq!((found.text, found.markers), (selection, markers), "{text}");
+        }
+        assert!(selection_text("INSERT INTO t (a) VALUES (1)").is_err());
     }
 }

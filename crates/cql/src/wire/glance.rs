@@ -31,6 +31,48 @@ pub fn executed_id(flags: Flags, body: &[u8]) -> Result<&[u8], DecodeError> {
     front.short_bytes("the id of the prepared statement")
 }
 
+/// The custom payload of a request as it lies in the body, with its count in front; empty if there is none.
+///
+/// # Errors
+/// If the body ends before the payload does.
+pub fn custom_payload(flags: Flags, body: &[u8]) -> Result<&[u8], DecodeError> {
+    let mut front = Front(body);
+    front.skip_request_prefix(flags)?;
+    Ok(&body[..body.len() - front.0.len()])
+}
+
+/// A statement of a BATCH.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchedRef<'a> {
+    /// By its text, as bytes that may be no UTF-8.
+    Text(&'a [u8]),
+    /// By the id of its preparation.
+    Prepared(&'a [u8]),
+}
+
+/// The statements of a BATCH, in order, without their values.
+///
+/// # Errors
+/// If the body ends before the number of statements does. The iterator ends with an error where the body does
+/// not go on as it should.
+pub fn batched(
+    flags: Flags,
+    body: &[u8],
+) -> Result<impl Iterator<Item = Result<BatchedRef<'_>, DecodeError>>, DecodeError> {
+    let mut front = Front(body);
+    front.skip_request_prefix(flags)?;
+    front.take(1, "the type of the batch")?;
+    let mut left = front.u16("the number of statements")?;
+    Ok(std::iter::from_fn(move || {
+        left = left.checked_sub(1)?;
+        let read = front.batched();
+        if read.is_err() {
+            left = 0;
+        }
+        Some(read)
+    }))
+}
+
 /// The id that a RESULT gives a prepared statement; `None` if it answers something else than PREPARE.
 ///
 /// # Errors
@@ -100,6 +142,24 @@ impl<'a> Front<'a> {
         self.take(length, what)
     }
 
+    /// A statement of a BATCH; its values are passed over.
+    fn batched(&mut self) -> Result<BatchedRef<'a>, DecodeError> {
+        const KIND: &str = "the kind of a statement";
+        let [kind] = self.number(KIND)?;
+        let statement = match kind {
+            0 => BatchedRef::Text(self.long_bytes("a statement")?),
+            1 => BatchedRef::Prepared(self.short_bytes("the id of a prepared statement")?),
+            other => return Err(DecodeError::Invalid(format!("{KIND} is {other}"))),
+        };
+        for _ in 0..self.u16("the number of values")? {
+            // Any negative length is null or unset.
+            if let Ok(length) = usize::try_from(self.i32("a bound value")?) {
+                self.take(length, "a bound value")?;
+            }
+        }
+        Ok(statement)
+    }
+
     fn skip_request_prefix(&mut self, flags: Flags) -> Result<(), DecodeError> {
         if flags.contains(Flags::CUSTOM_PAYLOAD) {
             self.skip_custom_payload()?;
@@ -126,8 +186,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::super::{
-        FrameHeader, HEADER_LENGTH, Metadata, Prepared, QueryParameters, Request, Response,
-        ResponseContext,
+        Batch, BatchKind, BatchStatement, BatchedStatement, BoundValue, Consistency, FrameHeader,
+        HEADER_LENGTH, Metadata, Prepared, QueryParameters, Request, Response, ResponseContext,
     };
     use super::*;
 
@@ -161,6 +221,45 @@ mod tests {
                 executed_id(flags, &behind(&execute)),
                 Ok(&b"sixteen bytes id"[..])
             );
+        }
+    }
+
+    #[test]
+    fn the_statements_of_a_batch_are_found_behind_a_custom_payload_too() {
+        let statement = |statement, values| BatchStatement { statement, values };
+        let body = request_body(&Request::Batch(Batch {
+            kind: BatchKind::Unlogged,
+            statements: vec![
+                statement(
+                    BatchedStatement::Text("INSERT".to_owned()),
+                    vec![
+                        BoundValue::Null,
+                        BoundValue::Unset,
+                        BoundValue::Value(Bytes::from_static(b"value")),
+                    ],
+                ),
+                statement(
+                    BatchedStatement::Prepared(Bytes::from_static(b"id")),
+                    vec![],
+                ),
+            ],
+            consistency: Consistency::One,
+            serial_consistency: None,
+            timestamp: None,
+        }));
+        for (flags, prefix) in [
+            (Flags::default(), &b""[..]),
+            (Flags::CUSTOM_PAYLOAD, PAYLOAD),
+        ] {
+            let body = [prefix, &body].concat();
+            let found: Result<Vec<_>, _> = batched(flags, &body).unwrap().collect();
+            let expected = vec![BatchedRef::Text(b"INSERT"), BatchedRef::Prepared(b"id")];
+            assert_eq!(found, Ok(expected));
+            assert_eq!(custom_payload(flags, &body), Ok(prefix));
+            let cut = &body[..body.len() - 6];
+            let found: Vec<_> = batched(flags, cut).unwrap().collect();
+            assert_eq!(found.len(), 2);
+            assert!(found[0].is_ok() && found[1].is_err());
         }
     }
 

@@ -7,6 +7,7 @@ use super::consistency::Consistency;
 use super::event::EventKind;
 use super::header::Opcode;
 use super::reader::DecodeError;
+use crate::error::CqlError;
 
 /// A request of protocol v4.
 #[derive(Clone, Debug, PartialEq)]
@@ -132,6 +133,36 @@ impl Values {
     /// Whether there is no value.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The values in the order of a statement's bind markers, of which there are `markers`; `name` gives the name of
+    /// each by its position.
+    ///
+    /// # Errors
+    /// If there are more or fewer values than markers, or a name without a value.
+    pub fn in_order<'n>(
+        self,
+        markers: usize,
+        name: impl Fn(usize) -> Option<&'n str>,
+    ) -> Result<Vec<BoundValue>, CqlError> {
+        match self {
+            Values::Positional(values) if values.len() == markers => Ok(values),
+            Values::Positional(values) => Err(CqlError::invalid(format!(
+                "Invalid amount of bind variables: the statement has {markers}, the request gives {}",
+                values.len()
+            ))),
+            Values::Named(named) => (0..markers)
+                .map(|position| {
+                    let name = name(position).unwrap_or_default();
+                    let value = named.iter().find(|(given, _)| given == name);
+                    value.map(|(_, value)| value.clone()).ok_or_else(|| {
+                        CqlError::invalid(format!(
+                            "Invalid amount of bind variables: no value for '{name}'"
+                        ))
+                    })
+                })
+                .collect(),
+        }
     }
 }
 

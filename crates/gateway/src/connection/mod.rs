@@ -10,10 +10,21 @@
 //!   Drivers take this for what it is: the node behind this address is down.
 //! - *The node cannot be reached*: the client's first request is answered with an error that says so.
 
+#[cfg(test)]
+mod ann_tests;
+mod inquiries;
 mod intake;
+mod neighbours;
+mod overlaid;
+mod own_streams;
 mod requests;
 mod responses;
 mod session;
+mod truncate;
+mod work;
+#[cfg(test)]
+mod write_tests;
+mod writes;
 
 use std::io;
 use std::net::SocketAddr;
@@ -27,11 +38,15 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use self::intake::Intake;
 use self::requests::{Requests, RequestsEnd, encode_error};
 use self::responses::{Responses, ResponsesEnd};
 use self::session::Session;
+use self::work::Workshop;
+use crate::clients::Client;
+use crate::inquiry::Inquirer;
 use crate::listener::{Shared, prepare};
 
 /// Answers made here that may wait for the client to read; then its requests wait, too.
@@ -44,10 +59,29 @@ const LINGER_BYTES: u64 = 64 << 20;
 
 /// Serves a connection to its end.
 pub(crate) async fn serve(client: TcpStream, shared: Arc<Shared>) {
-    let node = connect(&shared).await;
+    // Before it knows which tables are logged, nothing may pass.
+    let ready = timeout(shared.options.handshake_timeout, shared.catalog.ready()).await;
+    let node = match ready {
+        Ok(()) => Some(connect(&shared).await),
+        Err(_) => None,
+    };
     let served = match node {
-        Ok(node) => pass(client, node, &shared).await,
-        Err(error) => {
+        Some(Ok(node)) => pass(client, node, &shared).await,
+        None => {
+            let trouble = shared.catalog.trouble();
+            let trouble = trouble
+                .as_deref()
+                .unwrap_or("the cluster has not answered yet");
+            tracing::warn!(
+                trouble,
+                "the definitions of vector indexes are not known: a client is refused"
+            );
+            let message = format!(
+                "the gateway does not know yet which tables have vector indexes ({trouble}): try another node"
+            );
+            refuse(client, CqlError::server(message), &shared).await
+        }
+        Some(Err(error)) => {
             let cassandra = &shared.options.cassandra;
             tracing::warn!(%cassandra, %error, "Cassandra cannot be reached: a client is refused");
             let message = format!(
@@ -75,23 +109,44 @@ async fn connect(shared: &Shared) -> io::Result<TcpStream> {
 
 /// Runs both directions.
 async fn pass(mut client: TcpStream, mut node: TcpStream, shared: &Shared) -> io::Result<()> {
+    let (sender, receiver) = mpsc::channel(ANSWERS_MAX);
+    let known_as = Arc::new(Client::new(sender.downgrade()));
+    shared.clients.enter(&known_as);
     let session = Arc::new(Session::new(
         canonical(client.local_addr()?),
         shared.options.frame_body_max,
+        known_as,
     ));
-    let (sender, receiver) = mpsc::channel(ANSWERS_MAX);
+    let (inquirer, inquiries) = Inquirer::new();
+    let gone = CancellationToken::new();
+    let (steps_sender, steps) = mpsc::unbounded_channel();
     let requests = Requests {
         session: session.clone(),
         prepared: shared.prepared.clone(),
-        answers: sender,
+        catalog: shared.catalog.clone(),
+        workshop: Workshop::new(
+            inquirer,
+            shared.options.stores.clone(),
+            shared.prepared.clone(),
+            sender,
+            gone.clone(),
+        ),
+        inquiries,
+        log: shared.log.clone(),
+        steps,
+        write_memory: writes::write_memory(),
         stop: shared.stop.clone(),
         handshake_timeout: shared.options.handshake_timeout,
+        drain_timeout: shared.options.drain_timeout,
     };
+    let _gone = gone.drop_guard();
     let responses = Responses {
         session,
         prepared: shared.prepared.clone(),
         ring: shared.ring.clone(),
+        catalog: shared.catalog.clone(),
         answers: receiver,
+        steps: steps_sender,
         drain_timeout: shared.options.drain_timeout,
     };
     let (mut from_client, mut to_client) = client.split();
@@ -107,7 +162,6 @@ async fn pass(mut client: TcpStream, mut node: TcpStream, shared: &Shared) -> io
                     if let RequestsEnd::Client(error) = end {
                         return Err(error);
                     }
-                    tracing::debug!(%end, "no more requests");
                 }
                 end = &mut responses => break end,
                 () = shared.kill.cancelled() => return Ok(()),

@@ -7,18 +7,23 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{
-    Compression, Direction, Frame, FrameHeader, HEADER_LENGTH, Opcode, Request, Response,
-    ResponseContext, glance,
+    Compression, Direction, EventKind, Frame, FrameHeader, HEADER_LENGTH, Opcode, Request,
+    Response, ResponseContext, glance,
 };
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout_at};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use super::inquiries::write_inquiries;
 use super::intake::Intake;
-use super::session::{Expected, Session};
+use super::session::{Expected, Seen, Session};
+use super::work::{Work, Workshop};
+use crate::catalog::Catalog;
+use crate::inquiry::Inquiry;
 use crate::prepared::{Meaning, PreparedStatements};
-use crate::recognise;
+use crate::recognise::{self, Verb};
+use crate::writes::{ChangeLog, ClientRequest, Errand};
 
 /// Why no more requests are read.
 #[derive(Debug, thiserror::Error)]
@@ -38,38 +43,89 @@ pub(super) enum RequestsEnd {
 }
 
 /// What is done with a request.
-enum Decision {
+pub(super) enum Decision {
     /// It goes to the node.
     Pass,
+    /// This frame goes to the node in its place, on the same stream.
+    Replace(Bytes),
     /// It is answered here.
     Answer(CqlError),
+    /// It is worked on here.
+    Begin(Work),
+    /// It writes to logged tables, and goes to the node in another form.
+    Write(Box<Errand>),
 }
 
 /// The loop from the client to the node.
 pub(super) struct Requests {
     pub(super) session: Arc<Session>,
     pub(super) prepared: Arc<PreparedStatements>,
-    /// Where answers go that the node is not asked for: the other loop writes them between two responses. Its
-    /// end tells that loop that there are no more requests.
-    pub(super) answers: mpsc::Sender<Bytes>,
+    pub(super) catalog: Arc<Catalog>,
+    /// Where requests are worked on that the node cannot answer. Its answers are written by the other loop, between two
+    /// responses, and the end of them tells that loop that there are no more requests.
+    pub(super) workshop: Workshop,
+    /// What the workshop asks the node.
+    pub(super) inquiries: mpsc::Receiver<Inquiry>,
+    pub(super) log: Arc<ChangeLog>,
+    /// Requests that the other loop makes on streams whose writes are under way.
+    pub(super) steps: mpsc::UnboundedReceiver<Bytes>,
+    /// Bytes that writes under way may hold.
+    pub(super) write_memory: Arc<Semaphore>,
     pub(super) stop: CancellationToken,
     pub(super) handshake_timeout: Duration,
+    /// How long to go on with what is worked on once there are no more requests.
+    pub(super) drain_timeout: Duration,
 }
 
 impl Requests {
     /// Passes requests on until there are no more.
     pub(super) async fn run(
-        self,
+        mut self,
         client: &mut (impl AsyncRead + Unpin),
         node: &mut (impl AsyncWrite + Unpin),
     ) -> RequestsEnd {
-        match self.pass_on(client, node).await {
+        let end = match self.pass_on(client, node).await {
+            Err(end @ (RequestsEnd::Client(_) | RequestsEnd::Node(_))) => return end,
             Ok(end) | Err(end) => end,
+        };
+        tracing::debug!(%end, "no more requests");
+        match self.go_on(node).await {
+            Ok(()) => end,
+            Err(failed) => failed,
+        }
+    }
+
+    /// There are no more requests: writes and searches that are under way have more to ask.
+    async fn go_on(self, node: &mut (impl AsyncWrite + Unpin)) -> Result<(), RequestsEnd> {
+        let Requests {
+            session,
+            workshop,
+            mut inquiries,
+            mut steps,
+            drain_timeout,
+            ..
+        } = self;
+        // The other loop ends with the last answer that is due. It waits for those of the workshop as long as somebody holds
+        // the sender of answers: from here on, only work that has begun.
+        let gone = workshop.gone.clone();
+        drop(workshop);
+        let deadline = Instant::now() + drain_timeout;
+        loop {
+            tokio::select! {
+                step = steps.recv() => match step {
+                    Some(step) => node.write_all(&step).await.map_err(RequestsEnd::Node)?,
+                    None => return Ok(()),
+                },
+                Some(inquiry) = inquiries.recv() => {
+                    write_inquiries(inquiry, &mut inquiries, &session, node).await?;
+                }
+                () = sleep_until(deadline), if !gone.is_cancelled() => gone.cancel(),
+            }
         }
     }
 
     async fn pass_on(
-        &self,
+        &mut self,
         client: &mut (impl AsyncRead + Unpin),
         node: &mut (impl AsyncWrite + Unpin),
     ) -> Result<RequestsEnd, RequestsEnd> {
@@ -92,6 +148,14 @@ impl Requests {
             };
             let read = tokio::select! {
                 read = fill => read.map_err(RequestsEnd::Client)?,
+                Some(inquiry) = self.inquiries.recv() => {
+                    write_inquiries(inquiry, &mut self.inquiries, &self.session, node).await?;
+                    continue;
+                }
+                Some(step) = self.steps.recv() => {
+                    node.write_all(&step).await.map_err(RequestsEnd::Node)?;
+                    continue;
+                }
                 () = self.stop.cancelled() => return Ok(RequestsEnd::Stopping),
             };
             if read == 0 {
@@ -102,7 +166,7 @@ impl Requests {
 
     /// Deals with the frames that are wholly in the buffer; gives their number. Those that pass go out in one write.
     async fn pass_whole_frames(
-        &self,
+        &mut self,
         intake: &mut Intake,
         to_skip: &mut usize,
         node: &mut (impl AsyncWrite + Unpin),
@@ -126,13 +190,39 @@ impl Requests {
                         break;
                     };
                     frames += 1;
+                    self.session.client.asked();
                     match self.decide(&header, body) {
                         Decision::Pass => {
-                            self.session.asked();
+                            self.session.own_streams.client_asks(header.stream).await;
                             passing += length;
                             continue;
                         }
-                        Decision::Answer(error) => ((header.stream, error), length),
+                        Decision::Replace(frame) => {
+                            self.session.own_streams.client_asks(header.stream).await;
+                            write_front(intake, passing, node).await?;
+                            passing = 0;
+                            intake.advance(length);
+                            node.write_all(&frame).await.map_err(RequestsEnd::Node)?;
+                            continue;
+                        }
+                        Decision::Write(errand) => {
+                            self.session.own_streams.client_asks(header.stream).await;
+                            write_front(intake, passing, node).await?;
+                            passing = 0;
+                            intake.advance(length);
+                            self.begin(&header, *errand, length, node).await?;
+                            continue;
+                        }
+                        Decision::Answer(error) => {
+                            self.session.client.answered();
+                            (Some((header.stream, error)), length)
+                        }
+                        Decision::Begin(work) => {
+                            // It writes nothing, so nobody need wait for its end.
+                            self.session.client.answered();
+                            let begun = self.workshop.begin(work, self.session.compression());
+                            (begun.err().map(|error| (header.stream, error)), length)
+                        }
                     }
                 }
                 Err(refusal) => {
@@ -142,13 +232,15 @@ impl Requests {
                         self.answer(answer.0, answer.1).await;
                         return Err(RequestsEnd::Refused);
                     };
-                    (answer, HEADER_LENGTH + length)
+                    (Some(answer), HEADER_LENGTH + length)
                 }
             };
             write_front(intake, passing, node).await?;
             passing = 0;
             *to_skip = length;
-            self.answer(answer.0, answer.1).await;
+            if let Some((stream, error)) = answer {
+                self.answer(stream, error).await;
+            }
         }
         write_front(intake, passing, node).await?;
         Ok(frames)
@@ -156,9 +248,12 @@ impl Requests {
 
     fn decide(&self, header: &FrameHeader, body: &[u8]) -> Decision {
         let decided = match header.opcode {
+            Opcode::Batch if self.catalog.snapshot().lapsed() => Err(lapsed()),
             Opcode::Startup => self.startup(header, body),
             Opcode::Query | Opcode::Prepare => self.text(header, body),
             Opcode::Execute => self.execute(header, body),
+            Opcode::Batch => self.batch(header, body),
+            Opcode::Register => self.register(header, body),
             _ => Ok(Decision::Pass),
         };
         decided.unwrap_or_else(Decision::Answer)
@@ -180,13 +275,58 @@ impl Requests {
     fn text(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
         let mut scratch = Bytes::new();
         let plain = self.session.plain(header, body, &mut scratch)?;
-        let may_read_ring = recognise::may_read_ring(glance::statement_text(header.flags, plain)?);
-        if header.opcode == Opcode::Prepare {
-            self.session
-                .expect(header.stream, Expected::Prepared { may_read_ring });
-        } else if may_read_ring {
-            self.session.expect(header.stream, Expected::RingRows(None));
+        let text = glance::statement_text(header.flags, plain)?;
+        let snapshot = self.catalog.snapshot();
+        let verb = recognise::verb(text);
+        if verb == Verb::Select
+            && let Some(decision) = self.neighbours(header, plain, text, &snapshot)?
+        {
+            return Ok(decision);
         }
+        if verb == Verb::Write && snapshot.lapsed() {
+            return Err(lapsed());
+        }
+        if let Some(decision) = self.overlaid_text(header, plain, verb, &snapshot)? {
+            return Ok(decision);
+        }
+        let seen = match verb {
+            Verb::Select if recognise::may_read_ring(text) => Seen::RingTable,
+            Verb::Use => Seen::Use,
+            Verb::Write | Verb::Truncate if snapshot.logs_nothing() => Seen::Nothing,
+            Verb::Truncate => match self.truncated_table(text, &snapshot) {
+                Some(table) => Seen::Truncate(table),
+                None => Seen::Nothing,
+            },
+            Verb::Write if header.opcode == Opcode::Prepare => {
+                self.write_prepare(text, self.session.keyspace(), &snapshot)?
+            }
+            Verb::Write => {
+                let keyspace = self.session.keyspace();
+                let request = ClientRequest {
+                    header,
+                    body,
+                    plain,
+                    keyspace: keyspace.as_deref(),
+                    snapshot: &snapshot,
+                };
+                return self.write_query(&request, text);
+            }
+            _ => Seen::Nothing,
+        };
+        let expected = match (header.opcode, seen) {
+            (Opcode::Prepare, seen) => Expected::Prepared {
+                epoch: snapshot.epoch(),
+                seen,
+            },
+            (_, Seen::RingTable) => Expected::RingRows(None),
+            (_, Seen::Truncate(table)) => {
+                self.expect_truncated(header, table);
+                return Ok(Decision::Pass);
+            }
+            (_, Seen::Use) => Expected::Keyspace,
+            (_, Seen::Nothing | Seen::Concern(_) | Seen::Write(_)) => return Ok(Decision::Pass),
+        };
+        self.session.expect(header.stream, expected);
         Ok(Decision::Pass)
     }
 
@@ -194,20 +334,50 @@ impl Requests {
         let mut scratch = Bytes::new();
         let plain = self.session.plain(header, body, &mut scratch)?;
         let id = glance::executed_id(header.flags, plain)?;
-        match self.prepared.get(id) {
+        let snapshot = self.catalog.snapshot();
+        match self.prepared.get(id, snapshot.epoch()) {
             Some(Meaning::Plain) => {}
+            Some(Meaning::Use) => self.session.expect(header.stream, Expected::Keyspace),
             Some(Meaning::RingRows(columns)) => {
                 self.session
                     .expect(header.stream, Expected::RingRows(Some(columns)));
+            }
+            Some(Meaning::Ann(statement)) => return self.search(header, plain, statement),
+            Some(Meaning::Concern(prepared)) => {
+                return self.overlaid_execute(header, body, &prepared, &snapshot);
+            }
+            Some(Meaning::Truncate(table)) => self.expect_truncated(header, table),
+            Some(Meaning::Write(write)) => {
+                return self.write_execute(header, body, plain, &write);
             }
             None => return Ok(Decision::Answer(unprepared(id))),
         }
         Ok(Decision::Pass)
     }
 
+    /// Takes note of clients that want to hear of changes of the schema, as indexes come and go without the node's knowledge.
+    fn register(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
+        let frame = Frame {
+            header: *header,
+            body: Bytes::copy_from_slice(body),
+        };
+        // The node says what is wrong with one that cannot be read.
+        if let Ok(Request::Register { events }) =
+            Request::decode(&frame, self.session.compression(), self.session.body_max())
+            && events.contains(&EventKind::SchemaChange)
+        {
+            self.session.client.hear_schema_changes();
+        }
+        Ok(Decision::Pass)
+    }
+
     async fn answer(&self, stream: i16, error: CqlError) {
         // If the other loop has ended, the client is gone.
-        let _ = self.answers.send(encode_error(stream, error)).await;
+        let _ = self
+            .workshop
+            .answers
+            .send(encode_error(stream, error))
+            .await;
     }
 }
 
@@ -219,8 +389,16 @@ pub(super) fn encode_error(stream: i16, error: CqlError) -> Bytes {
     out.freeze()
 }
 
+/// Upon this drivers ask another gateway.
+fn lapsed() -> CqlError {
+    CqlError::new(
+        ErrorKind::IsBootstrapping,
+        "the gateway has lost touch with the cluster's definitions of vector indexes and passes no writes: use another one",
+    )
+}
+
 /// Drivers prepare the statement again upon this, and execute it once more.
-fn unprepared(id: &[u8]) -> CqlError {
+pub(super) fn unprepared(id: &[u8]) -> CqlError {
     let id = Bytes::copy_from_slice(id);
     let message = format!(
         "Prepared query with ID {id:02x} was not prepared through this gateway, or was forgotten: prepare it again"

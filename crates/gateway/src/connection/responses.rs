@@ -7,14 +7,15 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use cql::wire::{
     Compression, DecodeError, Direction, Frame, FrameError, FrameHeader, HEADER_LENGTH, Opcode,
-    Response, ResponseContext, glance,
+    Prepared, Response, ResponseContext, glance,
 };
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use super::intake::Intake;
-use super::session::{Expected, Session};
+use super::session::{Expected, Seen, Session};
+use crate::catalog::Catalog;
 use crate::prepared::{Meaning, PreparedStatements};
 use crate::ring::{Ring, RingTable, translate_event, translate_rows};
 
@@ -36,11 +37,13 @@ pub(super) enum ResponsesEnd {
 }
 
 /// What the client gets of a response.
-enum Decision {
+pub(super) enum Decision {
     /// What came.
     Keep,
     /// Something else, or nothing.
     Replace(Bytes),
+    /// Nothing yet: this goes to the node first.
+    Ask(Bytes),
 }
 
 /// The loop from the node to the client.
@@ -48,8 +51,11 @@ pub(super) struct Responses {
     pub(super) session: Arc<Session>,
     pub(super) prepared: Arc<PreparedStatements>,
     pub(super) ring: Arc<Ring>,
+    pub(super) catalog: Arc<Catalog>,
     /// Answers that the node was not asked for.
     pub(super) answers: mpsc::Receiver<Bytes>,
+    /// Requests made here, which the other loop writes. There is at most one for each stream.
+    pub(super) steps: mpsc::UnboundedSender<Bytes>,
     pub(super) drain_timeout: Duration,
 }
 
@@ -77,7 +83,7 @@ impl Responses {
         let mut deadline = None;
         loop {
             self.pass_front(&mut intake, &mut to_pass, client).await?;
-            if deadline.is_some() && to_pass == 0 && self.session.in_flight() == 0 {
+            if deadline.is_some() && to_pass == 0 && self.session.client.in_flight() == 0 {
                 return Ok(ResponsesEnd::Done);
             }
             tokio::select! {
@@ -94,7 +100,7 @@ impl Responses {
                     None => deadline = Some(Instant::now() + self.drain_timeout),
                 },
                 () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
-                    return Ok(ResponsesEnd::Unanswered(self.session.in_flight()));
+                    return Ok(ResponsesEnd::Unanswered(self.session.client.in_flight()));
                 }
             }
         }
@@ -136,10 +142,25 @@ impl Responses {
             let Some(body) = rest.get(HEADER_LENGTH..length) else {
                 break;
             };
+            if self.hand_over(&header, body) {
+                write_front(intake, passing, client).await?;
+                passing = 0;
+                intake.advance(length);
+                continue;
+            }
             let decision = self.decide(&header, body);
-            self.count(&header);
+            if !matches!(decision, Decision::Ask(_)) {
+                self.count(&header);
+            }
             match decision {
                 Decision::Keep => *to_pass = length,
+                Decision::Ask(request) => {
+                    write_front(intake, passing, client).await?;
+                    passing = 0;
+                    intake.advance(length);
+                    // If the other loop has failed, so has the node's socket, and this loop is about to see it.
+                    let _ = self.steps.send(request);
+                }
                 Decision::Replace(told) => {
                     write_front(intake, passing, client).await?;
                     passing = 0;
@@ -154,13 +175,35 @@ impl Responses {
         write_front(intake, passing, client).await
     }
 
+    /// Takes note of an answer that goes to the client.
     fn count(&self, header: &FrameHeader) {
         if header.opcode != Opcode::Event {
-            self.session.answered();
+            self.session.client.answered();
+            self.session.own_streams.answered(header.stream);
         }
     }
 
+    /// Hands an answer to whom in the gateway it is for; false if it is for the client.
+    fn hand_over(&self, header: &FrameHeader, body: &[u8]) -> bool {
+        if !self.session.own_streams.is_own(header.stream) {
+            return false;
+        }
+        self.session.client.answered();
+        if let Some(answer) = self.session.own_streams.answered(header.stream) {
+            // If nobody waits for it any more, the client has gone.
+            let _ = answer.send(Frame {
+                header: *header,
+                body: Bytes::copy_from_slice(body),
+            });
+        }
+        true
+    }
+
     fn must_read(&self, header: &FrameHeader) -> bool {
+        // What the gateway asked for itself is none of the client's, however long it is.
+        if self.session.own_streams.is_own(header.stream) {
+            return true;
+        }
         if header.length as usize > self.session.body_max() {
             return false;
         }
@@ -176,6 +219,13 @@ impl Responses {
             Opcode::Event => self.event(header, body),
             Opcode::Supported => self.supported(header, body),
             opcode => match self.session.take_expected(header.stream) {
+                Some(Expected::Truncated(table, answers)) => {
+                    self.truncated(header, body, table, answers)
+                }
+                Some(Expected::Write(write)) => Ok(self.write_answered(header, body, *write)),
+                Some(Expected::Answering(answering)) => {
+                    self.answer_overlaid(header, body, *answering)
+                }
                 Some(expected) if opcode == Opcode::Result => self.result(header, body, expected),
                 _ => Ok(Decision::Keep),
             },
@@ -220,8 +270,18 @@ impl Responses {
         expected: Expected,
     ) -> Result<Decision, DecodeError> {
         match expected {
-            Expected::Prepared { may_read_ring } => {
-                self.remember(header, body, may_read_ring)?;
+            Expected::Prepared { epoch, seen } => {
+                self.remember(header, body, epoch, seen)?;
+                Ok(Decision::Keep)
+            }
+            // Taken before, whatever the opcode.
+            Expected::Answering(_) | Expected::Truncated(..) | Expected::Write(_) => {
+                Ok(Decision::Keep)
+            }
+            Expected::Keyspace => {
+                if let (_, Response::SetKeyspace(keyspace)) = self.decode(header, body)? {
+                    self.session.use_keyspace(&keyspace);
+                }
                 Ok(Decision::Keep)
             }
             Expected::RingRows(columns) => {
@@ -243,27 +303,41 @@ impl Responses {
         &self,
         header: &FrameHeader,
         body: &[u8],
-        may_read_ring: bool,
+        epoch: u64,
+        seen: Seen,
     ) -> Result<(), DecodeError> {
         let mut scratch = Bytes::new();
         let plain = self.session.plain(header, body, &mut scratch)?;
         let Some(id) = glance::prepared_id(header.flags, plain)? else {
             return Ok(());
         };
-        let mut meaning = Meaning::Plain;
-        // Only the id is read for certain: the columns of other tables may be of types that are unknown here.
-        if may_read_ring
-            && let Ok((_, Response::Prepared(prepared))) = self.decode(header, body)
-            && let Some(columns) = prepared.result
-            && RingTable::of(&columns).is_some()
-        {
-            meaning = Meaning::RingRows(Arc::new(columns));
-        }
-        self.prepared.insert(id, meaning);
+        let meaning = match seen {
+            Seen::Nothing => Meaning::Plain,
+            Seen::Use => Meaning::Use,
+            Seen::RingTable => self.ring_rows(header, body),
+            Seen::Concern(concern) => self.concern(header, body, concern),
+            Seen::Truncate(table) => Meaning::Truncate(table),
+            Seen::Write(write) => Meaning::Write(self.with_names(header, body, *write)),
+        };
+        self.prepared.insert(id, epoch, meaning);
         Ok(())
     }
 
-    fn decode(
+    fn ring_rows(&self, header: &FrameHeader, body: &[u8]) -> Meaning {
+        // Only the id is read for certain: the columns of other tables may be of types that are unknown here.
+        match self.decode(header, body) {
+            Ok((
+                _,
+                Response::Prepared(Prepared {
+                    result: Some(columns),
+                    ..
+                }),
+            )) if RingTable::of(&columns).is_some() => Meaning::RingRows(Arc::new(columns)),
+            _ => Meaning::Plain,
+        }
+    }
+
+    pub(super) fn decode(
         &self,
         header: &FrameHeader,
         body: &[u8],

@@ -3,27 +3,70 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use cql::wire::{Compression, DecodeError, Flags, FrameHeader, Metadata};
 use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+
+use crate::catalog::LoggedTable;
+use crate::clients::Client;
+use crate::overlay::{Answering, Concern};
+use crate::writes::{Errand, PreparedWrite};
+
+use super::own_streams::OwnStreams;
 
 /// Bodies of requests before the node has let the client in: options, names and passwords, and the tokens of
 /// single sign-on, which are the largest.
 const STRANGERS_BODY_MAX: usize = 256 << 10;
 
 /// Why a response must be read before it goes on.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) enum Expected {
     /// It answers PREPARE.
     Prepared {
-        /// The statement may read a table that tells of nodes.
-        may_read_ring: bool,
+        /// The epoch of the snapshot by which it was looked at.
+        epoch: u64,
+        /// What was seen in its text.
+        seen: Seen,
     },
+    /// It answers USE.
+    Keyspace,
     /// It may hold rows of a table that tells of nodes. The columns are those of the prepared statement, if one was
     /// executed.
     RingRows(Option<Arc<Metadata>>),
+    /// It is added to, or decides about what is done here; then the client is answered this way.
+    Answering(Box<(Answering, Option<mpsc::Sender<Bytes>>)>),
+    /// It answers TRUNCATE of a logged table; then the client is answered this way.
+    Truncated(Arc<LoggedTable>, mpsc::Sender<Bytes>),
+    /// It answers a step of a write to logged tables.
+    Write(Box<WriteUnderWay>),
+}
+
+/// A write to logged tables between a request to the node and its answer.
+#[derive(Debug)]
+pub(super) struct WriteUnderWay {
+    pub(super) errand: Errand,
+    /// The memory that it holds, out of what the connection may hold.
+    pub(super) memory: OwnedSemaphorePermit,
+}
+
+/// What was seen in the text of a statement that is prepared, as far as it matters once its answer is here.
+#[derive(Debug)]
+pub(super) enum Seen {
+    /// Nothing.
+    Nothing,
+    /// It is a USE.
+    Use,
+    /// It may read a table that tells of nodes.
+    RingTable,
+    /// It concerns vector indexes.
+    Concern(Concern),
+    /// It truncates a logged table.
+    Truncate(Arc<LoggedTable>),
+    /// It writes to logged tables.
+    Write(Box<PreparedWrite>),
 }
 
 /// The state of a connection that both directions use.
@@ -32,20 +75,26 @@ pub(super) struct Session {
     pub(super) own_address: SocketAddr,
     body_max: usize,
     compression: Mutex<Option<Compression>>,
+    keyspace: Mutex<Option<Arc<str>>>,
     expected: Mutex<HashMap<i16, Expected>>,
-    in_flight: AtomicUsize,
+    /// What others know of this connection.
+    pub(super) client: Arc<Client>,
     let_in: AtomicBool,
+    /// Streams that the gateway uses for itself.
+    pub(super) own_streams: OwnStreams,
 }
 
 impl Session {
-    pub(super) fn new(own_address: SocketAddr, body_max: usize) -> Self {
+    pub(super) fn new(own_address: SocketAddr, body_max: usize, client: Arc<Client>) -> Self {
         Session {
             own_address,
             body_max,
             compression: Mutex::new(None),
+            keyspace: Mutex::new(None),
             expected: Mutex::default(),
-            in_flight: AtomicUsize::new(0),
+            client,
             let_in: AtomicBool::new(false),
+            own_streams: OwnStreams::default(),
         }
     }
 
@@ -76,6 +125,16 @@ impl Session {
         *self.compression.lock() = compression;
     }
 
+    /// The keyspace that names without one are in: that of the last USE that the node has confirmed.
+    pub(super) fn keyspace(&self) -> Option<Arc<str>> {
+        self.keyspace.lock().clone()
+    }
+
+    /// The node has confirmed a USE. Must be called before the client is told.
+    pub(super) fn use_keyspace(&self, keyspace: &str) {
+        *self.keyspace.lock() = Some(keyspace.into());
+    }
+
     /// Has the response of a stream read when it comes. Must be called before the request goes on.
     pub(super) fn expect(&self, stream: i16, expected: Expected) {
         self.expected.lock().insert(stream, expected);
@@ -88,26 +147,6 @@ impl Session {
     /// What the response of a stream must be read for, now that it is here.
     pub(super) fn take_expected(&self, stream: i16) -> Option<Expected> {
         self.expected.lock().remove(&stream)
-    }
-
-    /// One more request is due an answer. Must be called before it goes on.
-    pub(super) fn asked(&self) {
-        self.in_flight.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// One request has its answer.
-    pub(super) fn answered(&self) {
-        // A node that answers more than it was asked must not make the count wrap.
-        let _ = self
-            .in_flight
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
-                count.checked_sub(1)
-            });
-    }
-
-    /// Requests whose answers are due.
-    pub(super) fn in_flight(&self) -> usize {
-        self.in_flight.load(Ordering::Relaxed)
     }
 
     /// The body of a frame, decompressed into `scratch` if it is compressed.

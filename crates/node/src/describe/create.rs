@@ -2,10 +2,11 @@
 
 use std::fmt::{self, Write};
 
+use cql::quote::{Identifier, MapLiteral, Quoted};
+use cql::vector_index;
 use serde_json::Value as Json;
 use storage::catalog::{Column, ColumnKind, Index, Keyspace, Table};
 
-use super::identifier::{Identifier, MapLiteral, Quoted};
 use crate::system::cdc_options;
 
 /// `CREATE KEYSPACE`.
@@ -124,17 +125,12 @@ fn table_options(table: &Table) -> Vec<String> {
 
 /// `CREATE CUSTOM INDEX`, with the options that the user gave and no other.
 pub(super) fn index(table: &Table, index: &Index) -> String {
-    let options = if index.options.is_empty() {
-        String::new()
-    } else {
-        format!(" WITH OPTIONS = {}", MapLiteral(&index.options))
-    };
-    format!(
-        "CREATE CUSTOM INDEX {} ON {}({}) USING {}{options};",
-        Identifier(&index.name),
-        table_name(table),
-        index_target(index),
-        Quoted(&index.class_name),
+    vector_index::create_statement(
+        (&table.keyspace, &table.name),
+        &index.name,
+        &index_target(index),
+        &index.class_name,
+        &index.options,
     )
 }
 

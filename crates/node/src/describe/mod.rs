@@ -6,7 +6,6 @@
 
 mod create;
 mod elements;
-mod identifier;
 
 use std::sync::Arc;
 

@@ -22,7 +22,6 @@ use crate::clock::StatementClock;
 
 pub use cast::Cast;
 pub use resolve::resolve;
-pub use similarity::Similarity;
 pub use text::{term_excerpt, term_text};
 
 /// What is known of an argument before its function is chosen.

@@ -1,18 +1,16 @@
 //! CREATE INDEX and DROP INDEX: vector indexes, and a word about all the others.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cql::ast::{CreateIndex, IndexTarget};
 use cql::error::CqlError;
-use storage::catalog::{Catalog, Column, ColumnKind, Index, Table};
+use cql::vector_index::{self, NewName, TargetColumn};
+use storage::catalog::{Catalog, ColumnKind, Index, Table};
 
-use super::{Applied, cdc, index_options, names};
+use super::{Applied, cdc};
 use crate::clock;
 use crate::query::SchemaChangeKind;
-
-/// The class of vector indexes, as `system_schema.indexes` holds it.
-const VECTOR_INDEX: &str = "vector_index";
 
 /// The class of full-text indexes, which don't exist yet.
 const FULLTEXT_INDEX: &str = "fulltext_index";
@@ -22,9 +20,6 @@ const SAI_CLASS: &str = "org.apache.cassandra.index.sai.StorageAttachedIndex";
 
 /// The same by its short names, in any case.
 const SAI_NAMES: [&str; 2] = ["StorageAttachedIndex", "sai"];
-
-/// The index service takes a row's key apart with one byte for the number of columns.
-const MAX_KEY_COLUMNS: usize = 255;
 
 #[derive(Clone, Debug)]
 pub(super) struct CreateIndexPlan {
@@ -50,7 +45,7 @@ impl CreateIndexPlan {
     pub fn prepare(keyspace: &str, create: &CreateIndex) -> Result<Self, CqlError> {
         let is_sai = is_sai(create)?;
         if let Some(name) = &create.name {
-            names::check_index(name)?;
+            vector_index::check_name(name)?;
         }
         Ok(CreateIndexPlan {
             keyspace: keyspace.to_owned(),
@@ -58,7 +53,7 @@ impl CreateIndexPlan {
             name: create.name.clone(),
             if_not_exists: create.if_not_exists,
             is_sai,
-            target: single_target(&create.targets)?,
+            target: vector_index::single_target(&create.targets)?,
             options: create.options.clone(),
         })
     }
@@ -68,41 +63,43 @@ impl CreateIndexPlan {
             return super::missing_table(catalog, &self.keyspace, &self.table, false);
         };
         super::refuse_log(table)?;
-        let column = self.column(table)?;
-        check_table(table)?;
-        let dimensions = column.cql_type.float_vector_dimensions().unwrap_or(0);
-        index_options::check(&self.options, dimensions)?;
+        let described = |name: &str| {
+            let column = table.column(name)?;
+            let irregular = match column.kind {
+                ColumnKind::Regular => None,
+                ColumnKind::Static => Some("static"),
+                _ => Some("PRIMARY KEY"),
+            };
+            Some(TargetColumn {
+                type_text: column.cql_type.to_string(),
+                cql_type: Some(column.cql_type.clone()),
+                irregular,
+            })
+        };
+        let (column, dimensions) =
+            vector_index::check_column(&self.target, self.is_sai, described)?;
+        vector_index::check_key_columns(
+            table.partition_key().len() + table.clustering_key().len(),
+        )?;
+        vector_index::check_options(&self.options, dimensions)?;
         cdc::check_for_new_index(table.cdc.as_ref())?;
 
-        let taken = |name: &str| find(catalog, &self.keyspace, name).is_some();
-        let name = match &self.name {
-            Some(name) if taken(name) => {
-                if self.if_not_exists {
-                    return Ok(Applied::Nothing);
-                }
-                return Err(CqlError::invalid(format!("Index '{name}' already exists")));
-            }
-            Some(name) => name.clone(),
-            None => {
-                let default = names::default_index_name(&table.name, &column.name, taken);
-                if let Some(existing) = index_on(table, &column.name) {
-                    if self.if_not_exists {
-                        return Ok(Applied::Nothing);
-                    }
-                    return Err(CqlError::invalid(format!(
-                        "Index {default} is a duplicate of existing index {}",
-                        existing.name
-                    )));
-                }
-                default
-            }
+        let new_name = vector_index::new_name(
+            self.name.as_deref(),
+            self.if_not_exists,
+            (&table.name, column),
+            |name| find(catalog, &self.keyspace, name).is_some(),
+            index_on(table, column).map(|index| index.name.as_str()),
+        )?;
+        let NewName::Name(name) = new_name else {
+            return Ok(Applied::Nothing);
         };
         let index = Index {
             name: name.clone(),
-            target: column.name.clone(),
-            column: column.name.clone(),
+            target: column.to_owned(),
+            column: column.to_owned(),
             options: self.options.clone(),
-            class_name: VECTOR_INDEX.to_owned(),
+            class_name: vector_index::CLASS.to_owned(),
             version: clock::timeuuid(),
         };
         let mut table = Table::clone(table);
@@ -114,43 +111,6 @@ impl CreateIndexPlan {
             &self.table,
         ))
     }
-
-    /// The column to index, once it is known to be one that can be.
-    fn column<'t>(&self, table: &'t Table) -> Result<&'t Column, CqlError> {
-        let (IndexTarget::Column(name) | IndexTarget::Collection { column: name, .. }) =
-            &self.target
-        else {
-            return Err(local_form());
-        };
-        let column = table.column(name).ok_or_else(|| {
-            CqlError::invalid(format!("No column definition found for column {name}"))
-        })?;
-        let is_vector = column.cql_type.float_vector_dimensions().is_some();
-        if self.is_sai && !matches!(column.cql_type, cql::types::CqlType::Vector { .. }) {
-            return Err(CqlError::invalid(format!(
-                "StorageAttachedIndex is only supported on columns of vectors: column {name} is \
-                 of type {}",
-                column.cql_type
-            )));
-        }
-        if !is_vector || matches!(self.target, IndexTarget::Collection { .. }) {
-            return Err(CqlError::invalid(format!(
-                "Vector indexes are only supported on columns of vectors of floats (column {name} \
-                 is of type {})",
-                column.cql_type
-            )));
-        }
-        if column.kind != ColumnKind::Regular {
-            let kind = match column.kind {
-                ColumnKind::Static => "static",
-                _ => "PRIMARY KEY",
-            };
-            return Err(CqlError::invalid(format!(
-                "Vector indexes are not supported on {kind} columns (column {name})"
-            )));
-        }
-        Ok(column)
-    }
 }
 
 impl DropIndexPlan {
@@ -159,10 +119,7 @@ impl DropIndexPlan {
             if self.if_exists {
                 return Ok(Applied::Nothing);
             }
-            return Err(CqlError::invalid(format!(
-                "Index '{}.{}' doesn't exist",
-                self.keyspace, self.name
-            )));
+            return Err(vector_index::missing(&self.keyspace, &self.name));
         };
         let mut table = Table::clone(table);
         table.indexes.remove(&self.name);
@@ -186,7 +143,7 @@ fn is_sai(create: &CreateIndex) -> Result<bool, CqlError> {
              ... USING 'vector_index'"
         }));
     };
-    if class.eq_ignore_ascii_case(VECTOR_INDEX) {
+    if vector_index::is_vector_index(create) {
         Ok(false)
     } else if class == SAI_CLASS
         || SAI_NAMES
@@ -203,66 +160,6 @@ fn is_sai(create: &CreateIndex) -> Result<bool, CqlError> {
             "Non-supported custom class '{class}' provided: use 'vector_index'"
         )))
     }
-}
-
-/// The one target of a global index without columns to filter by.
-fn single_target(targets: &[IndexTarget]) -> Result<IndexTarget, CqlError> {
-    check_duplicates(targets)?;
-    match targets {
-        [IndexTarget::LocalKey(_), ..] => Err(local_form()),
-        [target] => Ok(target.clone()),
-        [] => Err(CqlError::invalid("An index needs a column to index")),
-        _ => Err(CqlError::invalid(
-            "Vector indexes with filtering columns are not supported yet: name the vector column \
-             alone",
-        )),
-    }
-}
-
-fn local_form() -> CqlError {
-    CqlError::invalid(
-        "Local vector indexes are not supported yet: name the vector column alone, without the \
-         partition key before it",
-    )
-}
-
-fn check_duplicates(targets: &[IndexTarget]) -> Result<(), CqlError> {
-    let mut seen = HashSet::new();
-    for target in targets {
-        let columns = match target {
-            IndexTarget::Column(column) | IndexTarget::Collection { column, .. } => {
-                std::slice::from_ref(column)
-            }
-            IndexTarget::LocalKey(columns) => {
-                let mut seen = HashSet::new();
-                if let Some(column) = columns.iter().find(|column| !seen.insert(*column)) {
-                    return Err(CqlError::invalid(format!(
-                        "Duplicate column definition in local vector index: {column}"
-                    )));
-                }
-                columns.as_slice()
-            }
-        };
-        for column in columns {
-            if !seen.insert(column) {
-                return Err(CqlError::invalid(format!(
-                    "Duplicate column {column} in index target list"
-                )));
-            }
-        }
-    }
-    Ok(())
-}
-
-fn check_table(table: &Table) -> Result<(), CqlError> {
-    let key_columns = table.partition_key().len() + table.clustering_key().len();
-    if key_columns > MAX_KEY_COLUMNS {
-        return Err(CqlError::invalid(format!(
-            "Vector index requires at most {MAX_KEY_COLUMNS} primary key columns, but the table \
-             has {key_columns}"
-        )));
-    }
-    Ok(())
 }
 
 fn index_on<'t>(table: &'t Table, column: &str) -> Option<&'t Arc<Index>> {

@@ -9,7 +9,6 @@ mod cdc;
 mod column_type;
 mod create_table;
 mod index;
-mod index_options;
 mod keyspace;
 mod names;
 mod properties;

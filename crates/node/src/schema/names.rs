@@ -28,14 +28,6 @@ pub(super) fn check_table(name: &str) -> Result<(), CqlError> {
     Ok(())
 }
 
-/// Checks the name of a new index. Its length is bounded by what names it, table and column.
-pub(super) fn check_index(name: &str) -> Result<(), CqlError> {
-    if name.is_empty() || !name.chars().all(is_word) || name.len() > 4 * MAX_LENGTH {
-        return Err(CqlError::invalid(format!("Illegal index name {name}")));
-    }
-    Ok(())
-}
-
 /// Checks the name of a new column: any but those that a CDC log needs for itself.
 pub(super) fn check_column(name: &str) -> Result<(), CqlError> {
     if name.starts_with(LOG_COLUMN_PREFIX) {
@@ -50,23 +42,6 @@ pub(super) fn check_column(name: &str) -> Result<(), CqlError> {
         ));
     }
     Ok(())
-}
-
-/// The default name of an index on a column: `t_v_idx`, `t_v_idx_1`, ..., the first that is free.
-pub(super) fn default_index_name(
-    table: &str,
-    column: &str,
-    is_taken: impl Fn(&str) -> bool,
-) -> String {
-    let column: String = column.chars().filter(|c| is_word(*c)).collect();
-    let base = format!("{table}_{column}_idx");
-    if !is_taken(&base) {
-        return base;
-    }
-    (1_u32..)
-        .map(|number| format!("{base}_{number}"))
-        .find(|name| !is_taken(name))
-        .unwrap_or(base)
 }
 
 fn is_word(c: char) -> bool {
@@ -108,15 +83,5 @@ mod tests {
         assert!(check_table("t_scylla_cdc_log").is_err());
         assert!(check_column("cdc$time").is_err());
         assert!(check_column("cdc time").is_ok());
-    }
-
-    #[test]
-    fn a_default_name_steps_aside() {
-        let taken = ["t_v_idx", "t_v_idx_1"];
-        assert_eq!(
-            default_index_name("t", "v", |name| taken.contains(&name)),
-            "t_v_idx_2"
-        );
-        assert_eq!(default_index_name("t", "a b$c", |_| false), "t_abc_idx");
     }
 }

@@ -1,5 +1,6 @@
 //! LIMIT and PER PARTITION LIMIT.
 
+use ann_query::bounds::limit_value;
 use cql::ast::Term;
 use cql::error::CqlError;
 use cql::types::CqlType;
@@ -41,16 +42,9 @@ pub(super) fn evaluate(
 }
 
 fn check(bound: Bound) -> Result<Option<u32>, CqlError> {
-    let bytes = match bound {
-        Bound::Unset => return Ok(None),
-        Bound::Null => return Err(CqlError::invalid("Invalid null value of limit")),
-        Bound::Value(bytes) => bytes,
-    };
-    let Ok(limit) = bytes.as_ref().try_into().map(i32::from_be_bytes) else {
-        return Err(CqlError::invalid("Invalid limit value"));
-    };
-    match u32::try_from(limit) {
-        Ok(limit) if limit > 0 => Ok(Some(limit)),
-        _ => Err(CqlError::invalid("LIMIT must be strictly positive")),
+    match bound {
+        Bound::Unset => Ok(None),
+        Bound::Null => Err(CqlError::invalid("Invalid null value of limit")),
+        Bound::Value(bytes) => limit_value(&bytes).map(Some),
     }
 }

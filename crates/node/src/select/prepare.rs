@@ -1,5 +1,6 @@
 //! From a parsed SELECT to a plan.
 
+use ann_query::ordering::is_ann;
 use cql::ast;
 use cql::error::CqlError;
 use storage::catalog::{ColumnKind, Table};
@@ -27,7 +28,7 @@ pub(super) fn prepare(
     let table = target.table.clone();
     let mut ctx = PrepareContext::new(&table.keyspace, &table.name, markers);
     let projection = projection::prepare(&table, &select.projection, &mut ctx)?;
-    let kind = if ann::is_ann(&select.order_by)? {
+    let kind = if is_ann(&select.order_by)? {
         Kind::Ann(ann::prepare(&table, select, &projection, &mut ctx)?)
     } else {
         Kind::Rows(rows(&table, select, &projection, &mut ctx)?)
@@ -48,7 +49,7 @@ pub(super) fn prepare(
 fn refuse_unsupported(select: &ast::Select) -> Result<(), CqlError> {
     let what = if select.json {
         "SELECT JSON"
-    } else if !select.group_by.is_empty() && !ann::is_ann(&select.order_by)? {
+    } else if !select.group_by.is_empty() && !is_ann(&select.order_by)? {
         "GROUP BY"
     } else {
         return Ok(());

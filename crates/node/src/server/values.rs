@@ -15,35 +15,12 @@ pub(super) fn in_order(
     variables: &[ColumnSpec],
     values: Values,
 ) -> Result<Vec<BoundValue>, CqlError> {
-    match values {
-        Values::Positional(values) if values.len() == markers.len() => {
-            Ok(values.into_iter().map(bound).collect())
-        }
-        Values::Positional(values) => Err(CqlError::invalid(format!(
-            "Invalid amount of bind variables: the statement has {}, the request gives {}",
-            markers.len(),
-            values.len()
-        ))),
-        Values::Named(named) => markers
-            .iter()
-            .enumerate()
-            .map(|(position, marker)| {
-                let name = marker
-                    .as_deref()
-                    .or_else(|| Some(variables.get(position)?.name.as_str()))
-                    .unwrap_or_default();
-                named
-                    .iter()
-                    .find(|(given, _)| given == name)
-                    .map(|(_, value)| bound(value.clone()))
-                    .ok_or_else(|| {
-                        CqlError::invalid(format!(
-                            "Invalid amount of bind variables: no value for '{name}'"
-                        ))
-                    })
-            })
-            .collect(),
-    }
+    let name = |position: usize| {
+        let written = markers.get(position)?.as_deref();
+        written.or_else(|| Some(variables.get(position)?.name.as_str()))
+    };
+    let values = values.in_order(markers.len(), name)?;
+    Ok(values.into_iter().map(bound).collect())
 }
 
 fn bound(value: wire::BoundValue) -> BoundValue {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ann_query::{Nearest, bounds, key_value};
 use bytes::Bytes;
 use cql::error::CqlError;
 use futures::stream::{self, StreamExt};
@@ -9,9 +10,7 @@ use storage::catalog::TableId;
 use storage::read::{ClusteringBound, ClusteringSlice, Partitions, ReadRequest, Row};
 use store_api::{ClientError, KeyValue};
 
-use super::nearest::Nearest;
-use super::prepare::{no_limit, wrong_dimensions};
-use super::{AnnPlan, keys};
+use super::AnnPlan;
 use crate::bind::{Bound, StatementClock};
 use crate::query::{Answer, BoundValue, Database, Outcome, Parameters, Rows};
 use crate::select::execute::{on_blocking_thread, reader, terms};
@@ -22,18 +21,12 @@ use crate::select::plan::Resolved;
 use crate::select::source::Reader;
 use crate::select::values::Values;
 
-/// What the index service is asked for at most, but for oversampling.
-const LIMIT_MAX: u32 = 1_000;
-
 /// So few rows are read on the async thread, where that costs less than handing it over.
 const INLINE_ROWS_MAX: usize = 16;
 /// Rows read by one visit to a blocking thread.
 const CHUNK_ROWS: usize = 64;
 /// Visits at the same time, for one query.
 const CHUNKS_AT_ONCE: usize = 4;
-
-const PAGING_WARNING: &str =
-    "Paging is not supported for Vector Search queries. The entire result set has been returned.";
 
 /// A primary key in serialised form: partition key and clustering key.
 type Key = (Vec<Bytes>, Vec<Bytes>);
@@ -50,14 +43,14 @@ pub(in crate::select) async fn execute(
         parameters: &parameters,
         clock: &clock,
     };
-    let limit = checked_limit(ann, values)?;
+    let limit = bounds::checked_limit(limit::evaluate(Some(&ann.limit), values)?)?;
     let vector = query_vector(ann, values)?;
     let terms = terms(&plan.projection.terms, values)?;
     let keys = candidates(database, plan, ann, &vector, limit).await?;
 
     let reader = reader(database, plan, &parameters)?;
     let table = plan.target.table.id;
-    let page = match ann.rescoring {
+    let page = match ann.candidates.rescoring {
         None => {
             let mut page = Page::new(None);
             let mut take = |row: Row| {
@@ -94,9 +87,6 @@ pub(in crate::select) async fn execute(
             page
         }
     };
-    let is_cut_short = parameters
-        .page_size
-        .is_some_and(|rows| rows > 0 && rows < limit);
     Ok(Answer {
         outcome: Outcome::Rows(Rows {
             columns: plan.projection.columns.clone(),
@@ -104,44 +94,25 @@ pub(in crate::select) async fn execute(
             count: page.count,
             paging_state: None,
         }),
-        warnings: if is_cut_short {
-            vec![PAGING_WARNING.to_owned()]
+        warnings: if bounds::is_cut_short(parameters.page_size, limit) {
+            vec![bounds::PAGING_WARNING.to_owned()]
         } else {
             Vec::new()
         },
     })
 }
 
-fn checked_limit(ann: &AnnPlan, values: Values<'_>) -> Result<usize, CqlError> {
-    let limit = limit::evaluate(Some(&ann.limit), values)?.ok_or_else(no_limit)?;
-    if limit > LIMIT_MAX {
-        return Err(CqlError::invalid(format!(
-            "Use of ANN OF in an ORDER BY clause requires a LIMIT that is not greater than {LIMIT_MAX}. LIMIT was {limit}"
-        )));
-    }
-    Ok(limit as usize)
-}
-
 /// The vector to look for, serialised.
 fn query_vector(ann: &AnnPlan, values: Values<'_>) -> Result<Bytes, CqlError> {
-    // A bound vector of another length gets the error of a literal of another length.
     if let Some(marker) = ann.vector.marker()
         && let Some(BoundValue::Value(bytes)) = values.parameters.values.get(usize::from(marker))
-        && bytes.len() % 4 == 0
-        && bytes.len() != usize::from(ann.dimensions) * 4
     {
-        return Err(wrong_dimensions(ann.dimensions, bytes.len() / 4));
+        bounds::check_bound_dimensions(bytes, ann.dimensions)?;
     }
     match ann.vector.evaluate(values.parameters, values.clock)? {
         Bound::Value(bytes) => Ok(bytes),
-        Bound::Null => Err(CqlError::invalid(format!(
-            "Unsupported null value for column {}",
-            ann.column
-        ))),
-        Bound::Unset => Err(CqlError::invalid(format!(
-            "Unsupported unset value for column {}",
-            ann.column
-        ))),
+        Bound::Null => Err(bounds::null_vector(&ann.column)),
+        Bound::Unset => Err(bounds::unset_vector(&ann.column)),
     }
 }
 
@@ -153,40 +124,26 @@ async fn candidates(
     vector: &[u8],
     limit: usize,
 ) -> Result<Vec<Key>, CqlError> {
-    let floats: Vec<f32> = vector
-        .as_chunks::<4>()
-        .0
-        .iter()
-        .map(|element| f32::from_be_bytes(*element))
-        .collect();
     let names: Vec<&str> = ann
         .key_columns
         .iter()
         .map(|column| column.name.as_str())
         .collect();
-    // In f32, as the factor is one: 1.1 times 10 is 11.
-    let wanted = (limit as f32 * ann.oversampling).ceil() as usize;
     let neighbours = database
         .stores
         .ann(
             &plan.target.table.keyspace,
             &ann.index.name,
-            &floats,
-            wanted,
+            &bounds::elements(vector),
+            ann.candidates.wanted(limit),
             &names,
         )
         .await
         .map_err(refused)?;
-    // More candidates help only if they are put in order again.
-    let used = if ann.rescoring.is_some() {
-        wanted
-    } else {
-        limit
-    };
     neighbours
         .keys
         .iter()
-        .take(used)
+        .take(ann.candidates.used(limit))
         .map(|key| read_key(ann, key).ok_or_else(|| refused(ClientError::InvalidJson)))
         .collect()
 }
@@ -203,7 +160,7 @@ fn read_key(ann: &AnnPlan, key: &[KeyValue]) -> Option<Key> {
         .key_columns
         .iter()
         .zip(key)
-        .map(|(column, value)| keys::key_value(&column.cql_type, value))
+        .map(|(column, value)| key_value(&column.cql_type, value))
         .collect::<Option<Vec<Bytes>>>()?;
     let clustering = values.split_off(ann.partition_columns);
     Some((values, clustering))

@@ -3,23 +3,23 @@
 //! So an answer never holds a stale row: a row that was deleted since, or lost its vector, is left
 //! out, and the answer has fewer rows than asked for. Where an index keeps its vectors quantized
 //! and `rescoring` is on, the candidates are put in order again by their stored vectors.
+//!
+//! What of it does not depend on where rows lie is in the crate `ann-query`.
 
 mod execute;
-mod keys;
-mod nearest;
 mod prepare;
 
 use std::fmt;
 use std::sync::Arc;
 
+use ann_query::options::Candidates;
 use storage::catalog::Index;
 
 use super::place::Place;
 use crate::bind::PreparedTerm;
-use crate::functions::Similarity;
 
 pub(super) use execute::execute;
-pub(super) use prepare::{is_ann, prepare};
+pub(super) use prepare::prepare;
 
 /// A nearest-neighbour query, resolved.
 #[derive(Debug)]
@@ -35,19 +35,16 @@ pub(super) struct AnnPlan {
     pub key_columns: Vec<storage::catalog::Column>,
     /// How many columns of it are the partition key's.
     pub partition_columns: usize,
-    /// How many times LIMIT candidates are asked for.
-    pub oversampling: f32,
-    /// How candidates are put in order again, if they are.
-    pub rescoring: Option<Similarity>,
+    pub candidates: Candidates,
 }
 
 impl fmt::Display for AnnPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "nearest {} by index {}", self.column, self.index.name)?;
-        if self.oversampling != 1.0 {
-            writeln!(f, "oversampling {}", self.oversampling)?;
+        if self.candidates.oversampling != 1.0 {
+            writeln!(f, "oversampling {}", self.candidates.oversampling)?;
         }
-        if let Some(similarity) = self.rescoring {
+        if let Some(similarity) = self.candidates.rescoring {
             writeln!(f, "rescoring by {similarity:?}")?;
         }
         Ok(())

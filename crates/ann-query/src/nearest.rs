@@ -3,14 +3,15 @@
 use std::cmp::Ordering;
 
 /// Keeps the `limit` best of what it is given, and at most twice as many in memory.
-pub(super) struct Nearest<T> {
+pub struct Nearest<T> {
     limit: usize,
     scored: Vec<(f32, usize, T)>,
     seen: usize,
 }
 
 impl<T> Nearest<T> {
-    pub(super) fn new(limit: usize) -> Self {
+    /// Keeps none yet.
+    pub fn new(limit: usize) -> Self {
         Nearest {
             limit,
             scored: Vec::new(),
@@ -18,7 +19,8 @@ impl<T> Nearest<T> {
         }
     }
 
-    pub(super) fn push(&mut self, score: f32, item: T) {
+    /// Takes an item with its score.
+    pub fn push(&mut self, score: f32, item: T) {
         self.scored.push((score, self.seen, item));
         self.seen += 1;
         if self.scored.len() >= self.limit.saturating_mul(2).max(64) {
@@ -34,7 +36,7 @@ impl<T> Nearest<T> {
 
     /// The best first; those of equal scores in the order they were given; scores that are no
     /// finite numbers last.
-    pub(super) fn into_best(mut self) -> impl Iterator<Item = T> {
+    pub fn into_best(mut self) -> impl Iterator<Item = T> {
         self.cut();
         self.scored.into_iter().map(|(_, _, item)| item)
     }

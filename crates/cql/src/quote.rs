@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use cql::parser::is_reserved;
+use crate::parser::is_reserved;
 
 /// A name, quoted if it would be read as another or not at all without quotes.
-pub(super) struct Identifier<'a>(pub &'a str);
+pub struct Identifier<'a>(pub &'a str);
 
 impl fmt::Display for Identifier<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -25,7 +25,7 @@ fn is_plain(name: &str) -> bool {
 }
 
 /// A string literal.
-pub(super) struct Quoted<'a>(pub &'a str);
+pub struct Quoted<'a>(pub &'a str);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -34,7 +34,7 @@ impl fmt::Display for Quoted<'_> {
 }
 
 /// A map literal of strings, in the order of the keys.
-pub(super) struct MapLiteral<'a, M>(pub &'a M);
+pub struct MapLiteral<'a, M>(pub &'a M);
 
 impl<'a, M> fmt::Display for MapLiteral<'a, M>
 where

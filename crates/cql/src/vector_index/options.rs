@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cql::error::CqlError;
+use crate::error::CqlError;
 
 /// Names that the database itself puts among an index's options.
 const RESERVED: [&str; 3] = ["class_name", "index_version", "target"];
@@ -58,7 +58,7 @@ const OPTIONS: [(&str, Kind); 9] = [
 ///
 /// # Errors
 /// Unknown names and wrong values, with ScyllaDB's texts.
-pub(super) fn check(options: &BTreeMap<String, String>, dimensions: u16) -> Result<(), CqlError> {
+pub fn check(options: &BTreeMap<String, String>, dimensions: u16) -> Result<(), CqlError> {
     for (key, value) in options {
         if RESERVED.contains(&key.as_str()) {
             return Err(CqlError::invalid(format!(

@@ -12,7 +12,7 @@ use store_api::KeyValue;
 use uuid::Uuid;
 
 /// The serialised value of a key column; `None` if what was sent is none of its type.
-pub(super) fn key_value(cql_type: &CqlType, sent: &KeyValue) -> Option<Bytes> {
+pub fn key_value(cql_type: &CqlType, sent: &KeyValue) -> Option<Bytes> {
     match sent {
         KeyValue::Json(json) => from_json(cql_type, json),
         KeyValue::Cql(bytes) => validate(cql_type, bytes).is_ok().then(|| bytes.clone()),

@@ -1,0 +1,142 @@
+//! What a nearest-neighbour SELECT must not say beside its ordering.
+
+use cql::ast::{Operator, Select, Subject, Term};
+use cql::error::CqlError;
+use cql::types::CqlType;
+
+use crate::bounds::wrong_dimensions;
+
+/// The error for a column that the table has not.
+pub fn unknown_column(column: &str) -> CqlError {
+    CqlError::invalid(format!("Unrecognized name {column}"))
+}
+
+/// The dimensions of the column ordered by.
+///
+/// # Errors
+/// If it is no vector of floats.
+pub fn float_vector_dimensions(column: &str, cql_type: &CqlType) -> Result<u16, CqlError> {
+    cql_type.float_vector_dimensions().ok_or_else(|| {
+        CqlError::invalid(format!(
+            "ANN ordering requires a float vector argument, but column {column} is of type {cql_type}"
+        ))
+    })
+}
+
+/// Checks the clauses; `has_aggregates` tells whether the selection calls an aggregate function.
+///
+/// # Errors
+/// The first that such a query can't have.
+pub fn check(select: &Select, vector_column: &str, has_aggregates: bool) -> Result<(), CqlError> {
+    let fault = if select.per_partition_limit.is_some() {
+        "Vector ANN queries do not support per-partition limits"
+    } else if has_aggregates || !select.group_by.is_empty() {
+        "Vector ANN queries cannot be run with aggregation"
+    } else if select.distinct {
+        "Vector ANN queries do not support DISTINCT"
+    } else {
+        return refuse_filters(select, vector_column);
+    };
+    Err(CqlError::invalid(fault))
+}
+
+/// Filters in the index are to come; until then each gets the error that tells why.
+fn refuse_filters(select: &Select, vector_column: &str) -> Result<(), CqlError> {
+    let Some(relation) = select.relations.first() else {
+        return Ok(());
+    };
+    let on_vector = select.relations.iter().any(
+        |relation| matches!(&relation.subject, Subject::Column(name) if name == vector_column),
+    );
+    if on_vector {
+        return Err(CqlError::invalid("Vector indexes only support ANN queries"));
+    }
+    let is_unsupported_subject = matches!(
+        relation.subject,
+        Subject::Element { .. } | Subject::Token(_) | Subject::Function(_)
+    );
+    let is_unsupported_operator = matches!(
+        relation.operator,
+        Operator::Contains
+            | Operator::ContainsKey
+            | Operator::Like
+            | Operator::NotEq
+            | Operator::NotIn
+            | Operator::IsNotNull
+    );
+    Err(CqlError::invalid(if is_unsupported_subject {
+        "Unsupported restriction in a Vector ANN query"
+    } else if is_unsupported_operator {
+        "Unsupported operator in restriction of a Vector ANN query"
+    } else {
+        "Filters beside ANN OF are not available yet: remove the WHERE clause"
+    }))
+}
+
+/// Compares the dimensions of the vector looked for with those of the column, where it shows its own: as a list, or as
+/// a term of a type that is known (`natural_type`).
+///
+/// # Errors
+/// If they differ.
+pub fn check_dimensions(
+    vector: &Term,
+    natural_type: Option<&CqlType>,
+    dimensions: u16,
+) -> Result<(), CqlError> {
+    let shown = match vector {
+        Term::List(elements) => Some(elements.len()),
+        _ => natural_type
+            .and_then(CqlType::float_vector_dimensions)
+            .map(usize::from),
+    };
+    match shown {
+        Some(shown) if shown != usize::from(dimensions) => Err(wrong_dimensions(dimensions, shown)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cql::ast::Statement;
+    use cql::parser::parse_statement;
+
+    use super::*;
+
+    fn checked(clauses: &str, has_aggregates: bool) -> Result<(), CqlError> {
+        let text = format!("SELECT id FROM t {clauses}");
+        match parse_statement(&text).unwrap().statement {
+            Statement::Select(select) => check(&select, "v", has_aggregates),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn clauses_that_make_no_sense_are_named() {
+        for (clauses, text) in [
+            ("PER PARTITION LIMIT 1 LIMIT 3", "per-partition limits"),
+            ("GROUP BY id LIMIT 3", "with aggregation"),
+            ("WHERE v = [1] LIMIT 3", "only support ANN queries"),
+            ("WHERE token(id) > 3 LIMIT 3", "Unsupported restriction"),
+            ("WHERE s CONTAINS 3 LIMIT 3", "Unsupported operator"),
+            ("WHERE id = 3 LIMIT 3", "not available yet"),
+        ] {
+            let error = checked(clauses, false).unwrap_err();
+            assert!(error.message.contains(text), "{clauses}: {error}");
+        }
+        assert!(checked("LIMIT 3", true).is_err());
+        assert_eq!(checked("LIMIT 3", false), Ok(()));
+    }
+
+    #[test]
+    fn dimensions_are_compared_where_they_show() {
+        let list = Term::List(vec![Term::Null, Term::Null]);
+        assert_eq!(check_dimensions(&list, None, 2), Ok(()));
+        assert!(check_dimensions(&list, None, 3).is_err());
+        assert_eq!(check_dimensions(&Term::Null, None, 3), Ok(()));
+        let typed = CqlType::Vector {
+            element: Box::new(CqlType::Float),
+            dimensions: 2,
+        };
+        assert!(check_dimensions(&Term::Null, Some(&typed), 3).is_err());
+    }
+}

@@ -1,0 +1,85 @@
+//! What the options of a vector index ask of its queries.
+//!
+//! CREATE INDEX has checked the options: what can't be read is taken for the default.
+
+use crate::Similarity;
+
+/// How the candidates of an index are asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Candidates {
+    /// How many times LIMIT candidates are asked for, at least 1.
+    pub oversampling: f32,
+    /// How candidates are put in order again by their stored vectors, if they are.
+    pub rescoring: Option<Similarity>,
+}
+
+impl Candidates {
+    /// What an index asks for, given a look at its options by name.
+    pub fn of<'o>(option: impl Fn(&str) -> Option<&'o str>) -> Candidates {
+        let oversampling = option("oversampling")
+            .and_then(|text| text.trim().parse::<f32>().ok())
+            .filter(|factor| factor.is_finite() && *factor >= 1.0)
+            .unwrap_or(1.0);
+        let is_quantized =
+            option("quantization").is_some_and(|kind| !kind.eq_ignore_ascii_case("f32"));
+        let is_wanted =
+            option("rescoring").is_some_and(|wanted| wanted.eq_ignore_ascii_case("true"));
+        let rescoring = (is_quantized && is_wanted).then(|| {
+            let name = option("similarity_function").unwrap_or("cosine");
+            Similarity::by_name(name).unwrap_or(Similarity::Cosine)
+        });
+        Candidates {
+            oversampling,
+            rescoring,
+        }
+    }
+
+    /// How many candidates are asked for, for a LIMIT.
+    pub fn wanted(&self, limit: usize) -> usize {
+        // In f32, as the factor is one: 1.1 times 10 is 11.
+        (limit as f32 * self.oversampling).ceil() as usize
+    }
+
+    /// How many of the candidates have their rows read: more than LIMIT help only if they are put in order again.
+    pub fn used(&self, limit: usize) -> usize {
+        match self.rescoring {
+            Some(_) => self.wanted(limit),
+            None => limit,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(options: &[(&str, &'static str)]) -> Candidates {
+        Candidates::of(|name| Some(options.iter().find(|(known, _)| *known == name)?.1))
+    }
+
+    #[test]
+    fn rescoring_needs_to_be_wanted_and_of_use() {
+        assert_eq!(of(&[]).rescoring, None);
+        assert_eq!(of(&[("rescoring", "true")]).rescoring, None);
+        assert_eq!(of(&[("quantization", "i8")]).rescoring, None);
+        let full = of(&[("rescoring", "true"), ("quantization", "F32")]);
+        assert_eq!(full.rescoring, None);
+        let both = of(&[("rescoring", "TRUE"), ("quantization", "b1")]);
+        assert_eq!(both.rescoring, Some(Similarity::Cosine));
+    }
+
+    #[test]
+    fn oversampling_is_rounded_up_in_its_own_precision() {
+        let candidates = of(&[("oversampling", "1.1")]);
+        assert_eq!((candidates.wanted(10), candidates.used(10)), (11, 10));
+        for senseless in ["0.5", "NaN", "inf", "x"] {
+            assert_eq!(of(&[("oversampling", senseless)]).wanted(10), 10);
+        }
+        let rescored = of(&[
+            ("oversampling", "3"),
+            ("rescoring", "true"),
+            ("quantization", "i8"),
+        ]);
+        assert_eq!((rescored.wanted(10), rescored.used(10)), (30, 30));
+    }
+}

@@ -1,0 +1,162 @@
+//! Orderings by similarity, whichever way they are written: `v ANN OF ?` or `ANN(v, ?)`.
+
+use cql::ast::{FunctionCall, Ordering, Selector, Term};
+use cql::error::CqlError;
+
+/// An ordering by the similarity of a column's vectors to one vector.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AnnOrdering<'a> {
+    /// The vector column.
+    pub column: &'a str,
+    /// The vector to look for.
+    pub vector: &'a Term,
+}
+
+/// Whether the ordering is by similarity.
+///
+/// # Errors
+/// Orderings by functions that are no similarity, and several orderings beside one.
+pub fn is_ann(order_by: &[Ordering]) -> Result<bool, CqlError> {
+    let (mut similarities, mut has_bm25, mut others) = (0, false, 0);
+    for ordering in order_by {
+        match ordering {
+            Ordering::Column { .. } => others += 1,
+            Ordering::Ann { .. } => similarities += 1,
+            Ordering::Function { function, .. } => match function.name.as_str() {
+                "ann" => similarities += 1,
+                "bm25" => {
+                    similarities += 1;
+                    has_bm25 = true;
+                }
+                _ => {
+                    return Err(CqlError::invalid(
+                        "Only ANN() and BM25() are supported as scoring functions in ORDER BY",
+                    ));
+                }
+            },
+        }
+    }
+    let fault = if similarities > 1 && has_bm25 {
+        "BM25 and ANN cannot be combined in the same query"
+    } else if similarities > 1 {
+        "Cannot specify more than one similarity ordering"
+    } else if similarities == 1 && others > 0 {
+        "ANN ordering does not support any other ordering"
+    } else if has_bm25 {
+        "BM25 ordering is not supported by Annulus yet"
+    } else {
+        return Ok(similarities == 1);
+    };
+    Err(CqlError::invalid(fault))
+}
+
+/// The columns that orderings name as those of similarities, whether or not the orderings make sense.
+pub fn similarity_columns(order_by: &[Ordering]) -> impl Iterator<Item = &str> {
+    order_by.iter().filter_map(|ordering| match ordering {
+        Ordering::Column { .. } => None,
+        Ordering::Ann { column, .. } => Some(column.as_str()),
+        Ordering::Function { function, .. } => match function.arguments.first() {
+            Some(Selector::Column(column)) => Some(column.as_str()),
+            _ => None,
+        },
+    })
+}
+
+/// The one ordering of a SELECT of which [`is_ann`] is true.
+///
+/// # Errors
+/// If it is written in a way that makes no sense, or asks for the most distant.
+pub fn ordering(order_by: &[Ordering]) -> Result<AnnOrdering<'_>, CqlError> {
+    let (column, vector, descending) = match order_by {
+        [
+            Ordering::Ann {
+                column,
+                vector,
+                descending,
+            },
+        ] => (column.as_str(), vector, *descending),
+        [
+            Ordering::Function {
+                function,
+                descending,
+            },
+        ] => {
+            let (column, vector) = function_arguments(function)?;
+            (column, vector, *descending)
+        }
+        _ => {
+            return Err(CqlError::invalid(
+                "Cannot specify more than one similarity ordering",
+            ));
+        }
+    };
+    if descending {
+        return Err(CqlError::invalid(
+            "Descending ANN ordering is not supported",
+        ));
+    }
+    Ok(AnnOrdering { column, vector })
+}
+
+fn function_arguments(call: &FunctionCall<Selector>) -> Result<(&str, &Term), CqlError> {
+    match call.arguments.as_slice() {
+        [Selector::Column(column), Selector::Term(vector)] => Ok((column, vector)),
+        [_, _] => Err(CqlError::invalid(
+            "ANN() in ORDER BY takes a column and a vector, in this order",
+        )),
+        arguments => Err(CqlError::invalid(format!(
+            "Invalid number of arguments in call to function ann: 2 required but {} provided",
+            arguments.len()
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cql::ast::{Select, Statement};
+    use cql::parser::parse_statement;
+
+    use super::*;
+
+    fn select(order: &str) -> Select {
+        let text = format!("SELECT id FROM t ORDER BY {order} LIMIT 3");
+        match parse_statement(&text).unwrap().statement {
+            Statement::Select(select) => select,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn both_ways_of_writing_mean_the_same() {
+        for order in ["v ANN OF ?", "ANN(v, ?)", "v ann of ? ASC"] {
+            let select = select(order);
+            assert_eq!(is_ann(&select.order_by), Ok(true), "{order}");
+            assert_eq!(ordering(&select.order_by).unwrap().column, "v");
+            assert!(similarity_columns(&select.order_by).eq(["v"]));
+        }
+        assert_eq!(is_ann(&select("ck DESC").order_by), Ok(false));
+        assert_eq!(similarity_columns(&select("ck").order_by).count(), 0);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for (order, text) in [
+            ("v ANN OF ?, ck", "any other ordering"),
+            ("v ANN OF ?, w ANN OF ?", "more than one similarity"),
+            ("ANN(v, ?), BM25(t, 'x')", "BM25 and ANN cannot be combined"),
+            ("BM25(t, 'x')", "not supported by Annulus yet"),
+            ("length(t)", "Only ANN() and BM25()"),
+        ] {
+            let error = is_ann(&select(order).order_by).unwrap_err();
+            assert!(error.message.contains(text), "{order}: {error}");
+        }
+        for (order, text) in [
+            ("v ANN OF ? DESC", "Descending ANN ordering"),
+            ("ANN(v)", "2 required but 1 provided"),
+            ("ANN(?, v)", "in this order"),
+        ] {
+            let error = ordering(&select(order).order_by).unwrap_err();
+            assert!(error.message.contains(text), "{order}: {error}");
+        }
+    }
+}

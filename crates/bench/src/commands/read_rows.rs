@@ -1,0 +1,85 @@
+//! `read-rows`: reads of several rows by their keys, in one statement.
+//!
+//! What a server does of them a second is its own ceiling for nearest-neighbour queries whose keys come from elsewhere: each
+//! request reads the true neighbours of a query of the data set.
+
+use std::sync::Arc;
+
+use anyhow::{Context, ensure};
+use clap::Args;
+
+use super::arguments::{CqlArguments, LoadArguments};
+use crate::data::{DataArguments, Neighbours, SearchSet};
+use crate::load::{self, Done, Failure, Operation};
+use crate::report::{Measurement, Output, OutputArguments};
+use crate::target::Names;
+use crate::target::cql::Reads;
+
+/// `read-rows`.
+#[derive(Args, Debug)]
+pub struct ReadRowsArguments {
+    #[command(flatten)]
+    cql: CqlArguments,
+    #[command(flatten)]
+    names: Names,
+    #[command(flatten)]
+    data: DataArguments,
+    #[command(flatten)]
+    load: LoadArguments,
+    /// Requests under way at once, at most
+    #[arg(long, short, default_value_t = 8)]
+    concurrency: usize,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Reads rows by their keys.
+pub async fn run(arguments: ReadRowsArguments) -> anyhow::Result<()> {
+    let plan = arguments.load.plan()?;
+    let k = arguments.load.k;
+    let SearchSet { neighbours, .. } = arguments.data.read_search_set(k)?;
+    ensure!(neighbours.len() > 0, "there are no queries");
+    let database = arguments.cql.connect().await?;
+    let reads = database.reads(&arguments.names).await;
+    let reads = reads.context("`annulus bench build-table` makes the table")?;
+    let mut output = Output::new(&arguments.output)?;
+    let neighbours = Arc::new(neighbours);
+    let worker = || Reader {
+        reads: reads.clone(),
+        neighbours: neighbours.clone(),
+        k,
+    };
+    let workers = (0..arguments.concurrency).map(|_| worker()).collect();
+    let progress = output.progress("read")?;
+    let measured = load::run(&plan, workers, &progress).await?;
+    progress.finish_and_clear();
+    let target = format!("cql://{}", database.address());
+    output.add(Measurement {
+        operation: "read rows".to_owned(),
+        series: format!("{target} {k} rows"),
+        target,
+        dataset: arguments.data.name(),
+        k: Some(k),
+        concurrency: arguments.concurrency,
+        rate_asked_per_s: plan.rate_per_s,
+        ..Measurement::of(&measured)
+    })?;
+    output.finish()
+}
+
+/// Reads the neighbours of one query after the other.
+struct Reader {
+    reads: Reads,
+    neighbours: Arc<Neighbours>,
+    k: usize,
+}
+
+impl Operation for Reader {
+    async fn perform(&mut self, number: u64) -> Result<Done, Failure> {
+        let query = (number % self.neighbours.len() as u64) as usize;
+        let ids = &self.neighbours.of(query)[..self.k];
+        let (mut done, found) = self.reads.rows(ids).await?;
+        done.short = found < ids.len();
+        Ok(done)
+    }
+}

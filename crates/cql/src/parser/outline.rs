@@ -1,0 +1,216 @@
+//! What a statement is about, told without parsing it: for who passes statements on and needs the whole
+//! tree of few of them.
+
+use super::lexer::{Kind, Lexer, Token};
+use super::names::unquoted;
+use crate::ast::TableName;
+
+/// What a statement changes, as far as its first words tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Changed {
+    /// INSERT, UPDATE or DELETE: rows of this table.
+    Rows(TableName),
+    /// BEGIN BATCH: whatever the statements in it change.
+    Batch,
+    /// TRUNCATE: all of this table.
+    All(TableName),
+}
+
+/// What a statement changes; `None` if it is no such statement, or none that makes sense up to the table's
+/// name.
+///
+/// Only the tokens up to that name are read, and nothing is allocated but the name.
+pub fn changed(text: &str) -> Option<Changed> {
+    let mut lexer = Lexer::new(text);
+    let first = lexer.next_token().ok()?;
+    if is_word(&first, "INSERT") {
+        let into = lexer.next_token().ok()?;
+        return is_word(&into, "INTO").then(|| table_name(&mut lexer).map(Changed::Rows))?;
+    }
+    if is_word(&first, "UPDATE") {
+        return table_name(&mut lexer).map(Changed::Rows);
+    }
+    if is_word(&first, "DELETE") {
+        loop {
+            let token = lexer.next_token().ok()?;
+            if is_word(&token, "FROM") {
+                return table_name(&mut lexer).map(Changed::Rows);
+            }
+            if token.kind == Kind::End {
+                return None;
+            }
+        }
+    }
+    if is_word(&first, "TRUNCATE") {
+        let mut ahead = lexer.clone();
+        let next = ahead.next_token().ok()?;
+        if is_word(&next, "TABLE") || is_word(&next, "COLUMNFAMILY") {
+            lexer = ahead;
+        }
+        return table_name(&mut lexer).map(Changed::All);
+    }
+    is_word(&first, "BEGIN").then_some(Changed::Batch)
+}
+
+/// A statement with some of its calls of functions without arguments replaced: `now()` by the text that
+/// `replacement` gives for `now`; those for which it gives none stay. `None` if nothing was replaced.
+///
+/// The name comes as the database sees it, without its keyspace, which may be `system` alone.
+pub fn replace_calls(
+    text: &str,
+    mut replacement: impl FnMut(&str) -> Option<String>,
+) -> Option<String> {
+    let mut lexer = Lexer::new(text);
+    let mut replaced = String::new();
+    let mut copied = 0;
+    // The tokens before the current one, the nearest first.
+    let mut before: [Option<Token<'_>>; 4] = [None; 4];
+    loop {
+        let token = lexer.next_token().ok()?;
+        if token.kind == Kind::End {
+            break;
+        }
+        if is_symbol(&token, ")")
+            && let [Some(open), Some(name), point, keyspace] = before
+            && is_symbol(&open, "(")
+            && let Some(start) = call_start(&name, point, keyspace)
+            && let Some(instead) = replacement(&as_seen(&name))
+        {
+            replaced.push_str(&text[copied..start]);
+            replaced.push_str(&instead);
+            copied = token.start + token.text.len();
+        }
+        before = [Some(token), before[0], before[1], before[2]];
+    }
+    if copied == 0 {
+        return None;
+    }
+    replaced.push_str(&text[copied..]);
+    Some(replaced)
+}
+
+/// Where the name of a function begins, its keyspace included; `None` if it is no name, or one of a
+/// user's keyspace.
+fn call_start(
+    name: &Token<'_>,
+    point: Option<Token<'_>>,
+    keyspace: Option<Token<'_>>,
+) -> Option<usize> {
+    if !matches!(name.kind, Kind::Word | Kind::QuotedName) {
+        return None;
+    }
+    match (point, keyspace) {
+        (Some(point), Some(keyspace)) if is_symbol(&point, ".") => {
+            (as_seen(&keyspace) == "system").then_some(keyspace.start)
+        }
+        _ => Some(name.start),
+    }
+}
+
+fn table_name(lexer: &mut Lexer<'_>) -> Option<TableName> {
+    let first = name(lexer)?;
+    let point = lexer.clone().next_token().ok();
+    if !point.is_some_and(|point| is_symbol(&point, ".")) {
+        return Some(TableName {
+            keyspace: None,
+            name: first,
+        });
+    }
+    lexer.next_token().ok()?;
+    Some(TableName {
+        keyspace: Some(first),
+        name: name(lexer)?,
+    })
+}
+
+fn name(lexer: &mut Lexer<'_>) -> Option<String> {
+    let token = lexer.next_token().ok()?;
+    matches!(token.kind, Kind::Word | Kind::QuotedName).then(|| as_seen(&token))
+}
+
+/// A name as the database sees it.
+fn as_seen(token: &Token<'_>) -> String {
+    match token.kind {
+        Kind::QuotedName => unquoted(token),
+        _ => token.text.to_ascii_lowercase(),
+    }
+}
+
+fn is_word(token: &Token<'_>, word: &str) -> bool {
+    token.kind == Kind::Word && token.text.eq_ignore_ascii_case(word)
+}
+
+fn is_symbol(token: &Token<'_>, symbol: &str) -> bool {
+    token.kind == Kind::Symbol && token.text == symbol
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(keyspace: Option<&str>, name: &str) -> Option<Changed> {
+        Some(Changed::Rows(table(keyspace, name)))
+    }
+
+    fn table(keyspace: Option<&str>, name: &str) -> TableName {
+        TableName {
+            keyspace: keyspace.map(str::to_owned),
+            name: name.to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_table_of_a_modification_is_found() {
+        for (text, expected) in [
+            ("INSERT INTO T (id) VALUES (1)", rows(None, "t")),
+            ("insert into k . t(id) values (?)", rows(Some("k"), "t")),
+            (
+                "-- x\nINSERT/**/INTO \"K\".\"T\" JSON ?",
+                rows(Some("K"), "T"),
+            ),
+            ("UPDATE k.t USING TTL 3 SET a = 1", rows(Some("k"), "t")),
+            ("DELETE FROM t WHERE id = 1", rows(None, "t")),
+            (
+                "DELETE a['from'], b FROM k.t WHERE id = 1",
+                rows(Some("k"), "t"),
+            ),
+            ("BEGIN UNLOGGED BATCH INSERT", Some(Changed::Batch)),
+            ("TRUNCATE t", Some(Changed::All(table(None, "t")))),
+            (
+                "TRUNCATE TABLE k.t",
+                Some(Changed::All(table(Some("k"), "t"))),
+            ),
+            ("SELECT * FROM t", None),
+            ("INSERT", None),
+            ("INSERT INTO 'x'", None),
+            ("DELETE a", None),
+            ("USE k", None),
+            ("", None),
+            ("\u{e9}", None),
+        ] {
+            assert_eq!(changed(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn calls_are_replaced_wherever_they_stand_but_not_in_texts() {
+        let replaced = |text: &str| {
+            let mut number = 0;
+            replace_calls(text, |name| {
+                number += 1;
+                (name == "now").then(|| format!("<{number}>"))
+            })
+        };
+        assert_eq!(
+            replaced("VALUES (now(), NOW ( ), system.now(), 'now()') -- now()").as_deref(),
+            Some("VALUES (<1>, <2>, <3>, 'now()') -- now()")
+        );
+        assert_eq!(
+            replaced("toTimestamp(now())").as_deref(),
+            Some("toTimestamp(<1>)")
+        );
+        for text in ["mine.now()", "now(1)", "uuid()", "'now()'", "()", "now ("] {
+            assert_eq!(replaced(text), None, "{text}");
+        }
+    }
+}

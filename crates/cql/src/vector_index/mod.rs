@@ -1,0 +1,191 @@
+//! What the definition of a vector index may be, with ScyllaDB's texts where it may not.
+//!
+//! What is checked here needs nothing but the statement and the indexed column. Whether the index's name is taken,
+//! and what else there is, knows the database.
+
+mod options;
+mod target;
+
+use std::collections::BTreeMap;
+
+use crate::ast::CreateIndex;
+use crate::error::CqlError;
+use crate::quote::{Identifier, MapLiteral, Quoted};
+
+pub use options::check as check_options;
+pub use target::{TargetColumn, check_column, single_target};
+
+/// The class of vector indexes, as `system_schema.indexes` holds it.
+pub const CLASS: &str = "vector_index";
+
+/// The index service takes a row's key apart with one byte for the number of columns.
+const MAX_KEY_COLUMNS: usize = 255;
+
+/// The longest name of an index: it is bounded by what names it, table and column.
+const MAX_NAME_LENGTH: usize = 192;
+
+/// Whether `CREATE INDEX` names the class of vector indexes, in any case of letters.
+pub fn is_vector_index(create: &CreateIndex) -> bool {
+    create
+        .using
+        .as_ref()
+        .is_some_and(|class| class.eq_ignore_ascii_case(CLASS))
+}
+
+/// Checks the name of a new index.
+///
+/// # Errors
+/// If it is no word, or too long.
+pub fn check_name(name: &str) -> Result<(), CqlError> {
+    if name.is_empty() || !name.chars().all(is_word) || name.len() > MAX_NAME_LENGTH {
+        return Err(CqlError::invalid(format!("Illegal index name {name}")));
+    }
+    Ok(())
+}
+
+/// Checks that a primary key of so many columns can be indexed.
+///
+/// # Errors
+/// If there are too many.
+pub fn check_key_columns(count: usize) -> Result<(), CqlError> {
+    if count > MAX_KEY_COLUMNS {
+        return Err(CqlError::invalid(format!(
+            "Vector index requires at most {MAX_KEY_COLUMNS} primary key columns, but the table \
+             has {count}"
+        )));
+    }
+    Ok(())
+}
+
+/// The name that a new index gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NewName {
+    /// This.
+    Name(String),
+    /// None: there is such an index, and the statement says IF NOT EXISTS.
+    Exists,
+}
+
+/// The name of a new index on a column: as it was given, or else `t_v_idx`, `t_v_idx_1`, ..., the first that is free.
+///
+/// `is_taken` tells of any index in the keyspace, `on_column` is the name of an index on the column, if there is one.
+///
+/// # Errors
+/// If the name is taken, or no name was given and the column has an index; not so with `if_not_exists`.
+pub fn new_name(
+    given: Option<&str>,
+    if_not_exists: bool,
+    (table, column): (&str, &str),
+    is_taken: impl Fn(&str) -> bool,
+    on_column: Option<&str>,
+) -> Result<NewName, CqlError> {
+    let name = match given {
+        Some(name) => name.to_owned(),
+        None => default_name(table, column, &is_taken),
+    };
+    let refusal = match (given, on_column) {
+        (Some(_), _) if is_taken(&name) => format!("Index '{name}' already exists"),
+        (None, Some(existing)) => {
+            format!("Index {name} is a duplicate of existing index {existing}")
+        }
+        _ => return Ok(NewName::Name(name)),
+    };
+    match if_not_exists {
+        true => Ok(NewName::Exists),
+        false => Err(CqlError::invalid(refusal)),
+    }
+}
+
+/// What DROP INDEX says of an index that there is not.
+pub fn missing(keyspace: &str, name: &str) -> CqlError {
+    CqlError::invalid(format!("Index '{keyspace}.{name}' doesn't exist"))
+}
+
+/// The statement that makes an index, with the options that its user gave and no other. `target` is what stands in the
+/// parentheses, as CQL text.
+pub fn create_statement(
+    (keyspace, table): (&str, &str),
+    name: &str,
+    target: &str,
+    class: &str,
+    options: &BTreeMap<String, String>,
+) -> String {
+    let options = match options.is_empty() {
+        true => String::new(),
+        false => format!(" WITH OPTIONS = {}", MapLiteral(options)),
+    };
+    format!(
+        "CREATE CUSTOM INDEX {} ON {}.{}({target}) USING {}{options};",
+        Identifier(name),
+        Identifier(keyspace),
+        Identifier(table),
+        Quoted(class),
+    )
+}
+
+fn default_name(table: &str, column: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let column: String = column.chars().filter(|c| is_word(*c)).collect();
+    let base = format!("{table}_{column}_idx");
+    if !is_taken(&base) {
+        return base;
+    }
+    (1_u32..)
+        .map(|number| format!("{base}_{number}"))
+        .find(|name| !is_taken(name))
+        .unwrap_or(base)
+}
+
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_default_name_steps_aside() {
+        let taken = ["t_v_idx", "t_v_idx_1"];
+        assert_eq!(
+            default_name("t", "v", |name| taken.contains(&name)),
+            "t_v_idx_2"
+        );
+        assert_eq!(default_name("t", "a b$c", |_| false), "t_abc_idx");
+    }
+
+    #[test]
+    fn a_taken_name_and_an_unnamed_duplicate_are_refused_or_passed_over() {
+        let new = |given, if_not_exists, on_column| {
+            let taken = |name: &str| name == "taken";
+            new_name(given, if_not_exists, ("t", "v"), taken, on_column)
+                .map_err(|error| error.message)
+        };
+        let named = |name: &str| Ok(NewName::Name(name.to_owned()));
+        assert_eq!(new(Some("free"), false, Some("other")), named("free"));
+        assert_eq!(new(None, false, None), named("t_v_idx"));
+        assert_eq!(
+            new(Some("taken"), false, None),
+            Err("Index 'taken' already exists".to_owned())
+        );
+        assert_eq!(
+            new(None, false, Some("other")),
+            Err("Index t_v_idx is a duplicate of existing index other".to_owned())
+        );
+        assert_eq!(new(Some("taken"), true, None), Ok(NewName::Exists));
+        assert_eq!(new(None, true, Some("other")), Ok(NewName::Exists));
+    }
+
+    #[test]
+    fn the_statement_names_what_its_user_gave() {
+        let options = BTreeMap::from([("similarity_function".to_owned(), "cosine".to_owned())]);
+        assert_eq!(
+            create_statement(("k", "T"), "i", "v", CLASS, &options),
+            "CREATE CUSTOM INDEX i ON k.\"T\"(v) USING 'vector_index' \
+             WITH OPTIONS = {'similarity_function': 'cosine'};"
+        );
+        assert_eq!(
+            create_statement(("k", "t"), "i", "v", CLASS, &BTreeMap::new()),
+            "CREATE CUSTOM INDEX i ON k.t(v) USING 'vector_index';"
+        );
+    }
+}

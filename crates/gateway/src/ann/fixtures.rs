@@ -1,0 +1,81 @@
+//! A catalog for tests: `shop.films (id text PRIMARY KEY, name text, v vector<float, 3>, w vector<float, 3>)` with two
+//! indexes on `v`.
+
+use std::sync::Arc;
+
+use cql::types::CqlType;
+use cql::value::timeuuid;
+use cql::wire::ColumnSpec;
+use uuid::Uuid;
+
+use crate::catalog::{Column, ColumnKind, Generation, LoggedTable, Snapshot, Streams, VectorIndex};
+
+/// The table with other key columns, all of them texts.
+pub(crate) fn table(partition: &[&str], clustering: &[&str]) -> LoggedTable {
+    let of = |kind: ColumnKind, cql_type: CqlType| {
+        move |name: &&str| Column {
+            name: (*name).to_owned(),
+            kind,
+            cql_type: Some(cql_type.clone()),
+        }
+    };
+    let vector = CqlType::Vector {
+        element: Box::new(CqlType::Float),
+        dimensions: 3,
+    };
+    let keys = partition
+        .iter()
+        .map(of(ColumnKind::PartitionKey, CqlType::Text));
+    let keys = keys.chain(
+        clustering
+            .iter()
+            .map(of(ColumnKind::Clustering, CqlType::Text)),
+    );
+    let names = ["name"].iter().map(of(ColumnKind::Regular, CqlType::Text));
+    let vectors = ["v", "w"].iter().map(of(ColumnKind::Regular, vector));
+    LoggedTable {
+        keyspace: "shop".to_owned(),
+        name: "films".to_owned(),
+        id: Uuid::from_u128(1),
+        columns: keys.chain(names).chain(vectors).collect(),
+        partition_key_count: partition.len(),
+        clustering_key_count: clustering.len(),
+        log_name: "films_scylla_cdc_log".to_owned(),
+        streams: Arc::new(
+            Streams::new(vec![Generation {
+                from_ms: 0,
+                ids: vec![[1; 16]],
+            }])
+            .expect("one stream"),
+        ),
+    }
+}
+
+/// The catalog with the indexes `older` and `newer` on `v`.
+pub(crate) fn snapshot() -> Snapshot {
+    let table = table(&["id"], &[]);
+    let index = |name: &str, micros: i64| {
+        Arc::new(VectorIndex {
+            keyspace: table.keyspace.clone(),
+            table: table.name.clone(),
+            name: name.to_owned(),
+            column: "v".to_owned(),
+            target: "v".to_owned(),
+            options: Default::default(),
+            version: timeuuid::min_for_micros(micros).expect("a time that has a uuid"),
+            table_id: table.id,
+        })
+    };
+    let indexes = [index("newer", 2_000), index("older", 1_000)];
+    Snapshot::new([Arc::new(table)], indexes)
+}
+
+/// A text column of a result.
+pub(crate) fn column(name: &str) -> ColumnSpec {
+    ColumnSpec {
+        keyspace: "shop".into(),
+        table: "films".into(),
+        name: name.into(),
+        cql_type: CqlType::Text,
+    }
+}

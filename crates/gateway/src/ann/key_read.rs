@@ -1,0 +1,369 @@
+//! The statement that reads the rows of known keys, and the values that it is executed with.
+//!
+//! | primary key | one read |
+//! | --- | --- |
+//! | `(p)` | `p IN ?`: up to [`KEYS_A_READ`] rows |
+//! | `(p, q)` as the partition key | `p = ? AND q = ?`: one row |
+//! | `(p), c` | `p = ? AND c IN ?`: the rows of one partition |
+//! | `(p), c, d` | `p = ? AND (c, d) IN ?`: the rows of one partition |
+//!
+//! Several reads are on their way at once. The rows of a read come in the cluster's own order, so the columns that tell
+//! which row it is are read, too, and taken off afterwards. So is what tells that the row still has its vector:
+//! `WRITETIME(v)`, of eight bytes, or the vector itself where candidates are put in order by it.
+
+use std::collections::HashMap;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use cql::ast::{Projection, Selector};
+use cql::error::CqlError;
+use cql::value::join_elements;
+use cql::wire::{BoundValue, Metadata};
+
+use crate::catalog::LoggedTable;
+
+/// How many partitions one read names at most: a coordinator reads them all at once, and holds their rows until the
+/// last has come.
+const KEYS_A_READ: usize = 100;
+
+/// A primary key: serialised values of its columns, partition key first.
+pub(super) type Key = Vec<Bytes>;
+
+/// How rows are read by their keys.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct KeyRead {
+    /// Its markers are those of the selection, then those of the key.
+    pub(super) text: String,
+    partition_columns: usize,
+    clustering_columns: usize,
+    places: Places,
+}
+
+/// Where in the rows read is what.
+#[derive(Clone, Debug, PartialEq)]
+enum Places {
+    Known(Layout),
+    /// All columns are selected: by their names.
+    ByName {
+        key: Vec<String>,
+        vector: String,
+    },
+}
+
+/// The columns of the rows read.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Layout {
+    /// How many of them, the first ones, the client asked for.
+    pub(super) shown: usize,
+    /// Those of the primary key.
+    pub(super) key: Vec<usize>,
+    /// The one that is null if the row has no vector.
+    pub(super) vector: usize,
+}
+
+impl KeyRead {
+    /// A read of what is selected: `selection` is the text of `projection`. `needs_vector` has the column `vector` read
+    /// as it is stored.
+    pub(super) fn of(
+        selection: &str,
+        projection: &Projection,
+        table: &LoggedTable,
+        vector: &str,
+        needs_vector: bool,
+    ) -> KeyRead {
+        let mut appended = Vec::new();
+        let places = match projection {
+            Projection::All => Places::ByName {
+                key: names(table),
+                vector: vector.to_owned(),
+            },
+            Projection::Items(items) => {
+                let shown = items.len();
+                let mut place = |name: &str, otherwise: String| {
+                    let selected = items.iter().position(
+                        |item| matches!(&item.selector, Selector::Column(column) if column == name),
+                    );
+                    selected.unwrap_or_else(|| {
+                        appended.push(otherwise);
+                        shown + appended.len() - 1
+                    })
+                };
+                let key = table.primary_key().iter();
+                let key = key.map(|column| place(&column.name, quoted(&column.name)));
+                let key = key.collect();
+                let stored = quoted(vector);
+                let sign = match needs_vector {
+                    true => stored,
+                    false => format!("WRITETIME({stored})"),
+                };
+                Places::Known(Layout {
+                    shown,
+                    key,
+                    vector: place(vector, sign),
+                })
+            }
+        };
+        // The selection may end with a comment to the end of its line.
+        let mut text = format!("SELECT {selection}\n");
+        for column in appended {
+            text += ", ";
+            text += &column;
+        }
+        text += &format!(
+            " FROM {}.{} WHERE {}",
+            quoted(&table.keyspace),
+            quoted(&table.name),
+            restrictions(table)
+        );
+        KeyRead {
+            text,
+            partition_columns: table.partition_key_count,
+            clustering_columns: table.clustering_key_count,
+            places,
+        }
+    }
+
+    /// The columns of the rows read, given what the cluster says of them.
+    ///
+    /// # Errors
+    /// If they are not those that were asked for.
+    pub(super) fn layout(&self, columns: &Metadata) -> Result<Layout, CqlError> {
+        let count = columns.columns.len();
+        let layout = match &self.places {
+            Places::Known(layout) => Some(layout.clone()),
+            Places::ByName { key, vector } => {
+                let place = |name: &String| {
+                    let named = |column: &cql::wire::ColumnSpec| *column.name == **name;
+                    columns.columns.iter().position(named)
+                };
+                let key: Option<Vec<usize>> = key.iter().map(place).collect();
+                key.zip(place(vector)).map(|(key, vector)| Layout {
+                    shown: count,
+                    key,
+                    vector,
+                })
+            }
+        };
+        layout
+            .filter(|layout| {
+                let last = layout.key.iter().chain([&layout.vector]).max();
+                layout.shown <= count && last.is_some_and(|last| *last < count)
+            })
+            .ok_or_else(|| {
+                CqlError::server(
+                    "Cassandra answered with other columns than the gateway asked for: try again",
+                )
+            })
+    }
+
+    /// The values of the reads that together read the rows of `keys`; `selection` are those of the selection's markers.
+    pub(super) fn values(&self, keys: &[Key], selection: &[BoundValue]) -> Vec<Vec<BoundValue>> {
+        let with_selection = |key: Vec<Bytes>| {
+            let key = key.into_iter().map(BoundValue::Value);
+            selection.iter().cloned().chain(key).collect()
+        };
+        match (self.partition_columns, self.clustering_columns) {
+            (1, 0) => keys
+                .chunks(KEYS_A_READ)
+                .map(|keys| {
+                    let partitions = keys.iter().map(|key| key[0].as_ref());
+                    with_selection(vec![join_elements(partitions)])
+                })
+                .collect(),
+            (_, 0) => keys.iter().cloned().map(with_selection).collect(),
+            _ => self
+                .by_partition(keys)
+                .into_iter()
+                .map(|(partition, rows)| {
+                    let mut key = partition.to_vec();
+                    key.push(join_elements(rows.iter().map(Bytes::as_ref)));
+                    with_selection(key)
+                })
+                .collect(),
+        }
+    }
+
+    /// The partitions in the order in which they are first named, each with the clustering keys in it.
+    fn by_partition<'k>(&self, keys: &'k [Key]) -> Vec<(&'k [Bytes], Vec<Bytes>)> {
+        let mut places: HashMap<&[Bytes], usize> = HashMap::new();
+        let mut partitions: Vec<(&[Bytes], Vec<Bytes>)> = Vec::new();
+        for key in keys {
+            let (partition, clustering) = key.split_at(self.partition_columns);
+            let place = *places.entry(partition).or_insert_with(|| {
+                partitions.push((partition, Vec::new()));
+                partitions.len() - 1
+            });
+            partitions[place].1.push(match clustering {
+                [one] => one.clone(),
+                several => tuple(several),
+            });
+        }
+        partitions
+    }
+}
+
+fn names(table: &LoggedTable) -> Vec<String> {
+    let columns = table.primary_key().iter();
+    columns.map(|column| column.name.clone()).collect()
+}
+
+fn restrictions(table: &LoggedTable) -> String {
+    let is_whole_key = table.partition_key_count == 1 && table.clustering_key_count == 0;
+    let partition = table.partition_key().iter().map(|column| {
+        let operator = if is_whole_key { "IN" } else { "=" };
+        format!("{} {operator} ?", quoted(&column.name))
+    });
+    let clustering: Vec<String> = table
+        .clustering_key()
+        .iter()
+        .map(|column| quoted(&column.name))
+        .collect();
+    let clustering = match clustering.as_slice() {
+        [] => None,
+        [one] => Some(format!("{one} IN ?")),
+        several => Some(format!("({}) IN ?", several.join(", "))),
+    };
+    partition
+        .chain(clustering)
+        .collect::<Vec<_>>()
+        .join(" AND ")
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// A serialised tuple of serialised values.
+fn tuple(values: &[Bytes]) -> Bytes {
+    let mut out = BytesMut::new();
+    for value in values {
+        out.put_i32(i32::try_from(value.len()).expect("bug: a key column beyond 31 bits"));
+        out.put_slice(value);
+    }
+    out.freeze()
+}
+
+#[cfg(test)]
+mod tests {
+    use cql::ast::Statement;
+    use cql::parser::{parse_statement, selection_text};
+
+    use super::super::fixtures::{column, table};
+    use super::*;
+    use crate::catalog::ColumnKind;
+
+    fn read(select: &str, table: &LoggedTable, needs_vector: bool) -> KeyRead {
+        let Statement::Select(parsed) = parse_statement(select).unwrap().statement else {
+            panic!("{select}")
+        };
+        let selection = selection_text(select).unwrap().text;
+        KeyRead::of(selection, &parsed.projection, table, "v", needs_vector)
+    }
+
+    fn keys(keys: &[&[&'static str]]) -> Vec<Key> {
+        let bytes = |value: &&'static str| Bytes::from_static(value.as_bytes());
+        keys.iter()
+            .map(|key| key.iter().map(bytes).collect())
+            .collect()
+    }
+
+    #[test]
+    fn what_tells_rows_apart_is_read_too() {
+        let read = read(
+            "SELECT name, length(v) FROM films",
+            &table(&["id"], &[]),
+            false,
+        );
+        assert_eq!(
+            read.text,
+            "SELECT name, length(v) \n, \"id\", WRITETIME(\"v\") FROM \"shop\".\"films\" WHERE \"id\" IN ?"
+        );
+        let columns = Metadata {
+            columns: vec![column("name"), column("x"), column("id"), column("y")],
+        };
+        let layout = Layout {
+            shown: 2,
+            key: vec![2],
+            vector: 3,
+        };
+        assert_eq!(read.layout(&columns), Ok(layout));
+        assert!(read.layout(&Metadata::default()).is_err());
+    }
+
+    #[test]
+    fn what_is_selected_anyway_is_read_once() {
+        let table = table(&["id"], &[]);
+        let selects_it = read("SELECT v, id FROM films", &table, true);
+        assert_eq!(
+            selects_it.text,
+            "SELECT v, id \n FROM \"shop\".\"films\" WHERE \"id\" IN ?"
+        );
+        let all = read("SELECT * FROM films", &table, false);
+        assert_eq!(
+            all.text,
+            "SELECT * \n FROM \"shop\".\"films\" WHERE \"id\" IN ?"
+        );
+        let columns = Metadata {
+            columns: vec![column("id"), column("name"), column("v")],
+        };
+        let layout = all.layout(&columns).unwrap();
+        assert_eq!((layout.shown, layout.key, layout.vector), (3, vec![0], 2));
+        let renamed = read("SELECT name AS id FROM films", &table, true);
+        assert!(
+            renamed
+                .text
+                .starts_with("SELECT name AS id \n, \"id\", \"v\" FROM")
+        );
+    }
+
+    #[test]
+    fn rows_of_a_partition_are_read_together() {
+        let read = read(
+            "SELECT f(v, ?) FROM films",
+            &table(&["p"], &["c", "D"]),
+            false,
+        );
+        assert!(
+            read.text
+                .ends_with(" WHERE \"p\" = ? AND (\"c\", \"D\") IN ?")
+        );
+        let selection = [BoundValue::Null];
+        let keys = keys(&[&["a", "x", "y"], &["b", "x", "y"], &["a", "", "z"]]);
+        let values = read.values(&keys, &selection);
+        let in_a = Bytes::from_static(
+            b"\0\0\0\x02\0\0\0\x0a\0\0\0\x01x\0\0\0\x01y\0\0\0\x09\0\0\0\0\0\0\0\x01z",
+        );
+        assert_eq!(
+            values[0],
+            [
+                BoundValue::Null,
+                BoundValue::Value(Bytes::from_static(b"a")),
+                BoundValue::Value(in_a)
+            ]
+        );
+        assert_eq!(values.len(), 2);
+    }
+
+    #[test]
+    fn partitions_are_read_together_but_not_all_at_once() {
+        let one = read("SELECT id FROM films", &table(&["id"], &[]), false);
+        let many: Vec<Key> = (0..250)
+            .map(|number: i32| vec![Bytes::copy_from_slice(&number.to_be_bytes())])
+            .collect();
+        let values = one.values(&many, &[]);
+        assert_eq!(values.len(), 3);
+        let BoundValue::Value(last) = &values[2][0] else {
+            panic!("{values:?}")
+        };
+        assert_eq!(last.len(), 4 + 50 * 8);
+
+        let two = read("SELECT p FROM films", &table(&["p", "q"], &[]), false);
+        assert!(two.text.ends_with("WHERE \"p\" = ? AND \"q\" = ?"));
+        assert_eq!(two.values(&keys(&[&["a", "b"], &["a", "c"]]), &[]).len(), 2);
+        let both = read("SELECT p FROM films", &table(&["p", "q"], &["c"]), false);
+        assert!(
+            both.text
+                .ends_with("WHERE \"p\" = ? AND \"q\" = ? AND \"c\" IN ?")
+        );
+        assert_eq!(ColumnKind::Regular, table(&["p"], &[]).columns[1].kind);
+    }
+}

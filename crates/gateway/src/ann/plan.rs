@@ -1,0 +1,289 @@
+//! From a statement's text to the plan of a nearest-neighbour query.
+
+use std::fmt;
+use std::sync::Arc;
+
+use ann_query::options::Candidates;
+use ann_query::ordering::{is_ann, ordering, similarity_columns};
+use ann_query::{bounds, clauses};
+use cql::ast::{Projection, Select, Selector, Statement};
+use cql::error::CqlError;
+use cql::parser::{parse_statement, selection_text};
+use cql::types::CqlType;
+use cql::value::timeuuid;
+use cql::wire::{ColumnSpec, Metadata};
+
+use super::key_read::KeyRead;
+use super::terms::{LimitTerm, VectorTerm};
+use crate::catalog::{LoggedTable, Snapshot, VectorIndex};
+
+/// Aggregate functions that every cluster has.
+const AGGREGATES: [&str; 5] = ["count", "min", "max", "sum", "avg"];
+
+/// A nearest-neighbour query of an index of ours, understood by the catalog of a moment.
+#[derive(Debug)]
+pub(crate) struct AnnPlan {
+    pub(super) index: Arc<VectorIndex>,
+    pub(super) table: Arc<LoggedTable>,
+    pub(super) dimensions: u16,
+    pub(super) vector: VectorTerm,
+    pub(super) limit: LimitTerm,
+    pub(super) candidates: Candidates,
+    /// The names of the bind markers; `None` for `?`.
+    pub(super) markers: Vec<Option<String>>,
+    /// How many of them, the first ones, stand in the selection.
+    pub(super) selection_markers: usize,
+    pub(super) read: KeyRead,
+}
+
+impl fmt::Display for AnnPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let VectorIndex { name, column, .. } = &*self.index;
+        writeln!(f, "nearest {column} by index {name}")?;
+        writeln!(f, "then {}", self.read.text)
+    }
+}
+
+impl AnnPlan {
+    /// Plans a statement, if it is a nearest-neighbour query of an index in `snapshot`; all else is the cluster's to
+    /// answer. `keyspace` is the one in use.
+    ///
+    /// # Errors
+    /// Everything that such a query can't ask for, in the words of ScyllaDB.
+    pub(crate) fn of(
+        text: &str,
+        keyspace: Option<&str>,
+        snapshot: &Snapshot,
+    ) -> Result<Option<AnnPlan>, CqlError> {
+        // What makes no sense here makes none to the cluster either, which says so.
+        let Ok(parsed) = parse_statement(text) else {
+            return Ok(None);
+        };
+        let Statement::Select(select) = parsed.statement else {
+            return Ok(None);
+        };
+        let Some((table, index)) = indexed(&select, keyspace, snapshot) else {
+            return Ok(None);
+        };
+        if !is_ann(&select.order_by)? {
+            return Ok(None);
+        }
+        let ordering = ordering(&select.order_by)?;
+        let column = table
+            .column(ordering.column)
+            .ok_or_else(|| clauses::unknown_column(ordering.column))?;
+        let column_type = column
+            .cql_type
+            .as_ref()
+            .ok_or_else(|| clauses::unknown_column(ordering.column))?;
+        let dimensions = clauses::float_vector_dimensions(&column.name, column_type)?;
+        if select.json {
+            return Err(CqlError::invalid(
+                "SELECT JSON is not supported by Annulus yet",
+            ));
+        }
+        clauses::check(&select, &column.name, calls_aggregate(&select.projection))?;
+        let vector = VectorTerm::of(ordering.vector, &column.name, dimensions)?;
+        let limit = select.limit.as_ref().ok_or_else(bounds::no_limit)?;
+        let limit = LimitTerm::of(limit)?;
+        let selection = selection_text(text)?;
+        let known = [vector.marker(), limit.marker()];
+        let known = selection.markers + known.into_iter().flatten().count();
+        if known != parsed.markers.len() {
+            return Err(CqlError::invalid(
+                "bind markers may stand in the selection, for the vector and for LIMIT only",
+            ));
+        }
+        let candidates = Candidates::of(|name| index.options.get(name).map(String::as_str));
+        let read = KeyRead::of(
+            selection.text,
+            &select.projection,
+            &table,
+            &column.name,
+            candidates.rescoring.is_some(),
+        );
+        Ok(Some(AnnPlan {
+            dimensions,
+            vector,
+            limit,
+            candidates,
+            markers: parsed.markers,
+            selection_markers: selection.markers,
+            read,
+            table,
+            index,
+        }))
+    }
+
+    /// What clients are told of the bind markers, given what the cluster says of those in the selection.
+    pub(super) fn variables(&self, selection: &[ColumnSpec]) -> Metadata {
+        let (keyspace, table) = (&self.index.keyspace, &self.index.table);
+        let spec = |marker: u16, name: &str, cql_type: CqlType| {
+            let written = self.markers[usize::from(marker)].as_deref();
+            let spec = ColumnSpec {
+                keyspace: keyspace.as_str().into(),
+                table: table.as_str().into(),
+                name: written.unwrap_or(name).into(),
+                cql_type,
+            };
+            (marker, spec)
+        };
+        let vector = self.vector.marker().map(|marker| {
+            let cql_type = CqlType::Vector {
+                element: Box::new(CqlType::Float),
+                dimensions: self.dimensions,
+            };
+            spec(marker, &self.index.column, cql_type)
+        });
+        let limit = self.limit.marker();
+        let limit = limit.map(|marker| spec(marker, "[limit]", CqlType::Int));
+        let mut others: Vec<(u16, ColumnSpec)> = vector.into_iter().chain(limit).collect();
+        others.sort_by_key(|(marker, _)| *marker);
+        let others = others.into_iter().map(|(_, spec)| spec);
+        Metadata {
+            columns: selection.iter().cloned().chain(others).collect(),
+        }
+    }
+}
+
+/// The table and the newest index on the column that a statement orders by; indexes of one column stand in for each other.
+fn indexed(
+    select: &Select,
+    keyspace: Option<&str>,
+    snapshot: &Snapshot,
+) -> Option<(Arc<LoggedTable>, Arc<VectorIndex>)> {
+    let keyspace = select.table.keyspace.as_deref().or(keyspace)?;
+    let name = select.table.name.as_str();
+    let is_meant = |index: &&Arc<VectorIndex>| {
+        similarity_columns(&select.order_by).any(|column| column == index.column)
+    };
+    let index = snapshot
+        .indexes(keyspace, name)
+        .filter(is_meant)
+        .max_by_key(|index| (timeuuid::unix_micros(&index.version), index.version))?;
+    let table = snapshot.logged_table(keyspace, name)?;
+    Some((table, index.clone()))
+}
+
+fn calls_aggregate(projection: &Projection) -> bool {
+    match projection {
+        Projection::All => false,
+        Projection::Items(items) => items.iter().any(|item| is_aggregate(&item.selector)),
+    }
+}
+
+fn is_aggregate(selector: &Selector) -> bool {
+    match selector {
+        Selector::CountAll => true,
+        Selector::Function(call) => {
+            let native = matches!(call.keyspace.as_deref(), None | Some("system"));
+            (native && AGGREGATES.contains(&call.name.as_str()))
+                || call.arguments.iter().any(is_aggregate)
+        }
+        Selector::Cast { selector, .. } => is_aggregate(selector),
+        Selector::Column(_)
+        | Selector::WriteTime { .. }
+        | Selector::Ttl { .. }
+        | Selector::Element { .. }
+        | Selector::Term(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::snapshot;
+    use super::*;
+
+    fn plan(text: &str) -> Result<Option<AnnPlan>, CqlError> {
+        AnnPlan::of(text, Some("shop"), &snapshot())
+    }
+
+    #[test]
+    fn a_query_of_an_index_is_planned() {
+        for text in [
+            "SELECT name FROM films ORDER BY v ANN OF [1, 2, 3] LIMIT 10",
+            "select name from shop.films order by ann(v, ?) limit ?;",
+            "SELECT * FROM \"shop\".\"films\" ORDER BY v ANN OF :v LIMIT :n",
+        ] {
+            let plan = plan(text).unwrap().expect(text);
+            assert_eq!(plan.index.name, "newer", "{text}");
+            assert_eq!(plan.dimensions, 3);
+        }
+        let other = AnnPlan::of(
+            "SELECT name FROM films ORDER BY v ANN OF ? LIMIT 1",
+            None,
+            &snapshot(),
+        );
+        assert!(other.unwrap().is_none(), "there is no keyspace in use");
+    }
+
+    #[test]
+    fn the_rest_is_the_clusters_to_answer() {
+        for text in [
+            "SELECT name FROM films ORDER BY w ANN OF ? LIMIT 10",
+            "SELECT name FROM others ORDER BY v ANN OF ? LIMIT 10",
+            "SELECT name FROM films WHERE ann = 3",
+            "SELECT name FROM films ORDER BY v ANN OFF ? LIMIT 10",
+            "INSERT INTO films (id, name) VALUES (1, 'ann of')",
+        ] {
+            assert!(plan(text).unwrap().is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_asked_is_named() {
+        for (text, named) in [
+            ("ORDER BY v ANN OF ?", "must have a limit"),
+            ("ORDER BY v ANN OF ? DESC LIMIT 3", "Descending"),
+            ("ORDER BY v ANN OF ?, id LIMIT 3", "any other ordering"),
+            (
+                "ORDER BY v ANN OF [1, 2] LIMIT 3",
+                "the same vector dimensions",
+            ),
+            ("ORDER BY v ANN OF ? LIMIT 0", "strictly positive"),
+            (
+                "WHERE id = ? ORDER BY v ANN OF ? LIMIT 3",
+                "Filters beside ANN OF",
+            ),
+            (
+                "ORDER BY v ANN OF ? PER PARTITION LIMIT 1 LIMIT 3",
+                "per-partition",
+            ),
+            (
+                "ORDER BY v ANN OF ? LIMIT 3 USING TIMEOUT ?",
+                "bind markers",
+            ),
+        ] {
+            let error = plan(&format!("SELECT id FROM films {text}")).unwrap_err();
+            assert!(error.message.contains(named), "{text}: {error}");
+        }
+        for selection in ["count(*)", "max(name)", "CAST(min(id) AS text)"] {
+            let text = format!("SELECT {selection} FROM films ORDER BY v ANN OF ? LIMIT 3");
+            let error = plan(&text).unwrap_err();
+            assert!(
+                error.message.contains("aggregation"),
+                "{selection}: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn markers_are_told_in_the_order_of_the_text() {
+        let text = "SELECT similarity_cosine(v, ?) FROM films ORDER BY v ANN OF ? LIMIT :n";
+        let plan = plan(text).unwrap().unwrap();
+        assert_eq!(plan.selection_markers, 1);
+        let selection = ColumnSpec {
+            keyspace: "shop".into(),
+            table: "films".into(),
+            name: "arg1".into(),
+            cql_type: CqlType::Text,
+        };
+        let variables = plan.variables(&[selection]);
+        let told: Vec<String> = variables
+            .columns
+            .iter()
+            .map(|spec| format!("{} {}", spec.name, spec.cql_type))
+            .collect();
+        assert_eq!(told, ["arg1 text", "v vector<float, 3>", "n int"]);
+    }
+}

@@ -1,0 +1,95 @@
+//! PREPARE of a nearest-neighbour query.
+
+use bytes::Bytes;
+use cql::error::CqlError;
+use cql::wire::{Metadata, Prepared, Request, Response, ResponseContext};
+use uuid::Uuid;
+
+use super::AnnPlan;
+use super::key_read::Layout;
+use crate::inquiry::{Failure, Inquirer};
+
+/// A query that a client executes by its id.
+#[derive(Debug)]
+pub(crate) struct AnnStatement {
+    pub(super) plan: AnnPlan,
+    /// The cluster's id of the statement that reads the rows.
+    pub(super) read_id: Bytes,
+    /// The columns of that.
+    pub(super) columns: Metadata,
+    pub(super) layout: Layout,
+    /// What the client is told of the bind markers: `?` goes by these names, too.
+    pub(super) variables: Metadata,
+}
+
+/// The id of a statement: a hash of the keyspace in use and the text.
+pub(crate) fn statement_id(keyspace: Option<&str>, text: &str) -> Bytes {
+    // None of the node's ids, which are hashes of texts alone, may be met by chance: so the name begins with ours.
+    let named = ["annulus ann", keyspace.unwrap_or_default(), text].join("\0");
+    let id = Uuid::new_v5(&Uuid::nil(), named.as_bytes());
+    Bytes::copy_from_slice(id.as_bytes())
+}
+
+/// Prepares the statement that reads rows; gives what is to be remembered, and the answer under `id`.
+///
+/// # Errors
+/// What the cluster says to that statement: names and functions in the selection that it does not know, for instance.
+pub(crate) async fn prepare(
+    plan: AnnPlan,
+    id: Bytes,
+    node: &Inquirer,
+    traced: bool,
+) -> Result<(AnnStatement, ResponseContext, Response), Failure> {
+    let (context, read) = prepare_read(&plan, node, traced).await?;
+    let columns = read.result.unwrap_or_default();
+    let layout = plan.read.layout(&columns)?;
+    let selection = read.bind.columns.get(..plan.selection_markers);
+    let variables = plan.variables(selection.unwrap_or_default());
+    let told = Prepared {
+        id,
+        bind: variables.clone(),
+        partition_key_indexes: Vec::new(),
+        result: Some(Metadata {
+            columns: columns.columns[..layout.shown].to_vec(),
+        }),
+    };
+    let statement = AnnStatement {
+        plan,
+        read_id: read.id,
+        columns,
+        layout,
+        variables,
+    };
+    Ok((statement, context, Response::Prepared(told)))
+}
+
+/// Has the cluster prepare the statement that reads rows.
+pub(super) async fn prepare_read(
+    plan: &AnnPlan,
+    node: &Inquirer,
+    traced: bool,
+) -> Result<(ResponseContext, Prepared), Failure> {
+    let request = Request::Prepare {
+        statement: plan.read.text.clone(),
+    };
+    match node.ask(&request, traced).await? {
+        (context, Response::Prepared(read)) => Ok((context, read)),
+        _ => Err(Failure::Cql(CqlError::server(
+            "Cassandra answered something else than PREPARE asks for",
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_that_of_a_keyspace_and_a_text() {
+        let id = statement_id(Some("a"), "b");
+        assert_eq!(id, statement_id(Some("a"), "b"));
+        assert_eq!(id.len(), 16);
+        assert_ne!(id, statement_id(None, "b"));
+        assert_ne!(id, statement_id(Some("a"), "c"));
+    }
+}

@@ -1,0 +1,118 @@
+//! A table of the cluster, as its schema tells of it.
+
+use std::sync::Arc;
+
+use cql::parser::parse_type;
+use cql::vector_index::TargetColumn;
+use uuid::Uuid;
+
+use super::cluster::{Cluster, ClusterError};
+use super::streams::Streams;
+use super::table::{Column, ColumnKind, LoggedTable};
+
+/// A table of the cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct BaseTable {
+    pub(super) keyspace: String,
+    pub(super) name: String,
+    pub(super) id: Uuid,
+    /// Whether its columns are counters.
+    pub(super) counters: bool,
+    /// First the partition key, then the clustering key, then the others; with the texts of their types.
+    columns: Vec<(Column, String)>,
+}
+
+impl BaseTable {
+    /// Reads it; `None` if there is no such table.
+    pub(super) async fn read(
+        cluster: &Cluster,
+        keyspace: &str,
+        name: &str,
+    ) -> Result<Option<BaseTable>, ClusterError> {
+        const TABLE: &str =
+            "SELECT id FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?";
+        const COLUMNS: &str = "SELECT column_name, kind, position, type FROM system_schema.columns \
+                               WHERE keyspace_name = ? AND table_name = ?";
+        let ids: Vec<(Uuid,)> = cluster.rows(TABLE, (keyspace, name)).await?;
+        let Some((id,)) = ids.first().copied() else {
+            return Ok(None);
+        };
+        let mut columns: Vec<(String, String, i32, String)> =
+            cluster.rows(COLUMNS, (keyspace, name)).await?;
+        columns.sort_by_key(|(_, kind, position, _)| (kind_of(kind), *position));
+        Ok(Some(BaseTable {
+            keyspace: keyspace.to_owned(),
+            name: name.to_owned(),
+            id,
+            counters: columns.iter().any(|(.., cql_type)| cql_type == "counter"),
+            columns: columns.into_iter().map(column).collect(),
+        }))
+    }
+
+    /// What is known of a column that is to be indexed.
+    pub(super) fn target(&self, name: &str) -> Option<TargetColumn> {
+        let (column, type_text) = self
+            .columns
+            .iter()
+            .find(|(column, _)| column.name == name)?;
+        Some(TargetColumn {
+            type_text: type_text.clone(),
+            cql_type: column.cql_type.clone(),
+            irregular: match column.kind {
+                ColumnKind::Regular => None,
+                ColumnKind::Static => Some("static"),
+                ColumnKind::PartitionKey | ColumnKind::Clustering => Some("PRIMARY KEY"),
+            },
+        })
+    }
+
+    /// The columns of the primary key, in their order, with the texts of their types.
+    pub(super) fn key(&self) -> impl Iterator<Item = &(Column, String)> {
+        self.columns.iter().filter(|(column, _)| {
+            matches!(
+                column.kind,
+                ColumnKind::PartitionKey | ColumnKind::Clustering
+            )
+        })
+    }
+
+    /// The table as one whose writes are logged.
+    pub(super) fn logged(&self, log_name: String, streams: Arc<Streams>) -> LoggedTable {
+        let count = |kind| {
+            let of_kind = |(column, _): &&(Column, String)| column.kind == kind;
+            self.columns.iter().filter(of_kind).count()
+        };
+        LoggedTable {
+            keyspace: self.keyspace.clone(),
+            name: self.name.clone(),
+            id: self.id,
+            columns: self
+                .columns
+                .iter()
+                .map(|(column, _)| column.clone())
+                .collect(),
+            partition_key_count: count(ColumnKind::PartitionKey),
+            clustering_key_count: count(ColumnKind::Clustering),
+            log_name,
+            streams,
+        }
+    }
+}
+
+fn column((name, kind, _, type_text): (String, String, i32, String)) -> (Column, String) {
+    let column = Column {
+        name,
+        kind: kind_of(&kind),
+        cql_type: parse_type(&type_text).ok(),
+    };
+    (column, type_text)
+}
+
+fn kind_of(kind: &str) -> ColumnKind {
+    match kind {
+        "partition_key" => ColumnKind::PartitionKey,
+        "clustering" => ColumnKind::Clustering,
+        "static" => ColumnKind::Static,
+        _ => ColumnKind::Regular,
+    }
+}

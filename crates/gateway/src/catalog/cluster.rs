@@ -1,0 +1,176 @@
+//! The gateway's own session to its cluster.
+
+use std::time::Duration;
+
+use scylla::client::PoolSize;
+use scylla::client::caching_session::{CachingSession, CachingSessionBuilder};
+use scylla::client::execution_profile::ExecutionProfile;
+use scylla::client::session::Session;
+use scylla::client::session_builder::SessionBuilder;
+use scylla::deserialize::row::DeserializeRow;
+use scylla::errors::{DbError, ExecutionError, PrepareError, RequestAttemptError};
+use scylla::response::query_result::QueryResult;
+use scylla::serialize::row::SerializeRow;
+use scylla::statement::{Consistency, SerialConsistency, Statement};
+
+use uuid::Uuid;
+
+use super::options::CatalogOptions;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Statements that are kept prepared: more than this module's own.
+const STATEMENTS_MAX: usize = 64;
+
+/// The cluster did not do as it was asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ClusterError {
+    /// It answered with an error.
+    #[error("{0}")]
+    Refused(String),
+    /// It did not answer.
+    #[error("{0}")]
+    Unreachable(String),
+    /// It answered something else than was asked for.
+    #[error("an unexpected answer: {0}")]
+    Malformed(String),
+}
+
+/// A session under the gateway's own user.
+pub(crate) struct Cluster {
+    session: CachingSession,
+    /// The keyspace of the definitions.
+    pub(super) keyspace: String,
+}
+
+impl Cluster {
+    /// Connects, once.
+    pub(super) async fn connect(options: &CatalogOptions) -> Result<Cluster, ClusterError> {
+        // Definitions are few and must not be missed: what one gateway wrote the next one reads.
+        let profile = ExecutionProfile::builder()
+            .consistency(Consistency::Quorum)
+            .serial_consistency(Some(SerialConsistency::Serial))
+            .request_timeout(Some(REQUEST_TIMEOUT))
+            .build();
+        let mut builder = SessionBuilder::new()
+            .known_nodes(&options.contact_points)
+            .connection_timeout(CONNECT_TIMEOUT)
+            .tcp_nodelay(true)
+            .fetch_schema_metadata(false)
+            .pool_size(PoolSize::PerHost(std::num::NonZeroUsize::MIN))
+            .default_execution_profile_handle(profile.into_handle());
+        if let Some((user, password)) = &options.credentials {
+            builder = builder.user(user, password);
+        }
+        let session = builder
+            .build()
+            .await
+            .map_err(|error| ClusterError::Unreachable(error.to_string()))?;
+        Ok(Cluster {
+            session: CachingSessionBuilder::new(session)
+                .max_capacity(STATEMENTS_MAX)
+                .build(),
+            keyspace: options.keyspace.clone(),
+        })
+    }
+
+    /// The driver's session, for what has a consistency level of its own.
+    pub(crate) fn session(&self) -> &Session {
+        self.session.get_session()
+    }
+
+    /// Executes a statement of one page.
+    pub(super) async fn execute(
+        &self,
+        text: &str,
+        values: impl SerializeRow,
+    ) -> Result<QueryResult, ClusterError> {
+        let mut statement = Statement::new(text);
+        statement.set_is_idempotent(!text.contains(" IF "));
+        Ok(self.session.execute_unpaged(statement, values).await?)
+    }
+
+    /// The rows of a SELECT of one page.
+    pub(super) async fn rows<R>(
+        &self,
+        text: &str,
+        values: impl SerializeRow,
+    ) -> Result<Vec<R>, ClusterError>
+    where
+        R: for<'frame, 'metadata> DeserializeRow<'frame, 'metadata>,
+    {
+        let result = self.execute(text, values).await?;
+        let rows = result.into_rows_result().map_err(malformed)?;
+        let rows = rows.rows::<R>().map_err(malformed)?;
+        rows.map(|row| row.map_err(malformed)).collect()
+    }
+
+    /// Executes a conditional statement; whether it was applied.
+    pub(super) async fn execute_if(
+        &self,
+        text: &str,
+        values: impl SerializeRow,
+    ) -> Result<bool, ClusterError> {
+        let result = self.execute(text, values).await?;
+        let rows = result.into_rows_result().map_err(malformed)?;
+        // What else is in the row depends on the outcome.
+        let row = rows.first_row::<scylla::value::Row>().map_err(malformed)?;
+        let applied = row.columns.first().and_then(Option::as_ref);
+        applied
+            .and_then(scylla::value::CqlValue::as_boolean)
+            .ok_or_else(|| ClusterError::Malformed("a condition without an outcome".to_owned()))
+    }
+
+    /// The version of the schema; `None` while the nodes that can be reached do not agree on one.
+    pub(super) async fn agreed_schema_version(&self) -> Result<Option<Uuid>, ClusterError> {
+        let agreement = self.session().check_schema_agreement().await;
+        agreement.map_err(|error| ClusterError::Unreachable(error.to_string()))
+    }
+
+    /// Changes the schema, and waits until the nodes agree on it.
+    pub(super) async fn change_schema(&self, text: &str) -> Result<(), ClusterError> {
+        let session = self.session();
+        session.query_unpaged(text, ()).await?;
+        session
+            .await_schema_agreement()
+            .await
+            .map(drop)
+            .map_err(|error| ClusterError::Unreachable(error.to_string()))
+    }
+}
+
+fn malformed(error: impl std::error::Error) -> ClusterError {
+    ClusterError::Malformed(error.to_string())
+}
+
+/// Whether the database has answered with an error about what it was asked, not about its own state.
+fn is_refusal(error: &RequestAttemptError) -> bool {
+    matches!(
+        error,
+        RequestAttemptError::DbError(
+            DbError::SyntaxError
+                | DbError::Invalid
+                | DbError::Unauthorized
+                | DbError::ConfigError
+                | DbError::AlreadyExists { .. },
+            _
+        )
+    )
+}
+
+impl From<ExecutionError> for ClusterError {
+    fn from(error: ExecutionError) -> ClusterError {
+        let refused = match &error {
+            ExecutionError::LastAttemptError(attempt) => is_refusal(attempt),
+            ExecutionError::PrepareError(PrepareError::AllAttemptsFailed { first_attempt }) => {
+                is_refusal(first_attempt)
+            }
+            _ => false,
+        };
+        match refused {
+            true => ClusterError::Refused(error.to_string()),
+            false => ClusterError::Unreachable(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! CREATE INDEX and DROP INDEX, once it is known that the client may.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use cql::ast::{CreateIndex, IndexTarget};
+use cql::error::CqlError;
+use cql::value::timeuuid;
+use cql::vector_index::{self, NewName};
+use cql::wire::Response;
+use tokio::time::{Instant, timeout_at};
+use uuid::Uuid;
+
+use super::base_table::BaseTable;
+use super::cluster::{Cluster, ClusterError};
+use super::definition::{Change, Definition, Definitions, State};
+use super::follower::{Round, table_updated};
+use super::index::VectorIndex;
+use super::statement::IndexStatement;
+use super::{Catalog, log_table};
+
+/// How long a statement waits until all gateways have taken up what it has changed: less than drivers wait for an answer.
+const WAIT_MAX: Duration = Duration::from_secs(8);
+
+/// How often a change is tried that others come before.
+pub(super) const TRIES_MAX: usize = 20;
+
+/// What a statement came to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Outcome {
+    /// What the client is answered.
+    pub(crate) response: Response,
+    /// What it should know besides.
+    pub(crate) warning: Option<String>,
+}
+
+impl Catalog {
+    /// Carries a statement out.
+    ///
+    /// # Errors
+    /// If it cannot be carried out; texts as a node of the embedded database has them.
+    pub(crate) async fn define(&self, statement: &IndexStatement) -> Result<Outcome, CqlError> {
+        let cluster = self.cluster().ok_or_else(|| {
+            CqlError::server("The gateway has no session to the cluster yet: try again")
+        })?;
+        let deadline = Instant::now() + WAIT_MAX;
+        match statement {
+            IndexStatement::Create {
+                keyspace,
+                create,
+                target,
+            } => {
+                self.create(&cluster, keyspace, create, target, deadline)
+                    .await
+            }
+            IndexStatement::Drop { keyspace, name, .. } => {
+                self.drop(&cluster, keyspace, name, deadline).await
+            }
+        }
+    }
+
+    async fn create(
+        &self,
+        cluster: &Cluster,
+        keyspace: &str,
+        create: &CreateIndex,
+        target: &IndexTarget,
+        deadline: Instant,
+    ) -> Result<Outcome, CqlError> {
+        for _ in 0..TRIES_MAX {
+            let definitions = Definitions::read(cluster).await?;
+            if let Some(name) = &create.name
+                && definitions.is_dropping(keyspace, name)
+            {
+                let known = definitions.revision;
+                self.wait_until_dropped(keyspace, name, known, deadline)
+                    .await?;
+                continue;
+            }
+            let table = indexable(cluster, keyspace, create).await?;
+            let (column, dimensions) =
+                vector_index::check_column(target, false, |name| table.target(name))?;
+            vector_index::check_key_columns(table.key().count())?;
+            vector_index::check_options(&create.options, dimensions)?;
+            let theirs = cassandras_indexes(cluster, keyspace).await?;
+            let ours = |name: &str| definitions.find(keyspace, name).is_some();
+            let new_name = vector_index::new_name(
+                create.name.as_deref(),
+                create.if_not_exists,
+                (&table.name, column),
+                |name| ours(name) || theirs.iter().any(|theirs| theirs == name),
+                on_column(&definitions, &table, column),
+            )?;
+            let NewName::Name(name) = new_name else {
+                return Ok(Outcome::nothing());
+            };
+            let index = Arc::new(VectorIndex {
+                keyspace: keyspace.to_owned(),
+                table: table.name.clone(),
+                name,
+                column: column.to_owned(),
+                target: column.to_owned(),
+                options: create.options.clone(),
+                version: new_version()?,
+                table_id: table.id,
+            });
+            if definitions
+                .change(cluster, Change::Create(index.clone()))
+                .await?
+            {
+                return self.wait_until_usable(index, deadline).await;
+            }
+        }
+        Err(too_many_changes())
+    }
+
+    async fn wait_until_usable(
+        &self,
+        index: Arc<VectorIndex>,
+        deadline: Instant,
+    ) -> Result<Outcome, CqlError> {
+        let is_version = |row: &&Definition| row.index.version == index.version;
+        let mut seen = false;
+        let done = self.wait_for(deadline, |round| {
+            let row = round.definitions.rows.iter().find(is_version);
+            seen |= row.is_some();
+            match row {
+                Some(row) if row.state == State::Usable => {
+                    (row.changed_at <= round.confirmed_by_all).then_some(true)
+                }
+                Some(row) => (row.state == State::Dropping).then_some(false),
+                None => seen.then_some(false),
+            }
+        });
+        match done.await {
+            Some(true) => Ok(Outcome::updated(&index)),
+            Some(false) => Err(CqlError::invalid(format!(
+                "Index '{}' was dropped, or its table was, before it was ready",
+                index.name
+            ))),
+            None => Ok(Outcome {
+                warning: Some(format!(
+                    "The index {} is defined, but not all gateways log the writes of {} yet: it \
+                     is seen once they do",
+                    index.name, index.table
+                )),
+                ..Outcome::updated(&index)
+            }),
+        }
+    }
+
+    /// Waits until the name of an index that was dropped is free.
+    async fn wait_until_dropped(
+        &self,
+        keyspace: &str,
+        name: &str,
+        known_revision: i64,
+        deadline: Instant,
+    ) -> Result<(), CqlError> {
+        let gone = self.wait_for(deadline, |round| {
+            let is_known = round.definitions.revision >= known_revision;
+            let is_free = !round.definitions.is_dropping(keyspace, name);
+            (is_known && is_free).then_some(())
+        });
+        gone.await.ok_or_else(|| {
+            CqlError::server(format!(
+                "The index {name} was dropped, but not all gateways know it yet: try again"
+            ))
+        })
+    }
+
+    async fn drop(
+        &self,
+        cluster: &Cluster,
+        keyspace: &str,
+        name: &str,
+        deadline: Instant,
+    ) -> Result<Outcome, CqlError> {
+        for _ in 0..TRIES_MAX {
+            let definitions = Definitions::read(cluster).await?;
+            let row = definitions.find(keyspace, name);
+            let Some(row) = row.filter(|row| row.state != State::Dropping) else {
+                return Err(vector_index::missing(keyspace, name));
+            };
+            let change = Change::Turn(row.index.clone(), State::Dropping);
+            if definitions.change(cluster, change).await? {
+                let index = row.index.clone();
+                let gone = self.wait_for(deadline, |round| {
+                    // A row goes once all gateways know.
+                    let mut rows = round.definitions.rows.iter();
+                    let is_newer = round.definitions.revision > definitions.revision;
+                    let is_there = rows.any(|row| row.index.version == index.version);
+                    (is_newer && !is_there).then_some(())
+                });
+                let known_to_all = gone.await.is_some();
+                return Ok(Outcome {
+                    warning: (!known_to_all).then(|| {
+                        format!("The index {name} is dropped, but not all gateways know it yet")
+                    }),
+                    ..Outcome::updated(&row.index)
+                });
+            }
+        }
+        Err(too_many_changes())
+    }
+
+    /// Waits for a round that says what is sought; `None` if it does not come in time.
+    async fn wait_for<T>(
+        &self,
+        deadline: Instant,
+        mut sought: impl FnMut(&Round) -> Option<T>,
+    ) -> Option<T> {
+        let mut rounds = self.rounds.clone();
+        self.look_again();
+        loop {
+            let found = rounds.borrow_and_update().as_ref().and_then(&mut sought);
+            if found.is_some() {
+                return found;
+            }
+            timeout_at(deadline, rounds.changed()).await.ok()?.ok()?;
+        }
+    }
+}
+
+impl Outcome {
+    fn nothing() -> Outcome {
+        Outcome {
+            response: Response::Void,
+            warning: None,
+        }
+    }
+
+    fn updated(index: &VectorIndex) -> Outcome {
+        Outcome {
+            response: Response::SchemaChange(table_updated(&index.keyspace, &index.table)),
+            warning: None,
+        }
+    }
+}
+
+/// The table, if it is one that can be indexed at all.
+async fn indexable(
+    cluster: &Cluster,
+    keyspace: &str,
+    create: &CreateIndex,
+) -> Result<BaseTable, CqlError> {
+    let name = &create.table.name;
+    let Some(table) = BaseTable::read(cluster, keyspace, name).await? else {
+        return Err(missing_table(cluster, keyspace, name).await?);
+    };
+    if table.counters {
+        return Err(CqlError::invalid(
+            "Vector indexes are not supported on counter tables",
+        ));
+    }
+    if table.target(log_table::STREAM_ID).is_some() {
+        return Err(CqlError::invalid(format!(
+            "{keyspace}.{name} is a change log and cannot be indexed"
+        )));
+    }
+    if let Some((column, cql_type)) = table.key().find(|(column, _)| column.cql_type.is_none()) {
+        return Err(CqlError::invalid(format!(
+            "Vector indexes need key columns of CQL's own types: {} is of type {cql_type}",
+            column.name
+        )));
+    }
+    let log_name = log_table::name_of(name);
+    if let Some(log) = BaseTable::read(cluster, keyspace, &log_name).await?
+        && log.target(log_table::STREAM_ID).is_none()
+    {
+        return Err(CqlError::invalid(format!(
+            "The index needs {keyspace}.{log_name} for its log, but this is another table: \
+             rename or drop it first"
+        )));
+    }
+    Ok(table)
+}
+
+async fn missing_table(
+    cluster: &Cluster,
+    keyspace: &str,
+    table: &str,
+) -> Result<CqlError, ClusterError> {
+    const TEXT: &str = "SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?";
+    let keyspaces: Vec<(String,)> = cluster.rows(TEXT, (keyspace,)).await?;
+    Ok(CqlError::invalid(match keyspaces.is_empty() {
+        true => format!("Keyspace '{keyspace}' doesn't exist"),
+        false => format!("Table '{keyspace}.{table}' doesn't exist"),
+    }))
+}
+
+/// The names of the keyspace's indexes that are Cassandra's own.
+async fn cassandras_indexes(
+    cluster: &Cluster,
+    keyspace: &str,
+) -> Result<Vec<String>, ClusterError> {
+    const TEXT: &str = "SELECT index_name FROM system_schema.indexes WHERE keyspace_name = ?";
+    let rows: Vec<(String,)> = cluster.rows(TEXT, (keyspace,)).await?;
+    Ok(rows.into_iter().map(|(name,)| name).collect())
+}
+
+fn on_column<'d>(
+    definitions: &'d Definitions,
+    table: &'d BaseTable,
+    column: &str,
+) -> Option<&'d str> {
+    definitions
+        .live_on(&table.keyspace, &table.name)
+        .find(|row| row.index.column == column && row.index.table_id == table.id)
+        .map(|row| row.index.name.as_str())
+}
+
+/// A timeuuid of now.
+pub(super) fn new_version() -> Result<Uuid, CqlError> {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let random = Uuid::new_v4().as_u64_pair().1;
+    timeuuid::from_micros(now.as_micros() as i64, random)
+        .map_err(|error| CqlError::server(format!("the clock cannot be right: {error}")))
+}
+
+pub(super) fn too_many_changes() -> CqlError {
+    CqlError::server("Too many changes of vector indexes at the same time: try again")
+}
+
+impl From<ClusterError> for CqlError {
+    fn from(error: ClusterError) -> CqlError {
+        CqlError::server(format!("The gateway's own session to the cluster: {error}"))
+    }
+}

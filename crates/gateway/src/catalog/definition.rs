@@ -1,0 +1,234 @@
+//! The definitions as the cluster holds them, and how they change.
+//!
+//! All definitions lie in one partition together with a revision, which every change raises by one on the condition that
+//! nobody else has: changes come one after another, and a revision says exactly what there is. A gateway that has *taken up*
+//! a revision acts by it, and has nothing in flight that was decided by an earlier one.
+//!
+//! ```text
+//! CREATE INDEX -> CREATING   its table is given a log, if it has none
+//!                  |         once all nodes agree on that schema
+//!                  v
+//!                 LOGGING    every gateway logs the table's writes
+//!                  |         once all live gateways have taken up the revision of this change
+//!                  v
+//!                 USABLE     queries and stores see it: the scan begins, and no write since was without its log row
+//!                  |         DROP INDEX, or the table is gone
+//!                  v
+//!                 DROPPING   nobody sees it; gateways log no longer for its sake
+//!                  |         once all live gateways have taken up the revision of this change
+//!                  v
+//!                 (nothing)  the log table goes, if no other index needs it, and then the row
+//! ```
+//!
+//! Any gateway may take any of these steps, so one that dies in between holds nothing up.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use scylla::value::CqlTimeuuid;
+use uuid::Uuid;
+
+use super::cluster::{Cluster, ClusterError};
+use super::index::VectorIndex;
+use super::tables::SCOPE;
+
+/// How far an index is on its way in or out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Creating,
+    Logging,
+    Usable,
+    Dropping,
+}
+
+impl State {
+    fn name(self) -> &'static str {
+        match self {
+            State::Creating => "CREATING",
+            State::Logging => "LOGGING",
+            State::Usable => "USABLE",
+            State::Dropping => "DROPPING",
+        }
+    }
+
+    fn from_name(name: &str) -> Option<State> {
+        [
+            State::Creating,
+            State::Logging,
+            State::Usable,
+            State::Dropping,
+        ]
+        .into_iter()
+        .find(|state| state.name() == name)
+    }
+}
+
+/// A definition.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Definition {
+    pub(super) index: Arc<VectorIndex>,
+    pub(super) state: State,
+    /// The revision of its last change.
+    pub(super) changed_at: i64,
+}
+
+/// All definitions.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Definitions {
+    /// Counts the changes; 0 before the first.
+    pub(super) revision: i64,
+    /// In the order of their keyspaces and names.
+    pub(super) rows: Vec<Definition>,
+}
+
+/// A change of one definition.
+#[derive(Clone, Debug)]
+pub(super) enum Change {
+    /// A new index.
+    Create(Arc<VectorIndex>),
+    /// Another state.
+    Turn(Arc<VectorIndex>, State),
+    /// Another version.
+    Renew(Arc<VectorIndex>, Uuid),
+    /// The end.
+    Remove(Arc<VectorIndex>),
+}
+
+type Row = (
+    Option<i64>,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    Option<Uuid>,
+    Option<String>,
+    Option<HashMap<String, String>>,
+    Option<CqlTimeuuid>,
+    Option<String>,
+    Option<i64>,
+);
+
+impl Definitions {
+    /// Reads them all.
+    pub(super) async fn read(cluster: &Cluster) -> Result<Definitions, ClusterError> {
+        let keyspace = super::quoted(&cluster.keyspace);
+        let text = format!(
+            "SELECT revision, keyspace_name, index_name, table_name, table_id, column_name, \
+             options, version, state, changed_at FROM {keyspace}.vector_indexes WHERE scope = ?"
+        );
+        let rows: Vec<Row> = cluster.rows(&text, (SCOPE,)).await?;
+        let mut definitions = Definitions::default();
+        for row in rows {
+            definitions.revision = row.0.unwrap_or(0);
+            definitions.rows.extend(definition(row));
+        }
+        Ok(definitions)
+    }
+
+    /// Changes one definition; false if somebody else has changed something since these were read.
+    pub(super) async fn change(
+        &self,
+        cluster: &Cluster,
+        change: Change,
+    ) -> Result<bool, ClusterError> {
+        let keyspace = super::quoted(&cluster.keyspace);
+        let next = self.revision + 1;
+        let known = (self.revision > 0).then_some(self.revision);
+        let raise = format!(
+            "BEGIN BATCH UPDATE {keyspace}.vector_indexes SET revision = ? WHERE scope = '{SCOPE}' \
+             IF revision = ?;"
+        );
+        let of_row = format!("WHERE scope = '{SCOPE}' AND keyspace_name = ? AND index_name = ?");
+        match change {
+            Change::Create(index) => {
+                let text = format!(
+                    "{raise} INSERT INTO {keyspace}.vector_indexes (scope, keyspace_name, \
+                     index_name, table_name, table_id, column_name, options, version, state, \
+                     changed_at) VALUES ('{SCOPE}', ?, ?, ?, ?, ?, ?, ?, ?, ?); APPLY BATCH"
+                );
+                let values = (
+                    next,
+                    known,
+                    &index.keyspace,
+                    &index.name,
+                    &index.table,
+                    index.table_id,
+                    &index.column,
+                    &index.options,
+                    CqlTimeuuid::from(index.version),
+                    State::Creating.name(),
+                    next,
+                );
+                cluster.execute_if(&text, values).await
+            }
+            Change::Turn(index, state) => {
+                let text = format!(
+                    "{raise} UPDATE {keyspace}.vector_indexes SET state = ?, changed_at = ? \
+                     {of_row}; APPLY BATCH"
+                );
+                let (keyspace, name) = (&index.keyspace, &index.name);
+                let values = (next, known, state.name(), next, keyspace, name);
+                cluster.execute_if(&text, values).await
+            }
+            Change::Renew(index, version) => {
+                let text = format!(
+                    "{raise} UPDATE {keyspace}.vector_indexes SET version = ? {of_row}; APPLY BATCH"
+                );
+                let (keyspace, name) = (&index.keyspace, &index.name);
+                let values = (next, known, CqlTimeuuid::from(version), keyspace, name);
+                cluster.execute_if(&text, values).await
+            }
+            Change::Remove(index) => {
+                let text =
+                    format!("{raise} DELETE FROM {keyspace}.vector_indexes {of_row}; APPLY BATCH");
+                let values = (next, known, &index.keyspace, &index.name);
+                cluster.execute_if(&text, values).await
+            }
+        }
+    }
+
+    /// The definition of a name.
+    pub(super) fn find(&self, keyspace: &str, name: &str) -> Option<&Definition> {
+        self.rows
+            .iter()
+            .find(|row| row.index.keyspace == keyspace && row.index.name == name)
+    }
+
+    /// Whether the name is that of an index on its way out.
+    pub(super) fn is_dropping(&self, keyspace: &str, name: &str) -> bool {
+        self.find(keyspace, name)
+            .is_some_and(|row| row.state == State::Dropping)
+    }
+
+    /// The definitions on a table that stay or come.
+    pub(super) fn live_on<'a>(
+        &'a self,
+        keyspace: &'a str,
+        table: &'a str,
+    ) -> impl Iterator<Item = &'a Definition> {
+        self.rows.iter().filter(move |row| {
+            row.state != State::Dropping
+                && row.index.keyspace == keyspace
+                && row.index.table == table
+        })
+    }
+}
+
+/// A row with an index; `None` for the row of the revision alone.
+fn definition(row: Row) -> Option<Definition> {
+    let (_, keyspace, name, table, table_id, column, options, version, state, changed_at) = row;
+    let column = column?;
+    Some(Definition {
+        index: Arc::new(VectorIndex {
+            keyspace: keyspace?,
+            table: table?,
+            name: name?,
+            target: column.clone(),
+            column,
+            options: options.map(BTreeMap::from_iter).unwrap_or_default(),
+            version: version?.into(),
+            table_id: table_id?,
+        }),
+        state: State::from_name(&state?)?,
+        changed_at: changed_at?,
+    })
+}

@@ -1,0 +1,124 @@
+//! The generations of streams, as the cluster holds them.
+//!
+//! The first one is the same whichever gateway makes it, and lies before all writes: several gateways that make it at
+//! the same time write the same rows, and no reader begins before it.
+
+use scylla::value::CqlTimestamp;
+
+use super::cluster::{Cluster, ClusterError};
+use super::streams::{Generation, StreamId, Streams};
+
+/// Streams are read in groups, one query a group and window.
+const GROUPS: usize = 4;
+
+/// With rows kept for a day, a thousand writes a second make partitions of about a million small rows each.
+const STREAMS_A_GROUP: usize = 16;
+
+/// The low bits of a stream id: its version.
+const ID_VERSION: u64 = 1;
+
+/// When the first generation begins: 2020-01-01, milliseconds since the epoch.
+const FIRST_FROM_MS: i64 = 1_577_836_800_000;
+
+/// The key of all generations.
+const KEY: &str = "timestamps";
+
+/// Reads them; the first one is made if there is none.
+pub(super) async fn read_or_begin(cluster: &Cluster) -> Result<Streams, ClusterError> {
+    loop {
+        if let Some(streams) = read(cluster).await? {
+            return Ok(streams);
+        }
+        begin(cluster).await?;
+    }
+}
+
+async fn read(cluster: &Cluster) -> Result<Option<Streams>, ClusterError> {
+    let keyspace = super::quoted(&cluster.keyspace);
+    let times: Vec<(CqlTimestamp,)> = cluster
+        .rows(
+            &format!("SELECT time FROM {keyspace}.cdc_generation_timestamps WHERE key = ?"),
+            (KEY,),
+        )
+        .await?;
+    let mut generations = Vec::new();
+    for (time,) in times {
+        let groups: Vec<(Vec<Vec<u8>>,)> = cluster
+            .rows(
+                &format!(
+                    "SELECT streams FROM {keyspace}.cdc_streams_descriptions_v2 WHERE time = ?"
+                ),
+                (time,),
+            )
+            .await?;
+        let ids = groups.into_iter().flat_map(|(ids,)| ids);
+        let mut ids: Vec<StreamId> = ids.filter_map(|id| id.try_into().ok()).collect();
+        ids.sort_unstable();
+        generations.push(Generation {
+            from_ms: time.0,
+            ids,
+        });
+    }
+    Ok(Streams::new(generations))
+}
+
+/// Makes the first generation. The streams come before the time that tells of them.
+async fn begin(cluster: &Cluster) -> Result<(), ClusterError> {
+    let keyspace = super::quoted(&cluster.keyspace);
+    let time = CqlTimestamp(FIRST_FROM_MS);
+    for (group, ids) in first_streams().chunks(STREAMS_A_GROUP).enumerate() {
+        let ids: Vec<&[u8]> = ids.iter().map(|id| &id[..]).collect();
+        cluster
+            .execute(
+                &format!(
+                    "INSERT INTO {keyspace}.cdc_streams_descriptions_v2 (time, range_end, streams) \
+                     VALUES (?, ?, ?)"
+                ),
+                (time, group as i64, ids),
+            )
+            .await?;
+    }
+    cluster
+        .execute(
+            &format!("INSERT INTO {keyspace}.cdc_generation_timestamps (key, time) VALUES (?, ?)"),
+            (KEY, time),
+        )
+        .await?;
+    Ok(())
+}
+
+/// Streams in the form of ScyllaDB's: a token, evenly spread over the ring, bits that are random there and zero here,
+/// the number of the group, the version.
+fn first_streams() -> Vec<StreamId> {
+    let count = GROUPS * STREAMS_A_GROUP;
+    (0..count)
+        .map(|at| {
+            let token = (u64::MAX / count as u64 * at as u64) ^ (1 << 63);
+            let group = (at / STREAMS_A_GROUP) as u64;
+            let low = group << 4 | ID_VERSION;
+            let mut id = [0; 16];
+            id[..8].copy_from_slice(&token.to_be_bytes());
+            id[8..].copy_from_slice(&low.to_be_bytes());
+            id
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_streams_differ_and_say_their_group() {
+        let streams = first_streams();
+        let mut sorted = streams.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        assert_eq!(sorted.len(), GROUPS * STREAMS_A_GROUP);
+        for (at, id) in streams.iter().enumerate() {
+            let low = u64::from_be_bytes(id[8..].try_into().unwrap());
+            assert_eq!(low & 0xf, ID_VERSION);
+            assert_eq!((low >> 4 & ((1 << 22) - 1)) as usize, at / STREAMS_A_GROUP);
+        }
+    }
+}

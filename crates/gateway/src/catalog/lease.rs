@@ -1,0 +1,85 @@
+//! A gateway's word that it lives, and what follows when it cannot give it.
+//!
+//! Whoever turns a definition on waits for all live gateways, so one that counts as dead must not pass writes by what it
+//! knew. It says that it lives several times in a [lease](super::tables::LEASE). When half a lease has gone by without, its snapshot
+//! [lapses](super::Snapshot::lapsed): writes are refused, and what was prepared is forgotten, so that writes are recognised. Reads
+//! go on. That half is longer than Cassandra works on a write, so what had passed is done before others go on without this gateway.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
+use uuid::Uuid;
+
+use super::cluster::{Cluster, ClusterError};
+use super::tables::LEASE;
+use super::{Catalog, gateways};
+
+/// How often a gateway says that it lives if it has nothing new to say.
+const BEAT_EVERY: Duration = Duration::from_secs(3);
+
+/// How long saying so may take, and how soon it is tried again.
+const BEAT_WITHIN: Duration = Duration::from_secs(2);
+const RETRY_EVERY: Duration = Duration::from_millis(500);
+
+/// How long a gateway goes on without having said so.
+const LAPSE_AFTER: Duration = Duration::from_millis(LEASE.as_millis() as u64 / 2);
+
+/// A gateway's word that it lives.
+pub(super) struct Lease {
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) gateway: Uuid,
+    /// Where drivers reach this gateway, for people who look at the table of gateways.
+    pub(super) address: String,
+    /// The revision that is taken up; `None` before the first, and again once the snapshot has lapsed.
+    pub(super) confirmed: watch::Sender<Option<i64>>,
+    /// When it was said last that this gateway lives.
+    pub(super) said: watch::Sender<Option<Instant>>,
+}
+
+impl Lease {
+    /// Says so until the future is dropped.
+    pub(super) async fn keep(&self, cluster: &Cluster) {
+        let mut confirmed = self.confirmed.subscribe();
+        loop {
+            let began = Instant::now();
+            let revision = *confirmed.borrow_and_update();
+            let beat = gateways::beat(cluster, self.gateway, &self.address, revision);
+            let pause = match timeout(BEAT_WITHIN, beat).await {
+                Ok(Ok(())) => {
+                    self.said.send_replace(Some(began));
+                    BEAT_EVERY
+                }
+                Ok(Err(error)) => self.failed(&error),
+                Err(_) => self.failed(&ClusterError::Unreachable("no answer in time".to_owned())),
+            };
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                _ = confirmed.changed() => {}
+            }
+        }
+    }
+
+    /// Waits until it has been said lately enough.
+    pub(super) async fn held(&self) {
+        let is_held =
+            |said: &Option<Instant>| said.is_some_and(|said| said.elapsed() < LAPSE_AFTER);
+        // The sender is here.
+        let _ = self.said.subscribe().wait_for(is_held).await;
+    }
+
+    fn failed(&self, error: &ClusterError) -> Duration {
+        let said = *self.said.borrow();
+        let is_over = said.is_some_and(|said| said.elapsed() >= LAPSE_AFTER);
+        if is_over && !self.catalog.snapshot().lapsed() {
+            tracing::error!(
+                %error,
+                "the cluster could not be told that this gateway lives: writes are refused until it can"
+            );
+            self.confirmed.send_replace(None);
+            self.catalog.lapse();
+        }
+        RETRY_EVERY
+    }
+}

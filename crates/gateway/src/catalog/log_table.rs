@@ -1,0 +1,87 @@
+//! The log of a table: an ordinary Cassandra table in the format of ScyllaDB's CDC logs.
+//!
+//! It holds keys alone. A log row is a hint to read the row of its key again, so it need not say what was written.
+
+use std::time::Duration;
+
+use cql::quote::Quoted;
+use uuid::{Uuid, uuid};
+
+use super::base_table::BaseTable;
+use super::cluster::{Cluster, ClusterError};
+
+const SUFFIX: &str = "_scylla_cdc_log";
+
+/// A column that no other table has.
+pub(super) const STREAM_ID: &str = "cdc$stream_id";
+
+/// Rows expire and are never deleted, so tombstones protect nothing; this is as long as hints are kept.
+const GC_GRACE: Duration = Duration::from_secs(3 * 60 * 60);
+
+/// Compaction drops what has expired in whole windows; about so many make up the time that rows are kept.
+const WINDOWS: u64 = 24;
+
+/// From what a log is made for to its id.
+const LOG_IDS: Uuid = uuid!("6f2a5f0e-9a37-4c0b-8a25-6f1b2d6f7d12");
+
+/// The name of the log of a table.
+pub(super) fn name_of(table: &str) -> String {
+    format!("{table}{SUFFIX}")
+}
+
+/// Makes the log of a table unless it is there. Its id follows from the table and from `schema_version`, that of the schema
+/// which had no log: two gateways that make it at the same time make the same one, where two ids would be a
+/// conflict to Cassandra, and no id is used twice.
+pub(super) async fn create(
+    cluster: &Cluster,
+    table: &BaseTable,
+    schema_version: Uuid,
+    ttl: Duration,
+) -> Result<(), ClusterError> {
+    cluster
+        .change_schema(&create_statement(table, schema_version, ttl))
+        .await
+}
+
+/// Drops the log of a table if it is there.
+pub(super) async fn drop(
+    cluster: &Cluster,
+    keyspace: &str,
+    table: &str,
+) -> Result<(), ClusterError> {
+    let (keyspace, log) = (super::quoted(keyspace), super::quoted(&name_of(table)));
+    cluster
+        .change_schema(&format!("DROP TABLE IF EXISTS {keyspace}.{log}"))
+        .await
+}
+
+fn create_statement(table: &BaseTable, schema_version: Uuid, ttl: Duration) -> String {
+    let made_for = [table.id.into_bytes(), schema_version.into_bytes()].concat();
+    let log = name_of(&table.name);
+    let keys: String = table
+        .key()
+        .map(|(column, type_text)| format!(", {} {type_text}", super::quoted(&column.name)))
+        .collect();
+    let comment = format!(
+        "CDC log of {}.{} for its vector indexes",
+        table.keyspace, table.name
+    );
+    let window_minutes = (ttl.as_secs() / 60 / WINDOWS).max(1);
+    format!(
+        "CREATE TABLE IF NOT EXISTS {}.{} (\"cdc$stream_id\" blob, \"cdc$time\" timeuuid, \
+         \"cdc$batch_seq_no\" int, \"cdc$end_of_batch\" boolean, \"cdc$operation\" tinyint, \
+         \"cdc$ttl\" bigint{keys}, \
+         PRIMARY KEY (\"cdc$stream_id\", \"cdc$time\", \"cdc$batch_seq_no\")) \
+         WITH default_time_to_live = {} AND gc_grace_seconds = {} AND comment = {} \
+         AND caching = {{'keys': 'NONE', 'rows_per_partition': 'NONE'}} \
+         AND compaction = {{'class': 'TimeWindowCompactionStrategy', \
+         'compaction_window_unit': 'MINUTES', 'compaction_window_size': '{window_minutes}'}} \
+         AND id = '{}'",
+        super::quoted(&table.keyspace),
+        super::quoted(&log),
+        ttl.as_secs(),
+        GC_GRACE.as_secs(),
+        Quoted(&comment),
+        Uuid::new_v5(&LOG_IDS, &made_for),
+    )
+}

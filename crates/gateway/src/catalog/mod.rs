@@ -1,0 +1,195 @@
+//! The definitions of vector indexes, which the cluster itself keeps, as every request sees them.
+//!
+//! Definitions lie in a keyspace of the cluster's own, so they are replicated and backed up as the rows are, and all gateways
+//! see the same ones. Each gateway has an internal session to the cluster, under a user of its own, follows that keyspace, and
+//! holds what it read in one immutable [`Snapshot`], which is replaced as a whole. A request takes the snapshot once
+//! ([`Catalog::snapshot`], one atomic load) and decides everything by it.
+//!
+//! While no index is defined the snapshot [is empty](Snapshot::is_empty), and nothing need be looked at for its sake.
+//!
+//! What was prepared was understood by a snapshot, so it holds as long as that: each snapshot has an
+//! [epoch](Snapshot::epoch), and a prepared statement of another is answered UNPREPARED.
+
+mod base_table;
+mod cluster;
+mod define;
+mod definition;
+mod follower;
+mod gateways;
+mod generations;
+mod history;
+mod index;
+mod lease;
+mod log_table;
+mod options;
+mod renew;
+mod snapshot;
+mod statement;
+mod streams;
+mod table;
+mod tables;
+mod take_up;
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use self::follower::{Follower, Round};
+use crate::clients::Clients;
+
+pub(crate) use cluster::Cluster;
+pub(crate) use index::VectorIndex;
+pub use options::CatalogOptions;
+pub(crate) use snapshot::Snapshot;
+pub(crate) use statement::IndexStatement;
+#[cfg(test)]
+pub(crate) use streams::{Generation, Streams};
+#[cfg(test)]
+pub(crate) use table::ColumnKind;
+pub(crate) use table::{Column, LoggedTable};
+
+/// How long a gateway that stops tries to say so.
+const LEAVE_WITHIN: Duration = Duration::from_secs(2);
+
+/// What a gateway knows of vector indexes.
+pub(crate) struct Catalog {
+    current: ArcSwap<Snapshot>,
+    /// `None` for a gateway that passes everything through.
+    options: Option<CatalogOptions>,
+    cluster: OnceLock<Arc<Cluster>>,
+    /// Begins a round of the follower at once.
+    nudge: Arc<Notify>,
+    rounds: watch::Receiver<Option<Round>>,
+    /// Why there was no round yet.
+    trouble: watch::Receiver<Option<String>>,
+}
+
+impl Catalog {
+    /// A catalog that follows the definitions of the cluster until `stop`, in a task that `spawn` is given; without
+    /// options it stays empty.
+    pub(crate) fn start(
+        options: Option<CatalogOptions>,
+        address: String,
+        clients: Arc<Clients>,
+        stop: CancellationToken,
+        spawn: impl FnOnce(std::pin::Pin<Box<dyn Future<Output = ()> + Send>>),
+    ) -> Arc<Catalog> {
+        let (rounds_in, rounds) = watch::channel(None);
+        let (trouble_in, trouble) = watch::channel(None);
+        let nudge = Arc::new(Notify::new());
+        let catalog = Arc::new(Catalog {
+            current: ArcSwap::default(),
+            options: options.clone(),
+            cluster: OnceLock::new(),
+            nudge: nudge.clone(),
+            rounds,
+            trouble,
+        });
+        if let Some(options) = options {
+            let follower = Follower {
+                catalog: catalog.clone(),
+                clients,
+                options: options.clone(),
+                nudge,
+                rounds: rounds_in,
+            };
+            let catalog = catalog.clone();
+            spawn(Box::pin(async move {
+                let connecting = follower::connect(&options, &trouble_in);
+                let Some(cluster) = stop.run_until_cancelled(connecting).await else {
+                    return;
+                };
+                let cluster = catalog.cluster.get_or_init(|| Arc::new(cluster)).clone();
+                let gateway = Uuid::new_v4();
+                let lease = lease::Lease {
+                    catalog: catalog.clone(),
+                    gateway,
+                    address,
+                    confirmed: watch::Sender::new(None),
+                    said: watch::Sender::new(None),
+                };
+                let following =
+                    async { tokio::join!(lease.keep(&cluster), follower.run(&cluster, &lease)) };
+                stop.run_until_cancelled(following).await;
+                // Whoever changes definitions need not wait for this gateway any more.
+                let leaving = gateways::leave(&cluster, gateway);
+                if tokio::time::timeout(LEAVE_WITHIN, leaving).await.is_err() {
+                    tracing::debug!("the cluster was not told that this gateway stops");
+                }
+            }));
+        }
+        catalog
+    }
+
+    /// A catalog that says this for good.
+    #[cfg(test)]
+    pub(crate) fn new(snapshot: Snapshot) -> Catalog {
+        Catalog {
+            current: ArcSwap::from_pointee(snapshot),
+            options: None,
+            cluster: OnceLock::new(),
+            nudge: Arc::default(),
+            rounds: watch::channel(None).1,
+            trouble: watch::channel(None).1,
+        }
+    }
+
+    /// What holds now. A request takes it once and decides by it alone.
+    pub(crate) fn snapshot(&self) -> arc_swap::Guard<Arc<Snapshot>> {
+        self.current.load()
+    }
+
+    /// The gateway's own session; `None` until it is open, and for a gateway that passes everything through.
+    pub(crate) fn cluster(&self) -> Option<Arc<Cluster>> {
+        self.cluster.get().cloned()
+    }
+
+    /// The keyspace of the definitions; `None` for a gateway that passes everything through.
+    pub(crate) fn keyspace(&self) -> Option<&str> {
+        Some(&self.options.as_ref()?.keyspace)
+    }
+
+    /// Waits until the definitions were read for the first time; before that no request may pass.
+    pub(crate) async fn ready(&self) {
+        if self.options.is_some() {
+            let mut rounds = self.rounds.clone();
+            if rounds.wait_for(Option::is_some).await.is_err() {
+                // The gateway stops.
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Has the definitions read again at once.
+    fn look_again(&self) {
+        self.nudge.notify_one();
+    }
+
+    /// Why the definitions were not read yet, as far as it is known.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.trouble.borrow().clone()
+    }
+
+    /// Marks the snapshot as out of date.
+    fn lapse(&self) {
+        self.replace(Snapshot::clone(&self.snapshot()).into_lapsed());
+    }
+
+    /// Puts another snapshot in place; its epoch becomes the next one.
+    pub(crate) fn replace(&self, snapshot: Snapshot) {
+        self.current.rcu(|current| {
+            let mut next = snapshot.clone();
+            next.epoch = current.epoch + 1;
+            next
+        });
+    }
+}
+
+/// A name in double quotes.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

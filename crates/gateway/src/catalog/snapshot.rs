@@ -1,0 +1,123 @@
+//! What is known of vector indexes at one moment.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::index::VectorIndex;
+use super::table::LoggedTable;
+
+/// The indexes and logged tables of a moment; never changed once it is made.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Snapshot {
+    pub(super) epoch: u64,
+    /// Keyspace, then table.
+    logged: HashMap<String, HashMap<String, Arc<LoggedTable>>>,
+    /// In the order of their keyspaces and names.
+    indexes: Vec<Arc<VectorIndex>>,
+    /// Those that are not usable yet.
+    coming: Vec<Arc<VectorIndex>>,
+    lapsed: bool,
+}
+
+impl Snapshot {
+    /// A snapshot of these logged tables and usable indexes.
+    pub(crate) fn new(
+        logged_tables: impl IntoIterator<Item = Arc<LoggedTable>>,
+        indexes: impl IntoIterator<Item = Arc<VectorIndex>>,
+    ) -> Snapshot {
+        let mut logged: HashMap<String, HashMap<String, Arc<LoggedTable>>> = HashMap::new();
+        for table in logged_tables {
+            logged
+                .entry(table.keyspace.clone())
+                .or_default()
+                .insert(table.name.clone(), table);
+        }
+        let mut indexes: Vec<_> = indexes.into_iter().collect();
+        indexes.sort_by(|a, b| (&a.keyspace, &a.name).cmp(&(&b.keyspace, &b.name)));
+        Snapshot {
+            epoch: 0,
+            logged,
+            indexes,
+            coming: Vec::new(),
+            lapsed: false,
+        }
+    }
+
+    /// The same with indexes that are defined, but not usable yet.
+    pub(crate) fn with_coming(self, coming: Vec<Arc<VectorIndex>>) -> Snapshot {
+        Snapshot { coming, ..self }
+    }
+
+    /// Whether another snapshot says the same, under whatever epoch.
+    pub(crate) fn says_the_same(&self, other: &Snapshot) -> bool {
+        self.logged == other.logged
+            && self.indexes == other.indexes
+            && self.coming == other.coming
+            && self.lapsed == other.lapsed
+    }
+
+    /// The same, known to be out of date.
+    pub(super) fn into_lapsed(self) -> Snapshot {
+        Snapshot {
+            lapsed: true,
+            ..self
+        }
+    }
+
+    /// Whether other gateways may take this one for dead and act without it: then no write may pass.
+    pub(crate) fn lapsed(&self) -> bool {
+        self.lapsed
+    }
+
+    /// The number of this snapshot: what was prepared under another must be prepared again.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Whether there is neither a logged table nor an index: no statement needs a look.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.logged.is_empty() && self.indexes.is_empty() && self.coming.is_empty()
+    }
+
+    /// Whether no table is logged: no write needs a look.
+    pub(crate) fn logs_nothing(&self) -> bool {
+        self.logged.is_empty()
+    }
+
+    /// The table of these names, if its writes must be logged; names as the database sees them.
+    pub(crate) fn logged_table(&self, keyspace: &str, table: &str) -> Option<Arc<LoggedTable>> {
+        self.logged.get(keyspace)?.get(table).cloned()
+    }
+
+    /// The usable indexes of a table, in the order of their names. An index is usable once every gateway logs its table.
+    pub(crate) fn indexes<'a>(
+        &'a self,
+        keyspace: &'a str,
+        table: &'a str,
+    ) -> impl Iterator<Item = &'a Arc<VectorIndex>> {
+        self.all_indexes()
+            .iter()
+            .filter(move |index| index.keyspace == keyspace && index.table == table)
+    }
+
+    /// The usable index of a name.
+    pub(crate) fn index(&self, keyspace: &str, name: &str) -> Option<&Arc<VectorIndex>> {
+        self.indexes
+            .iter()
+            .find(|index| index.keyspace == keyspace && index.name == name)
+    }
+
+    /// The index of a name, usable or not yet.
+    pub(crate) fn defined(&self, keyspace: &str, name: &str) -> Option<&Arc<VectorIndex>> {
+        self.index(keyspace, name).or_else(|| {
+            self.coming
+                .iter()
+                .find(|index| index.keyspace == keyspace && index.name == name)
+        })
+    }
+
+    /// All usable indexes, in the order of their keyspaces and names.
+    pub(crate) fn all_indexes(&self) -> &[Arc<VectorIndex>] {
+        &self.indexes
+    }
+}

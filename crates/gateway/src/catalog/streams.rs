@@ -1,0 +1,78 @@
+//! The streams of a change log: the partitions that its rows are spread over.
+//!
+//! The CDC library learns them from the tables of generations and streams, and reads each generation from its time until the
+//! time of the next. A log row belongs to the generation of its `cdc$time`.
+
+/// The id of a stream, `cdc$stream_id` of its log rows.
+pub(crate) type StreamId = [u8; 16];
+
+/// The streams that hold from a time on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Generation {
+    /// From when on, milliseconds since the epoch.
+    pub(crate) from_ms: i64,
+    /// At least one, sorted.
+    pub(crate) ids: Vec<StreamId>,
+}
+
+/// All streams that rows may go to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Streams {
+    /// At least one, in the order of their times.
+    generations: Vec<Generation>,
+}
+
+impl Streams {
+    /// Streams of these generations, in any order; `None` if there is none, or one without streams.
+    pub(crate) fn new(mut generations: Vec<Generation>) -> Option<Streams> {
+        generations.sort_by_key(|generation| generation.from_ms);
+        let whole = generations
+            .iter()
+            .all(|generation| !generation.ids.is_empty());
+        (whole && !generations.is_empty()).then_some(Streams { generations })
+    }
+
+    /// The stream of a row whose `cdc$time` is `time_ms` (milliseconds since the epoch). Rows of one partition should come
+    /// with one `partition`: any number that is made of the partition key and evenly spread, such as its token.
+    pub(crate) fn stream_of(&self, time_ms: i64, partition: u64) -> StreamId {
+        // A time before all generations goes to the first one: its row is read late, but read.
+        let after = self
+            .generations
+            .partition_point(|generation| generation.from_ms <= time_ms);
+        let ids = &self.generations[after.saturating_sub(1)].ids;
+        ids[(partition % ids.len() as u64) as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn generation(from_ms: i64, first: u8, count: u8) -> Generation {
+        Generation {
+            from_ms,
+            ids: (0..count).map(|at| [first + at; 16]).collect(),
+        }
+    }
+
+    #[test]
+    fn a_row_goes_to_the_generation_of_its_time_and_a_partition_to_one_stream() {
+        let streams =
+            Streams::new(vec![generation(2_000, 20, 3), generation(1_000, 10, 2)]).unwrap();
+        for (time_ms, partition, stream) in [
+            (1_000, 0, 10),
+            (1_999, 5, 11),
+            (2_000, 5, 22),
+            (9_000, 3, 20),
+            (5, 4, 10),
+        ] {
+            assert_eq!(streams.stream_of(time_ms, partition), [stream; 16]);
+        }
+    }
+
+    #[test]
+    fn there_are_no_streams_without_a_stream() {
+        assert_eq!(Streams::new(Vec::new()), None);
+        assert_eq!(Streams::new(vec![generation(0, 1, 0)]), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! The keyspace of the definitions, and its tables.
+//!
+//! ```text
+//! vector_indexes   one partition: a revision, and one row an index
+//! gateways         one row a live gateway, which expires unless it is written again: the revision that it has taken up
+//! group0_history, cdc_generation_timestamps, cdc_streams_descriptions_v2
+//!                  tables of ScyllaDB's system keyspaces that Cassandra lacks, by their names there: what an index service
+//!                  and the CDC library ask of those is asked of these
+//! ```
+//!
+//! Several gateways may make them at the same time, on different nodes, so each table has an id that is given here: to
+//! Cassandra two tables of one name and different ids are a conflict.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use cql::quote::Quoted;
+use uuid::{Uuid, uuid};
+
+use super::cluster::{Cluster, ClusterError};
+use super::options::CatalogOptions;
+
+/// The partition of everything there is one of.
+pub(super) const SCOPE: &str = "cluster";
+
+/// How long a gateway counts as alive after its last word.
+pub(super) const LEASE: Duration = Duration::from_secs(15);
+
+/// How long the history of schemas goes back.
+const HISTORY_TTL: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// In a data centre of more nodes, definitions have so many copies.
+const COPIES_MAX: usize = 3;
+
+/// From the names of tables to their ids.
+const TABLE_IDS: Uuid = uuid!("6f2a5f0e-9a37-4c0b-8a25-6f1b2d6f7d11");
+
+/// Tables, their columns and their options but for the id.
+const TABLES: [(&str, &str, &str); 5] = [
+    (
+        "vector_indexes",
+        "scope text, keyspace_name text, index_name text, table_name text, table_id uuid, \
+         column_name text, options frozen<map<text, text>>, version timeuuid, state text, \
+         changed_at bigint, revision bigint static, \
+         PRIMARY KEY (scope, keyspace_name, index_name)",
+        "comment = 'The vector indexes of this cluster'",
+    ),
+    (
+        "gateways",
+        "scope text, gateway uuid, address text, confirmed bigint, PRIMARY KEY (scope, gateway)",
+        "comment = 'Live gateways, and the revision of the definitions that each has taken up'",
+    ),
+    (
+        "group0_history",
+        "key text, state_id timeuuid, schema_version uuid, revision bigint, \
+         PRIMARY KEY (key, state_id)",
+        "CLUSTERING ORDER BY (state_id DESC)",
+    ),
+    (
+        "cdc_generation_timestamps",
+        "key text, time timestamp, expired timestamp, PRIMARY KEY (key, time)",
+        "CLUSTERING ORDER BY (time DESC)",
+    ),
+    (
+        "cdc_streams_descriptions_v2",
+        "time timestamp, range_end bigint, streams frozen<set<blob>>, \
+         PRIMARY KEY (time, range_end)",
+        "comment = 'The streams of change logs, from a time on'",
+    ),
+];
+
+/// Makes the keyspace and the tables that there are not.
+pub(super) async fn create(
+    cluster: &Cluster,
+    options: &CatalogOptions,
+) -> Result<(), ClusterError> {
+    let keyspace = &options.keyspace;
+    let existing: Vec<(String,)> = cluster
+        .rows(
+            "SELECT table_name FROM system_schema.tables WHERE keyspace_name = ?",
+            (keyspace,),
+        )
+        .await?;
+    let missing: Vec<_> = TABLES
+        .iter()
+        .filter(|(name, ..)| !existing.iter().any(|(existing,)| existing == name))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let replication = match &options.replication {
+        Some(replication) => replication.clone(),
+        None => replication(cluster),
+    };
+    let name = super::quoted(keyspace);
+    cluster
+        .change_schema(&format!(
+            "CREATE KEYSPACE IF NOT EXISTS {name} WITH replication = {replication}"
+        ))
+        .await?;
+    for (table, columns, options) in missing {
+        let id = Uuid::new_v5(&TABLE_IDS, format!("{keyspace}.{table}").as_bytes());
+        cluster
+            .change_schema(&format!(
+                "CREATE TABLE IF NOT EXISTS {name}.{table} ({columns}) \
+                 WITH {options} AND default_time_to_live = {} AND id = '{id}'",
+                ttl_s(table)
+            ))
+            .await?;
+    }
+    Ok(())
+}
+
+fn ttl_s(table: &str) -> u64 {
+    match table {
+        "gateways" => LEASE.as_secs(),
+        "group0_history" => HISTORY_TTL.as_secs(),
+        _ => 0,
+    }
+}
+
+/// As many copies in each data centre as it has nodes, but three at most.
+fn replication(cluster: &Cluster) -> String {
+    let mut nodes: BTreeMap<String, usize> = BTreeMap::new();
+    for node in cluster.session().get_cluster_state().get_nodes_info() {
+        if let Some(data_centre) = &node.datacenter {
+            *nodes.entry(data_centre.clone()).or_default() += 1;
+        }
+    }
+    let copies: String = nodes
+        .iter()
+        .map(|(data_centre, nodes)| {
+            format!(", {}: {}", Quoted(data_centre), (*nodes).min(COPIES_MAX))
+        })
+        .collect();
+    format!("{{'class': 'NetworkTopologyStrategy'{copies}}}")
+}

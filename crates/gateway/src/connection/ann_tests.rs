@@ -1,0 +1,493 @@
+//! Queries for nearest neighbours on a whole connection, between a client, a node and an index service that are all played
+//! by the test.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use cql::error::{CqlError, ErrorKind};
+use cql::types::CqlType;
+use cql::value::join_elements;
+use cql::wire::{
+    BoundValue, ColumnSpec, Consistency, Direction, Frame, FrameHeader, HEADER_LENGTH, Metadata,
+    Prepared, QueryParameters, Request, Response, ResponseContext, Rows, RowsEncoder, Startup,
+    Values,
+};
+use store_api::{Client, ClientOptions};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::serve;
+use crate::ann::fixtures::{column, snapshot};
+use crate::catalog::Catalog;
+use crate::clients::Clients;
+use crate::listener::Shared;
+use crate::options::GatewayOptions;
+use crate::prepared::PreparedStatements;
+use crate::ring::Ring;
+use crate::writes::ChangeLog;
+
+const BODY_MAX: usize = 1 << 20;
+
+/// Fails the test if something takes longer than it ever should.
+async fn soon<T>(what: impl Future<Output = T>) -> T {
+    let done = tokio::time::timeout(Duration::from_secs(20), what).await;
+    done.expect("it should be done by now")
+}
+
+/// One end of a connection.
+struct Peer {
+    socket: TcpStream,
+    input: BytesMut,
+}
+
+impl Peer {
+    async fn send(&mut self, bytes: &[u8]) {
+        soon(self.socket.write_all(bytes)).await.unwrap();
+    }
+
+    async fn ask(&mut self, request: &Request, stream: i16) {
+        let mut out = BytesMut::new();
+        request.encode(stream, None, &mut out);
+        self.send(&out).await;
+    }
+
+    async fn answer(&mut self, response: &Response, context: &ResponseContext) {
+        let mut out = BytesMut::new();
+        response.encode(context, None, &mut out);
+        self.send(&out).await;
+    }
+
+    async fn frame(&mut self, direction: Direction) -> Frame {
+        loop {
+            let header = FrameHeader::read(&self.input, direction, BODY_MAX).unwrap();
+            if let Some(header) = header {
+                let length = HEADER_LENGTH + header.length as usize;
+                if self.input.len() >= length {
+                    let body = self.input.split_to(length).freeze().slice(HEADER_LENGTH..);
+                    return Frame { header, body };
+                }
+            }
+            let read = soon(self.socket.read_buf(&mut self.input)).await.unwrap();
+            assert!(read > 0, "closed");
+        }
+    }
+
+    async fn request(&mut self) -> (i16, Request) {
+        let frame = self.frame(Direction::Request).await;
+        let request = Request::decode(&frame, None, BODY_MAX).unwrap();
+        (frame.header.stream, request)
+    }
+
+    async fn response(&mut self) -> (ResponseContext, Response) {
+        let frame = self.frame(Direction::Response).await;
+        Response::decode(&frame, None, BODY_MAX).unwrap()
+    }
+}
+
+/// An index service: what it is asked comes out of one channel, what it answers (code and body) goes into the other.
+struct Store {
+    uri: String,
+    asked: mpsc::Receiver<String>,
+    answers: mpsc::Sender<(&'static str, &'static str)>,
+}
+
+impl Store {
+    async fn start() -> Store {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let uri = format!("http://{}", listener.local_addr().unwrap());
+        let (asked_in, asked) = mpsc::channel(8);
+        let (answers, mut to_answer) = mpsc::channel::<(&str, &str)>(8);
+        tokio::spawn(async move {
+            let (socket, _) = listener.accept().await.unwrap();
+            let mut socket = BufReader::new(socket);
+            while let Some(body) = http_body(&mut socket).await {
+                asked_in.send(body).await.unwrap();
+                let (code, body) = to_answer.recv().await.unwrap();
+                let length = body.len();
+                let head = format!("HTTP/1.1 {code}\r\ncontent-length: {length}\r\n\r\n");
+                let answer = [head.as_bytes(), body.as_bytes()].concat();
+                socket.get_mut().write_all(&answer).await.unwrap();
+            }
+        });
+        Store {
+            uri,
+            asked,
+            answers,
+        }
+    }
+
+    async fn answer(&mut self, code: &'static str, body: &'static str) -> serde_json::Value {
+        let asked = soon(self.asked.recv()).await.unwrap();
+        self.answers.send((code, body)).await.unwrap();
+        serde_json::from_str(&asked).unwrap()
+    }
+
+    /// Answers with these keys.
+    async fn neighbours(&mut self, body: &'static str) -> serde_json::Value {
+        self.answer("200 OK", body).await
+    }
+}
+
+/// The body of the next request.
+async fn http_body(socket: &mut BufReader<TcpStream>) -> Option<String> {
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        if socket.read_line(&mut line).await.unwrap() == 0 {
+            return None;
+        }
+        let line = line.trim_end().to_ascii_lowercase();
+        if let Some(value) = line.strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+        if line.is_empty() {
+            let mut body = vec![0; length];
+            socket.read_exact(&mut body).await.unwrap();
+            return Some(String::from_utf8(body).unwrap());
+        }
+    }
+}
+
+struct Setup {
+    client: Peer,
+    node: Peer,
+    store: Store,
+}
+
+/// A client that uses `shop`, where `films` has a vector index.
+async fn setup() -> Setup {
+    let store = Store::start().await;
+    let node = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let stores = Client::new(ClientOptions {
+        base_uris: vec![store.uri.clone()],
+        ..ClientOptions::default()
+    });
+    let options = GatewayOptions {
+        cassandra: node.local_addr().unwrap().to_string(),
+        stores: stores.unwrap(),
+        ..GatewayOptions::default()
+    };
+    let shared = Shared {
+        ring: Arc::new(Ring::default()),
+        prepared: Arc::new(PreparedStatements::new(100)),
+        catalog: Arc::new(Catalog::new(snapshot())),
+        log: Arc::new(ChangeLog::new(5 << 10)),
+        clients: Arc::new(Clients::default()),
+        stop: CancellationToken::new(),
+        kill: CancellationToken::new(),
+        tasks: TaskTracker::new(),
+        options,
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let client = TcpStream::connect(address).await.unwrap();
+    let (accepted, _) = listener.accept().await.unwrap();
+    tokio::spawn(serve(accepted, Arc::new(shared)));
+    let peer = |socket| Peer {
+        socket,
+        input: BytesMut::new(),
+    };
+    let (mut client, mut node) = (peer(client), peer(soon(node.accept()).await.unwrap().0));
+    for (request, response) in [
+        (Request::Startup(Startup::default()), Response::Ready),
+        (query("USE shop"), Response::SetKeyspace("shop".to_owned())),
+    ] {
+        client.ask(&request, 0).await;
+        node.request().await;
+        node.answer(&response, &ResponseContext::new(0)).await;
+        client.response().await;
+    }
+    Setup {
+        client,
+        node,
+        store,
+    }
+}
+
+fn query(statement: &str) -> Request {
+    Request::Query {
+        statement: statement.to_owned(),
+        parameters: QueryParameters::default(),
+    }
+}
+
+const SELECT: &str = "SELECT name FROM films ORDER BY v ANN OF ? LIMIT ?";
+const READ: &str =
+    "SELECT name \n, \"id\", WRITETIME(\"v\") FROM \"shop\".\"films\" WHERE \"id\" IN ?";
+
+fn columns() -> Metadata {
+    Metadata {
+        columns: vec![column("name"), column("id"), column("writetime(v)")],
+    }
+}
+
+/// Rows of a name, an id, and whether there is a vector.
+fn rows(rows: &[(&str, &str, bool)], skip_metadata: bool) -> Rows {
+    let mut encoder = RowsEncoder::new(&columns(), skip_metadata);
+    for (name, id, has_vector) in rows {
+        encoder.cell(Some(name.as_bytes()));
+        encoder.cell(Some(id.as_bytes()));
+        encoder.cell(has_vector.then_some(&[1; 8]));
+        encoder.end_row();
+    }
+    encoder.finish(None)
+}
+
+fn names(response: &Response) -> Vec<String> {
+    let Response::Rows(rows) = response else {
+        panic!("{response:?}")
+    };
+    let rows = rows.decode().unwrap().rows;
+    let cells = rows.into_iter().map(|row| row[0].clone().unwrap().to_vec());
+    cells.map(|cell| String::from_utf8(cell).unwrap()).collect()
+}
+
+impl Setup {
+    /// Prepares [`SELECT`]; gives its id.
+    async fn prepare(&mut self) -> Bytes {
+        let statement = SELECT.to_owned();
+        self.client.ask(&Request::Prepare { statement }, 7).await;
+        let (stream, asked) = self.node.request().await;
+        let statement = READ.to_owned();
+        assert_eq!(asked, Request::Prepare { statement });
+        let read = Prepared {
+            id: Bytes::from_static(b"the node's own"),
+            bind: Metadata {
+                columns: vec![column("id")],
+            },
+            partition_key_indexes: vec![0],
+            result: Some(columns()),
+        };
+        let context = ResponseContext::new(stream);
+        self.node.answer(&Response::Prepared(read), &context).await;
+        let (context, told) = self.client.response().await;
+        let Response::Prepared(told) = told else {
+            panic!("{told:?}")
+        };
+        assert_eq!(context.stream, 7);
+        let spec = |name: &str, cql_type| ColumnSpec {
+            cql_type,
+            ..column(name)
+        };
+        let vector = CqlType::Vector {
+            element: Box::new(CqlType::Float),
+            dimensions: 3,
+        };
+        let bind = vec![spec("v", vector), spec("[limit]", CqlType::Int)];
+        assert_eq!(told.bind.columns, bind);
+        assert_eq!(told.result.unwrap().columns, [column("name")]);
+        assert!(told.partition_key_indexes.is_empty());
+        told.id
+    }
+}
+
+fn execute(id: &Bytes, limit: i32) -> Request {
+    let vector = [1.0f32, 0.5, -2.0].map(f32::to_be_bytes).concat();
+    Request::Execute {
+        id: id.clone(),
+        parameters: QueryParameters {
+            consistency: Consistency::Two,
+            values: Values::Positional(vec![
+                BoundValue::Value(vector.into()),
+                BoundValue::Value(Bytes::copy_from_slice(&limit.to_be_bytes())),
+            ]),
+            skip_metadata: true,
+            page_size: Some(2),
+            ..QueryParameters::default()
+        },
+    }
+}
+
+#[tokio::test]
+async fn a_prepared_query_is_answered_in_the_order_of_the_neighbours() {
+    let mut setup = setup().await;
+    let id = setup.prepare().await;
+    setup.client.ask(&execute(&id, 3), 9).await;
+    let asked = setup
+        .store
+        .neighbours(r#"{"primary_keys":{"id":["b","x","a"]},"similarity_scores":[1,0.9,0.8]}"#)
+        .await;
+    assert_eq!(
+        asked,
+        serde_json::json!({"vector":[1.0, 0.5, -2.0],"limit":3})
+    );
+    let (stream, read) = setup.node.request().await;
+    let keys = [&b"b"[..], b"x", b"a"];
+    let expected = Request::Execute {
+        id: Bytes::from_static(b"the node's own"),
+        parameters: QueryParameters {
+            consistency: Consistency::Two,
+            values: Values::Positional(vec![BoundValue::Value(join_elements(keys.into_iter()))]),
+            skip_metadata: true,
+            ..QueryParameters::default()
+        },
+    };
+    assert_eq!(read, expected);
+    let found = [
+        ("Alien", "a", true),
+        ("Brazil", "b", true),
+        ("Gone", "x", false),
+    ];
+    let mut said = ResponseContext::new(stream);
+    said.warnings = vec!["beware".to_owned()];
+    let answer = Response::Rows(rows(&found, true));
+    setup.node.answer(&answer, &said).await;
+    let (context, told) = setup.client.response().await;
+    assert_eq!(names(&told), ["Brazil", "Alien"]);
+    assert_eq!(context.stream, 9);
+    assert_eq!(
+        context.warnings.len(),
+        2,
+        "the node's, and that there are no pages"
+    );
+    assert_eq!(context.warnings[0], "beware");
+}
+
+#[tokio::test]
+async fn nothing_waits_behind_a_search() {
+    let mut setup = setup().await;
+    let id = setup.prepare().await;
+    setup.client.ask(&execute(&id, 1), 1).await;
+    setup.client.ask(&query("SELECT name FROM films"), 2).await;
+    assert_eq!(setup.node.request().await.0, 2);
+    let void = Response::Void;
+    setup.node.answer(&void, &ResponseContext::new(2)).await;
+    assert_eq!(setup.client.response().await.0.stream, 2);
+
+    let body = r#"{"primary_keys":{"id":["a"]},"similarity_scores":[1]}"#;
+    setup.store.neighbours(body).await;
+    let (own, _) = setup.node.request().await;
+    // The client comes to the very stream that the gateway uses: it waits until that is answered.
+    setup
+        .client
+        .ask(&query("SELECT name FROM films"), own)
+        .await;
+    let early = tokio::time::timeout(Duration::from_millis(50), setup.node.request()).await;
+    assert!(early.is_err());
+    let answer = Response::Rows(rows(&[("Alien", "a", true)], true));
+    setup.node.answer(&answer, &ResponseContext::new(own)).await;
+    let (context, told) = setup.client.response().await;
+    assert_eq!((context.stream, names(&told).len()), (1, 1));
+    assert_eq!(setup.node.request().await.0, own);
+    setup.node.answer(&void, &ResponseContext::new(own)).await;
+    assert_eq!(setup.client.response().await.0.stream, own);
+}
+
+#[tokio::test]
+async fn a_query_as_text_needs_no_preparing_unless_there_is_no_neighbour() {
+    let mut setup = setup().await;
+    let text = "SELECT name FROM shop.films ORDER BY v ANN OF [1, 2, 3] LIMIT 2";
+    setup.client.ask(&query(text), 3).await;
+    let body = r#"{"primary_keys":{"id":["a"]},"similarity_scores":[1]}"#;
+    setup.store.neighbours(body).await;
+    let (stream, asked) = setup.node.request().await;
+    assert!(matches!(asked, Request::Query { statement, .. } if statement == READ));
+    let answer = Response::Rows(rows(&[("Alien", "a", true)], false));
+    setup
+        .node
+        .answer(&answer, &ResponseContext::new(stream))
+        .await;
+    let (_, told) = setup.client.response().await;
+    assert_eq!(names(&told), ["Alien"]);
+
+    setup.client.ask(&query(text), 4).await;
+    let body = r#"{"primary_keys":{"id":[]},"similarity_scores":[]}"#;
+    setup.store.neighbours(body).await;
+    let (stream, asked) = setup.node.request().await;
+    assert!(matches!(asked, Request::Prepare { .. }));
+    let read = Prepared {
+        id: Bytes::from_static(b"id"),
+        bind: Metadata::default(),
+        partition_key_indexes: Vec::new(),
+        result: Some(columns()),
+    };
+    let context = ResponseContext::new(stream);
+    setup.node.answer(&Response::Prepared(read), &context).await;
+    let (context, Response::Rows(told)) = setup.client.response().await else {
+        panic!("no rows")
+    };
+    let told = told.decode().unwrap();
+    assert_eq!((context.stream, told.rows.len()), (4, 0));
+    assert_eq!(told.metadata.unwrap().columns, [column("name")]);
+}
+
+#[tokio::test]
+async fn errors_say_who_made_them() {
+    let mut setup = setup().await;
+    let id = setup.prepare().await;
+    let invalid = |response: Response| match response {
+        Response::Error(CqlError {
+            kind: ErrorKind::Invalid,
+            message,
+        }) => message,
+        other => panic!("{other:?}"),
+    };
+    setup.client.ask(&execute(&id, 1001), 1).await;
+    let (_, told) = setup.client.response().await;
+    assert!(invalid(told).contains("not greater than 1000"));
+
+    setup.client.ask(&execute(&id, 1), 1).await;
+    let building = r#"{"reason":"INDEX_BUILDING","message":"still being constructed"}"#;
+    setup
+        .store
+        .answer("503 Service Unavailable", building)
+        .await;
+    let (_, told) = setup.client.response().await;
+    assert_eq!(
+        invalid(told),
+        "Vector Store error: HTTP status 503 Service Unavailable, message: still being constructed"
+    );
+
+    for kind in [
+        ErrorKind::Unauthorized,
+        ErrorKind::Unprepared { id: Bytes::new() },
+    ] {
+        setup.client.ask(&execute(&id, 1), 1).await;
+        let body = r#"{"primary_keys":{"id":["a"]},"similarity_scores":[1]}"#;
+        setup.store.neighbours(body).await;
+        let (stream, _) = setup.node.request().await;
+        let error = Response::Error(CqlError::new(kind.clone(), "no"));
+        setup
+            .node
+            .answer(&error, &ResponseContext::new(stream))
+            .await;
+        let (context, Response::Error(told)) = setup.client.response().await else {
+            panic!("no error")
+        };
+        assert_eq!(context.stream, 1);
+        match kind {
+            // The id must be the client's, or its driver would not know what to prepare.
+            ErrorKind::Unprepared { .. } => {
+                assert_eq!(told.kind, ErrorKind::Unprepared { id: id.clone() });
+            }
+            kind => assert_eq!((told.kind, told.message.as_str()), (kind, "no")),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_search_ends_though_the_client_asks_nothing_more() {
+    let mut setup = setup().await;
+    let id = setup.prepare().await;
+    setup.client.ask(&execute(&id, 1), 1).await;
+    setup.client.socket.shutdown().await.unwrap();
+    let body = r#"{"primary_keys":{"id":["a"]},"similarity_scores":[1]}"#;
+    setup.store.neighbours(body).await;
+    let (stream, _) = setup.node.request().await;
+    let answer = Response::Rows(rows(&[("Alien", "a", true)], true));
+    setup
+        .node
+        .answer(&answer, &ResponseContext::new(stream))
+        .await;
+    assert_eq!(names(&setup.client.response().await.1), ["Alien"]);
+    let mut rest = Vec::new();
+    soon(setup.client.socket.read_to_end(&mut rest))
+        .await
+        .unwrap();
+    assert!(rest.is_empty());
+}

@@ -1,0 +1,85 @@
+//! Queries for nearest neighbours, on their way from the client to where they are worked on.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cql::error::CqlError;
+use cql::wire::{DecodeError, Flags, Frame, FrameHeader, Request};
+
+use super::requests::{Decision, Requests};
+use super::work::{Job, Work};
+use crate::ann::{AnnPlan, AnnStatement, statement_id};
+use crate::catalog::Snapshot;
+use crate::recognise;
+
+impl Requests {
+    /// What to do about a SELECT that asks for nearest neighbours; `None` if it does not ask for those of an index of
+    /// ours.
+    pub(super) fn neighbours(
+        &self,
+        header: &FrameHeader,
+        plain: &[u8],
+        text: &[u8],
+        snapshot: &Snapshot,
+    ) -> Result<Option<Decision>, CqlError> {
+        if snapshot.is_empty() || !recognise::may_order_by_ann(text) {
+            return Ok(None);
+        }
+        let Ok(text) = std::str::from_utf8(text) else {
+            return Ok(None);
+        };
+        let keyspace = self.session.keyspace();
+        let Some(plan) = AnnPlan::of(text, keyspace.as_deref(), snapshot)? else {
+            return Ok(None);
+        };
+        tracing::debug!(%plan, "a query for neighbours");
+        let plan = Box::new(plan);
+        let job = match decode(header, plain)? {
+            Request::Prepare { .. } => Job::Prepare {
+                plan,
+                epoch: snapshot.epoch(),
+                id: statement_id(keyspace.as_deref(), text),
+            },
+            Request::Query { parameters, .. } => Job::Query { plan, parameters },
+            _ => return Ok(None),
+        };
+        Ok(Some(begin(header, job)))
+    }
+
+    /// Executes a prepared query for neighbours.
+    pub(super) fn search(
+        &self,
+        header: &FrameHeader,
+        plain: &[u8],
+        statement: Arc<AnnStatement>,
+    ) -> Result<Decision, CqlError> {
+        let Request::Execute { id, parameters } = decode(header, plain)? else {
+            return Ok(Decision::Pass);
+        };
+        let job = Job::Execute {
+            statement,
+            id,
+            parameters,
+        };
+        Ok(begin(header, job))
+    }
+}
+
+fn begin(header: &FrameHeader, job: Job) -> Decision {
+    Decision::Begin(Work {
+        stream: header.stream,
+        traced: header.flags.contains(Flags::TRACING),
+        job,
+    })
+}
+
+/// Reads a request whose body is plain already.
+fn decode(header: &FrameHeader, plain: &[u8]) -> Result<Request, DecodeError> {
+    let mut header = *header;
+    header.flags = Flags(header.flags.0 & !Flags::COMPRESSION.0);
+    let frame = Frame {
+        header,
+        body: Bytes::copy_from_slice(plain),
+    };
+    Request::decode(&frame, None, usize::MAX)
+}

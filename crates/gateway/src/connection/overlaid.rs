@@ -1,0 +1,256 @@
+//! Statements that concern vector indexes, on their way to the node and back.
+
+use std::sync::Arc;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use cql::error::{CqlError, ErrorKind};
+use cql::wire::{
+    Compression, DecodeError, Flags, Frame, FrameHeader, HEADER_LENGTH, Opcode, Prepared,
+    QueryParameters, Request, Response, ResponseContext, Values, glance,
+};
+
+use tokio::sync::mpsc;
+
+use super::requests::{Decision, Requests, encode_error};
+use super::responses::{self, Responses};
+use super::session::{Expected, Seen};
+use crate::catalog::{IndexStatement, Snapshot};
+use crate::overlay::{Answering, Concern, PreparedConcern, rewrite};
+use crate::prepared::Meaning;
+use crate::recognise::Verb;
+
+impl Requests {
+    /// Looks at the text of a QUERY or PREPARE; `None` if nothing in it concerns vector indexes.
+    pub(super) fn overlaid_text(
+        &self,
+        header: &FrameHeader,
+        plain: &[u8],
+        verb: Verb,
+        snapshot: &Snapshot,
+    ) -> Result<Option<Decision>, CqlError> {
+        let Some(definitions) = self.catalog.keyspace() else {
+            return Ok(None);
+        };
+        let text = glance::statement_text(header.flags, plain)?;
+        // The node says what is wrong with a text that is none.
+        let Ok(text) = std::str::from_utf8(text) else {
+            return Ok(None);
+        };
+        let prepares = header.opcode == Opcode::Prepare;
+        if verb == Verb::Select
+            && let Some(told) = rewrite::select(text, definitions)
+        {
+            if prepares {
+                self.expect_prepared(header, snapshot, Seen::Nothing);
+            }
+            return Ok(Some(Decision::Replace(with_text(
+                header, plain, text, &told,
+            ))));
+        }
+        let keyspace = self.session.keyspace();
+        let Some(concern) = Concern::of(verb, text, keyspace.as_deref(), snapshot)? else {
+            return Ok(None);
+        };
+        if prepares {
+            self.expect_prepared(header, snapshot, Seen::Concern(concern));
+            return Ok(Some(Decision::Pass));
+        }
+        let answering = concern.answering(&Values::Positional(Vec::new()), None, snapshot);
+        Ok(Some(self.ask(header, answering)))
+    }
+
+    /// Executes a prepared statement that concerns vector indexes.
+    pub(super) fn overlaid_execute(
+        &self,
+        header: &FrameHeader,
+        body: &[u8],
+        prepared: &PreparedConcern,
+        snapshot: &Snapshot,
+    ) -> Result<Decision, CqlError> {
+        let frame = Frame {
+            header: *header,
+            body: Bytes::copy_from_slice(body),
+        };
+        let request = Request::decode(&frame, self.session.compression(), self.session.body_max())?;
+        let Request::Execute { parameters, .. } = request else {
+            return Ok(Decision::Pass);
+        };
+        let columns = prepared.columns.as_ref();
+        let concern = &prepared.concern;
+        let answering = concern.answering(&parameters.values, columns, snapshot);
+        Ok(self.ask(header, answering))
+    }
+
+    /// Has the node asked what must be known for an answer.
+    fn ask(&self, header: &FrameHeader, answering: Answering) -> Decision {
+        let probe = match &answering {
+            Answering::Define(statement) => Some(statement.probe()),
+            Answering::Indexes(_) | Answering::Describe(_) => None,
+        };
+        // Held until then: the other loop must not take the client for one that is due no more answers.
+        let answers = probe.as_ref().and_then(|_| self.session.client.answers());
+        let expected = Expected::Answering(Box::new((answering, answers)));
+        self.session.expect(header.stream, expected);
+        probe.map_or(Decision::Pass, |statement| {
+            let request = Request::Query {
+                statement,
+                parameters: QueryParameters::default(),
+            };
+            let mut frame = BytesMut::new();
+            request.encode(header.stream, None, &mut frame);
+            Decision::Replace(frame.freeze())
+        })
+    }
+
+    fn expect_prepared(&self, header: &FrameHeader, snapshot: &Snapshot, seen: Seen) {
+        let epoch = snapshot.epoch();
+        self.session
+            .expect(header.stream, Expected::Prepared { epoch, seen });
+    }
+}
+
+impl Responses {
+    /// The node has answered what had to be known.
+    pub(super) fn answer_overlaid(
+        &self,
+        header: &FrameHeader,
+        body: &[u8],
+        (answering, answers): (Answering, Option<mpsc::Sender<Bytes>>),
+    ) -> Result<responses::Decision, DecodeError> {
+        let (context, response) = self.decode(header, body)?;
+        let told = match (&answering, response) {
+            (Answering::Define(_), Response::Error(error)) if !is_of_the_statement(&error) => None,
+            (Answering::Define(statement), _) => {
+                self.define(header.stream, statement.clone(), answers);
+                return Ok(responses::Decision::Replace(Bytes::new()));
+            }
+            (Answering::Indexes(rows), Response::Rows(answer)) => rows.add_to(&answer)?,
+            (Answering::Describe(description), Response::Rows(answer)) => {
+                description.add_to(&answer, &self.catalog.snapshot())?
+            }
+            (Answering::Describe(description), Response::Error(error))
+                if is_of_the_statement(&error) =>
+            {
+                description.instead(&self.catalog.snapshot())
+            }
+            (Answering::Indexes(_) | Answering::Describe(_), _) => None,
+        };
+        Ok(told.map_or(responses::Decision::Keep, |rows| {
+            let mut frame = BytesMut::new();
+            let compression = self.session.compression();
+            Response::Rows(rows).encode(&context, compression, &mut frame);
+            responses::Decision::Replace(frame.freeze())
+        }))
+    }
+
+    /// Carries a definition out; the client is answered once it is done.
+    fn define(
+        &self,
+        stream: i16,
+        statement: Arc<IndexStatement>,
+        answers: Option<mpsc::Sender<Bytes>>,
+    ) {
+        // The connection is at its end.
+        let Some(answers) = answers else { return };
+        let catalog = self.catalog.clone();
+        tokio::spawn(async move {
+            let answer = match catalog.define(&statement).await {
+                Ok(outcome) => {
+                    const PLAIN: Option<Compression> = None;
+                    let context = ResponseContext {
+                        warnings: outcome.warning.into_iter().collect(),
+                        ..ResponseContext::new(stream)
+                    };
+                    let mut frame = BytesMut::new();
+                    outcome.response.encode(&context, PLAIN, &mut frame);
+                    frame.freeze()
+                }
+                Err(error) => encode_error(stream, error),
+            };
+            // If the other loop has ended, the client is gone.
+            let _ = answers.send(answer).await;
+        });
+    }
+
+    /// What a prepared statement means that concerns vector indexes.
+    pub(super) fn concern(&self, header: &FrameHeader, body: &[u8], concern: Concern) -> Meaning {
+        let columns = match self.decode(header, body) {
+            Ok((_, Response::Prepared(Prepared { result, .. }))) => result,
+            _ => None,
+        };
+        Meaning::Concern(Arc::new(PreparedConcern {
+            concern,
+            columns: columns.map(Arc::new),
+        }))
+    }
+}
+
+/// Whether an error says that the statement cannot be, and not that its client may not or that the node cannot.
+fn is_of_the_statement(error: &CqlError) -> bool {
+    matches!(
+        error.kind,
+        ErrorKind::Invalid | ErrorKind::SyntaxError | ErrorKind::ConfigError
+    )
+}
+
+/// A QUERY or PREPARE with another text, as a plain frame.
+fn with_text(header: &FrameHeader, plain: &[u8], text: &str, told: &str) -> Bytes {
+    const LENGTH_BYTES: usize = 4;
+    // The text lies within the body, behind its length.
+    let text_at = text.as_ptr().addr() - plain.as_ptr().addr();
+    let length = plain.len() - text.len() + told.len();
+    let mut frame = BytesMut::with_capacity(HEADER_LENGTH + length);
+    frame.put_u8(cql::wire::VERSION);
+    frame.put_u8(header.flags.0 & !Flags::COMPRESSION.0);
+    frame.put_i16(header.stream);
+    frame.put_u8(header.opcode.code());
+    frame.put_u32(length as u32);
+    frame.put_slice(&plain[..text_at - LENGTH_BYTES]);
+    frame.put_u32(told.len() as u32);
+    frame.put_slice(told.as_bytes());
+    frame.put_slice(&plain[text_at + text.len()..]);
+    frame.freeze()
+}
+
+#[cfg(test)]
+mod tests {
+    use cql::wire::Direction;
+
+    use super::*;
+
+    #[test]
+    fn a_text_is_changed_and_all_else_stays() {
+        let request = Request::Query {
+            statement: "SELECT 1".to_owned(),
+            parameters: QueryParameters {
+                page_size: Some(7),
+                ..QueryParameters::default()
+            },
+        };
+        let mut frame = BytesMut::new();
+        request.encode(5, None, &mut frame);
+        let limit = 1 << 20;
+        let header = FrameHeader::read(&frame, Direction::Request, limit);
+        let header = header.unwrap().unwrap();
+        let plain = &frame[HEADER_LENGTH..];
+        let text = glance::statement_text(header.flags, plain).unwrap();
+        let text = std::str::from_utf8(text).unwrap();
+        let told = with_text(&header, plain, text, "SELECT another");
+        let told_header = FrameHeader::read(&told, Direction::Request, limit);
+        let told = Frame {
+            header: told_header.unwrap().unwrap(),
+            body: told.slice(HEADER_LENGTH..),
+        };
+        let Request::Query { parameters, .. } = request else {
+            unreachable!("it is a QUERY")
+        };
+        assert_eq!(
+            Request::decode(&told, None, limit),
+            Ok(Request::Query {
+                statement: "SELECT another".to_owned(),
+                parameters
+            })
+        );
+        assert_eq!(told.header.stream, 5);
+    }
+}

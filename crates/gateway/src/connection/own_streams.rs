@@ -1,0 +1,139 @@
+//! Streams of a connection that the gateway uses for itself.
+//!
+//! Stream ids are the client's to choose. The gateway takes its own from the far end of their range, where most drivers
+//! never come, and keeps account of who uses which there: it takes none that the client uses, and a client that comes
+//! to one of the gateway's waits until that is answered.
+
+use std::collections::HashMap;
+
+use cql::wire::Frame;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, oneshot};
+
+use crate::inquiry::IN_FLIGHT_MAX;
+
+/// Streams that are kept account of: twice as many as the gateway can use at once.
+const COUNT: usize = 2 * IN_FLIGHT_MAX;
+/// The first of them; the last is the last that there is.
+const FIRST: i16 = i16::MAX - (COUNT as i16 - 1);
+
+/// Who uses a stream.
+enum Use {
+    Client,
+    /// The gateway; the answer goes there.
+    Own(oneshot::Sender<Frame>),
+}
+
+/// Who uses the last [`COUNT`] streams of a connection.
+#[derive(Default)]
+pub(super) struct OwnStreams {
+    in_use: Mutex<InUse>,
+    /// Told whenever one of the gateway's own is answered.
+    released: Notify,
+}
+
+#[derive(Default)]
+struct InUse {
+    by_stream: HashMap<i16, Use>,
+    /// Where the search for a free one begins, from [`FIRST`].
+    next: usize,
+}
+
+impl OwnStreams {
+    /// Takes a stream on which the answer is for `answer`; `None` if there is none free.
+    pub(super) fn take(&self, answer: oneshot::Sender<Frame>) -> Option<i16> {
+        let mut in_use = self.in_use.lock();
+        let start = in_use.next;
+        let free = (0..COUNT)
+            .map(|step| FIRST + ((start + step) % COUNT) as i16)
+            .find(|stream| !in_use.by_stream.contains_key(stream))?;
+        in_use.next = (usize::from((free - FIRST) as u16) + 1) % COUNT;
+        in_use.by_stream.insert(free, Use::Own(answer));
+        Some(free)
+    }
+
+    /// Must be waited for before a client's request goes on.
+    pub(super) async fn client_asks(&self, stream: i16) {
+        if stream < FIRST {
+            return;
+        }
+        loop {
+            let released = self.released.notified();
+            if self.try_client_asks(stream) {
+                return;
+            }
+            released.await;
+        }
+    }
+
+    fn try_client_asks(&self, stream: i16) -> bool {
+        let mut in_use = self.in_use.lock();
+        if let Some(Use::Own(_)) = in_use.by_stream.get(&stream) {
+            return false;
+        }
+        in_use.by_stream.insert(stream, Use::Client);
+        true
+    }
+
+    /// Whether the response on a stream is for the gateway.
+    pub(super) fn is_own(&self, stream: i16) -> bool {
+        stream >= FIRST && matches!(self.in_use.lock().by_stream.get(&stream), Some(Use::Own(_)))
+    }
+
+    /// A response has come: its stream is free. Gives whom it is for if it is not the client.
+    pub(super) fn answered(&self, stream: i16) -> Option<oneshot::Sender<Frame>> {
+        if stream < FIRST {
+            return None;
+        }
+        match self.in_use.lock().by_stream.remove(&stream) {
+            Some(Use::Own(answer)) => {
+                // One waits at most: the loop that reads the client's requests.
+                self.released.notify_one();
+                Some(answer)
+            }
+            Some(Use::Client) | None => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    fn take(streams: &OwnStreams) -> Option<i16> {
+        streams.take(oneshot::channel().0)
+    }
+
+    #[tokio::test]
+    async fn no_stream_is_used_by_both() {
+        let streams = OwnStreams::default();
+        streams.client_asks(FIRST).await;
+        streams.client_asks(3).await;
+        let own = take(&streams).unwrap();
+        assert_eq!(own, FIRST + 1);
+        assert!(streams.is_own(own) && !streams.is_own(FIRST) && !streams.is_own(3));
+
+        let mut waiting = Box::pin(streams.client_asks(own));
+        let early = timeout(Duration::from_millis(20), &mut waiting).await;
+        assert!(early.is_err(), "the stream is the gateway's");
+        assert!(streams.answered(own).is_some());
+        timeout(Duration::from_secs(5), waiting).await.unwrap();
+        assert!(!streams.is_own(own));
+        assert!(streams.answered(own).is_none(), "it is the client's");
+    }
+
+    #[tokio::test]
+    async fn all_may_be_in_use_and_come_back() {
+        let streams = OwnStreams::default();
+        let mut taken: Vec<i16> = (0..COUNT).map(|_| take(&streams).unwrap()).collect();
+        assert_eq!(take(&streams), None);
+        taken.sort_unstable();
+        assert!(taken.iter().copied().eq(FIRST..=i16::MAX));
+        streams.answered(FIRST + 7).unwrap();
+        assert_eq!(take(&streams), Some(FIRST + 7));
+    }
+}

@@ -1,0 +1,147 @@
+//! Requests that are worked on here: each in a task of its own, so that none holds up another on its connection.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use cql::error::{CqlError, ErrorKind};
+use cql::wire::{Compression, QueryParameters, Response, ResponseContext};
+use store_api::Client;
+use tokio::sync::{Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
+
+use crate::ann::{self, AnnPlan, AnnStatement};
+use crate::inquiry::{Failure, Inquirer, on_stream};
+use crate::prepared::{Meaning, PreparedStatements};
+
+/// Requests of one connection that are worked on at once; more are refused.
+const AT_ONCE_MAX: usize = 1024;
+
+/// A request to work on.
+pub(super) struct Work {
+    pub(super) stream: i16,
+    /// The client wants a trace.
+    pub(super) traced: bool,
+    pub(super) job: Job,
+}
+
+/// What is asked for.
+pub(super) enum Job {
+    /// PREPARE of a nearest-neighbour query, planned by the snapshot of an epoch, under an id.
+    Prepare {
+        plan: Box<AnnPlan>,
+        epoch: u64,
+        id: Bytes,
+    },
+    /// A nearest-neighbour query as text.
+    Query {
+        plan: Box<AnnPlan>,
+        parameters: QueryParameters,
+    },
+    /// A prepared one.
+    Execute {
+        statement: Arc<AnnStatement>,
+        id: Bytes,
+        parameters: QueryParameters,
+    },
+}
+
+/// What the tasks of a connection share.
+#[derive(Clone)]
+pub(super) struct Workshop {
+    pub(super) node: Inquirer,
+    pub(super) stores: Client,
+    pub(super) prepared: Arc<PreparedStatements>,
+    pub(super) answers: mpsc::Sender<Bytes>,
+    /// The connection is closed: nobody waits for answers.
+    pub(super) gone: CancellationToken,
+    places: Arc<Semaphore>,
+}
+
+impl Workshop {
+    pub(super) fn new(
+        node: Inquirer,
+        stores: Client,
+        prepared: Arc<PreparedStatements>,
+        answers: mpsc::Sender<Bytes>,
+        gone: CancellationToken,
+    ) -> Workshop {
+        Workshop {
+            node,
+            stores,
+            prepared,
+            answers,
+            gone,
+            places: Arc::new(Semaphore::new(AT_ONCE_MAX)),
+        }
+    }
+
+    /// Begins to work. The answer goes its way by itself.
+    ///
+    /// # Errors
+    /// If too much is worked on already.
+    pub(super) fn begin(
+        &self,
+        work: Work,
+        compression: Option<Compression>,
+    ) -> Result<(), CqlError> {
+        let Ok(place) = self.places.clone().try_acquire_owned() else {
+            let message = format!(
+                "{AT_ONCE_MAX} vector queries are on their way on this connection already: try again later, or use more connections"
+            );
+            return Err(CqlError::new(ErrorKind::Overloaded, message));
+        };
+        let shop = Workshop {
+            node: self.node.with_compression(compression),
+            ..self.clone()
+        };
+        tokio::spawn(async move {
+            let gone = shop.gone.clone();
+            tokio::select! {
+                () = shop.carry_out(work) => {}
+                () = gone.cancelled() => {}
+            }
+            drop(place);
+        });
+        Ok(())
+    }
+
+    async fn carry_out(&self, work: Work) {
+        let Work {
+            stream,
+            traced,
+            job,
+        } = work;
+        let answer = match self.answer(job, traced).await {
+            Ok((mut context, response)) => {
+                context.stream = stream;
+                let mut out = BytesMut::new();
+                response.encode(&context, self.node.compression(), &mut out);
+                out.freeze()
+            }
+            Err(Failure::Node(frame)) => on_stream(&frame, stream),
+            Err(Failure::Cql(error)) => super::requests::encode_error(stream, error),
+        };
+        // If the other loop has ended, the client is gone.
+        let _ = self.answers.send(answer).await;
+    }
+
+    async fn answer(&self, job: Job, traced: bool) -> Result<(ResponseContext, Response), Failure> {
+        match job {
+            Job::Prepare { plan, epoch, id } => {
+                let prepared = ann::prepare(*plan, id.clone(), &self.node, traced).await?;
+                let (statement, context, response) = prepared;
+                self.prepared
+                    .insert(&id, epoch, Meaning::Ann(Arc::new(statement)));
+                Ok((context, response))
+            }
+            Job::Query { plan, parameters } => {
+                ann::query(&plan, parameters, &self.node, &self.stores, traced).await
+            }
+            Job::Execute {
+                statement,
+                id,
+                parameters,
+            } => ann::execute(&statement, id, parameters, &self.node, &self.stores, traced).await,
+        }
+    }
+}

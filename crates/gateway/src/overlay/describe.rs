@@ -1,0 +1,128 @@
+//! DESCRIBE with our indexes.
+//!
+//! After every table that the node describes come the statements that make its vector indexes, whatever was asked for:
+//! the table, its keyspace or all. An index that was asked for itself is not known to the node; then its error is
+//! answered with the description.
+
+use std::sync::Arc;
+
+use cql::ast::{DescribeTarget, Statement};
+use cql::parser::parse_statement;
+use cql::quote::Identifier;
+use cql::types::CqlType;
+use cql::vector_index;
+use cql::wire::{ColumnSpec, DecodeError, Metadata, Rows, RowsEncoder};
+
+use crate::catalog::{Snapshot, VectorIndex};
+
+/// The columns of a description.
+const COLUMNS: [&str; 4] = ["keyspace_name", "type", "name", "create_statement"];
+
+/// What a DESCRIBE asks for, as far as it matters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Description {
+    /// The keyspace and name of an index that may have been asked for.
+    index: Option<(String, String)>,
+}
+
+impl Description {
+    /// What a statement asks for; `None` if it is no DESCRIBE.
+    pub(crate) fn read(text: &str, keyspace_in_use: Option<&str>) -> Option<Description> {
+        let Statement::Describe(describe) = parse_statement(text).ok()?.statement else {
+            return None;
+        };
+        let (keyspace, name) = match describe.target {
+            DescribeTarget::Index { keyspace, name } => (keyspace, Some(name)),
+            DescribeTarget::Any(name) => (name.keyspace, Some(name.name)),
+            _ => (None, None),
+        };
+        let keyspace = keyspace.or(keyspace_in_use.map(str::to_owned));
+        Some(Description {
+            index: keyspace.zip(name),
+        })
+    }
+
+    /// The answer in place of an error; `None` if the error is right.
+    pub(crate) fn instead(&self, snapshot: &Snapshot) -> Option<Rows> {
+        let (keyspace, name) = self.index.as_ref()?;
+        let index = snapshot.index(keyspace, name)?;
+        let column = |name: &str| ColumnSpec {
+            keyspace: "system".into(),
+            table: "describe".into(),
+            name: name.into(),
+            cql_type: CqlType::Text,
+        };
+        let columns = Metadata {
+            columns: COLUMNS.into_iter().map(column).collect(),
+        };
+        let mut rows = RowsEncoder::new(&columns, false);
+        put(&mut rows, index);
+        Some(rows.finish(None))
+    }
+
+    /// Adds the indexes to the tables of an answer; `None` if it stays as it is.
+    ///
+    /// # Errors
+    /// If the answer is malformed.
+    pub(crate) fn add_to(
+        &self,
+        rows: &Rows,
+        snapshot: &Snapshot,
+    ) -> Result<Option<Rows>, DecodeError> {
+        let decoded = rows.decode()?;
+        let Some(columns) = &decoded.metadata else {
+            return Ok(None);
+        };
+        let names = columns.columns.iter().map(|column| &*column.name);
+        if !names.eq(COLUMNS) {
+            return Ok(None);
+        }
+        let mut told = RowsEncoder::new(columns, false);
+        for row in &decoded.rows {
+            row.iter().for_each(|cell| told.cell(cell.as_deref()));
+            told.end_row();
+            let text = |at: usize| row.get(at)?.as_deref().map(String::from_utf8_lossy);
+            if let (Some(keyspace), Some("table"), Some(table)) =
+                (text(0), text(1).as_deref(), text(2))
+            {
+                let (keyspace, table) = (unquoted(&keyspace), unquoted(&table));
+                for index in snapshot.indexes(&keyspace, &table) {
+                    put(&mut told, index);
+                }
+            }
+        }
+        Ok(Some(told.finish(decoded.paging_state)))
+    }
+}
+
+/// A name as the database sees it, from how it is described.
+fn unquoted(name: &str) -> String {
+    let quoted = name
+        .strip_prefix('"')
+        .and_then(|name| name.strip_suffix('"'));
+    quoted.map_or_else(|| name.to_owned(), |name| name.replace("\"\"", "\""))
+}
+
+fn put(rows: &mut RowsEncoder, index: &Arc<VectorIndex>) {
+    let statement = vector_index::create_statement(
+        (&index.keyspace, &index.table),
+        &index.name,
+        &Identifier(&index.column).to_string(),
+        vector_index::CLASS,
+        &index.options,
+    );
+    // Names come quoted where they must be, as Cassandra's do.
+    let cells = [
+        Identifier(&index.keyspace).to_string(),
+        "index".to_owned(),
+        Identifier(&index.name).to_string(),
+        statement,
+    ];
+    cells
+        .iter()
+        .for_each(|cell| rows.cell(Some(cell.as_bytes())));
+    rows.end_row();
+}
+
+#[cfg(test)]
+mod tests;

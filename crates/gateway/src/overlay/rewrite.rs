@@ -1,0 +1,188 @@
+//! What an index service and the CDC library say to ScyllaDB, said so that Cassandra understands it.
+//!
+//! - `system.group0_history`, `system_distributed.cdc_generation_timestamps` and `cdc_streams_descriptions_v2` are
+//!   tables of the same names in the keyspace of the definitions.
+//! - `BYPASS CACHE` is a hint that Cassandra has no words for.
+//!
+//! Texts are changed word by word: what stands in quotes or comments stays as it is.
+
+use crate::recognise::contains_in_any_case;
+
+/// Tables of ScyllaDB's, and what of their names is looked for first.
+const TABLES: [(&str, &str); 3] = [
+    ("system", "group0_history"),
+    ("system_distributed", "cdc_generation_timestamps"),
+    ("system_distributed", "cdc_streams_descriptions_v2"),
+];
+
+/// A SELECT as Cassandra understands it; `None` if it does as it is. `keyspace` is that of the definitions.
+pub(crate) fn select(text: &str, keyspace: &str) -> Option<String> {
+    let holds = |word: &str| contains_in_any_case(text.as_bytes(), word.as_bytes());
+    if !holds("bypass") && !TABLES.iter().any(|(_, table)| holds(table)) {
+        return None;
+    }
+    let words: Vec<Word> = Words { text, at: 0 }.collect();
+    let mut out = String::with_capacity(text.len() + keyspace.len());
+    let mut copied = 0;
+    let mut at = 0;
+    while at < words.len() {
+        let is = |offset: usize, name: &str| {
+            words
+                .get(at + offset)
+                .is_some_and(|word| word.is(name, text))
+        };
+        let table = TABLES
+            .iter()
+            .find(|(system, table)| is(0, system) && is(1, ".") && is(2, table));
+        if table.is_some() {
+            out.push_str(&text[copied..words[at].start]);
+            out.push('"');
+            out.push_str(&keyspace.replace('"', "\"\""));
+            out.push('"');
+            copied = words[at].end;
+            at += 3;
+        } else if is(0, "bypass") && is(1, "cache") && is_end(words.get(at + 2), text) {
+            out.push_str(&text[copied..words[at].start]);
+            copied = words[at + 1].end;
+            at += 2;
+        } else {
+            at += 1;
+        }
+    }
+    (copied > 0).then(|| {
+        out.push_str(&text[copied..]);
+        out
+    })
+}
+
+/// Whether nothing follows; only there the hint is none of the statement's own names.
+fn is_end(word: Option<&Word>, text: &str) -> bool {
+    word.is_none_or(|word| word.is(";", text))
+}
+
+/// A word, a sign, or something in quotes.
+struct Word {
+    start: usize,
+    end: usize,
+}
+
+impl Word {
+    /// Whether it is this name or sign, written in any case or in double quotes.
+    fn is(&self, name: &str, text: &str) -> bool {
+        let word = &text[self.start..self.end];
+        match word.strip_prefix('"') {
+            Some(quoted) => quoted.strip_suffix('"') == Some(name),
+            None => word.eq_ignore_ascii_case(name),
+        }
+    }
+}
+
+/// The words of a text, without blanks and comments.
+struct Words<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl Words<'_> {
+    /// Where something ends that began at `start` and is ended by `end`; at the end of the text if it never is.
+    fn end_of(&self, start: usize, begin: usize, end: &str) -> usize {
+        self.text[start + begin..]
+            .find(end)
+            .map_or(self.text.len(), |at| start + begin + at + end.len())
+    }
+}
+
+impl Iterator for Words<'_> {
+    type Item = Word;
+
+    fn next(&mut self) -> Option<Word> {
+        loop {
+            let rest = &self.text[self.at..];
+            let start = self.at + (rest.len() - rest.trim_start().len());
+            let rest = &self.text[start..];
+            let first = rest.chars().next()?;
+            let comment_end = match rest {
+                _ if rest.starts_with("--") || rest.starts_with("//") => Some("\n"),
+                _ if rest.starts_with("/*") => Some("*/"),
+                _ => None,
+            };
+            if let Some(comment_end) = comment_end {
+                self.at = self.end_of(start, 2, comment_end);
+                continue;
+            }
+            let end = match first {
+                // A doubled quote reads as two strings in a row, which come to the same here.
+                '"' => self.end_of(start, 1, "\""),
+                '\'' => self.end_of(start, 1, "'"),
+                '$' if rest.starts_with("$$") => self.end_of(start, 2, "$$"),
+                first if is_name(first) => start + rest.find(|c| !is_name(c)).unwrap_or(rest.len()),
+                sign => start + sign.len_utf8(),
+            };
+            self.at = end;
+            return Some(Word { start, end });
+        }
+    }
+}
+
+fn is_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scyllas_tables_become_those_that_stand_in_for_them() {
+        for (text, told) in [
+            (
+                "SELECT state_id FROM system.group0_history WHERE key = 'history'",
+                "SELECT state_id FROM \"k\".group0_history WHERE key = 'history'",
+            ),
+            (
+                "\n SELECT time\n FROM System_Distributed . cdc_generation_timestamps -- all\n;",
+                "\n SELECT time\n FROM \"k\" . cdc_generation_timestamps -- all\n;",
+            ),
+            (
+                "SELECT streams FROM \"system_distributed\".\"cdc_streams_descriptions_v2\"",
+                "SELECT streams FROM \"k\".\"cdc_streams_descriptions_v2\"",
+            ),
+        ] {
+            assert_eq!(select(text, "k").as_deref(), Some(told));
+        }
+    }
+
+    #[test]
+    fn a_hint_at_the_end_is_left_out() {
+        for (text, told) in [
+            ("SELECT * FROM t  BYPASS CACHE", "SELECT * FROM t  "),
+            (
+                "SELECT * FROM t bypass /* no */ cache ;",
+                "SELECT * FROM t  ;",
+            ),
+            (
+                "SELECT \"bypass cache\" FROM t WHERE a = 'BYPASS CACHE' BYPASS CACHE",
+                "SELECT \"bypass cache\" FROM t WHERE a = 'BYPASS CACHE' ",
+            ),
+        ] {
+            assert_eq!(select(text, "k").as_deref(), Some(told));
+        }
+    }
+
+    #[test]
+    fn others_stay_as_they_are() {
+        for text in [
+            "SELECT * FROM t",
+            "SELECT bypass FROM t",
+            "SELECT bypass, cache FROM t",
+            "SELECT a FROM t WHERE b = 'system.group0_history BYPASS CACHE'",
+            "SELECT a FROM t -- BYPASS CACHE",
+            "SELECT a FROM shop.group0_history",
+            "SELECT a FROM t WHERE b = $$ system.group0_history $$",
+            "SELECT 'bypass cache",
+            "SELECT /* bypass cache",
+        ] {
+            assert_eq!(select(text, "k"), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Functions whose value is another each time: evaluated in the gateway where they stand in a key, so that the log
+//! row names the row that is written.
+
+use cql::ast::Term;
+use cql::parser::replace_calls;
+use cql::value::timeuuid;
+use uuid::Uuid;
+
+use super::clock::LogClock;
+
+/// A function without arguments whose value is another each time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    TimeUuid,
+    Uuid,
+    Timestamp,
+    Date,
+    Time,
+}
+
+const MICROS_PER_DAY: i64 = 86_400_000_000;
+
+/// What the day of the epoch is in a `date`.
+const EPOCH_DAY: i64 = 1 << 31;
+
+impl Call {
+    /// The function of a name, which is in lower case.
+    fn of(name: &str) -> Option<Call> {
+        Some(match name {
+            "now" | "currenttimeuuid" | "current_timeuuid" => Call::TimeUuid,
+            "uuid" => Call::Uuid,
+            "currenttimestamp" | "current_timestamp" => Call::Timestamp,
+            "currentdate" | "current_date" => Call::Date,
+            "currenttime" | "current_time" => Call::Time,
+            _ => return None,
+        })
+    }
+
+    /// A constant in the place of the call, with its type.
+    fn evaluate(self, clock: &LogClock) -> String {
+        let time = clock.next();
+        let micros = timeuuid::unix_micros(&time);
+        match self {
+            Call::TimeUuid => format!("(timeuuid){time}"),
+            Call::Uuid => format!("(uuid){}", Uuid::new_v4()),
+            Call::Timestamp => format!("(timestamp){}", micros.div_euclid(1_000)),
+            Call::Date => format!("(date){}", micros.div_euclid(MICROS_PER_DAY) + EPOCH_DAY),
+            Call::Time => format!("(time){}", micros.rem_euclid(MICROS_PER_DAY) * 1_000),
+        }
+    }
+}
+
+/// Whether such a call is in a term.
+pub(super) fn are_in(term: &Term) -> bool {
+    match term {
+        Term::Function(call) => {
+            call.arguments.is_empty() && Call::of(&call.name.to_ascii_lowercase()).is_some()
+                || call.arguments.iter().any(are_in)
+        }
+        Term::TypeHint { term, .. } => are_in(term),
+        Term::List(terms) | Term::Set(terms) | Term::Tuple(terms) => terms.iter().any(are_in),
+        Term::Map(entries) => entries
+            .iter()
+            .any(|(key, value)| are_in(key) || are_in(value)),
+        Term::Marker(_) | Term::Null | Term::Literal(_) => false,
+    }
+}
+
+/// A statement with each such call replaced by its value of this moment. Bind markers stay as they are.
+pub(super) fn evaluated(text: &str, clock: &LogClock) -> String {
+    replace_calls(text, |name| Call::of(name).map(|call| call.evaluate(clock)))
+        .unwrap_or_else(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_call_gets_a_value_of_its_own() {
+        let text = "INSERT INTO t (a, b, c) VALUES (now(), system.uuid(), NOW()) -- ?";
+        let clock = LogClock::default();
+        let told = evaluated(text, &clock);
+        let uuids: Vec<&str> = told
+            .split(['(', ')', ',', ' '])
+            .filter(|word| Uuid::try_parse(word).is_ok())
+            .collect();
+        let [first, random, second] = uuids[..] else {
+            panic!("{told}");
+        };
+        assert_ne!(first, second);
+        assert_eq!(
+            told,
+            format!(
+                "INSERT INTO t (a, b, c) VALUES ((timeuuid){first}, (uuid){random}, (timeuuid){second}) -- ?"
+            )
+        );
+        assert_eq!(evaluated("SELECT f()", &clock), "SELECT f()");
+    }
+
+    #[test]
+    fn times_are_those_of_the_clock() {
+        let clock = LogClock::default();
+        let number = |text: &str| -> i64 {
+            let told = evaluated(text, &clock);
+            told.split(')').nth(1).unwrap().parse().unwrap()
+        };
+        let now = timeuuid::unix_micros(&clock.next());
+        assert!((0..60_000).contains(&(number("currentTimestamp()") - now / 1_000)));
+        let days = number("current_date()") - EPOCH_DAY - now / MICROS_PER_DAY;
+        assert!((0..=1).contains(&days), "{days}");
+        assert!((0..MICROS_PER_DAY * 1_000).contains(&number("CurrentTime()")));
+    }
+}

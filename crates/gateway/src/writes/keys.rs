@@ -1,0 +1,349 @@
+//! From a plan and bound values to the keys of the rows that are touched.
+
+use bytes::{Buf, Bytes};
+use cql::ast::Term;
+use cql::types::CqlType;
+use cql::value::split_elements;
+use cql::wire::BoundValue;
+
+use super::hint::Hint;
+use super::plan::{Action, Choice, Extent, Part, Unplanned, WritePlan};
+use super::terms::{evaluate, marker_value, unreadable};
+use crate::catalog::Column;
+
+/// Rows that one statement may touch. Cassandra's own guard for the product of IN lists is 25 for clustering keys
+/// of a SELECT and none here; each row costs a log row.
+const ROWS_MAX: usize = 10_000;
+
+/// The hints of one execution of a statement.
+///
+/// # Errors
+/// As [`evaluate`].
+pub(super) fn hints(plan: &WritePlan, bound: &[BoundValue]) -> Result<Vec<Hint>, Unplanned> {
+    let table = &plan.table;
+    let partitions = keys(&plan.partition, table.partition_key(), bound)?;
+    let clustering = match &plan.extent {
+        Extent::Rows(parts) => keys(parts, table.clustering_key(), bound)?,
+        Extent::Static | Extent::Partition | Extent::Range => vec![Vec::new()],
+    };
+    if partitions.len().saturating_mul(clustering.len()) > ROWS_MAX {
+        return Err(too_many());
+    }
+    let operations = operations(plan);
+    let mut hints = Vec::with_capacity(partitions.len() * clustering.len() * operations.len());
+    for partition in partitions {
+        for clustering in &clustering {
+            for operation in operations {
+                hints.push(Hint {
+                    table: table.clone(),
+                    operation: *operation,
+                    partition: partition.clone(),
+                    clustering: clustering.clone(),
+                });
+            }
+        }
+    }
+    Ok(hints)
+}
+
+/// `cdc$operation` of the log rows of one touched row, partition or range.
+fn operations(plan: &WritePlan) -> &'static [i8] {
+    const UPDATE: i8 = 1;
+    const INSERT: i8 = 2;
+    const ROW_DELETE: i8 = 3;
+    const PARTITION_DELETE: i8 = 4;
+    const RANGE_START_INCLUSIVE: i8 = 5;
+    const RANGE_END_INCLUSIVE: i8 = 7;
+    match (&plan.extent, plan.action) {
+        // Without a clustering key the row is the partition.
+        (Extent::Rows(_), Action::Delete) if plan.table.clustering_key_count == 0 => {
+            &[PARTITION_DELETE]
+        }
+        (Extent::Rows(_), Action::Delete) => &[ROW_DELETE],
+        (Extent::Rows(_), Action::Insert) => &[INSERT],
+        (Extent::Rows(_), Action::Update) | (Extent::Static, _) => &[UPDATE],
+        (Extent::Partition, _) => &[PARTITION_DELETE],
+        // Bounds without values: the partition from end to end. They say where to look, no more.
+        (Extent::Range, _) => &[RANGE_START_INCLUSIVE, RANGE_END_INCLUSIVE],
+    }
+}
+
+/// All combinations of the values of parts which cover a key, each in the order of the key.
+fn keys(
+    parts: &[Part],
+    columns: &[Column],
+    bound: &[BoundValue],
+) -> Result<Vec<Vec<Bytes>>, Unplanned> {
+    let mut keys = vec![vec![Bytes::new(); columns.len()]];
+    for part in parts {
+        let types = part
+            .columns
+            .iter()
+            .map(|position| key_type(&columns[*position]))
+            .collect::<Result<Vec<_>, _>>()?;
+        let choices = choices(part, &types, bound)?;
+        if keys.len().saturating_mul(choices.len()) > ROWS_MAX {
+            return Err(too_many());
+        }
+        keys = keys
+            .iter()
+            .flat_map(|key| {
+                choices.iter().map(|choice| {
+                    let mut key = key.clone();
+                    for (position, value) in part.columns.iter().zip(choice) {
+                        key[*position] = value.clone();
+                    }
+                    key
+                })
+            })
+            .collect();
+    }
+    Ok(keys)
+}
+
+fn key_type(column: &Column) -> Result<&CqlType, Unplanned> {
+    column.cql_type.as_ref().ok_or_else(|| {
+        unreadable(format!(
+            "the type of the key column {} is not supported with a vector index",
+            column.name
+        ))
+    })
+}
+
+fn too_many() -> Unplanned {
+    unreadable(format!(
+        "the statement changes more than {ROWS_MAX} rows of a table with a vector index: split its IN lists"
+    ))
+}
+
+/// The values that a part has, each one for every column of it.
+fn choices(
+    part: &Part,
+    types: &[&CqlType],
+    bound: &[BoundValue],
+) -> Result<Vec<Vec<Bytes>>, Unplanned> {
+    let one = |term: &Term| match part.is_tuple {
+        true => tuple(term, types, bound),
+        false => evaluate(term, types[0], bound).map(|value| vec![value]),
+    };
+    match &part.choice {
+        Choice::One(term) => one(term).map(|values| vec![values]),
+        Choice::Each(terms) => terms.iter().map(one).collect(),
+        Choice::List(Term::Marker(marker)) => {
+            let list = marker_value(usize::from(marker.index), bound)?;
+            split_elements(&list)
+                .map_err(|_| Unplanned::Refused)?
+                .into_iter()
+                .map(|element| match part.is_tuple {
+                    true => fields(element, types.len()),
+                    false => Ok(vec![element]),
+                })
+                .collect()
+        }
+        Choice::List(_) => Err(unreadable(
+            "the list after IN in a key of a table with a vector index must be written out or bound",
+        )),
+    }
+}
+
+/// The values of a tuple.
+fn tuple(term: &Term, types: &[&CqlType], bound: &[BoundValue]) -> Result<Vec<Bytes>, Unplanned> {
+    match term {
+        Term::Tuple(terms) if terms.len() == types.len() => terms
+            .iter()
+            .zip(types)
+            .map(|(term, cql_type)| evaluate(term, cql_type, bound))
+            .collect(),
+        Term::Tuple(_) => Err(Unplanned::Refused),
+        Term::Marker(marker) => {
+            let tuple = marker_value(usize::from(marker.index), bound)?;
+            fields(tuple, types.len())
+        }
+        // A tuple of one is just parenthesised.
+        term if types.len() == 1 => evaluate(term, types[0], bound).map(|value| vec![value]),
+        _ => Err(unreadable(
+            "a tuple in a key of a table with a vector index must be written out or bound",
+        )),
+    }
+}
+
+/// The fields of a serialised tuple, none of which may be null.
+fn fields(mut tuple: Bytes, count: usize) -> Result<Vec<Bytes>, Unplanned> {
+    (0..count)
+        .map(|_| {
+            let length = tuple.try_get_i32().map_err(|_| Unplanned::Refused)?;
+            match usize::try_from(length) {
+                Ok(length) if length <= tuple.len() => Ok(tuple.split_to(length)),
+                _ => Err(Unplanned::Refused),
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use cql::ast::Statement;
+    use cql::parser::parse_statement;
+    use cql::value::{Value, join_elements};
+
+    use super::super::test_tables::{events, products};
+    use super::*;
+
+    fn int(number: i32) -> Bytes {
+        Value::Int(number).serialize()
+    }
+
+    fn bound(values: &[Bytes]) -> Vec<BoundValue> {
+        values.iter().cloned().map(BoundValue::Value).collect()
+    }
+
+    fn hints_of(text: &str, values: &[Bytes]) -> Result<Vec<Hint>, Unplanned> {
+        let events = Arc::new(events());
+        let products = Arc::new(products());
+        let plan = match parse_statement(text).unwrap().statement {
+            Statement::Insert(insert) if insert.table.name == "products" => {
+                WritePlan::of_insert(&insert, products)
+            }
+            Statement::Insert(insert) => WritePlan::of_insert(&insert, events),
+            Statement::Update(update) => WritePlan::of_update(&update, events),
+            Statement::Delete(delete) if delete.table.name == "products" => {
+                WritePlan::of_delete(&delete, products)
+            }
+            Statement::Delete(delete) => WritePlan::of_delete(&delete, events),
+            other => panic!("{other:?}"),
+        };
+        hints(&plan?, &bound(values))
+    }
+
+    /// Operation, partition key, clustering key of each hint, all columns being of type int.
+    fn keys_of(text: &str, values: &[Bytes]) -> Vec<(i8, Vec<i32>, Vec<i32>)> {
+        let numbers = |key: &[Bytes]| {
+            key.iter()
+                .map(|value| i32::from_be_bytes(value[..].try_into().unwrap()))
+                .collect()
+        };
+        hints_of(text, values)
+            .unwrap()
+            .iter()
+            .map(|hint| {
+                (
+                    hint.operation,
+                    numbers(&hint.partition),
+                    numbers(&hint.clustering),
+                )
+            })
+            .collect()
+    }
+
+    fn list(numbers: &[i32]) -> Bytes {
+        let elements: Vec<Bytes> = numbers.iter().copied().map(int).collect();
+        join_elements(elements.iter().map(|element| &element[..]))
+    }
+
+    fn pairs(pairs: &[(i32, i32)]) -> Bytes {
+        let tuples: Vec<Vec<u8>> = pairs
+            .iter()
+            .map(|(a, b)| {
+                [
+                    &4i32.to_be_bytes()[..],
+                    &int(*a),
+                    &4i32.to_be_bytes(),
+                    &int(*b),
+                ]
+                .concat()
+            })
+            .collect();
+        join_elements(tuples.iter().map(|tuple| &tuple[..]))
+    }
+
+    #[test]
+    fn every_form_of_statement_has_its_operation() {
+        for (text, expected) in [
+            (
+                "INSERT INTO events (day, tenant, seq, hour) VALUES (2, 1, 4, 3)",
+                vec![(2, vec![1, 2], vec![3, 4])],
+            ),
+            (
+                "INSERT INTO events (tenant, day, owner) VALUES (1, 2, 'x')",
+                vec![(1, vec![1, 2], vec![])],
+            ),
+            (
+                "UPDATE events SET v = null WHERE tenant = 1 AND day = 2 AND hour = 3 AND seq = 4",
+                vec![(1, vec![1, 2], vec![3, 4])],
+            ),
+            (
+                "DELETE v FROM events WHERE tenant = 1 AND day = 2 AND hour = 3 AND seq = 4",
+                vec![(1, vec![1, 2], vec![3, 4])],
+            ),
+            (
+                "DELETE FROM events WHERE tenant = 1 AND day = 2 AND hour = 3 AND seq = 4",
+                vec![(3, vec![1, 2], vec![3, 4])],
+            ),
+            (
+                "DELETE FROM events WHERE tenant = 1 AND day = 2",
+                vec![(4, vec![1, 2], vec![])],
+            ),
+            (
+                "DELETE FROM events WHERE tenant = 1 AND day = 2 AND hour < 3",
+                vec![(5, vec![1, 2], vec![]), (7, vec![1, 2], vec![])],
+            ),
+            (
+                "DELETE FROM products WHERE id = 9",
+                vec![(4, vec![9], vec![])],
+            ),
+        ] {
+            assert_eq!(keys_of(text, &[]), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn lists_are_multiplied_and_tuples_are_not() {
+        let written = keys_of(
+            "UPDATE events SET v = ? WHERE tenant IN (1, ?) AND day = 5 AND hour = 3 AND seq IN ?",
+            &[int(0), int(2), list(&[7, 8])],
+        );
+        let expected = |tenant, seq| (1, vec![tenant, 5], vec![3, seq]);
+        assert_eq!(
+            written,
+            [
+                expected(1, 7),
+                expected(1, 8),
+                expected(2, 7),
+                expected(2, 8)
+            ]
+        );
+        for (condition, values) in [
+            ("(hour, seq) IN ((3, 7), (4, ?))", vec![int(8)]),
+            ("(hour, seq) IN ?", vec![pairs(&[(3, 7), (4, 8)])]),
+        ] {
+            let text = format!("DELETE FROM events WHERE tenant = 1 AND day = 5 AND {condition}");
+            let expected = [(3, vec![1, 5], vec![3, 7]), (3, vec![1, 5], vec![4, 8])];
+            assert_eq!(keys_of(&text, &values), expected, "{text}");
+        }
+        let one = pairs(&[(3, 7)]).slice(8..);
+        let text = "DELETE FROM events WHERE tenant = 1 AND day = 5 AND (hour, seq) = ?";
+        assert_eq!(keys_of(text, &[one]), [(3, vec![1, 5], vec![3, 7])]);
+    }
+
+    #[test]
+    fn what_cannot_be_a_key_is_left_to_cassandra_and_what_is_not_known_is_refused() {
+        let refused = "INSERT INTO products (id, name) VALUES (?, 'x')";
+        assert_eq!(hints_of(refused, &[]), Err(Unplanned::Refused));
+        let not_a_list = "DELETE FROM products WHERE id IN ?";
+        assert_eq!(hints_of(not_a_list, &[int(9)]), Err(Unplanned::Refused));
+        for (text, values) in [
+            ("INSERT INTO products (id, name) VALUES (f(1), 'x')", vec![]),
+            (
+                "UPDATE events SET v = 1 WHERE tenant IN ? AND day IN ? AND hour = 1 AND seq = 1",
+                vec![list(&vec![0; 101]), list(&vec![0; 100])],
+            ),
+        ] {
+            assert!(
+                matches!(hints_of(text, &values), Err(Unplanned::Unreadable(_))),
+                "{text}"
+            );
+        }
+    }
+}

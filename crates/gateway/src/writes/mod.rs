@@ -1,0 +1,86 @@
+//! Writes to tables with a vector index: each leaves rows in the change log of its table.
+//!
+//! A log row is a *hint*: it names a key, and whoever follows the log reads that row of the table itself. So log rows
+//! hold keys alone, may be too many, and need not be in order; but none may be missing. What that takes here:
+//!
+//! 1. A statement is *understood* when it comes as text ([`read`]): which table, and which terms are its key
+//!    (module `plan`). What Cassandra refuses anyway is left to it; what it would carry out, but whose rows are
+//!    not known here, is refused with a reason. For tables without an index the first words are all that is read.
+//! 2. An execution gives the plan its values and makes *hints* (modules `keys` and `terms`), functions such as now() in a
+//!    key being evaluated here (module `calls`).
+//! 3. Hints become *log rows* with streams and times (modules `hint` and `clock`).
+//! 4. An [`Errand`] takes write and log rows to the node, in one request where it can.
+//!
+//! The time of a log row is the gateway's own, not the write's. Nothing else depends on a clock here: a write
+//! without a timestamp still gets that of its coordinator, as it would without a gateway.
+
+mod calls;
+mod clock;
+mod errand;
+#[cfg(test)]
+mod errand_tests;
+mod hint;
+mod inserts;
+mod keys;
+mod plan;
+mod rewrite;
+mod statement;
+mod terms;
+#[cfg(test)]
+pub(crate) mod test_tables;
+
+use cql::wire::{Batch, BatchedStatement, BoundValue};
+
+use self::clock::LogClock;
+use self::hint::Hint;
+use self::inserts::LogInserts;
+
+pub(crate) use errand::{Errand, Next};
+pub(crate) use rewrite::{ClientRequest, PreparedWrite};
+pub(crate) use statement::{is_logged, read};
+
+/// What Cassandra counts for a cell beside its value: timestamp, lifetime and deletion time.
+const CELL_BYTES: usize = 24;
+
+/// What Cassandra counts for a log row beside its key: five columns of its own, and what each cell adds.
+const LOG_ROW_BYTES: usize = 256;
+
+/// What the writes of all connections share.
+#[derive(Debug)]
+pub(crate) struct ChangeLog {
+    inserts: LogInserts,
+    clock: LogClock,
+    batch_bytes_max: usize,
+}
+
+impl ChangeLog {
+    /// A log whose batches stay within `batch_bytes_max`, as Cassandra counts a batch.
+    pub(crate) fn new(batch_bytes_max: usize) -> ChangeLog {
+        ChangeLog {
+            inserts: LogInserts::default(),
+            clock: LogClock::default(),
+            batch_bytes_max,
+        }
+    }
+
+    /// Whether a batch stays within the limit with log rows of these hints. An estimate: a text is taken for as many bytes as
+    /// it is long, and a collection for one cell.
+    fn fits(&self, batch: &Batch, hints: &[Hint]) -> bool {
+        let of_value = |value: &BoundValue| match value {
+            BoundValue::Value(bytes) => bytes.len() + CELL_BYTES,
+            BoundValue::Null | BoundValue::Unset => CELL_BYTES,
+        };
+        let of_statements = batch.statements.iter().map(|item| {
+            let text = match &item.statement {
+                BatchedStatement::Text(text) => text.len(),
+                BatchedStatement::Prepared(_) => 0,
+            };
+            text + item.values.iter().map(of_value).sum::<usize>()
+        });
+        let of_hints = hints.iter().map(|hint| {
+            let key = hint.partition.iter().chain(&hint.clustering);
+            LOG_ROW_BYTES + key.map(|value| value.len()).sum::<usize>()
+        });
+        of_statements.chain(of_hints).sum::<usize>() <= self.batch_bytes_max
+    }
+}

@@ -1,0 +1,270 @@
+//! A statement that writes to logged tables, understood once and executed often.
+
+use std::sync::Arc;
+
+use cql::ast::{BatchEntry, Statement, TableName};
+use cql::error::CqlError;
+use cql::parser::{Changed, changed, parse_statement};
+use cql::wire::{BoundValue, Values};
+
+use super::hint::Hint;
+use super::keys;
+use super::plan::{Unplanned, WritePlan};
+use super::terms::unreadable;
+use crate::catalog::{LoggedTable, Snapshot};
+
+/// A statement that writes to logged tables.
+#[derive(Debug)]
+pub(crate) struct LoggedWrite {
+    /// One for each statement of a logged table: a text may be a batch of several.
+    plans: Vec<WritePlan>,
+    is_batch: bool,
+    /// The names of its bind markers, `None` for `?`.
+    markers: Vec<Option<String>>,
+}
+
+/// Reads a statement; `None` if it writes to no logged table, or Cassandra refuses it anyway. Names without a
+/// keyspace are in `keyspace`.
+///
+/// For a statement of another table, only its first words are read.
+///
+/// # Errors
+/// If it writes to a logged table, and which rows is not known here.
+pub(crate) fn read(
+    text: &str,
+    keyspace: Option<&str>,
+    snapshot: &Snapshot,
+) -> Result<Option<LoggedWrite>, CqlError> {
+    let logged = |table: &TableName| -> Option<Arc<LoggedTable>> {
+        let keyspace = table.keyspace.as_deref().or(keyspace)?;
+        snapshot.logged_table(keyspace, &table.name)
+    };
+    let of = match changed(text) {
+        Some(Changed::Rows(table)) => match logged(&table) {
+            Some(table) => format!("a write to {}.{}", table.keyspace, table.name),
+            None => return Ok(None),
+        },
+        Some(Changed::Batch) => "a batch".to_owned(),
+        Some(Changed::All(_)) | None => return Ok(None),
+    };
+    let parsed = parse_statement(text).map_err(|error| CqlError {
+        message: format!(
+            "{} (the gateway must understand {of}, as its tables may have a vector index)",
+            error.message
+        ),
+        ..error
+    })?;
+    let (entries, is_batch) = match parsed.statement {
+        Statement::Insert(insert) => (vec![BatchEntry::Insert(insert)], false),
+        Statement::Update(update) => (vec![BatchEntry::Update(update)], false),
+        Statement::Delete(delete) => (vec![BatchEntry::Delete(delete)], false),
+        Statement::Batch(batch) => (batch.statements, true),
+        _ => return Ok(None),
+    };
+    let mut plans = Vec::new();
+    for entry in &entries {
+        let plan = match entry {
+            BatchEntry::Insert(insert) => {
+                logged(&insert.table).map(|table| WritePlan::of_insert(insert, table))
+            }
+            BatchEntry::Update(update) => {
+                logged(&update.table).map(|table| WritePlan::of_update(update, table))
+            }
+            BatchEntry::Delete(delete) => {
+                logged(&delete.table).map(|table| WritePlan::of_delete(delete, table))
+            }
+        };
+        match plan {
+            Some(Ok(plan)) => plans.push(plan),
+            Some(Err(Unplanned::Refused)) => return Ok(None),
+            Some(Err(Unplanned::Unreadable(error))) => return Err(error),
+            None => {}
+        }
+    }
+    Ok((!plans.is_empty()).then_some(LoggedWrite {
+        plans,
+        is_batch,
+        markers: parsed.markers,
+    }))
+}
+
+/// Whether a statement may write to a logged table, told from its first words.
+pub(crate) fn is_logged(text: &str, keyspace: Option<&str>, snapshot: &Snapshot) -> bool {
+    match changed(text) {
+        Some(Changed::Rows(table)) => table
+            .keyspace
+            .as_deref()
+            .or(keyspace)
+            .is_some_and(|keyspace| snapshot.logged_table(keyspace, &table.name).is_some()),
+        Some(Changed::Batch) => true,
+        Some(Changed::All(_)) | None => false,
+    }
+}
+
+impl LoggedWrite {
+    /// Whether it can be one statement of a BATCH of several tables.
+    pub(super) fn can_share_a_batch(&self) -> bool {
+        !self.is_batch && self.plans.iter().all(|plan| !plan.conditional)
+    }
+
+    /// Whether it must be written anew for each execution, with its changing calls evaluated.
+    pub(crate) fn has_changing_calls(&self) -> bool {
+        self.plans.iter().any(WritePlan::has_changing_calls)
+    }
+
+    /// The hints of one execution.
+    pub(super) fn hints(&self, bound: &[BoundValue]) -> Result<Vec<Hint>, Unplanned> {
+        let hints: Result<Vec<Vec<Hint>>, Unplanned> = self
+            .plans
+            .iter()
+            .map(|plan| keys::hints(plan, bound))
+            .collect();
+        hints.map(|hints| hints.concat())
+    }
+
+    /// The values of its markers in their order. `names` are those that the node gave the markers when it
+    /// prepared the statement; without them the markers' own count.
+    pub(super) fn positional(
+        &self,
+        values: &Values,
+        names: Option<&[Arc<str>]>,
+    ) -> Result<Vec<BoundValue>, Unplanned> {
+        let named = match values {
+            Values::Positional(values) => return Ok(values.clone()),
+            Values::Named(named) => named,
+        };
+        let name_of = |position: usize, own: &Option<String>| -> Option<String> {
+            match names {
+                Some(names) => names.get(position).map(|name| name.as_ref().to_owned()),
+                None => own.clone(),
+            }
+        };
+        self.markers
+            .iter()
+            .enumerate()
+            .map(|(position, own)| {
+                let name = name_of(position, own).ok_or_else(|| {
+                    unreadable(
+                        "values with names for markers without names are not supported on a table with a vector \
+                         index: write :name, or bind by position",
+                    )
+                })?;
+                // Of equal names Cassandra takes the last.
+                let value = named.iter().rev().find(|(given, _)| *given == name);
+                value.map(|(_, value)| value.clone()).ok_or(Unplanned::Refused)
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::super::test_tables::{events, products};
+    use super::*;
+
+    fn snapshot() -> Snapshot {
+        Snapshot::new([Arc::new(products()), Arc::new(events())], [])
+    }
+
+    fn tables(text: &str, keyspace: Option<&str>) -> Result<Option<Vec<String>>, CqlError> {
+        let write = read(text, keyspace, &snapshot())?;
+        Ok(write.map(|write| {
+            let names = write.plans.iter().map(|plan| plan.table.name.clone());
+            names.collect()
+        }))
+    }
+
+    #[test]
+    fn only_logged_tables_are_found_and_in_their_keyspace() {
+        let insert = "INSERT INTO products (id) VALUES (1)";
+        let found = Ok(Some(vec!["products".to_owned()]));
+        assert_eq!(tables(insert, Some("shop")), found);
+        assert_eq!(tables(insert, Some("other")), Ok(None));
+        assert_eq!(tables(insert, None), Ok(None));
+        let qualified = "INSERT INTO Shop.\"products\" (id) VALUES (1)";
+        assert_eq!(tables(qualified, Some("other")), found);
+        assert_eq!(tables("SELECT * FROM shop.products", None), Ok(None));
+        assert_eq!(
+            tables("UPDATE shop.others SET not a statement", None),
+            Ok(None)
+        );
+        assert_eq!(
+            tables("DELETE FROM shop.products WHERE id = null", None),
+            found
+        );
+    }
+
+    #[test]
+    fn a_batch_is_read_for_all_its_statements() {
+        let batch = "BEGIN UNLOGGED BATCH INSERT INTO others (id) VALUES (?); \
+                     UPDATE events SET v = ? WHERE tenant = 1 AND day = 1 AND hour = 1 AND seq = ?; \
+                     DELETE FROM products WHERE id = ? APPLY BATCH";
+        let write = read(batch, Some("shop"), &snapshot()).unwrap().unwrap();
+        assert!(!write.can_share_a_batch());
+        let int = |number: i32| BoundValue::Value(Bytes::copy_from_slice(&number.to_be_bytes()));
+        let hints = write.hints(&[int(1), int(2), int(3), int(4)]).unwrap();
+        let last = |hint: &Hint| {
+            hint.partition
+                .iter()
+                .chain(&hint.clustering)
+                .last()
+                .cloned()
+        };
+        let last: Vec<_> = hints.iter().filter_map(last).collect();
+        assert_eq!(last, [&[0u8, 0, 0, 3][..], &[0, 0, 0, 4]]);
+        let others = "BEGIN BATCH INSERT INTO others (id) VALUES (1); APPLY BATCH";
+        assert_eq!(tables(others, Some("shop")), Ok(None));
+    }
+
+    #[test]
+    fn a_write_that_is_not_understood_is_refused_with_its_reason() {
+        let arithmetic = "UPDATE shop.products SET name = 1 * 2 WHERE id = 1";
+        let error = tables(arithmetic, None).unwrap_err();
+        assert!(
+            error.message.contains("a write to shop.products"),
+            "{error}"
+        );
+        let error = tables("INSERT INTO shop.products JSON '{}'", None).unwrap_err();
+        assert!(
+            error.message.contains("INSERT JSON is not supported"),
+            "{error}"
+        );
+        // Cassandra has a better word for this.
+        assert_eq!(
+            tables("UPDATE shop.events SET v = 1 WHERE seq = 1", None),
+            Ok(None)
+        );
+    }
+
+    #[test]
+    fn named_values_are_put_in_order() {
+        let text = "INSERT INTO shop.products (id, name) VALUES (:id, :name)";
+        let write = read(text, None, &snapshot()).unwrap().unwrap();
+        let value = |text: &'static str| BoundValue::Value(Bytes::from_static(text.as_bytes()));
+        let named = Values::Named(vec![
+            ("name".to_owned(), value("n")),
+            ("more".to_owned(), value("m")),
+            ("id".to_owned(), value("first")),
+            ("id".to_owned(), value("last")),
+        ]);
+        let expected = Ok(vec![value("last"), value("n")]);
+        assert_eq!(write.positional(&named, None), expected);
+        assert_eq!(
+            write.positional(&Values::Positional(vec![value("x")]), None),
+            Ok(vec![value("x")])
+        );
+        let missing = Values::Named(vec![("id".to_owned(), value("x"))]);
+        assert_eq!(write.positional(&missing, None), Err(Unplanned::Refused));
+
+        let text = "INSERT INTO shop.products (id, name) VALUES (?, ?)";
+        let write = read(text, None, &snapshot()).unwrap().unwrap();
+        assert!(matches!(
+            write.positional(&named, None),
+            Err(Unplanned::Unreadable(_))
+        ));
+        let names = ["id".into(), "name".into()];
+        assert_eq!(write.positional(&named, Some(&names)), expected);
+    }
+}

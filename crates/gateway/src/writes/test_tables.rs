@@ -1,0 +1,66 @@
+//! Logged tables for tests.
+
+use std::sync::Arc;
+
+use cql::types::CqlType;
+use uuid::Uuid;
+
+use crate::catalog::{Column, ColumnKind, Generation, LoggedTable, Streams};
+
+fn table(
+    name: &str,
+    partition: &[&str],
+    clustering: &[&str],
+    others: &[(&str, ColumnKind)],
+) -> LoggedTable {
+    let column = |name: &str, kind, cql_type| Column {
+        name: name.to_owned(),
+        kind,
+        cql_type: Some(cql_type),
+    };
+    let mut columns = Vec::new();
+    columns.extend(
+        partition
+            .iter()
+            .map(|name| column(name, ColumnKind::PartitionKey, CqlType::Int)),
+    );
+    columns.extend(
+        clustering
+            .iter()
+            .map(|name| column(name, ColumnKind::Clustering, CqlType::Int)),
+    );
+    columns.extend(
+        others
+            .iter()
+            .map(|(name, kind)| column(name, *kind, CqlType::Text)),
+    );
+    let streams = Streams::new(vec![Generation {
+        from_ms: 0,
+        ids: (0..4).map(|at| [at; 16]).collect(),
+    }]);
+    LoggedTable {
+        keyspace: "shop".to_owned(),
+        name: name.to_owned(),
+        id: Uuid::from_u128(name.len() as u128),
+        columns,
+        partition_key_count: partition.len(),
+        clustering_key_count: clustering.len(),
+        log_name: format!("{name}_scylla_cdc_log"),
+        streams: Arc::new(streams.unwrap()),
+    }
+}
+
+/// `shop.products (id PRIMARY KEY, name)`.
+pub(crate) fn products() -> LoggedTable {
+    table("products", &["id"], &[], &[("name", ColumnKind::Regular)])
+}
+
+/// `shop.events (PRIMARY KEY ((tenant, day), hour, seq), owner static, v)`.
+pub(crate) fn events() -> LoggedTable {
+    table(
+        "events",
+        &["tenant", "day"],
+        &["hour", "seq"],
+        &[("owner", ColumnKind::Static), ("v", ColumnKind::Regular)],
+    )
+}

@@ -1,0 +1,120 @@
+"""What is written through a gateway is what an index service finds, whichever way it was written."""
+
+import urllib.error
+
+import pytest
+from cassandra.cluster import Cluster
+from cassandra.query import BatchStatement, BatchType
+from server import eventually
+from stores import Store
+
+SECONDS = 60
+
+
+class Followed:
+    """A table, an index on it, and the service that serves the index."""
+
+    def __init__(self, session, store):
+        self.session, self.store = session, store
+        session.execute("DROP KEYSPACE IF EXISTS followed")
+        session.execute(
+            "CREATE KEYSPACE followed WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
+        )
+        session.execute("USE followed")
+        session.execute("CREATE TABLE points (part int, number int, name text, v vector<float, 2>, PRIMARY KEY (part, number))")
+        session.execute(
+            "CREATE CUSTOM INDEX near ON points (v) USING 'vector_index' WITH OPTIONS = {'similarity_function': 'euclidean'}"
+        )
+        eventually(lambda: self.status() is not None and self.status()["status"] == "SERVING", seconds=SECONDS)
+
+    def status(self):
+        return self.store.status("followed", "near")
+
+    def indexed(self):
+        """{(part, number)} of what the index holds; None while it does not serve."""
+        try:
+            keys = self.store.nearest("followed", "near", [0.0, 0.0], 1_000)
+        except urllib.error.HTTPError:
+            return None
+        return set(zip(keys["part"], keys["number"]))
+
+    def table(self):
+        rows = self.session.execute("SELECT part, number, v FROM points")
+        return {(row.part, row.number) for row in rows if row.v is not None}
+
+    def becomes(self, *expected):
+        """Waits until the index holds these rows, and the table too."""
+        assert self.table() == set(expected)
+        eventually(lambda: self.indexed() == set(expected), seconds=SECONDS)
+
+
+@pytest.fixture
+def followed(gateways, tmp_path):
+    with (
+        Cluster([gateways[0].host], port=gateways[0].cql_port, protocol_version=4) as cluster,
+        Store(gateways, tmp_path) as store,
+    ):
+        session = cluster.connect()
+        session.default_timeout = 60
+        yield Followed(session, store)
+        session.execute("DROP KEYSPACE followed")
+
+
+def test_the_index_follows_every_form_of_write(followed):
+    session = followed.session
+    insert = session.prepare("INSERT INTO points (part, number, v) VALUES (?, ?, ?)")
+    session.execute(insert, (1, 1, [1, 0]))
+    followed.becomes((1, 1))
+
+    batch = BatchStatement(batch_type=BatchType.UNLOGGED)
+    for number in (2, 3):
+        batch.add(insert, (1, number, [number, 0]))
+    batch.add("INSERT INTO points (part, number, v) VALUES (2, 1, [5, 5])")
+    session.execute(batch)
+    followed.becomes((1, 1), (1, 2), (1, 3), (2, 1))
+
+    assert session.execute("INSERT INTO points (part, number, v) VALUES (2, 2, [6, 6]) IF NOT EXISTS").was_applied
+    session.execute("UPDATE points SET v = [9, 9] WHERE part = 1 AND number = 1")
+    followed.becomes((1, 1), (1, 2), (1, 3), (2, 1), (2, 2))
+    nearest = followed.store.nearest("followed", "near", [9.0, 9.0], 1)
+    assert nearest == {"part": [1], "number": [1]}
+
+    # A name that is too large for a batch.
+    session.execute(session.prepare("INSERT INTO points (part, number, name, v) VALUES (?, ?, ?, ?)"), (3, 1, 9_000 * "x", [7, 7]))
+    session.execute("UPDATE points SET v = null WHERE part = 2 AND number = 2")
+    followed.becomes((1, 1), (1, 2), (1, 3), (2, 1), (3, 1))
+
+    session.execute("DELETE FROM points WHERE part = 1 AND number > 1")
+    followed.becomes((1, 1), (2, 1), (3, 1))
+    session.execute("DELETE v FROM points WHERE part = 2 AND number = 1")
+    session.execute("DELETE FROM points WHERE part = 3")
+    followed.becomes((1, 1))
+    session.execute("BEGIN BATCH DELETE FROM points WHERE part = 1 AND number = 1; APPLY BATCH")
+    followed.becomes()
+
+
+def test_a_write_that_is_dated_back_is_followed(followed):
+    followed.session.execute("INSERT INTO points (part, number, v) VALUES (1, 1, [1, 1]) USING TIMESTAMP 1000")
+    followed.becomes((1, 1))
+
+
+def test_a_truncated_table_has_its_index_built_anew(followed):
+    session = followed.session
+    insert = session.prepare("INSERT INTO points (part, number, v) VALUES (?, ?, ?)")
+    for number in range(20):
+        session.execute(insert, (1, number, [number, 0]))
+    followed.becomes(*((1, number) for number in range(20)))
+    session.execute("TRUNCATE points")
+    session.execute(insert, (2, 1, [1, 1]))
+
+    followed.becomes((2, 1))
+
+
+def test_a_write_that_goes_round_the_gateway_is_not_seen(followed, gateways):
+    """What the other tests would look like if log rows were missing."""
+    host, port = gateways[0].node
+    with Cluster([host], port=port, protocol_version=4) as cluster:
+        cluster.connect("followed").execute("INSERT INTO points (part, number, v) VALUES (1, 1, [1, 1])")
+    followed.session.execute("INSERT INTO points (part, number, v) VALUES (2, 2, [1, 1])")
+    eventually(lambda: (2, 2) in followed.indexed(), seconds=SECONDS)
+    assert followed.indexed() == {(2, 2)}

@@ -1,0 +1,230 @@
+"""Vector indexes on Cassandra: defined through one gateway, seen through all, built and followed by an index service."""
+
+import os
+import signal
+import time
+
+import pytest
+from cassandra import ConsistencyLevel, InvalidRequest
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.policies import WhiteListRoundRobinPolicy
+from gateways import NETWORK, Gateway
+from ring import free_port
+from server import eventually
+from stores import Store
+
+CREATE = "CREATE CUSTOM INDEX {} ON {} (v) USING 'vector_index' WITH OPTIONS = {{'similarity_function': 'euclidean'}}"
+
+
+def connect(gateway):
+    """A cluster object that speaks to one gateway alone."""
+    profile = ExecutionProfile(
+        load_balancing_policy=WhiteListRoundRobinPolicy([gateway.host]),
+        consistency_level=ConsistencyLevel.QUORUM,
+        request_timeout=60,
+    )
+    return Cluster(
+        [gateway.host],
+        port=gateway.cql_port,
+        protocol_version=4,
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+    )
+
+
+@pytest.fixture
+def session(gateway):
+    with connect(gateway) as cluster:
+        session = cluster.connect()
+        session.execute("DROP KEYSPACE IF EXISTS vectors")
+        session.execute(
+            "CREATE KEYSPACE vectors WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
+        )
+        session.execute("CREATE TABLE vectors.t (part int, number text, v vector<float, 2>, PRIMARY KEY (part, number))")
+        yield session
+        session.execute("DROP KEYSPACE vectors")
+
+
+@pytest.fixture
+def another(gateway, tmp_path):
+    """A gateway that stands beside the first before the same node."""
+    host = f"{NETWORK}.9"
+    another = Gateway((host, free_port(host)), gateway.node, [], tmp_path / "another.log").start()
+    yield another
+    if another.is_running:
+        another.stop()
+
+
+def defined(session, table="t"):
+    rows = session.execute(
+        "SELECT * FROM system_schema.indexes WHERE keyspace_name = 'vectors' AND table_name = %s", (table,)
+    )
+    return {row.index_name: row for row in rows}
+
+
+def tables(session):
+    rows = session.execute("SELECT table_name FROM system_schema.tables WHERE keyspace_name = 'vectors'")
+    return {row.table_name for row in rows}
+
+
+def test_an_index_is_seen_where_cassandras_own_are(session):
+    session.execute("CREATE INDEX theirs ON vectors.t (number)")
+    session.execute(CREATE.format("ours", "vectors.t"))
+
+    rows = defined(session)
+    assert set(rows) == {"theirs", "ours"}
+    assert rows["ours"].kind == "CUSTOM"
+    options = dict(rows["ours"].options)
+    assert options.pop("index_version")
+    assert options == {"class_name": "vector_index", "target": "v", "similarity_function": "euclidean"}
+
+    # What the driver itself made of the schema, once it was told of the change.
+    metadata = session.cluster.metadata.keyspaces["vectors"].tables["t"]
+    assert set(metadata.indexes) == {"theirs", "ours"}
+
+    prepared = session.prepare(
+        "SELECT options FROM system_schema.indexes WHERE keyspace_name = ? AND table_name = ? AND index_name = ?"
+    )
+    [row] = session.execute(prepared, ("vectors", "t", "ours"))
+    assert row.options["target"] == "v"
+    assert not list(session.execute(prepared, ("vectors", "t", "none")))
+
+
+def test_describe_tells_of_it(session):
+    session.execute(CREATE.format("ours", "vectors.t"))
+    statement = (
+        "CREATE CUSTOM INDEX ours ON vectors.t(v) USING 'vector_index' "
+        "WITH OPTIONS = {'similarity_function': 'euclidean'};"
+    )
+    for what in ("TABLE vectors.t", "KEYSPACE vectors", "INDEX vectors.ours", "vectors.ours", "SCHEMA"):
+        rows = [tuple(row) for row in session.execute(f"DESCRIBE {what}")]
+        assert ("vectors", "index", "ours", statement) in rows, what
+    with pytest.raises(InvalidRequest):
+        session.execute("DESCRIBE INDEX vectors.none")
+
+
+def test_definitions_that_cannot_be_are_refused(session):
+    session.execute(CREATE.format("ours", "vectors.t"))
+    for statement, text in [
+        (CREATE.format("ours", "vectors.t"), "Index 'ours' already exists"),
+        (CREATE.format("", "vectors.t"), "is a duplicate of existing index ours"),
+        (CREATE.format("i", "vectors.none"), "Table 'vectors.none' doesn't exist"),
+        (CREATE.format("i", "none.none"), "Keyspace 'none' doesn't exist"),
+        (CREATE.format("i", "vectors.t").replace("(v)", "(number)"), "columns of vectors of floats"),
+        (CREATE.format("i", "vectors.t").replace("euclidean", "far"), "'far'. Supported are case insensitive"),
+        (CREATE.format("i", "vectors.t_scylla_cdc_log").replace("(v)", '("cdc$time")'), "is a change log"),
+        ("DROP INDEX vectors.none", "doesn't exist"),
+    ]:
+        with pytest.raises(Exception) as raised:
+            session.execute(statement)
+        assert text in str(raised.value), statement
+    session.execute(CREATE.format("IF NOT EXISTS ours", "vectors.t"))
+    session.execute("DROP INDEX IF EXISTS vectors.none")
+    assert set(defined(session)) == {"ours"}
+
+
+def test_a_log_lives_as_long_as_an_index_of_its_table(session):
+    session.execute("USE vectors")
+    session.execute(CREATE.format("one", "t"))
+    session.execute(session.prepare(CREATE.format("two", "t")))
+    assert set(defined(session)) == {"one", "two"}
+    assert tables(session) == {"t", "t_scylla_cdc_log"}
+    session.execute("DROP INDEX one")
+    assert set(defined(session)) == {"two"}
+    session.execute(session.prepare("DROP INDEX vectors.two"))
+    assert not defined(session)
+    eventually(lambda: tables(session) == {"t"})
+    # A new index of a name that was in use gets a new log.
+    session.execute(CREATE.format("one", "t"))
+    assert tables(session) == {"t", "t_scylla_cdc_log"}
+    session.execute("DROP TABLE t")
+    eventually(lambda: not tables(session))
+    assert not defined(session)
+
+
+def test_an_index_goes_with_its_column(session):
+    session.execute("ALTER TABLE vectors.t ADD w vector<float, 3>")
+    session.execute(CREATE.format("ours", "vectors.t"))
+    session.execute(CREATE.format("gone", "vectors.t").replace("(v)", "(w)"))
+    session.execute("ALTER TABLE vectors.t DROP w")
+    eventually(lambda: set(defined(session)) == {"ours"})
+    assert tables(session) == {"t", "t_scylla_cdc_log"}
+
+
+def test_all_gateways_see_an_index_once_it_is_made_and_tell_clients(session, another):
+    with connect(another) as cluster:
+        other = cluster.connect()
+        result = session.execute_async(CREATE.format("ours", "vectors.t"))
+        result.result()
+        assert not result.warnings
+        assert set(defined(other)) == {"ours"}
+        eventually(lambda: "ours" in cluster.metadata.keyspaces["vectors"].tables["t"].indexes)
+        other.execute("DROP INDEX vectors.ours")
+        assert not defined(session)
+        eventually(lambda: "ours" not in cluster.metadata.keyspaces["vectors"].tables["t"].indexes)
+
+
+def test_a_gateway_that_died_holds_an_index_up_no_longer_than_its_lease(session, another):
+    another.kill()
+    began = time.monotonic()
+    result = session.execute_async(CREATE.format("ours", "vectors.t"))
+    result.result()
+    assert time.monotonic() - began < 12
+    [warning] = result.warnings
+    assert "not all gateways log the writes of t yet" in warning
+    assert not defined(session)
+    eventually(lambda: defined(session), seconds=20)
+
+
+def test_a_gateway_that_stopped_holds_nothing_up(session, another):
+    assert another.stop() == 0
+    session.execute(CREATE.format("ours", "vectors.t"))
+    assert set(defined(session)) == {"ours"}
+
+
+def test_a_gateway_that_lost_the_cluster_passes_no_writes_until_it_is_back(session, gateway, ring):
+    if ring is None or len(ring.hosts) > 1:
+        pytest.skip("stops the only node")
+    insert = session.prepare("INSERT INTO vectors.t (part, number, v) VALUES (1, 'one', [1, 1])")
+    session.execute(insert)
+    os.kill(ring.pid(0), signal.SIGSTOP)
+    try:
+        # Unlike all else, the refusal comes without the node.
+        def is_refused():
+            with pytest.raises(Exception) as raised:
+                session.execute("INSERT INTO vectors.t (part, number, v) VALUES (1, 'two', [1, 1])", timeout=1)
+            return "lost touch with the cluster" in str(raised.value)
+
+        eventually(is_refused, seconds=30)
+    finally:
+        os.kill(ring.pid(0), signal.SIGCONT)
+
+    def passes():
+        try:
+            session.execute(insert)
+        except Exception:
+            return False
+        return True
+
+    eventually(passes, seconds=60, every=1)
+    session.execute(CREATE.format("ours", "vectors.t"))
+    eventually(lambda: defined(session), seconds=30)
+
+
+def test_an_index_service_finds_builds_and_frees_an_index(session, gateways, tmp_path):
+    insert = session.prepare("INSERT INTO vectors.t (part, number, v) VALUES (?, ?, ?)")
+    for number in range(50):
+        session.execute(insert, (number % 3, f"row {number}", [float(number), 1.0]))
+    with Store(gateways, tmp_path) as store:
+        session.execute(CREATE.format("ours", "vectors.t"))
+
+        def is_built():
+            status = store.status("vectors", "ours")
+            return status and status["status"] == "SERVING" and status["count"] == 50
+
+        eventually(is_built, seconds=60)
+        keys = store.nearest("vectors", "ours", [17.2, 1.0], 3)
+        assert keys == {"part": [2, 0, 1], "number": ["row 17", "row 18", "row 16"]}
+        assert "the log reader ended" not in (tmp_path / "store.log").read_text()
+
+        session.execute("DROP INDEX vectors.ours")
+        eventually(lambda: store.status("vectors", "ours") is None, seconds=30)
