@@ -9,7 +9,7 @@ use cql::wire::{
     BoundValue, Metadata, QueryParameters, Request, Response, ResponseContext, Rows, Values,
 };
 use futures::stream::{self, StreamExt, TryStreamExt};
-use store_api::{Client, ClientError};
+use store_api::{Client, ClientError, KeyValue};
 
 use super::key_read::{Key, Layout};
 use super::prepared::prepare_read;
