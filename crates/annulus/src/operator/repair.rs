@@ -11,7 +11,7 @@ use store_api::types::{
 use super::tasks::{details, ended_well, wait};
 use super::{Asking, block_on};
 use crate::exit::Failure;
-use crate::store_service::Span;
+use crate::span::Span;
 
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]

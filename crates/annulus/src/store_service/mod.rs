@@ -24,7 +24,6 @@ use crate::logging;
 use crate::stop::Stop;
 use settings::Resolved;
 pub use settings::StoreSettings;
-pub use values::Span;
 
 /// How long threads that still read files or look names up are waited for at the end.
 const READING_ENDS_WITHIN: Duration = Duration::from_secs(1);

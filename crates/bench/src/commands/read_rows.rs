@@ -38,7 +38,7 @@ pub async fn run(arguments: ReadRowsArguments) -> anyhow::Result<()> {
     let plan = arguments.load.plan()?;
     let k = arguments.load.k;
     let SearchSet { neighbours, .. } = arguments.data.read_search_set(k)?;
-    ensure!(neighbours.len() > 0, "there are no queries");
+    ensure!(!neighbours.is_empty(), "there are no queries");
     let database = arguments.cql.connect().await?;
     let reads = database.reads(&arguments.names).await;
     let reads = reads.context("`annulus bench build-table` makes the table")?;

@@ -222,9 +222,9 @@ async fn get<T: DeserializeOwned>(url: &Url, names: &Names, path: &str) -> anyho
 
 /// What the server says to Prometheus.
 pub async fn metrics(url: &Url) -> anyhow::Result<String> {
-    let mut connection = Connection::new(url, Duration::from_secs(10));
+    let mut connection = Connection::new(url, Duration::from_secs(10), false);
     let (_, body) = connection
-        .ask(Method::GET, "/metrics", Bytes::new())
+        .ask(Method::GET, "/metrics", Wire::Json, Bytes::new())
         .await
         .map_err(|Failure(kind)| anyhow::anyhow!("{url}: {kind}"))?;
     Ok(String::from_utf8_lossy(&body).into_owned())
