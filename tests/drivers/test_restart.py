@@ -55,7 +55,8 @@ def test_until_it_is_ready_the_index_service_says_that_it_is_starting(tmp_path):
     cluster.shutdown()
     assert server.stop() == 0
 
-    again = Server(tmp_path / "data", http_port=server.http_port)
+    # Without snapshots, or it would be ready before it can be asked.
+    again = Server(tmp_path / "data", "--snapshot-interval", "0s", http_port=server.http_port)
     starting = threading.Thread(target=again.start)
     starting.start()
     states, answers = [], []

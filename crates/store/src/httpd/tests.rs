@@ -17,7 +17,6 @@ mod long_work;
 mod sockets;
 
 use super::*;
-use crate::compute::INLINE_WITHIN;
 use crate::engine::IndexHandle;
 use crate::engine::tests::{identity, in_memory};
 use crate::identity::IndexIdentity;
@@ -54,6 +53,9 @@ impl Answer {
     }
 }
 
+/// So long that searches of these tests are computed inline on any machine.
+const INLINE: Duration = Duration::from_secs(60);
+
 impl Service {
     async fn start(searches_max: usize) -> Service {
         Service::start_with(|options| options.searches_max = searches_max).await
@@ -61,7 +63,7 @@ impl Service {
 
     async fn start_with(change: impl FnOnce(&mut ListenerOptions)) -> Service {
         let engine = Arc::new(Engine::new(Metrics::new(), vec!["fine".into()]));
-        let compute = Compute::new(2, INLINE_WITHIN);
+        let compute = Compute::new(2, INLINE);
         let work = Registry::default();
         let mut options = ListenerOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
         change(&mut options);
