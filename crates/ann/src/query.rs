@@ -189,7 +189,7 @@ impl Index {
         (k, beam): (usize, usize),
         squared: f64,
     ) -> (usize, Reach) {
-        let Some(reach) = self.graph.reach(k, beam) else {
+        let Some(reach) = self.graph.spread().reach(k, beam) else {
             return (beam, Reach::UNLIMITED);
         };
         let reach = match self.options.metric {

@@ -11,6 +11,7 @@ mod commands;
 pub mod data;
 pub mod load;
 pub mod report;
+mod spread;
 pub mod target;
 
 pub use cli::{BenchArguments, run};

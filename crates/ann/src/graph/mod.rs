@@ -168,12 +168,6 @@ impl Graph {
         &mut self.spread
     }
 
-    /// Where a walk for `wanted` neighbours ends that is to be `width` wide; None as long as too little
-    /// is known of the vectors.
-    pub(crate) fn reach(&self, wanted: usize, width: usize) -> Option<Reach> {
-        self.spread.reach(wanted, width)
-    }
-
     /// Where walks start.
     pub(crate) fn entry(&self) -> Option<u32> {
         self.entry.load(Ordering::Acquire).checked_sub(1)

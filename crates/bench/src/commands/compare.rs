@@ -142,22 +142,9 @@ fn summary(found: &[Vec<Measurement>; 2]) -> Measurement {
         ..Measurement::default()
     };
     for (name, of) in figures {
-        let mut ratios: Vec<f64> = found[0]
-            .iter()
-            .zip(&found[1])
-            .map(|(a, b)| of(a) / of(b))
-            .filter(|ratio| ratio.is_finite())
-            .collect();
-        ratios.sort_by(f64::total_cmp);
-        if let [least, .., most] | [least @ most] = &ratios[..] {
-            // Of an even number of rounds the mean of the two in the middle.
-            let count = ratios.len();
-            let middle = (ratios[(count - 1) / 2] + ratios[count / 2]) / 2.0;
-            let values = [("median", middle), ("least", *least), ("most", *most)];
-            for (which, value) in values {
-                summary.figures.insert(format!("{name}, {which}"), value);
-            }
-        }
+        let rounds = found[0].iter().zip(&found[1]);
+        let ratios: Vec<f64> = rounds.map(|(a, b)| of(a) / of(b)).collect();
+        summary.add_spread(name, &ratios);
     }
     summary
 }

@@ -14,6 +14,8 @@ use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
 use scylla::statement::prepared::PreparedStatement;
 
+use crate::spread::Spread;
+
 const DIMENSIONS: usize = 384;
 const TEXT_BYTES: usize = 100;
 
@@ -261,12 +263,12 @@ fn print_row(name: &str, a: &[f64], b: &[f64]) {
 
 /// `median (minimum to maximum)`.
 fn spread(values: &[f64], digits: usize) -> String {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let (low, middle, high) = (
-        sorted[0],
-        sorted[sorted.len() / 2],
-        sorted[sorted.len() - 1],
-    );
-    format!("{middle:.digits$} ({low:.digits$} to {high:.digits$})")
+    match Spread::of(values) {
+        Some(Spread {
+            least,
+            median,
+            most,
+        }) => format!("{median:.digits$} ({least:.digits$} to {most:.digits$})"),
+        None => "nothing measured".to_owned(),
+    }
 }

@@ -132,18 +132,8 @@ pub async fn run(arguments: IsolationArguments) -> anyhow::Result<()> {
             series: format!("{operation}s of {label} beside searches, by alone"),
             ..Measurement::default()
         };
-        for (name, ratios) in ["P50", "P99"].into_iter().zip(&mut ratios) {
-            ratios.sort_by(f64::total_cmp);
-            let count = ratios.len();
-            let median = (ratios[(count - 1) / 2] + ratios[count / 2]) / 2.0;
-            let values = [
-                ("median", median),
-                ("least", ratios[0]),
-                ("most", ratios[count - 1]),
-            ];
-            for (which, value) in values {
-                summary.figures.insert(format!("{name}, {which}"), value);
-            }
+        for (name, ratios) in ["P50", "P99"].into_iter().zip(&ratios) {
+            summary.add_spread(name, ratios);
         }
         output.add(summary)?;
     }

@@ -18,6 +18,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::arguments::CqlArguments;
 use crate::report::{Measurement, Output, OutputArguments};
+use crate::spread::Spread;
 use crate::target::Names;
 use crate::target::http::{self, Url};
 
@@ -86,26 +87,24 @@ pub async fn run(arguments: RestartArguments) -> anyhow::Result<()> {
             service.stop(&arguments).await?;
         }
     }
-    let (built, restarted) = (median(&mut built_s), median(&mut restarted_s));
+    let spread = |values: &[f64]| Spread::of(values).context("nothing was measured");
+    let (built, restarted) = (spread(&built_s)?, spread(&restarted_s)?);
     let target = format!("cql://{}", arguments.cql.cql);
     let mut measurement = Measurement {
         operation: "restart".to_owned(),
         series: target.clone(),
         target,
         operations: rows as u64,
-        seconds: restarted,
-        rate_per_s: rows as f64 / restarted,
+        seconds: restarted.median,
+        rate_per_s: rows as f64 / restarted.median,
         ..Measurement::default()
     };
     let mut figure = |name: &str, value| measurement.figures.insert(name.to_owned(), value);
-    figure("built anew, median s", built);
-    figure("built anew, shortest s", built_s[0]);
-    figure("from the snapshot, median s", restarted);
-    figure(
-        "from the snapshot, longest s",
-        restarted_s[restarted_s.len() - 1],
-    );
-    figure("times faster, medians", built / restarted);
+    figure("built anew, median s", built.median);
+    figure("built anew, shortest s", built.least);
+    figure("from the snapshot, median s", restarted.median);
+    figure("from the snapshot, longest s", restarted.most);
+    figure("times faster, medians", built.median / restarted.median);
     if let (Some(hours), Some(seconds)) = (arguments.behind, caught_up_s) {
         figure("hours of the log caught up with", hours);
         figure("caught up, s", seconds);
@@ -116,11 +115,6 @@ pub async fn run(arguments: RestartArguments) -> anyhow::Result<()> {
     }
     output.add(measurement)?;
     output.finish()
-}
-
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 /// A running `annulus store`, killed when dropped.

@@ -192,20 +192,8 @@ fn summary(ways: &[Way], idle: f64) -> Measurement {
     };
     for way in served {
         let rounds = way.costs.iter().zip(&alone.costs);
-        let mut ratios: Vec<f64> = rounds.map(|(served, alone)| served / alone).collect();
-        ratios.sort_by(f64::total_cmp);
-        let count = ratios.len();
-        let median = (ratios[(count - 1) / 2] + ratios[count / 2]) / 2.0;
-        let values = [
-            ("median", median),
-            ("least", ratios[0]),
-            ("most", ratios[count - 1]),
-        ];
-        for (which, value) in values {
-            summary
-                .figures
-                .insert(format!("{}, {which}", way.name), value);
-        }
+        let ratios: Vec<f64> = rounds.map(|(served, alone)| served / alone).collect();
+        summary.add_spread(way.name, &ratios);
     }
     let name = "cores that the server keeps busy without requests";
     summary.figures.insert(name.to_owned(), idle);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::load::Measured;
+use crate::spread::Spread;
 
 /// A line of a JSON file of results.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -152,6 +153,13 @@ impl Measurement {
     /// Failed requests.
     pub fn failed(&self) -> u64 {
         self.errors.values().sum()
+    }
+
+    /// Adds the middle, the least and the most of some rounds' values; nothing if there are none.
+    pub fn add_spread(&mut self, name: &str, values: &[f64]) {
+        for (which, value) in Spread::of(values).into_iter().flat_map(Spread::figures) {
+            self.figures.insert(format!("{name}, {which}"), value);
+        }
     }
 
     /// What a reader should know before trusting the figures.

@@ -1,0 +1,52 @@
+//! The middle of some measurements, and how far apart they are.
+
+/// What is said of measurements that were taken in rounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// The smallest.
+    pub least: f64,
+    /// The one in the middle; of an even number the mean of the two in the middle.
+    pub median: f64,
+    /// The largest.
+    pub most: f64,
+}
+
+impl Spread {
+    /// Of those values that are finite; None if there are none.
+    pub fn of(values: &[f64]) -> Option<Spread> {
+        let finite = values.iter().copied().filter(|value| value.is_finite());
+        let mut sorted: Vec<f64> = finite.collect();
+        sorted.sort_by(f64::total_cmp);
+        let (least, most) = (*sorted.first()?, *sorted.last()?);
+        let count = sorted.len();
+        Some(Spread {
+            least,
+            median: (sorted[(count - 1) / 2] + sorted[count / 2]) / 2.0,
+            most,
+        })
+    }
+
+    /// Each with its name.
+    pub fn figures(self) -> [(&'static str, f64); 3] {
+        [
+            ("median", self.median),
+            ("least", self.least),
+            ("most", self.most),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_of_an_even_number_lies_between_two() {
+        let of = |values: &[f64]| Spread::of(values).map(|spread| spread.figures().map(|(_, v)| v));
+        assert_eq!(of(&[3.0, 1.0, 2.0]), Some([2.0, 1.0, 3.0]));
+        assert_eq!(of(&[4.0, 1.0, 2.0, 3.0]), Some([2.5, 1.0, 4.0]));
+        assert_eq!(of(&[5.0, f64::NAN, f64::INFINITY]), Some([5.0, 5.0, 5.0]));
+        assert_eq!(of(&[f64::NAN]), None);
+        assert_eq!(of(&[]), None);
+    }
+}
