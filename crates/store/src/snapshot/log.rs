@@ -30,9 +30,11 @@ impl LogFacts {
     /// Asks the database. What it doesn't say is the default.
     pub async fn of(session: &Session, table: &TableIdentity) -> LogFacts {
         let facts = async {
-            let id = log_id(session, table).await;
-            let ttl_s = ttl_s(session, table).await.unwrap_or(TTL_DEFAULT_S);
-            LogFacts { id, ttl_s }
+            let (id, default_ttl_s) = log_table(session, table).await.unwrap_or_default();
+            LogFacts {
+                id,
+                ttl_s: ttl_s(cdc_ttl_s(session, table).await, default_ttl_s),
+            }
         };
         tokio::time::timeout(ANSWER_WITHIN, facts)
             .await
@@ -43,17 +45,32 @@ impl LogFacts {
     }
 }
 
-async fn log_id(session: &Session, table: &TableIdentity) -> Option<Uuid> {
-    const ID: &str =
-        "SELECT id FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?";
-    let log = format!("{}{LOG}", table.table);
-    let answer = session.query_unpaged(ID, (&table.keyspace, log)).await;
-    let rows = answer.ok()?.into_rows_result().ok()?;
-    rows.maybe_first_row::<(Option<Uuid>,)>().ok()??.0
+/// How long log rows live: `cdc_ttl_s` by the options of a log in ScyllaDB, which gives each row its time (0: for
+/// ever); `default_ttl_s` by those of the table that the log is, as behind a gateway (0: they don't say).
+fn ttl_s(cdc_ttl_s: Option<u64>, default_ttl_s: Option<i32>) -> u64 {
+    let default_ttl_s = default_ttl_s.and_then(|ttl_s| u64::try_from(ttl_s).ok());
+    cdc_ttl_s
+        .or(default_ttl_s.filter(|ttl_s| *ttl_s > 0))
+        .unwrap_or(TTL_DEFAULT_S)
 }
 
-/// ScyllaDB keeps the options of a log with its table, once they have been set.
-async fn ttl_s(session: &Session, table: &TableIdentity) -> Option<u64> {
+/// The id of the table that is the log, and its `default_time_to_live`.
+async fn log_table(
+    session: &Session,
+    table: &TableIdentity,
+) -> Option<(Option<Uuid>, Option<i32>)> {
+    const LOG_TABLE: &str = "SELECT id, default_time_to_live FROM system_schema.tables \
+                             WHERE keyspace_name = ? AND table_name = ?";
+    let log = format!("{}{LOG}", table.table);
+    let answer = session
+        .query_unpaged(LOG_TABLE, (&table.keyspace, log))
+        .await;
+    let rows = answer.ok()?.into_rows_result().ok()?;
+    rows.maybe_first_row().ok()?
+}
+
+/// ScyllaDB keeps the options of a log with its table, once they have been set. Cassandra has no such table.
+async fn cdc_ttl_s(session: &Session, table: &TableIdentity) -> Option<u64> {
     const OPTIONS: &str =
         "SELECT cdc FROM system_schema.scylla_tables WHERE keyspace_name = ? AND table_name = ?";
     let key = (&table.keyspace, &table.table);
@@ -61,4 +78,19 @@ async fn ttl_s(session: &Session, table: &TableIdentity) -> Option<u64> {
     let rows = answer.ok()?.into_rows_result().ok()?;
     let options = rows.maybe_first_row::<(Option<HashMap<String, String>>,)>();
     options.ok()??.0?.get("ttl")?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_says_itself_how_long_its_rows_live_where_nothing_else_does() {
+        assert_eq!(ttl_s(None, Some(7200)), 7200);
+        assert_eq!(ttl_s(Some(172_800), Some(7200)), 172_800);
+        assert_eq!(ttl_s(Some(0), Some(0)), 0, "for ever");
+        for nothing in [None, Some(0)] {
+            assert_eq!(ttl_s(None, nothing), TTL_DEFAULT_S);
+        }
+    }
 }
