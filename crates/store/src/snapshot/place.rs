@@ -76,8 +76,9 @@ impl Place {
         if cancel.is_cancelled() {
             return Err(Fault::Stopped);
         }
-        // The name of the generation has to be there before it is named.
-        for directory in [Some(&*self.path), self.path.parent()]
+        // What is named has to be there: the generation, and the files in it.
+        let generation = self.generation(manifest.generation);
+        for directory in [Some(&*generation), Some(&*self.path), self.path.parent()]
             .into_iter()
             .flatten()
         {
