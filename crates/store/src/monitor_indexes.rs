@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::cdc::FellBehind;
 use crate::db::{Db, DbHandle};
 use crate::discovery::{Discovered, Discovery, DiscoveryError, Round};
 use crate::engine::{Engine, IndexHandle};
@@ -41,18 +42,21 @@ pub struct MonitorIndexes {
     unclear_rounds: u32,
     /// Indexes whose vectors turned out to be damaged.
     damaged: mpsc::Receiver<Arc<IndexHandle>>,
+    /// Readers that fell behind further than their log reaches.
+    fell_behind: mpsc::Receiver<FellBehind>,
     /// Whether snapshots of indexes that are no more have been deleted.
     swept: bool,
     cancel: CancellationToken,
 }
 
 impl MonitorIndexes {
-    /// Before the first look. `damaged`: the other end of the context's channel. `cancel`: the parent of all
-    /// that runs for tables.
+    /// Before the first look. `damaged`, `fell_behind`: the other ends of the context's channels. `cancel`: the parent
+    /// of all that runs for tables.
     pub fn new(
         context: TableContext,
         interval: Duration,
         damaged: mpsc::Receiver<Arc<IndexHandle>>,
+        fell_behind: mpsc::Receiver<FellBehind>,
         cancel: CancellationToken,
     ) -> MonitorIndexes {
         MonitorIndexes {
@@ -63,6 +67,7 @@ impl MonitorIndexes {
             indexes: HashMap::new(),
             unclear_rounds: 0,
             damaged,
+            fell_behind,
             swept: false,
             cancel,
         }
@@ -107,6 +112,7 @@ impl MonitorIndexes {
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 Some(index) = self.damaged.recv() => self.rebuild(&session, &index).await,
+                Some(fell_behind) = self.fell_behind.recv() => self.reopen(&session, fell_behind).await,
             }
         }
     }
@@ -200,6 +206,7 @@ impl MonitorIndexes {
                 Table::start(
                     identity.table.clone(),
                     identity.keys.clone(),
+                    log.ttl_s,
                     self.context.clone(),
                     self.cancel.child_token(),
                 )
@@ -214,6 +221,31 @@ impl MonitorIndexes {
         // It may have gone meanwhile, or be another one.
         if self.indexes.get(&identity.name) == Some(&identity) {
             self.remove(&identity.name).await;
+            let (log, opened) = open(&self.context, db, &identity).await;
+            self.add(identity, log, opened);
+        }
+    }
+
+    /// Has the indexes of a table go on from their snapshots, as after a restart: no snapshot is from behind
+    /// the gap, so each index is reconciled with the table, and one without a snapshot built anew.
+    async fn reopen(&mut self, db: &Db, fell_behind: FellBehind) {
+        // Another reader of the table may have said so before, and the log be followed anew.
+        if fell_behind.following.is_cancelled() {
+            return;
+        }
+        let key = table_key(&fell_behind.table, &fell_behind.keys);
+        // All at once, as the indexes share the readers. This ends whatever might still save them, too.
+        self.tables.remove(&key);
+        let identities = self.indexes.values();
+        let of_table: Vec<IndexIdentity> = identities
+            .filter(|identity| table_key(&identity.table, &identity.keys) == key)
+            .cloned()
+            .collect();
+        for identity in &of_table {
+            self.indexes.remove(&identity.name);
+            self.context.engine.remove(&identity.name);
+        }
+        for identity in of_table {
             let (log, opened) = open(&self.context, db, &identity).await;
             self.add(identity, log, opened);
         }

@@ -123,6 +123,7 @@ impl Store {
         });
         let snapshots = Arc::new(Snapshots::new(&options.snapshots, &options.indexes));
         let (damaged, damaged_receiver) = mpsc::channel(1);
+        let (fell_behind, fell_behind_receiver) = mpsc::channel(1);
         let monitor = MonitorIndexes::new(
             TableContext {
                 db,
@@ -133,6 +134,7 @@ impl Store {
                 indexes: options.indexes,
                 snapshots: snapshots.clone(),
                 damaged,
+                fell_behind,
                 memory: memory.clone(),
                 tasks: tasks.clone(),
                 work,
@@ -140,6 +142,7 @@ impl Store {
             },
             options.discovery_interval,
             damaged_receiver,
+            fell_behind_receiver,
             cancel.clone(),
         );
         tasks.spawn({

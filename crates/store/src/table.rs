@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::cdc::{CatchUp, LogFollower, Progress, ReaderSeries, since_epoch};
+use crate::cdc::{CatchUp, FellBehind, LogFollower, Progress, ReaderSeries, since_epoch};
 use crate::compute::Compute;
 use crate::db::DbHandle;
 use crate::engine::{Engine, IndexHandle};
@@ -51,6 +51,8 @@ pub struct TableContext {
     pub snapshots: Arc<Snapshots>,
     /// Where indexes go whose vectors turn out to be damaged.
     pub damaged: mpsc::Sender<Arc<IndexHandle>>,
+    /// Where readers say that they fell behind further than their log reaches.
+    pub fell_behind: mpsc::Sender<FellBehind>,
     /// Whether there is memory for more rows.
     pub memory: Arc<Memory>,
     /// All tasks, for the end.
@@ -101,10 +103,11 @@ pub struct Table {
 }
 
 impl Table {
-    /// Begins to follow the table's log.
+    /// Begins to follow the table's log, whose rows live for `log_ttl_s` seconds; 0: for ever.
     pub fn start(
         identity: TableIdentity,
         keys: KeySchema,
+        log_ttl_s: u64,
         context: TableContext,
         cancel: CancellationToken,
     ) -> Table {
@@ -127,7 +130,7 @@ impl Table {
         for reader in &context.cdc.readers {
             let series = Arc::<ReaderSeries>::default();
             let catch_up = CatchUp::new(context.work.clone(), &identity, &reader.name);
-            let progress = Arc::new(Progress::new(start, series.clone(), catch_up));
+            let progress = Arc::new(Progress::new(start, series.clone(), catch_up, log_ttl_s));
             readers.push(Reader {
                 name: reader.name.clone(),
                 series: series.clone(),
@@ -142,6 +145,8 @@ impl Table {
                 hints: hints.clone(),
                 series,
                 progress,
+                fell_behind: context.fell_behind.clone(),
+                following: cancel.clone(),
             };
             spawn(&context.tasks, &cancel, follower.run());
         }

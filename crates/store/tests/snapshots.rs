@@ -9,7 +9,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use common::{Database, World, euclidean_score, eventually};
+use common::{Database, World, euclidean_score, eventually, start_node};
+use storage::catalog::Table;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// So many that the full vectors have files of their own.
@@ -225,6 +226,52 @@ async fn a_position_that_the_log_no_longer_has_is_reconciled_by_a_scan() {
     assert_eq!(scans(&world).await, 0.0);
     assert_equal(&world, &rows).await;
     world.store.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_that_fall_behind_what_the_log_keeps_have_the_index_reconciled() {
+    // The schema asks for a day, and this can't wait for one.
+    const TTL_S: u32 = 15;
+    let world = World::start().await;
+    let storage = world.storage.clone();
+    let set_up = async |database: Database| {
+        let create = format!(
+            "CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, {DIMENSIONS}>) WITH cdc = {{'enabled': true}}"
+        );
+        database.cql(&create).await;
+        let index = "CREATE CUSTOM INDEX i ON ks.t (v) USING 'vector_index' \
+                     WITH OPTIONS = {'similarity_function': 'euclidean'}";
+        database.cql(index).await;
+        let changed = storage.change_catalog(|catalog| {
+            let mut table = Table::clone(catalog.table("ks", "t").expect("made before"));
+            table.cdc.as_mut().expect("given").ttl_s = TTL_S;
+            catalog.put_table(table);
+            Ok::<_, ()>(())
+        });
+        changed.await.expect("a change");
+    };
+    let lookback = Duration::from_secs(1);
+    let world = world.restart_with(set_up, |options| options.cdc.lookback = lookback);
+    let world = world.await;
+    world.wait_serving("i").await;
+    let mut rows = Rows::new();
+    for key in 0..ROWS {
+        write(&world.database(), &mut rows, key, 0).await;
+    }
+    assert_equal(&world, &rows).await;
+    let scanned = async || world.metric("index_scanned_rows_total", "i").await;
+    assert_eq!(scanned().await, Some(0.0), "all came in by the log");
+
+    assert!(world.node.stop(Duration::from_secs(1)).await);
+    tokio::time::sleep(Duration::from_secs(u64::from(TTL_S))).await;
+    let node = start_node(world.storage.clone(), world.cql).await;
+    eventually("the table is scanned", async || {
+        scanned().await == Some(f64::from(ROWS))
+    })
+    .await;
+    assert_equal(&world, &rows).await;
+    world.store.shutdown().await;
+    node.stop(Duration::from_secs(1)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -15,6 +15,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use scylla_cdc::log_reader::CDCLogReaderBuilder;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use crate::db::{Db, DbHandle};
 use crate::identity::{IndexName, TableIdentity};
@@ -90,6 +91,17 @@ impl ReaderSeries {
     }
 }
 
+/// A reader fell behind further than the log reaches back, so its hints may have a gap.
+#[derive(Debug)]
+pub struct FellBehind {
+    /// The base table.
+    pub table: TableIdentity,
+    /// Its primary key.
+    pub keys: KeySchema,
+    /// Cancelled once the log is no longer followed from before the gap.
+    pub following: CancellationToken,
+}
+
 /// One reader of a table's log, kept running.
 pub struct LogFollower {
     /// The base table.
@@ -108,10 +120,14 @@ pub struct LogFollower {
     pub series: Arc<ReaderSeries>,
     /// How far it is.
     pub progress: Arc<Progress>,
+    /// Where to say that it has fallen behind too far.
+    pub fell_behind: mpsc::Sender<FellBehind>,
+    /// Cancelled when the log is no longer to be followed.
+    pub following: CancellationToken,
 }
 
 impl LogFollower {
-    /// Follows the log; ends when nobody takes hints any more.
+    /// Follows the log; ends when nobody takes hints any more, or when rows of the log may have been missed.
     pub async fn run(self) {
         let mut margin = Duration::ZERO;
         let mut failures = 0;
@@ -126,6 +142,7 @@ impl LogFollower {
                     margin = Duration::ZERO;
                     continue;
                 }
+                () = self.progress.fell_behind() => return self.give_up().await,
                 ended = self.follow(&db, start) => {
                     if let Err(error) = ended {
                         tracing::warn!(
@@ -150,6 +167,22 @@ impl LogFollower {
             tokio::time::sleep(back_off.min(RESTART_INTERVAL_MAX)).await;
             margin = RESTART_MARGIN;
         }
+    }
+
+    async fn give_up(&self) {
+        tracing::error!(
+            table = %self.table,
+            reader = self.reader.name,
+            "the log reader is behind for longer than the log keeps its rows; the indexes are reconciled with the table"
+        );
+        self.series.each(|metrics| metrics.up.set(0));
+        let fell_behind = FellBehind {
+            table: self.table.clone(),
+            keys: self.keys.clone(),
+            following: self.following.clone(),
+        };
+        // When nobody listens any more the service is stopping.
+        let _ = self.fell_behind.send(fell_behind).await;
     }
 
     async fn follow(&self, db: &Db, start: Duration) -> anyhow::Result<()> {

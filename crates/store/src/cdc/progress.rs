@@ -16,13 +16,20 @@ use super::catch_up::CatchUp;
 /// a statement takes less than that.
 const ALL_STREAMS_REPORTED: Duration = Duration::from_secs(90);
 
+/// Rows of a log are read in time if that is done within all but this part, one in so many, of the time for which
+/// they live: clocks differ.
+const TTL_RESERVE: u32 = 40;
+
 /// What the library saves as its progress. Nothing is stored here: that is for those who know what became
 /// of the rows that were handed over ([`crate::snapshot`]).
 pub struct Progress {
     state: Mutex<State>,
     series: Arc<ReaderSeries>,
     rewound: Notify,
+    fell_behind: Notify,
     catch_up: CatchUp,
+    /// For how long rows of the log live; absent: for ever.
+    log_ttl: Option<Duration>,
 }
 
 struct State {
@@ -31,20 +38,31 @@ struct State {
     /// Up to when each stream of the current generation has been read.
     streams: HashMap<StreamID, Duration>,
     generation_began: Instant,
+    /// Whether rows may have expired that had not been read: nothing behind that gap is confirmed.
+    fell_behind: bool,
 }
 
 impl Progress {
-    /// Nothing has been read that lies behind `start`, a time since the epoch.
-    pub fn new(start: Duration, series: Arc<ReaderSeries>, catch_up: CatchUp) -> Progress {
+    /// Nothing has been read that lies behind `start`, a time since the epoch. `log_ttl_s`: for how long rows of the
+    /// log live; 0: for ever.
+    pub fn new(
+        start: Duration,
+        series: Arc<ReaderSeries>,
+        catch_up: CatchUp,
+        log_ttl_s: u64,
+    ) -> Progress {
         Progress {
             state: Mutex::new(State {
                 floor: start,
                 streams: HashMap::new(),
                 generation_began: Instant::now(),
+                fell_behind: false,
             }),
             series,
             rewound: Notify::new(),
+            fell_behind: Notify::new(),
             catch_up,
+            log_ttl: (log_ttl_s != 0).then_some(Duration::from_secs(log_ttl_s)),
         }
     }
 
@@ -80,6 +98,31 @@ impl Progress {
         self.rewound.notified().await;
     }
 
+    /// Waits until the reader has come so late that rows of the log may have expired before it read them. From then
+    /// on no more is confirmed.
+    pub async fn fell_behind(&self) {
+        self.fell_behind.notified().await;
+    }
+
+    /// Takes in, at the time `now`, up to when a stream has been read. Gives back up to when all have been; nothing if
+    /// rows may have been missed.
+    fn take_in(&self, stream: &StreamID, read_up_to: Duration, now: Duration) -> Option<Duration> {
+        let mut state = self.state();
+        let before = state.streams.get(stream).copied().unwrap_or_default();
+        // What lies between was read after `before` had been told, at the latest now.
+        let behind = now.saturating_sub(before.max(state.floor));
+        state.fell_behind |= self
+            .log_ttl
+            .is_some_and(|ttl| behind > ttl - ttl / TTL_RESERVE);
+        if state.fell_behind {
+            drop(state);
+            self.fell_behind.notify_one();
+            return None;
+        }
+        state.streams.insert(stream.clone(), read_up_to);
+        state.slowest()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -111,14 +154,11 @@ impl State {
 #[async_trait]
 impl CDCCheckpointSaver for Progress {
     async fn save_checkpoint(&self, checkpoint: &Checkpoint) -> anyhow::Result<()> {
-        let mut state = self.state();
-        state
-            .streams
-            .insert(checkpoint.stream_id.clone(), checkpoint.timestamp);
-        let slowest = state.slowest().unwrap_or_default();
-        drop(state);
-        self.series.set_read_up_to(slowest);
-        self.catch_up.reached(slowest);
+        let now = super::since_epoch();
+        if let Some(slowest) = self.take_in(&checkpoint.stream_id, checkpoint.timestamp, now) {
+            self.series.set_read_up_to(slowest);
+            self.catch_up.reached(slowest);
+        }
         Ok(())
     }
 
@@ -144,7 +184,7 @@ mod tests {
 
     #[test]
     fn the_slowest_stream_counts_once_all_have_reported() {
-        let progress = Progress::new(10 * S, Arc::default(), CatchUp::of_nothing());
+        let progress = Progress::new(10 * S, Arc::default(), CatchUp::of_nothing(), 0);
         let stream = |n| StreamID::new(vec![n]);
         progress.state().streams.insert(stream(1), 30 * S);
         progress.state().streams.insert(stream(2), 20 * S);
@@ -161,8 +201,34 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_reader_that_comes_too_late_confirms_nothing_behind_the_gap() {
+        const TTL_S: u64 = 4000;
+        let progress = |ttl_s| Progress::new(10 * S, Arc::default(), CatchUp::of_nothing(), ttl_s);
+        let (one, other) = (StreamID::new(vec![1]), StreamID::new(vec![2]));
+        let late = progress(TTL_S);
+        assert_eq!(late.take_in(&one, 900 * S, 1000 * S), Some(900 * S));
+        // Each stream is as late as it is itself.
+        assert_eq!(late.take_in(&other, 20 * S, 3900 * S), Some(20 * S));
+        assert_eq!(late.take_in(&one, 4700 * S, 4800 * S), Some(20 * S));
+        assert_eq!(
+            late.take_in(&other, 5000 * S, 5100 * S),
+            None,
+            "rows have expired"
+        );
+        late.fell_behind().await;
+        assert_eq!(late.take_in(&one, 5000 * S, 5100 * S), None);
+        let long_ago = Instant::now().checked_sub(ALL_STREAMS_REPORTED + S);
+        late.state().generation_began = long_ago.unwrap();
+        assert_eq!(late.confirmed(), 20 * S);
+
+        let for_ever = progress(0);
+        let read = for_ever.take_in(&one, 9_000_000 * S, 10_000_000 * S);
+        assert_eq!(read, Some(9_000_000 * S));
+    }
+
+    #[tokio::test]
     async fn a_reader_that_is_rewound_confirms_no_more_than_that() {
-        let progress = Progress::new(10 * S, Arc::default(), CatchUp::of_nothing());
+        let progress = Progress::new(10 * S, Arc::default(), CatchUp::of_nothing(), 0);
         progress.rewind(30 * S);
         assert_eq!(progress.confirmed(), 10 * S, "it has not read as far");
         progress.rewound().await;

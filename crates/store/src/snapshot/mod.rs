@@ -41,7 +41,8 @@
 //! since comes by the log, what has expired since is dropped when it is opened. When rows of the log may have
 //! expired since the position, or the clock was set back behind it, the rows are *reconciled*: the index scans the
 //! table as a new one does, rows that the scan finds are taken in as ever (most of them change nothing), and
-//! rows that neither scan nor log have shown by its end are removed. Until then it does not serve.
+//! rows that neither scan nor log have shown by its end are removed. Until then it does not serve. The same is done
+//! when readers fall behind so far while the service runs ([`crate::cdc::Progress::fell_behind`]).
 //! Anything else that is wrong with a snapshot is logged with the name of the file; the snapshot is deleted and
 //! the index built anew. Full vectors are verified while they are searched ([`verify`]).
 
