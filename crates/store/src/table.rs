@@ -249,6 +249,7 @@ impl Build {
             self.hints.clone(),
             self.context.memory.clone(),
         );
+        let reopened = beginning.rows.is_some();
         let mut from = None;
         let mut to_scan = true;
         if let Some(rows) = beginning.rows {
@@ -267,6 +268,9 @@ impl Build {
             ready.await.ok()?;
             // From here on every hint reaches the index.
             let position = self.position(from);
+            if reopened {
+                self.verify_vectors();
+            }
             if to_scan {
                 let work = long_work::build(&self.index.identity);
                 let task = self.context.work.start(work);
@@ -321,7 +325,6 @@ impl Build {
                 metrics
                     .position_s
                     .set(saved.position.as_secs().cast_signed());
-                self.verify_vectors();
                 saved.position
             }
             None => {

@@ -229,6 +229,28 @@ async fn a_position_that_the_log_no_longer_has_is_reconciled_by_a_scan() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_flipped_byte_in_vectors_that_are_reconciled_is_found_too() {
+    let (world, rows) = built().await;
+    let world = world
+        .restart(async |database| {
+            let snapshot = database.snapshot();
+            let vectors = |path: &PathBuf| path.ends_with("vectors-00000");
+            let vectors = files(&snapshot).into_iter().find(vectors).unwrap();
+            let length = fs::metadata(&vectors).unwrap().len();
+            flip(&vectors, length / 2);
+            rewind(&snapshot, Duration::from_secs(25 * 3600));
+        })
+        .await;
+    // A scan that reconciles inserts nothing here, as all rows are as they were.
+    eventually("the index is built anew", async || {
+        world.metric("index_modified", "i").await == Some(f64::from(ROWS))
+    })
+    .await;
+    assert_equal(&world, &rows).await;
+    world.store.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn readers_that_fall_behind_what_the_log_keeps_have_the_index_reconciled() {
     // The schema asks for a day, and this can't wait for one.
     const TTL_S: u32 = 15;
