@@ -409,11 +409,17 @@ impl Items {
     }
 
     fn note(&mut self, id: u32, sequence: u64, cell: &Cell) {
-        let expires_s = cell.expires_s.unwrap_or(0);
         let known = &mut self.known[id as usize];
-        if expires_s != 0 && expires_s != known.expires_s {
-            self.expiries.push(id, expires_s);
+        let mut expires_s = cell.expires_s.unwrap_or(0);
+        // A TTL is told in whole seconds, so the same moment may look like two. The later one stands: the row may
+        // have been read for the earlier one already, and found still there.
+        if expires_s != 0
+            && cell.written_us == known.written_us
+            && expires_s.checked_add(1) == Some(known.expires_s)
+        {
+            expires_s = known.expires_s;
         }
+        let is_new = expires_s != 0 && expires_s != known.expires_s;
         if (known.written_us, known.expires_s) != (cell.written_us, expires_s) {
             self.revision += 1;
         }
@@ -423,6 +429,16 @@ impl Items {
             written_us: cell.written_us,
             expires_s,
         };
+        if is_new {
+            self.expiries.push(id, expires_s);
+            if self.expiries.are_stale(self.known.len()) {
+                let expiring = (0..)
+                    .zip(&self.known)
+                    .filter(|(_, known)| known.expires_s != 0);
+                self.expiries
+                    .replace(expiring.map(|(id, known)| (id, known.expires_s)));
+            }
+        }
     }
 }
 

@@ -162,3 +162,44 @@ fn a_lost_row_leaves_no_key() {
             .is_some()
     );
 }
+
+#[test]
+fn rows_that_are_written_again_and_again_leave_few_expiries() {
+    let mut table = Table::new();
+    for write in 0..100_000 {
+        let name = ["a", "b"][write as usize % 2];
+        let state = present(&[1.0], Some(1_000_000 + write));
+        table.observe(u64::from(write) + 1, key("p", name), state);
+    }
+    let bytes = table.items.expiries.memory_bytes();
+    assert!(bytes < 100_000, "{bytes} bytes");
+    assert!(table.items.expired(&table.keys, 1_099_997, 10).is_empty());
+    let expired = |table: &mut Table, now_s| table.items.expired(&table.keys, now_s, 10);
+    assert_eq!(expired(&mut table, 1_099_998), [key("p", "a")]);
+    assert_eq!(expired(&mut table, 1_099_999), [key("p", "b")]);
+}
+
+#[test]
+fn the_same_expiry_a_second_earlier_is_the_same() {
+    let mut table = Table::new();
+    let observe = |table: &mut Table, sequence, expires_s| {
+        table.observe(sequence, key("p", "a"), present(&[1.0], Some(expires_s)));
+        table.items.revision()
+    };
+    let first = observe(&mut table, 1, 101);
+    assert_eq!(observe(&mut table, 2, 100), first);
+    assert!(table.items.expired(&table.keys, 100, 10).is_empty());
+    assert_eq!(table.items.expired(&table.keys, 101, 10).len(), 1);
+    // It was still there when it was read for that: it is read once more.
+    let later = observe(&mut table, 3, 102);
+    assert!(later > first);
+    assert_eq!(table.items.expired(&table.keys, 102, 10).len(), 1);
+    // Written anew to live a second shorter.
+    let anew = Cell {
+        vector: vec![1.0],
+        written_us: 2,
+        expires_s: Some(101),
+    };
+    table.observe(4, key("p", "a"), RowState::Present(anew));
+    assert_eq!(table.items.expired(&table.keys, 101, 10).len(), 1);
+}
