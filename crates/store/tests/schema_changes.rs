@@ -137,6 +137,30 @@ async fn indexes_on_two_columns_hold_each_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_column_that_is_dropped_with_its_index_holds_nothing_up() {
+    let world = World::start().await;
+    world
+        .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>, w vector<float, 3>)")
+        .await;
+    world
+        .cql("CREATE CUSTOM INDEX stays ON ks.t (w) USING 'vector_index'")
+        .await;
+    for round in 1..4 {
+        world.create_index("goes", "t").await;
+        world.wait_serving("stays").await;
+        world.wait_serving("goes").await;
+        world.cql("DROP INDEX ks.goes").await;
+        world.cql("ALTER TABLE ks.t DROP v").await;
+        let values = (round, vec![1.0_f32, 2.0, 3.0]);
+        let insert = "INSERT INTO ks.t (k, w) VALUES (?, ?)";
+        world.execute(insert, values).await;
+        wait_count(&world, "stays", round as usize).await;
+        world.cql("ALTER TABLE ks.t ADD v vector<float, 2>").await;
+    }
+    world.store.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn keyspaces_without_tablets_are_followed_too() {
     let world = World::start().await;
     world.cql("DROP KEYSPACE ks").await;

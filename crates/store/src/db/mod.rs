@@ -51,6 +51,15 @@ pub struct DbHandle {
 }
 
 impl DbHandle {
+    /// Of a database that is never there.
+    #[cfg(test)]
+    pub fn never_connected() -> DbHandle {
+        DbHandle {
+            sessions: watch::channel(None).1,
+            lost: mpsc::channel(1).0,
+        }
+    }
+
     /// The current session; waits while there is none. Never returns once the service stops.
     pub async fn current(&self) -> Arc<Db> {
         let mut sessions = self.sessions.clone();

@@ -4,7 +4,8 @@
 //! base row is the truth. Hints are taken in batches, duplicates fall together, and the rows are
 //! read with one statement for many keys where the primary key allows it. The batches of a table
 //! follow one another: the next is read only when what the last one found is on its way to every
-//! index. All indexes of a table share the reads.
+//! index. All indexes of a table share the reads; when one of them goes, reads under way are given up and begun anew
+//! without its column, which may be gone from the table as well.
 
 mod read;
 
@@ -72,6 +73,14 @@ pub struct Subscriber {
     pub messages: mpsc::Sender<Message>,
     /// Answered when every hint from now on will be told.
     pub subscribed: oneshot::Sender<()>,
+}
+
+/// What the hints of a batch name, without duplicates.
+#[derive(Default)]
+struct Targets {
+    /// Rows, with the timestamps of the log rows that name them.
+    rows: HashMap<PrimaryKey, Vec<i64>>,
+    partitions: HashSet<PartitionKey>,
 }
 
 /// The re-reads of one table.
@@ -160,36 +169,35 @@ impl Rereader {
     }
 
     async fn serve(&mut self, batch: Vec<HintMessage>) {
-        let mut rows: HashMap<PrimaryKey, Vec<i64>> = HashMap::new();
-        let mut partitions: HashSet<PartitionKey> = HashSet::new();
+        let mut targets = Targets::default();
         let mut markers = Vec::new();
         for message in batch {
             match message {
                 HintMessage::Hint(hint) => match hint.target {
                     HintTarget::Row(key) => {
-                        rows.entry(key).or_default().extend(hint.noticed_us);
+                        let noticed_us = targets.rows.entry(key).or_default();
+                        noticed_us.extend(hint.noticed_us);
                     }
                     HintTarget::Partition(partition) => {
-                        partitions.insert(partition);
+                        targets.partitions.insert(partition);
                     }
                 },
                 HintMessage::Marker { index, answer } => markers.push((index, answer)),
             }
         }
-        if self
-            .subscribers
-            .iter()
-            .any(|(_, messages)| messages.is_closed())
-        {
-            self.forget_gone();
-        }
-        if !self.subscribers.is_empty() {
-            self.read_rows(rows).await;
-            let partitions = partitions.into_iter();
-            futures::stream::iter(partitions.map(|partition| self.read_partition(partition)))
-                .buffer_unordered(READS_MAX)
-                .collect::<()>()
-                .await;
+        loop {
+            if self.one_is_gone() {
+                self.forget_gone();
+            }
+            if self.subscribers.is_empty() {
+                break;
+            }
+            tokio::select! {
+                () = self.read(&targets) => break,
+                // Its column may be gone too, and then no read that asks for it ever ends. The others are read again:
+                // what they were told before does no harm.
+                () = self.one_goes() => {}
+            }
         }
         for (index, answer) in markers {
             let addressee = self
@@ -203,13 +211,37 @@ impl Rereader {
         }
     }
 
-    async fn read_rows(&self, rows: HashMap<PrimaryKey, Vec<i64>>) {
+    fn one_is_gone(&self) -> bool {
+        self.subscribers
+            .iter()
+            .any(|(_, messages)| messages.is_closed())
+    }
+
+    /// Waits until a subscriber has gone. There has to be one.
+    async fn one_goes(&self) {
+        let closed = self.subscribers.iter();
+        let closed = closed.map(|(_, messages)| Box::pin(messages.closed()));
+        futures::future::select_all(closed).await;
+    }
+
+    async fn read(&self, targets: &Targets) {
+        self.read_rows(&targets.rows).await;
+        let partitions = targets.partitions.iter().cloned();
+        futures::stream::iter(partitions.map(|partition| self.read_partition(partition)))
+            .buffer_unordered(READS_MAX)
+            .collect::<()>()
+            .await;
+    }
+
+    async fn read_rows(&self, rows: &HashMap<PrimaryKey, Vec<i64>>) {
         let size = self.reads.keys_at_a_time();
-        let mut rows = rows.into_iter().peekable();
+        let mut rows = rows.iter().peekable();
         let chunks = std::iter::from_fn(|| {
             rows.peek()?;
-            let (keys, noticed_us): (Vec<PrimaryKey>, Vec<Vec<i64>>) =
-                rows.by_ref().take(size).unzip();
+            let some = rows.by_ref().take(size);
+            let (keys, noticed_us): (Vec<PrimaryKey>, Vec<&[i64]>) = some
+                .map(|(key, noticed_us)| (key.clone(), noticed_us.as_slice()))
+                .unzip();
             Some((keys, noticed_us.concat()))
         });
         let reads = chunks.map(|(keys, noticed_us)| async move {
@@ -258,5 +290,63 @@ impl Rereader {
                 }))
                 .await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::engine::tests::{identity, in_memory};
+    use crate::metrics::Metrics;
+
+    fn subscriber(name: &str) -> (Subscriber, mpsc::Receiver<Message>, oneshot::Receiver<()>) {
+        let identity = identity(name);
+        let metrics = Metrics::new().index(&identity.name);
+        let index = IndexHandle::new(identity, &in_memory(), metrics).unwrap();
+        let (messages, received) = mpsc::channel(1);
+        let (subscribed, ready) = oneshot::channel();
+        let subscriber = Subscriber {
+            index: Arc::new(index),
+            messages,
+            subscribed,
+        };
+        (subscriber, received, ready)
+    }
+
+    #[tokio::test]
+    async fn reads_that_can_not_end_are_given_up_with_the_index_that_asks_for_them() {
+        let of = identity("a");
+        let key = of.keys.encode([b"k".as_slice()]);
+        let db = DbHandle::never_connected();
+        let rereader = Rereader::new(of.table, of.keys, db, Arc::default());
+        let (hints, hint_receiver) = mpsc::channel(HINTS_MAX);
+        let (subscriptions, subscription_receiver) = mpsc::channel(1);
+        let serving = tokio::spawn(rereader.run(hint_receiver, subscription_receiver));
+        let within = Duration::from_secs(10);
+
+        let (a, a_received, ready) = subscriber("a");
+        subscriptions.send(a).await.unwrap();
+        ready.await.unwrap();
+        let hint = HintMessage::Hint(Hint {
+            target: HintTarget::Row(key),
+            noticed_us: None,
+        });
+        hints.send(hint).await.unwrap();
+        // The hint is taken, and its read never ends.
+        let taken = async {
+            while hints.capacity() < HINTS_MAX {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(within, taken).await.unwrap();
+        drop(a_received);
+
+        let (b, _b_received, ready) = subscriber("b");
+        subscriptions.send(b).await.unwrap();
+        let ready = tokio::time::timeout(within, ready).await;
+        ready.expect("it goes on").unwrap();
+        serving.abort();
     }
 }
