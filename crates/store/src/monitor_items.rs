@@ -14,6 +14,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use tokio::sync::mpsc::Permit;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 
@@ -33,7 +34,7 @@ pub use saving::SaveRequest;
 /// Messages on their way to an index; a re-read waits when there is no room.
 pub const MESSAGES_MAX: usize = 4;
 
-/// Rows of a kind that are named to the re-reader in one go.
+/// Rows of a kind that are named to the re-reader in one go, if it has room.
 const NAMED_MAX: usize = 1024;
 
 /// Rows that a scan hasn't found which are looked for at a time.
@@ -87,8 +88,10 @@ pub struct MonitorItems {
     hints: mpsc::Sender<HintMessage>,
     items: Items,
     retired: Retired,
-    /// Rows to be read again that the re-reader had no room for.
+    /// Rows to be read again that the re-reader has not had room for yet.
     due: Vec<PrimaryKey>,
+    /// Rows that had expired when a snapshot was opened. They come last: no search finds them.
+    expired_before: Vec<PrimaryKey>,
     /// A read from before the scan, if rows that the scan doesn't find are to be removed.
     reconciling: Option<Arc<Issue>>,
     gate: MemoryGate,
@@ -114,6 +117,7 @@ impl MonitorItems {
             hints,
             retired: Retired::default(),
             due: Vec::new(),
+            expired_before: Vec::new(),
             reconciling: None,
             gate: MemoryGate::new(memory),
             room: Room::default(),
@@ -122,17 +126,17 @@ impl MonitorItems {
         }
     }
 
-    /// Goes on with the rows of a snapshot. `unread`: those to be read. `to_reconcile`: rows that the scan,
-    /// which has yet to begin, does not find are to be removed.
+    /// Goes on with the rows of a snapshot. `expired`: rows that are not among them, and to be read. `to_reconcile`:
+    /// rows that the scan, which has yet to begin, does not find are to be removed.
     pub fn reopened(
         self,
         items: Items,
-        unread: Vec<PrimaryKey>,
+        expired: Vec<PrimaryKey>,
         to_reconcile: bool,
     ) -> MonitorItems {
         MonitorItems {
             items,
-            due: unread,
+            expired_before: expired,
             reconciling: to_reconcile.then(|| self.sequencer.issue()),
             ..self
         }
@@ -151,11 +155,22 @@ impl MonitorItems {
         let mut scanned = Some(scanned);
         let mut scan_ended = false;
         let mut ticks = tokio::time::interval(Duration::from_secs(1));
+        let hints = self.hints.clone();
+        // Kept from turn to turn, or its turn among all who wait for room would never come.
+        let room = hints.reserve();
+        tokio::pin!(room);
         loop {
             tokio::select! {
                 biased;
                 _ = ticks.tick() => self.tick(),
                 Some(request) = saves.recv() => self.serve_save(request),
+                permit = &mut room, if self.has_due() => {
+                    let Ok(permit) = permit else {
+                        return Ok(());
+                    };
+                    self.name_due(permit, &hints);
+                    room.set(hints.reserve());
+                }
                 message = rereads.recv() => {
                     let Some(message) = message else {
                         return Ok(());
@@ -378,32 +393,13 @@ impl MonitorItems {
         }
     }
 
-    /// Names the rows whose time has come, and those that wait for room in the index, as far as the
-    /// re-reader has room. To wait for it here could mean to wait for ourselves: the re-reader waits
-    /// for room on its way to us.
+    /// Looks for rows whose time has come, and for those that wait for room in the index, and says how it is.
     fn tick(&mut self) {
         if self.due.is_empty() {
-            let keys = self.index.vectors.keys();
-            self.due = self.items.expired(&keys, now_s(), NAMED_MAX);
+            self.due = self.expired();
             // While there was none, one row is enough to see whether there is now.
             let tries = if self.room.is_there { NAMED_MAX } else { 1 };
             self.due.extend(self.items.some_waiting(tries));
-        }
-        while let Some(key) = self.due.pop() {
-            let hint = HintMessage::Hint(Hint {
-                target: HintTarget::Row(key),
-                noticed_us: None,
-            });
-            if let Err(error) = self.hints.try_send(hint) {
-                if let HintMessage::Hint(Hint {
-                    target: HintTarget::Row(key),
-                    ..
-                }) = error.into_inner()
-                {
-                    self.due.push(key);
-                }
-                break;
-            }
         }
         self.index.set_items_bytes(self.items.memory_bytes());
         let regressions = self.items.take_regressions();
@@ -411,6 +407,39 @@ impl MonitorItems {
         self.show_waiting();
         if self.items.waiting() == 0 && self.room.end_is_news() {
             tracing::info!(index = %self.index.identity.name, "all rows have found room in the index");
+        }
+    }
+
+    fn expired(&mut self) -> Vec<PrimaryKey> {
+        let keys = self.index.vectors.keys();
+        self.items.expired(&keys, now_s(), NAMED_MAX)
+    }
+
+    fn has_due(&self) -> bool {
+        !self.due.is_empty() || !self.expired_before.is_empty()
+    }
+
+    /// Names rows that are due: one as `permit` allows, and as many more as the re-reader has room for now. Nothing waits
+    /// for room here, or it could mean to wait for ourselves: the re-reader waits for room on its way to us.
+    fn name_due(&mut self, permit: Permit<'_, HintMessage>, hints: &mpsc::Sender<HintMessage>) {
+        let mut named = 0;
+        let mut room = Some(permit);
+        while let Some(permit) = room.take() {
+            if self.due.is_empty() {
+                self.due = self.expired();
+            }
+            let Some(key) = self.due.pop().or_else(|| self.expired_before.pop()) else {
+                return;
+            };
+            permit.send(HintMessage::Hint(Hint {
+                target: HintTarget::Row(key),
+                noticed_us: None,
+            }));
+            named += 1;
+            // Others have their turn.
+            if named < NAMED_MAX {
+                room = hints.try_reserve().ok();
+            }
         }
     }
 

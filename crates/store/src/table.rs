@@ -20,14 +20,14 @@ use crate::compute::Compute;
 use crate::db::DbHandle;
 use crate::engine::{Engine, IndexHandle};
 use crate::identity::{IndexName, TableIdentity};
-use crate::items::{Items, Sequencer};
+use crate::items::{Items, Sequencer, Unread};
 use crate::keys::{KeySchema, PrimaryKey};
 use crate::long_work;
 use crate::memory::Memory;
 use crate::monitor_items::{MESSAGES_MAX, Message, MonitorItems};
 use crate::options::{CdcOptions, IndexesOptions, ScanOptions};
 use crate::repair::{Access, Attached, Repairs};
-use crate::reread::{HINTS_MAX, HintMessage, Rereader, Subscriber};
+use crate::reread::{HINTS_MAX, Hint, HintMessage, HintTarget, Rereader, Subscriber};
 use crate::rows::{RowReader, VectorColumn};
 use crate::scan::Scan;
 use crate::snapshot::{LogFacts, Saved, Saver, Snapshots, verify};
@@ -83,7 +83,7 @@ pub struct BeginningRows {
     /// What is known of them.
     pub items: Items,
     /// Rows to be read.
-    pub unread: Vec<PrimaryKey>,
+    pub unread: Unread,
     /// The snapshot.
     pub saved: Saved,
     /// Whether the table has to be scanned all the same, as the log may lack changes.
@@ -252,10 +252,12 @@ impl Build {
         let reopened = beginning.rows.is_some();
         let mut from = None;
         let mut to_scan = true;
+        let mut missing = Vec::new();
         if let Some(rows) = beginning.rows {
             to_scan = rows.to_reconcile;
             from = Some(rows.saved).filter(|_| !to_scan);
-            monitor = monitor.reopened(rows.items, rows.unread, rows.to_reconcile);
+            missing = rows.unread.missing;
+            monitor = monitor.reopened(rows.items, rows.unread.expired, rows.to_reconcile);
         }
         let build = async {
             let (subscribed, ready) = oneshot::channel();
@@ -267,6 +269,7 @@ impl Build {
             self.subscriptions.send(subscriber).await.ok()?;
             ready.await.ok()?;
             // From here on every hint reaches the index.
+            self.read_missing(missing).await?;
             let position = self.position(from);
             if reopened {
                 self.verify_vectors();
@@ -311,6 +314,28 @@ impl Build {
         let monitor = monitor.run(message_receiver, row_receiver, save_receiver, scanned);
         // The build ends before the monitor does, and without it only when the service stops.
         let _ = tokio::join!(build, monitor);
+    }
+
+    /// Reads rows that a snapshot lacks, as they changed while it was taken, so that no search goes without them.
+    /// That comes before the log is read from where the snapshot ends, whose hints would take up the room for theirs.
+    async fn read_missing(&self, missing: Vec<PrimaryKey>) -> Option<()> {
+        if missing.is_empty() {
+            return Some(());
+        }
+        self.index.set_state(IndexState::Bootstrapping);
+        tracing::info!(
+            index = %self.index.identity.name,
+            rows = missing.len(),
+            "reading the rows that the snapshot lacks"
+        );
+        for key in missing {
+            let hint = HintMessage::Hint(Hint {
+                target: HintTarget::Row(key),
+                noticed_us: None,
+            });
+            self.hints.send(hint).await.ok()?;
+        }
+        self.settle().await
     }
 
     /// Has the log read from where a snapshot ends. All that the log told before what is returned is in the

@@ -1,4 +1,4 @@
-//! A disk without room for an index delays rows and loses none, and keeps nothing from serving.
+//! A disk or a memory without room for an index delays rows and loses none, and keeps nothing from serving.
 
 mod common;
 
@@ -73,5 +73,37 @@ async fn an_index_is_complete_when_its_rows_have_found_room() {
         keys == ["[1]", "[2]", "[3]", "[4]", "[5]"]
     })
     .await;
+    world.store.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_is_opened_serves_when_it_has_the_rows_that_its_snapshot_lacks() {
+    // More than a channel holds.
+    const ROWS: usize = 6000;
+    let world = World::start_with(|options| options.memory.limit_bytes = Some(1)).await;
+    world
+        .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>)")
+        .await;
+    for batch in 0..ROWS / 100 {
+        let inserts = (100 * batch..)
+            .take(100)
+            .map(|key| format!("INSERT INTO ks.t (k, v) VALUES ({key}, [{key}, 1]);"));
+        let inserts: String = inserts.collect();
+        world
+            .cql(&format!("BEGIN UNLOGGED BATCH {inserts} APPLY BATCH"))
+            .await;
+    }
+    world.create_index("i", "t").await;
+    world.wait_serving("i").await;
+    let status = world.status("i").await.unwrap();
+    assert_eq!((status.count, status.rows_without_room), (0, ROWS));
+
+    let enough = |options: &mut store::StoreOptions| options.memory.limit_bytes = Some(1 << 40);
+    let world = world.restart_with(async |_| {}, enough).await;
+    world.wait_serving("i").await;
+    let status = world.status("i").await.unwrap();
+    assert_eq!((status.count, status.rows_without_room), (ROWS, 0));
+    let scans = world.metric("index_scans_total", "i").await;
+    assert_eq!(scans, Some(0.0), "it comes from the snapshot");
     world.store.shutdown().await;
 }

@@ -53,7 +53,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::keys::{KeySchema, KeyTable, PartitionKey, PrimaryKey};
 use absence::Absences;
 use expiry::Expiries;
-pub use saved::{Restored, SavedRow, SavedRows};
+pub use saved::{Restored, SavedRow, SavedRows, Unread};
 pub use sequence::{Issue, Sequencer};
 use waiting::Waiting;
 

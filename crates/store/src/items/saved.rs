@@ -42,6 +42,15 @@ pub struct SavedRows {
     pub unread: Vec<PrimaryKey>,
 }
 
+/// Rows that are to be read when a snapshot has been opened.
+#[derive(Debug, Default)]
+pub struct Unread {
+    /// The index lacks these, though the table may have had them when the snapshot was taken.
+    pub missing: Vec<PrimaryKey>,
+    /// These have expired since.
+    pub expired: Vec<PrimaryKey>,
+}
+
 impl Items {
     /// The seed of the vectors' hashes.
     pub fn hash_seed(&self) -> u64 {
@@ -122,6 +131,7 @@ impl Items {
 pub struct Restored {
     items: Items,
     keys: KeyTable,
+    unread: Unread,
     now_s: u32,
 }
 
@@ -134,6 +144,7 @@ impl Restored {
                 ..Items::new(schema.clone())
             },
             keys: Items::key_table(schema),
+            unread: Unread::default(),
             now_s,
         }
     }
@@ -145,7 +156,8 @@ impl Restored {
             return false;
         }
         if row.expires_s != 0 && row.expires_s <= self.now_s {
-            self.put_unread(key);
+            self.items.unread.insert(key.clone());
+            self.unread.expired.push(key);
             return true;
         }
         if self.items.known.len() <= at {
@@ -166,7 +178,8 @@ impl Restored {
 
     /// Takes in a row that is to be read.
     pub fn put_unread(&mut self, key: PrimaryKey) {
-        self.items.unread.insert(key);
+        self.items.unread.insert(key.clone());
+        self.unread.missing.push(key);
     }
 
     /// Whether a row has that id.
@@ -175,12 +188,11 @@ impl Restored {
     }
 
     /// The rows, their keys, and the keys of rows to be read.
-    pub fn finish(mut self) -> (Items, KeyTable, Vec<PrimaryKey>) {
+    pub fn finish(mut self) -> (Items, KeyTable, Unread) {
         let ids = 0..self.items.known.len() as u32;
         let free = ids.filter(|id| self.keys.key(*id).is_none());
         self.items.free = free.collect();
-        let unread = self.items.unread.iter().cloned().collect();
-        (self.items, self.keys, unread)
+        (self.items, self.keys, self.unread)
     }
 }
 
@@ -225,7 +237,7 @@ mod tests {
         }
 
         /// As it is after a restart, with the keys that are to be read.
-        fn reopened(&self, saved: &SavedRows, now_s: u32) -> (Table, Vec<PrimaryKey>) {
+        fn reopened(&self, saved: &SavedRows, now_s: u32) -> (Table, Unread) {
             let schema = text_schema(1, 1);
             let mut restored = Restored::new(&schema, self.items.hash_seed(), now_s);
             for (row, key) in self.rows() {
@@ -253,7 +265,8 @@ mod tests {
         let saved = table.items.end_saving(&table.keys);
         assert_eq!(saved, SavedRows::default());
         let (mut after, unread) = table.reopened(&saved, 100);
-        assert_eq!((after.rows(), unread), (table.rows(), vec![]));
+        assert_eq!(after.rows(), table.rows());
+        assert!(unread.missing.is_empty() && unread.expired.is_empty());
         assert_eq!(after.observe(1, "a", present(&[1.0], None)), None);
         let change = after.observe(1, "c", present(&[2.0], None));
         assert!(matches!(change, Some(Change::Replace { id: 2, .. })));
@@ -290,7 +303,8 @@ mod tests {
             keys.sort();
             keys
         };
-        assert_eq!(sorted(unread), [key("b", "c"), key("c", "c"), key_d]);
+        assert_eq!(sorted(unread.missing), [key("b", "c"), key_d]);
+        assert_eq!(unread.expired, [key("c", "c")]);
         assert_eq!(after.rows(), []);
         let before = after.items.revision();
         after.observe(1, "b", RowState::Absent);

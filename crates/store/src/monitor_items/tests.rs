@@ -285,6 +285,27 @@ async fn expired_rows_are_named_as_room_comes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn many_rows_that_expire_at_once_are_named_as_fast_as_they_are_taken() {
+    // Far more than fit into the channel.
+    const ROWS: usize = 100 * HINTS;
+    let mut world = World::start();
+    let issue = world.sequencer.issue();
+    let names: Vec<String> = (0..ROWS).map(|row| row.to_string()).collect();
+    let rows = names.iter();
+    let rows: Vec<_> = rows
+        .map(|name| (name.as_str(), expiring(1.0, Some(1))))
+        .collect();
+    world.reread(&issue, &rows).await;
+    let all = async {
+        for _ in 0..ROWS {
+            world.hints.recv().await.expect("a row is named");
+        }
+    };
+    let all = tokio::time::timeout(Duration::from_secs(20), all);
+    all.await.expect("not some at each look");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn rows_without_room_are_tried_again_until_there_is() {
     let parent = tempfile::tempdir().unwrap();
     let directory = parent.path().join("missing");

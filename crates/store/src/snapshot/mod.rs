@@ -37,8 +37,9 @@
 //! # Opening
 //!
 //! An index whose identity is that of the snapshot is opened, subscribes to the hints of its table, and has
-//! the readers go back to its position ([`crate::cdc::Progress::rewind`]); it serves at once. What was written
-//! since comes by the log, what has expired since is dropped when it is opened. When rows of the log may have
+//! the readers go back to its position ([`crate::cdc::Progress::rewind`]); it serves as soon as the rows that the
+//! snapshot lacks, since they changed while it was taken, have been read. What was written since comes by the log,
+//! what has expired since is dropped when it is opened. When rows of the log may have
 //! expired since the position, or the clock was set back behind it, the rows are *reconciled*: the index scans the
 //! table as a new one does, rows that the scan finds are taken in as ever (most of them change nothing), and
 //! rows that neither scan nor log have shown by its end are removed. Until then it does not serve. The same is done

@@ -9,8 +9,7 @@ use super::saver::Saved;
 use super::{LogFacts, Snapshots, rows};
 use crate::identity::IndexIdentity;
 use crate::index_actor::VectorIndex;
-use crate::items::Items;
-use crate::keys::PrimaryKey;
+use crate::items::{Items, Unread};
 use crate::options::IndexesOptions;
 use crate::rows::now_s;
 
@@ -32,7 +31,7 @@ pub struct Reopened {
     /// Its rows.
     pub items: Items,
     /// Rows to be read.
-    pub unread: Vec<PrimaryKey>,
+    pub unread: Unread,
     /// What stands on the disk.
     pub saved: Saved,
     /// Whether the log may lack rows behind the position, so that the table has to be scanned.

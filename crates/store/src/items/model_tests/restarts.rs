@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{Restored, SavedRow, SavedRows};
+use super::super::{Restored, SavedRow, SavedRows, Unread};
 use super::{Hint, World};
 use crate::keys::PrimaryKey;
 
@@ -104,11 +104,11 @@ impl World {
         let vectors = save.vectors.iter().filter(|(id, _)| restored.has(**id));
         self.index = vectors.map(|(id, vector)| (*id, vector.clone())).collect();
         let position = save.position;
-        let unread: Vec<PrimaryKey>;
+        let unread: Unread;
         (self.items, self.keys, unread) = restored.finish();
         let log = self.log.iter().enumerate().skip(position);
         self.hints = log.map(|(number, hint)| (Some(number), *hint)).collect();
-        let unread = self.rows_of(&unread);
+        let unread = self.rows_of(&[unread.missing, unread.expired].concat());
         self.hints
             .extend(unread.map(|(p, c)| (None, Hint::Row(p, c))));
     }
