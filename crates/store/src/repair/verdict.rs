@@ -24,9 +24,10 @@ pub struct Look {
 pub enum Verdict {
     /// Index and table agree.
     Equal,
-    /// They don't, but the row changes just now.
+    /// They don't, but the row has changed in the table since, or expires just now.
     InMotion,
-    /// They don't, and neither changes.
+    /// They don't, and the table holds what it held. That the index no longer does excuses nothing: it
+    /// gives a row up that it has no room for.
     Faulty(Fault),
 }
 
@@ -40,7 +41,6 @@ pub fn verdict(look: &Look, now_s: u32) -> Verdict {
     match (in_table, in_index) {
         _ if in_table == in_index => Verdict::Equal,
         _ if in_table != look.suspect.in_table => Verdict::InMotion,
-        _ if in_index != look.suspect.in_index => Verdict::InMotion,
         (None, Some(_)) if expiring => Verdict::InMotion,
         (None, _) => Verdict::Faulty(Fault::Extra),
         (Some(_), None) => Verdict::Faulty(Fault::Missing),
@@ -113,9 +113,15 @@ mod tests {
         assert_eq!(judged(Some(1), Some(2), Some((1, 0))), Verdict::InMotion);
         assert_eq!(judged(Some(1), None, Some((1, 0))), Verdict::InMotion);
         assert_eq!(judged(None, Some(1), None), Verdict::InMotion);
-        // Written and deleted again.
-        let changed = judged_of_index(None, None, Some(print(1)), Some((2, 0)));
-        assert_eq!(changed, Verdict::InMotion);
+    }
+
+    #[test]
+    fn what_only_the_index_changes_is_at_fault() {
+        // It was to be replaced, and the index gave it up for want of room.
+        let lost = judged_of_index(Some(2), Some(2), Some(print(1)), None);
+        assert_eq!(lost, Verdict::Faulty(Fault::Missing));
+        let other = judged_of_index(Some(3), Some(3), Some(print(1)), Some((2, 0)));
+        assert_eq!(other, Verdict::Faulty(Fault::Differs));
     }
 
     #[test]
