@@ -30,7 +30,7 @@ pub struct RepairArguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     parallel: usize,
 
-    /// Token ranges at a time for each of them; 0: as fast as the nodes allow
+    /// Token ranges at a time for each of them; 0: as fast as the nodes allow, which is also the most
     #[arg(long, value_name = "N", default_value_t = 1)]
     intensity: usize,
 
@@ -81,7 +81,7 @@ struct SpeedArguments {
     #[arg(long, value_name = "N")]
     parallel: Option<usize>,
 
-    /// Token ranges at a time for each of them; 0: as fast as the nodes allow [default: as before]
+    /// Token ranges at a time for each of them; 0: as fast as the nodes allow, which is also the most [default: as before]
     #[arg(long, value_name = "N")]
     intensity: Option<usize>,
 }

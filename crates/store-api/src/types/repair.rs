@@ -11,7 +11,8 @@ use super::TaskStatus;
 pub struct RepairRequest {
     /// Sets of replicas at a time; 0: as many as share no node, which is also the most.
     pub parallel: usize,
-    /// Token ranges at a time for each of them; 0: as fast as the nodes allow. 1 if it is not given.
+    /// Token ranges at a time for each of them; 0: as fast as the nodes allow, which is also the most.
+    /// 1 if it is not given.
     pub intensity: usize,
     /// Seconds that ranges in flight may still take after the repair was asked to stop. 30 if it is
     /// not given.
