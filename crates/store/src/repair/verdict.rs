@@ -6,7 +6,7 @@ use super::report::Fault;
 use super::table_side::TableRow;
 use crate::items::Known;
 
-/// The index takes a row out that long after it has expired, at the latest.
+/// The index takes a row out that long after it has expired, at the latest; clocks differ by no more.
 const EXPIRY_LAG_S: u32 = 5;
 
 /// A row as it was looked at once more.
@@ -35,9 +35,9 @@ pub enum Verdict {
 pub fn verdict(look: &Look, now_s: u32) -> Verdict {
     let in_table = look.row.fingerprint;
     let in_index = look.known.as_ref().map(fingerprint);
-    let expiring = look
-        .known
-        .is_some_and(|known| known.expires_s != 0 && known.expires_s <= now_s + EXPIRY_LAG_S);
+    let expiring = look.known.is_some_and(|known| {
+        known.expires_s != 0 && known.expires_s.abs_diff(now_s) <= EXPIRY_LAG_S
+    });
     match (in_table, in_index) {
         _ if in_table == in_index => Verdict::Equal,
         _ if in_table != look.suspect.in_table => Verdict::InMotion,
@@ -130,6 +130,8 @@ mod tests {
         let later = NOW_S + EXPIRY_LAG_S + 1;
         let extra = Verdict::Faulty(Fault::Extra);
         assert_eq!(judged(None, None, Some((1, later))), extra);
+        let long_ago = NOW_S - EXPIRY_LAG_S - 1;
+        assert_eq!(judged(None, None, Some((1, long_ago))), extra);
     }
 
     #[test]
