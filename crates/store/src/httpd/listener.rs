@@ -153,6 +153,7 @@ fn entrance(shared: &Shared, tls: Option<ServerTls>, options: &ListenerOptions) 
     };
     Entrance {
         tls: tls.map(|tls| tls.config),
+        answers: shared.answers.clone(),
         in_clear,
         in_tls,
     }

@@ -1,13 +1,14 @@
 //! The HTTP API (contract, section 1).
 //!
-//! Every listener serves the same routes and has its own budget of searches, so that users who
-//! overload one can't starve the database behind another. A listener with a certificate speaks
+//! Every listener serves the same routes and has its own budgets of searches and of answers, so that
+//! users who overload one can't starve the database behind another. A listener with a certificate speaks
 //! HTTPS and HTTP on one port; searches in clear are then refused with 403.
 //!
 //! Left out: text indexes (every name is missing for `bm25` and `highlight`), and the test
 //! hooks under `/api/internals`, which answer 404. A search with restrictions is refused.
 
 mod ann;
+mod answer_budget;
 mod connection;
 mod error;
 mod form;
@@ -33,6 +34,7 @@ use crate::engine::Engine;
 use crate::options::ListenerOptions;
 use crate::repair::{Repairs, Schedules};
 use ::tasks::Registry;
+use answer_budget::AnswerBudget;
 
 pub use listener::{Bound, Listening, server_tls};
 
@@ -59,6 +61,8 @@ struct Shared {
     api: Api,
     /// Searches that may still be taken in.
     admissions: Arc<Semaphore>,
+    /// Room for answers that are on their way.
+    answers: AnswerBudget,
     /// How long a body may take to arrive.
     body_timeout: Duration,
     /// How long a search may wait for its turn.
@@ -70,6 +74,7 @@ impl Shared {
         Shared {
             api,
             admissions: Arc::new(Semaphore::new(options.searches_max)),
+            answers: AnswerBudget::new(options.answer_bytes_max),
             body_timeout: options.body_timeout,
             search_wait_max: options.search_wait_max,
         }
