@@ -52,9 +52,9 @@ impl Bound {
 
     /// Serves until the listening is stopped.
     pub fn serve(self, api: Api) -> Listening {
-        let shared = Shared::new(api, &self.options);
-        let entrance = entrance(&shared, self.tls, &self.options);
         let stop = CancellationToken::new();
+        let shared = Shared::new(api, &self.options, stop.clone());
+        let entrance = entrance(&shared, self.tls, &self.options);
         let listening = Listening {
             address: self.address,
             entrance: Arc::new(ArcSwap::from_pointee(entrance)),

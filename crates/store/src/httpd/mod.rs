@@ -28,6 +28,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::{MethodRouter, delete, get, post, put};
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 use crate::compute::Compute;
 use crate::engine::Engine;
@@ -67,16 +68,19 @@ struct Shared {
     body_timeout: Duration,
     /// How long a search may wait for its turn.
     search_wait_max: Duration,
+    /// The end of the listener: who waits for something that may take long is answered as things are.
+    stop: CancellationToken,
 }
 
 impl Shared {
-    fn new(api: Api, options: &ListenerOptions) -> Shared {
+    fn new(api: Api, options: &ListenerOptions, stop: CancellationToken) -> Shared {
         Shared {
             api,
             admissions: Arc::new(Semaphore::new(options.searches_max)),
             answers: AnswerBudget::new(options.answer_bytes_max),
             body_timeout: options.body_timeout,
             search_wait_max: options.search_wait_max,
+            stop,
         }
     }
 }
