@@ -45,7 +45,7 @@ use crate::rows::RowReader;
 use run::Run;
 
 pub use report::COUNTERS;
-pub use schedule::{ScheduleError, Schedules, Update};
+pub use schedule::{Creation, ScheduleError, Schedules, Update};
 
 /// How fast a repair is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -226,8 +226,12 @@ impl Repairs {
     }
 
     /// Indexes that may be repaired.
-    pub fn serving(&self) -> Vec<IndexName> {
-        self.state().serving.keys().cloned().collect()
+    pub fn serving(&self) -> Vec<Creation> {
+        let state = self.state();
+        let serving = state.serving.values();
+        serving
+            .map(|serving| Creation::of(&serving.access.index.identity))
+            .collect()
     }
 
     fn has_ended(&self, task: Uuid) -> bool {
