@@ -198,7 +198,7 @@ async fn status(asking: &Asking, index: &Index) -> anyhow::Result<()> {
     asking.print(&status, |status: &RepairStatus| {
         let last = match &status.last {
             Some(task) => details(task),
-            None => "not repaired since the service started\n".to_owned(),
+            None => "not repaired since the service started and the index was built\n".to_owned(),
         };
         last + &shown(status.schedule.as_ref())
     })

@@ -73,7 +73,7 @@ pub struct RepairScheduleUpdate {
 /// `GET .../repair`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RepairStatus {
-    /// The last repair since the service started, running or not.
+    /// The last repair since the service started and the index was built, running or not.
     pub last: Option<TaskStatus>,
     /// When the index is repaired without being asked; null: never.
     pub schedule: Option<RepairSchedule>,

@@ -110,7 +110,6 @@ pub async fn status(
 ) -> Result<Json<RepairStatus>, ApiError> {
     let index = known(&shared, keyspace, index)?;
     let last = shared.api.repairs.last(&index.identity.name);
-    let last = last.and_then(|task| shared.api.work.status(task));
     let schedule = shared.api.schedules.of(&Creation::of(&index.identity));
     Ok(Json(RepairStatus {
         last: last.map(shown),

@@ -27,7 +27,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ::tasks::{Registry, State};
+use ::tasks::{Registry, State, Status};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -104,14 +104,20 @@ struct Indexes {
     /// Those that serve.
     serving: HashMap<IndexName, Serving>,
     running: Option<Running>,
-    /// The last repair of each.
-    last: HashMap<IndexName, Uuid>,
+    /// The last repair of each, as long as the index is attached.
+    last: HashMap<IndexName, Last>,
 }
 
 struct Serving {
     access: Arc<Access>,
     /// Ends with the index.
     cancel: CancellationToken,
+}
+
+/// The last repair of an index. Tasks that have ended are forgotten in time, among all others.
+enum Last {
+    Running(Uuid),
+    Ended(Status),
 }
 
 struct Running {
@@ -149,7 +155,10 @@ impl Repairs {
             cancel: cancel.clone(),
         };
         let name = access.index.identity.name.clone();
-        self.state().serving.insert(name, serving);
+        let mut state = self.state();
+        state.last.remove(&name);
+        state.serving.insert(name, serving);
+        drop(state);
         Attached {
             repairs: self.clone(),
             access,
@@ -189,15 +198,17 @@ impl Repairs {
                 ..self.inner.options.clone()
             },
         };
+        let (repairs, of) = (self.clone(), name.clone());
         self.inner.tasks.spawn(async move {
             cancel.run_until_cancelled(run.run()).await;
+            repairs.has_run(&of, id);
         });
         state.running = Some(Running {
             name: name.clone(),
             task: id,
             speed: sender,
         });
-        state.last.insert(name.clone(), id);
+        state.last.insert(name.clone(), Last::Running(id));
         Ok(id)
     }
 
@@ -220,9 +231,24 @@ impl Repairs {
         Ok(*running.speed.borrow())
     }
 
-    /// The task of an index's last repair.
-    pub fn last(&self, name: &IndexName) -> Option<Uuid> {
-        self.state().last.get(name).copied()
+    /// An index's last repair since it was built and the service started.
+    pub fn last(&self, name: &IndexName) -> Option<Status> {
+        match self.state().last.get(name)? {
+            Last::Running(task) => self.inner.work.status(*task),
+            Last::Ended(status) => Some(status.clone()),
+        }
+    }
+
+    /// Keeps how a repair has ended, unless another has begun or the index is gone.
+    fn has_run(&self, name: &IndexName, task: Uuid) {
+        let status = self.inner.work.status(task);
+        let mut state = self.state();
+        if let Some(last) = state.last.get_mut(name)
+            && matches!(last, Last::Running(running) if *running == task)
+            && let Some(status) = status
+        {
+            *last = Last::Ended(status);
+        }
     }
 
     /// Indexes that may be repaired.
@@ -256,6 +282,33 @@ impl Drop for Attached {
         // Another index of the name may have taken its place.
         if state.serving.get(name).is_some_and(is_this) {
             state.serving.remove(name);
+            state.last.remove(name);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_repair_is_known_however_much_has_ended_since() {
+        let work = Registry::default();
+        let repairs = Repairs::new(work.clone(), TaskTracker::new(), RepairOptions::default());
+        let identity = crate::engine::tests::identity("i");
+        let name = &identity.name;
+        let task = work.start(long_work::repair(&identity));
+        let id = task.id();
+        let last = Last::Running(id);
+        repairs.state().last.insert(name.clone(), last);
+        let state = || repairs.last(name).map(|status| status.state);
+        assert_eq!(state(), Some(State::Running));
+        task.done();
+        repairs.has_run(name, id);
+        for _ in 0..1000 {
+            work.start(long_work::repair(&identity)).done();
+        }
+        assert!(work.status(id).is_none(), "it is forgotten");
+        assert_eq!(state(), Some(State::Done));
     }
 }
