@@ -1,7 +1,6 @@
 //! `annulus repair`: comparing an index with its table, and mending it.
 
 use std::str::FromStr;
-use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use store_api::types::{
@@ -137,11 +136,12 @@ async fn start(arguments: &RepairArguments) -> anyhow::Result<()> {
         intensity: arguments.intensity,
         grace_s: Some(arguments.grace.0.as_secs()),
     };
-    let client = asking.client(Duration::ZERO)?;
+    let client = asking.client().await?;
     let task = client.repair(&index.keyspace, &index.name, request).await;
     let mut task = task.map_err(|error| asking.explain(error))?;
     if !arguments.detach {
-        task = wait(asking, &task.id, None).await?;
+        let waited = wait(&client, &task.id, None).await;
+        task = waited.map_err(|error| asking.explain(error))?;
     }
     asking.print(&task, details)?;
     match arguments.detach {
@@ -155,7 +155,7 @@ async fn control(asking: &Asking, index: &Index, speed: SpeedArguments) -> anyho
         parallel: speed.parallel,
         intensity: speed.intensity,
     };
-    let client = asking.client(Duration::ZERO)?;
+    let client = asking.client().await?;
     let speed = client
         .control_repair(&index.keyspace, &index.name, speed)
         .await;
@@ -183,7 +183,7 @@ async fn update(
         parallel: speed.parallel,
         intensity: speed.intensity,
     };
-    let client = asking.client(Duration::ZERO)?;
+    let client = asking.client().await?;
     let schedule = client
         .update_repair(&index.keyspace, &index.name, update)
         .await;
@@ -192,7 +192,7 @@ async fn update(
 }
 
 async fn status(asking: &Asking, index: &Index) -> anyhow::Result<()> {
-    let client = asking.client(Duration::ZERO)?;
+    let client = asking.client().await?;
     let status = client.repair_status(&index.keyspace, &index.name).await;
     let status = status.map_err(|error| asking.explain(error))?;
     asking.print(&status, |status: &RepairStatus| {
