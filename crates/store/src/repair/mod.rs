@@ -117,7 +117,7 @@ struct Serving {
 /// The last repair of an index. Tasks that have ended are forgotten in time, among all others.
 enum Last {
     Running(Uuid),
-    Ended(Status),
+    Ended(Box<Status>),
 }
 
 struct Running {
@@ -235,7 +235,7 @@ impl Repairs {
     pub fn last(&self, name: &IndexName) -> Option<Status> {
         match self.state().last.get(name)? {
             Last::Running(task) => self.inner.work.status(*task),
-            Last::Ended(status) => Some(status.clone()),
+            Last::Ended(status) => Some(Status::clone(status)),
         }
     }
 
@@ -247,7 +247,7 @@ impl Repairs {
             && matches!(last, Last::Running(running) if *running == task)
             && let Some(status) = status
         {
-            *last = Last::Ended(status);
+            *last = Last::Ended(Box::new(status));
         }
     }
 

@@ -122,13 +122,11 @@ fn an_index_inherits_nothing_from_one_that_had_its_name() {
     let directory = tempfile::tempdir().unwrap();
     let schedules = Schedules::open(directory.path(), Some(every(100)));
     schedules.update(&index("a"), NEVER).unwrap();
-    let later = made("a", "2");
-    assert_eq!(schedules.of(&later), Some(every(100)));
-    assert_eq!(schedules.due(&[later.clone()], 1000), None, "first seen");
-    assert_eq!(
-        schedules.due(&[later.clone()], 1100),
-        Some((later, every(100)))
-    );
+    let later = [made("a", "2")];
+    assert_eq!(schedules.of(&later[0]), Some(every(100)));
+    assert_eq!(schedules.due(&later, 1000), None, "first seen");
+    let due = Some((later[0].clone(), every(100)));
+    assert_eq!(schedules.due(&later, 1100), due);
 }
 
 #[test]
