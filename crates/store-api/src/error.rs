@@ -42,3 +42,19 @@ pub struct InvalidUri {
     /// What is wrong with it.
     pub reason: String,
 }
+
+/// Why there is no client of one service.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotOneService {
+    /// The URI can't be used.
+    #[error(transparent)]
+    Invalid(#[from] InvalidUri),
+    /// More than one service is named.
+    #[error("{names} names several services ({services}): name one")]
+    Several {
+        /// What names them.
+        names: String,
+        /// Their addresses or URIs.
+        services: String,
+    },
+}

@@ -11,4 +11,4 @@ mod error;
 pub mod types;
 
 pub use client::{Client, ClientOptions, KeyValue, Neighbours, Zones};
-pub use error::{ClientError, InvalidUri};
+pub use error::{ClientError, InvalidUri, NotOneService};

@@ -12,6 +12,10 @@ use store_api::binary;
 use crate::keys::{KeyColumn, KeySchema, Values, shown};
 use crate::score::Scored;
 
+/// Room for keys that is taken before they come, at the most: what the first one needs tells little of the others
+/// where it is long.
+const KEYS_RESERVED_MAX: usize = 1 << 20;
+
 /// Rows, nearest first.
 ///
 /// Serialised it is a [`store_api::types::AnnResponse`], which fails where JSON has no form of a key.
@@ -40,7 +44,8 @@ impl<'a> Found<'a> {
     pub fn push(&mut self, key: &[u8], scored: Scored) {
         if self.keys.is_empty() {
             // Most keys of a table are about as long.
-            self.keys.reserve(key.len() * self.scores.capacity());
+            let all = key.len() * self.scores.capacity();
+            self.keys.reserve(all.min(KEYS_RESERVED_MAX));
         }
         self.keys.extend_from_slice(key);
         self.ends.push(self.keys.len());
@@ -211,6 +216,22 @@ mod tests {
         assert_eq!(pk.values, [&[0, 0, 0, 7][..], &[0, 0, 0, 8]]);
         assert_eq!((ck.name.as_str(), ck.typ), ("ck", 13));
         assert_eq!(ck.values, ["", "abc"]);
+    }
+
+    #[test]
+    fn a_long_key_takes_no_room_for_as_many_as_may_come() {
+        let schema = KeySchema {
+            partition: vec![column("pk", NativeType::Blob)],
+            clustering: vec![],
+        };
+        let mut found = Found::with_capacity(&schema, 100_000);
+        let key = schema.encode([[7; 60_000].as_slice()]);
+        found.push(key.as_bytes(), scored(0.5, 0.75));
+        assert!(
+            found.keys.capacity() <= 2 << 20,
+            "{}",
+            found.keys.capacity()
+        );
     }
 
     #[test]

@@ -146,9 +146,11 @@ impl Store {
             cancel.clone(),
         );
         tasks.spawn({
-            let cancel = cancel.clone();
+            let (cancel, engine) = (cancel.clone(), engine.clone());
             async move {
-                cancel.run_until_cancelled(schedules.run(repairs)).await;
+                cancel
+                    .run_until_cancelled(schedules.run(repairs, engine))
+                    .await;
             }
         });
         tasks.spawn({

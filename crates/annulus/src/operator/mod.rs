@@ -49,17 +49,18 @@ pub struct Asking {
 }
 
 impl Asking {
-    /// A client whose requests may take that much longer than usual.
-    fn client(&self, longer: Duration) -> anyhow::Result<Client> {
+    /// A client of the one service that is named: what runs there is known to no other.
+    async fn client(&self) -> anyhow::Result<Client> {
         let authorities = self.http_ca_cert_path.as_ref().map(std::fs::read);
         let options = ClientOptions {
             base_uris: vec![self.http.clone()],
             certificate_authorities: authorities.transpose().context("--http-ca-cert-path")?,
-            request_timeout: ANSWER_TIMEOUT + longer,
+            request_timeout: ANSWER_TIMEOUT,
             connect_timeout: CONNECT_TIMEOUT,
             ..ClientOptions::default()
         };
-        Client::new(options).map_err(|error| Failure::Configuration(error.to_string()).into())
+        let client = Client::of_one_service(options).await;
+        client.map_err(|error| Failure::Configuration(error.to_string()).into())
     }
 
     /// What went wrong, in an operator's words.

@@ -1,7 +1,6 @@
 //! `annulus repair`: comparing an index with its table, and mending it.
 
 use std::str::FromStr;
-use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use store_api::types::{
@@ -30,7 +29,7 @@ pub struct RepairArguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     parallel: usize,
 
-    /// Token ranges at a time for each of them; 0: as fast as the nodes allow
+    /// Token ranges at a time for each of them; 0: as fast as the nodes allow, which is also the most
     #[arg(long, value_name = "N", default_value_t = 1)]
     intensity: usize,
 
@@ -81,7 +80,7 @@ struct SpeedArguments {
     #[arg(long, value_name = "N")]
     parallel: Option<usize>,
 
-    /// Token ranges at a time for each of them; 0: as fast as the nodes allow [default: as before]
+    /// Token ranges at a time for each of them; 0: as fast as the nodes allow, which is also the most [default: as before]
     #[arg(long, value_name = "N")]
     intensity: Option<usize>,
 }
@@ -137,11 +136,12 @@ async fn start(arguments: &RepairArguments) -> anyhow::Result<()> {
         intensity: arguments.intensity,
         grace_s: Some(arguments.grace.0.as_secs()),
     };
-    let client = asking.client(Duration::ZERO)?;
+    let client = asking.client().await?;
     let task = client.repair(&index.keyspace, &index.name, request).await;
     let mut task = task.map_err(|error| asking.explain(error))?;
     if !arguments.detach {
-        task = wait(asking, &task.id, None).await?;
+        let waited = wait(&client, &task.id, None).await;
+        task = waited.map_err(|error| asking.explain(error))?;
     }
     asking.print(&task, details)?;
     match arguments.detach {
@@ -155,7 +155,7 @@ async fn control(asking: &Asking, index: &Index, speed: SpeedArguments) -> anyho
         parallel: speed.parallel,
         intensity: speed.intensity,
     };
-    let client = asking.client(Duration::ZERO)?;
+    let client = asking.client().await?;
     let speed = client
         .control_repair(&index.keyspace, &index.name, speed)
         .await;
@@ -183,7 +183,7 @@ async fn update(
         parallel: speed.parallel,
         intensity: speed.intensity,
     };
-    let client = asking.client(Duration::ZERO)?;
+    let client = asking.client().await?;
     let schedule = client
         .update_repair(&index.keyspace, &index.name, update)
         .await;
@@ -192,13 +192,13 @@ async fn update(
 }
 
 async fn status(asking: &Asking, index: &Index) -> anyhow::Result<()> {
-    let client = asking.client(Duration::ZERO)?;
+    let client = asking.client().await?;
     let status = client.repair_status(&index.keyspace, &index.name).await;
     let status = status.map_err(|error| asking.explain(error))?;
     asking.print(&status, |status: &RepairStatus| {
         let last = match &status.last {
             Some(task) => details(task),
-            None => "not repaired since the service started\n".to_owned(),
+            None => "not repaired since the service started and the index was built\n".to_owned(),
         };
         last + &shown(status.schedule.as_ref())
     })

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use store_api::types::{TaskState, TaskStatus, TaskTree};
+use store_api::{Client, ClientError};
 
 use super::columns::aligned;
 use super::{Asking, block_on};
@@ -60,18 +61,20 @@ pub fn run(arguments: TasksArguments) -> anyhow::Result<()> {
         match command {
             TasksCommand::List { parts } => list(&asking, parts).await,
             TasksCommand::Status { id } => {
-                let task = asking.client(Duration::ZERO)?.task(&id).await;
+                let task = asking.client().await?.task(&id).await;
                 let task = task.map_err(|error| asking.explain(error))?;
                 asking.print(&task, details)
             }
             TasksCommand::Tree { id } => tree(&asking, id).await,
             TasksCommand::Wait { id, timeout } => {
-                let task = wait(&asking, &id, timeout.map(Duration::from_secs)).await?;
+                let client = asking.client().await?;
+                let task = wait(&client, &id, timeout.map(Duration::from_secs)).await;
+                let task = task.map_err(|error| asking.explain(error))?;
                 asking.print(&task, details)?;
                 ended_well(&task)
             }
             TasksCommand::Abort { id } => {
-                let task = asking.client(Duration::ZERO)?.abort_task(&id).await;
+                let task = asking.client().await?.abort_task(&id).await;
                 let task = task.map_err(|error| asking.explain(error))?;
                 asking.print(&task, details)
             }
@@ -80,7 +83,7 @@ pub fn run(arguments: TasksArguments) -> anyhow::Result<()> {
 }
 
 async fn list(asking: &Asking, parts: bool) -> anyhow::Result<()> {
-    let tasks = asking.client(Duration::ZERO)?.tasks(parts).await;
+    let tasks = asking.client().await?.tasks(parts).await;
     let tasks = tasks.map_err(|error| asking.explain(error))?;
     asking.print(&tasks, |tasks| {
         let lines: Vec<_> = tasks.iter().map(|task| line(task, 0)).collect();
@@ -89,7 +92,7 @@ async fn list(asking: &Asking, parts: bool) -> anyhow::Result<()> {
 }
 
 async fn tree(asking: &Asking, id: Option<String>) -> anyhow::Result<()> {
-    let client = asking.client(Duration::ZERO)?;
+    let client = asking.client().await?;
     let roots = match id {
         Some(id) => vec![id],
         None => {
@@ -114,18 +117,16 @@ async fn tree(asking: &Asking, id: Option<String>) -> anyhow::Result<()> {
 
 /// Waits until a task has ended, or for as long as is said.
 pub(super) async fn wait(
-    asking: &Asking,
+    client: &Client,
     id: &str,
     timeout: Option<Duration>,
-) -> anyhow::Result<TaskStatus> {
-    let client = asking.client(WAIT_AT_A_TIME)?;
+) -> Result<TaskStatus, ClientError> {
     let began = std::time::Instant::now();
     loop {
         let left = timeout.map(|timeout| timeout.saturating_sub(began.elapsed()));
         let now = left.map_or(WAIT_AT_A_TIME, |left| left.min(WAIT_AT_A_TIME));
         // The service counts in seconds; less than one is not worth another request.
-        let task = client.wait_for_task(id, now).await;
-        let task = task.map_err(|error| asking.explain(error))?;
+        let task = client.wait_for_task(id, now).await?;
         let out_of_time = left.is_some_and(|left| left < now + Duration::from_secs(1));
         if task.state != TaskState::Running || out_of_time {
             return Ok(task);

@@ -204,7 +204,7 @@ pub struct StoreSettings {
     #[arg(long, env = "ANNULUS_REPAIR_INTERVAL", value_name = "DURATION")]
     pub repair_interval: Option<Span>,
 
-    /// Token ranges that such a repair compares at a time; 0: as fast as the nodes allow [default: 1]
+    /// Token ranges that such a repair compares at a time; 0: as fast as the nodes allow, which is also the most [default: 1]
     #[arg(long, env = "ANNULUS_REPAIR_INTENSITY", value_name = "N")]
     pub repair_intensity: Option<usize>,
 

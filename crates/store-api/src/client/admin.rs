@@ -35,15 +35,16 @@ impl Client {
         self.fetch(Method::GET, path, &()).await
     }
 
-    /// A task once it has ended, or as it is after `timeout`. The client's own timeout has to be
-    /// longer than that.
+    /// A task once it has ended, or as it is after `timeout`, by which the request may take longer than
+    /// others.
     pub async fn wait_for_task(
         &self,
         id: &str,
         timeout: Duration,
     ) -> Result<TaskStatus, ClientError> {
         let path = format!("{}/wait?timeout={}", task_path(id), timeout.as_secs());
-        self.fetch(Method::GET, path, &()).await
+        let answer = self.ask_longer(path, Question::Read, timeout).await?;
+        serde_json::from_slice(&answer.body).map_err(|_| ClientError::InvalidJson)
     }
 
     /// Asks a task to stop.

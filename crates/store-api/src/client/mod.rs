@@ -13,6 +13,7 @@ mod admin;
 mod answer;
 mod ask;
 mod node;
+mod one_service;
 mod tier;
 mod transport;
 mod uri;
@@ -198,8 +199,18 @@ impl Client {
 
     /// A successful answer.
     async fn ask(&self, path: String, question: Question<'_>) -> Result<Answer, ClientError> {
+        self.ask_longer(path, question, Duration::ZERO).await
+    }
+
+    /// A successful answer, that may take so much longer than others.
+    async fn ask_longer(
+        &self,
+        path: String,
+        question: Question<'_>,
+        longer: Duration,
+    ) -> Result<Answer, ClientError> {
         let inner = self.inner.as_ref().ok_or(ClientError::Disabled)?;
-        let deadline = tokio::time::Instant::now() + inner.request_timeout;
+        let deadline = tokio::time::Instant::now() + inner.request_timeout + longer;
         let ask = Ask {
             path,
             question,

@@ -2,6 +2,7 @@
 
 mod binary;
 mod fake;
+mod one_service;
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};

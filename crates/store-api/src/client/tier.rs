@@ -12,7 +12,7 @@ use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::sync::Mutex;
 
-use super::ask::{Answer, Ask};
+use super::ask::{Answer, Ask, Question};
 use super::node::Node;
 use super::transport::Connector;
 use super::uri::BaseUri;
@@ -25,7 +25,7 @@ const ROUNDS: usize = 3;
 const LOOKUP_INTERVAL: Duration = Duration::from_secs(5);
 
 /// How long a look-up may take.
-const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
+pub const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How names are looked up: host and port to all addresses.
 pub type Lookup =
@@ -113,7 +113,8 @@ impl Tier {
     }
 
     /// The answer of the first service that has one: up to three rounds over all that are not in
-    /// quarantine, in random order, those of the own zone first. Nothing, if none has.
+    /// quarantine, in random order, those of the own zone first. Nothing, if none has. A change is asked of
+    /// one service alone: it may be under way there although no answer came.
     pub async fn ask(&self, ask: &Ask<'_>) -> Option<Result<Answer, ClientError>> {
         for round in 0..ROUNDS {
             let mut order = self.nodes.load().order();
@@ -127,7 +128,8 @@ impl Tier {
             }
             for node in order {
                 match node.ask(ask).await {
-                    Err(ClientError::Unavailable) => {}
+                    Err(ClientError::Unavailable)
+                        if !matches!(ask.question, Question::Change { .. }) => {}
                     answer => return Some(answer),
                 }
             }

@@ -11,7 +11,8 @@ use super::TaskStatus;
 pub struct RepairRequest {
     /// Sets of replicas at a time; 0: as many as share no node, which is also the most.
     pub parallel: usize,
-    /// Token ranges at a time for each of them; 0: as fast as the nodes allow. 1 if it is not given.
+    /// Token ranges at a time for each of them; 0: as fast as the nodes allow, which is also the most.
+    /// 1 if it is not given.
     pub intensity: usize,
     /// Seconds that ranges in flight may still take after the repair was asked to stop. 30 if it is
     /// not given.
@@ -72,7 +73,7 @@ pub struct RepairScheduleUpdate {
 /// `GET .../repair`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RepairStatus {
-    /// The last repair since the service started, running or not.
+    /// The last repair since the service started and the index was built, running or not.
     pub last: Option<TaskStatus>,
     /// When the index is repaired without being asked; null: never.
     pub schedule: Option<RepairSchedule>,

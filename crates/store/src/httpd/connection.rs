@@ -17,6 +17,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
+use super::answer_budget::AnswerBudget;
+
 /// The first byte of a TLS connection: a record of the handshake. No HTTP request begins with it.
 const TLS_HANDSHAKE: u8 = 0x16;
 
@@ -39,6 +41,10 @@ const PATIENCE: Patience = Patience {
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(10);
 
+/// A client that takes nothing of what was sent to it for so long is given up, with the answers that wait for it.
+#[cfg(target_os = "linux")]
+const UNTAKEN_MAX: Duration = Duration::from_secs(60);
+
 /// HTTP/2 connections without traffic are tried so often.
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -54,6 +60,8 @@ pub struct Entrance {
     pub in_clear: Option<Router>,
     /// What other requests find.
     pub in_tls: Router,
+    /// Room for answers.
+    pub answers: AnswerBudget,
 }
 
 /// Serves a connection until the client or `stop` ends it. Requests in flight are answered first.
@@ -63,9 +71,10 @@ pub async fn serve(stream: TcpStream, entrance: Entrance, stop: CancellationToke
         tracing::debug!(%error, ?peer, "a connection was gone before it was served");
         return;
     }
+    let answers = entrance.answers;
     let ended = match entrance.tls {
         None => match entrance.in_clear {
-            Some(router) => http(stream, router, stop, PATIENCE).await,
+            Some(router) => http(stream, router, answers, stop, PATIENCE).await,
             None => Ok(()),
         },
         Some(config) => {
@@ -78,10 +87,10 @@ pub async fn serve(stream: TcpStream, entrance: Entrance, stop: CancellationToke
                 Some(Err(_)) => Err("no handshake in time".to_owned()),
                 Some(Ok(Err(error))) => Err(error.to_string()),
                 Some(Ok(Ok(Begun::Tls(stream)))) => {
-                    http(*stream, entrance.in_tls, stop, PATIENCE).await
+                    http(*stream, entrance.in_tls, answers, stop, PATIENCE).await
                 }
                 Some(Ok(Ok(Begun::Clear(stream)))) => match entrance.in_clear {
-                    Some(router) => http(stream, router, stop, PATIENCE).await,
+                    Some(router) => http(stream, router, answers, stop, PATIENCE).await,
                     None => Ok(()),
                 },
             }
@@ -98,7 +107,11 @@ fn prepare(stream: &TcpStream) -> io::Result<()> {
     let keepalive = TcpKeepalive::new()
         .with_time(KEEPALIVE_AFTER)
         .with_interval(KEEPALIVE_EVERY);
-    SockRef::from(stream).set_tcp_keepalive(&keepalive)
+    let socket = SockRef::from(stream);
+    socket.set_tcp_keepalive(&keepalive)?;
+    #[cfg(target_os = "linux")]
+    socket.set_tcp_user_timeout(Some(UNTAKEN_MAX))?;
+    Ok(())
 }
 
 /// How long is waited.
@@ -131,6 +144,7 @@ async fn begin(stream: TcpStream, config: Arc<ServerConfig>, clear: bool) -> io:
 async fn http<S>(
     stream: S,
     router: Router,
+    answers: AnswerBudget,
     stop: CancellationToken,
     patience: Patience,
 ) -> Result<(), String>
@@ -154,7 +168,8 @@ where
         let (router, asked) = (TowerToHyperService::new(router), asked.clone());
         move |request| {
             asked.store(true, Ordering::Relaxed);
-            router.call(request)
+            let (answer, answers) = (router.call(request), answers.clone());
+            async move { answer.await.map(|answer| answers.charge(answer)) }
         }
     });
     let connection = builder.serve_connection(TokioIo::new(stream), service);
@@ -188,11 +203,15 @@ mod tests {
     const LONG: Duration = Duration::from_secs(20);
     const SHORT: Duration = Duration::from_millis(100);
 
+    fn room() -> AnswerBudget {
+        AnswerBudget::new(1 << 20)
+    }
+
     /// How a connection ends whose client sends this and then nothing.
     async fn end_after(sent: &[u8], stop: CancellationToken, patience: Patience) -> String {
         let (mut client, server) = tokio::io::duplex(1 << 16);
         client.write_all(sent).await.unwrap();
-        let ended = http(server, Router::new(), stop, patience);
+        let ended = http(server, Router::new(), room(), stop, patience);
         let ended = tokio::time::timeout(LONG, ended).await.expect("it ends");
         ended.unwrap_err()
     }
@@ -216,7 +235,8 @@ mod tests {
             first_request: SHORT,
             last_answers: LONG,
         };
-        let serving = http(server, Router::new(), CancellationToken::new(), patience);
+        let stop = CancellationToken::new();
+        let serving = http(server, Router::new(), room(), stop, patience);
         client
             .write_all(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
             .await

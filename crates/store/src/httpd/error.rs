@@ -52,6 +52,11 @@ pub enum ApiError {
     /// More searches than the listener takes in, or than can begin in time.
     #[error("too many searches in flight; try again later, or ask another index service")]
     Overloaded,
+    /// No room for the answer, as clients don't take theirs.
+    #[error(
+        "answers that their clients have not yet taken fill this listener's room for them; try again later"
+    )]
+    AnswersWait,
     /// A fault of ours.
     #[error("{0}")]
     Internal(String),
@@ -93,7 +98,7 @@ impl IntoResponse for ApiError {
                 unavailable(UnavailableReason::IndexBuilding, Some(text))
             }
             // A reason of another name would make a database fail over, which moves the load.
-            ApiError::Overloaded => {
+            ApiError::Overloaded | ApiError::AnswersWait => {
                 let retry_after = [(RETRY_AFTER, HeaderValue::from_static("1"))];
                 (StatusCode::SERVICE_UNAVAILABLE, retry_after, text).into_response()
             }

@@ -52,9 +52,9 @@ impl Bound {
 
     /// Serves until the listening is stopped.
     pub fn serve(self, api: Api) -> Listening {
-        let shared = Shared::new(api, &self.options);
-        let entrance = entrance(&shared, self.tls, &self.options);
         let stop = CancellationToken::new();
+        let shared = Shared::new(api, &self.options, stop.clone());
+        let entrance = entrance(&shared, self.tls, &self.options);
         let listening = Listening {
             address: self.address,
             entrance: Arc::new(ArcSwap::from_pointee(entrance)),
@@ -153,6 +153,7 @@ fn entrance(shared: &Shared, tls: Option<ServerTls>, options: &ListenerOptions) 
     };
     Entrance {
         tls: tls.map(|tls| tls.config),
+        answers: shared.answers.clone(),
         in_clear,
         in_tls,
     }

@@ -1,13 +1,14 @@
 //! The HTTP API (contract, section 1).
 //!
-//! Every listener serves the same routes and has its own budget of searches, so that users who
-//! overload one can't starve the database behind another. A listener with a certificate speaks
+//! Every listener serves the same routes and has its own budgets of searches and of answers, so that
+//! users who overload one can't starve the database behind another. A listener with a certificate speaks
 //! HTTPS and HTTP on one port; searches in clear are then refused with 403.
 //!
 //! Left out: text indexes (every name is missing for `bm25` and `highlight`), and the test
 //! hooks under `/api/internals`, which answer 404. A search with restrictions is refused.
 
 mod ann;
+mod answer_budget;
 mod connection;
 mod error;
 mod form;
@@ -27,12 +28,14 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::{MethodRouter, delete, get, post, put};
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 use crate::compute::Compute;
 use crate::engine::Engine;
 use crate::options::ListenerOptions;
 use crate::repair::{Repairs, Schedules};
 use ::tasks::Registry;
+use answer_budget::AnswerBudget;
 
 pub use listener::{Bound, Listening, server_tls};
 
@@ -59,19 +62,25 @@ struct Shared {
     api: Api,
     /// Searches that may still be taken in.
     admissions: Arc<Semaphore>,
+    /// Room for answers that are on their way.
+    answers: AnswerBudget,
     /// How long a body may take to arrive.
     body_timeout: Duration,
     /// How long a search may wait for its turn.
     search_wait_max: Duration,
+    /// The end of the listener: who waits for something that may take long is answered as things are.
+    stop: CancellationToken,
 }
 
 impl Shared {
-    fn new(api: Api, options: &ListenerOptions) -> Shared {
+    fn new(api: Api, options: &ListenerOptions, stop: CancellationToken) -> Shared {
         Shared {
             api,
             admissions: Arc::new(Semaphore::new(options.searches_max)),
+            answers: AnswerBudget::new(options.answer_bytes_max),
             body_timeout: options.body_timeout,
             search_wait_max: options.search_wait_max,
+            stop,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Repair of an index: `/api/v1/indexes/{keyspace}/{index}/repair`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
@@ -12,9 +13,10 @@ use super::Shared;
 use super::error::ApiError;
 use super::request::AdmittedJson;
 use super::tasks::shown;
+use crate::engine::IndexHandle;
 use crate::identity::IndexName;
 use crate::options;
-use crate::repair::{RepairError, ScheduleError, Speed, Update};
+use crate::repair::{Creation, RepairError, ScheduleError, Speed, Update};
 
 /// Begins to compare an index with its table, and to mend it.
 #[utoipa::path(
@@ -36,7 +38,7 @@ pub async fn start(
     Path((keyspace, index)): Path<(String, String)>,
     request: AdmittedJson<RepairRequest>,
 ) -> Result<Json<TaskStatus>, ApiError> {
-    let name = known(&shared, keyspace, index)?;
+    let index = known(&shared, keyspace, index)?;
     let RepairRequest {
         parallel,
         intensity,
@@ -47,7 +49,7 @@ pub async fn start(
         intensity,
     };
     let grace = grace_s.map(Duration::from_secs);
-    let started = shared.api.repairs.start(&name, speed, grace);
+    let started = shared.api.repairs.start(&index.identity.name, speed, grace);
     let task = started.map_err(conflict)?;
     match shared.api.work.status(task) {
         Some(status) => Ok(Json(shown(status))),
@@ -75,12 +77,13 @@ pub async fn control(
     Path((keyspace, index)): Path<(String, String)>,
     request: AdmittedJson<RepairSpeed>,
 ) -> Result<Json<RepairSpeed>, ApiError> {
-    let name = known(&shared, keyspace, index)?;
+    let index = known(&shared, keyspace, index)?;
     let RepairSpeed {
         parallel,
         intensity,
     } = request.body;
-    let controlled = shared.api.repairs.control(&name, parallel, intensity);
+    let name = &index.identity.name;
+    let controlled = shared.api.repairs.control(name, parallel, intensity);
     let speed = controlled.map_err(conflict)?;
     Ok(Json(RepairSpeed {
         parallel: Some(speed.parallel),
@@ -105,12 +108,12 @@ pub async fn status(
     State(shared): State<Shared>,
     Path((keyspace, index)): Path<(String, String)>,
 ) -> Result<Json<RepairStatus>, ApiError> {
-    let name = known(&shared, keyspace, index)?;
-    let last = shared.api.repairs.last(&name);
-    let last = last.and_then(|task| shared.api.work.status(task));
+    let index = known(&shared, keyspace, index)?;
+    let last = shared.api.repairs.last(&index.identity.name);
+    let schedule = shared.api.schedules.of(&Creation::of(&index.identity));
     Ok(Json(RepairStatus {
         last: last.map(shown),
-        schedule: shared.api.schedules.of(&name).map(shown_schedule),
+        schedule: schedule.map(shown_schedule),
     }))
 }
 
@@ -135,7 +138,7 @@ pub async fn update(
     Path((keyspace, index)): Path<(String, String)>,
     request: AdmittedJson<RepairScheduleUpdate>,
 ) -> Result<Json<Option<RepairSchedule>>, ApiError> {
-    let name = known(&shared, keyspace, index)?;
+    let index = known(&shared, keyspace, index)?;
     let asked = request.body;
     let interval = match (asked.never, asked.interval_s) {
         (true, None) => Some(None),
@@ -151,7 +154,8 @@ pub async fn update(
         intensity: asked.intensity,
     };
     let schedules = shared.api.schedules.clone();
-    let updated = tokio::task::spawn_blocking(move || schedules.update(&name, update)).await;
+    let of = Creation::of(&index.identity);
+    let updated = tokio::task::spawn_blocking(move || schedules.update(&of, update)).await;
     let updated = updated.map_err(|error| ApiError::Internal(error.to_string()))?;
     match updated {
         Ok(schedule) => Ok(Json(schedule.map(shown_schedule))),
@@ -160,13 +164,11 @@ pub async fn update(
     }
 }
 
-/// The name of an index that is there.
-fn known(shared: &Shared, keyspace: String, index: String) -> Result<IndexName, ApiError> {
+/// An index that is there.
+fn known(shared: &Shared, keyspace: String, index: String) -> Result<Arc<IndexHandle>, ApiError> {
     let name = IndexName { keyspace, index };
-    match shared.api.engine.index(&name) {
-        Some(_) => Ok(name),
-        None => Err(ApiError::MissingIndex(name)),
-    }
+    let index = shared.api.engine.index(&name);
+    index.ok_or(ApiError::MissingIndex(name))
 }
 
 fn conflict(error: RepairError) -> ApiError {

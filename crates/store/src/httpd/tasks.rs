@@ -73,7 +73,7 @@ pub async fn tree(
     Ok(Json(shown_tree(tree)))
 }
 
-/// A task once it has ended, or as it is when the time is up: `state` says which.
+/// A task once it has ended, or as it is when the time is up or the service is stopped: `state` says which.
 #[utoipa::path(
     get,
     path = "/api/v1/tasks/{id}/wait",
@@ -94,7 +94,12 @@ pub async fn wait(
     let timeout_s = parameter(query.as_deref(), "timeout")?.unwrap_or(WAIT_S);
     let timeout = Duration::from_secs(timeout_s.min(WAIT_S_MAX));
     let status = match parsed(&id) {
-        Some(known) => shared.api.work.wait(known, timeout).await,
+        Some(known) => {
+            let work = &shared.api.work;
+            // The service would else wait for this request to end, and this for the task.
+            let waited = shared.stop.run_until_cancelled(work.wait(known, timeout));
+            waited.await.unwrap_or_else(|| work.status(known))
+        }
         None => None,
     };
     Ok(Json(shown(status.ok_or(ApiError::MissingTask(id))?)))

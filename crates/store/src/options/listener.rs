@@ -16,6 +16,8 @@ pub struct ListenerOptions {
     pub searches_max: usize,
     /// A search that can't begin within this is refused with 503, at once if that can be told.
     pub search_wait_max: Duration,
+    /// Bytes of answers that clients have not yet taken; answers beyond this are refused with 503.
+    pub answer_bytes_max: usize,
     /// Connections at a time; more wait until one ends.
     pub connections_max: usize,
     /// Bodies beyond this are refused with 413.
@@ -68,6 +70,8 @@ impl ListenerOptions {
             tls: None,
             searches_max: 4096,
             search_wait_max: Duration::from_secs(2),
+            // 100,000 rows, the most that a CQL query can ask for, with keys of 2 KiB.
+            answer_bytes_max: 256 << 20,
             connections_max: 16_384,
             // What the original's framework allows; 16,000 dimensions take about 340 KB.
             body_bytes_max: 2 << 20,

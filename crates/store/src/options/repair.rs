@@ -25,7 +25,8 @@ pub struct RepairSchedule {
     pub interval: Duration,
     /// Sets of replicas at a time; 0: as many as share no node.
     pub parallel: usize,
-    /// Ranges at a time for each of them; 0: as fast as the nodes allow.
+    /// Ranges at a time for each of them; 0: as fast as the nodes allow, which is also the
+    /// most.
     pub intensity: usize,
 }
 

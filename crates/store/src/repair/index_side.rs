@@ -7,10 +7,10 @@
 //! time to time.
 
 use std::hash::RandomState;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Mutex, mpsc, oneshot};
 
 use super::digest::{Digest, Fingerprint};
 use super::token::token;
@@ -42,6 +42,7 @@ pub struct IndexSide {
     hashing: Hashing,
     /// Of digests.
     hasher: RandomState,
+    /// Held while one is made: all ranges that are compared meanwhile wait for it.
     list: Mutex<Option<Arc<List>>>,
 }
 
@@ -121,22 +122,18 @@ impl IndexSide {
     }
 
     async fn list(&self) -> Arc<List> {
-        let list = self
-            .list
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
         let too_old =
             |list: &List| list.made.elapsed() > LIST_AGE_MIN.max(LIST_AGE_IN_MAKING * list.took);
-        if let Some(list) = list
-            && !too_old(&list)
+        let mut list = self.list.lock().await;
+        if let Some(list) = &*list
+            && !too_old(list)
         {
-            return list;
+            return list.clone();
         }
         let index = self.index.clone();
         let made = tokio::task::spawn_blocking(move || Arc::new(List::of(&index))).await;
         let made = made.expect("tokens are computed without a panic");
-        *self.list.lock().unwrap_or_else(PoisonError::into_inner) = Some(made.clone());
+        *list = Some(made.clone());
         made
     }
 }
@@ -188,4 +185,27 @@ async fn ask(
     drop(items);
     sent.map_err(|_| Gone)?;
     answered.await.map_err(|_| Gone)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::tests::{identity, in_memory};
+    use crate::metrics::Metrics;
+
+    #[tokio::test]
+    async fn ranges_beside_each_other_share_one_list() {
+        let identity = identity("idx");
+        let metrics = Metrics::new().index(&identity.name);
+        let index = IndexHandle::new(identity, &in_memory(), metrics).unwrap();
+        let side = IndexSide {
+            index: Arc::new(index),
+            items: mpsc::channel(1).0.downgrade(),
+            hashing: Hashing::of_seed(1),
+            hasher: RandomState::new(),
+            list: Mutex::new(None),
+        };
+        let (one, other) = tokio::join!(side.list(), side.list());
+        assert!(Arc::ptr_eq(&one, &other));
+    }
 }

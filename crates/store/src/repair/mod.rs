@@ -27,7 +27,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ::tasks::{Registry, State};
+use ::tasks::{Registry, State, Status};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -45,14 +45,14 @@ use crate::rows::RowReader;
 use run::Run;
 
 pub use report::COUNTERS;
-pub use schedule::{ScheduleError, Schedules, Update};
+pub use schedule::{Creation, ScheduleError, Schedules, Update};
 
 /// How fast a repair is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Speed {
     /// Sets of replicas at a time; 0: as many as share no node.
     pub parallel: usize,
-    /// Ranges at a time for each of them; 0: as fast as the nodes allow.
+    /// Ranges at a time for each of them; 0: as fast as the nodes allow, which is also the most.
     pub intensity: usize,
 }
 
@@ -104,14 +104,20 @@ struct Indexes {
     /// Those that serve.
     serving: HashMap<IndexName, Serving>,
     running: Option<Running>,
-    /// The last repair of each.
-    last: HashMap<IndexName, Uuid>,
+    /// The last repair of each, as long as the index is attached.
+    last: HashMap<IndexName, Last>,
 }
 
 struct Serving {
     access: Arc<Access>,
     /// Ends with the index.
     cancel: CancellationToken,
+}
+
+/// The last repair of an index. Tasks that have ended are forgotten in time, among all others.
+enum Last {
+    Running(Uuid),
+    Ended(Box<Status>),
 }
 
 struct Running {
@@ -149,7 +155,10 @@ impl Repairs {
             cancel: cancel.clone(),
         };
         let name = access.index.identity.name.clone();
-        self.state().serving.insert(name, serving);
+        let mut state = self.state();
+        state.last.remove(&name);
+        state.serving.insert(name, serving);
+        drop(state);
         Attached {
             repairs: self.clone(),
             access,
@@ -189,15 +198,17 @@ impl Repairs {
                 ..self.inner.options.clone()
             },
         };
+        let (repairs, of) = (self.clone(), name.clone());
         self.inner.tasks.spawn(async move {
             cancel.run_until_cancelled(run.run()).await;
+            repairs.has_run(&of, id);
         });
         state.running = Some(Running {
             name: name.clone(),
             task: id,
             speed: sender,
         });
-        state.last.insert(name.clone(), id);
+        state.last.insert(name.clone(), Last::Running(id));
         Ok(id)
     }
 
@@ -220,14 +231,33 @@ impl Repairs {
         Ok(*running.speed.borrow())
     }
 
-    /// The task of an index's last repair.
-    pub fn last(&self, name: &IndexName) -> Option<Uuid> {
-        self.state().last.get(name).copied()
+    /// An index's last repair since it was built and the service started.
+    pub fn last(&self, name: &IndexName) -> Option<Status> {
+        match self.state().last.get(name)? {
+            Last::Running(task) => self.inner.work.status(*task),
+            Last::Ended(status) => Some(Status::clone(status)),
+        }
+    }
+
+    /// Keeps how a repair has ended, unless another has begun or the index is gone.
+    fn has_run(&self, name: &IndexName, task: Uuid) {
+        let status = self.inner.work.status(task);
+        let mut state = self.state();
+        if let Some(last) = state.last.get_mut(name)
+            && matches!(last, Last::Running(running) if *running == task)
+            && let Some(status) = status
+        {
+            *last = Last::Ended(Box::new(status));
+        }
     }
 
     /// Indexes that may be repaired.
-    pub fn serving(&self) -> Vec<IndexName> {
-        self.state().serving.keys().cloned().collect()
+    pub fn serving(&self) -> Vec<Creation> {
+        let state = self.state();
+        let serving = state.serving.values();
+        serving
+            .map(|serving| Creation::of(&serving.access.index.identity))
+            .collect()
     }
 
     fn has_ended(&self, task: Uuid) -> bool {
@@ -252,6 +282,33 @@ impl Drop for Attached {
         // Another index of the name may have taken its place.
         if state.serving.get(name).is_some_and(is_this) {
             state.serving.remove(name);
+            state.last.remove(name);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_repair_is_known_however_much_has_ended_since() {
+        let work = Registry::default();
+        let repairs = Repairs::new(work.clone(), TaskTracker::new(), RepairOptions::default());
+        let identity = crate::engine::tests::identity("i");
+        let name = &identity.name;
+        let task = work.start(long_work::repair(&identity));
+        let id = task.id();
+        let last = Last::Running(id);
+        repairs.state().last.insert(name.clone(), last);
+        let state = || repairs.last(name).map(|status| status.state);
+        assert_eq!(state(), Some(State::Running));
+        task.done();
+        repairs.has_run(name, id);
+        for _ in 0..1000 {
+            work.start(long_work::repair(&identity)).done();
+        }
+        assert!(work.status(id).is_none(), "it is forgotten");
+        assert_eq!(state(), Some(State::Done));
     }
 }

@@ -19,7 +19,7 @@ struct Job {
     in_flight: usize,
     /// Whether its nodes are taken.
     active: bool,
-    /// Ranges at a time when that is as fast as its nodes allow.
+    /// Ranges at a time when that is as fast as its nodes allow, and the most.
     fastest: usize,
 }
 
@@ -97,7 +97,7 @@ impl Plan {
             }
             let intensity = match speed.intensity {
                 0 => job.fastest,
-                intensity => intensity,
+                intensity => intensity.min(job.fastest),
             };
             if job.in_flight < intensity
                 && let Some(range) = job.waiting.pop_front()

@@ -4,21 +4,32 @@
 //! beside the files of the indexes, with the time of the last repair, so that a service that is
 //! restarted more often than it repairs gets round to it all the same.
 
+mod kept;
+
 use std::collections::BTreeMap;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use arc_swap::ArcSwap;
+use store_api::types::NodeStatus;
 
 use super::{RepairError, Repairs, Speed};
 use crate::cdc::since_epoch;
+use crate::engine::Engine;
 use crate::identity::IndexName;
 use crate::options::RepairSchedule;
+use kept::{Entries, Kept, Own};
+
+pub use kept::Creation;
 
 /// How often it is looked whether a repair is due.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What is kept of an index that is gone is forgotten after so long: one whose table can't be read may
+/// look like it for a while.
+const GONE_AFTER: Duration = Duration::from_secs(3600);
 
 /// How fast a repair by schedule is if nothing is said of it.
 const GENTLE: Speed = Speed {
@@ -39,28 +50,14 @@ pub struct Schedules {
 struct Inner {
     file: PathBuf,
     default: Option<RepairSchedule>,
-    kept: Mutex<BTreeMap<String, Kept>>,
+    /// Read on threads of sockets, which wait for nobody.
+    kept: ArcSwap<Entries>,
+    /// Held by who changes that, while the file is written; never on a thread that serves sockets.
+    changing: Mutex<Absences>,
 }
 
-/// What is kept of an index.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-struct Kept {
-    /// Its own schedule.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    own: Option<Own>,
-    /// When its last repair by schedule began, seconds since the epoch; before the first, when it was
-    /// first seen.
-    last_s: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Own {
-    /// Absent: never.
-    interval_s: Option<u64>,
-    parallel: usize,
-    intensity: usize,
-}
+/// Since when indexes of which something is kept are not there, seconds since the epoch.
+type Absences = BTreeMap<String, u64>;
 
 /// What an update changes; what is absent stays.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -94,42 +91,39 @@ impl Schedules {
     /// none: a service without schedules is better than no service.
     pub fn open(directory: &Path, default: Option<RepairSchedule>) -> Schedules {
         let file = directory.join(FILE);
-        let kept = match std::fs::read(&file) {
-            Ok(text) => serde_json::from_slice(&text).map_err(io::Error::from),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(BTreeMap::new()),
-            Err(error) => Err(error),
-        };
-        let kept = kept.unwrap_or_else(|error| {
+        let kept = kept::read(&file).unwrap_or_else(|error| {
             tracing::error!(%error, file = %file.display(), "schedules of repairs can't be read; those of the settings hold");
-            BTreeMap::new()
+            Entries::new()
         });
         Schedules {
             inner: Arc::new(Inner {
                 file,
                 default,
-                kept: Mutex::new(kept),
+                kept: ArcSwap::from_pointee(kept),
+                changing: Mutex::default(),
             }),
         }
     }
 
     /// The schedule of an index; none: never.
-    pub fn of(&self, name: &IndexName) -> Option<RepairSchedule> {
-        self.in_effect(self.kept().get(&name.to_string()))
+    pub fn of(&self, index: &Creation) -> Option<RepairSchedule> {
+        self.in_effect(&self.inner.kept.load(), index)
     }
 
-    /// Gives an index a schedule of its own, for good. Reads and writes a file.
+    /// Gives an index a schedule of its own, for good. Writes a file, and waits for others that do.
     pub fn update(
         &self,
-        name: &IndexName,
+        index: &Creation,
         update: Update,
     ) -> Result<Option<RepairSchedule>, ScheduleError> {
+        let _changing = self.changing();
         let mut kept = self.kept();
-        let before = self.in_effect(kept.get(&name.to_string()));
+        let before = self.in_effect(&kept, index);
         let interval = match update.interval {
             Some(interval) => interval,
             None => Some(
                 before
-                    .ok_or_else(|| ScheduleError::NoInterval(name.clone()))?
+                    .ok_or_else(|| ScheduleError::NoInterval(index.name.clone()))?
                     .interval,
             ),
         };
@@ -137,39 +131,45 @@ impl Schedules {
             parallel: before.parallel,
             intensity: before.intensity,
         });
-        let mut after = kept.clone();
-        let entry = after.entry(name.to_string()).or_insert_with(|| Kept {
-            own: None,
-            last_s: since_epoch().as_secs(),
-        });
-        entry.own = Some(Own {
+        entry(&mut kept, index, since_epoch().as_secs()).own = Some(Own {
             interval_s: interval.map(|interval| interval.as_secs().max(1)),
             parallel: update.parallel.unwrap_or(before.parallel),
             intensity: update.intensity.unwrap_or(before.intensity),
         });
-        self.write(&after)?;
-        *kept = after;
-        Ok(self.in_effect(kept.get(&name.to_string())))
+        let after = self.in_effect(&kept, index);
+        if kept != **self.inner.kept.load() {
+            self.write(&kept)?;
+            self.inner.kept.store(Arc::new(kept));
+        }
+        Ok(after)
     }
 
     /// Begins repairs when they are due, for ever.
-    pub async fn run(self, repairs: Repairs) {
+    pub async fn run(self, repairs: Repairs, engine: Arc<Engine>) {
         loop {
             tokio::time::sleep(LOOK_INTERVAL).await;
-            let (schedules, names) = (self.clone(), repairs.serving());
+            let (schedules, serving) = (self.clone(), repairs.serving());
+            // As long as it still looks for indexes none is known to be gone.
+            let known = (engine.status() == NodeStatus::Serving).then(|| engine.indexes());
             let now_s = since_epoch().as_secs();
-            let due = tokio::task::spawn_blocking(move || schedules.due(&names, now_s)).await;
-            let Ok(Some((name, schedule))) = due else {
+            let due = tokio::task::spawn_blocking(move || {
+                if let Some(known) = known {
+                    let names = known.iter().map(|index| index.identity.name.to_string());
+                    schedules.forget_gone(&names.collect::<Vec<_>>(), now_s);
+                }
+                schedules.due(&serving, now_s)
+            });
+            let Ok(Some((index, schedule))) = due.await else {
                 continue;
             };
             let speed = Speed {
                 parallel: schedule.parallel,
                 intensity: schedule.intensity,
             };
-            match repairs.start(&name, speed, None) {
+            match repairs.start(&index.name, speed, None) {
                 Ok(_) => {
                     let schedules = self.clone();
-                    let noted = tokio::task::spawn_blocking(move || schedules.began(&name, now_s));
+                    let noted = tokio::task::spawn_blocking(move || schedules.began(&index, now_s));
                     // It panics as little as the above; if it did, the repair would begin again.
                     let _ = noted.await;
                 }
@@ -181,39 +181,53 @@ impl Schedules {
     }
 
     /// One of these indexes whose repair is due, the one that waits longest first.
-    fn due(&self, names: &[IndexName], now_s: u64) -> Option<(IndexName, RepairSchedule)> {
+    fn due(&self, indexes: &[Creation], now_s: u64) -> Option<(Creation, RepairSchedule)> {
+        let _changing = self.changing();
         let mut kept = self.kept();
         let mut due = Vec::new();
-        let mut news = false;
-        for name in names {
-            let Some(schedule) = self.in_effect(kept.get(&name.to_string())) else {
+        for index in indexes {
+            let known = kept.contains_key(&index.name.to_string());
+            let schedule = self.in_effect(&kept, index);
+            if !known && schedule.is_none() {
                 continue;
-            };
-            let entry = kept.entry(name.to_string()).or_insert_with(|| {
-                news = true;
-                Kept {
-                    own: None,
-                    last_s: now_s,
-                }
-            });
-            if entry.last_s.saturating_add(schedule.interval.as_secs()) <= now_s {
-                due.push((entry.last_s, name.clone(), schedule));
+            }
+            let entry = entry(&mut kept, index, now_s);
+            if let Some(schedule) = schedule
+                && entry.last_s.saturating_add(schedule.interval.as_secs()) <= now_s
+            {
+                due.push((entry.last_s, index, schedule));
             }
         }
-        if news {
-            self.write_or_tell(&kept);
-        }
-        let first = due.into_iter().min_by_key(|(last_s, ..)| *last_s)?;
-        Some((first.1, first.2))
+        self.keep_or_tell(kept);
+        let (_, index, schedule) = due.into_iter().min_by_key(|(last_s, ..)| *last_s)?;
+        Some((index.clone(), schedule))
     }
 
-    fn began(&self, name: &IndexName, now_s: u64) {
+    fn began(&self, index: &Creation, now_s: u64) {
+        let _changing = self.changing();
         let mut kept = self.kept();
-        kept.entry(name.to_string()).or_default().last_s = now_s;
-        self.write_or_tell(&kept);
+        entry(&mut kept, index, now_s).last_s = now_s;
+        self.keep_or_tell(kept);
     }
 
-    fn in_effect(&self, kept: Option<&Kept>) -> Option<RepairSchedule> {
+    /// Forgets what is kept of indexes that have been gone for long. `there`: the names of all indexes.
+    fn forget_gone(&self, there: &[String], now_s: u64) {
+        let mut absences = self.changing();
+        let mut kept = self.kept();
+        absences.retain(|name, _| kept.contains_key(name) && !there.contains(name));
+        kept.retain(|name, _| {
+            if there.contains(name) {
+                return true;
+            }
+            let since_s = *absences.entry(name.clone()).or_insert(now_s);
+            now_s.saturating_sub(since_s) < GONE_AFTER.as_secs()
+        });
+        self.keep_or_tell(kept);
+    }
+
+    fn in_effect(&self, kept: &Entries, index: &Creation) -> Option<RepairSchedule> {
+        let kept = kept.get(&index.name.to_string());
+        let kept = kept.filter(|kept| kept.is_of(index));
         match kept.and_then(|kept| kept.own) {
             Some(own) => own.interval_s.map(|interval_s| RepairSchedule {
                 interval: Duration::from_secs(interval_s),
@@ -224,36 +238,44 @@ impl Schedules {
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, BTreeMap<String, Kept>> {
-        self.inner
-            .kept
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn changing(&self) -> MutexGuard<'_, Absences> {
+        let changing = self.inner.changing.lock();
+        changing.unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write_or_tell(&self, kept: &BTreeMap<String, Kept>) {
-        if let Err(error) = self.write(kept) {
+    fn kept(&self) -> Entries {
+        Entries::clone(&self.inner.kept.load())
+    }
+
+    /// What can't be written is in effect all the same.
+    fn keep_or_tell(&self, kept: Entries) {
+        if kept == **self.inner.kept.load() {
+            return;
+        }
+        if let Err(error) = self.write(&kept) {
             tracing::warn!(%error, "after a restart the interval begins anew");
         }
+        self.inner.kept.store(Arc::new(kept));
     }
 
-    /// Writes all of it, or nothing.
-    fn write(&self, kept: &BTreeMap<String, Kept>) -> Result<(), ScheduleError> {
+    fn write(&self, kept: &Entries) -> Result<(), ScheduleError> {
         let file = &self.inner.file;
-        let directory = file.parent().unwrap_or(Path::new("."));
-        let written = std::fs::create_dir_all(directory).and_then(|()| {
-            let mut new = tempfile::NamedTempFile::new_in(directory)?;
-            serde_json::to_writer_pretty(&mut new, kept)?;
-            new.flush()?;
-            new.as_file().sync_all()?;
-            new.persist(file)?;
-            Ok(())
-        });
-        written.map_err(|source| ScheduleError::File {
+        kept::write(file, kept).map_err(|source| ScheduleError::File {
             file: file.clone(),
             source,
         })
     }
+}
+
+/// What is kept of an index: of this one from now on, and of none that had its name.
+fn entry<'a>(kept: &'a mut Entries, index: &Creation, now_s: u64) -> &'a mut Kept {
+    let first = || Kept::first(index, now_s);
+    let entry = kept.entry(index.name.to_string()).or_insert_with(first);
+    if !entry.is_of(index) {
+        *entry = first();
+    }
+    entry.creation = Some(index.id.clone());
+    entry
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 //!
 //! A row that was written while it was compared looks different too. So it is looked at again once
 //! the readers of the log have passed the moment at which it was found: what the log has told of is
-//! in the index then. A row that both sides still hold as they did, and not alike, differs. It is read
-//! again the way of a row that the log names, so that nothing here can go wrong that doesn't
+//! in the index then. A row that the table still holds as it did, and the index doesn't, differs. It is
+//! read again the way of a row that the log names, so that nothing here can go wrong that doesn't
 //! go wrong there: the reading that was issued later wins.
 
 use std::collections::{HashMap, HashSet};
@@ -144,12 +144,14 @@ impl Settler<'_> {
             faulty = Vec::new();
             for (look, fault) in looks.into_iter().zip(faults) {
                 match verdict(&look, now_s()) {
-                    // A row that has changed since was read again all the same.
-                    Verdict::Equal | Verdict::InMotion => {
+                    Verdict::Equal => {
                         task.add(1);
                         self.task.count(fault.counter(), 1);
                     }
-                    Verdict::Faulty(fault) => faulty.push((look.suspect, fault)),
+                    // Written since: the log tells of it.
+                    Verdict::InMotion => task.add(1),
+                    // What was wrong at first, whatever the mending has made of it.
+                    Verdict::Faulty(_) => faulty.push((look.suspect, fault)),
                 }
             }
         }

@@ -6,7 +6,7 @@ use super::report::Fault;
 use super::table_side::TableRow;
 use crate::items::Known;
 
-/// The index takes a row out that long after it has expired, at the latest.
+/// The index takes a row out that long after it has expired, at the latest; clocks differ by no more.
 const EXPIRY_LAG_S: u32 = 5;
 
 /// A row as it was looked at once more.
@@ -24,9 +24,10 @@ pub struct Look {
 pub enum Verdict {
     /// Index and table agree.
     Equal,
-    /// They don't, but the row changes just now.
+    /// They don't, but the row has changed in the table since, or expires just now.
     InMotion,
-    /// They don't, and neither changes.
+    /// They don't, and the table holds what it held. That the index no longer does excuses nothing: it
+    /// gives a row up that it has no room for.
     Faulty(Fault),
 }
 
@@ -34,13 +35,12 @@ pub enum Verdict {
 pub fn verdict(look: &Look, now_s: u32) -> Verdict {
     let in_table = look.row.fingerprint;
     let in_index = look.known.as_ref().map(fingerprint);
-    let expiring = look
-        .known
-        .is_some_and(|known| known.expires_s != 0 && known.expires_s <= now_s + EXPIRY_LAG_S);
+    let expiring = look.known.is_some_and(|known| {
+        known.expires_s != 0 && known.expires_s.abs_diff(now_s) <= EXPIRY_LAG_S
+    });
     match (in_table, in_index) {
         _ if in_table == in_index => Verdict::Equal,
         _ if in_table != look.suspect.in_table => Verdict::InMotion,
-        _ if in_index != look.suspect.in_index => Verdict::InMotion,
         (None, Some(_)) if expiring => Verdict::InMotion,
         (None, _) => Verdict::Faulty(Fault::Extra),
         (Some(_), None) => Verdict::Faulty(Fault::Missing),
@@ -113,9 +113,15 @@ mod tests {
         assert_eq!(judged(Some(1), Some(2), Some((1, 0))), Verdict::InMotion);
         assert_eq!(judged(Some(1), None, Some((1, 0))), Verdict::InMotion);
         assert_eq!(judged(None, Some(1), None), Verdict::InMotion);
-        // Written and deleted again.
-        let changed = judged_of_index(None, None, Some(print(1)), Some((2, 0)));
-        assert_eq!(changed, Verdict::InMotion);
+    }
+
+    #[test]
+    fn what_only_the_index_changes_is_at_fault() {
+        // It was to be replaced, and the index gave it up for want of room.
+        let lost = judged_of_index(Some(2), Some(2), Some(print(1)), None);
+        assert_eq!(lost, Verdict::Faulty(Fault::Missing));
+        let other = judged_of_index(Some(3), Some(3), Some(print(1)), Some((2, 0)));
+        assert_eq!(other, Verdict::Faulty(Fault::Differs));
     }
 
     #[test]
@@ -124,6 +130,8 @@ mod tests {
         let later = NOW_S + EXPIRY_LAG_S + 1;
         let extra = Verdict::Faulty(Fault::Extra);
         assert_eq!(judged(None, None, Some((1, later))), extra);
+        let long_ago = NOW_S - EXPIRY_LAG_S - 1;
+        assert_eq!(judged(None, None, Some((1, long_ago))), extra);
     }
 
     #[test]

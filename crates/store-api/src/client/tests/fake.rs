@@ -153,7 +153,10 @@ impl Script {
         self.searches.fetch_add(1, Ordering::SeqCst);
         let host = request.headers()[HOST].to_str().unwrap();
         host.clone_into(&mut self.host.lock().unwrap());
-        let header = |name| request.headers()[name].to_str().unwrap().to_owned();
+        let header = |name| {
+            let value = request.headers().get(name);
+            value.map_or("", |value| value.to_str().unwrap()).to_owned()
+        };
         let (form, accepted) = (header(CONTENT_TYPE), header(ACCEPT));
         let query = request.uri().query().unwrap_or_default().to_owned();
         self.forms.lock().unwrap().push((form.clone(), query));

@@ -97,6 +97,21 @@ async fn a_task_is_waited_for_and_stopped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_waits_for_a_task_does_not_hold_up_the_end() {
+    let service = Service::start(8).await;
+    let task = service.work.start(spec(true));
+    let wait = format!("{}/wait?timeout=600", path(&task));
+    let stop = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        service.listening.stop();
+    };
+    let both = async { tokio::join!(service.get(&wait), stop) };
+    let answered = tokio::time::timeout(Duration::from_secs(10), both).await;
+    let (answer, ()) = answered.expect("the end is not held up");
+    assert_eq!(answer.json()["state"], "running");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_there_and_what_can_not_be_stopped() {
     let service = Service::start(8).await;
     let none = "00000000-0000-0000-0000-000000000000";

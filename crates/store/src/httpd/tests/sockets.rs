@@ -170,6 +170,34 @@ async fn http2_is_spoken_in_clear_and_in_tls() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn answers_that_nobody_takes_leave_no_room_for_more() {
+    // Room for one small answer.
+    let service = Service::serving_with(|options| options.answer_bytes_max = 1024).await;
+    // A client that takes heads of answers, and nothing of their bodies.
+    let (mut sender, connection) = hyper::client::conn::http2::Builder::new(TokioExecutor::new())
+        .initial_stream_window_size(0)
+        .handshake::<_, Full<Bytes>>(TokioIo::new(service.connect().await))
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    let mut ask = async || {
+        let request = hyper::Request::get("http://h/api/v1/indexes").body(Full::default());
+        sender.send_request(request.unwrap()).await.unwrap()
+    };
+    let first = ask().await;
+    assert_eq!(first.status(), 200);
+    let refused = ask().await;
+    assert_eq!(refused.status(), 503);
+    assert!(refused.headers().contains_key("retry-after"));
+    drop((first, refused));
+    let began = std::time::Instant::now();
+    while ask().await.status() != 200 {
+        assert!(began.elapsed() < PATIENCE, "the room is free again");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_never_ends_is_refused_and_takes_no_place() {
     let service = Service::serving_with(|options| {
         options.body_timeout = Duration::from_millis(200);

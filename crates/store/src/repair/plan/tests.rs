@@ -60,15 +60,16 @@ fn the_speed_changes_while_it_runs() {
     assert_eq!(first.len(), 1);
     let more = all(&mut plan, FASTEST);
     assert_eq!(more.len(), 5, "two on each of three nodes");
-    assert_eq!(all(&mut plan, speed(0, 5)).len(), 9);
+    let most = all(&mut plan, speed(0, usize::MAX)).len();
+    assert_eq!(most, 0, "no more than the nodes allow");
     assert_eq!(all(&mut plan, speed(1, 1)).len(), 0);
-    for ticket in first.into_iter().chain(more) {
+    for ticket in first {
         plan.ended(ticket);
     }
     assert_eq!(
         all(&mut plan, speed(1, 1)).len(),
         0,
-        "nine are on their way"
+        "five are on their way"
     );
 }
 
@@ -101,7 +102,7 @@ proptest! {
                     prop_assert!(other.job == ticket.job || apart);
                 }
                 let of_job = in_flight.iter().filter(|other| other.job == ticket.job).count();
-                let limit = if intensity == 0 { 2 } else { intensity };
+                let limit = if intensity == 0 { 2 } else { intensity.min(2) };
                 prop_assert!(of_job <= limit);
             } else if in_flight.is_empty() {
                 break;

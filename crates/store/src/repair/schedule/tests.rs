@@ -1,10 +1,17 @@
 use super::*;
 
-fn name(index: &str) -> IndexName {
-    IndexName {
-        keyspace: "ks".into(),
-        index: index.into(),
+fn made(index: &str, id: &str) -> Creation {
+    Creation {
+        name: IndexName {
+            keyspace: "ks".into(),
+            index: index.into(),
+        },
+        id: id.into(),
     }
+}
+
+fn index(index: &str) -> Creation {
+    made(index, "1")
 }
 
 fn every(seconds: u64) -> RepairSchedule {
@@ -19,18 +26,27 @@ fn every(seconds: u64) -> RepairSchedule {
 fn what_is_due_comes_in_the_order_of_its_waiting() {
     let directory = tempfile::tempdir().unwrap();
     let schedules = Schedules::open(directory.path(), Some(every(100)));
-    let names = [name("a"), name("b")];
-    assert_eq!(schedules.due(&names[..1], 1000), None, "first seen");
-    assert_eq!(schedules.due(&names, 1050), None);
-    assert_eq!(schedules.due(&names, 1150), Some((name("a"), every(100))));
-    schedules.began(&name("a"), 1150);
+    let indexes = [index("a"), index("b")];
+    assert_eq!(schedules.due(&indexes[..1], 1000), None, "first seen");
+    assert_eq!(schedules.due(&indexes, 1050), None);
+    assert_eq!(
+        schedules.due(&indexes, 1150),
+        Some((index("a"), every(100)))
+    );
+    schedules.began(&index("a"), 1150);
     // A restart changes nothing.
     let schedules = Schedules::open(directory.path(), Some(every(100)));
-    assert_eq!(schedules.due(&names, 1250), Some((name("b"), every(100))));
-    schedules.began(&name("b"), 1250);
-    assert_eq!(schedules.due(&names, 1251), Some((name("a"), every(100))));
+    assert_eq!(
+        schedules.due(&indexes, 1250),
+        Some((index("b"), every(100)))
+    );
+    schedules.began(&index("b"), 1250);
+    assert_eq!(
+        schedules.due(&indexes, 1251),
+        Some((index("a"), every(100)))
+    );
     let without = Schedules::open(directory.path(), None);
-    assert_eq!(without.due(&names, 9999), None);
+    assert_eq!(without.due(&indexes, 9999), None);
 }
 
 #[test]
@@ -38,35 +54,35 @@ fn an_update_holds_for_good() {
     let directory = tempfile::tempdir().unwrap();
     let open = |default| Schedules::open(directory.path(), default);
     let nothing = Update::default();
-    let refused = open(None).update(&name("a"), nothing);
+    let refused = open(None).update(&index("a"), nothing);
     assert!(matches!(refused, Err(ScheduleError::NoInterval(_))));
     let daily = Update {
         interval: Some(Some(Duration::from_secs(86_400))),
         ..nothing
     };
-    let updated = open(None).update(&name("daily"), daily).unwrap();
+    let updated = open(None).update(&index("daily"), daily).unwrap();
     assert_eq!(updated, Some(every(86_400)), "gently");
     let faster = Update {
         intensity: Some(4),
         ..nothing
     };
-    let updated = open(Some(every(100))).update(&name("a"), faster).unwrap();
+    let updated = open(Some(every(100))).update(&index("a"), faster).unwrap();
     let expected = RepairSchedule {
         intensity: 4,
         ..every(100)
     };
     assert_eq!(updated, Some(expected));
-    assert_eq!(open(Some(every(7))).of(&name("a")), Some(expected));
-    assert_eq!(open(Some(every(7))).of(&name("b")), Some(every(7)));
+    assert_eq!(open(Some(every(7))).of(&index("a")), Some(expected));
+    assert_eq!(open(Some(every(7))).of(&index("b")), Some(every(7)));
     let never = Update {
         interval: Some(None),
         ..nothing
     };
     assert_eq!(
-        open(Some(every(7))).update(&name("a"), never).unwrap(),
+        open(Some(every(7))).update(&index("a"), never).unwrap(),
         None
     );
-    assert_eq!(open(Some(every(7))).of(&name("a")), None);
+    assert_eq!(open(Some(every(7))).of(&index("a")), None);
 }
 
 #[test]
@@ -80,11 +96,11 @@ fn what_can_not_be_kept_is_not_in_effect() {
         ..Update::default()
     };
     let error = schedules
-        .update(&name("a"), faster)
+        .update(&index("a"), faster)
         .unwrap_err()
         .to_string();
     assert!(error.contains(FILE), "{error}");
-    assert_eq!(schedules.of(&name("a")), Some(every(100)));
+    assert_eq!(schedules.of(&index("a")), Some(every(100)));
 }
 
 #[test]
@@ -92,5 +108,78 @@ fn a_file_that_makes_no_sense_counts_as_none() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join(FILE), "{").unwrap();
     let schedules = Schedules::open(directory.path(), Some(every(100)));
-    assert_eq!(schedules.of(&name("a")), Some(every(100)));
+    assert_eq!(schedules.of(&index("a")), Some(every(100)));
+}
+
+const NEVER: Update = Update {
+    interval: Some(None),
+    parallel: None,
+    intensity: None,
+};
+
+#[test]
+fn an_index_inherits_nothing_from_one_that_had_its_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let schedules = Schedules::open(directory.path(), Some(every(100)));
+    schedules.update(&index("a"), NEVER).unwrap();
+    let later = [made("a", "2")];
+    assert_eq!(schedules.of(&later[0]), Some(every(100)));
+    assert_eq!(schedules.due(&later, 1000), None, "first seen");
+    let due = Some((later[0].clone(), every(100)));
+    assert_eq!(schedules.due(&later, 1100), due);
+}
+
+#[test]
+fn what_was_kept_without_a_creation_is_of_the_first_that_is_seen() {
+    let directory = tempfile::tempdir().unwrap();
+    let before =
+        r#"{"ks.a": {"own": {"interval_s": null, "parallel": 0, "intensity": 1}, "last_s": 7}}"#;
+    std::fs::write(directory.path().join(FILE), before).unwrap();
+    let schedules = Schedules::open(directory.path(), Some(every(100)));
+    assert_eq!(schedules.of(&index("a")), None);
+    assert_eq!(schedules.due(&[index("a")], 1000), None);
+    assert_eq!(schedules.of(&index("a")), None);
+    assert_eq!(schedules.of(&made("a", "2")), Some(every(100)));
+}
+
+#[test]
+fn what_is_gone_is_forgotten_in_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let schedules = Schedules::open(directory.path(), None);
+    for name in ["a", "b", "c"] {
+        schedules.update(&index(name), NEVER).unwrap();
+    }
+    let gone_s = GONE_AFTER.as_secs();
+    let there = |names: &[&str], now_s| {
+        let names: Vec<String> = names.iter().map(|name| format!("ks.{name}")).collect();
+        schedules.forget_gone(&names, now_s);
+        let reopened = Schedules::open(directory.path(), None);
+        let kept: Vec<String> = reopened.kept().into_keys().collect();
+        kept.join(" ")
+    };
+    assert_eq!(there(&["a"], 1000), "ks.a ks.b ks.c");
+    assert_eq!(there(&["a", "c"], 1500), "ks.a ks.b ks.c", "one is back");
+    assert_eq!(there(&["a"], 1000 + gone_s - 1), "ks.a ks.b ks.c");
+    assert_eq!(there(&["a"], 1000 + gone_s), "ks.a ks.c");
+}
+
+#[test]
+fn who_reads_waits_for_no_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let schedules = Schedules::open(directory.path(), Some(every(100)));
+    let _writing = schedules.changing();
+    assert_eq!(schedules.of(&index("a")), Some(every(100)));
+}
+
+#[test]
+fn what_changes_nothing_writes_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let schedules = Schedules::open(directory.path(), None);
+    schedules.update(&index("a"), NEVER).unwrap();
+    let file = directory.path().join(FILE);
+    std::fs::remove_file(&file).unwrap();
+    schedules.update(&index("a"), NEVER).unwrap();
+    schedules.due(&[index("a")], 1000);
+    schedules.forget_gone(&["ks.a".to_owned()], 1000);
+    assert!(!file.exists());
 }

@@ -1,0 +1,176 @@
+//! How many bytes of answers may wait for clients to take them.
+//!
+//! What a search may take while it is computed is bounded by the admissions, which end with its work. The
+//! answer lies in memory until the client has taken it, and a client may take its time: HTTP/2 lets it ask
+//! for hundreds of answers and take none. So every answer of a listener takes its bytes from one budget,
+//! and gives them back when they have gone to the system, or when the connection ends.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes};
+use axum::response::{IntoResponse, Response};
+use bytes::Buf;
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::error::ApiError;
+
+/// What is counted: a semaphore counts to 2^32 at a time.
+const UNIT_BYTES: u64 = 1024;
+
+/// The room for answers of a listener. Cheap to clone; clones share it.
+#[derive(Clone)]
+pub struct AnswerBudget {
+    units: Arc<Semaphore>,
+    units_max: u32,
+}
+
+impl AnswerBudget {
+    /// Room for so many bytes.
+    pub fn new(bytes: usize) -> AnswerBudget {
+        let units_max = units(bytes as u64);
+        AnswerBudget {
+            units: Arc::new(Semaphore::new(units_max as usize)),
+            units_max,
+        }
+    }
+
+    /// The answer, which takes its room until it is gone; or the answer that there is none. One that is
+    /// larger than the whole budget takes all of it.
+    pub fn charge(&self, answer: Response) -> Response<Charged> {
+        let body = answer.body().size_hint();
+        let bytes = body.exact().unwrap_or(body.lower());
+        if bytes == 0 {
+            return answer.map(Charged::free);
+        }
+        let units = units(bytes).min(self.units_max);
+        match self.units.clone().try_acquire_many_owned(units) {
+            Ok(charge) => answer.map(|body| Charged {
+                body,
+                charge: Some(charge),
+            }),
+            Err(_) => ApiError::AnswersWait.into_response().map(Charged::free),
+        }
+    }
+}
+
+fn units(bytes: u64) -> u32 {
+    u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX)
+}
+
+/// The body of an answer that has been charged for.
+pub struct Charged {
+    body: Body,
+    charge: Option<OwnedSemaphorePermit>,
+}
+
+impl Charged {
+    fn free(body: Body) -> Charged {
+        Charged { body, charge: None }
+    }
+}
+
+impl HttpBody for Charged {
+    type Data = ChargedBytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<ChargedBytes>, axum::Error>>> {
+        let frame = std::task::ready!(Pin::new(&mut self.body).poll_frame(context));
+        // The connection lets go of a body that has ended, but keeps what it has not yet sent of it.
+        let charge = match self.body.is_end_stream() {
+            true => self.charge.take(),
+            false => None,
+        };
+        Poll::Ready(frame.map(|frame| {
+            frame.map(|frame| {
+                frame.map_data(|bytes| ChargedBytes {
+                    bytes,
+                    _charge: charge,
+                })
+            })
+        }))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Bytes on their way out.
+pub struct ChargedBytes {
+    bytes: Bytes,
+    _charge: Option<OwnedSemaphorePermit>,
+}
+
+impl Buf for ChargedBytes {
+    fn remaining(&self) -> usize {
+        self.bytes.remaining()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.bytes.chunk()
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.bytes.advance(count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::StatusCode;
+    use axum::http::header::RETRY_AFTER;
+    use http_body_util::BodyExt;
+
+    use super::*;
+
+    fn answer(bytes: usize) -> Response {
+        vec![7; bytes].into_response()
+    }
+
+    #[tokio::test]
+    async fn answers_take_room_until_their_bytes_are_gone() {
+        let budget = AnswerBudget::new(4096);
+        let mut first = budget.charge(answer(3000));
+        assert_eq!(first.status(), StatusCode::OK);
+        assert_eq!(first.body().size_hint().exact(), Some(3000));
+        assert_eq!(budget.charge(answer(1024)).status(), StatusCode::OK);
+        assert_eq!(budget.charge(answer(0)).status(), StatusCode::OK);
+        let held = budget.charge(answer(1024));
+        let refused = budget.charge(answer(1025));
+        assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert!(refused.headers().contains_key(RETRY_AFTER));
+        drop(held);
+        let frame = first.body_mut().frame().await.unwrap().unwrap();
+        let mut sent = frame.into_data().unwrap_or_else(|_| panic!("data"));
+        drop(first);
+        assert_eq!(
+            budget.charge(answer(3000)).status(),
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the connection has let go of the body, and still holds the bytes"
+        );
+        assert_eq!(sent.copy_to_bytes(3000), vec![7; 3000]);
+        drop(sent);
+        assert_eq!(budget.charge(answer(3000)).status(), StatusCode::OK);
+    }
+
+    #[test]
+    fn one_beyond_the_budget_has_it_alone() {
+        let budget = AnswerBudget::new(4096);
+        let large = budget.charge(answer(1 << 20));
+        assert_eq!(large.status(), StatusCode::OK);
+        let refused = budget.charge(answer(1));
+        assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+        drop(large);
+        assert_eq!(budget.charge(answer(1)).status(), StatusCode::OK);
+    }
+}
