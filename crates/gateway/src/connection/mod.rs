@@ -12,11 +12,17 @@
 
 #[cfg(test)]
 mod ann_tests;
+mod in_flight;
 mod inquiries;
 mod intake;
+mod keyspace;
 mod neighbours;
 mod overlaid;
 mod own_streams;
+#[cfg(test)]
+mod pipelining_tests;
+#[cfg(test)]
+mod played;
 mod requests;
 mod responses;
 mod session;
