@@ -12,6 +12,7 @@ use super::keys;
 use super::plan::{Unplanned, WritePlan};
 use super::terms::unreadable;
 use crate::catalog::{LoggedTable, Snapshot};
+use crate::recognise::{self, Verb};
 
 /// A statement that writes to logged tables.
 #[derive(Debug)]
@@ -29,7 +30,8 @@ pub(crate) struct LoggedWrite {
 /// For a statement of another table, only its first words are read.
 ///
 /// # Errors
-/// If it writes to a logged table, and which rows is not known here.
+/// If it writes to a logged table, and which rows is not known here; or if it begins like a write, and to which table
+/// cannot be told.
 pub(crate) fn read(
     text: &str,
     keyspace: Option<&str>,
@@ -45,6 +47,7 @@ pub(crate) fn read(
             None => return Ok(None),
         },
         Some(Changed::Batch) => "a batch".to_owned(),
+        None if recognise::verb(text.as_bytes()) == Verb::Write => return Err(of_no_table()),
         Some(Changed::All(_)) | None => return Ok(None),
     };
     let parsed = parse_statement(text).map_err(|error| CqlError {
@@ -88,6 +91,14 @@ pub(crate) fn read(
     }))
 }
 
+/// What Cassandra makes of such a statement is not certain, so while tables are logged it does not pass.
+pub(crate) fn of_no_table() -> CqlError {
+    CqlError::syntax(
+        "the gateway cannot tell which table this statement changes, and must, as some tables have a vector index: \
+         name the table right after INSERT INTO, UPDATE, DELETE ... FROM or TRUNCATE",
+    )
+}
+
 /// Whether a statement may write to a logged table, told from its first words.
 pub(crate) fn is_logged(text: &str, keyspace: Option<&str>, snapshot: &Snapshot) -> bool {
     match changed(text) {
@@ -97,7 +108,8 @@ pub(crate) fn is_logged(text: &str, keyspace: Option<&str>, snapshot: &Snapshot)
             .or(keyspace)
             .is_some_and(|keyspace| snapshot.logged_table(keyspace, &table.name).is_some()),
         Some(Changed::Batch) => true,
-        Some(Changed::All(_)) | None => false,
+        Some(Changed::All(_)) => false,
+        None => recognise::verb(text.as_bytes()) == Verb::Write,
     }
 }
 
@@ -236,6 +248,32 @@ mod tests {
             tables("UPDATE shop.events SET v = 1 WHERE seq = 1", None),
             Ok(None)
         );
+    }
+
+    #[test]
+    fn a_comment_ends_with_its_line_however_that_ends() {
+        for end in ["\n", "\r", "\r\n"] {
+            let text = format!("-- x{end}INSERT INTO shop.products (id) VALUES (1)");
+            let found = Ok(Some(vec!["products".to_owned()]));
+            assert_eq!(tables(&text, None), found, "{end:?}");
+        }
+    }
+
+    #[test]
+    fn a_write_to_nobody_knows_what_is_refused() {
+        for text in [
+            "INSERT INTO 'products' (id) VALUES (1)",
+            "UPDATE ? SET name = 'x'",
+            "DELETE name",
+            "insert/*",
+        ] {
+            assert!(tables(text, Some("shop")).is_err(), "{text}");
+            assert!(is_logged(text, Some("shop"), &snapshot()), "{text}");
+        }
+        for text in ["SELECT name FROM products", "INSERTED", "", "/* DELETE"] {
+            assert_eq!(tables(text, Some("shop")), Ok(None), "{text}");
+            assert!(!is_logged(text, Some("shop"), &snapshot()), "{text}");
+        }
     }
 
     #[test]
