@@ -124,14 +124,17 @@ impl LoggedWrite {
         self.plans.iter().any(WritePlan::has_changing_calls)
     }
 
-    /// The hints of one execution.
-    pub(super) fn hints(&self, bound: &[BoundValue]) -> Result<Vec<Hint>, Unplanned> {
-        let hints: Result<Vec<Vec<Hint>>, Unplanned> = self
-            .plans
-            .iter()
-            .map(|plan| keys::hints(plan, bound))
-            .collect();
-        hints.map(|hints| hints.concat())
+    /// The hints of one execution, in a request that needs `before` of them already.
+    pub(super) fn hints(
+        &self,
+        bound: &[BoundValue],
+        before: usize,
+    ) -> Result<Vec<Hint>, Unplanned> {
+        let mut hints = Vec::new();
+        for plan in &self.plans {
+            hints.extend(keys::hints(plan, bound, before + hints.len())?);
+        }
+        Ok(hints)
     }
 
     /// The values of its markers in their order. `names` are those that the node gave the markers when it
@@ -216,7 +219,7 @@ mod tests {
         let write = read(batch, Some("shop"), &snapshot()).unwrap().unwrap();
         assert!(!write.can_share_a_batch());
         let int = |number: i32| BoundValue::Value(Bytes::copy_from_slice(&number.to_be_bytes()));
-        let hints = write.hints(&[int(1), int(2), int(3), int(4)]).unwrap();
+        let hints = write.hints(&[int(1), int(2), int(3), int(4)], 0).unwrap();
         let last = |hint: &Hint| {
             hint.partition
                 .iter()
