@@ -58,8 +58,8 @@ impl Requests {
         Ok(write.map_or(Seen::Nothing, |write| {
             Seen::Write(Box::new(PreparedWrite {
                 text: write.has_changing_calls().then(|| text.to_owned()),
+                keyspace: keyspace.filter(|_| !write.is_qualified()),
                 write,
-                keyspace,
                 names: Vec::new(),
             }))
         }))

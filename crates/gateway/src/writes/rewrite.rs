@@ -22,7 +22,7 @@ pub(crate) struct PreparedWrite {
     pub(crate) write: LoggedWrite,
     /// The text, if it must be written anew for each execution.
     pub(crate) text: Option<String>,
-    /// Where names without a keyspace are.
+    /// Where names without a keyspace are; `None` if there are none.
     pub(crate) keyspace: Option<Arc<str>>,
     /// The names of the markers as the node gave them.
     pub(crate) names: Vec<Arc<str>>,
@@ -180,7 +180,9 @@ impl ClientRequest<'_> {
                 before,
                 false,
             ),
-            Some(_) if prepared.keyspace.as_deref() != self.keyspace => {
+            Some(_)
+                if prepared.keyspace.is_some() && prepared.keyspace.as_deref() != self.keyspace =>
+            {
                 Err(Unplanned::Unreadable(CqlError::invalid(
                     "the statement has now() or the like in the key of a table with a vector index, and was prepared in \
                      another keyspace: bind the value, or go back with USE",

@@ -20,6 +20,8 @@ pub(crate) struct LoggedWrite {
     /// One for each statement of a logged table: a text may be a batch of several.
     plans: Vec<WritePlan>,
     is_batch: bool,
+    /// Whether every table in it, logged or not, is named with its keyspace.
+    is_qualified: bool,
     /// The names of its bind markers, `None` for `?`.
     markers: Vec<Option<String>>,
 }
@@ -64,6 +66,14 @@ pub(crate) fn read(
         Statement::Batch(batch) => (batch.statements, true),
         _ => return Ok(None),
     };
+    let is_qualified = entries.iter().all(|entry| {
+        let table = match entry {
+            BatchEntry::Insert(insert) => &insert.table,
+            BatchEntry::Update(update) => &update.table,
+            BatchEntry::Delete(delete) => &delete.table,
+        };
+        table.keyspace.is_some()
+    });
     let mut plans = Vec::new();
     for entry in &entries {
         let plan = match entry {
@@ -87,6 +97,7 @@ pub(crate) fn read(
     Ok((!plans.is_empty()).then_some(LoggedWrite {
         plans,
         is_batch,
+        is_qualified,
         markers: parsed.markers,
     }))
 }
@@ -117,6 +128,11 @@ impl LoggedWrite {
     /// Whether it can be one statement of a BATCH of several tables.
     pub(super) fn can_share_a_batch(&self) -> bool {
         !self.is_batch && self.plans.iter().all(|plan| !plan.conditional)
+    }
+
+    /// Whether it means the same in any keyspace.
+    pub(crate) fn is_qualified(&self) -> bool {
+        self.is_qualified
     }
 
     /// Whether it must be written anew for each execution, with its changing calls evaluated.
