@@ -180,8 +180,8 @@ impl LoggedWrite {
                          index: write :name, or bind by position",
                     )
                 })?;
-                // Of equal names Cassandra takes the last.
-                let value = named.iter().rev().find(|(given, _)| *given == name);
+                // Of equal names Cassandra takes the first.
+                let value = named.iter().find(|(given, _)| *given == name);
                 value.map(|(_, value)| value.clone()).ok_or(Unplanned::Refused)
             })
             .collect()
@@ -306,7 +306,7 @@ mod tests {
             ("id".to_owned(), value("first")),
             ("id".to_owned(), value("last")),
         ]);
-        let expected = Ok(vec![value("last"), value("n")]);
+        let expected = Ok(vec![value("first"), value("n")]);
         assert_eq!(write.positional(&named, None), expected);
         assert_eq!(
             write.positional(&Values::Positional(vec![value("x")]), None),
