@@ -314,7 +314,7 @@ impl Requests {
             Verb::Select if recognise::may_read_ring(text) => Seen::RingTable,
             Verb::Use => Seen::Use,
             Verb::Write | Verb::Truncate if snapshot.logs_nothing() => Seen::Nothing,
-            Verb::Truncate => match self.truncated_table(text, &snapshot) {
+            Verb::Truncate => match self.truncated_table(text, &snapshot)? {
                 Some(table) => Seen::Truncate(table),
                 None => Seen::Nothing,
             },

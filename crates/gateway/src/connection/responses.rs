@@ -223,7 +223,7 @@ impl Responses {
             Opcode::Supported => self.supported(header, body),
             opcode => match self.session.take_expected(header.stream) {
                 Some(Expected::Truncated(table, answers)) => {
-                    self.truncated(header, body, table, answers)
+                    Ok(self.truncated(header, body, table, answers))
                 }
                 Some(Expected::Write(write)) => Ok(self.write_answered(header, body, *write)),
                 Some(Expected::Answering(answering)) => {

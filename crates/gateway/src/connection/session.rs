@@ -171,6 +171,18 @@ impl Session {
         self.expected.lock().remove(&stream)
     }
 
+    /// The tables whose TRUNCATE is not answered, once there will be no more responses.
+    pub(super) fn take_truncated(&self) -> Vec<Arc<LoggedTable>> {
+        let expected = std::mem::take(&mut *self.expected.lock());
+        let tables = expected
+            .into_values()
+            .filter_map(|expected| match expected {
+                Expected::Truncated(table, _) => Some(table),
+                _ => None,
+            });
+        tables.collect()
+    }
+
     /// The body of a frame, decompressed into `scratch` if it is compressed.
     ///
     /// # Errors

@@ -183,3 +183,114 @@ async fn writes_that_hold_much_memory_wait_for_one_another() {
         assert_eq!(client.response().await, (stream, Response::Void));
     }
 }
+
+#[tokio::test]
+async fn log_rows_are_memory_too() {
+    let shared = Shared::new(snapshot());
+    let (mut client, mut node) = shared.connect();
+    client
+        .ask(&prepare("DELETE FROM shop.products WHERE id IN ?"), 0)
+        .await;
+    node.request().await;
+    node.answer(&prepared_as(b"delete"), 0).await;
+    client.response().await;
+    let ids: Vec<[u8; 4]> = (0..10_000u32).map(u32::to_be_bytes).collect();
+    let list = BoundValue::Value(join_elements(ids.iter().map(|id| &id[..])));
+    let delete = execute(b"delete", vec![list]);
+    let sending = async {
+        for stream in 1..=7 {
+            client.ask(&delete, stream).await;
+        }
+        client
+    };
+    let playing = async {
+        for stream in 1..=6 {
+            let request = node.request().await;
+            assert!(request.0 == stream && is_prepare(&request), "{request:?}");
+        }
+        node.is_asked_nothing().await;
+        let refusal = Response::Error(CqlError::invalid("no such log"));
+        node.answer(&refusal, 3).await;
+        assert_eq!(node.request().await.0, 7);
+    };
+    soon(async { tokio::join!(sending, playing) }).await;
+}
+
+#[tokio::test]
+async fn a_statement_that_names_its_keyspace_is_executed_in_any() {
+    let shared = Shared::new(snapshot());
+    let (mut client, mut node) = shared.connect();
+    for (stream, keyspace) in [(1, "shop"), (2, "other")] {
+        client.ask(&query(&format!("USE {keyspace}")), stream).await;
+        node.request().await;
+        let in_use = Response::SetKeyspace(keyspace.to_owned());
+        node.answer(&in_use, stream).await;
+        client.response().await;
+        if keyspace == "other" {
+            continue;
+        }
+        for (id, table) in [
+            (&b"qualified"[..], "shop.products"),
+            (b"of shop", "products"),
+        ] {
+            let text = format!("INSERT INTO {table} (id, name) VALUES (uuid(), ?)");
+            client.ask(&prepare(&text), 3).await;
+            node.request().await;
+            node.answer(&prepared_as(id), 3).await;
+            client.response().await;
+        }
+    }
+    let name = BoundValue::Value(Bytes::from_static(b"tea"));
+    client
+        .ask(&execute(b"of shop", vec![name.clone()]), 3)
+        .await;
+    let (_, refusal) = client.response().await;
+    assert!(
+        matches!(&refusal, Response::Error(error) if error.message.contains("another keyspace")),
+        "{refusal:?}"
+    );
+    client.ask(&execute(b"qualified", vec![name]), 4).await;
+    assert!(is_prepare(&node.request().await));
+    node.answer(&prepared_as(b"log"), 4).await;
+    assert_eq!(node.batch(2).await, 4);
+}
+
+#[tokio::test]
+async fn a_truncate_that_may_have_done_something_has_indexes_built_anew() {
+    let shared = Shared::new(snapshot());
+    let (mut client, mut node) = shared.connect();
+    let failed = |kind| Response::Error(CqlError::new(kind, "late"));
+    for (answer, may_be_truncated) in [
+        (Response::Void, true),
+        (failed(ErrorKind::TruncateError), true),
+        (failed(ErrorKind::ServerError), true),
+        (failed(ErrorKind::Unauthorized), false),
+        (failed(ErrorKind::Invalid), false),
+    ] {
+        client.ask(&query("TRUNCATE shop.products"), 1).await;
+        node.request().await;
+        node.answer(&answer, 1).await;
+        let frame = client.frame(Direction::Response).await;
+        let (context, told) = Response::decode(&frame, None, BODY_MAX).unwrap();
+        assert_eq!(told, answer);
+        // There is no cluster here to do it in, and the client is told.
+        let is_tried =
+            matches!(&context.warnings[..], [warning] if warning.contains("not built anew"));
+        assert_eq!(
+            is_tried, may_be_truncated,
+            "{answer:?} {:?}",
+            context.warnings
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_truncate_of_nobody_knows_what_is_refused() {
+    let shared = Shared::new(snapshot());
+    let (mut client, mut node) = shared.connect();
+    client.ask(&query("TRUNCATE 'products'"), 1).await;
+    let (_, refusal) = client.response().await;
+    assert!(matches!(refusal, Response::Error(_)), "{refusal:?}");
+    client.ask(&query("TRUNCATE shop.others"), 1).await;
+    assert_eq!(node.request().await.0, 1);
+}

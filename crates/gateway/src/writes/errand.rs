@@ -338,7 +338,7 @@ fn without_size_warning(
 }
 
 /// Whether an answer says for certain that nothing was written.
-fn nothing_was_written(response: &Response) -> bool {
+pub(crate) fn nothing_was_written(response: &Response) -> bool {
     match response {
         Response::Error(error) => matches!(
             error.kind,
