@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bytes::{Bytes, BytesMut};
 use cql::wire::{
     BoundValue, Direction, FrameHeader, HEADER_LENGTH, Metadata, Opcode, Prepared, QueryParameters,
-    Request, Response, ResponseContext, Values,
+    Request, Response, ResponseContext, Startup, Values,
 };
 use gateway::{Gateway, GatewayOptions};
 
@@ -114,17 +114,20 @@ fn answer(mut socket: TcpStream, answer_bytes: usize) -> io::Result<()> {
         let mut at = 0;
         while let Some(header) = whole_frame(&input[at..filled], Direction::Request) {
             at += HEADER_LENGTH + header.length as usize;
-            if header.opcode == Opcode::Prepare {
-                prepared.encode(&ResponseContext::new(header.stream), None, &mut out);
-            } else {
-                let answer = FrameHeader {
-                    flags: Default::default(),
-                    stream: header.stream,
-                    opcode: Opcode::Result,
-                    length: answer_bytes as u32,
-                };
-                out.extend_from_slice(&answer.to_bytes());
-                out.resize(out.len() + answer_bytes, 0);
+            let context = ResponseContext::new(header.stream);
+            match header.opcode {
+                Opcode::Startup => Response::Ready.encode(&context, None, &mut out),
+                Opcode::Prepare => prepared.encode(&context, None, &mut out),
+                _ => {
+                    let answer = FrameHeader {
+                        flags: Default::default(),
+                        stream: header.stream,
+                        opcode: Opcode::Result,
+                        length: answer_bytes as u32,
+                    };
+                    out.extend_from_slice(&answer.to_bytes());
+                    out.resize(out.len() + answer_bytes, 0);
+                }
             }
         }
         input.copy_within(at..filled, 0);
@@ -142,9 +145,13 @@ fn whole_frame(bytes: &[u8], direction: Direction) -> Option<FrameHeader> {
 
 struct Client {
     socket: TcpStream,
+    /// One request, as a frame.
     request: Vec<u8>,
     input: Vec<u8>,
 }
+
+/// Where in a frame its stream lies: two bytes.
+const STREAM_AT: usize = 2;
 
 impl Client {
     fn connect(address: SocketAddr, workload: &Workload) -> Client {
@@ -157,11 +164,13 @@ impl Client {
         };
         let mut client = Client {
             socket,
-            request: encoded(&Request::Prepare {
-                statement: "INSERT INTO t (id) VALUES (?)".to_owned(),
-            }),
+            request: encoded(&Request::Startup(Startup::default())),
             input: vec![0; 4 << 20],
         };
+        client.round_trip(1);
+        client.request = encoded(&Request::Prepare {
+            statement: "INSERT INTO t (id) VALUES (?)".to_owned(),
+        });
         client.round_trip(1);
         client.request = encoded(&workload.request);
         client
@@ -169,7 +178,10 @@ impl Client {
 
     /// Sends the request so many times at once, and takes all answers.
     fn round_trip(&mut self, requests: usize) {
-        for _ in 0..requests {
+        for stream in 1..=requests {
+            // Each on a stream of its own, as long as its answer is due.
+            let stream = (stream as u16).to_be_bytes();
+            self.request[STREAM_AT..STREAM_AT + 2].copy_from_slice(&stream);
             self.socket.write_all(&self.request).expect("sent");
         }
         let (mut filled, mut at, mut answers) = (0, 0, 0);
@@ -178,7 +190,7 @@ impl Client {
             assert!(read > 0, "closed");
             filled += read;
             while let Some(header) = whole_frame(&self.input[at..filled], Direction::Response) {
-                assert_eq!(header.opcode, Opcode::Result);
+                assert!(matches!(header.opcode, Opcode::Ready | Opcode::Result));
                 at += HEADER_LENGTH + header.length as usize;
                 answers += 1;
             }

@@ -123,7 +123,8 @@ impl<'a> Lexer<'a> {
             let trimmed = rest.trim_start();
             self.position += rest.len() - trimmed.len();
             if trimmed.starts_with("--") || trimmed.starts_with("//") {
-                self.position += trimmed.find('\n').unwrap_or(trimmed.len());
+                // As in Cassandra, where either ends a line.
+                self.position += trimmed.find(['\n', '\r']).unwrap_or(trimmed.len());
             } else if let Some(comment) = trimmed.strip_prefix("/*") {
                 match comment.find("*/") {
                     Some(end) => self.position += 2 + end + 2,
@@ -314,6 +315,10 @@ mod tests {
         assert_eq!(
             tokens("a -- b\n// c\n/* d\n*/ e /**/--"),
             [(Kind::Word, "a"), (Kind::Word, "e")]
+        );
+        assert_eq!(
+            tokens("-- a\rb // c\r\nd"),
+            [(Kind::Word, "b"), (Kind::Word, "d")]
         );
     }
 

@@ -168,6 +168,10 @@ mod tests {
                 "-- x\nINSERT/**/INTO \"K\".\"T\" JSON ?",
                 rows(Some("K"), "T"),
             ),
+            (
+                "// x\rINSERT INTO k.t (id) VALUES (1)",
+                rows(Some("k"), "t"),
+            ),
             ("UPDATE k.t USING TTL 3 SET a = 1", rows(Some("k"), "t")),
             ("DELETE FROM t WHERE id = 1", rows(None, "t")),
             (
@@ -175,6 +179,7 @@ mod tests {
                 rows(Some("k"), "t"),
             ),
             ("BEGIN UNLOGGED BATCH INSERT", Some(Changed::Batch)),
+            ("-- x\rTRUNCATE t", Some(Changed::All(table(None, "t")))),
             ("TRUNCATE t", Some(Changed::All(table(None, "t")))),
             (
                 "TRUNCATE TABLE k.t",

@@ -12,11 +12,17 @@
 
 #[cfg(test)]
 mod ann_tests;
+mod in_flight;
 mod inquiries;
 mod intake;
+mod keyspace;
 mod neighbours;
 mod overlaid;
 mod own_streams;
+#[cfg(test)]
+mod pipelining_tests;
+#[cfg(test)]
+mod played;
 mod requests;
 mod responses;
 mod session;
@@ -44,6 +50,7 @@ use self::intake::Intake;
 use self::requests::{Requests, RequestsEnd, encode_error};
 use self::responses::{Responses, ResponsesEnd};
 use self::session::Session;
+use self::truncate::renew_unanswered;
 use self::work::Workshop;
 use crate::clients::Client;
 use crate::inquiry::Inquirer;
@@ -141,7 +148,7 @@ async fn pass(mut client: TcpStream, mut node: TcpStream, shared: &Shared) -> io
     };
     let _gone = gone.drop_guard();
     let responses = Responses {
-        session,
+        session: session.clone(),
         prepared: shared.prepared.clone(),
         ring: shared.ring.clone(),
         catalog: shared.catalog.clone(),
@@ -160,14 +167,16 @@ async fn pass(mut client: TcpStream, mut node: TcpStream, shared: &Shared) -> io
                 end = &mut requests, if asking => {
                     asking = false;
                     if let RequestsEnd::Client(error) = end {
-                        return Err(error);
+                        break Some(ResponsesEnd::Client(error));
                     }
                 }
-                end = &mut responses => break end,
-                () = shared.kill.cancelled() => return Ok(()),
+                end = &mut responses => break Some(end),
+                () = shared.kill.cancelled() => break None,
             }
         }
     };
+    renew_unanswered(&session, &shared.catalog);
+    let Some(end) = end else { return Ok(()) };
     match end {
         ResponsesEnd::Client(error) => return Err(error),
         ResponsesEnd::Eof | ResponsesEnd::Done => tracing::debug!(%end, "a connection ends"),

@@ -54,6 +54,8 @@ pub(super) enum Decision {
     Begin(Work),
     /// It writes to logged tables, and goes to the node in another form.
     Write(Box<Errand>),
+    /// It is a USE.
+    Use,
 }
 
 /// The loop from the client to the node.
@@ -190,15 +192,21 @@ impl Requests {
                         break;
                     };
                     frames += 1;
+                    if self.session.in_flight.holds(header.stream) {
+                        write_front(intake, passing, node).await?;
+                        self.answer(header.stream, stream_in_use(header.stream))
+                            .await;
+                        return Err(RequestsEnd::Refused);
+                    }
                     self.session.client.asked();
                     match self.decide(&header, body) {
                         Decision::Pass => {
-                            self.session.own_streams.client_asks(header.stream).await;
+                            self.session.client_asks(header.stream).await;
                             passing += length;
                             continue;
                         }
                         Decision::Replace(frame) => {
-                            self.session.own_streams.client_asks(header.stream).await;
+                            self.session.client_asks(header.stream).await;
                             write_front(intake, passing, node).await?;
                             passing = 0;
                             intake.advance(length);
@@ -206,11 +214,19 @@ impl Requests {
                             continue;
                         }
                         Decision::Write(errand) => {
-                            self.session.own_streams.client_asks(header.stream).await;
+                            self.session.client_asks(header.stream).await;
                             write_front(intake, passing, node).await?;
                             passing = 0;
                             intake.advance(length);
                             self.begin(&header, *errand, length, node).await?;
+                            continue;
+                        }
+                        Decision::Use => {
+                            write_front(intake, passing, node).await?;
+                            passing = 0;
+                            self.use_keyspace(&header, &intake.bytes()[..length], node)
+                                .await?;
+                            intake.advance(length);
                             continue;
                         }
                         Decision::Answer(error) => {
@@ -248,6 +264,11 @@ impl Requests {
 
     fn decide(&self, header: &FrameHeader, body: &[u8]) -> Decision {
         let decided = match header.opcode {
+            Opcode::Query | Opcode::Prepare | Opcode::Execute | Opcode::Batch
+                if !self.session.is_let_in() =>
+            {
+                Err(not_let_in())
+            }
             Opcode::Batch if self.catalog.snapshot().lapsed() => Err(lapsed()),
             Opcode::Startup => self.startup(header, body),
             Opcode::Query | Opcode::Prepare => self.text(header, body),
@@ -293,7 +314,7 @@ impl Requests {
             Verb::Select if recognise::may_read_ring(text) => Seen::RingTable,
             Verb::Use => Seen::Use,
             Verb::Write | Verb::Truncate if snapshot.logs_nothing() => Seen::Nothing,
-            Verb::Truncate => match self.truncated_table(text, &snapshot) {
+            Verb::Truncate => match self.truncated_table(text, &snapshot)? {
                 Some(table) => Seen::Truncate(table),
                 None => Seen::Nothing,
             },
@@ -323,7 +344,7 @@ impl Requests {
                 self.expect_truncated(header, table);
                 return Ok(Decision::Pass);
             }
-            (_, Seen::Use) => Expected::Keyspace,
+            (_, Seen::Use) => return Ok(Decision::Use),
             (_, Seen::Nothing | Seen::Concern(_) | Seen::Write(_)) => return Ok(Decision::Pass),
         };
         self.session.expect(header.stream, expected);
@@ -337,7 +358,7 @@ impl Requests {
         let snapshot = self.catalog.snapshot();
         match self.prepared.get(id, snapshot.epoch()) {
             Some(Meaning::Plain) => {}
-            Some(Meaning::Use) => self.session.expect(header.stream, Expected::Keyspace),
+            Some(Meaning::Use) => return Ok(Decision::Use),
             Some(Meaning::RingRows(columns)) => {
                 self.session
                     .expect(header.stream, Expected::RingRows(Some(columns)));
@@ -387,6 +408,22 @@ pub(super) fn encode_error(stream: i16, error: CqlError) -> Bytes {
     let mut out = BytesMut::new();
     Response::Error(error).encode(&ResponseContext::new(stream), NONE, &mut out);
     out.freeze()
+}
+
+/// The node would say so, too, unless it lets the client in meanwhile; what nobody looked at must not come then.
+fn not_let_in() -> CqlError {
+    CqlError::new(
+        ErrorKind::ProtocolError,
+        "the connection is not open yet: send STARTUP, log in if the node asks for it, and wait for its answer",
+    )
+}
+
+/// Nobody could tell which answer is whose.
+fn stream_in_use(stream: i16) -> CqlError {
+    let message = format!(
+        "stream {stream} is in use: the request before on it has no answer yet, so take another stream or wait"
+    );
+    CqlError::new(ErrorKind::ProtocolError, message)
 }
 
 /// Upon this drivers ask another gateway.

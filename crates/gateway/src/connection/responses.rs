@@ -135,6 +135,10 @@ impl Responses {
                 self.session.let_in();
             }
             if !self.must_read(&header) {
+                if header.length as usize > self.session.body_max() {
+                    // It is too long to be what was expected, and the next response on its stream is not it either.
+                    self.session.take_expected(header.stream);
+                }
                 self.count(&header);
                 *to_pass = length;
                 continue;
@@ -178,8 +182,7 @@ impl Responses {
     /// Takes note of an answer that goes to the client.
     fn count(&self, header: &FrameHeader) {
         if header.opcode != Opcode::Event {
-            self.session.client.answered();
-            self.session.own_streams.answered(header.stream);
+            self.session.client_is_answered(header.stream);
         }
     }
 
@@ -220,7 +223,7 @@ impl Responses {
             Opcode::Supported => self.supported(header, body),
             opcode => match self.session.take_expected(header.stream) {
                 Some(Expected::Truncated(table, answers)) => {
-                    self.truncated(header, body, table, answers)
+                    Ok(self.truncated(header, body, table, answers))
                 }
                 Some(Expected::Write(write)) => Ok(self.write_answered(header, body, *write)),
                 Some(Expected::Answering(answering)) => {

@@ -15,6 +15,7 @@ use crate::clients::Client;
 use crate::overlay::{Answering, Concern};
 use crate::writes::{Errand, PreparedWrite};
 
+use super::in_flight::InFlight;
 use super::own_streams::OwnStreams;
 
 /// Bodies of requests before the node has let the client in: options, names and passwords, and the tokens of
@@ -80,6 +81,8 @@ pub(super) struct Session {
     /// What others know of this connection.
     pub(super) client: Arc<Client>,
     let_in: AtomicBool,
+    /// Streams on which the client is due an answer.
+    pub(super) in_flight: InFlight,
     /// Streams that the gateway uses for itself.
     pub(super) own_streams: OwnStreams,
 }
@@ -94,6 +97,7 @@ impl Session {
             expected: Mutex::default(),
             client,
             let_in: AtomicBool::new(false),
+            in_flight: InFlight::default(),
             own_streams: OwnStreams::default(),
         }
     }
@@ -105,10 +109,15 @@ impl Session {
 
     /// The same for requests: whoever the node has not let in yet may not have much kept here.
     pub(super) fn request_body_max(&self) -> usize {
-        match self.let_in.load(Ordering::Acquire) {
+        match self.is_let_in() {
             true => self.body_max,
             false => self.body_max.min(STRANGERS_BODY_MAX),
         }
+    }
+
+    /// Whether the node has let the client in.
+    pub(super) fn is_let_in(&self) -> bool {
+        self.let_in.load(Ordering::Acquire)
     }
 
     /// The node has let the client in. Must be called before the client is told.
@@ -135,6 +144,19 @@ impl Session {
         *self.keyspace.lock() = Some(keyspace.into());
     }
 
+    /// Must be waited for before a request of the client's goes to the node. Nothing may be due on its stream.
+    pub(super) async fn client_asks(&self, stream: i16) {
+        self.in_flight.asked(stream);
+        self.own_streams.client_asks(stream).await;
+    }
+
+    /// The client has all that it is due on a stream, but for the bytes.
+    pub(super) fn client_is_answered(&self, stream: i16) {
+        self.client.answered();
+        self.in_flight.answered(stream);
+        self.own_streams.answered(stream);
+    }
+
     /// Has the response of a stream read when it comes. Must be called before the request goes on.
     pub(super) fn expect(&self, stream: i16, expected: Expected) {
         self.expected.lock().insert(stream, expected);
@@ -147,6 +169,18 @@ impl Session {
     /// What the response of a stream must be read for, now that it is here.
     pub(super) fn take_expected(&self, stream: i16) -> Option<Expected> {
         self.expected.lock().remove(&stream)
+    }
+
+    /// The tables whose TRUNCATE is not answered, once there will be no more responses.
+    pub(super) fn take_truncated(&self) -> Vec<Arc<LoggedTable>> {
+        let expected = std::mem::take(&mut *self.expected.lock());
+        let tables = expected
+            .into_values()
+            .filter_map(|expected| match expected {
+                Expected::Truncated(table, _) => Some(table),
+                _ => None,
+            });
+        tables.collect()
     }
 
     /// The body of a frame, decompressed into `scratch` if it is compressed.

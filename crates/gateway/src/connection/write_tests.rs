@@ -1,234 +1,19 @@
 //! Writes to logged tables on a whole connection, between a client and a node that are both played by the test.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use cql::error::{CqlError, ErrorKind};
+use cql::value::join_elements;
 use cql::wire::{
-    BatchedStatement, BoundValue, Compression, Consistency, Direction, Frame, FrameHeader,
-    HEADER_LENGTH, Metadata, Prepared, QueryParameters, Request, Response, ResponseContext,
-    Startup, Values,
+    BatchedStatement, BoundValue, Compression, Consistency, Direction, Request, Response,
 };
-use store_api::Client as Stores;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, DuplexStream, duplex, split};
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
+use tokio::io::AsyncWriteExt;
 
-use super::requests::Requests;
-use super::responses::Responses;
-use super::session::Session;
-use super::work::Workshop;
-use super::writes::write_memory;
-use crate::catalog::{Catalog, Snapshot};
-use crate::clients::Client;
-use crate::inquiry::Inquirer;
-use crate::prepared::PreparedStatements;
-use crate::ring::Ring;
-use crate::writes::ChangeLog;
-use crate::writes::test_tables::{events, products};
-
-const BODY_MAX: usize = 64 << 20;
-const PIPE: usize = 64 << 10;
-
-/// What gateways share, with a snapshot of logged tables.
-struct Shared {
-    catalog: Arc<Catalog>,
-    prepared: Arc<PreparedStatements>,
-    log: Arc<ChangeLog>,
-}
-
-impl Shared {
-    fn new(snapshot: Snapshot) -> Shared {
-        Shared {
-            catalog: Arc::new(Catalog::new(snapshot)),
-            prepared: Arc::new(PreparedStatements::new(1_000)),
-            log: Arc::new(ChangeLog::new(5 << 10)),
-        }
-    }
-
-    /// A client that the node has let in, and the node.
-    async fn connect_with(&self, compression: Option<Compression>) -> (Peer, Peer) {
-        let (mut client, mut node) = self.connect();
-        let chosen = compression.map(|chosen| ("COMPRESSION".to_owned(), chosen.name().to_owned()));
-        let options = chosen.into_iter().collect();
-        client.ask(&Request::Startup(Startup { options }), 0).await;
-        node.request().await;
-        node.answer(&Response::Ready, 0).await;
-        client.response().await;
-        client.compression = compression;
-        node.compression = compression;
-        (client, node)
-    }
-
-    /// A client and its node.
-    fn connect(&self) -> (Peer, Peer) {
-        let (client, of_client) = duplex(PIPE);
-        let (node, of_node) = duplex(PIPE);
-        let own_address = "127.0.0.1:9043".parse().unwrap();
-        let (answers_sender, answers) = mpsc::channel(16);
-        let known_as = Arc::new(Client::new(answers_sender.downgrade()));
-        let session = Arc::new(Session::new(own_address, BODY_MAX, known_as));
-        let (inquirer, inquiries) = Inquirer::new();
-        let (steps_sender, steps) = mpsc::unbounded_channel();
-        let requests = Requests {
-            session: session.clone(),
-            prepared: self.prepared.clone(),
-            catalog: self.catalog.clone(),
-            log: self.log.clone(),
-            steps,
-            write_memory: write_memory(),
-            workshop: Workshop::new(
-                inquirer,
-                Stores::disabled(),
-                self.prepared.clone(),
-                answers_sender,
-                CancellationToken::new(),
-            ),
-            inquiries,
-            stop: CancellationToken::new(),
-            handshake_timeout: Duration::from_secs(20),
-            drain_timeout: Duration::from_secs(20),
-        };
-        let responses = Responses {
-            session,
-            prepared: self.prepared.clone(),
-            ring: Arc::new(Ring::default()),
-            catalog: self.catalog.clone(),
-            answers,
-            steps: steps_sender,
-            drain_timeout: Duration::from_secs(20),
-        };
-        let (mut from_client, mut to_client) = split(of_client);
-        let (mut from_node, mut to_node) = split(of_node);
-        tokio::spawn(async move {
-            tokio::join!(requests.run(&mut from_client, &mut to_node), async {
-                responses.run(&mut from_node, &mut to_client).await;
-                to_client.shutdown().await.unwrap();
-            })
-        });
-        (Peer::new(client), Peer::new(node))
-    }
-}
-
-/// A snapshot with `shop.products` and `shop.events` logged.
-fn snapshot() -> Snapshot {
-    Snapshot::new([Arc::new(products()), Arc::new(events())], [])
-}
-
-/// One end of a connection.
-struct Peer {
-    socket: DuplexStream,
-    input: BytesMut,
-    compression: Option<Compression>,
-}
-
-impl Peer {
-    fn new(socket: DuplexStream) -> Peer {
-        Peer {
-            socket,
-            input: BytesMut::new(),
-            compression: None,
-        }
-    }
-
-    async fn ask(&mut self, request: &Request, stream: i16) -> Bytes {
-        let mut out = BytesMut::new();
-        request.encode(stream, self.compression, &mut out);
-        self.socket.write_all(&out).await.unwrap();
-        out.freeze()
-    }
-
-    async fn answer(&mut self, response: &Response, stream: i16) {
-        let mut out = BytesMut::new();
-        response.encode(&ResponseContext::new(stream), self.compression, &mut out);
-        self.socket.write_all(&out).await.unwrap();
-    }
-
-    async fn frame(&mut self, direction: Direction) -> Frame {
-        loop {
-            if let Some(header) = FrameHeader::read(&self.input, direction, BODY_MAX).unwrap() {
-                let length = HEADER_LENGTH + header.length as usize;
-                if self.input.len() >= length {
-                    let body = self.input.split_to(length).freeze().slice(HEADER_LENGTH..);
-                    return Frame { header, body };
-                }
-            }
-            let read = soon(self.socket.read_buf(&mut self.input)).await.unwrap();
-            assert!(read > 0, "closed");
-        }
-    }
-
-    async fn request(&mut self) -> (i16, Request) {
-        let frame = self.frame(Direction::Request).await;
-        let request = Request::decode(&frame, self.compression, BODY_MAX).unwrap();
-        (frame.header.stream, request)
-    }
-
-    /// The next request, which must be a batch of so many statements.
-    async fn batch(&mut self, statements: usize) -> i16 {
-        let (stream, request) = self.request().await;
-        let Request::Batch(batch) = request else {
-            panic!("{request:?}");
-        };
-        assert_eq!(batch.statements.len(), statements);
-        stream
-    }
-
-    async fn response(&mut self) -> (i16, Response) {
-        let frame = self.frame(Direction::Response).await;
-        let (context, response) = Response::decode(&frame, self.compression, BODY_MAX).unwrap();
-        (context.stream, response)
-    }
-}
-
-async fn soon<T>(what: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(20), what)
-        .await
-        .expect("it should be done by now")
-}
-
-async fn rest(mut socket: impl AsyncRead + Unpin) -> Vec<u8> {
-    let mut rest = Vec::new();
-    soon(socket.read_to_end(&mut rest)).await.unwrap();
-    rest
-}
-
-fn query(text: &str) -> Request {
-    Request::Query {
-        statement: text.to_owned(),
-        parameters: QueryParameters::default(),
-    }
-}
-
-fn prepare(text: &str) -> Request {
-    Request::Prepare {
-        statement: text.to_owned(),
-    }
-}
-
-fn execute(id: &'static [u8], values: Vec<BoundValue>) -> Request {
-    Request::Execute {
-        id: Bytes::from_static(id),
-        parameters: QueryParameters {
-            values: Values::Positional(values),
-            ..QueryParameters::default()
-        },
-    }
-}
-
-fn prepared_as(id: &'static [u8]) -> Response {
-    Response::Prepared(Prepared {
-        id: Bytes::from_static(id),
-        bind: Metadata::default(),
-        partition_key_indexes: Vec::new(),
-        result: None,
-    })
-}
-
-fn is_prepare(request: &(i16, Request)) -> bool {
-    matches!(request.1, Request::Prepare { .. })
-}
+use super::played::{
+    BODY_MAX, Shared, execute, is_prepare, prepare, prepared_as, query, rest, snapshot, soon,
+};
+use crate::catalog::Snapshot;
 
 const INSERT: &str = "INSERT INTO shop.products (id, name) VALUES (1, 'tea')";
 
@@ -317,11 +102,9 @@ async fn names_without_a_keyspace_are_in_that_of_the_last_use() {
         client.ask(&insert, 2).await;
         let request = node.request().await;
         assert_eq!(is_prepare(&request), is_logged, "{request:?}");
-        if is_logged {
-            let refusal = Response::Error(CqlError::invalid("unconfigured table"));
-            node.answer(&refusal, 2).await;
-            assert_eq!(client.response().await, (2, refusal));
-        }
+        let refusal = Response::Error(CqlError::invalid("unconfigured table"));
+        node.answer(&refusal, 2).await;
+        assert_eq!(client.response().await, (2, refusal));
     }
 }
 
@@ -399,4 +182,115 @@ async fn writes_that_hold_much_memory_wait_for_one_another() {
     for stream in 1..=3 {
         assert_eq!(client.response().await, (stream, Response::Void));
     }
+}
+
+#[tokio::test]
+async fn log_rows_are_memory_too() {
+    let shared = Shared::new(snapshot());
+    let (mut client, mut node) = shared.connect();
+    client
+        .ask(&prepare("DELETE FROM shop.products WHERE id IN ?"), 0)
+        .await;
+    node.request().await;
+    node.answer(&prepared_as(b"delete"), 0).await;
+    client.response().await;
+    let ids: Vec<[u8; 4]> = (0..10_000u32).map(u32::to_be_bytes).collect();
+    let list = BoundValue::Value(join_elements(ids.iter().map(|id| &id[..])));
+    let delete = execute(b"delete", vec![list]);
+    let sending = async {
+        for stream in 1..=7 {
+            client.ask(&delete, stream).await;
+        }
+        client
+    };
+    let playing = async {
+        for stream in 1..=6 {
+            let request = node.request().await;
+            assert!(request.0 == stream && is_prepare(&request), "{request:?}");
+        }
+        node.is_asked_nothing().await;
+        let refusal = Response::Error(CqlError::invalid("no such log"));
+        node.answer(&refusal, 3).await;
+        assert_eq!(node.request().await.0, 7);
+    };
+    soon(async { tokio::join!(sending, playing) }).await;
+}
+
+#[tokio::test]
+async fn a_statement_that_names_its_keyspace_is_executed_in_any() {
+    let shared = Shared::new(snapshot());
+    let (mut client, mut node) = shared.connect();
+    for (stream, keyspace) in [(1, "shop"), (2, "other")] {
+        client.ask(&query(&format!("USE {keyspace}")), stream).await;
+        node.request().await;
+        let in_use = Response::SetKeyspace(keyspace.to_owned());
+        node.answer(&in_use, stream).await;
+        client.response().await;
+        if keyspace == "other" {
+            continue;
+        }
+        for (id, table) in [
+            (&b"qualified"[..], "shop.products"),
+            (b"of shop", "products"),
+        ] {
+            let text = format!("INSERT INTO {table} (id, name) VALUES (uuid(), ?)");
+            client.ask(&prepare(&text), 3).await;
+            node.request().await;
+            node.answer(&prepared_as(id), 3).await;
+            client.response().await;
+        }
+    }
+    let name = BoundValue::Value(Bytes::from_static(b"tea"));
+    client
+        .ask(&execute(b"of shop", vec![name.clone()]), 3)
+        .await;
+    let (_, refusal) = client.response().await;
+    assert!(
+        matches!(&refusal, Response::Error(error) if error.message.contains("another keyspace")),
+        "{refusal:?}"
+    );
+    client.ask(&execute(b"qualified", vec![name]), 4).await;
+    assert!(is_prepare(&node.request().await));
+    node.answer(&prepared_as(b"log"), 4).await;
+    assert_eq!(node.batch(2).await, 4);
+}
+
+#[tokio::test]
+async fn a_truncate_that_may_have_done_something_has_indexes_built_anew() {
+    let shared = Shared::new(snapshot());
+    let (mut client, mut node) = shared.connect();
+    let failed = |kind| Response::Error(CqlError::new(kind, "late"));
+    for (answer, may_be_truncated) in [
+        (Response::Void, true),
+        (failed(ErrorKind::TruncateError), true),
+        (failed(ErrorKind::ServerError), true),
+        (failed(ErrorKind::Unauthorized), false),
+        (failed(ErrorKind::Invalid), false),
+    ] {
+        client.ask(&query("TRUNCATE shop.products"), 1).await;
+        node.request().await;
+        node.answer(&answer, 1).await;
+        let frame = client.frame(Direction::Response).await;
+        let (context, told) = Response::decode(&frame, None, BODY_MAX).unwrap();
+        assert_eq!(told, answer);
+        // There is no cluster here to do it in, and the client is told.
+        let is_tried =
+            matches!(&context.warnings[..], [warning] if warning.contains("not built anew"));
+        assert_eq!(
+            is_tried, may_be_truncated,
+            "{answer:?} {:?}",
+            context.warnings
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_truncate_of_nobody_knows_what_is_refused() {
+    let shared = Shared::new(snapshot());
+    let (mut client, mut node) = shared.connect();
+    client.ask(&query("TRUNCATE 'products'"), 1).await;
+    let (_, refusal) = client.response().await;
+    assert!(matches!(refusal, Response::Error(_)), "{refusal:?}");
+    client.ask(&query("TRUNCATE shop.others"), 1).await;
+    assert_eq!(node.request().await.0, 1);
 }

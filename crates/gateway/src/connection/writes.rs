@@ -58,8 +58,8 @@ impl Requests {
         Ok(write.map_or(Seen::Nothing, |write| {
             Seen::Write(Box::new(PreparedWrite {
                 text: write.has_changing_calls().then(|| text.to_owned()),
+                keyspace: keyspace.filter(|_| !write.is_qualified()),
                 write,
-                keyspace,
                 names: Vec::new(),
             }))
         }))
@@ -95,15 +95,24 @@ impl Requests {
         let plain = self.session.plain(header, body, &mut scratch)?;
         let keyspace = self.session.keyspace();
         let mut is_logged = false;
+        // Kept, as an id may be forgotten any time.
+        let mut prepared = Vec::new();
         for statement in glance::batched(header.flags, plain)? {
-            is_logged |= match statement? {
-                BatchedRef::Text(text) => str::from_utf8(text)
-                    .is_ok_and(|text| writes::is_logged(text, keyspace.as_deref(), &snapshot)),
+            prepared.push(match statement? {
+                BatchedRef::Text(text) => {
+                    is_logged |= str::from_utf8(text)
+                        .is_ok_and(|text| writes::is_logged(text, keyspace.as_deref(), &snapshot));
+                    None
+                }
                 BatchedRef::Prepared(id) => match self.prepared.get(id, snapshot.epoch()) {
-                    Some(meaning) => matches!(meaning, Meaning::Write(_)),
+                    Some(Meaning::Write(write)) => {
+                        is_logged = true;
+                        Some(write)
+                    }
+                    Some(_) => None,
                     None => return Ok(Decision::Answer(unprepared(id))),
                 },
-            };
+            });
         }
         if !is_logged {
             return Ok(Decision::Pass);
@@ -114,10 +123,6 @@ impl Requests {
             plain,
             keyspace: keyspace.as_deref(),
             snapshot: &snapshot,
-        };
-        let prepared = |id: &[u8]| match self.prepared.get(id, snapshot.epoch()) {
-            Some(Meaning::Write(write)) => Some(write),
-            _ => None,
         };
         request.batch(prepared, &self.log).map(decision)
     }
@@ -130,7 +135,8 @@ impl Requests {
         length: usize,
         node: &mut (impl AsyncWrite + Unpin),
     ) -> Result<(), RequestsEnd> {
-        let memory = self.memory(length * COPIES, node).await?;
+        let bytes = length * COPIES + errand.bytes();
+        let memory = self.memory(bytes, node).await?;
         let (request, errand) = errand.begin();
         let write = WriteUnderWay { errand, memory };
         self.session

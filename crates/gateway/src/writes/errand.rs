@@ -30,6 +30,9 @@ use crate::catalog::LoggedTable;
 /// Log rows in one request when they go alone: beyond ten partitions Cassandra warns of an unlogged batch.
 const ROWS_IN_A_REQUEST: usize = 10;
 
+/// What a hint takes, with a key of a few columns.
+const HINT_BYTES: usize = 256;
+
 /// How often an errand prepares statements anew that the node says it does not know.
 const UNPREPARED_MAX: u32 = 3;
 
@@ -106,6 +109,11 @@ impl Errand {
             preparing: None,
             unprepared: 0,
         }
+    }
+
+    /// The bytes that it takes beside those of the request.
+    pub(crate) fn bytes(&self) -> usize {
+        self.asked.hints.len() * HINT_BYTES
     }
 
     /// The first request, whose answer goes to [`Errand::answered`].
@@ -330,7 +338,7 @@ fn without_size_warning(
 }
 
 /// Whether an answer says for certain that nothing was written.
-fn nothing_was_written(response: &Response) -> bool {
+pub(crate) fn nothing_was_written(response: &Response) -> bool {
     match response {
         Response::Error(error) => matches!(
             error.kind,

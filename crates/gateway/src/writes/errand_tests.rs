@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use cql::error::{CqlError, ErrorKind};
 use cql::types::CqlType;
+use cql::value::join_elements;
 use cql::wire::{
     Batch, BatchKind, BatchStatement, BatchedStatement, BoundValue, ColumnSpec, Compression,
     Consistency, Direction, Flags, Frame, FrameHeader, HEADER_LENGTH, Metadata, Prepared,
@@ -84,7 +85,14 @@ impl Setup {
             Request::Execute { id, .. } => {
                 request.execute(&self.known(&id).expect("a prepared statement"), &self.log)
             }
-            Request::Batch(_) => request.batch(|id| self.known(id), &self.log),
+            Request::Batch(batch) => {
+                let known = |statement: &BatchStatement| match &statement.statement {
+                    BatchedStatement::Prepared(id) => self.known(id),
+                    BatchedStatement::Text(_) => None,
+                };
+                let known = batch.statements.iter().map(known).collect();
+                request.batch(known, &self.log)
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -339,6 +347,41 @@ fn an_execution_goes_by_its_own_id_with_its_own_values() {
         assert_eq!(log_row(&batch.statements[1]), (1, vec![int(7)]));
         // That the node has forgotten the client's own statement is for the client to know.
         is_the_answer(errand, &unprepared(b"update"));
+    }
+}
+
+#[test]
+fn a_request_is_refused_before_it_needs_too_many_log_rows() {
+    let mut setup = Setup::prepared();
+    setup.prepare(
+        b"delete",
+        "DELETE FROM events WHERE tenant IN ? AND day IN ?",
+        &[],
+    );
+    // A few bytes that name very many rows.
+    let empty = vec![&[][..]; 70];
+    let list = BoundValue::Value(join_elements(empty.into_iter()));
+    let rows = "1, ".repeat(4_899);
+    let of = |more: &str| {
+        let text = format!("DELETE FROM products WHERE id IN ({rows} 1{more})");
+        let delete = by_id(b"delete", vec![list.clone(), list.clone()]);
+        batch(
+            BatchKind::Logged,
+            vec![
+                delete,
+                by_text(&text, vec![]),
+                by_text("INSERT INTO others (id) VALUES (1)", vec![]),
+            ],
+        )
+    };
+    assert!(setup.take(&of("")).is_ok());
+    let in_a_text = format!(
+        "BEGIN BATCH {} APPLY BATCH",
+        format!("DELETE FROM products WHERE id IN ({rows} 1); ").repeat(3)
+    );
+    for asked in [of(&", 1".repeat(300)), plain_query(&in_a_text)] {
+        let error = setup.take(&asked).unwrap_err();
+        assert!(error.message.contains("more than 10000 rows"), "{error}");
     }
 }
 

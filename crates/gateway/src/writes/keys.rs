@@ -11,27 +11,46 @@ use super::plan::{Action, Choice, Extent, Part, Unplanned, WritePlan};
 use super::terms::{evaluate, marker_value, unreadable};
 use crate::catalog::Column;
 
-/// Rows that one statement may touch. Cassandra's own guard for the product of IN lists is 25 for clustering keys
-/// of a SELECT and none here; each row costs a log row.
-const ROWS_MAX: usize = 10_000;
+/// Log rows that one request may need. Cassandra's own guard for the product of IN lists is 25 for clustering keys of a
+/// SELECT and none here, so a few bytes can name very many rows.
+const LOG_ROWS_MAX: usize = 10_000;
 
-/// The hints of one execution of a statement.
+/// The hints of one execution of a statement, in a request that needs `before` of them already.
 ///
 /// # Errors
-/// As [`evaluate`].
-pub(super) fn hints(plan: &WritePlan, bound: &[BoundValue]) -> Result<Vec<Hint>, Unplanned> {
+/// As [`evaluate`], and if the request needs too many.
+pub(super) fn hints(
+    plan: &WritePlan,
+    bound: &[BoundValue],
+    before: usize,
+) -> Result<Vec<Hint>, Unplanned> {
+    let left = LOG_ROWS_MAX.saturating_sub(before);
     let table = &plan.table;
-    let partitions = keys(&plan.partition, table.partition_key(), bound)?;
+    let operations = operations(plan);
     let clustering = match &plan.extent {
-        Extent::Rows(parts) => keys(parts, table.clustering_key(), bound)?,
-        Extent::Static | Extent::Partition | Extent::Range => vec![Vec::new()],
+        Extent::Rows(parts) => parts.as_slice(),
+        Extent::Static | Extent::Partition | Extent::Range => &[],
     };
-    if partitions.len().saturating_mul(clustering.len()) > ROWS_MAX {
+    let partition = values(&plan.partition, table.partition_key(), bound, left)?;
+    let clustering = values(clustering, table.clustering_key(), bound, left)?;
+    // Before any is made.
+    let count = partition
+        .iter()
+        .chain(&clustering)
+        .map(|part| part.choices.len())
+        .fold(operations.len(), usize::saturating_mul);
+    if count > left {
         return Err(too_many());
     }
-    let operations = operations(plan);
-    let mut hints = Vec::with_capacity(partitions.len() * clustering.len() * operations.len());
-    for partition in partitions {
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let clustering = match &plan.extent {
+        Extent::Rows(_) => keys(&clustering, table.clustering_key_count),
+        Extent::Static | Extent::Partition | Extent::Range => vec![Vec::new()],
+    };
+    let mut hints = Vec::with_capacity(count);
+    for partition in keys(&partition, table.partition_key_count) {
         for clustering in &clustering {
             for operation in operations {
                 hints.push(Hint {
@@ -68,27 +87,45 @@ fn operations(plan: &WritePlan) -> &'static [i8] {
     }
 }
 
-/// All combinations of the values of parts which cover a key, each in the order of the key.
-fn keys(
-    parts: &[Part],
+/// The values that an execution gives a part of a key.
+struct PartValues<'a> {
+    /// Positions in the key.
+    columns: &'a [usize],
+    /// Each with a value for every column.
+    choices: Vec<Vec<Bytes>>,
+}
+
+/// The values of the parts of a key, of none more than `max`.
+fn values<'a>(
+    parts: &'a [Part],
     columns: &[Column],
     bound: &[BoundValue],
-) -> Result<Vec<Vec<Bytes>>, Unplanned> {
-    let mut keys = vec![vec![Bytes::new(); columns.len()]];
+    max: usize,
+) -> Result<Vec<PartValues<'a>>, Unplanned> {
+    parts
+        .iter()
+        .map(|part| {
+            let types = part
+                .columns
+                .iter()
+                .map(|position| key_type(&columns[*position]))
+                .collect::<Result<Vec<_>, _>>()?;
+            Ok(PartValues {
+                columns: &part.columns,
+                choices: choices(part, &types, bound, max)?,
+            })
+        })
+        .collect()
+}
+
+/// All combinations of the values of parts which cover a key of so many columns, each in the order of the key.
+fn keys(parts: &[PartValues<'_>], column_count: usize) -> Vec<Vec<Bytes>> {
+    let mut keys = vec![vec![Bytes::new(); column_count]];
     for part in parts {
-        let types = part
-            .columns
-            .iter()
-            .map(|position| key_type(&columns[*position]))
-            .collect::<Result<Vec<_>, _>>()?;
-        let choices = choices(part, &types, bound)?;
-        if keys.len().saturating_mul(choices.len()) > ROWS_MAX {
-            return Err(too_many());
-        }
         keys = keys
             .iter()
             .flat_map(|key| {
-                choices.iter().map(|choice| {
+                part.choices.iter().map(|choice| {
                     let mut key = key.clone();
                     for (position, value) in part.columns.iter().zip(choice) {
                         key[*position] = value.clone();
@@ -98,7 +135,7 @@ fn keys(
             })
             .collect();
     }
-    Ok(keys)
+    keys
 }
 
 fn key_type(column: &Column) -> Result<&CqlType, Unplanned> {
@@ -112,15 +149,16 @@ fn key_type(column: &Column) -> Result<&CqlType, Unplanned> {
 
 fn too_many() -> Unplanned {
     unreadable(format!(
-        "the statement changes more than {ROWS_MAX} rows of a table with a vector index: split its IN lists"
+        "the request changes more than {LOG_ROWS_MAX} rows of tables with a vector index: split its batch or its IN lists"
     ))
 }
 
-/// The values that a part has, each one for every column of it.
+/// The values that a part has, each one for every column of it, and no more than `max`.
 fn choices(
     part: &Part,
     types: &[&CqlType],
     bound: &[BoundValue],
+    max: usize,
 ) -> Result<Vec<Vec<Bytes>>, Unplanned> {
     let one = |term: &Term| match part.is_tuple {
         true => tuple(term, types, bound),
@@ -128,9 +166,18 @@ fn choices(
     };
     match &part.choice {
         Choice::One(term) => one(term).map(|values| vec![values]),
+        Choice::Each(terms) if terms.len() > max => Err(too_many()),
         Choice::Each(terms) => terms.iter().map(one).collect(),
         Choice::List(Term::Marker(marker)) => {
             let list = marker_value(usize::from(marker.index), bound)?;
+            // It begins with the number of its elements, each of which takes far more here than there.
+            if list
+                .clone()
+                .try_get_u32()
+                .is_ok_and(|count| count as usize > max)
+            {
+                return Err(too_many());
+            }
             split_elements(&list)
                 .map_err(|_| Unplanned::Refused)?
                 .into_iter()
@@ -214,7 +261,7 @@ mod tests {
             Statement::Delete(delete) => WritePlan::of_delete(&delete, events),
             other => panic!("{other:?}"),
         };
-        hints(&plan?, &bound(values))
+        hints(&plan?, &bound(values), 0)
     }
 
     /// Operation, partition key, clustering key of each hint, all columns being of type int.
@@ -328,6 +375,15 @@ mod tests {
     }
 
     #[test]
+    fn no_rows_are_no_rows_however_many_they_would_be() {
+        let none = keys_of(
+            "DELETE FROM events WHERE tenant IN ? AND day IN ? AND hour IN ? AND seq = 1",
+            &[list(&[0; 1_000]), list(&[0; 1_000]), list(&[])],
+        );
+        assert_eq!(none, []);
+    }
+
+    #[test]
     fn what_cannot_be_a_key_is_left_to_cassandra_and_what_is_not_known_is_refused() {
         let refused = "INSERT INTO products (id, name) VALUES (?, 'x')";
         assert_eq!(hints_of(refused, &[]), Err(Unplanned::Refused));
@@ -338,6 +394,14 @@ mod tests {
             (
                 "UPDATE events SET v = 1 WHERE tenant IN ? AND day IN ? AND hour = 1 AND seq = 1",
                 vec![list(&vec![0; 101]), list(&vec![0; 100])],
+            ),
+            (
+                "DELETE FROM events WHERE tenant = 1 AND day IN ? AND hour IN ? AND seq = 1",
+                vec![list(&vec![0; 101]), list(&vec![0; 100])],
+            ),
+            (
+                "DELETE FROM products WHERE id IN ?",
+                vec![list(&vec![0; 10_001])],
             ),
         ] {
             assert!(

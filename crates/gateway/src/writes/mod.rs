@@ -35,9 +35,9 @@ use self::clock::LogClock;
 use self::hint::Hint;
 use self::inserts::LogInserts;
 
-pub(crate) use errand::{Errand, Next};
+pub(crate) use errand::{Errand, Next, nothing_was_written};
 pub(crate) use rewrite::{ClientRequest, PreparedWrite};
-pub(crate) use statement::{is_logged, read};
+pub(crate) use statement::{is_logged, of_no_table, read};
 
 /// What Cassandra counts for a cell beside its value: timestamp, lifetime and deletion time.
 const CELL_BYTES: usize = 24;

@@ -22,7 +22,7 @@ pub(crate) struct PreparedWrite {
     pub(crate) write: LoggedWrite,
     /// The text, if it must be written anew for each execution.
     pub(crate) text: Option<String>,
-    /// Where names without a keyspace are.
+    /// Where names without a keyspace are; `None` if there are none.
     pub(crate) keyspace: Option<Arc<str>>,
     /// The names of the markers as the node gave them.
     pub(crate) names: Vec<Arc<str>>,
@@ -68,7 +68,7 @@ impl ClientRequest<'_> {
             return Ok(None);
         };
         let values = write.positional(&parameters.values, None);
-        let found = values.and_then(|values| self.text(statement, write, values, log));
+        let found = values.and_then(|values| self.text(statement, write, values, 0, log));
         self.alone(found, parameters, log)
     }
 
@@ -84,17 +84,18 @@ impl ClientRequest<'_> {
         let values = prepared
             .write
             .positional(&parameters.values, Some(&prepared.names));
-        let found = values.and_then(|values| self.prepared(id, prepared, values, log));
+        let found = values.and_then(|values| self.prepared(id, prepared, values, 0, log));
         self.alone(found, parameters, log)
     }
 
-    /// A BATCH. `prepared` tells of an id what it means; `None` if it writes to no logged table.
+    /// A BATCH. `prepared` are what its statements mean that are named by their ids, at the positions of those; `None` for
+    /// what writes to no logged table.
     ///
     /// # Errors
     /// As [`ClientRequest::query`].
     pub(crate) fn batch(
         &self,
-        prepared: impl Fn(&[u8]) -> Option<Arc<PreparedWrite>>,
+        prepared: Vec<Option<Arc<PreparedWrite>>>,
         log: &Arc<ChangeLog>,
     ) -> Result<Option<Errand>, CqlError> {
         let Request::Batch(mut batch) = self.decode()? else {
@@ -110,14 +111,17 @@ impl ClientRequest<'_> {
             can_share_a_batch: true,
             is_changed: false,
         };
+        let mut prepared = prepared.into_iter();
         for BatchStatement { statement, values } in std::mem::take(&mut batch.statements) {
+            let known = prepared.next().flatten();
+            let before = found.hints.len();
             let of_statement = match statement {
                 BatchedStatement::Text(text) => match read(&text, self.keyspace, self.snapshot)? {
-                    Some(write) => self.text(text, &write, values, log),
+                    Some(write) => self.text(text, &write, values, before, log),
                     None => Ok(Found::plain(BatchedStatement::Text(text), values)),
                 },
-                BatchedStatement::Prepared(id) => match prepared(&id) {
-                    Some(write) => self.prepared(id, &write, values, log),
+                BatchedStatement::Prepared(id) => match known {
+                    Some(write) => self.prepared(id, &write, values, before, log),
                     None => Ok(Found::plain(BatchedStatement::Prepared(id), values)),
                 },
             };
@@ -137,31 +141,35 @@ impl ClientRequest<'_> {
         self.errand(alone, batch, consistency, found.hints, log)
     }
 
-    /// A statement by its text.
+    /// A statement by its text, in a request that needs `before` log rows already.
     fn text(
         &self,
         text: String,
         write: &LoggedWrite,
         values: Vec<BoundValue>,
+        before: usize,
         log: &ChangeLog,
     ) -> Result<Found, Unplanned> {
         if !write.has_changing_calls() {
-            return Found::write(BatchedStatement::Text(text), write, values, false);
+            return Found::write(BatchedStatement::Text(text), write, values, before, false);
         }
         let text = calls::evaluated(&text, &log.clock);
         match read(&text, self.keyspace, self.snapshot) {
-            Ok(Some(write)) => Found::write(BatchedStatement::Text(text), &write, values, true),
+            Ok(Some(write)) => {
+                Found::write(BatchedStatement::Text(text), &write, values, before, true)
+            }
             Ok(None) => Err(Unplanned::Refused),
             Err(error) => Err(Unplanned::Unreadable(error)),
         }
     }
 
-    /// A statement by its id.
+    /// A statement by its id, in a request that needs `before` log rows already.
     fn prepared(
         &self,
         id: Bytes,
         prepared: &PreparedWrite,
         values: Vec<BoundValue>,
+        before: usize,
         log: &ChangeLog,
     ) -> Result<Found, Unplanned> {
         match &prepared.text {
@@ -169,15 +177,18 @@ impl ClientRequest<'_> {
                 BatchedStatement::Prepared(id),
                 &prepared.write,
                 values,
+                before,
                 false,
             ),
-            Some(_) if prepared.keyspace.as_deref() != self.keyspace => {
+            Some(_)
+                if prepared.keyspace.is_some() && prepared.keyspace.as_deref() != self.keyspace =>
+            {
                 Err(Unplanned::Unreadable(CqlError::invalid(
                     "the statement has now() or the like in the key of a table with a vector index, and was prepared in \
                      another keyspace: bind the value, or go back with USE",
                 )))
             }
-            Some(text) => self.text(text.clone(), &prepared.write, values, log),
+            Some(text) => self.text(text.clone(), &prepared.write, values, before, log),
         }
     }
 
@@ -286,10 +297,11 @@ impl Found {
         statement: BatchedStatement,
         write: &LoggedWrite,
         values: Vec<BoundValue>,
+        before: usize,
         is_changed: bool,
     ) -> Result<Found, Unplanned> {
         Ok(Found {
-            hints: write.hints(&values)?,
+            hints: write.hints(&values, before)?,
             statements: vec![BatchStatement { statement, values }],
             can_share_a_batch: write.can_share_a_batch(),
             is_changed,

@@ -12,6 +12,7 @@ use super::keys;
 use super::plan::{Unplanned, WritePlan};
 use super::terms::unreadable;
 use crate::catalog::{LoggedTable, Snapshot};
+use crate::recognise::{self, Verb};
 
 /// A statement that writes to logged tables.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub(crate) struct LoggedWrite {
     /// One for each statement of a logged table: a text may be a batch of several.
     plans: Vec<WritePlan>,
     is_batch: bool,
+    /// Whether every table in it, logged or not, is named with its keyspace.
+    is_qualified: bool,
     /// The names of its bind markers, `None` for `?`.
     markers: Vec<Option<String>>,
 }
@@ -29,7 +32,8 @@ pub(crate) struct LoggedWrite {
 /// For a statement of another table, only its first words are read.
 ///
 /// # Errors
-/// If it writes to a logged table, and which rows is not known here.
+/// If it writes to a logged table, and which rows is not known here; or if it begins like a write, and to which table
+/// cannot be told.
 pub(crate) fn read(
     text: &str,
     keyspace: Option<&str>,
@@ -45,6 +49,7 @@ pub(crate) fn read(
             None => return Ok(None),
         },
         Some(Changed::Batch) => "a batch".to_owned(),
+        None if recognise::verb(text.as_bytes()) == Verb::Write => return Err(of_no_table()),
         Some(Changed::All(_)) | None => return Ok(None),
     };
     let parsed = parse_statement(text).map_err(|error| CqlError {
@@ -61,6 +66,14 @@ pub(crate) fn read(
         Statement::Batch(batch) => (batch.statements, true),
         _ => return Ok(None),
     };
+    let is_qualified = entries.iter().all(|entry| {
+        let table = match entry {
+            BatchEntry::Insert(insert) => &insert.table,
+            BatchEntry::Update(update) => &update.table,
+            BatchEntry::Delete(delete) => &delete.table,
+        };
+        table.keyspace.is_some()
+    });
     let mut plans = Vec::new();
     for entry in &entries {
         let plan = match entry {
@@ -84,8 +97,17 @@ pub(crate) fn read(
     Ok((!plans.is_empty()).then_some(LoggedWrite {
         plans,
         is_batch,
+        is_qualified,
         markers: parsed.markers,
     }))
+}
+
+/// What Cassandra makes of such a statement is not certain, so while tables are logged it does not pass.
+pub(crate) fn of_no_table() -> CqlError {
+    CqlError::syntax(
+        "the gateway cannot tell which table this statement changes, and must, as some tables have a vector index: \
+         name the table right after INSERT INTO, UPDATE, DELETE ... FROM or TRUNCATE",
+    )
 }
 
 /// Whether a statement may write to a logged table, told from its first words.
@@ -97,7 +119,8 @@ pub(crate) fn is_logged(text: &str, keyspace: Option<&str>, snapshot: &Snapshot)
             .or(keyspace)
             .is_some_and(|keyspace| snapshot.logged_table(keyspace, &table.name).is_some()),
         Some(Changed::Batch) => true,
-        Some(Changed::All(_)) | None => false,
+        Some(Changed::All(_)) => false,
+        None => recognise::verb(text.as_bytes()) == Verb::Write,
     }
 }
 
@@ -107,19 +130,27 @@ impl LoggedWrite {
         !self.is_batch && self.plans.iter().all(|plan| !plan.conditional)
     }
 
+    /// Whether it means the same in any keyspace.
+    pub(crate) fn is_qualified(&self) -> bool {
+        self.is_qualified
+    }
+
     /// Whether it must be written anew for each execution, with its changing calls evaluated.
     pub(crate) fn has_changing_calls(&self) -> bool {
         self.plans.iter().any(WritePlan::has_changing_calls)
     }
 
-    /// The hints of one execution.
-    pub(super) fn hints(&self, bound: &[BoundValue]) -> Result<Vec<Hint>, Unplanned> {
-        let hints: Result<Vec<Vec<Hint>>, Unplanned> = self
-            .plans
-            .iter()
-            .map(|plan| keys::hints(plan, bound))
-            .collect();
-        hints.map(|hints| hints.concat())
+    /// The hints of one execution, in a request that needs `before` of them already.
+    pub(super) fn hints(
+        &self,
+        bound: &[BoundValue],
+        before: usize,
+    ) -> Result<Vec<Hint>, Unplanned> {
+        let mut hints = Vec::new();
+        for plan in &self.plans {
+            hints.extend(keys::hints(plan, bound, before + hints.len())?);
+        }
+        Ok(hints)
     }
 
     /// The values of its markers in their order. `names` are those that the node gave the markers when it
@@ -149,8 +180,8 @@ impl LoggedWrite {
                          index: write :name, or bind by position",
                     )
                 })?;
-                // Of equal names Cassandra takes the last.
-                let value = named.iter().rev().find(|(given, _)| *given == name);
+                // Of equal names Cassandra takes the first.
+                let value = named.iter().find(|(given, _)| *given == name);
                 value.map(|(_, value)| value.clone()).ok_or(Unplanned::Refused)
             })
             .collect()
@@ -204,7 +235,7 @@ mod tests {
         let write = read(batch, Some("shop"), &snapshot()).unwrap().unwrap();
         assert!(!write.can_share_a_batch());
         let int = |number: i32| BoundValue::Value(Bytes::copy_from_slice(&number.to_be_bytes()));
-        let hints = write.hints(&[int(1), int(2), int(3), int(4)]).unwrap();
+        let hints = write.hints(&[int(1), int(2), int(3), int(4)], 0).unwrap();
         let last = |hint: &Hint| {
             hint.partition
                 .iter()
@@ -239,6 +270,32 @@ mod tests {
     }
 
     #[test]
+    fn a_comment_ends_with_its_line_however_that_ends() {
+        for end in ["\n", "\r", "\r\n"] {
+            let text = format!("-- x{end}INSERT INTO shop.products (id) VALUES (1)");
+            let found = Ok(Some(vec!["products".to_owned()]));
+            assert_eq!(tables(&text, None), found, "{end:?}");
+        }
+    }
+
+    #[test]
+    fn a_write_to_nobody_knows_what_is_refused() {
+        for text in [
+            "INSERT INTO 'products' (id) VALUES (1)",
+            "UPDATE ? SET name = 'x'",
+            "DELETE name",
+            "insert/*",
+        ] {
+            assert!(tables(text, Some("shop")).is_err(), "{text}");
+            assert!(is_logged(text, Some("shop"), &snapshot()), "{text}");
+        }
+        for text in ["SELECT name FROM products", "INSERTED", "", "/* DELETE"] {
+            assert_eq!(tables(text, Some("shop")), Ok(None), "{text}");
+            assert!(!is_logged(text, Some("shop"), &snapshot()), "{text}");
+        }
+    }
+
+    #[test]
     fn named_values_are_put_in_order() {
         let text = "INSERT INTO shop.products (id, name) VALUES (:id, :name)";
         let write = read(text, None, &snapshot()).unwrap().unwrap();
@@ -249,7 +306,7 @@ mod tests {
             ("id".to_owned(), value("first")),
             ("id".to_owned(), value("last")),
         ]);
-        let expected = Ok(vec![value("last"), value("n")]);
+        let expected = Ok(vec![value("first"), value("n")]);
         assert_eq!(write.positional(&named, None), expected);
         assert_eq!(
             write.positional(&Values::Positional(vec![value("x")]), None),

@@ -3,13 +3,13 @@
 use cql::error::ErrorKind;
 use cql::wire::{Compression, Direction, Request, Response, Startup};
 
-use crate::peer::{Peer, Setup, raw_frame, request_bytes};
+use crate::peer::{Peer, Setup, execute, prepare, query, raw_frame, request_bytes};
 
 #[tokio::test]
 async fn another_version_is_told_which_one_is_spoken() {
     let setup = Setup::new().await;
     for version in [3, 5, 6, 66] {
-        let (mut client, _node) = setup.connect().await;
+        let (mut client, _node) = setup.connect_stranger().await;
         client.send(&raw_frame(version, 0, 3, 0x05, b"")).await;
         let (stream, response) = client.response(None).await;
         let Response::Error(error) = response else {
@@ -28,7 +28,7 @@ async fn another_version_is_told_which_one_is_spoken() {
 #[tokio::test]
 async fn only_what_the_gateway_can_do_is_supported() {
     let setup = Setup::new().await;
-    let (mut client, mut node) = setup.connect().await;
+    let (mut client, mut node) = setup.connect_stranger().await;
     client.ask(&Request::Options, 5, None).await;
     node.frame(Direction::Request).await;
     let option = |name: &str, values: &[&str]| {
@@ -52,7 +52,7 @@ async fn only_what_the_gateway_can_do_is_supported() {
 #[tokio::test]
 async fn a_compression_that_cannot_be_read_is_refused_and_another_taken() {
     let setup = Setup::new().await;
-    let (mut client, mut node) = setup.connect().await;
+    let (mut client, mut node) = setup.connect_stranger().await;
     let startup = |name: &str| {
         Request::Startup(Startup {
             options: vec![("COMPRESSION".to_owned(), name.to_owned())],
@@ -84,6 +84,38 @@ async fn a_compressed_request_without_an_agreement_is_an_error() {
     assert!(matches!(response, Response::Error(_)), "{response:?}");
     client.ask(&Request::Options, 7, None).await;
     assert_eq!(node.request(None).await, (7, Request::Options));
+}
+
+#[tokio::test]
+async fn statements_are_taken_once_the_node_has_let_the_client_in() {
+    let setup = Setup::new().await;
+    let (mut client, mut node) = setup.connect_stranger().await;
+    let startup = request_bytes(&Request::Startup(Startup::default()), 1, None);
+    let statements = [
+        query("INSERT INTO t"),
+        prepare("INSERT INTO t"),
+        execute(b"id"),
+    ];
+    let mut sent = startup.to_vec();
+    for (stream, statement) in (2..).zip(&statements) {
+        sent.extend(request_bytes(statement, stream, None));
+    }
+    // A BATCH.
+    sent.extend(raw_frame(4, 0, 5, 0x0D, &[0; 7]));
+    client.send(&sent).await;
+    for stream in 2..=5 {
+        let (answered, response) = client.response(None).await;
+        assert_eq!(answered, stream);
+        assert!(
+            matches!(&response, Response::Error(error) if error.kind == ErrorKind::ProtocolError),
+            "{response:?}"
+        );
+    }
+    assert_eq!(node.exactly(startup.len()).await, startup);
+    node.answer(&Response::Ready, 1, None).await;
+    assert_eq!(client.response(None).await, (1, Response::Ready));
+    client.ask(&statements[0], 2, None).await;
+    assert_eq!(node.request(None).await, (2, statements[0].clone()));
 }
 
 #[tokio::test]

@@ -46,7 +46,7 @@ async fn a_request_that_is_too_large_when_decompressed_is_refused() {
 #[tokio::test]
 async fn who_is_not_let_in_yet_sends_little() {
     let setup = Setup::new().await;
-    let (mut client, mut node) = setup.connect().await;
+    let (mut client, mut node) = setup.connect_stranger().await;
     // AUTH_RESPONSE, then AUTH_SUCCESS, then BATCH.
     client.send(&raw_frame(4, 0, 1, 0x0F, &[0; 300_000])).await;
     let (stream, response) = client.response(None).await;
@@ -77,17 +77,18 @@ async fn connections_beyond_the_limit_are_closed() {
 #[tokio::test]
 async fn a_client_that_says_nothing_is_closed() {
     let setup = Setup::with(|options| options.handshake_timeout = Duration::from_millis(100)).await;
-    let (mut client, mut node) = setup.connect().await;
+    let (mut client, mut node) = setup.connect_stranger().await;
     client.send(&[4, 0]).await;
     assert_eq!(client.rest().await, "");
     assert_eq!(node.rest().await, "");
 
     // One that has spoken may be silent for as long as it likes.
-    let (mut client, mut node) = setup.connect().await;
+    let (mut client, mut node) = setup.connect_stranger().await;
     let request = raw_frame(4, 0, 1, 0x05, b"");
     client.send(&request).await;
     node.exactly(request.len()).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
+    let request = raw_frame(4, 0, 2, 0x05, b"");
     client.send(&request).await;
     assert_eq!(node.exactly(request.len()).await, request);
 }

@@ -66,25 +66,25 @@ impl Setup {
         Setup { gateway, node }
     }
 
-    /// A client's connection and the one that the gateway made for it.
-    pub async fn connect(&self) -> (Peer, Peer) {
+    /// A client's connection before the handshake, and the one that the gateway made for it.
+    pub async fn connect_stranger(&self) -> (Peer, Peer) {
         let client = Peer::connect(self.gateway.address()).await;
         (client, self.node.accept().await)
     }
 
-    /// As [`Setup::connect`], with the handshake done.
-    pub async fn connect_let_in(&self) -> (Peer, Peer) {
+    /// The same, with the handshake done.
+    pub async fn connect(&self) -> (Peer, Peer) {
         self.connect_with_options(Vec::new()).await
     }
 
-    /// The same, with a compression agreed on.
+    /// As [`Setup::connect`], with a compression agreed on.
     pub async fn connect_compressed(&self, compression: Compression) -> (Peer, Peer) {
         let options = vec![("COMPRESSION".to_owned(), compression.name().to_owned())];
         self.connect_with_options(options).await
     }
 
     async fn connect_with_options(&self, options: Vec<(String, String)>) -> (Peer, Peer) {
-        let (mut client, mut node) = self.connect().await;
+        let (mut client, mut node) = self.connect_stranger().await;
         let startup = Request::Startup(Startup { options });
         client.ask(&startup, 0, None).await;
         node.frame(Direction::Request).await;

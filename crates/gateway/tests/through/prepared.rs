@@ -4,7 +4,7 @@ use bytes::Bytes;
 use cql::error::ErrorKind;
 use cql::wire::{Compression, Metadata, Prepared, Request, Response};
 
-use crate::peer::{Peer, Setup, execute, prepare, raw_frame, request_bytes};
+use crate::peer::{Peer, Setup, execute, prepare, query, raw_frame, request_bytes};
 
 const ID: &[u8] = b"0123456789abcdef";
 
@@ -99,4 +99,21 @@ async fn an_id_is_read_although_the_columns_are_of_unknown_types() {
     let rows = raw_frame(0x84, 0, 2, 0x08, &[0xEE; 50]);
     node.send(&rows).await;
     assert_eq!(client.exactly(rows.len()).await, rows);
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_long_to_be_read_leaves_nothing_expected() {
+    let setup = Setup::with(|options| options.frame_body_max = 1_000).await;
+    let (mut client, mut node) = setup.connect().await;
+    client.ask(&prepare("SELECT 1"), 1, None).await;
+    node.request(None).await;
+    let long = raw_frame(0x84, 0, 1, 0x08, &[0; 2_000]);
+    node.send(&long).await;
+    assert_eq!(client.exactly(long.len()).await, long);
+    // The next answer on that stream is none to a PREPARE.
+    client.ask(&query("SELECT 2"), 1, None).await;
+    node.request(None).await;
+    node.answer(&prepared(), 1, None).await;
+    assert_eq!(client.response(None).await, (1, prepared()));
+    is_unprepared(&mut client, 2).await;
 }

@@ -1,0 +1,50 @@
+//! USE: alone on its connection.
+//!
+//! The node carries out the requests of a connection side by side, in no order. What is asked before the answer to a
+//! USE may be understood in the old keyspace or in the new one, and nobody can tell in which: a write to a logged
+//! table would be taken for one to another table, and its prepared id remembered as such for every client. So a
+//! USE waits until all is answered that was asked before it, and what is asked after it waits for its answer.
+
+use cql::wire::FrameHeader;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+
+use super::inquiries::write_inquiries;
+use super::requests::{Requests, RequestsEnd};
+use super::session::Expected;
+
+impl Requests {
+    /// Passes on a USE, and waits for its answer.
+    pub(super) async fn use_keyspace(
+        &mut self,
+        header: &FrameHeader,
+        frame: &[u8],
+        node: &mut (impl AsyncWrite + Unpin),
+    ) -> Result<(), RequestsEnd> {
+        self.all_answered(node).await?;
+        self.session.client_asks(header.stream).await;
+        self.session.expect(header.stream, Expected::Keyspace);
+        node.write_all(frame).await.map_err(RequestsEnd::Node)?;
+        self.all_answered(node).await
+    }
+
+    /// Waits until the node owes the client no answer. What is under way goes on meanwhile.
+    async fn all_answered(
+        &mut self,
+        node: &mut (impl AsyncWrite + Unpin),
+    ) -> Result<(), RequestsEnd> {
+        let session = self.session.clone();
+        loop {
+            tokio::select! {
+                biased;
+                () = session.in_flight.none() => return Ok(()),
+                Some(step) = self.steps.recv() => {
+                    node.write_all(&step).await.map_err(RequestsEnd::Node)?;
+                }
+                Some(inquiry) = self.inquiries.recv() => {
+                    write_inquiries(inquiry, &mut self.inquiries, &session, node).await?;
+                }
+                () = self.stop.cancelled() => return Err(RequestsEnd::Stopping),
+            }
+        }
+    }
+}
