@@ -50,7 +50,7 @@ record-compat: $(VENVS)/cassandra/.installed ## Record anew what a real Cassandr
 
 NODES ?= 3
 .PHONY: cluster-test
-cluster-test: $(VENVS)/cassandra/.installed ## Gateways before a real Cassandra (needs Java 17 and Maven; NODES=1 for a short form)
+cluster-test: $(DRIVERS:%=$(VENVS)/%/.installed) ## Gateways before a real Cassandra (needs Java 17 and Maven; NODES=1 for a short form)
 	cargo build --locked -p annulus
 	NODES=$(NODES) $(VENVS)/cassandra/bin/python -m pytest -q tests/cluster
 
