@@ -40,6 +40,12 @@ MOST_PAGES = 1000
 
 def replay(client, area):
     """(text of the step, answer) of each step, in a keyspace of its own, made anew."""
+    begin(client, area)
+    return [(step.text, answer(client, step)) for step in script.read_statements(area)]
+
+
+def begin(client, area):
+    """Makes an area's keyspace anew and uses it."""
     keyspace = f"compat_{area}"
     for statement in (
         f"DROP KEYSPACE IF EXISTS {keyspace}",
@@ -49,34 +55,40 @@ def replay(client, area):
         result = client.query(statement)
         if isinstance(result, ErrorMessage):
             raise result
-    return [(step.text, answer(client, step)) for step in script.read_statements(area)]
 
 
 def answer(client, step):
     """The rendered answer, or answers, to a step."""
-    for seconds in step.directive("wait"):
-        time.sleep(float(seconds))
+    wait(step)
     page_size = next(map(int, step.directive("page")), None)
     if step.directive("prepare") or step.directive("bind"):
         prepared = client.prepare(step.statement)
         if isinstance(prepared, ErrorMessage):
             return _error(prepared)
         lines = [_prepared(prepared)]
-        for values in map(_evaluate, step.directive("bind")):
-            values = [encode(column, value) for column, value in _aligned(prepared.bind_metadata, values)]
-            lines.append(_pages(lambda **paging: client.execute(prepared, values, **paging), page_size))
+        for values in map(evaluate, step.directive("bind")):
+            bound = encoded(prepared, values)
+            lines.append(_pages(lambda **paging: client.execute(prepared, bound, **paging), page_size))
         return "\n".join(lines)
-    values = next(map(_evaluate, step.directive("send")), None)
+    values = next(map(evaluate, step.directive("send")), None)
     return _pages(lambda **paging: client.query(step.statement, values, **paging), page_size)
 
 
-def _evaluate(python):
+def wait(step):
+    """Waits as long as the step says."""
+    for seconds in step.directive("wait"):
+        time.sleep(float(seconds))
+
+
+def evaluate(python):
+    """The value of a directive."""
     return eval(python, dict(NAMES))
 
 
-def _aligned(columns, values):
-    """Pairs of column and value; values beyond the columns must be `Raw`."""
-    return [(columns[i] if i < len(columns) else None, value) for i, value in enumerate(values)]
+def encoded(prepared, values):
+    """Values in the form of a prepared statement's variables; those beyond the variables must be `Raw`."""
+    columns = prepared.bind_metadata
+    return [encode(columns[i] if i < len(columns) else None, value) for i, value in enumerate(values)]
 
 
 def _pages(ask, page_size):

@@ -1,4 +1,5 @@
 import itertools
+import os
 
 import pytest
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
@@ -7,6 +8,20 @@ from cassandra.policies import RoundRobinPolicy
 from conftest_server import server  # noqa: F401
 
 _names = itertools.count()
+
+
+def pytest_configure(config):
+    config.addinivalue_line(
+        "markers", "embedded(why): holds for Annulus on its own storage alone; left out where CQL_SERVER is another one"
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    if "CQL_SERVER" not in os.environ:
+        return
+    left_out = [item for item in items if item.get_closest_marker("embedded")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
 
 
 def connect(server, **options):

@@ -9,9 +9,9 @@ from server import Elsewhere, Server
 @pytest.fixture(scope="session")
 def server(tmp_path_factory):
     """The server under test. With CQL_SERVER=host:port it is another one, such as a real Cassandra: that is
-    how it is checked that the tests of plain CQL expect what Cassandra does."""
+    how it is checked that the tests of plain CQL expect what Cassandra does. HTTP_SERVER=host:port is its index service."""
     if address := os.environ.get("CQL_SERVER"):
-        yield Elsewhere(address)
+        yield Elsewhere(address, os.environ.get("HTTP_SERVER"))
         return
     server = Server(tmp_path_factory.mktemp("server") / "data").start()
     yield server

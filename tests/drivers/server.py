@@ -18,7 +18,34 @@ START_SECONDS = 30
 STOP_SECONDS = 15
 
 
-class Server:
+class IndexService:
+    """The HTTP API of a server, at `host`:`http_port`."""
+
+    host, http_port = None, None
+
+    def http(self, path, body=None, headers=None):
+        """(status, text) of a GET, or of a POST if there is a body (a dict is sent as JSON)."""
+        request = urllib.request.Request(f"http://{self.host}:{self.http_port}{path}", headers=headers or {})
+        if body is not None:
+            request.data = body if isinstance(body, bytes) else json.dumps(body).encode()
+            request.headers.setdefault("Content-type", "application/json")
+        try:
+            with urllib.request.urlopen(request, timeout=30) as response:
+                return response.status, response.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def index_status(self, keyspace, index):
+        status, text = self.http(f"/api/v1/indexes/{keyspace}/{index}/status")
+        return json.loads(text) if status == 200 else {"status": f"HTTP {status}", "count": -1}
+
+    def wait_for_index(self, keyspace, index, count, seconds=20):
+        """Waits until an index is built and has so many rows."""
+        wanted = {"status": "SERVING", "count": count, "build_progress": 100.0}
+        eventually(lambda: self.index_status(keyspace, index) == wanted, seconds)
+
+
+class Server(IndexService):
     """One `annulus serve` on free ports of loopback."""
 
     def __init__(self, data_dir, *arguments, http_port=0):
@@ -67,34 +94,19 @@ class Server:
         finally:
             self.process.stdout.close()
 
-    def http(self, path, body=None, headers=None):
-        """(status, text) of a GET, or of a POST if there is a body (a dict is sent as JSON)."""
-        request = urllib.request.Request(f"http://{self.host}:{self.http_port}{path}", headers=headers or {})
-        if body is not None:
-            request.data = body if isinstance(body, bytes) else json.dumps(body).encode()
-            request.headers.setdefault("Content-type", "application/json")
-        try:
-            with urllib.request.urlopen(request, timeout=30) as response:
-                return response.status, response.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
 
-    def index_status(self, keyspace, index):
-        status, text = self.http(f"/api/v1/indexes/{keyspace}/{index}/status")
-        return json.loads(text) if status == 200 else {"status": f"HTTP {status}", "count": -1}
+class Elsewhere(IndexService):
+    """A CQL server that somebody else started, and perhaps an index service, as HOST:PORT.
 
-    def wait_for_index(self, keyspace, index, count, seconds=20):
-        """Waits until an index is built and has so many rows."""
-        wanted = {"status": "SERVING", "count": count, "build_progress": 100.0}
-        eventually(lambda: self.index_status(keyspace, index) == wanted, seconds)
+    Both are on one host."""
 
-
-class Elsewhere:
-    """A CQL server that somebody else started."""
-
-    def __init__(self, address):
-        self.host, port = address.rsplit(":", 1)
+    def __init__(self, cql, http=None):
+        self.host, port = cql.rsplit(":", 1)
         self.cql_port = int(port)
+        if http is not None:
+            http_host, port = http.rsplit(":", 1)
+            assert http_host == self.host, f"{http} is not on the host of {cql}"
+            self.http_port = int(port)
 
 
 def eventually(check, seconds=20, every=0.02):

@@ -3,9 +3,12 @@
 import json
 import re
 
+import pytest
 from cassandra import InvalidRequest
 from cassandra.concurrent import execute_concurrent_with_args
 from server import eventually
+
+pytestmark = pytest.mark.embedded("its index service is asked while it builds")
 
 ROWS = 3_000
 

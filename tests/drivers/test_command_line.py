@@ -8,6 +8,8 @@ import pytest
 from conftest import connect
 from server import BINARY, Server
 
+pytestmark = pytest.mark.embedded("its own command line")
+
 
 def run(*arguments, **options):
     return subprocess.run([BINARY, *arguments], capture_output=True, text=True, timeout=30, **options)

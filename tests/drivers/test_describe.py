@@ -3,6 +3,8 @@
 import pytest
 from cassandra import InvalidRequest
 
+pytestmark = pytest.mark.embedded("CQL of its own options of tables; a gateway's DESCRIBE is in tests/cluster")
+
 TABLE = """CREATE TABLE t (
     p int, "Q" text, c timeuuid, s int STATIC, m map<text, frozen<list<int>>>, v vector<float, 3>,
     PRIMARY KEY ((p, "Q"), c)

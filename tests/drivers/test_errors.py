@@ -19,6 +19,7 @@ def table(shared_session):
     return session
 
 
+@pytest.mark.embedded("the words of its own parser")
 @pytest.mark.parametrize(
     "statement, where, found",
     [
@@ -98,6 +99,7 @@ def test_an_invalid_statement_names_what_is_wrong(table, statement, text):
     assert not list(table.execute("SELECT * FROM t"))
 
 
+@pytest.mark.embedded("Cassandra takes any float")
 @pytest.mark.parametrize("bad", ["nan", "inf", "-inf", "1e39"])
 def test_vector_elements_must_be_finite(table, bad):
     value = float(bad)
@@ -110,6 +112,7 @@ def test_vector_elements_must_be_finite(table, bad):
     assert not list(table.execute("SELECT * FROM t"))
 
 
+@pytest.mark.embedded("which statements name what is wrong is its own")
 def test_bytes_of_a_wrong_length_are_refused(table):
     with Wire(table_server(table)) as connection:
         connection.query(f"USE {table.keyspace}")
@@ -131,6 +134,7 @@ def table_server(session):
     return Address
 
 
+@pytest.mark.embedded("limits of its own storage")
 @pytest.mark.parametrize("p, c", [("x" * 70_000, "c"), ("p", "x" * 70_000), ("p" * 40_000, "c" * 40_000)])
 def test_oversized_keys_are_refused(table, p, c):
     insert = table.prepare("INSERT INTO texts (p, c, v) VALUES (?, ?, 1)")
@@ -169,6 +173,7 @@ def test_the_connection_goes_on_after_every_kind_of_error(table):
                 assert connection.query("SELECT key FROM system.local").kind == wire.ROWS
 
 
+@pytest.mark.embedded("Cassandra has all of these")
 @pytest.mark.parametrize(
     "statement",
     [

@@ -6,6 +6,8 @@ import json
 import pytest
 from server import eventually
 
+pytestmark = pytest.mark.embedded("the HTTP API of one process with its database")
+
 EXACT = [[1, 0, 0, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0, 0, 0], [1, 1, 0, 0, 0, 0, 0, 0]]
 QUERY = [1.0, 0, 0, 0, 0, 0, 0, 0]
 NAMES = ("keyspace", "ann", "text")

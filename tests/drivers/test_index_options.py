@@ -101,12 +101,14 @@ def test_bad_options_are_named_and_make_no_index(table, key, value, text):
     assert options_row(table) is None
 
 
+@pytest.mark.embedded("to Cassandra, these are its own indexes")
 @pytest.mark.parametrize("using", ["vector_index", "VECTOR_INDEX", "sai", "SAI", "StorageAttachedIndex", "org.apache.cassandra.index.sai.StorageAttachedIndex"])
 def test_spellings_of_the_class(table, using):
     create(table, using=using)
     assert options_row(table)[1]["class_name"] == "vector_index"
 
 
+@pytest.mark.embedded("Cassandra has classes of its own, and words of its own for the others")
 @pytest.mark.parametrize("using", ["fulltext_index", "org.apache.cassandra.index.SAI.StorageAttachedIndex", "hnsw", ""])
 def test_other_classes_are_refused(table, using):
     with pytest.raises(InvalidRequest):
@@ -158,6 +160,7 @@ def test_what_cannot_be_indexed_is_refused(table, on, text):
         create(table, on=on)
 
 
+@pytest.mark.embedded("Cassandra's tables have no option cdc with a map")
 @pytest.mark.parametrize(
     "cdc, text",
     [
@@ -172,6 +175,7 @@ def test_a_log_that_is_too_poor_is_refused(table, cdc, text):
         create(table)
 
 
+@pytest.mark.embedded("Cassandra's tables have no option cdc with a map")
 def test_the_log_cannot_be_made_too_poor_while_there_is_an_index(table):
     create(table)
     for cdc in ["{'enabled': false}", "{'enabled': true, 'ttl': 3600}", "{'enabled': true, 'delta': 'keys'}"]:
@@ -182,6 +186,7 @@ def test_the_log_cannot_be_made_too_poor_while_there_is_an_index(table):
     table.execute("ALTER TABLE t WITH cdc = {'enabled': false}")
 
 
+@pytest.mark.embedded("Cassandra does not know that the column is indexed")
 def test_the_indexed_column_stays(table):
     create(table)
     with pytest.raises(InvalidRequest, match="(?i)index"):

@@ -3,7 +3,10 @@
 import re
 import urllib.request
 
+import pytest
 from server import eventually
+
+pytestmark = pytest.mark.embedded("the metrics of one process with its database")
 
 
 def series(server, session):

@@ -10,6 +10,8 @@ from cassandra.concurrent import execute_concurrent_with_args
 from conftest import connect
 from server import Server
 
+pytestmark = pytest.mark.embedded("it is killed and started")
+
 
 @pytest.mark.parametrize("durability", ["synced", "buffered"])
 def test_kill_and_restart(tmp_path, durability):

@@ -7,6 +7,7 @@ import pytest
 from cassandra import InvalidRequest, Unauthorized
 
 
+@pytest.mark.embedded("it names the address that the client came to")
 def test_local(server, session):
     row = session.execute("SELECT * FROM system.local WHERE key = 'local'").one()
     assert row.cluster_name and row.data_center and row.rack and row.release_version
@@ -16,11 +17,13 @@ def test_local(server, session):
     assert row.partitioner == "org.apache.cassandra.dht.Murmur3Partitioner"
 
 
+@pytest.mark.embedded("it is a node alone")
 def test_there_are_no_peers(session):
     assert list(session.execute("SELECT * FROM system.peers")) == []
     assert session.execute("SELECT count(*) FROM system.peers").one()[0] == 0
 
 
+@pytest.mark.embedded("Cassandra's schema has one version for all")
 def test_the_schema_version_and_history_change_with_every_change_and_not_without(session):
     def versions():
         history = session.prepare(
@@ -66,6 +69,7 @@ def test_indexes_are_found_as_an_index_service_looks_for_them(session):
     assert session.execute(column, (session.keyspace, "t", "v")).one().type == "vector<float, 3>"
 
 
+@pytest.mark.embedded("a gateway translates BYPASS CACHE, and no USING TIMEOUT")
 def test_the_scan_and_the_reread_of_an_index_service(session):
     """The statements that an index service prepares, with what they must give it."""
     session.execute('CREATE TABLE "T" ("Pk" int, c text, v vector<float, 2>, PRIMARY KEY ("Pk", c))')
@@ -98,6 +102,7 @@ def log(request, cluster, session):
     session.execute(f"DROP KEYSPACE {name}")
 
 
+@pytest.mark.embedded("Cassandra's tables have no option cdc with a map")
 def test_where_the_streams_of_a_log_are_listed(session, log):
     keyspace, tablets = log
     mode = session.execute(
@@ -132,6 +137,7 @@ def test_where_the_streams_of_a_log_are_listed(session, log):
         assert int.from_bytes(row.stream[:8], "big", signed=True) == ends[0]
 
 
+@pytest.mark.embedded("Cassandra's tables have no option cdc with a map")
 def test_the_columns_of_a_log(session, log):
     keyspace, _ = log
     rows = session.execute(
@@ -160,6 +166,7 @@ def test_the_columns_of_a_log(session, log):
     assert base is None or base.partitioner is None
 
 
+@pytest.mark.embedded("Cassandra's tables have no option cdc with a map")
 def test_a_log_follows_the_tables_columns(session, log):
     keyspace, _ = log
 
@@ -181,6 +188,7 @@ def test_a_log_follows_the_tables_columns(session, log):
     assert [row.p for row in session.execute(f"SELECT p FROM {keyspace}.t_scylla_cdc_log")] in ([2], [1, 2])
 
 
+@pytest.mark.embedded("Cassandra's tables have no option cdc with a map")
 def test_the_rows_of_a_log_live_as_long_as_its_ttl(session, log):
     keyspace, _ = log
     session.execute(f"INSERT INTO {keyspace}.t (p, c) VALUES (1, 1)")
@@ -192,6 +200,7 @@ def test_the_rows_of_a_log_live_as_long_as_its_ttl(session, log):
     assert {row.p: row.t <= 100 for row in rows} == {1: False, 2: True}
 
 
+@pytest.mark.embedded("a gateway's log has the columns of the key alone")
 def test_the_log_of_an_index_holds_keys_alone_and_goes_with_it(session):
     session.execute("CREATE TABLE t (p int, c int, x text, v vector<float, 2>, PRIMARY KEY (p, c))")
     session.execute("CREATE CUSTOM INDEX i ON t (v) USING 'vector_index'")
@@ -207,6 +216,7 @@ def test_the_log_of_an_index_holds_keys_alone_and_goes_with_it(session):
         session.execute("SELECT * FROM t_scylla_cdc_log")
 
 
+@pytest.mark.embedded("Cassandra's tables have no option cdc with a map")
 def test_a_log_cannot_be_dropped_by_hand(session, log):
     keyspace, _ = log
     with pytest.raises(Unauthorized, match="(?i)cdc"):

@@ -84,6 +84,14 @@ impl Snapshot {
         self.logged.is_empty()
     }
 
+    /// Whether the name of a logged table stands anywhere in a text. Names have letters, digits and underscores alone, so a
+    /// statement that writes to a table holds its name as it is, in capitals or not.
+    pub(crate) fn names_logged_table(&self, text: &str) -> bool {
+        let text = text.to_ascii_lowercase();
+        let mut names = self.logged.values().flat_map(HashMap::keys);
+        names.any(|name| text.contains(&name.to_ascii_lowercase()))
+    }
+
     /// The table of these names, if its writes must be logged; names as the database sees them.
     pub(crate) fn logged_table(&self, keyspace: &str, table: &str) -> Option<Arc<LoggedTable>> {
         self.logged.get(keyspace)?.get(table).cloned()

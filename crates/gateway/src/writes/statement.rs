@@ -48,6 +48,8 @@ pub(crate) fn read(
             Some(table) => format!("a write to {}.{}", table.keyspace, table.name),
             None => return Ok(None),
         },
+        // Whatever it says, it is for the node.
+        Some(Changed::Batch) if !snapshot.names_logged_table(text) => return Ok(None),
         Some(Changed::Batch) => "a batch".to_owned(),
         None if recognise::verb(text.as_bytes()) == Verb::Write => return Err(of_no_table()),
         Some(Changed::All(_)) | None => return Ok(None),
@@ -225,6 +227,16 @@ mod tests {
             tables("DELETE FROM shop.products WHERE id = null", None),
             found
         );
+    }
+
+    #[test]
+    fn a_batch_that_names_no_logged_table_is_for_the_node_to_understand() {
+        let batch = |table: &str| format!("BEGIN BATCH UPDATE {table} SET what APPLY BATCH");
+        assert_eq!(tables(&batch("others"), Some("shop")), Ok(None));
+        for table in ["products", "PRODUCTS", "other.products", "\"products\""] {
+            let error = tables(&batch(table), Some("shop")).unwrap_err();
+            assert!(error.message.contains("must understand a batch"), "{error}");
+        }
     }
 
     #[test]
