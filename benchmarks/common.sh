@@ -14,7 +14,8 @@ server_pid=
 store_pid=
 mkdir -p "$OUT" "$DATA"
 
-bench() { "$ANNULUS" bench "$@"; }
+# SERVER_CPUS and CLIENT_CPUS pin the processes, as `taskset -c` takes them.
+bench() { ${CLIENT_CPUS:+taskset -c "$CLIENT_CPUS"} "$ANNULUS" bench "$@"; }
 
 # Seconds, shorter for a quick look: SCALE=0.2
 seconds() { awk -v s="$1" -v f="${SCALE:-1}" 'BEGIN { print s * f }'; }
@@ -31,10 +32,26 @@ await() { # file with a ready line, process id
 }
 
 start_server() { # arguments of `annulus serve`; PRELOAD names a library to load first
-  LD_PRELOAD=${PRELOAD:-} "$ANNULUS" serve --data-dir "$WORK/data" --cql-port "$CQL_PORT" --http-port "$HTTP_PORT" \
+  LD_PRELOAD=${PRELOAD:-} ${SERVER_CPUS:+taskset -c "$SERVER_CPUS"} "$ANNULUS" serve --data-dir "$WORK/data" --cql-port "$CQL_PORT" --http-port "$HTTP_PORT" \
     --log warn "$@" >"$WORK/server" 2>&1 &
   server_pid=$!
   await "$WORK/server" "$server_pid"
+}
+
+STORE=http://127.0.0.1:$((HTTP_PORT + 1))
+start_store() { # arguments of `annulus store`, which is at $STORE when this returns, with its index
+  ${SERVER_CPUS:+taskset -c "$SERVER_CPUS"} "$ANNULUS" store --scylladb-uri "$CQL" --uri "127.0.0.1:$((HTTP_PORT + 1))" \
+    --index-dir "$WORK/store-indexes" "$@" >"$WORK/store" 2>&1 &
+  store_pid=$!
+  until curl -sf "$STORE/api/v1/indexes/bench/vectors_v/status" | grep -q SERVING; do
+    kill -0 "$store_pid" || { cat "$WORK/store" >&2; exit 1; }
+    sleep 0.2
+  done
+}
+
+stop_store() {
+  stop_one "$store_pid"
+  store_pid=
 }
 
 stop_one() { [ -z "$1" ] || { kill "$1" && wait "$1" || true; } 2>/dev/null; }
@@ -71,6 +88,6 @@ begin() { # name of the results
 }
 
 finish() {
-  bench report "$OUT/$NAME.jsonl" --output "$OUT/$NAME.html"
-  echo "$OUT/$NAME.jsonl and $OUT/$NAME.html" >&2
+  bench report "$OUT/$NAME.jsonl" --output "$OUT/$NAME.html" --png "$OUT/$NAME"
+  echo "$OUT/$NAME.jsonl, $OUT/$NAME.html and the charts in $OUT/$NAME/" >&2
 }

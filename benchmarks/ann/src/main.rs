@@ -33,6 +33,8 @@ enum Command {
     Compare(commands::compare::Arguments),
     /// One data set: every width of the search, for tuning
     Curve(commands::curve::Arguments),
+    /// Ever more vectors: builds, memory, searches at equal recall, and how they grow
+    Growth(commands::growth::Arguments),
     /// Annulus alone: replace every vector many times, and search beside a writer
     Churn(commands::churn::Arguments),
     /// Annulus alone: what a search reads against what this machine can deliver
@@ -68,6 +70,7 @@ fn main() -> anyhow::Result<()> {
     match arguments.command {
         Command::Compare(arguments) => commands::compare::run(&arguments, cache),
         Command::Curve(arguments) => commands::curve::run(&arguments, cache),
+        Command::Growth(arguments) => commands::growth::run(&arguments, cache),
         Command::Churn(arguments) => commands::churn::run(&arguments, cache),
         Command::Limits(arguments) => commands::limits::run(&arguments, cache),
         Command::Open(arguments) => commands::open::run(&arguments, cache),

@@ -101,3 +101,13 @@ fn block_on(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()
     let runtime = builder.enable_all().build().context("starting threads")?;
     runtime.block_on(work)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_can_be_typed() {
+        BenchArguments::augment_args(clap::Command::new("bench")).debug_assert();
+    }
+}

@@ -29,6 +29,11 @@ pub trait Contender {
     /// What the index says that it takes, where it can tell.
     fn memory(&self) -> Option<Memory>;
 
+    /// What that memory is made of, where it can tell.
+    fn components(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
     /// Which instructions its kernels use, in its own words.
     fn kernels(&self) -> String;
 }

@@ -66,6 +66,8 @@ pub struct Built {
     pub elapsed: Elapsed,
     /// What the index says that it takes, where it can tell.
     pub memory: Option<Memory>,
+    /// Bytes by what the memory is made of, where the index can tell.
+    pub components: Vec<(String, u64)>,
     /// By how much the process' anonymous memory grew.
     pub anonymous_grown: u64,
     /// As the contender names them.

@@ -66,6 +66,11 @@ pub fn build(
     let built = Built {
         elapsed,
         memory: index.memory(),
+        components: index
+            .components()
+            .into_iter()
+            .map(|(name, bytes)| (name.to_owned(), bytes))
+            .collect(),
         anonymous_grown: anonymous_bytes()?.saturating_sub(before),
         kernels: index.kernels(),
     };

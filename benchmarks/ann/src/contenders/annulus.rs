@@ -162,6 +162,18 @@ impl Contender for Annulus {
         Some(self.bytes())
     }
 
+    fn components(&self) -> Vec<(&'static str, u64)> {
+        let memory = self.index.memory();
+        let all = [
+            ("graph and codes", memory.graph),
+            ("ids", memory.ids),
+            ("workspaces", memory.workspaces),
+            ("vectors in memory", memory.vectors_pinned),
+            ("vectors mapped", memory.vectors_mapped),
+        ];
+        all.map(|(name, bytes)| (name, bytes as u64)).to_vec()
+    }
+
     fn kernels(&self) -> String {
         ann::kernels_name().into()
     }

@@ -5,6 +5,7 @@ mod process;
 mod usearch;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, anyhow, bail};
 use contender::{Contender, DataSet, Description};
@@ -15,6 +16,9 @@ pub use process::Process;
 pub const NAMES: &str = "\
   usearch-f32, -bf16, -f16, -i8  HNSW by the usearch crate with its SIMD kernels; f32 is what all ratios refer to
   diskann-f32, -4bit, -1bit      Vamana by the diskann crates: full vectors, or spherical codes and f16 rescoring
+  hnswlib, faiss                 HNSW by these libraries for Python, a call for all queries of a turn
+  pgvector, clickhouse           HNSW of PostgreSQL and of ClickHouse, both from PyPI; the server's processor time
+  cassandra                      Cassandra's SAI on a running node (benchmarks/experiments/peers starts one)
   annulus                        this product, with the options that an index gets by default
   annulus-PART-PART...           the same with other options, in any order:
       nibbles, bytes, floats         the codes that searches walk on
@@ -29,6 +33,15 @@ const DISKANN: &str = "diskann";
 /// The program in which `diskann` takes part, from the folder that this one's profile folder is in.
 const DISKANN_PROGRAM: &str = "diskann/release/diskann-contender";
 
+/// Where its kernels are told to Annulus.
+const KERNELS_VARIABLE: &str = "ANN_KERNELS";
+
+/// The contenders that take part by a script, in an environment of Python that `benchmarks/experiments/peers` makes. Both are named
+/// from the root of the repository.
+const PEERS: [&str; 5] = ["hnswlib", "faiss", "pgvector", "clickhouse", "cassandra"];
+const PEERS_PROGRAM: &str = "target/peers-venv/bin/python";
+const PEERS_SCRIPT: &str = "benchmarks/ann/peers/peer.py";
+
 /// A contender's name, understood.
 pub struct Rival {
     /// As arguments and results have it.
@@ -40,6 +53,7 @@ enum Rivalry {
     Annulus(annulus::Settings),
     Usearch(usearch::Scalar),
     Diskann,
+    Peer,
 }
 
 impl Rival {
@@ -50,6 +64,7 @@ impl Rival {
             Some(annulus::NAME) => annulus::Settings::of_name(name).map(Rivalry::Annulus),
             Some(usearch::NAME) => usearch::Scalar::of_name(name).map(Rivalry::Usearch),
             Some(DISKANN) => Some(Rivalry::Diskann),
+            _ if PEERS.contains(&name) => Some(Rivalry::Peer),
             _ => None,
         }
         .ok_or_else(unknown)?;
@@ -67,7 +82,19 @@ impl Rival {
         }
     }
 
-    /// The program it runs in: this one, but for `diskann`.
+    /// What its process is started with.
+    pub fn command(&self) -> anyhow::Result<Command> {
+        let mut command = Command::new(self.program()?);
+        if let Rivalry::Peer = self.kind {
+            command.arg(PEERS_SCRIPT);
+        }
+        if let Some(kernels) = self.kernels() {
+            command.env(KERNELS_VARIABLE, kernels);
+        }
+        Ok(command)
+    }
+
+    /// The program it runs in: this one for those that Rust has a library of without further ado.
     fn program(&self) -> anyhow::Result<PathBuf> {
         let own = std::env::current_exe()?;
         match self.kind {
@@ -75,6 +102,7 @@ impl Rival {
                 let builds = own.ancestors().nth(2).context("the folder of builds")?;
                 Ok(builds.join(DISKANN_PROGRAM))
             }
+            Rivalry::Peer => Ok(PEERS_PROGRAM.into()),
             _ => Ok(own),
         }
     }
@@ -102,7 +130,7 @@ impl Rival {
                 let file = reuse.map(|folder| folder.join(format!("{}.usearch", self.name)));
                 Ok(Box::new(usearch::Usearch::new(data, *scalar, file)?))
             }
-            Rivalry::Diskann => bail!("{} runs in a program of its own", self.name),
+            Rivalry::Diskann | Rivalry::Peer => bail!("{} runs in a program of its own", self.name),
         }
     }
 }

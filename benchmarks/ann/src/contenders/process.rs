@@ -2,15 +2,12 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use anyhow::{Context, anyhow, bail};
 use contender::{Built, Effort, Pick, Reply, Request, Searched, Width};
 
 use super::Rival;
-
-/// Where its kernels are told to Annulus.
-const KERNELS_VARIABLE: &str = "ANN_KERNELS";
 
 /// Lives until dropped.
 pub struct Process {
@@ -25,20 +22,16 @@ impl Process {
     /// Starts a contender with the data set in `folder`; `reuse` lets it take an index built
     /// earlier.
     pub fn start(rival: &Rival, folder: &Path, reuse: bool) -> anyhow::Result<Process> {
-        let program = rival.program()?;
-        let mut command = Command::new(&program);
+        let mut command = rival.command()?;
         command.arg("contend").arg(&rival.name).arg(folder);
         if reuse {
             command.arg("--reuse");
-        }
-        if let Some(kernels) = rival.kernels() {
-            command.env(KERNELS_VARIABLE, kernels);
         }
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .with_context(|| program.display().to_string())?;
+            .with_context(|| command.get_program().display().to_string())?;
         Ok(Process {
             requests: child.stdin.take(),
             replies: BufReader::new(child.stdout.take().context("its standard output")?),

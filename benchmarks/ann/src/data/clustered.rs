@@ -52,6 +52,17 @@ pub const NARROW_SAMPLE: Shape = Shape {
     noise: 0.3,
 };
 
+/// Samples of one distribution in any number. The clusters are few, so that even ten thousand vectors fill them: were
+/// there only some vectors in each, neighbours would lie in other clusters, and a larger set would be an easier one.
+pub const fn growing(vectors: usize) -> Shape {
+    Shape {
+        vectors,
+        intrinsic: 32,
+        clusters: 20,
+        ..NARROW_SAMPLE
+    }
+}
+
 const QUERIES: usize = 1_000;
 
 const CENTRE_STREAM: u64 = 9_601;

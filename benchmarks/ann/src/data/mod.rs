@@ -40,6 +40,9 @@ pub struct Source {
     make: fn() -> anyhow::Result<Made>,
 }
 
+/// What the names of the sets of [`clustered::growing`]'s recipe begin with; their number of vectors follows.
+const GROWING: &str = "mixture96-";
+
 /// All data sets.
 pub const SOURCES: &[Source] = &[
     Source {
@@ -82,33 +85,68 @@ pub const SOURCES: &[Source] = &[
         about: "1,000,000 x 96 of the same recipe",
         make: || clustered::make(&clustered::NARROW),
     },
+    Source {
+        name: "mixture96-100k",
+        about: "100,000 x 96 of 20 wide clusters of intrinsic dimension 32, Euclidean; in any other number too, as mixture96-3m",
+        make: || clustered::make(&clustered::growing(100_000)),
+    },
 ];
 
 /// Opens a data set, and makes it first where `cache` does not hold it yet.
 pub fn open(name: &str, cache: &Path) -> anyhow::Result<DataSet> {
-    let source = SOURCES.iter().find(|source| source.name == name);
-    let source = source.ok_or_else(|| anyhow!("there is no data set {name}"))?;
     let folder = cache.join(name);
     if let Some(data) = DataSet::open(&folder)? {
         return Ok(data);
     }
-    make(source, &folder).with_context(|| format!("making the data set {name}"))?;
+    make(name, &folder).with_context(|| format!("making the data set {name}"))?;
     DataSet::open(&folder)?.context("a data set just made is gone")
 }
 
-fn make(source: &Source, folder: &Path) -> anyhow::Result<()> {
-    eprintln!(
-        "{}: making the data set and its true neighbours",
-        source.name
-    );
+/// The name of the set of so many vectors of one distribution. A smaller one is the beginning of a larger one, and the queries are
+/// the same.
+pub fn growing(vectors: usize) -> String {
+    match vectors {
+        n if n.is_multiple_of(1_000_000) => format!("{GROWING}{}m", n / 1_000_000),
+        n if n.is_multiple_of(1_000) => format!("{GROWING}{}k", n / 1_000),
+        n => format!("{GROWING}{n}"),
+    }
+}
+
+/// How many vectors a set of [`growing`]'s names has; none for other names.
+fn vectors_of_growing(name: &str) -> Option<usize> {
+    let number = name.strip_prefix(GROWING)?;
+    let (digits, unit) = match number.strip_suffix('k') {
+        Some(digits) => (digits, 1_000),
+        None => number
+            .strip_suffix('m')
+            .map_or((number, 1), |digits| (digits, 1_000_000)),
+    };
+    let vectors = digits.parse::<usize>().ok()?.checked_mul(unit)?;
+    // Fewer have no hundred neighbours to be found.
+    (vectors >= NEIGHBOURS).then_some(vectors)
+}
+
+fn make_vectors(name: &str) -> anyhow::Result<Made> {
+    match SOURCES.iter().find(|source| source.name == name) {
+        Some(source) => (source.make)(),
+        None => {
+            let vectors = vectors_of_growing(name);
+            let vectors = vectors.ok_or_else(|| anyhow!("there is no data set {name}"))?;
+            clustered::make(&clustered::growing(vectors))
+        }
+    }
+}
+
+fn make(name: &str, folder: &Path) -> anyhow::Result<()> {
     let start = Instant::now();
-    let made = (source.make)()?;
+    eprintln!("{name}: making the data set and its true neighbours");
+    let made = make_vectors(name)?;
     let base = Vectors::new(&made.base, made.dimensions);
     let queries = Vectors::new(&made.queries, made.dimensions);
     let neighbours = exact::neighbours(base, queries, made.metric, NEIGHBOURS);
     let intrinsic = intrinsic::dimension(base, queries, made.metric, &neighbours);
     let description = Description {
-        name: source.name.into(),
+        name: name.into(),
         dimensions: made.dimensions,
         metric: made.metric,
         vectors: base.count(),
@@ -123,11 +161,7 @@ fn make(source: &Source, folder: &Path) -> anyhow::Result<()> {
     contender::write_floats(folder, true, &made.queries)?;
     contender::write_ids(folder, &neighbours)?;
     description.save(folder)?;
-    eprintln!(
-        "{}: made in {:.1} s",
-        source.name,
-        start.elapsed().as_secs_f64()
-    );
+    eprintln!("{name}: made in {:.1} s", start.elapsed().as_secs_f64());
     Ok(())
 }
 
@@ -137,4 +171,28 @@ fn one_kind(queries: usize) -> Vec<Kind> {
         name: String::new(),
         queries,
     }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_the_number_of_vectors() {
+        for vectors in [100, 1_500, 30_000, 1_000_000, 2_500_000] {
+            assert_eq!(vectors_of_growing(&growing(vectors)), Some(vectors));
+        }
+        assert_eq!(growing(30_000), "mixture96-30k");
+        for name in ["mixture96-", "mixture96-99", "mixture96-1g", "texts50k"] {
+            assert_eq!(vectors_of_growing(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_smaller_set_is_the_beginning_of_a_larger_one() {
+        let small = clustered::make(&clustered::growing(200)).unwrap();
+        let large = clustered::make(&clustered::growing(300)).unwrap();
+        assert_eq!(small.base, large.base[..small.base.len()]);
+        assert_eq!(small.queries, large.queries);
+    }
 }

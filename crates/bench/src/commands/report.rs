@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::report::{read_records, write_page};
+use crate::report::{read_records, write_charts, write_page};
 
 /// `report`.
 #[derive(Args, Debug)]
@@ -15,6 +15,9 @@ pub struct ReportArguments {
     /// The page
     #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
+    /// Write each chart into this directory, as PNG
+    #[arg(long, value_name = "DIR")]
+    png: Option<PathBuf>,
 }
 
 /// Writes the page.
@@ -25,5 +28,10 @@ pub fn run(arguments: &ReportArguments) -> anyhow::Result<()> {
     }
     write_page(&arguments.output, &records)?;
     println!("{}", arguments.output.display());
+    if let Some(directory) = &arguments.png {
+        for path in write_charts(directory, &records)? {
+            println!("{}", path.display());
+        }
+    }
     Ok(())
 }

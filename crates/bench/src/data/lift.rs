@@ -24,6 +24,8 @@ const QUERY_SEED: u64 = 1538;
 
 /// What is made of a set.
 #[derive(Args, Clone, Debug)]
+// The subcommand's group has this name already.
+#[group(skip)]
 pub struct Lift {
     /// Dimensions of the new vectors
     #[arg(long, default_value_t = 1536)]

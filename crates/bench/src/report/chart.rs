@@ -1,16 +1,23 @@
-//! Line charts as SVG, to be put into a page.
+//! Line charts.
 
-use std::fmt::Write as _;
+use super::canvas::{Anchor, Canvas, Colour, Place, Png, Svg};
 
 /// Colours that are told apart by those who see colours differently too (Okabe and Ito).
-const COLOURS: &[&str] = &[
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#666666",
+const COLOURS: &[Colour] = &[
+    (0x00, 0x72, 0xb2),
+    (0xd5, 0x5e, 0x00),
+    (0x00, 0x9e, 0x73),
+    (0xcc, 0x79, 0xa7),
+    (0xe6, 0x9f, 0x00),
+    (0x56, 0xb4, 0xe9),
+    (0x8c, 0x6d, 0x31),
+    (0x66, 0x66, 0x66),
 ];
 const WIDTH: f64 = 620.0;
 const HEIGHT: f64 = 340.0;
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = 16.0;
-const TOP: f64 = 14.0;
+const TOP: f64 = 24.0;
 const BOTTOM: f64 = 46.0;
 const TICKS: usize = 6;
 const LEGEND_LINE: f64 = 18.0;
@@ -24,7 +31,9 @@ pub struct Chart {
     pub x_label: String,
     /// Beside it, with the unit.
     pub y_label: String,
-    /// Whether the lengths upwards are logarithms.
+    /// Whether the lengths to the right are logarithms.
+    pub x_scale: Scale,
+    /// Whether the lengths upwards are.
     pub y_scale: Scale,
     /// Its lines.
     pub series: Vec<Series>,
@@ -33,7 +42,7 @@ pub struct Chart {
 /// How values become lengths.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scale {
-    /// From zero.
+    /// Upwards from zero.
     Linear,
     /// Powers of ten at equal distances; values above zero only.
     Logarithmic,
@@ -49,25 +58,57 @@ pub struct Series {
 }
 
 impl Chart {
-    /// The chart, or nothing if it would be empty.
+    /// The chart for a page, or nothing if it would be empty.
     pub fn svg(&self) -> Option<String> {
-        let drawable = |y: f64| y.is_finite() && (self.y_scale == Scale::Linear || y > 0.0);
-        let points = || self.series.iter().flat_map(|series| &series.points);
-        let xs = || points().map(|point| point.0);
-        let ys = || points().map(|point| point.1).filter(|&y| drawable(y));
-        ys().next()?;
-        let least = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
-        let most = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::NEG_INFINITY, f64::max);
-        let x = Axis::linear(least(&mut xs()), most(&mut xs()), false);
-        let y = match self.y_scale {
-            Scale::Linear => Axis::linear(least(&mut ys()), most(&mut ys()), true),
-            Scale::Logarithmic => Axis::logarithmic(least(&mut ys()), most(&mut ys())),
+        let (x, y) = self.axes()?;
+        let mut svg = Svg::new(WIDTH, self.height());
+        self.draw(&mut svg, &x, &y);
+        Some(svg.finish())
+    }
+
+    /// The chart as a file of PNG with its title, or nothing if it would be empty.
+    pub fn png(&self) -> anyhow::Result<Option<Vec<u8>>> {
+        let Some((x, y)) = self.axes() else {
+            return Ok(None);
         };
-        let height = HEIGHT + LEGEND_LINE * self.series.len() as f64;
-        let mut svg = format!(
-            r#"<svg viewBox="0 0 {WIDTH} {height}" role="img" xmlns="http://www.w3.org/2000/svg">"#
-        );
-        self.draw_axes(&mut svg, &x, &y);
+        let mut png = Png::new(WIDTH, self.height());
+        png.text((WIDTH / 2.0, TOP - 10.0), Anchor::Middle, &self.title);
+        self.draw(&mut png, &x, &y);
+        png.finish().map(Some)
+    }
+
+    fn height(&self) -> f64 {
+        HEIGHT + LEGEND_LINE * self.series.len() as f64
+    }
+
+    /// Whether a point has a place.
+    fn is_drawable(&self, &(x, y): &(f64, f64)) -> bool {
+        self.x_scale.takes(x) && self.y_scale.takes(y)
+    }
+
+    /// None if there is nothing to draw.
+    fn axes(&self) -> Option<(Axis, Axis)> {
+        let points = || {
+            let points = self.series.iter().flat_map(|series| &series.points);
+            points.filter(|point| self.is_drawable(point))
+        };
+        points().next()?;
+        let ends = |of: fn(&(f64, f64)) -> f64| {
+            points()
+                .map(of)
+                .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+                    (low.min(value), high.max(value))
+                })
+        };
+        let (x, y) = (ends(|point| point.0), ends(|point| point.1));
+        Some((
+            Axis::new(self.x_scale, x, false),
+            Axis::new(self.y_scale, y, true),
+        ))
+    }
+
+    fn draw(&self, canvas: &mut impl Canvas, x: &Axis, y: &Axis) {
+        self.draw_axes(canvas, x, y);
         for (at, series) in self.series.iter().enumerate() {
             let colour = COLOURS[at % COLOURS.len()];
             let place = |&(px, py): &(f64, f64)| {
@@ -76,96 +117,47 @@ impl Chart {
                     HEIGHT - BOTTOM - y.share(py) * (HEIGHT - TOP - BOTTOM),
                 )
             };
-            let drawn: Vec<_> = series
-                .points
-                .iter()
-                .filter(|point| drawable(point.1))
-                .collect();
-            draw_series(&mut svg, &series.name, colour, &drawn, place);
+            let points = series.points.iter().filter(|point| self.is_drawable(point));
+            let drawn: Vec<(Place, &(f64, f64))> =
+                points.map(|point| (place(point), point)).collect();
+            let places: Vec<Place> = drawn.iter().map(|(place, _)| *place).collect();
+            canvas.line(&places, colour);
+            for (place, point) in drawn {
+                let (x, y) = (number(point.0), number(point.1));
+                canvas.point(place, colour, &format!("{}: {x}, {y}", series.name));
+            }
             let line = HEIGHT + LEGEND_LINE * at as f64;
-            push(
-                &mut svg,
-                format_args!(
-                    r#"<rect x="{LEFT}" y="{line}" width="14" height="4" fill="{colour}"/><text x="{}" y="{}">{}</text>"#,
-                    LEFT + 20.0,
-                    line + 6.0,
-                    escape(&series.name)
-                ),
-            );
+            canvas.swatch((LEFT, line), colour);
+            canvas.text((LEFT + 20.0, line + 6.0), Anchor::Start, &series.name);
         }
-        svg.push_str("</svg>");
-        Some(svg)
     }
 
-    fn draw_axes(&self, svg: &mut String, x: &Axis, y: &Axis) {
+    fn draw_axes(&self, canvas: &mut impl Canvas, x: &Axis, y: &Axis) {
         let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
         for &tick in &y.ticks {
             let at = bottom - y.share(tick) * (bottom - TOP);
-            push(
-                svg,
-                format_args!(
-                    r#"<line class="grid" x1="{LEFT}" x2="{right}" y1="{at:.1}" y2="{at:.1}"/><text class="end" x="{}" y="{:.1}">{}</text>"#,
-                    LEFT - 6.0,
-                    at + 4.0,
-                    number(tick)
-                ),
-            );
+            canvas.grid((LEFT, at), (right, at));
+            canvas.text((LEFT - 6.0, at + 4.0), Anchor::End, &number(tick));
         }
         for &tick in &x.ticks {
             let at = LEFT + x.share(tick) * (right - LEFT);
-            push(
-                svg,
-                format_args!(
-                    r#"<line class="grid" x1="{at:.1}" x2="{at:.1}" y1="{TOP}" y2="{bottom}"/><text class="middle" x="{at:.1}" y="{}">{}</text>"#,
-                    bottom + 16.0,
-                    number(tick)
-                ),
-            );
+            canvas.grid((at, TOP), (at, bottom));
+            canvas.text((at, bottom + 16.0), Anchor::Middle, &number(tick));
         }
         let middle = (TOP + bottom) / 2.0;
-        push(
-            svg,
-            format_args!(
-                r#"<text class="middle" x="{}" y="{}">{}</text><text class="middle" transform="rotate(-90 14 {middle})" x="14" y="{middle}">{}</text>"#,
-                (LEFT + right) / 2.0,
-                bottom + 36.0,
-                escape(&self.x_label),
-                escape(&self.y_label)
-            ),
+        canvas.text(
+            ((LEFT + right) / 2.0, bottom + 36.0),
+            Anchor::Middle,
+            &self.x_label,
         );
+        canvas.text((14.0, middle), Anchor::Upwards, &self.y_label);
     }
 }
 
-fn draw_series(
-    svg: &mut String,
-    name: &str,
-    colour: &str,
-    points: &[&(f64, f64)],
-    place: impl Fn(&(f64, f64)) -> (f64, f64),
-) {
-    let mut path = String::new();
-    for point in points {
-        let (x, y) = place(point);
-        push(&mut path, format_args!("{x:.1},{y:.1} "));
-    }
-    push(
-        svg,
-        format_args!(
-            r#"<polyline fill="none" stroke="{colour}" stroke-width="2" points="{}"/>"#,
-            path.trim_end()
-        ),
-    );
-    for point in points {
-        let (x, y) = place(point);
-        push(
-            svg,
-            format_args!(
-                r#"<circle cx="{x:.1}" cy="{y:.1}" r="3" fill="{colour}"><title>{}: {}, {}</title></circle>"#,
-                escape(name),
-                number(point.0),
-                number(point.1)
-            ),
-        );
+impl Scale {
+    /// Whether a value has a place on it.
+    fn takes(self, value: f64) -> bool {
+        value.is_finite() && (self == Scale::Linear || value > 0.0)
     }
 }
 
@@ -178,6 +170,13 @@ struct Axis {
 }
 
 impl Axis {
+    fn new(scale: Scale, (low, high): (f64, f64), from_zero: bool) -> Axis {
+        match scale {
+            Scale::Linear => Axis::linear(low, high, from_zero),
+            Scale::Logarithmic => Axis::logarithmic(low, high),
+        }
+    }
+
     fn linear(low: f64, high: f64, from_zero: bool) -> Axis {
         let low = if from_zero { low.min(0.0) } else { low };
         let range = if high > low {
@@ -204,8 +203,13 @@ impl Axis {
         let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
         let last = last.max(first + 1);
         let (low, high) = (10_f64.powi(first), 10_f64.powi(last));
-        let ticks =
-            (first..=last).flat_map(|power| [1.0, 2.0, 5.0].map(|n| n * 10_f64.powi(power)));
+        // Over many powers of ten the ticks between them would lie on each other.
+        let digits: &[f64] = match last - first {
+            ..=3 => &[1.0, 2.0, 5.0],
+            _ => &[1.0],
+        };
+        let ticks = (first..=last)
+            .flat_map(|power| digits.iter().map(move |digit| digit * 10_f64.powi(power)));
         Axis {
             low,
             high,
@@ -248,24 +252,13 @@ fn number(value: f64) -> String {
     }
 }
 
-/// Text as it may stand in HTML and SVG.
-pub fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
-}
-
-fn push(text: &mut String, more: std::fmt::Arguments<'_>) {
-    text.write_fmt(more).expect("a string takes any text");
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn chart(y_scale: Scale, points: &[(f64, f64)]) -> Chart {
         Chart {
+            x_scale: Scale::Linear,
             title: "t".to_owned(),
             x_label: "x <s>".to_owned(),
             y_label: "y".to_owned(),
@@ -304,6 +297,25 @@ mod tests {
     }
 
     #[test]
+    fn both_scales_may_be_logarithms() {
+        let chart = Chart {
+            x_scale: Scale::Logarithmic,
+            ..chart(Scale::Logarithmic, &[(1e4, 2.0), (1e6, 900.0), (0.0, 3.0)])
+        };
+        let svg = chart.svg().unwrap();
+        assert_eq!(svg.matches("<circle").count(), 2, "zero has no logarithm");
+    }
+
+    #[test]
+    fn a_file_of_png_is_there_when_there_is_a_chart() {
+        let file = chart(Scale::Linear, &[(1.0, 2.0)]).png().unwrap().unwrap();
+        // The width in the header: two pixels for a unit.
+        let width = u32::from_be_bytes(file[16..20].try_into().unwrap());
+        assert_eq!(f64::from(width), 2.0 * WIDTH);
+        assert_eq!(chart(Scale::Linear, &[]).png().unwrap(), None);
+    }
+
+    #[test]
     fn ticks_are_round() {
         assert_eq!(
             Axis::linear(0.0, 970.0, true).ticks,
@@ -313,6 +325,7 @@ mod tests {
             Axis::logarithmic(0.3, 4.0).ticks,
             [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
         );
+        assert_eq!(Axis::logarithmic(2.0, 90_000.0).ticks.len(), 6);
         assert_eq!(number(0.25), "0.25");
         assert_eq!(number(1200.0), "1200");
     }

@@ -2,22 +2,14 @@
 
 use std::fmt::Write as _;
 
-use super::chart::{Chart, Scale, Series, escape};
+use super::canvas::escape;
+use super::charts::charts;
 use super::measurement::{Environment, Measurement, Record};
 
 const STYLE: &str = include_str!("style.css");
-/// Lines in the chart over time; more can't be told apart.
-const LINES_OVER_TIME_MAX: usize = 8;
 
 /// The page.
 pub fn page(records: &[Record]) -> String {
-    let measurements: Vec<&Measurement> = records
-        .iter()
-        .filter_map(|record| match record {
-            Record::Measurement(measurement) => Some(&**measurement),
-            Record::Environment(_) => None,
-        })
-        .collect();
     let mut html = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>annulus bench</title>\
          <style>{STYLE}</style><h1>annulus bench</h1>"
@@ -28,7 +20,7 @@ pub fn page(records: &[Record]) -> String {
         }
     }
     html.push_str("<div class=\"charts\">");
-    for chart in charts(&measurements) {
+    for chart in charts(records) {
         if let Some(svg) = chart.svg() {
             let title = escape(&chart.title);
             html.push_str(&format!(
@@ -37,7 +29,7 @@ pub fn page(records: &[Record]) -> String {
         }
     }
     html.push_str("</div>");
-    write_table(&mut html, &measurements);
+    write_table(&mut html, &super::charts::measurements(records));
     html.push_str("</html>\n");
     html
 }
@@ -54,123 +46,6 @@ fn write_environment(html: &mut String, environment: &Environment) {
     let line = format!("{time}, annulus {version}, {cores} cores of {cpu}, {system}");
     let (line, command) = (escape(&line), escape(command));
     html.push_str(&format!("<p>{line}<br><code>{command}</code></p>"));
-}
-
-/// The charts of what there is; empty ones are left out when they are drawn.
-fn charts(measurements: &[&Measurement]) -> Vec<Chart> {
-    let searches: Vec<_> = measurements
-        .iter()
-        .filter(|m| m.operation == "search" && m.operations > 0)
-        .copied()
-        .collect();
-    let closed: Vec<_> = searches
-        .iter()
-        .filter(|m| m.rate_asked_per_s.is_none())
-        .copied()
-        .collect();
-    let chart = |title: &str, x: &str, y: &str, y_scale, series| Chart {
-        title: title.to_owned(),
-        x_label: x.to_owned(),
-        y_label: y.to_owned(),
-        y_scale,
-        series,
-    };
-    let concurrency = "requests under way at once";
-    let latency = "latency, ms";
-    vec![
-        chart(
-            "Queries a second against concurrency",
-            concurrency,
-            "queries a second",
-            Scale::Linear,
-            by_series(&closed, |m| (m.concurrency as f64, m.rate_per_s)),
-        ),
-        chart(
-            "P99 against concurrency",
-            concurrency,
-            "P99, ms",
-            Scale::Logarithmic,
-            by_series(&closed, |m| (m.concurrency as f64, m.latency_ms.p99)),
-        ),
-        chart(
-            "Latency against queries a second",
-            "queries a second",
-            latency,
-            Scale::Logarithmic,
-            [("P50", 0.5), ("P99", 0.99)]
-                .iter()
-                .flat_map(|(name, share)| {
-                    let of = |m: &Measurement| match *share {
-                        0.5 => m.latency_ms.p50,
-                        _ => m.latency_ms.p99,
-                    };
-                    let mut series = by_series(&searches, |m| (m.rate_per_s, of(m)));
-                    for series in &mut series {
-                        series.name = format!("{}, {name}", series.name);
-                    }
-                    series
-                })
-                .collect(),
-        ),
-        chart(
-            "Recall against queries a second",
-            "recall",
-            "queries a second",
-            Scale::Linear,
-            by_series(&searches, |m| (m.recall.unwrap_or(f64::NAN), m.rate_per_s))
-                .into_iter()
-                .filter(|series| series.points.iter().all(|point| point.0.is_finite()))
-                .collect(),
-        ),
-        chart(
-            "P99 over time",
-            "seconds",
-            "P99, ms",
-            Scale::Logarithmic,
-            over_time(measurements),
-        ),
-    ]
-}
-
-/// A line for each series, in the order of their first measurements.
-fn by_series(
-    measurements: &[&Measurement],
-    point: impl Fn(&Measurement) -> (f64, f64),
-) -> Vec<Series> {
-    let mut all: Vec<Series> = Vec::new();
-    for measurement in measurements {
-        let name = &measurement.series;
-        let at = all.iter().position(|series| series.name == *name);
-        let at = at.unwrap_or_else(|| {
-            all.push(Series {
-                name: name.clone(),
-                points: Vec::new(),
-            });
-            all.len() - 1
-        });
-        all[at].points.push(point(measurement));
-    }
-    for series in &mut all {
-        series.points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    }
-    all
-}
-
-/// The measurements that lasted longest, each a line.
-fn over_time(measurements: &[&Measurement]) -> Vec<Series> {
-    let mut longest: Vec<_> = measurements
-        .iter()
-        .filter(|m| m.moments.len() > 1)
-        .collect();
-    longest.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
-    longest
-        .iter()
-        .take(LINES_OVER_TIME_MAX)
-        .map(|m| Series {
-            name: format!("{}, {} at once", m.series, m.concurrency),
-            points: m.moments.iter().map(|at| (at.second, at.p99_ms)).collect(),
-        })
-        .collect()
 }
 
 fn write_table(html: &mut String, measurements: &[&Measurement]) {
@@ -241,15 +116,5 @@ mod tests {
         assert_eq!(page.matches("<tr>").count(), 4);
         assert!(page.contains("&lt;b&gt;") && !page.contains("<b>"));
         assert!(!page.contains("src=") && !page.contains("href="));
-    }
-
-    #[test]
-    fn points_of_a_series_are_in_order() {
-        let records = [search("a", 4), search("a", 1)];
-        let [Record::Measurement(a), Record::Measurement(b)] = &records else {
-            unreachable!("both are measurements")
-        };
-        let series = by_series(&[a, b], |m| (m.concurrency as f64, m.rate_per_s));
-        assert_eq!(series[0].points, [(1.0, 10.0), (4.0, 40.0)]);
     }
 }

@@ -15,6 +15,31 @@ pub enum Record {
     Environment(Environment),
     /// A result.
     Measurement(Box<Measurement>),
+    /// A point of a chart that a script draws.
+    Point(Point),
+    /// What scripts keep beside that for themselves.
+    #[serde(other)]
+    Other,
+}
+
+/// A point of a chart. All points of one chart say the same of it.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Point {
+    /// The title.
+    pub chart: String,
+    /// What `x` is, with its unit.
+    pub x_label: String,
+    /// What `y` is, with its unit.
+    pub y_label: String,
+    /// Whether both scales are logarithms.
+    #[serde(default)]
+    pub logarithmic: bool,
+    /// Which line it belongs to.
+    pub series: String,
+    /// To the right.
+    pub x: f64,
+    /// Upwards.
+    pub y: f64,
 }
 
 /// The machine that the load came from, and what it was told to do.
@@ -207,6 +232,17 @@ mod tests {
         let line = serde_json::to_string(&record).unwrap();
         assert!(line.contains(r#""type":"measurement""#), "{line}");
         assert_eq!(serde_json::from_str::<Record>(&line).unwrap(), record);
+    }
+
+    #[test]
+    fn lines_of_scripts_are_points_or_their_own_affair() {
+        let line = r#"{"type":"point","chart":"c","x_label":"x","y_label":"y","series":"s","x":1,"y":2.5}"#;
+        let Record::Point(point) = serde_json::from_str(line).unwrap() else {
+            panic!("it is a point")
+        };
+        assert_eq!((point.x, point.y, point.logarithmic), (1.0, 2.5, false));
+        let other = serde_json::from_str::<Record>(r#"{"type":"growth","vectors":3}"#);
+        assert_eq!(other.unwrap(), Record::Other);
     }
 
     #[test]

@@ -1,9 +1,11 @@
-//! What becomes of results: lines on the terminal, JSON lines, and an HTML page with charts.
+//! What becomes of results: lines on the terminal, JSON lines, an HTML page with charts, and the charts as PNG.
 
+mod canvas;
 mod chart;
+mod charts;
 mod html;
 mod measurement;
 mod output;
 
-pub use measurement::{Environment, LatencyMs, Measurement, Moment, Record};
-pub use output::{Output, OutputArguments, read_records, write_page};
+pub use measurement::{Environment, LatencyMs, Measurement, Moment, Point, Record};
+pub use output::{Output, OutputArguments, read_records, write_charts, write_page};

@@ -8,6 +8,7 @@ use anyhow::Context;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::charts::charts;
 use super::html;
 use super::measurement::{Environment, Measurement, Record};
 
@@ -20,6 +21,9 @@ pub struct OutputArguments {
     /// Write a page with charts of this run's results
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Write each of its charts into this directory, as PNG
+    #[arg(long, value_name = "DIR")]
+    pub png: Option<PathBuf>,
     /// Name of what is measured, in tables and charts [default: the target]
     #[arg(long, value_name = "NAME")]
     pub label: Option<String>,
@@ -92,8 +96,11 @@ impl Output {
         Ok(())
     }
 
-    /// Writes the page.
+    /// Writes the page and the charts.
     pub fn finish(self) -> anyhow::Result<()> {
+        if let Some(directory) = &self.arguments.png {
+            write_charts(directory, &self.records)?;
+        }
         self.write_page()
     }
 
@@ -108,6 +115,27 @@ impl Output {
 /// Writes a page of results.
 pub fn write_page(path: &Path, records: &[Record]) -> anyhow::Result<()> {
     std::fs::write(path, html::page(records)).with_context(|| path.display().to_string())
+}
+
+/// Writes the charts of results into a directory, named by their titles, as PNG; which those are.
+pub fn write_charts(directory: &Path, records: &[Record]) -> anyhow::Result<Vec<PathBuf>> {
+    std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+    let mut written = Vec::new();
+    for chart in charts(records) {
+        if let Some(file) = chart.png()? {
+            let path = directory.join(file_name(&chart.title));
+            std::fs::write(&path, file).with_context(|| path.display().to_string())?;
+            written.push(path);
+        }
+    }
+    Ok(written)
+}
+
+/// `P99 against concurrency`: `p99-against-concurrency.png`
+fn file_name(title: &str) -> String {
+    let letters = title.split(|letter: char| !letter.is_alphanumeric());
+    let words: Vec<&str> = letters.filter(|word| !word.is_empty()).collect();
+    format!("{}.png", words.join("-").to_lowercase())
 }
 
 /// Reads a file of JSON lines.
@@ -185,6 +213,7 @@ mod tests {
         let arguments = OutputArguments {
             json: Some(path.clone()),
             html: Some(directory.path().join("page.html")),
+            png: None,
             label: Some("mine".to_owned()),
         };
         for _ in 0..2 {
@@ -203,6 +232,22 @@ mod tests {
         std::fs::write(&path, "{}\n").unwrap();
         let error = format!("{:#}", read_records(&path).unwrap_err());
         assert!(error.contains("line 1"), "{error}");
+    }
+
+    #[test]
+    fn charts_are_files_named_by_their_titles() {
+        let directory = tempfile::tempdir().unwrap();
+        let record = Record::Measurement(Box::new(Measurement {
+            operation: "search".to_owned(),
+            operations: 1,
+            rate_per_s: 5.0,
+            ..Measurement::default()
+        }));
+        let written = write_charts(&directory.path().join("new"), &[record]).unwrap();
+        let first = written[0].file_name().unwrap();
+        assert_eq!(first, "queries-a-second-against-concurrency.png");
+        assert!(written.iter().all(|path| path.exists()));
+        assert_eq!(file_name("a/b: c "), "a-b-c.png");
     }
 
     #[test]

@@ -21,9 +21,6 @@ use builds::Builds;
 use record::Record;
 use selection::Selection;
 
-/// How many neighbours are asked for.
-const KS: [usize; 2] = [10, 100];
-
 /// Tables go to standard output, the same results to a file of JSON: a list of objects, one for
 /// each data set, contender, k and recall that the contender reaches.
 #[derive(clap::Args)]
@@ -37,6 +34,9 @@ pub struct Arguments {
     /// Only these contenders, beside usearch-f32
     #[arg(long, short, value_delimiter = ',')]
     contenders: Vec<String>,
+    /// How many neighbours are asked for, at most 100 each
+    #[arg(short, value_delimiter = ',', default_value = "10,100", value_parser = clap::value_parser!(u64).range(1..=100))]
+    k: Vec<u64>,
     /// Timed rounds [default: 3 of a quick run, 5 of a full one]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     rounds: Option<u64>,
@@ -65,7 +65,12 @@ pub fn run(arguments: &Arguments, cache: &Path) -> anyhow::Result<()> {
             selection.only(&arguments.contenders);
         }
         let data = data::open(&selection.data_set, cache)?;
-        records.extend(measure(&data, &selection, rounds as usize, cache)?);
+        records.extend(measure(
+            &data,
+            &selection,
+            (arguments, rounds as usize),
+            cache,
+        )?);
         // After each data set, so that a run cut short has something to show.
         let text = record::to_json(&records)?;
         fs::write(&arguments.json, text).with_context(|| arguments.json.display().to_string())?;
@@ -78,7 +83,7 @@ pub fn run(arguments: &Arguments, cache: &Path) -> anyhow::Result<()> {
 fn measure(
     data: &DataSet,
     selection: &Selection,
-    rounds: usize,
+    (arguments, rounds): (&Arguments, usize),
     cache: &Path,
 ) -> anyhow::Result<Vec<Record>> {
     let about = data.description();
@@ -108,7 +113,7 @@ fn measure(
     builds.print(about.vectors);
 
     let mut records = Vec::new();
-    for k in KS {
+    for k in arguments.k.iter().map(|&k| k as usize) {
         // Its own choice, and fewer: enough where less recall is asked for.
         let rescored = [None, Some(k + k / 8 + 2), Some(k)];
         let plan = Plan {

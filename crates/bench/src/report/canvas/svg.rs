@@ -1,0 +1,90 @@
+//! SVG, for the page: colours of text and grid are the page's, by its style.
+
+use std::fmt::Write as _;
+
+use super::{Anchor, Canvas, Colour, LINE, POINT, Place, SWATCH};
+
+/// An image as text.
+pub struct Svg(String);
+
+impl Svg {
+    /// An empty one.
+    pub fn new(width: f64, height: f64) -> Svg {
+        Svg(format!(
+            r#"<svg viewBox="0 0 {width} {height}" role="img" xmlns="http://www.w3.org/2000/svg">"#
+        ))
+    }
+
+    /// The whole.
+    pub fn finish(mut self) -> String {
+        self.0.push_str("</svg>");
+        self.0
+    }
+
+    fn push(&mut self, more: std::fmt::Arguments<'_>) {
+        self.0.write_fmt(more).expect("a string takes any text");
+    }
+}
+
+impl Canvas for Svg {
+    fn grid(&mut self, from: Place, to: Place) {
+        self.push(format_args!(
+            r#"<line class="grid" x1="{:.1}" x2="{:.1}" y1="{:.1}" y2="{:.1}"/>"#,
+            from.0, to.0, from.1, to.1
+        ));
+    }
+
+    fn line(&mut self, places: &[Place], colour: Colour) {
+        let places: Vec<String> = places
+            .iter()
+            .map(|(x, y)| format!("{x:.1},{y:.1}"))
+            .collect();
+        self.push(format_args!(
+            r#"<polyline fill="none" stroke="{}" stroke-width="{LINE}" points="{}"/>"#,
+            hex(colour),
+            places.join(" ")
+        ));
+    }
+
+    fn point(&mut self, (x, y): Place, colour: Colour, title: &str) {
+        self.push(format_args!(
+            r#"<circle cx="{x:.1}" cy="{y:.1}" r="{POINT}" fill="{}"><title>{}</title></circle>"#,
+            hex(colour),
+            escape(title)
+        ));
+    }
+
+    fn swatch(&mut self, (x, y): Place, colour: Colour) {
+        self.push(format_args!(
+            r#"<rect x="{x}" y="{y}" width="{}" height="{}" fill="{}"/>"#,
+            SWATCH.0,
+            SWATCH.1,
+            hex(colour)
+        ));
+    }
+
+    fn text(&mut self, (x, y): Place, anchor: Anchor, text: &str) {
+        let place = match anchor {
+            Anchor::Start => String::new(),
+            Anchor::Middle => r#" class="middle""#.to_owned(),
+            Anchor::End => r#" class="end""#.to_owned(),
+            Anchor::Upwards => format!(r#" class="middle" transform="rotate(-90 {x} {y})""#),
+        };
+        self.push(format_args!(
+            r#"<text{place} x="{x:.1}" y="{y:.1}">{}</text>"#,
+            escape(text)
+        ));
+    }
+}
+
+fn hex((red, green, blue): Colour) -> String {
+    format!("#{red:02x}{green:02x}{blue:02x}")
+}
+
+/// Text as it may stand in HTML and SVG.
+pub fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}

@@ -1,0 +1,239 @@
+//! Which charts a set of results has.
+
+use super::chart::{Chart, Scale, Series};
+use super::measurement::{Measurement, Point, Record};
+
+/// Lines in the chart over time; more can't be told apart.
+const LINES_OVER_TIME_MAX: usize = 8;
+
+/// The charts of what there is; empty ones are left out when they are drawn.
+pub fn charts(records: &[Record]) -> Vec<Chart> {
+    let measurements = measurements(records);
+    let mut charts = of_measurements(&measurements);
+    charts.extend(of_points(records));
+    charts
+}
+
+/// The results.
+pub fn measurements(records: &[Record]) -> Vec<&Measurement> {
+    records
+        .iter()
+        .filter_map(|record| match record {
+            Record::Measurement(measurement) => Some(&**measurement),
+            Record::Environment(_) | Record::Point(_) | Record::Other => None,
+        })
+        .collect()
+}
+
+fn of_measurements(measurements: &[&Measurement]) -> Vec<Chart> {
+    let searches: Vec<_> = measurements
+        .iter()
+        .filter(|m| m.operation == "search" && m.operations > 0)
+        .copied()
+        .collect();
+    let closed: Vec<_> = searches
+        .iter()
+        .filter(|m| m.rate_asked_per_s.is_none())
+        .copied()
+        .collect();
+    let chart = |title: &str, x: &str, y: &str, y_scale, series| Chart {
+        title: title.to_owned(),
+        x_label: x.to_owned(),
+        y_label: y.to_owned(),
+        x_scale: Scale::Linear,
+        y_scale,
+        series,
+    };
+    let concurrency = "requests under way at once";
+    let latency = "latency, ms";
+    vec![
+        chart(
+            "Queries a second against concurrency",
+            concurrency,
+            "queries a second",
+            Scale::Linear,
+            by_series(&closed, |m| (m.concurrency as f64, m.rate_per_s)),
+        ),
+        chart(
+            "P99 against concurrency",
+            concurrency,
+            "P99, ms",
+            Scale::Logarithmic,
+            by_series(&closed, |m| (m.concurrency as f64, m.latency_ms.p99)),
+        ),
+        chart(
+            "Latency against queries a second",
+            "queries a second",
+            latency,
+            Scale::Logarithmic,
+            [("P50", 0.5), ("P99", 0.99)]
+                .iter()
+                .flat_map(|(name, share)| {
+                    let of = |m: &Measurement| match *share {
+                        0.5 => m.latency_ms.p50,
+                        _ => m.latency_ms.p99,
+                    };
+                    let mut series = by_series(&searches, |m| (m.rate_per_s, of(m)));
+                    for series in &mut series {
+                        series.name = format!("{}, {name}", series.name);
+                    }
+                    series
+                })
+                .collect(),
+        ),
+        chart(
+            "Recall against queries a second",
+            "recall",
+            "queries a second",
+            Scale::Linear,
+            by_series(&searches, |m| (m.recall.unwrap_or(f64::NAN), m.rate_per_s))
+                .into_iter()
+                .filter(|series| series.points.iter().all(|point| point.0.is_finite()))
+                .collect(),
+        ),
+        chart(
+            "P99 over time",
+            "seconds",
+            "P99, ms",
+            Scale::Logarithmic,
+            over_time(measurements),
+        ),
+    ]
+}
+
+/// A line for each series, in the order of their first measurements.
+fn by_series(
+    measurements: &[&Measurement],
+    point: impl Fn(&Measurement) -> (f64, f64),
+) -> Vec<Series> {
+    let mut all: Vec<Series> = Vec::new();
+    for measurement in measurements {
+        line(&mut all, &measurement.series)
+            .points
+            .push(point(measurement));
+    }
+    sort(&mut all);
+    all
+}
+
+fn sort(all: &mut [Series]) {
+    for series in all {
+        series.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
+}
+
+/// The charts that scripts draw, in the order of their first points.
+fn of_points(records: &[Record]) -> Vec<Chart> {
+    let mut all: Vec<Chart> = Vec::new();
+    for record in records {
+        let Record::Point(point) = record else {
+            continue;
+        };
+        let at = all.iter().position(|chart| chart.title == point.chart);
+        let at = at.unwrap_or_else(|| {
+            all.push(empty(point));
+            all.len() - 1
+        });
+        line(&mut all[at].series, &point.series)
+            .points
+            .push((point.x, point.y));
+    }
+    for chart in &mut all {
+        sort(&mut chart.series);
+    }
+    all
+}
+
+/// The chart that a point belongs to.
+fn empty(point: &Point) -> Chart {
+    let scale = match point.logarithmic {
+        true => Scale::Logarithmic,
+        false => Scale::Linear,
+    };
+    Chart {
+        title: point.chart.clone(),
+        x_label: point.x_label.clone(),
+        y_label: point.y_label.clone(),
+        x_scale: scale,
+        y_scale: scale,
+        series: Vec::new(),
+    }
+}
+
+/// The line of a name, which is added where it is missing.
+fn line<'a>(all: &'a mut Vec<Series>, name: &str) -> &'a mut Series {
+    let at = all.iter().position(|series| series.name == name);
+    let at = at.unwrap_or_else(|| {
+        all.push(Series {
+            name: name.to_owned(),
+            points: Vec::new(),
+        });
+        all.len() - 1
+    });
+    &mut all[at]
+}
+
+/// The measurements that lasted longest, each a line.
+fn over_time(measurements: &[&Measurement]) -> Vec<Series> {
+    let mut longest: Vec<_> = measurements
+        .iter()
+        .filter(|m| m.moments.len() > 1)
+        .collect();
+    longest.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+    longest
+        .iter()
+        .take(LINES_OVER_TIME_MAX)
+        .map(|m| Series {
+            name: format!("{}, {} at once", m.series, m.concurrency),
+            points: m.moments.iter().map(|at| (at.second, at.p99_ms)).collect(),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn search(concurrency: usize) -> Measurement {
+        Measurement {
+            series: "a".to_owned(),
+            concurrency,
+            rate_per_s: 10.0 * concurrency as f64,
+            ..Measurement::default()
+        }
+    }
+
+    #[test]
+    fn points_of_a_series_are_in_order() {
+        let (a, b) = (search(4), search(1));
+        let series = by_series(&[&a, &b], |m| (m.concurrency as f64, m.rate_per_s));
+        assert_eq!(series[0].points, [(1.0, 10.0), (4.0, 40.0)]);
+    }
+
+    #[test]
+    fn scripts_draw_by_points() {
+        let point = |chart: &str, series: &str, x| {
+            Record::Point(Point {
+                chart: chart.to_owned(),
+                x_label: "vectors".to_owned(),
+                y_label: "s".to_owned(),
+                logarithmic: true,
+                series: series.to_owned(),
+                x,
+                y: 1.0,
+            })
+        };
+        let charts = of_points(&[
+            point("builds", "a", 2.0),
+            Record::Other,
+            point("memory", "a", 1.0),
+            point("builds", "b", 1.0),
+            point("builds", "a", 1.0),
+        ]);
+        let titles: Vec<&str> = charts.iter().map(|chart| chart.title.as_str()).collect();
+        assert_eq!(titles, ["builds", "memory"]);
+        assert_eq!(charts[0].series[0].points, [(1.0, 1.0), (2.0, 1.0)]);
+        assert_eq!(charts[0].series.len(), 2);
+        assert_eq!(charts[0].x_scale, Scale::Logarithmic);
+    }
+}
