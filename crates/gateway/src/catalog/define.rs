@@ -108,7 +108,7 @@ impl Catalog {
                 .change(cluster, Change::Create(index.clone()))
                 .await?
             {
-                return self.wait_until_usable(index, deadline).await;
+                return self.wait_until_usable(cluster, index, deadline).await;
             }
         }
         Err(too_many_changes())
@@ -116,28 +116,26 @@ impl Catalog {
 
     async fn wait_until_usable(
         &self,
+        cluster: &Cluster,
         index: Arc<VectorIndex>,
         deadline: Instant,
     ) -> Result<Outcome, CqlError> {
-        let is_version = |row: &&Definition| row.index.version == index.version;
         let mut seen = false;
-        let done = self.wait_for(deadline, |round| {
-            let row = round.definitions.rows.iter().find(is_version);
-            seen |= row.is_some();
-            match row {
-                Some(row) if row.state == State::Usable => {
-                    (row.changed_at <= round.confirmed_by_all).then_some(true)
-                }
-                Some(row) => (row.state == State::Dropping).then_some(false),
-                None => seen.then_some(false),
-            }
-        });
-        match done.await {
-            Some(true) => Ok(Outcome::updated(&index)),
-            Some(false) => Err(CqlError::invalid(format!(
+        let end = self.wait_for(deadline, |round| end_of_creation(&index, round, &mut seen));
+        match end.await {
+            Some(Creation::Usable) => Ok(Outcome::updated(&index)),
+            Some(Creation::Dropped) => Err(CqlError::invalid(format!(
                 "Index '{}' was dropped, or its table was, before it was ready",
                 index.name
             ))),
+            Some(Creation::WithoutLog(error)) => {
+                self.take_back(cluster, &index).await?;
+                let log = log_table::name_of(&index.table);
+                Err(CqlError::invalid(format!(
+                    "The index needs {}.{log} for its log, which cannot be made: {error}",
+                    index.keyspace
+                )))
+            }
             None => Ok(Outcome {
                 warning: Some(format!(
                     "The index {} is defined, but not all gateways log the writes of {} yet: it \
@@ -147,6 +145,25 @@ impl Catalog {
                 ..Outcome::updated(&index)
             }),
         }
+    }
+
+    /// Drops an index that cannot come.
+    async fn take_back(&self, cluster: &Cluster, index: &VectorIndex) -> Result<(), CqlError> {
+        for _ in 0..TRIES_MAX {
+            let definitions = Definitions::read(cluster).await?;
+            let row = definitions.find(&index.keyspace, &index.name);
+            let Some(row) = row
+                .filter(|row| row.index.version == index.version && row.state != State::Dropping)
+            else {
+                return Ok(());
+            };
+            let change = Change::Turn(row.index.clone(), State::Dropping);
+            if definitions.change(cluster, change).await? {
+                self.look_again();
+                return Ok(());
+            }
+        }
+        Err(too_many_changes())
     }
 
     /// Waits until the name of an index that was dropped is free.
@@ -222,6 +239,40 @@ impl Catalog {
     }
 }
 
+/// How the creation of an index ends.
+#[derive(Debug, PartialEq)]
+enum Creation {
+    Usable,
+    /// By somebody else.
+    Dropped,
+    /// Cassandra refuses to make its table's log.
+    WithoutLog(ClusterError),
+}
+
+/// How the creation of an index has ended by what a round found, if it has. `seen`: whether a round found the index.
+fn end_of_creation(index: &VectorIndex, round: &Round, seen: &mut bool) -> Option<Creation> {
+    let is_version = |row: &&Definition| row.index.version == index.version;
+    let row = round.definitions.rows.iter().find(is_version);
+    *seen |= row.is_some();
+    let Some(row) = row else {
+        return seen.then_some(Creation::Dropped);
+    };
+    match row.state {
+        State::Usable => (row.changed_at <= round.confirmed_by_all).then_some(Creation::Usable),
+        State::Dropping => Some(Creation::Dropped),
+        State::Creating => {
+            let mut failures = round.log_failures.iter();
+            let failure = failures.find(|failure| {
+                failure.keyspace == index.keyspace && failure.table == index.table
+            })?;
+            // Anything else may be otherwise the next time.
+            matches!(failure.error, ClusterError::Refused(_))
+                .then(|| Creation::WithoutLog(failure.error.clone()))
+        }
+        State::Logging => None,
+    }
+}
+
 impl Outcome {
     fn nothing() -> Outcome {
         Outcome {
@@ -258,12 +309,7 @@ async fn indexable(
             "{keyspace}.{name} is a change log and cannot be indexed"
         )));
     }
-    if let Some((column, cql_type)) = table.key().find(|(column, _)| column.cql_type.is_none()) {
-        return Err(CqlError::invalid(format!(
-            "Vector indexes need key columns of CQL's own types: {} is of type {cql_type}",
-            column.name
-        )));
-    }
+    check_key(&table)?;
     let log_name = log_table::name_of(name);
     if let Some(log) = BaseTable::read(cluster, keyspace, &log_name).await?
         && log.target(log_table::STREAM_ID).is_none()
@@ -274,6 +320,26 @@ async fn indexable(
         )));
     }
     Ok(table)
+}
+
+/// Whether a log can hold the keys of a table.
+fn check_key(table: &BaseTable) -> Result<(), CqlError> {
+    for (column, cql_type) in table.key() {
+        let name = &column.name;
+        if column.cql_type.is_none() {
+            return Err(CqlError::invalid(format!(
+                "Vector indexes need key columns of CQL's own types: {name} is of type {cql_type}"
+            )));
+        }
+        if log_table::is_own_column(name) {
+            return Err(CqlError::invalid(format!(
+                "The log of {}.{} would have two columns {name}: the table's key and its own. Such \
+                 a table cannot be indexed",
+                table.keyspace, table.name
+            )));
+        }
+    }
+    Ok(())
 }
 
 async fn missing_table(
@@ -327,5 +393,71 @@ pub(super) fn too_many_changes() -> CqlError {
 impl From<ClusterError> for CqlError {
     fn from(error: ClusterError) -> CqlError {
         CqlError::server(format!("The gateway's own session to the cluster: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::follower::LogFailure;
+    use super::*;
+
+    fn index() -> VectorIndex {
+        VectorIndex {
+            keyspace: "k".to_owned(),
+            table: "t".to_owned(),
+            name: "i".to_owned(),
+            column: "v".to_owned(),
+            target: "v".to_owned(),
+            options: Default::default(),
+            version: Uuid::from_u128(1),
+            table_id: Uuid::from_u128(2),
+        }
+    }
+
+    #[test]
+    fn a_key_column_named_as_one_of_the_log_is_refused() {
+        let table = |key: &str| {
+            let column = |name: &str, kind: &str| {
+                let cql_type = "int".to_owned();
+                (name.to_owned(), kind.to_owned(), 0, cql_type)
+            };
+            let columns = vec![column(key, "partition_key"), column("cdc$time", "regular")];
+            BaseTable::new("k", "t", Uuid::nil(), columns)
+        };
+        assert_eq!(check_key(&table("id")), Ok(()));
+        for own in ["cdc$time", "cdc$ttl", "cdc$operation"] {
+            let error = check_key(&table(own)).unwrap_err();
+            assert!(error.message.contains(own), "{}", error.message);
+        }
+    }
+
+    #[test]
+    fn a_creation_ends_when_its_log_is_refused() {
+        let index = index();
+        let round = |error: ClusterError| Round {
+            definitions: Arc::new(Definitions {
+                revision: 1,
+                rows: vec![Definition {
+                    index: Arc::new(index.clone()),
+                    state: State::Creating,
+                    changed_at: 1,
+                }],
+            }),
+            confirmed_by_all: 1,
+            log_failures: Arc::new(vec![LogFailure {
+                keyspace: "k".to_owned(),
+                table: "t".to_owned(),
+                error,
+            }]),
+        };
+        let mut seen = false;
+        let refused = ClusterError::Refused("no".to_owned());
+        assert_eq!(
+            end_of_creation(&index, &round(refused.clone()), &mut seen),
+            Some(Creation::WithoutLog(refused))
+        );
+        let away = ClusterError::Unreachable("away".to_owned());
+        assert_eq!(end_of_creation(&index, &round(away), &mut seen), None);
+        assert!(seen);
     }
 }

@@ -46,6 +46,17 @@ pub(super) struct Round {
     pub(super) definitions: Arc<Definitions>,
     /// The revision that all live gateways have taken up, as far as it was looked up.
     pub(super) confirmed_by_all: i64,
+    /// The logs that could not be made.
+    pub(super) log_failures: Arc<Vec<LogFailure>>,
+}
+
+/// A log that could not be made.
+#[derive(Clone, Debug)]
+pub(super) struct LogFailure {
+    /// The keyspace and the name of the table that it is for.
+    pub(super) keyspace: String,
+    pub(super) table: String,
+    pub(super) error: ClusterError,
 }
 
 /// Follows the definitions.
@@ -149,12 +160,19 @@ impl Follower {
             is_news
         });
         let confirmed_by_all = gateways::confirmed_by_all(cluster).await?.unwrap_or(-1);
-        self.step(cluster, known, confirmed_by_all).await?;
+        let log_failures = Arc::new(self.make_logs(cluster, known).await);
+        let stepped = self.step(cluster, known, confirmed_by_all).await;
+        // What is known is known, whatever could not be done about it: clients wait for the first round.
         self.rounds.send_replace(Some(Round {
             definitions: known.definitions.clone(),
             confirmed_by_all,
+            log_failures: log_failures.clone(),
         }));
-        Ok(confirmed_by_all >= known.definitions.revision)
+        stepped?;
+        match log_failures.first() {
+            Some(failure) => Err(failure.error.clone()),
+            None => Ok(confirmed_by_all >= known.definitions.revision),
+        }
     }
 
     async fn put_in_place(
@@ -206,26 +224,34 @@ impl Follower {
         }
     }
 
-    /// Takes what steps can be taken. One change a round: the next one needs the revision that this one makes.
+    /// Makes the logs that are missing. One that cannot be made holds up no other.
+    async fn make_logs(&self, cluster: &Cluster, known: &InPlace) -> Vec<LogFailure> {
+        let mut failures = Vec::new();
+        for table in &known.taken.without_log {
+            let ttl = self.options.log_ttl;
+            let made = log_table::create(cluster, table, known.schema_version, ttl).await;
+            match made {
+                Ok(()) => self.nudge.notify_one(),
+                Err(error) => failures.push(LogFailure {
+                    keyspace: table.keyspace.clone(),
+                    table: table.name.clone(),
+                    error,
+                }),
+            }
+        }
+        failures
+    }
+
+    /// Takes what step can be taken. One change a round: the next one needs the revision that this one makes.
     async fn step(
         &self,
         cluster: &Cluster,
         known: &InPlace,
         confirmed_by_all: i64,
     ) -> Result<(), ClusterError> {
-        // A log that cannot be made must not hold up the others.
-        let mut made = Ok(());
-        for table in &known.taken.without_log {
-            let ttl = self.options.log_ttl;
-            let one = log_table::create(cluster, table, known.schema_version, ttl).await;
-            made = made.and(one);
-        }
-        if !known.taken.without_log.is_empty() && made.is_ok() {
-            self.nudge.notify_one();
-        }
         let definitions = &known.definitions;
         let Some(change) = next_change(definitions, &known.taken, confirmed_by_all) else {
-            return made;
+            return Ok(());
         };
         if let Change::Remove(index) = &change {
             let (keyspace, table) = (&index.keyspace, &index.table);
@@ -235,7 +261,7 @@ impl Follower {
         }
         definitions.change(cluster, change).await?;
         self.nudge.notify_one();
-        made
+        Ok(())
     }
 }
 
@@ -248,8 +274,8 @@ impl InPlace {
         older
             .busy
             .retain(|client| client.upgrade().is_some_and(|client| !client.is_idle()));
-        // While a log is missing its table's writes pass unlogged.
-        let is_whole = older.busy.is_empty() && self.taken.without_log.is_empty();
+        // While a log is missing its table's writes pass unlogged. An index that is only being created needs none yet.
+        let is_whole = older.busy.is_empty() && self.taken.lost.is_empty();
         is_whole.then_some(self.definitions.revision)
     }
 }
@@ -312,4 +338,69 @@ async fn connect_once(options: &CatalogOptions) -> Result<Cluster, ClusterError>
     let cluster = Cluster::connect(options).await?;
     tables::create(&cluster, options).await?;
     Ok(cluster)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::base_table::BaseTable;
+    use super::super::definition::Definition;
+    use super::super::index::VectorIndex;
+    use super::*;
+
+    fn row(state: State) -> Definition {
+        Definition {
+            index: Arc::new(VectorIndex {
+                keyspace: "k".to_owned(),
+                table: "t".to_owned(),
+                name: "i".to_owned(),
+                column: "v".to_owned(),
+                target: "v".to_owned(),
+                options: Default::default(),
+                version: Uuid::from_u128(1),
+                table_id: Uuid::from_u128(2),
+            }),
+            state,
+            changed_at: 7,
+        }
+    }
+
+    fn nothing() -> Taken {
+        Taken {
+            snapshot: super::super::Snapshot::default(),
+            orphans: Vec::new(),
+            without_log: Vec::new(),
+            lost: Vec::new(),
+            with_log: Vec::new(),
+        }
+    }
+
+    fn confirmed(taken: Taken) -> Option<i64> {
+        let in_place = InPlace {
+            definitions: Arc::new(Definitions {
+                revision: 7,
+                rows: Vec::new(),
+            }),
+            schema_version: Uuid::nil(),
+            taken,
+            is_recorded: true,
+        };
+        in_place.confirmed(&mut Older {
+            busy: Vec::new(),
+            since: Instant::now(),
+        })
+    }
+
+    #[tokio::test]
+    async fn a_log_that_is_not_made_yet_holds_up_no_other_definition() {
+        let without_log = vec![BaseTable::new("k", "t", Uuid::nil(), Vec::new())];
+        assert_eq!(
+            confirmed(Taken {
+                without_log,
+                ..nothing()
+            }),
+            Some(7)
+        );
+        let lost = vec![row(State::Logging)];
+        assert_eq!(confirmed(Taken { lost, ..nothing() }), None);
+    }
 }

@@ -15,8 +15,10 @@ pub(super) struct Taken {
     pub(super) snapshot: Snapshot,
     /// Definitions whose table or column is gone, or whose table was made anew.
     pub(super) orphans: Vec<Definition>,
-    /// Tables that must be logged and have no log.
+    /// Tables that are to be logged and have no log.
     pub(super) without_log: Vec<BaseTable>,
+    /// Definitions that are past being created, and whose tables have no log all the same.
+    pub(super) lost: Vec<Definition>,
     /// New indexes whose tables have logs.
     pub(super) with_log: Vec<Definition>,
 }
@@ -40,6 +42,7 @@ pub(super) async fn take_up(
     let mut coming = Vec::new();
     let mut orphans = Vec::new();
     let mut without_log = Vec::new();
+    let mut lost = Vec::new();
     let mut with_log = Vec::new();
     for ((keyspace, name), of_table) in by_table {
         let table = BaseTable::read(cluster, keyspace, name).await?;
@@ -61,7 +64,11 @@ pub(super) async fn take_up(
             continue;
         };
         match BaseTable::read(cluster, keyspace, &log_name).await? {
-            None => without_log.push(table),
+            None => {
+                let created = live.into_iter().filter(|row| row.state != State::Creating);
+                lost.extend(created.cloned());
+                without_log.push(table);
+            }
             Some(log) if log.target(log_table::STREAM_ID).is_none() => {
                 tracing::error!(
                     table = %format_args!("{keyspace}.{log_name}"),
@@ -84,6 +91,7 @@ pub(super) async fn take_up(
         snapshot: Snapshot::new(logged, usable).with_coming(coming),
         orphans,
         without_log,
+        lost,
         with_log,
     })
 }
