@@ -1,11 +1,10 @@
 //! CREATE INDEX and DROP INDEX, once it is known that the client may.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use cql::ast::{CreateIndex, IndexTarget};
 use cql::error::CqlError;
-use cql::value::timeuuid;
 use cql::vector_index::{self, NewName};
 use cql::wire::Response;
 use tokio::time::{Instant, timeout_at};
@@ -17,7 +16,7 @@ use super::definition::{Change, Definition, Definitions, State};
 use super::follower::{Round, table_updated};
 use super::index::VectorIndex;
 use super::statement::IndexStatement;
-use super::{Catalog, log_table};
+use super::{Catalog, log_table, timeuuids};
 
 /// How long a statement waits until all gateways have taken up what it has changed: less than drivers wait for an answer.
 const WAIT_MAX: Duration = Duration::from_secs(8);
@@ -72,12 +71,22 @@ impl Catalog {
             if let Some(name) = &create.name
                 && definitions.is_dropping(keyspace, name)
             {
-                let known = definitions.revision;
-                self.wait_until_dropped(keyspace, name, known, deadline)
-                    .await?;
+                let is_free = |now: &Definitions| !now.is_dropping(keyspace, name);
+                self.wait_until(definitions.revision, deadline, is_free, || {
+                    format!("The index {name} was dropped")
+                })
+                .await?;
                 continue;
             }
             let table = indexable(cluster, keyspace, create).await?;
+            if definitions.is_left(&table) {
+                let is_free = |now: &Definitions| !now.is_left(&table);
+                self.wait_until(definitions.revision, deadline, is_free, || {
+                    format!("An index of {keyspace}.{} was dropped", table.name)
+                })
+                .await?;
+                continue;
+            }
             let (column, dimensions) =
                 vector_index::check_column(target, false, |name| table.target(name))?;
             vector_index::check_key_columns(table.key().count())?;
@@ -101,14 +110,17 @@ impl Catalog {
                 column: column.to_owned(),
                 target: column.to_owned(),
                 options: create.options.clone(),
-                version: new_version()?,
+                version: timeuuids::now()?,
                 table_id: table.id,
             });
             if definitions
                 .change(cluster, Change::Create(index.clone()))
                 .await?
             {
-                return self.wait_until_usable(cluster, index, deadline).await;
+                let created_at = definitions.revision + 1;
+                return self
+                    .wait_until_usable(cluster, index, created_at, deadline)
+                    .await;
             }
         }
         Err(too_many_changes())
@@ -118,10 +130,10 @@ impl Catalog {
         &self,
         cluster: &Cluster,
         index: Arc<VectorIndex>,
+        created_at: i64,
         deadline: Instant,
     ) -> Result<Outcome, CqlError> {
-        let mut seen = false;
-        let end = self.wait_for(deadline, |round| end_of_creation(&index, round, &mut seen));
+        let end = self.wait_for(deadline, |round| end_of_creation(&index, created_at, round));
         match end.await {
             Some(Creation::Usable) => Ok(Outcome::updated(&index)),
             Some(Creation::Dropped) => Err(CqlError::invalid(format!(
@@ -152,9 +164,10 @@ impl Catalog {
         for _ in 0..TRIES_MAX {
             let definitions = Definitions::read(cluster).await?;
             let row = definitions.find(&index.keyspace, &index.name);
-            let Some(row) = row
-                .filter(|row| row.index.version == index.version && row.state != State::Dropping)
-            else {
+            let is_ours = |row: &&Definition| {
+                row.index.table_id == index.table_id && row.state != State::Dropping
+            };
+            let Some(row) = row.filter(is_ours) else {
                 return Ok(());
             };
             let change = Change::Turn(row.index.clone(), State::Dropping);
@@ -166,22 +179,23 @@ impl Catalog {
         Err(too_many_changes())
     }
 
-    /// Waits until the name of an index that was dropped is free.
-    async fn wait_until_dropped(
+    /// Waits until a round of a revision from `known` on finds what is sought; an error that says `what` and that not all
+    /// gateways know it if that takes too long.
+    async fn wait_until(
         &self,
-        keyspace: &str,
-        name: &str,
-        known_revision: i64,
+        known: i64,
         deadline: Instant,
+        is_so: impl Fn(&Definitions) -> bool,
+        what: impl FnOnce() -> String,
     ) -> Result<(), CqlError> {
-        let gone = self.wait_for(deadline, |round| {
-            let is_known = round.definitions.revision >= known_revision;
-            let is_free = !round.definitions.is_dropping(keyspace, name);
-            (is_known && is_free).then_some(())
+        let found = self.wait_for(deadline, |round| {
+            let definitions = &round.definitions;
+            (definitions.revision >= known && is_so(definitions)).then_some(())
         });
-        gone.await.ok_or_else(|| {
+        found.await.ok_or_else(|| {
+            let what = what();
             CqlError::server(format!(
-                "The index {name} was dropped, but not all gateways know it yet: try again"
+                "{what}, but not all gateways know it yet: try again"
             ))
         })
     }
@@ -249,13 +263,15 @@ enum Creation {
     WithoutLog(ClusterError),
 }
 
-/// How the creation of an index has ended by what a round found, if it has. `seen`: whether a round found the index.
-fn end_of_creation(index: &VectorIndex, round: &Round, seen: &mut bool) -> Option<Creation> {
-    let is_version = |row: &&Definition| row.index.version == index.version;
-    let row = round.definitions.rows.iter().find(is_version);
-    *seen |= row.is_some();
-    let Some(row) = row else {
-        return seen.then_some(Creation::Dropped);
+/// How the creation of an index in the revision `created_at` has ended by what a round found, if it has. The index may have
+/// another version by then.
+fn end_of_creation(index: &VectorIndex, created_at: i64, round: &Round) -> Option<Creation> {
+    if round.definitions.revision < created_at {
+        return None;
+    }
+    let row = round.definitions.find(&index.keyspace, &index.name);
+    let Some(row) = row.filter(|row| row.index.table_id == index.table_id) else {
+        return Some(Creation::Dropped);
     };
     match row.state {
         State::Usable => (row.changed_at <= round.confirmed_by_all).then_some(Creation::Usable),
@@ -376,23 +392,16 @@ fn on_column<'d>(
         .map(|row| row.index.name.as_str())
 }
 
-/// A timeuuid of now.
-pub(super) fn new_version() -> Result<Uuid, CqlError> {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    let random = Uuid::new_v4().as_u64_pair().1;
-    timeuuid::from_micros(now.as_micros() as i64, random)
-        .map_err(|error| CqlError::server(format!("the clock cannot be right: {error}")))
-}
-
 pub(super) fn too_many_changes() -> CqlError {
     CqlError::server("Too many changes of vector indexes at the same time: try again")
 }
 
 impl From<ClusterError> for CqlError {
     fn from(error: ClusterError) -> CqlError {
-        CqlError::server(format!("The gateway's own session to the cluster: {error}"))
+        CqlError::server(match error {
+            ClusterError::Clock(_) => error.to_string(),
+            _ => format!("The gateway's own session to the cluster: {error}"),
+        })
     }
 }
 
@@ -450,14 +459,14 @@ mod tests {
                 error,
             }]),
         };
-        let mut seen = false;
         let refused = ClusterError::Refused("no".to_owned());
         assert_eq!(
-            end_of_creation(&index, &round(refused.clone()), &mut seen),
-            Some(Creation::WithoutLog(refused))
+            end_of_creation(&index, 1, &round(refused.clone())),
+            Some(Creation::WithoutLog(refused.clone()))
         );
         let away = ClusterError::Unreachable("away".to_owned());
-        assert_eq!(end_of_creation(&index, &round(away), &mut seen), None);
-        assert!(seen);
+        assert_eq!(end_of_creation(&index, 1, &round(away)), None);
+        // A round of before says nothing.
+        assert_eq!(end_of_creation(&index, 2, &round(refused.clone())), None);
     }
 }

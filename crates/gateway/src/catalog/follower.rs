@@ -24,7 +24,7 @@ use super::definition::{Change, Definitions, State};
 use super::lease::Lease;
 use super::options::CatalogOptions;
 use super::take_up::{Taken, take_up};
-use super::{Catalog, gateways, generations, history, log_table, tables};
+use super::{Catalog, gateways, generations, history, log_table, tables, timeuuids};
 use crate::clients::{Client, Clients};
 
 /// The longest time until a change that another gateway made is seen.
@@ -250,7 +250,9 @@ impl Follower {
         confirmed_by_all: i64,
     ) -> Result<(), ClusterError> {
         let definitions = &known.definitions;
-        let Some(change) = next_change(definitions, &known.taken, confirmed_by_all) else {
+        let version = timeuuids::now()?;
+        let change = next_change(definitions, &known.taken, confirmed_by_all, version);
+        let Some(change) = change else {
             return Ok(());
         };
         if let Change::Remove(index) = &change {
@@ -280,10 +282,18 @@ impl InPlace {
     }
 }
 
-/// The next change of the definitions that can be made.
-fn next_change(definitions: &Definitions, taken: &Taken, confirmed_by_all: i64) -> Option<Change> {
+/// The next change of the definitions that can be made. `version` is for an index that needs another one.
+fn next_change(
+    definitions: &Definitions,
+    taken: &Taken,
+    confirmed_by_all: i64,
+    version: Uuid,
+) -> Option<Change> {
     if let Some(orphan) = taken.orphans.first() {
         return Some(Change::Turn(orphan.index.clone(), State::Dropping));
+    }
+    if let Some(lost) = taken.lost.first() {
+        return Some(Change::Restart(lost.index.clone(), version));
     }
     if let Some(ready) = taken.with_log.first() {
         return Some(Change::Turn(ready.index.clone(), State::Logging));
@@ -365,13 +375,7 @@ mod tests {
     }
 
     fn nothing() -> Taken {
-        Taken {
-            snapshot: super::super::Snapshot::default(),
-            orphans: Vec::new(),
-            without_log: Vec::new(),
-            lost: Vec::new(),
-            with_log: Vec::new(),
-        }
+        Taken::default()
     }
 
     fn confirmed(taken: Taken) -> Option<i64> {
@@ -402,5 +406,23 @@ mod tests {
         );
         let lost = vec![row(State::Logging)];
         assert_eq!(confirmed(Taken { lost, ..nothing() }), None);
+    }
+
+    #[test]
+    fn an_index_whose_log_is_lost_begins_anew() {
+        let definitions = Definitions {
+            revision: 7,
+            rows: vec![row(State::Usable)],
+        };
+        let lost = definitions.rows.clone();
+        let taken = Taken { lost, ..nothing() };
+        let version = Uuid::from_u128(9);
+        let change = next_change(&definitions, &taken, 7, version);
+        let Some(Change::Restart(index, new)) = change else {
+            panic!("{change:?}");
+        };
+        assert_eq!((index, new), (definitions.rows[0].index.clone(), version));
+        let unchanged = next_change(&definitions, &nothing(), 7, version);
+        assert!(unchanged.is_none(), "{unchanged:?}");
     }
 }

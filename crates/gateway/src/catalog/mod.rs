@@ -29,6 +29,7 @@ mod streams;
 mod table;
 mod tables;
 mod take_up;
+mod timeuuids;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
