@@ -73,7 +73,7 @@ struct InPlace {
     definitions: Arc<Definitions>,
     schema_version: Uuid,
     taken: Taken,
-    /// Whether the history has an entry of it.
+    /// Whether this gateway has added an entry of it to the history.
     is_recorded: bool,
 }
 
