@@ -48,13 +48,13 @@ impl Gateway {
             source,
         })?;
         let clients = Arc::new(Clients::default());
-        let stop = CancellationToken::new();
+        let (stop, kill) = (CancellationToken::new(), CancellationToken::new());
         let tasks = TaskTracker::new();
         let catalog = Catalog::start(
             options.catalog.clone(),
             address.to_string(),
             clients.clone(),
-            stop.clone(),
+            (stop.clone(), kill.clone()),
             |follower| {
                 tasks.spawn(follower);
             },
@@ -66,7 +66,7 @@ impl Gateway {
             catalog,
             clients,
             stop,
-            kill: CancellationToken::new(),
+            kill,
             tasks,
             options,
         });

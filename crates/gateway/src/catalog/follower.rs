@@ -95,10 +95,12 @@ impl Follower {
         let mut told: Option<ClusterError> = None;
         loop {
             lease.held().await;
+            let lapses = self.catalog.lapses();
             if self.catalog.snapshot().lapsed() {
                 in_place = None;
             }
-            let pause = match self.round(cluster, lease, &mut in_place, &mut older).await {
+            let round = self.round(cluster, lease, lapses, &mut in_place, &mut older);
+            let pause = match round.await {
                 Ok(settled) => {
                     told = None;
                     if settled {
@@ -127,6 +129,7 @@ impl Follower {
         &self,
         cluster: &Cluster,
         lease: &Lease,
+        lapses: u64,
         in_place: &mut Option<InPlace>,
         older: &mut Older,
     ) -> Result<bool, ClusterError> {
@@ -141,13 +144,12 @@ impl Follower {
                 || known.definitions.revision != definitions.revision
         });
         if is_new {
-            *in_place = Some(
-                self.put_in_place(cluster, definitions, schema_version, older)
-                    .await?,
-            );
+            *in_place = self
+                .put_in_place(cluster, lapses, definitions, schema_version, older)
+                .await?;
         }
         let Some(known) = in_place.as_mut() else {
-            return Ok(true);
+            return Ok(false);
         };
         if !known.is_recorded {
             history::record(cluster, schema_version, known.definitions.revision).await?;
@@ -175,30 +177,34 @@ impl Follower {
         }
     }
 
+    /// `None` if what this gateway knows has lapsed meanwhile: what was read before may be out of date.
     async fn put_in_place(
         &self,
         cluster: &Cluster,
+        lapses: u64,
         definitions: Definitions,
         schema_version: Uuid,
         older: &mut Older,
-    ) -> Result<InPlace, ClusterError> {
+    ) -> Result<Option<InPlace>, ClusterError> {
         let streams = Arc::new(generations::read_or_begin(cluster).await?);
         let taken = take_up(cluster, &definitions, &streams).await?;
         let before = self.catalog.snapshot().clone();
         if !before.says_the_same(&taken.snapshot) {
-            self.catalog.replace(taken.snapshot.clone());
+            if !self.catalog.replace_since(lapses, &taken.snapshot) {
+                return Ok(None);
+            }
             *older = Older {
                 busy: self.clients.open(),
                 since: Instant::now(),
             };
             self.tell_clients(&before, &taken.snapshot);
         }
-        Ok(InPlace {
+        Ok(Some(InPlace {
             definitions: Arc::new(definitions),
             schema_version,
             taken,
             is_recorded: false,
-        })
+        }))
     }
 
     /// Tells clients of the tables whose indexes are others now.

@@ -247,6 +247,7 @@ impl Requests {
     }
 
     fn decide(&self, header: &FrameHeader, body: &[u8]) -> Decision {
+        self.catalog.lapse_if_over();
         let decided = match header.opcode {
             Opcode::Batch if self.catalog.snapshot().lapsed() => Err(lapsed()),
             Opcode::Startup => self.startup(header, body),
@@ -283,7 +284,7 @@ impl Requests {
         {
             return Ok(decision);
         }
-        if verb == Verb::Write && snapshot.lapsed() {
+        if matches!(verb, Verb::Write | Verb::Truncate) && snapshot.lapsed() {
             return Err(lapsed());
         }
         if let Some(decision) = self.overlaid_text(header, plain, verb, &snapshot)? {

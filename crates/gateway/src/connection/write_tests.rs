@@ -13,6 +13,7 @@ use cql::wire::{
 use store_api::Client as Stores;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, DuplexStream, duplex, split};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::requests::Requests;
@@ -231,6 +232,28 @@ fn is_prepare(request: &(i16, Request)) -> bool {
 }
 
 const INSERT: &str = "INSERT INTO shop.products (id, name) VALUES (1, 'tea')";
+
+#[tokio::test]
+async fn nothing_is_written_once_what_is_known_has_run_out() {
+    let shared = Shared::new(snapshot());
+    let (mut client, mut node) = shared.connect();
+    shared.catalog.prolong(Instant::now());
+    let texts = [
+        INSERT,
+        "TRUNCATE shop.products",
+        "TRUNCATE TABLE shop.other",
+    ];
+    for text in texts {
+        client.ask(&query(text), 1).await;
+        let (_, response) = client.response().await;
+        let Response::Error(error) = response else {
+            panic!("{text}: {response:?}");
+        };
+        assert_eq!(error.kind, ErrorKind::IsBootstrapping, "{text}");
+    }
+    client.ask(&query("SELECT * FROM shop.products"), 1).await;
+    assert_eq!(node.request().await.0, 1);
+}
 
 #[tokio::test]
 async fn writes_and_other_requests_go_side_by_side() {
