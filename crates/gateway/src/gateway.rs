@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::catalog::Catalog;
 use crate::clients::Clients;
+use crate::inquiry::gateway_memory;
 use crate::listener::{Shared, accept};
 use crate::options::GatewayOptions;
 use crate::prepared::PreparedStatements;
@@ -61,10 +62,11 @@ impl Gateway {
         );
         let shared = Arc::new(Shared {
             ring: Arc::new(options.ring.clone()),
-            prepared: Arc::new(PreparedStatements::new(options.prepared_max)),
+            prepared: Arc::new(PreparedStatements::new(options.prepared_bytes_max)),
             log: Arc::new(ChangeLog::new(options.batch_bytes_max)),
             catalog,
             clients,
+            answer_memory: gateway_memory(),
             stop,
             kill,
             tasks,

@@ -21,7 +21,7 @@ use super::session::{Expected, Seen, Session};
 use super::work::{Work, Workshop};
 use crate::catalog::Catalog;
 use crate::inquiry::Inquiry;
-use crate::prepared::{Meaning, PreparedStatements};
+use crate::prepared::{Meaning, PreparedStatements, check_text};
 use crate::recognise::{self, Verb};
 use crate::writes::{ChangeLog, ClientRequest, Errand};
 
@@ -299,7 +299,11 @@ impl Requests {
                 None => Seen::Nothing,
             },
             Verb::Write if header.opcode == Opcode::Prepare => {
-                self.write_prepare(text, self.session.keyspace(), &snapshot)?
+                let seen = self.write_prepare(text, self.session.keyspace(), &snapshot)?;
+                if matches!(seen, Seen::Write(_)) {
+                    check_text(text.len())?;
+                }
+                seen
             }
             Verb::Write => {
                 let keyspace = self.session.keyspace();
@@ -318,6 +322,7 @@ impl Requests {
             (Opcode::Prepare, seen) => Expected::Prepared {
                 epoch: snapshot.epoch(),
                 seen,
+                text_bytes: text.len(),
             },
             (_, Seen::RingTable) => Expected::RingRows(None),
             (_, Seen::Truncate(table)) => {

@@ -30,6 +30,8 @@ pub(super) enum Expected {
         epoch: u64,
         /// What was seen in its text.
         seen: Seen,
+        /// How long that is.
+        text_bytes: usize,
     },
     /// It answers USE.
     Keyspace,

@@ -23,7 +23,7 @@ use super::work::Workshop;
 use super::writes::write_memory;
 use crate::catalog::{Catalog, Snapshot};
 use crate::clients::Client;
-use crate::inquiry::Inquirer;
+use crate::inquiry::{AnswerMemory, Inquirer, gateway_memory};
 use crate::prepared::PreparedStatements;
 use crate::ring::Ring;
 use crate::writes::ChangeLog;
@@ -43,7 +43,7 @@ impl Shared {
     fn new(snapshot: Snapshot) -> Shared {
         Shared {
             catalog: Arc::new(Catalog::new(snapshot)),
-            prepared: Arc::new(PreparedStatements::new(1_000)),
+            prepared: Arc::new(PreparedStatements::new(1 << 20)),
             log: Arc::new(ChangeLog::new(5 << 10)),
         }
     }
@@ -97,6 +97,7 @@ impl Shared {
             ring: Arc::new(Ring::default()),
             catalog: self.catalog.clone(),
             answers,
+            answer_memory: AnswerMemory::new(gateway_memory()),
             steps: steps_sender,
             drain_timeout: Duration::from_secs(20),
         };
@@ -236,7 +237,7 @@ const INSERT: &str = "INSERT INTO shop.products (id, name) VALUES (1, 'tea')";
 #[tokio::test]
 async fn nothing_is_written_once_what_is_known_has_run_out() {
     let shared = Shared::new(snapshot());
-    let (mut client, mut node) = shared.connect();
+    let (mut client, mut node) = shared.connect_with(None).await;
     shared.catalog.prolong(Instant::now());
     let texts = [
         INSERT,
