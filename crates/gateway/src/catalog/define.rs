@@ -8,7 +8,6 @@ use cql::error::CqlError;
 use cql::vector_index::{self, NewName};
 use cql::wire::Response;
 use tokio::time::{Instant, timeout_at};
-use uuid::Uuid;
 
 use super::base_table::BaseTable;
 use super::cluster::{Cluster, ClusterError};
@@ -407,6 +406,8 @@ impl From<ClusterError> for CqlError {
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::super::follower::LogFailure;
     use super::*;
 

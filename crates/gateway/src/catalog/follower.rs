@@ -5,8 +5,8 @@
 //! whose conditions hold. Each step raises the revision, which the next round takes up. Before it reads what it will act by,
 //! a gateway has said that it [lives](super::lease), so that nobody acts without it.
 //!
-//! A revision is taken up once every connection has been seen idle after the new snapshot was in place, or Cassandra has
-//! given up whatever was asked before: only then nothing is on its way that an older snapshot decided.
+//! A revision is taken up once everything that was on its way when the new snapshot came is answered, or Cassandra has
+//! given it up: only then nothing is on its way that an older snapshot decided.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
@@ -79,7 +79,7 @@ struct InPlace {
 
 /// What may be on its way that an older snapshot decided.
 struct Older {
-    /// The connections that have not been seen idle since the present snapshot is in place, and when that was.
+    /// The connections on which it is, marked; and since when the present snapshot is in place.
     busy: Vec<Weak<Client>>,
     since: Instant,
 }
@@ -193,8 +193,12 @@ impl Follower {
             if !self.catalog.replace_since(lapses, &taken.snapshot) {
                 return Ok(None);
             }
+            let busy = self.clients.open();
+            for client in busy.iter().filter_map(Weak::upgrade) {
+                client.mark();
+            }
             *older = Older {
-                busy: self.clients.open(),
+                busy,
                 since: Instant::now(),
             };
             self.tell_clients(&before, &taken.snapshot);
@@ -279,9 +283,10 @@ impl InPlace {
         if older.since.elapsed() >= ANSWERED_WITHIN {
             older.busy.clear();
         }
-        older
-            .busy
-            .retain(|client| client.upgrade().is_some_and(|client| !client.is_idle()));
+        older.busy.retain(|client| {
+            let client = client.upgrade();
+            client.is_some_and(|client| !client.marked_are_answered())
+        });
         // While a log is missing its table's writes pass unlogged. An index that is only being created needs none yet.
         let is_whole = older.busy.is_empty() && self.taken.lost.is_empty();
         is_whole.then_some(self.definitions.revision)

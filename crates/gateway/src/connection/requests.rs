@@ -190,7 +190,7 @@ impl Requests {
                         break;
                     };
                     frames += 1;
-                    self.session.client.asked();
+                    self.session.client.asked(header.stream);
                     match self.decide(&header, body) {
                         Decision::Pass => {
                             self.session.own_streams.client_asks(header.stream).await;
@@ -214,12 +214,12 @@ impl Requests {
                             continue;
                         }
                         Decision::Answer(error) => {
-                            self.session.client.answered();
+                            self.session.client.answered(header.stream);
                             (Some((header.stream, error)), length)
                         }
                         Decision::Begin(work) => {
                             // It writes nothing, so nobody need wait for its end.
-                            self.session.client.answered();
+                            self.session.client.answered(header.stream);
                             let begun = self.workshop.begin(work, self.session.compression());
                             (begun.err().map(|error| (header.stream, error)), length)
                         }

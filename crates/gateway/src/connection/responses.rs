@@ -181,7 +181,7 @@ impl Responses {
     /// Takes note of an answer that goes to the client.
     fn count(&self, header: &FrameHeader) {
         if header.opcode != Opcode::Event {
-            self.session.client.answered();
+            self.session.client.answered(header.stream);
             self.session.own_streams.answered(header.stream);
         }
     }
@@ -191,7 +191,7 @@ impl Responses {
         if !self.session.own_streams.is_own(header.stream) {
             return false;
         }
-        self.session.client.answered();
+        self.session.client.inquiry_answered();
         if let Some(answer) = self.session.own_streams.answered(header.stream) {
             let held = self.answer_memory.hold(body.len());
             // If nobody waits for it any more, the client has gone.
