@@ -15,7 +15,7 @@ use super::definition::{Change, Definition, Definitions, State};
 use super::follower::{Round, table_updated};
 use super::index::VectorIndex;
 use super::statement::IndexStatement;
-use super::{Catalog, log_table, timeuuids};
+use super::{Catalog, log_table, tables, timeuuids};
 
 /// How long a statement waits until all gateways have taken up what it has changed: less than drivers wait for an answer.
 const WAIT_MAX: Duration = Duration::from_secs(8);
@@ -51,8 +51,17 @@ impl Catalog {
                 self.create(&cluster, keyspace, create, target, deadline)
                     .await
             }
-            IndexStatement::Drop { keyspace, name, .. } => {
-                self.drop(&cluster, keyspace, name, deadline).await
+            IndexStatement::Drop {
+                keyspace,
+                name,
+                if_exists,
+                ..
+            } => {
+                let dropped = self.drop(&cluster, keyspace, name, deadline).await?;
+                match dropped {
+                    None if !*if_exists => Err(vector_index::missing(keyspace, name)),
+                    dropped => Ok(dropped.unwrap_or_else(Outcome::nothing)),
+                }
             }
         }
     }
@@ -199,18 +208,19 @@ impl Catalog {
         })
     }
 
+    /// `None` if there is no such index.
     async fn drop(
         &self,
         cluster: &Cluster,
         keyspace: &str,
         name: &str,
         deadline: Instant,
-    ) -> Result<Outcome, CqlError> {
+    ) -> Result<Option<Outcome>, CqlError> {
         for _ in 0..TRIES_MAX {
             let definitions = Definitions::read(cluster).await?;
             let row = definitions.find(keyspace, name);
             let Some(row) = row.filter(|row| row.state != State::Dropping) else {
-                return Err(vector_index::missing(keyspace, name));
+                return Ok(None);
             };
             let change = Change::Turn(row.index.clone(), State::Dropping);
             if definitions.change(cluster, change).await? {
@@ -223,12 +233,12 @@ impl Catalog {
                     (is_newer && !is_there).then_some(())
                 });
                 let known_to_all = gone.await.is_some();
-                return Ok(Outcome {
+                return Ok(Some(Outcome {
                     warning: (!known_to_all).then(|| {
                         format!("The index {name} is dropped, but not all gateways know it yet")
                     }),
                     ..Outcome::updated(&row.index)
-                });
+                }));
             }
         }
         Err(too_many_changes())
@@ -362,12 +372,12 @@ async fn missing_table(
     keyspace: &str,
     table: &str,
 ) -> Result<CqlError, ClusterError> {
-    const TEXT: &str = "SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?";
-    let keyspaces: Vec<(String,)> = cluster.rows(TEXT, (keyspace,)).await?;
-    Ok(CqlError::invalid(match keyspaces.is_empty() {
-        true => format!("Keyspace '{keyspace}' doesn't exist"),
-        false => format!("Table '{keyspace}.{table}' doesn't exist"),
-    }))
+    Ok(CqlError::invalid(
+        match tables::exists(cluster, keyspace).await? {
+            true => format!("Table '{keyspace}.{table}' doesn't exist"),
+            false => format!("Keyspace '{keyspace}' doesn't exist"),
+        },
+    ))
 }
 
 /// The names of the keyspace's indexes that are Cassandra's own.
