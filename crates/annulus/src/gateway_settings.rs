@@ -25,7 +25,8 @@ pub struct GatewaySettings {
     #[arg(long, env = "ANNULUS_CASSANDRA", value_name = "HOST:PORT")]
     pub cassandra: Option<String>,
 
-    /// The gateway's own user in Cassandra; it may read the schema and make tables, and owns the index keyspace
+    /// The gateway's own user in Cassandra; it may do anything in the index keyspace, and make and drop tables in those of
+    /// indexed tables
     #[arg(long, env = "ANNULUS_CASSANDRA_USER", value_name = "NAME")]
     pub cassandra_user: Option<String>,
 

@@ -1,6 +1,6 @@
 //! The connections of clients, as far as others need to know of them.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 /// A connection of a client.
 pub(crate) struct Client {
-    in_flight: AtomicUsize,
+    in_flight: Mutex<InFlight>,
     hears_schema_changes: AtomicBool,
     answers: mpsc::WeakSender<Bytes>,
 }
@@ -18,39 +18,52 @@ impl Client {
     /// A client to which frames can be sent by `answers`.
     pub(crate) fn new(answers: mpsc::WeakSender<Bytes>) -> Client {
         Client {
-            in_flight: AtomicUsize::new(0),
+            in_flight: Mutex::default(),
             hears_schema_changes: AtomicBool::new(false),
             answers,
         }
     }
 
-    /// One more request is due an answer. Must be called before anything is decided on it.
-    pub(crate) fn asked(&self) {
-        self.in_flight.fetch_add(1, Ordering::Relaxed);
-        // Whoever replaces the catalog's snapshot and then sees no request here knows that the next one is decided by
-        // the new snapshot. The twin of this fence is in `is_idle`.
-        fence(Ordering::SeqCst);
+    /// A request is due an answer on its stream. Must be called before anything is decided on it: whoever replaces the catalog's
+    /// snapshot and then [marks](Client::mark) what is in flight knows that all else is decided by the new one.
+    pub(crate) fn asked(&self, stream: i16) {
+        self.in_flight.lock().asked.add(stream);
     }
 
-    /// One request has its answer.
-    pub(crate) fn answered(&self) {
-        // A node that answers more than it was asked must not make the count wrap.
-        let _ = self
-            .in_flight
-            .fetch_update(Ordering::Release, Ordering::Relaxed, |count| {
-                count.checked_sub(1)
-            });
+    /// The request of a stream has its answer.
+    pub(crate) fn answered(&self, stream: i16) {
+        let mut in_flight = self.in_flight.lock();
+        in_flight.asked.remove(stream);
+        in_flight.marked.remove(stream);
+    }
+
+    /// The gateway asks something itself on this connection. It writes nothing, so it is never marked.
+    pub(crate) fn inquired(&self) {
+        self.in_flight.lock().inquiries += 1;
+    }
+
+    /// One of the gateway's own requests has its answer.
+    pub(crate) fn inquiry_answered(&self) {
+        let mut in_flight = self.in_flight.lock();
+        in_flight.inquiries = in_flight.inquiries.saturating_sub(1);
     }
 
     /// Requests whose answers are due.
     pub(crate) fn in_flight(&self) -> usize {
-        self.in_flight.load(Ordering::Acquire)
+        let in_flight = self.in_flight.lock();
+        in_flight.asked.count + in_flight.inquiries
     }
 
-    /// Whether no request is decided on or on its way.
-    pub(crate) fn is_idle(&self) -> bool {
-        fence(Ordering::SeqCst);
-        self.in_flight() == 0
+    /// Marks the requests that are in flight now.
+    pub(crate) fn mark(&self) {
+        let mut in_flight = self.in_flight.lock();
+        let in_flight = &mut *in_flight;
+        in_flight.marked.clone_from(&in_flight.asked);
+    }
+
+    /// Whether all requests that were marked have their answers.
+    pub(crate) fn marked_are_answered(&self) -> bool {
+        self.in_flight.lock().marked.count == 0
     }
 
     /// Where frames for the client go, as long as it may ask more or something is held that it is due.
@@ -61,6 +74,52 @@ impl Client {
     /// The client has registered for changes of the schema.
     pub(crate) fn hear_schema_changes(&self) {
         self.hears_schema_changes.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What is due an answer.
+#[derive(Debug, Default)]
+struct InFlight {
+    /// The gateway's own requests. Their streams may be wanted by the client's next requests, so they are only counted.
+    inquiries: usize,
+    /// The streams of the client's requests.
+    asked: StreamSet,
+    /// Those of them that were in flight at some moment.
+    marked: StreamSet,
+}
+
+/// A set of streams. It takes as much memory as its largest stream ever asks for, 4 KiB at most.
+#[derive(Clone, Debug, Default)]
+struct StreamSet {
+    /// A bit a stream.
+    words: Vec<u64>,
+    count: usize,
+}
+
+impl StreamSet {
+    /// The word of a stream, and its bit there.
+    fn place(stream: i16) -> (usize, u64) {
+        // A client's stream is never negative; whatever is asked on one that is has a place, too.
+        let stream = usize::from(stream as u16);
+        let bits = u64::BITS as usize;
+        (stream / bits, 1 << (stream % bits))
+    }
+
+    fn add(&mut self, stream: i16) {
+        let (word, bit) = StreamSet::place(stream);
+        if self.words.len() <= word {
+            self.words.resize(word + 1, 0);
+        }
+        self.count += usize::from(self.words[word] & bit == 0);
+        self.words[word] |= bit;
+    }
+
+    fn remove(&mut self, stream: i16) {
+        let (word, bit) = StreamSet::place(stream);
+        if let Some(word) = self.words.get_mut(word) {
+            self.count -= usize::from(*word & bit != 0);
+            *word &= !bit;
+        }
     }
 }
 
@@ -124,17 +183,31 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_idle_when_all_is_answered() {
+    fn what_was_in_flight_is_known_among_what_came_since() {
         let (sender, _receiver) = mpsc::channel(1);
         let client = Client::new(sender.downgrade());
-        client.asked();
-        client.asked();
-        client.answered();
-        assert!(!client.is_idle());
-        client.answered();
-        client.answered();
-        assert!(client.is_idle());
-        client.asked();
+        client.mark();
+        assert!(client.marked_are_answered());
+        for stream in [0, 5, i16::MAX] {
+            client.asked(stream);
+        }
+        client.mark();
+        // A busy client is never idle, but what was in flight is answered some time.
+        client.answered(0);
+        client.asked(0);
+        client.asked(70);
+        client.answered(5);
+        assert!(!client.marked_are_answered());
+        client.answered(i16::MAX);
+        assert!(client.marked_are_answered());
+        assert_eq!(client.in_flight(), 2);
+        client.inquired();
+        assert_eq!(client.in_flight(), 3);
+        client.inquiry_answered();
+        // An answer that nobody asked for counts for nothing.
+        client.answered(9);
+        client.answered(0);
+        client.answered(0);
         assert_eq!(client.in_flight(), 1);
     }
 }

@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::catalog::Catalog;
 use crate::clients::Clients;
+use crate::inquiry::gateway_memory;
 use crate::listener::{Shared, accept};
 use crate::options::GatewayOptions;
 use crate::prepared::PreparedStatements;
@@ -48,25 +49,26 @@ impl Gateway {
             source,
         })?;
         let clients = Arc::new(Clients::default());
-        let stop = CancellationToken::new();
+        let (stop, kill) = (CancellationToken::new(), CancellationToken::new());
         let tasks = TaskTracker::new();
         let catalog = Catalog::start(
             options.catalog.clone(),
             address.to_string(),
             clients.clone(),
-            stop.clone(),
+            (stop.clone(), kill.clone()),
             |follower| {
                 tasks.spawn(follower);
             },
         );
         let shared = Arc::new(Shared {
             ring: Arc::new(options.ring.clone()),
-            prepared: Arc::new(PreparedStatements::new(options.prepared_max)),
+            prepared: Arc::new(PreparedStatements::new(options.prepared_bytes_max)),
             log: Arc::new(ChangeLog::new(options.batch_bytes_max)),
             catalog,
             clients,
+            answer_memory: gateway_memory(),
             stop,
-            kill: CancellationToken::new(),
+            kill,
             tasks,
             options,
         });

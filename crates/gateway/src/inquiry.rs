@@ -4,12 +4,17 @@
 //! that the client does not use, and hands each its answer. So nobody needs to log in anew, permissions are those of
 //! the client, and any number of inquiries are on their way at once.
 
+mod memory;
+
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{Compression, Flags, Frame, Opcode, Request, Response, ResponseContext};
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, mpsc, oneshot};
+
+pub(crate) use self::memory::{AnswerMemory, Held, gateway_memory, holding};
 
 /// Inquiries of one connection on their way at once; more wait.
 pub(crate) const IN_FLIGHT_MAX: usize = 512;
@@ -26,8 +31,18 @@ pub(crate) struct Inquiry {
     /// A whole frame, on any stream: whoever writes it puts the stream in.
     pub(crate) frame: BytesMut,
     /// Where its answer goes. Dropped if there will be none.
-    pub(crate) answer: oneshot::Sender<Frame>,
+    pub(crate) answer: AnswerSender,
 }
+
+/// An answer, with the memory that it takes.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) frame: Frame,
+    pub(crate) held: Held,
+}
+
+/// Where an answer goes; `None` if there was no memory for it.
+pub(crate) type AnswerSender = oneshot::Sender<Option<Answer>>;
 
 /// Asks the node on a client's connection. Clones ask on the same connection.
 #[derive(Clone, Debug)]
@@ -36,6 +51,8 @@ pub(crate) struct Inquirer {
     in_flight: Arc<Semaphore>,
     /// What the client agreed on with the node; answers come so.
     compression: Option<Compression>,
+    /// The memory of the answers so far.
+    held: Arc<Mutex<Vec<Held>>>,
 }
 
 /// Why a client is not answered what it asked for.
@@ -80,16 +97,24 @@ impl Inquirer {
             sender,
             in_flight: Arc::new(Semaphore::new(IN_FLIGHT_MAX)),
             compression: None,
+            held: Arc::default(),
         };
         (inquirer, receiver)
     }
 
-    /// The same, for when the client has agreed on a compression.
-    pub(crate) fn with_compression(&self, compression: Option<Compression>) -> Inquirer {
+    /// The same for one piece of work: it comes to know its own answers' memory, and the compression that the client has
+    /// agreed on.
+    pub(crate) fn for_work(&self, compression: Option<Compression>) -> Inquirer {
         Inquirer {
             compression,
+            held: Arc::default(),
             ..self.clone()
         }
+    }
+
+    /// The memory of all answers so far, for whoever holds what was made of them.
+    pub(crate) fn take_held(&self) -> Vec<Held> {
+        std::mem::take(&mut self.held.lock())
     }
 
     /// What the client has agreed on.
@@ -118,8 +143,10 @@ impl Inquirer {
         };
         let permit = self.in_flight.acquire().await.map_err(|_| gone())?;
         self.sender.send(inquiry).await.map_err(|_| gone())?;
-        let frame = receiver.await.map_err(|_| gone())?;
+        let answer = receiver.await.map_err(|_| gone())?;
         drop(permit);
+        let Answer { frame, held } = answer.ok_or_else(no_memory)?;
+        self.held.lock().push(held);
         if frame.header.opcode == Opcode::Error {
             return Err(Failure::Node(frame));
         }
@@ -134,6 +161,12 @@ impl Inquirer {
 /// Either nobody is there any more to read this, or the client uses every stream there is.
 fn gone() -> Failure {
     let message = "the connection to Cassandra is closed, or has no room for more requests: use another connection";
+    Failure::Cql(CqlError::new(ErrorKind::Overloaded, message))
+}
+
+/// What the rows of searches may take is taken.
+fn no_memory() -> Failure {
+    let message = "the rows of the vector queries that are under way take all the memory there is for them: try again later, or ask for fewer rows or columns at once";
     Failure::Cql(CqlError::new(ErrorKind::Overloaded, message))
 }
 

@@ -33,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) log: Arc<ChangeLog>,
     pub(crate) clients: Arc<Clients>,
+    /// Bytes that the rows of searches may hold.
+    pub(crate) answer_memory: Arc<Semaphore>,
     /// No more connections, no more requests.
     pub(crate) stop: CancellationToken,
     /// No more waiting for answers.

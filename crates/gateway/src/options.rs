@@ -30,9 +30,9 @@ pub struct GatewayOptions {
     pub connect_timeout: Duration,
     /// How long to wait for the answers that are still due to a client which has said that it asks nothing more.
     pub drain_timeout: Duration,
-    /// How many prepared statements are remembered; beyond it the least used are forgotten, and drivers prepare
-    /// them again.
-    pub prepared_max: usize,
+    /// Bytes that the prepared statements which are remembered may take, about; beyond it the least used are forgotten, and
+    /// drivers prepare them again.
+    pub prepared_bytes_max: usize,
     /// The index services that know nearest neighbours.
     pub stores: Client,
     /// Bytes up to which a write to a table with a vector index goes to the node in one batch with its log rows, as
@@ -52,7 +52,7 @@ impl Default for GatewayOptions {
             handshake_timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(5),
             drain_timeout: Duration::from_secs(60),
-            prepared_max: 65_536,
+            prepared_bytes_max: 128 << 20,
             stores: Client::disabled(),
             batch_bytes_max: 5 << 10,
         }

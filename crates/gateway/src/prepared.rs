@@ -1,7 +1,7 @@
 //! The prepared statements that went through this gateway, by their ids.
 //!
 //! Ids are the node's, or ours where a statement is worked on here: digests of the keyspace and the text, so that one id means
-//! the same to every client. The table is shared by all connections and bounded.
+//! the same to every client. The table is shared by all connections and bounded in bytes, by an estimate.
 //!
 //! What a statement means was decided by one snapshot of the catalog and holds as long as that snapshot: what was
 //! remembered under another epoch is as good as forgotten, and its statement is prepared again.
@@ -9,8 +9,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use cql::error::CqlError;
 use cql::wire::Metadata;
 use quick_cache::sync::Cache;
+use quick_cache::{OptionsBuilder, Weighter};
 
 use crate::ann::AnnStatement;
 use crate::catalog::LoggedTable;
@@ -37,28 +39,100 @@ pub(crate) enum Meaning {
     Concern(Arc<PreparedConcern>),
 }
 
+/// Bytes that an entry takes beside its id and what it means.
+const ENTRY_BYTES: usize = 256;
+
+/// What is understood of a text, and the columns that the node tells of it, take at most about so many times their bytes: a bind
+/// marker of three characters becomes a term and a name.
+const UNDERSTOOD: usize = 32;
+
+/// Texts up to so many bytes are understood and kept.
+const TEXT_MAX: usize = 128 << 10;
+
+/// Each part of the table has its share of the bytes, which the largest entry must fit in.
+const PARTS: usize = 16;
+
+/// The text of a statement to prepare that is not what passes unseen.
+///
+/// # Errors
+/// If it is too long to be kept.
+pub(crate) fn check_text(bytes: usize) -> Result<(), CqlError> {
+    if bytes <= TEXT_MAX {
+        return Ok(());
+    }
+    Err(CqlError::invalid(format!(
+        "The gateway prepares no statement about a table with a vector index whose text is longer than {} KiB: \
+         use bind markers for its values, or do not prepare it",
+        TEXT_MAX >> 10
+    )))
+}
+
+#[derive(Clone)]
+struct Entry {
+    /// The epoch of the snapshot that it was understood by.
+    epoch: u64,
+    meaning: Meaning,
+    /// What the meaning takes, about.
+    bytes: usize,
+}
+
+#[derive(Clone)]
+struct ByBytes;
+
+impl Weighter<Bytes, Entry> for ByBytes {
+    fn weight(&self, id: &Bytes, entry: &Entry) -> u64 {
+        (ENTRY_BYTES + id.len() + entry.bytes) as u64
+    }
+}
+
 /// What is known of ids.
 pub(crate) struct PreparedStatements {
-    by_id: Cache<Bytes, (u64, Meaning)>,
+    by_id: Cache<Bytes, Entry, ByBytes>,
+    /// The most that a meaning counts for: a heavier entry would not be kept at all.
+    meaning_max: usize,
 }
 
 impl PreparedStatements {
-    pub(crate) fn new(capacity: usize) -> Self {
+    /// Room for statements that take so many bytes, about.
+    ///
+    /// # Panics
+    /// Never: the options are whole.
+    pub(crate) fn new(bytes_max: usize) -> Self {
+        let options = OptionsBuilder::new()
+            .shards(PARTS)
+            .estimated_items_capacity((bytes_max / ENTRY_BYTES).max(1))
+            .weight_capacity(bytes_max as u64)
+            .build()
+            .expect("both capacities are given");
         PreparedStatements {
-            by_id: Cache::new(capacity),
+            by_id: Cache::with_options(options, ByBytes, Default::default(), Default::default()),
+            meaning_max: bytes_max / PARTS / 2,
         }
     }
 
     /// What a statement means under a snapshot of this epoch.
     pub(crate) fn get(&self, id: &[u8], epoch: u64) -> Option<Meaning> {
-        let (understood, meaning) = self.by_id.get(id)?;
-        (understood == epoch).then_some(meaning)
+        let entry = self.by_id.get(id)?;
+        (entry.epoch == epoch).then_some(entry.meaning)
     }
 
-    /// Remembers what a statement was understood to mean under the snapshot of an epoch.
-    pub(crate) fn insert(&self, id: &[u8], epoch: u64, meaning: Meaning) {
-        self.by_id
-            .insert(Bytes::copy_from_slice(id), (epoch, meaning));
+    /// Remembers what a statement was understood to mean under the snapshot of an epoch. It was made of so many bytes: the text,
+    /// and what the node told of it.
+    pub(crate) fn insert(&self, id: &[u8], epoch: u64, meaning: Meaning, made_of: usize) {
+        let bytes = match &meaning {
+            Meaning::Plain | Meaning::Use => 0,
+            // The table is that of the snapshot.
+            Meaning::Truncate(_) => 0,
+            Meaning::Write(_) | Meaning::RingRows(_) | Meaning::Ann(_) | Meaning::Concern(_) => {
+                made_of.saturating_mul(UNDERSTOOD).min(self.meaning_max)
+            }
+        };
+        let entry = Entry {
+            epoch,
+            meaning,
+            bytes,
+        };
+        self.by_id.insert(Bytes::copy_from_slice(id), entry);
     }
 }
 
@@ -66,25 +140,54 @@ impl PreparedStatements {
 mod tests {
     use super::*;
 
+    const MIB: usize = 1 << 20;
+
+    fn remembered(statements: &PreparedStatements, count: u32) -> usize {
+        (0..count)
+            .filter(|number| statements.get(&number.to_be_bytes(), 0).is_some())
+            .count()
+    }
+
     #[test]
     fn ids_beyond_the_capacity_are_forgotten() {
-        let statements = PreparedStatements::new(100);
+        let statements = PreparedStatements::new(MIB);
         for number in 0u32..10_000 {
-            statements.insert(&number.to_be_bytes(), 0, Meaning::Plain);
+            statements.insert(&number.to_be_bytes(), 0, Meaning::Plain, 1_000);
         }
-        let known = (0u32..10_000)
-            .filter(|number| statements.get(&number.to_be_bytes(), 0).is_some())
-            .count();
-        assert!((1..=110).contains(&known), "{known}");
+        let known = remembered(&statements, 10_000);
+        assert!((2_000..=MIB / ENTRY_BYTES).contains(&known), "{known}");
         assert!(matches!(
             statements.get(&9_999u32.to_be_bytes(), 0),
             Some(Meaning::Plain)
         ));
     }
+
+    #[test]
+    fn what_means_much_leaves_room_for_few() {
+        let statements = PreparedStatements::new(64 * MIB);
+        let columns = Arc::new(Metadata::default());
+        for number in 0u32..1_000 {
+            let meaning = Meaning::RingRows(columns.clone());
+            statements.insert(&number.to_be_bytes(), 0, meaning, 32 << 10);
+        }
+        let known = remembered(&statements, 1_000);
+        assert!((16..=64).contains(&known), "{known}");
+        // One that is larger than any other is kept as well.
+        let meaning = Meaning::RingRows(columns);
+        statements.insert(b"large", 0, meaning, 100 * MIB);
+        assert!(statements.get(b"large", 0).is_some());
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_is_refused() {
+        assert_eq!(check_text(TEXT_MAX), Ok(()));
+        assert!(check_text(TEXT_MAX + 1).is_err());
+    }
+
     #[test]
     fn what_another_snapshot_understood_is_forgotten() {
-        let statements = PreparedStatements::new(100);
-        statements.insert(b"id", 3, Meaning::Plain);
+        let statements = PreparedStatements::new(MIB);
+        statements.insert(b"id", 3, Meaning::Plain, 2);
         assert!(statements.get(b"id", 3).is_some());
         assert!(statements.get(b"id", 4).is_none());
     }

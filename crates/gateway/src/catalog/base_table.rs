@@ -37,16 +37,25 @@ impl BaseTable {
         let Some((id,)) = ids.first().copied() else {
             return Ok(None);
         };
-        let mut columns: Vec<(String, String, i32, String)> =
-            cluster.rows(COLUMNS, (keyspace, name)).await?;
+        let columns = cluster.rows(COLUMNS, (keyspace, name)).await?;
+        Ok(Some(BaseTable::new(keyspace, name, id, columns)))
+    }
+
+    /// A table of these columns: name, kind, position in the key, type.
+    pub(super) fn new(
+        keyspace: &str,
+        name: &str,
+        id: Uuid,
+        mut columns: Vec<(String, String, i32, String)>,
+    ) -> BaseTable {
         columns.sort_by_key(|(_, kind, position, _)| (kind_of(kind), *position));
-        Ok(Some(BaseTable {
+        BaseTable {
             keyspace: keyspace.to_owned(),
             name: name.to_owned(),
             id,
             counters: columns.iter().any(|(.., cql_type)| cql_type == "counter"),
             columns: columns.into_iter().map(column).collect(),
-        }))
+        }
     }
 
     /// What is known of a column that is to be indexed.

@@ -32,6 +32,9 @@ pub(crate) enum ClusterError {
     /// It did not answer.
     #[error("{0}")]
     Unreachable(String),
+    /// The clock here shows a time that cannot be.
+    #[error("the clock cannot be right: {0}")]
+    Clock(String),
     /// It answered something else than was asked for.
     #[error("an unexpected answer: {0}")]
     Malformed(String),

@@ -1,15 +1,13 @@
 //! CREATE INDEX and DROP INDEX, once it is known that the client may.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use cql::ast::{CreateIndex, IndexTarget};
 use cql::error::CqlError;
-use cql::value::timeuuid;
 use cql::vector_index::{self, NewName};
 use cql::wire::Response;
 use tokio::time::{Instant, timeout_at};
-use uuid::Uuid;
 
 use super::base_table::BaseTable;
 use super::cluster::{Cluster, ClusterError};
@@ -17,7 +15,7 @@ use super::definition::{Change, Definition, Definitions, State};
 use super::follower::{Round, table_updated};
 use super::index::VectorIndex;
 use super::statement::IndexStatement;
-use super::{Catalog, log_table};
+use super::{Catalog, log_table, tables, timeuuids};
 
 /// How long a statement waits until all gateways have taken up what it has changed: less than drivers wait for an answer.
 const WAIT_MAX: Duration = Duration::from_secs(8);
@@ -53,8 +51,17 @@ impl Catalog {
                 self.create(&cluster, keyspace, create, target, deadline)
                     .await
             }
-            IndexStatement::Drop { keyspace, name, .. } => {
-                self.drop(&cluster, keyspace, name, deadline).await
+            IndexStatement::Drop {
+                keyspace,
+                name,
+                if_exists,
+                ..
+            } => {
+                let dropped = self.drop(&cluster, keyspace, name, deadline).await?;
+                match dropped {
+                    None if !*if_exists => Err(vector_index::missing(keyspace, name)),
+                    dropped => Ok(dropped.unwrap_or_else(Outcome::nothing)),
+                }
             }
         }
     }
@@ -72,12 +79,22 @@ impl Catalog {
             if let Some(name) = &create.name
                 && definitions.is_dropping(keyspace, name)
             {
-                let known = definitions.revision;
-                self.wait_until_dropped(keyspace, name, known, deadline)
-                    .await?;
+                let is_free = |now: &Definitions| !now.is_dropping(keyspace, name);
+                self.wait_until(definitions.revision, deadline, is_free, || {
+                    format!("The index {name} was dropped")
+                })
+                .await?;
                 continue;
             }
             let table = indexable(cluster, keyspace, create).await?;
+            if definitions.is_left(&table) {
+                let is_free = |now: &Definitions| !now.is_left(&table);
+                self.wait_until(definitions.revision, deadline, is_free, || {
+                    format!("An index of {keyspace}.{} was dropped", table.name)
+                })
+                .await?;
+                continue;
+            }
             let (column, dimensions) =
                 vector_index::check_column(target, false, |name| table.target(name))?;
             vector_index::check_key_columns(table.key().count())?;
@@ -101,14 +118,17 @@ impl Catalog {
                 column: column.to_owned(),
                 target: column.to_owned(),
                 options: create.options.clone(),
-                version: new_version()?,
+                version: timeuuids::now()?,
                 table_id: table.id,
             });
             if definitions
                 .change(cluster, Change::Create(index.clone()))
                 .await?
             {
-                return self.wait_until_usable(index, deadline).await;
+                let created_at = definitions.revision + 1;
+                return self
+                    .wait_until_usable(cluster, index, created_at, deadline)
+                    .await;
             }
         }
         Err(too_many_changes())
@@ -116,28 +136,26 @@ impl Catalog {
 
     async fn wait_until_usable(
         &self,
+        cluster: &Cluster,
         index: Arc<VectorIndex>,
+        created_at: i64,
         deadline: Instant,
     ) -> Result<Outcome, CqlError> {
-        let is_version = |row: &&Definition| row.index.version == index.version;
-        let mut seen = false;
-        let done = self.wait_for(deadline, |round| {
-            let row = round.definitions.rows.iter().find(is_version);
-            seen |= row.is_some();
-            match row {
-                Some(row) if row.state == State::Usable => {
-                    (row.changed_at <= round.confirmed_by_all).then_some(true)
-                }
-                Some(row) => (row.state == State::Dropping).then_some(false),
-                None => seen.then_some(false),
-            }
-        });
-        match done.await {
-            Some(true) => Ok(Outcome::updated(&index)),
-            Some(false) => Err(CqlError::invalid(format!(
+        let end = self.wait_for(deadline, |round| end_of_creation(&index, created_at, round));
+        match end.await {
+            Some(Creation::Usable) => Ok(Outcome::updated(&index)),
+            Some(Creation::Dropped) => Err(CqlError::invalid(format!(
                 "Index '{}' was dropped, or its table was, before it was ready",
                 index.name
             ))),
+            Some(Creation::WithoutLog(error)) => {
+                self.take_back(cluster, &index).await?;
+                let log = log_table::name_of(&index.table);
+                Err(CqlError::invalid(format!(
+                    "The index needs {}.{log} for its log, which cannot be made: {error}",
+                    index.keyspace
+                )))
+            }
             None => Ok(Outcome {
                 warning: Some(format!(
                     "The index {} is defined, but not all gateways log the writes of {} yet: it \
@@ -149,38 +167,60 @@ impl Catalog {
         }
     }
 
-    /// Waits until the name of an index that was dropped is free.
-    async fn wait_until_dropped(
+    /// Drops an index that cannot come.
+    async fn take_back(&self, cluster: &Cluster, index: &VectorIndex) -> Result<(), CqlError> {
+        for _ in 0..TRIES_MAX {
+            let definitions = Definitions::read(cluster).await?;
+            let row = definitions.find(&index.keyspace, &index.name);
+            let is_ours = |row: &&Definition| {
+                row.index.table_id == index.table_id && row.state != State::Dropping
+            };
+            let Some(row) = row.filter(is_ours) else {
+                return Ok(());
+            };
+            let change = Change::Turn(row.index.clone(), State::Dropping);
+            if definitions.change(cluster, change).await? {
+                self.look_again();
+                return Ok(());
+            }
+        }
+        Err(too_many_changes())
+    }
+
+    /// Waits until a round of a revision from `known` on finds what is sought; an error that says `what` and that not all
+    /// gateways know it if that takes too long.
+    async fn wait_until(
         &self,
-        keyspace: &str,
-        name: &str,
-        known_revision: i64,
+        known: i64,
         deadline: Instant,
+        is_so: impl Fn(&Definitions) -> bool,
+        what: impl FnOnce() -> String,
     ) -> Result<(), CqlError> {
-        let gone = self.wait_for(deadline, |round| {
-            let is_known = round.definitions.revision >= known_revision;
-            let is_free = !round.definitions.is_dropping(keyspace, name);
-            (is_known && is_free).then_some(())
+        let found = self.wait_for(deadline, |round| {
+            let definitions = &round.definitions;
+            (definitions.revision >= known && is_so(definitions)).then_some(())
         });
-        gone.await.ok_or_else(|| {
+        found.await.ok_or_else(|| {
+            let what = what();
             CqlError::server(format!(
-                "The index {name} was dropped, but not all gateways know it yet: try again"
+                "{what}, but not all gateways know it yet: try again"
             ))
         })
     }
 
+    /// `None` if there is no such index.
     async fn drop(
         &self,
         cluster: &Cluster,
         keyspace: &str,
         name: &str,
         deadline: Instant,
-    ) -> Result<Outcome, CqlError> {
+    ) -> Result<Option<Outcome>, CqlError> {
         for _ in 0..TRIES_MAX {
             let definitions = Definitions::read(cluster).await?;
             let row = definitions.find(keyspace, name);
             let Some(row) = row.filter(|row| row.state != State::Dropping) else {
-                return Err(vector_index::missing(keyspace, name));
+                return Ok(None);
             };
             let change = Change::Turn(row.index.clone(), State::Dropping);
             if definitions.change(cluster, change).await? {
@@ -193,12 +233,12 @@ impl Catalog {
                     (is_newer && !is_there).then_some(())
                 });
                 let known_to_all = gone.await.is_some();
-                return Ok(Outcome {
+                return Ok(Some(Outcome {
                     warning: (!known_to_all).then(|| {
                         format!("The index {name} is dropped, but not all gateways know it yet")
                     }),
                     ..Outcome::updated(&row.index)
-                });
+                }));
             }
         }
         Err(too_many_changes())
@@ -219,6 +259,42 @@ impl Catalog {
             }
             timeout_at(deadline, rounds.changed()).await.ok()?.ok()?;
         }
+    }
+}
+
+/// How the creation of an index ends.
+#[derive(Debug, PartialEq)]
+enum Creation {
+    Usable,
+    /// By somebody else.
+    Dropped,
+    /// Cassandra refuses to make its table's log.
+    WithoutLog(ClusterError),
+}
+
+/// How the creation of an index in the revision `created_at` has ended by what a round found, if it has. The index may have
+/// another version by then.
+fn end_of_creation(index: &VectorIndex, created_at: i64, round: &Round) -> Option<Creation> {
+    if round.definitions.revision < created_at {
+        return None;
+    }
+    let row = round.definitions.find(&index.keyspace, &index.name);
+    let Some(row) = row.filter(|row| row.index.table_id == index.table_id) else {
+        return Some(Creation::Dropped);
+    };
+    match row.state {
+        State::Usable => (row.changed_at <= round.confirmed_by_all).then_some(Creation::Usable),
+        State::Dropping => Some(Creation::Dropped),
+        State::Creating => {
+            let mut failures = round.log_failures.iter();
+            let failure = failures.find(|failure| {
+                failure.keyspace == index.keyspace && failure.table == index.table
+            })?;
+            // Anything else may be otherwise the next time.
+            matches!(failure.error, ClusterError::Refused(_))
+                .then(|| Creation::WithoutLog(failure.error.clone()))
+        }
+        State::Logging => None,
     }
 }
 
@@ -258,12 +334,7 @@ async fn indexable(
             "{keyspace}.{name} is a change log and cannot be indexed"
         )));
     }
-    if let Some((column, cql_type)) = table.key().find(|(column, _)| column.cql_type.is_none()) {
-        return Err(CqlError::invalid(format!(
-            "Vector indexes need key columns of CQL's own types: {} is of type {cql_type}",
-            column.name
-        )));
-    }
+    check_key(&table)?;
     let log_name = log_table::name_of(name);
     if let Some(log) = BaseTable::read(cluster, keyspace, &log_name).await?
         && log.target(log_table::STREAM_ID).is_none()
@@ -276,17 +347,37 @@ async fn indexable(
     Ok(table)
 }
 
+/// Whether a log can hold the keys of a table.
+fn check_key(table: &BaseTable) -> Result<(), CqlError> {
+    for (column, cql_type) in table.key() {
+        let name = &column.name;
+        if column.cql_type.is_none() {
+            return Err(CqlError::invalid(format!(
+                "Vector indexes need key columns of CQL's own types: {name} is of type {cql_type}"
+            )));
+        }
+        if log_table::is_own_column(name) {
+            return Err(CqlError::invalid(format!(
+                "The log of {}.{} would have two columns {name}: the table's key and its own. Such \
+                 a table cannot be indexed",
+                table.keyspace, table.name
+            )));
+        }
+    }
+    Ok(())
+}
+
 async fn missing_table(
     cluster: &Cluster,
     keyspace: &str,
     table: &str,
 ) -> Result<CqlError, ClusterError> {
-    const TEXT: &str = "SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?";
-    let keyspaces: Vec<(String,)> = cluster.rows(TEXT, (keyspace,)).await?;
-    Ok(CqlError::invalid(match keyspaces.is_empty() {
-        true => format!("Keyspace '{keyspace}' doesn't exist"),
-        false => format!("Table '{keyspace}.{table}' doesn't exist"),
-    }))
+    Ok(CqlError::invalid(
+        match tables::exists(cluster, keyspace).await? {
+            true => format!("Table '{keyspace}.{table}' doesn't exist"),
+            false => format!("Keyspace '{keyspace}' doesn't exist"),
+        },
+    ))
 }
 
 /// The names of the keyspace's indexes that are Cassandra's own.
@@ -310,22 +401,83 @@ fn on_column<'d>(
         .map(|row| row.index.name.as_str())
 }
 
-/// A timeuuid of now.
-pub(super) fn new_version() -> Result<Uuid, CqlError> {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    let random = Uuid::new_v4().as_u64_pair().1;
-    timeuuid::from_micros(now.as_micros() as i64, random)
-        .map_err(|error| CqlError::server(format!("the clock cannot be right: {error}")))
-}
-
 pub(super) fn too_many_changes() -> CqlError {
     CqlError::server("Too many changes of vector indexes at the same time: try again")
 }
 
 impl From<ClusterError> for CqlError {
     fn from(error: ClusterError) -> CqlError {
-        CqlError::server(format!("The gateway's own session to the cluster: {error}"))
+        CqlError::server(match error {
+            ClusterError::Clock(_) => error.to_string(),
+            _ => format!("The gateway's own session to the cluster: {error}"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::super::follower::LogFailure;
+    use super::*;
+
+    fn index() -> VectorIndex {
+        VectorIndex {
+            keyspace: "k".to_owned(),
+            table: "t".to_owned(),
+            name: "i".to_owned(),
+            column: "v".to_owned(),
+            target: "v".to_owned(),
+            options: Default::default(),
+            version: Uuid::from_u128(1),
+            table_id: Uuid::from_u128(2),
+        }
+    }
+
+    #[test]
+    fn a_key_column_named_as_one_of_the_log_is_refused() {
+        let table = |key: &str| {
+            let column = |name: &str, kind: &str| {
+                let cql_type = "int".to_owned();
+                (name.to_owned(), kind.to_owned(), 0, cql_type)
+            };
+            let columns = vec![column(key, "partition_key"), column("cdc$time", "regular")];
+            BaseTable::new("k", "t", Uuid::nil(), columns)
+        };
+        assert_eq!(check_key(&table("id")), Ok(()));
+        for own in ["cdc$time", "cdc$ttl", "cdc$operation"] {
+            let error = check_key(&table(own)).unwrap_err();
+            assert!(error.message.contains(own), "{}", error.message);
+        }
+    }
+
+    #[test]
+    fn a_creation_ends_when_its_log_is_refused() {
+        let index = index();
+        let round = |error: ClusterError| Round {
+            definitions: Arc::new(Definitions {
+                revision: 1,
+                rows: vec![Definition {
+                    index: Arc::new(index.clone()),
+                    state: State::Creating,
+                    changed_at: 1,
+                }],
+            }),
+            confirmed_by_all: 1,
+            log_failures: Arc::new(vec![LogFailure {
+                keyspace: "k".to_owned(),
+                table: "t".to_owned(),
+                error,
+            }]),
+        };
+        let refused = ClusterError::Refused("no".to_owned());
+        assert_eq!(
+            end_of_creation(&index, 1, &round(refused.clone())),
+            Some(Creation::WithoutLog(refused.clone()))
+        );
+        let away = ClusterError::Unreachable("away".to_owned());
+        assert_eq!(end_of_creation(&index, 1, &round(away)), None);
+        // A round of before says nothing.
+        assert_eq!(end_of_creation(&index, 2, &round(refused.clone())), None);
     }
 }

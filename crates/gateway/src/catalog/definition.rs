@@ -21,6 +21,9 @@
 //! ```
 //!
 //! Any gateway may take any of these steps, so one that dies in between holds nothing up.
+//!
+//! An index that is LOGGING or USABLE while its table's log is gone has missed writes: it is CREATING again, under another
+//! version. Nothing is made on a table while something is on its way out of a table of that name, as the log would go with it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -28,6 +31,7 @@ use std::sync::Arc;
 use scylla::value::CqlTimeuuid;
 use uuid::Uuid;
 
+use super::base_table::BaseTable;
 use super::cluster::{Cluster, ClusterError};
 use super::index::VectorIndex;
 use super::tables::SCOPE;
@@ -90,6 +94,8 @@ pub(super) enum Change {
     Turn(Arc<VectorIndex>, State),
     /// Another version.
     Renew(Arc<VectorIndex>, Uuid),
+    /// From the beginning, under another version.
+    Restart(Arc<VectorIndex>, Uuid),
     /// The end.
     Remove(Arc<VectorIndex>),
 }
@@ -177,6 +183,22 @@ impl Definitions {
                 let values = (next, known, CqlTimeuuid::from(version), keyspace, name);
                 cluster.execute_if(&text, values).await
             }
+            Change::Restart(index, version) => {
+                let text = format!(
+                    "{raise} UPDATE {keyspace}.vector_indexes SET version = ?, state = ?, \
+                     changed_at = ? {of_row}; APPLY BATCH"
+                );
+                let values = (
+                    next,
+                    known,
+                    CqlTimeuuid::from(version),
+                    State::Creating.name(),
+                    next,
+                    &index.keyspace,
+                    &index.name,
+                );
+                cluster.execute_if(&text, values).await
+            }
             Change::Remove(index) => {
                 let text =
                     format!("{raise} DELETE FROM {keyspace}.vector_indexes {of_row}; APPLY BATCH");
@@ -197,6 +219,16 @@ impl Definitions {
     pub(super) fn is_dropping(&self, keyspace: &str, name: &str) -> bool {
         self.find(keyspace, name)
             .is_some_and(|row| row.state == State::Dropping)
+    }
+
+    /// Whether something is on its way out of a table, or of one of its name that was there before it.
+    pub(super) fn is_left(&self, table: &BaseTable) -> bool {
+        self.rows.iter().any(|row| {
+            let index = &row.index;
+            index.keyspace == table.keyspace
+                && index.table == table.name
+                && (row.state == State::Dropping || index.table_id != table.id)
+        })
     }
 
     /// The definitions on a table that stay or come.
@@ -231,4 +263,36 @@ fn definition(row: Row) -> Option<Definition> {
         state: State::from_name(&state?)?,
         changed_at: changed_at?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_on_its_way_out_of_a_table_or_of_its_forerunner_is_known() {
+        let table = BaseTable::new("k", "t", Uuid::from_u128(2), Vec::new());
+        let is_left = |name: &str, id: u128, state: State| {
+            let row = Definition {
+                index: Arc::new(VectorIndex {
+                    keyspace: "k".to_owned(),
+                    table: name.to_owned(),
+                    name: "i".to_owned(),
+                    column: "v".to_owned(),
+                    target: "v".to_owned(),
+                    options: BTreeMap::new(),
+                    version: Uuid::nil(),
+                    table_id: Uuid::from_u128(id),
+                }),
+                state,
+                changed_at: 1,
+            };
+            let rows = vec![row];
+            Definitions { revision: 1, rows }.is_left(&table)
+        };
+        assert!(is_left("t", 2, State::Dropping));
+        assert!(is_left("t", 1, State::Usable), "of a table before it");
+        assert!(!is_left("t", 2, State::Usable));
+        assert!(!is_left("other", 1, State::Dropping));
+    }
 }

@@ -5,8 +5,8 @@
 //! whose conditions hold. Each step raises the revision, which the next round takes up. Before it reads what it will act by,
 //! a gateway has said that it [lives](super::lease), so that nobody acts without it.
 //!
-//! A revision is taken up once every connection has been seen idle after the new snapshot was in place, or Cassandra has
-//! given up whatever was asked before: only then nothing is on its way that an older snapshot decided.
+//! A revision is taken up once everything that was on its way when the new snapshot came is answered, or Cassandra has
+//! given it up: only then nothing is on its way that an older snapshot decided.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
@@ -24,7 +24,7 @@ use super::definition::{Change, Definitions, State};
 use super::lease::Lease;
 use super::options::CatalogOptions;
 use super::take_up::{Taken, take_up};
-use super::{Catalog, gateways, generations, history, log_table, tables};
+use super::{Catalog, gateways, generations, history, log_table, tables, timeuuids};
 use crate::clients::{Client, Clients};
 
 /// The longest time until a change that another gateway made is seen.
@@ -46,6 +46,17 @@ pub(super) struct Round {
     pub(super) definitions: Arc<Definitions>,
     /// The revision that all live gateways have taken up, as far as it was looked up.
     pub(super) confirmed_by_all: i64,
+    /// The logs that could not be made.
+    pub(super) log_failures: Arc<Vec<LogFailure>>,
+}
+
+/// A log that could not be made.
+#[derive(Clone, Debug)]
+pub(super) struct LogFailure {
+    /// The keyspace and the name of the table that it is for.
+    pub(super) keyspace: String,
+    pub(super) table: String,
+    pub(super) error: ClusterError,
 }
 
 /// Follows the definitions.
@@ -62,13 +73,13 @@ struct InPlace {
     definitions: Arc<Definitions>,
     schema_version: Uuid,
     taken: Taken,
-    /// Whether the history has an entry of it.
+    /// Whether this gateway has added an entry of it to the history.
     is_recorded: bool,
 }
 
 /// What may be on its way that an older snapshot decided.
 struct Older {
-    /// The connections that have not been seen idle since the present snapshot is in place, and when that was.
+    /// The connections on which it is, marked; and since when the present snapshot is in place.
     busy: Vec<Weak<Client>>,
     since: Instant,
 }
@@ -84,10 +95,12 @@ impl Follower {
         let mut told: Option<ClusterError> = None;
         loop {
             lease.held().await;
+            let lapses = self.catalog.lapses();
             if self.catalog.snapshot().lapsed() {
                 in_place = None;
             }
-            let pause = match self.round(cluster, lease, &mut in_place, &mut older).await {
+            let round = self.round(cluster, lease, lapses, &mut in_place, &mut older);
+            let pause = match round.await {
                 Ok(settled) => {
                     told = None;
                     if settled {
@@ -116,6 +129,7 @@ impl Follower {
         &self,
         cluster: &Cluster,
         lease: &Lease,
+        lapses: u64,
         in_place: &mut Option<InPlace>,
         older: &mut Older,
     ) -> Result<bool, ClusterError> {
@@ -130,13 +144,12 @@ impl Follower {
                 || known.definitions.revision != definitions.revision
         });
         if is_new {
-            *in_place = Some(
-                self.put_in_place(cluster, definitions, schema_version, older)
-                    .await?,
-            );
+            *in_place = self
+                .put_in_place(cluster, lapses, definitions, schema_version, older)
+                .await?;
         }
         let Some(known) = in_place.as_mut() else {
-            return Ok(true);
+            return Ok(false);
         };
         if !known.is_recorded {
             history::record(cluster, schema_version, known.definitions.revision).await?;
@@ -149,38 +162,53 @@ impl Follower {
             is_news
         });
         let confirmed_by_all = gateways::confirmed_by_all(cluster).await?.unwrap_or(-1);
-        self.step(cluster, known, confirmed_by_all).await?;
+        let log_failures = Arc::new(self.make_logs(cluster, known).await);
+        let stepped = self.step(cluster, known, confirmed_by_all).await;
+        // What is known is known, whatever could not be done about it: clients wait for the first round.
         self.rounds.send_replace(Some(Round {
             definitions: known.definitions.clone(),
             confirmed_by_all,
+            log_failures: log_failures.clone(),
         }));
-        Ok(confirmed_by_all >= known.definitions.revision)
+        stepped?;
+        match log_failures.first() {
+            Some(failure) => Err(failure.error.clone()),
+            None => Ok(confirmed_by_all >= known.definitions.revision),
+        }
     }
 
+    /// `None` if what this gateway knows has lapsed meanwhile: what was read before may be out of date.
     async fn put_in_place(
         &self,
         cluster: &Cluster,
+        lapses: u64,
         definitions: Definitions,
         schema_version: Uuid,
         older: &mut Older,
-    ) -> Result<InPlace, ClusterError> {
+    ) -> Result<Option<InPlace>, ClusterError> {
         let streams = Arc::new(generations::read_or_begin(cluster).await?);
         let taken = take_up(cluster, &definitions, &streams).await?;
         let before = self.catalog.snapshot().clone();
         if !before.says_the_same(&taken.snapshot) {
-            self.catalog.replace(taken.snapshot.clone());
+            if !self.catalog.replace_since(lapses, &taken.snapshot) {
+                return Ok(None);
+            }
+            let busy = self.clients.open();
+            for client in busy.iter().filter_map(Weak::upgrade) {
+                client.mark();
+            }
             *older = Older {
-                busy: self.clients.open(),
+                busy,
                 since: Instant::now(),
             };
             self.tell_clients(&before, &taken.snapshot);
         }
-        Ok(InPlace {
+        Ok(Some(InPlace {
             definitions: Arc::new(definitions),
             schema_version,
             taken,
             is_recorded: false,
-        })
+        }))
     }
 
     /// Tells clients of the tables whose indexes are others now.
@@ -206,26 +234,36 @@ impl Follower {
         }
     }
 
-    /// Takes what steps can be taken. One change a round: the next one needs the revision that this one makes.
+    /// Makes the logs that are missing. One that cannot be made holds up no other.
+    async fn make_logs(&self, cluster: &Cluster, known: &InPlace) -> Vec<LogFailure> {
+        let mut failures = Vec::new();
+        for table in &known.taken.without_log {
+            let ttl = self.options.log_ttl;
+            let made = log_table::create(cluster, table, known.schema_version, ttl).await;
+            match made {
+                Ok(()) => self.nudge.notify_one(),
+                Err(error) => failures.push(LogFailure {
+                    keyspace: table.keyspace.clone(),
+                    table: table.name.clone(),
+                    error,
+                }),
+            }
+        }
+        failures
+    }
+
+    /// Takes what step can be taken. One change a round: the next one needs the revision that this one makes.
     async fn step(
         &self,
         cluster: &Cluster,
         known: &InPlace,
         confirmed_by_all: i64,
     ) -> Result<(), ClusterError> {
-        // A log that cannot be made must not hold up the others.
-        let mut made = Ok(());
-        for table in &known.taken.without_log {
-            let ttl = self.options.log_ttl;
-            let one = log_table::create(cluster, table, known.schema_version, ttl).await;
-            made = made.and(one);
-        }
-        if !known.taken.without_log.is_empty() && made.is_ok() {
-            self.nudge.notify_one();
-        }
         let definitions = &known.definitions;
-        let Some(change) = next_change(definitions, &known.taken, confirmed_by_all) else {
-            return made;
+        let version = timeuuids::now()?;
+        let change = next_change(definitions, &known.taken, confirmed_by_all, version);
+        let Some(change) = change else {
+            return Ok(());
         };
         if let Change::Remove(index) = &change {
             let (keyspace, table) = (&index.keyspace, &index.table);
@@ -235,7 +273,7 @@ impl Follower {
         }
         definitions.change(cluster, change).await?;
         self.nudge.notify_one();
-        made
+        Ok(())
     }
 }
 
@@ -245,19 +283,28 @@ impl InPlace {
         if older.since.elapsed() >= ANSWERED_WITHIN {
             older.busy.clear();
         }
-        older
-            .busy
-            .retain(|client| client.upgrade().is_some_and(|client| !client.is_idle()));
-        // While a log is missing its table's writes pass unlogged.
-        let is_whole = older.busy.is_empty() && self.taken.without_log.is_empty();
+        older.busy.retain(|client| {
+            let client = client.upgrade();
+            client.is_some_and(|client| !client.marked_are_answered())
+        });
+        // While a log is missing its table's writes pass unlogged. An index that is only being created needs none yet.
+        let is_whole = older.busy.is_empty() && self.taken.lost.is_empty();
         is_whole.then_some(self.definitions.revision)
     }
 }
 
-/// The next change of the definitions that can be made.
-fn next_change(definitions: &Definitions, taken: &Taken, confirmed_by_all: i64) -> Option<Change> {
+/// The next change of the definitions that can be made. `version` is for an index that needs another one.
+fn next_change(
+    definitions: &Definitions,
+    taken: &Taken,
+    confirmed_by_all: i64,
+    version: Uuid,
+) -> Option<Change> {
     if let Some(orphan) = taken.orphans.first() {
         return Some(Change::Turn(orphan.index.clone(), State::Dropping));
+    }
+    if let Some(lost) = taken.lost.first() {
+        return Some(Change::Restart(lost.index.clone(), version));
     }
     if let Some(ready) = taken.with_log.first() {
         return Some(Change::Turn(ready.index.clone(), State::Logging));
@@ -312,4 +359,81 @@ async fn connect_once(options: &CatalogOptions) -> Result<Cluster, ClusterError>
     let cluster = Cluster::connect(options).await?;
     tables::create(&cluster, options).await?;
     Ok(cluster)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::base_table::BaseTable;
+    use super::super::definition::Definition;
+    use super::super::index::VectorIndex;
+    use super::*;
+
+    fn row(state: State) -> Definition {
+        Definition {
+            index: Arc::new(VectorIndex {
+                keyspace: "k".to_owned(),
+                table: "t".to_owned(),
+                name: "i".to_owned(),
+                column: "v".to_owned(),
+                target: "v".to_owned(),
+                options: Default::default(),
+                version: Uuid::from_u128(1),
+                table_id: Uuid::from_u128(2),
+            }),
+            state,
+            changed_at: 7,
+        }
+    }
+
+    fn nothing() -> Taken {
+        Taken::default()
+    }
+
+    fn confirmed(taken: Taken) -> Option<i64> {
+        let in_place = InPlace {
+            definitions: Arc::new(Definitions {
+                revision: 7,
+                rows: Vec::new(),
+            }),
+            schema_version: Uuid::nil(),
+            taken,
+            is_recorded: true,
+        };
+        in_place.confirmed(&mut Older {
+            busy: Vec::new(),
+            since: Instant::now(),
+        })
+    }
+
+    #[tokio::test]
+    async fn a_log_that_is_not_made_yet_holds_up_no_other_definition() {
+        let without_log = vec![BaseTable::new("k", "t", Uuid::nil(), Vec::new())];
+        assert_eq!(
+            confirmed(Taken {
+                without_log,
+                ..nothing()
+            }),
+            Some(7)
+        );
+        let lost = vec![row(State::Logging)];
+        assert_eq!(confirmed(Taken { lost, ..nothing() }), None);
+    }
+
+    #[test]
+    fn an_index_whose_log_is_lost_begins_anew() {
+        let definitions = Definitions {
+            revision: 7,
+            rows: vec![row(State::Usable)],
+        };
+        let lost = definitions.rows.clone();
+        let taken = Taken { lost, ..nothing() };
+        let version = Uuid::from_u128(9);
+        let change = next_change(&definitions, &taken, 7, version);
+        let Some(Change::Restart(index, new)) = change else {
+            panic!("{change:?}");
+        };
+        assert_eq!((index, new), (definitions.rows[0].index.clone(), version));
+        let unchanged = next_change(&definitions, &nothing(), 7, version);
+        assert!(unchanged.is_none(), "{unchanged:?}");
+    }
 }

@@ -4,6 +4,7 @@
 //! knew. It says that it lives several times in a [lease](super::tables::LEASE). When half a lease has gone by without, its snapshot
 //! [lapses](super::Snapshot::lapsed): writes are refused, and what was prepared is forgotten, so that writes are recognised. Reads
 //! go on. That half is longer than Cassandra works on a write, so what had passed is done before others go on without this gateway.
+//! Every request looks at the clock for it, as a process that was stopped for a while wakes anywhere.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,17 +43,32 @@ impl Lease {
     /// Says so until the future is dropped.
     pub(super) async fn keep(&self, cluster: &Cluster) {
         let mut confirmed = self.confirmed.subscribe();
+        let mut told: Option<ClusterError> = None;
         loop {
             let began = Instant::now();
             let revision = *confirmed.borrow_and_update();
             let beat = gateways::beat(cluster, self.gateway, &self.address, revision);
-            let pause = match timeout(BEAT_WITHIN, beat).await {
-                Ok(Ok(())) => {
+            let beaten = match timeout(BEAT_WITHIN, beat).await {
+                Ok(beaten) => beaten,
+                Err(_) => Err(ClusterError::Unreachable("no answer in time".to_owned())),
+            };
+            let pause = match beaten {
+                Ok(()) => {
+                    told = None;
+                    if self.catalog.prolong(began + LAPSE_AFTER) {
+                        self.confirmed.send_replace(None);
+                    }
                     self.said.send_replace(Some(began));
                     BEAT_EVERY
                 }
-                Ok(Err(error)) => self.failed(&error),
-                Err(_) => self.failed(&ClusterError::Unreachable("no answer in time".to_owned())),
+                Err(error) => {
+                    if told.as_ref() != Some(&error) {
+                        tracing::warn!(%error, "the cluster could not be told that this gateway lives: trying on");
+                        told = Some(error);
+                    }
+                    self.catalog.lapse_if_over();
+                    RETRY_EVERY
+                }
             };
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
@@ -67,19 +83,5 @@ impl Lease {
             |said: &Option<Instant>| said.is_some_and(|said| said.elapsed() < LAPSE_AFTER);
         // The sender is here.
         let _ = self.said.subscribe().wait_for(is_held).await;
-    }
-
-    fn failed(&self, error: &ClusterError) -> Duration {
-        let said = *self.said.borrow();
-        let is_over = said.is_some_and(|said| said.elapsed() >= LAPSE_AFTER);
-        if is_over && !self.catalog.snapshot().lapsed() {
-            tracing::error!(
-                %error,
-                "the cluster could not be told that this gateway lives: writes are refused until it can"
-            );
-            self.confirmed.send_replace(None);
-            self.catalog.lapse();
-        }
-        RETRY_EVERY
     }
 }

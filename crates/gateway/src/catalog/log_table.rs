@@ -15,6 +15,16 @@ const SUFFIX: &str = "_scylla_cdc_log";
 /// A column that no other table has.
 pub(super) const STREAM_ID: &str = "cdc$stream_id";
 
+/// The columns of a log beside the keys, with their types.
+const COLUMNS: [(&str, &str); 6] = [
+    (STREAM_ID, "blob"),
+    ("cdc$time", "timeuuid"),
+    ("cdc$batch_seq_no", "int"),
+    ("cdc$end_of_batch", "boolean"),
+    ("cdc$operation", "tinyint"),
+    ("cdc$ttl", "bigint"),
+];
+
 /// Rows expire and are never deleted, so tombstones protect nothing; this is as long as hints are kept.
 const GC_GRACE: Duration = Duration::from_secs(3 * 60 * 60);
 
@@ -27,6 +37,11 @@ const LOG_IDS: Uuid = uuid!("6f2a5f0e-9a37-4c0b-8a25-6f1b2d6f7d12");
 /// The name of the log of a table.
 pub(super) fn name_of(table: &str) -> String {
     format!("{table}{SUFFIX}")
+}
+
+/// Whether every log has a column of this name, so that no key column may have it.
+pub(super) fn is_own_column(name: &str) -> bool {
+    COLUMNS.iter().any(|(own, _)| *own == name)
 }
 
 /// Makes the log of a table unless it is there. Its id follows from the table and from `schema_version`, that of the schema
@@ -49,7 +64,12 @@ pub(super) async fn drop(
     keyspace: &str,
     table: &str,
 ) -> Result<(), ClusterError> {
-    let (keyspace, log) = (super::quoted(keyspace), super::quoted(&name_of(table)));
+    let log = name_of(table);
+    // Cassandra asks for the right to drop a table even if there is none.
+    if BaseTable::read(cluster, keyspace, &log).await?.is_none() {
+        return Ok(());
+    }
+    let (keyspace, log) = (super::quoted(keyspace), super::quoted(&log));
     cluster
         .change_schema(&format!("DROP TABLE IF EXISTS {keyspace}.{log}"))
         .await
@@ -58,9 +78,12 @@ pub(super) async fn drop(
 fn create_statement(table: &BaseTable, schema_version: Uuid, ttl: Duration) -> String {
     let made_for = [table.id.into_bytes(), schema_version.into_bytes()].concat();
     let log = name_of(&table.name);
-    let keys: String = table
-        .key()
-        .map(|(column, type_text)| format!(", {} {type_text}", super::quoted(&column.name)))
+    let own = COLUMNS.into_iter();
+    let keys = table.key();
+    let keys = keys.map(|(column, type_text)| (column.name.as_str(), type_text.as_str()));
+    let columns: String = own
+        .chain(keys)
+        .map(|(name, type_text)| format!("{} {type_text}, ", super::quoted(name)))
         .collect();
     let comment = format!(
         "CDC log of {}.{} for its vector indexes",
@@ -68,10 +91,7 @@ fn create_statement(table: &BaseTable, schema_version: Uuid, ttl: Duration) -> S
     );
     let window_minutes = (ttl.as_secs() / 60 / WINDOWS).max(1);
     format!(
-        "CREATE TABLE IF NOT EXISTS {}.{} (\"cdc$stream_id\" blob, \"cdc$time\" timeuuid, \
-         \"cdc$batch_seq_no\" int, \"cdc$end_of_batch\" boolean, \"cdc$operation\" tinyint, \
-         \"cdc$ttl\" bigint{keys}, \
-         PRIMARY KEY (\"cdc$stream_id\", \"cdc$time\", \"cdc$batch_seq_no\")) \
+        "CREATE TABLE IF NOT EXISTS {}.{} ({columns}PRIMARY KEY (\"cdc$stream_id\", \"cdc$time\", \"cdc$batch_seq_no\")) \
          WITH default_time_to_live = {} AND gc_grace_seconds = {} AND comment = {} \
          AND caching = {{'keys': 'NONE', 'rows_per_partition': 'NONE'}} \
          AND compaction = {{'class': 'TimeWindowCompactionStrategy', \

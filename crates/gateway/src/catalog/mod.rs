@@ -29,16 +29,21 @@ mod streams;
 mod table;
 mod tables;
 mod take_up;
+mod timeuuids;
+mod validity;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use self::follower::{Follower, Round};
+use self::validity::Validity;
 use crate::clients::Clients;
 
 pub(crate) use cluster::Cluster;
@@ -55,9 +60,16 @@ pub(crate) use table::{Column, LoggedTable};
 /// How long a gateway that stops tries to say so.
 const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 
+/// How often a gateway that stops looks whether all is answered.
+const DRAINED_EVERY: Duration = Duration::from_millis(20);
+
 /// What a gateway knows of vector indexes.
 pub(crate) struct Catalog {
     current: ArcSwap<Snapshot>,
+    /// Until when that holds.
+    validity: Validity,
+    /// How often it has run out. Locked while the snapshot is replaced on condition that it has not.
+    lapses: Mutex<u64>,
     /// `None` for a gateway that passes everything through.
     options: Option<CatalogOptions>,
     cluster: OnceLock<Arc<Cluster>>,
@@ -69,13 +81,13 @@ pub(crate) struct Catalog {
 }
 
 impl Catalog {
-    /// A catalog that follows the definitions of the cluster until `stop`, in a task that `spawn` is given; without
-    /// options it stays empty.
+    /// A catalog that follows the definitions of the cluster in a task that `spawn` is given; without options it stays empty.
+    /// After `stop` it goes on until no client is there any more, or until `kill`.
     pub(crate) fn start(
         options: Option<CatalogOptions>,
         address: String,
         clients: Arc<Clients>,
-        stop: CancellationToken,
+        (stop, kill): (CancellationToken, CancellationToken),
         spawn: impl FnOnce(std::pin::Pin<Box<dyn Future<Output = ()> + Send>>),
     ) -> Arc<Catalog> {
         let (rounds_in, rounds) = watch::channel(None);
@@ -83,6 +95,8 @@ impl Catalog {
         let nudge = Arc::new(Notify::new());
         let catalog = Arc::new(Catalog {
             current: ArcSwap::default(),
+            validity: Validity::new(),
+            lapses: Mutex::new(0),
             options: options.clone(),
             cluster: OnceLock::new(),
             nudge: nudge.clone(),
@@ -92,7 +106,7 @@ impl Catalog {
         if let Some(options) = options {
             let follower = Follower {
                 catalog: catalog.clone(),
-                clients,
+                clients: clients.clone(),
                 options: options.clone(),
                 nudge,
                 rounds: rounds_in,
@@ -114,8 +128,23 @@ impl Catalog {
                 };
                 let following =
                     async { tokio::join!(lease.keep(&cluster), follower.run(&cluster, &lease)) };
-                stop.run_until_cancelled(following).await;
-                // Whoever changes definitions need not wait for this gateway any more.
+                let mut following = std::pin::pin!(following);
+                stop.run_until_cancelled(following.as_mut()).await;
+                // What is still on its way was decided by what is in place here: until it is answered, whoever changes
+                // definitions must wait for this gateway.
+                let drained = async {
+                    while !clients.open().is_empty() {
+                        tokio::time::sleep(DRAINED_EVERY).await;
+                    }
+                };
+                tokio::select! {
+                    _ = following => {}
+                    () = drained => {}
+                    () = kill.cancelled() => {
+                        tracing::debug!("requests are on their way: the cluster is not told that this gateway stops");
+                        return;
+                    }
+                }
                 let leaving = gateways::leave(&cluster, gateway);
                 if tokio::time::timeout(LEAVE_WITHIN, leaving).await.is_err() {
                     tracing::debug!("the cluster was not told that this gateway stops");
@@ -130,6 +159,8 @@ impl Catalog {
     pub(crate) fn new(snapshot: Snapshot) -> Catalog {
         Catalog {
             current: ArcSwap::from_pointee(snapshot),
+            validity: Validity::new(),
+            lapses: Mutex::new(0),
             options: None,
             cluster: OnceLock::new(),
             nudge: Arc::default(),
@@ -174,9 +205,54 @@ impl Catalog {
         self.trouble.borrow().clone()
     }
 
-    /// Marks the snapshot as out of date.
+    /// Marks the snapshot as out of date if its time is over. Whoever decides on a request calls this first: a process that was
+    /// stopped for a while is late for everything else.
+    pub(crate) fn lapse_if_over(&self) {
+        if self.validity.is_over() && !self.snapshot().lapsed() {
+            let lapses = self.lapses.lock();
+            // It may have been prolonged meanwhile, and replaced.
+            if self.validity.is_over() {
+                self.lapse();
+            }
+            drop(lapses);
+        }
+    }
+
     fn lapse(&self) {
-        self.replace(Snapshot::clone(&self.snapshot()).into_lapsed());
+        if !self.snapshot().lapsed() {
+            tracing::error!(
+                "the cluster could not be told in time that this gateway lives: writes are refused until it can"
+            );
+            self.replace(Snapshot::clone(&self.snapshot()).into_lapsed());
+        }
+    }
+
+    /// The cluster was told that this gateway lives: what it knows holds until `end`, unless that was over already. Then it
+    /// is out of date, and true.
+    pub(crate) fn prolong(&self, end: Instant) -> bool {
+        let mut lapses = self.lapses.lock();
+        let was_over = self.validity.is_over();
+        if was_over {
+            *lapses += 1;
+            self.lapse();
+        }
+        self.validity.prolong(end);
+        was_over
+    }
+
+    /// How often what was known has run out.
+    fn lapses(&self) -> u64 {
+        *self.lapses.lock()
+    }
+
+    /// Puts a snapshot in place that was read since there were so many lapses; false if there has been another one since.
+    fn replace_since(&self, known_lapses: u64, snapshot: &Snapshot) -> bool {
+        let lapses = self.lapses.lock();
+        let holds = *lapses == known_lapses && !self.validity.is_over();
+        if holds {
+            self.replace(snapshot.clone());
+        }
+        holds
     }
 
     /// Puts another snapshot in place; its epoch becomes the next one.
@@ -192,4 +268,42 @@ impl Catalog {
 /// A name in double quotes.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LATER: Duration = Duration::from_secs(60);
+
+    #[tokio::test]
+    async fn what_is_known_runs_out_by_itself() {
+        let catalog = Catalog::new(Snapshot::default());
+        catalog.lapse_if_over();
+        assert!(!catalog.snapshot().lapsed(), "nothing was ever said");
+        assert!(!catalog.prolong(Instant::now() + LATER));
+        catalog.lapse_if_over();
+        assert!(!catalog.snapshot().lapsed());
+
+        assert!(!catalog.prolong(Instant::now()));
+        let epoch = catalog.snapshot().epoch();
+        catalog.lapse_if_over();
+        assert!(catalog.snapshot().lapsed());
+        assert!(catalog.snapshot().epoch() > epoch);
+    }
+
+    #[tokio::test]
+    async fn what_was_read_before_a_lapse_is_not_put_in_place_after_it() {
+        let catalog = Catalog::new(Snapshot::default());
+        catalog.prolong(Instant::now());
+        let known = catalog.lapses();
+        assert!(!catalog.replace_since(known, &Snapshot::default()));
+        // No request came meanwhile: the next word to the cluster finds the lapse.
+        assert!(catalog.prolong(Instant::now() + LATER));
+        assert!(catalog.snapshot().lapsed());
+        assert!(!catalog.replace_since(known, &Snapshot::default()));
+        assert!(catalog.snapshot().lapsed());
+        assert!(catalog.replace_since(catalog.lapses(), &Snapshot::default()));
+        assert!(!catalog.snapshot().lapsed());
+    }
 }

@@ -2,9 +2,9 @@
 
 use cql::error::CqlError;
 
-use super::Catalog;
-use super::define::{TRIES_MAX, new_version, too_many_changes};
+use super::define::{TRIES_MAX, too_many_changes};
 use super::definition::{Change, Definitions};
+use super::{Catalog, timeuuids};
 
 impl Catalog {
     /// Gives the indexes of a table another version each, by which index services take them for new ones: they forget what
@@ -29,7 +29,7 @@ impl Catalog {
                 self.look_again();
                 return Ok(());
             };
-            let change = Change::Renew(index, new_version()?);
+            let change = Change::Renew(index, timeuuids::now()?);
             definitions.change(&cluster, change).await?;
         }
         Err(too_many_changes())

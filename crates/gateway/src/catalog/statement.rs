@@ -28,6 +28,8 @@ pub(crate) enum IndexStatement {
         table: String,
         /// Its name.
         name: String,
+        /// Whether it may have been dropped meanwhile.
+        if_exists: bool,
     },
 }
 
@@ -59,13 +61,18 @@ impl IndexStatement {
                     target,
                 }))
             }
-            Statement::DropIndex { keyspace, name, .. } => {
+            Statement::DropIndex {
+                keyspace,
+                name,
+                if_exists,
+            } => {
                 let keyspace = keyspace.as_deref().or(keyspace_in_use);
                 let index = keyspace.and_then(|keyspace| snapshot.defined(keyspace, &name));
                 Ok(index.map(|index| IndexStatement::Drop {
                     keyspace: index.keyspace.clone(),
                     table: index.table.clone(),
                     name: index.name.clone(),
+                    if_exists,
                 }))
             }
             _ => Ok(None),
@@ -138,16 +145,17 @@ mod tests {
         ] {
             assert_eq!(read(text, None), None, "{text}");
         }
-        let dropped = IndexStatement::Drop {
+        let dropped = |if_exists| IndexStatement::Drop {
             keyspace: "k".to_owned(),
             table: "t".to_owned(),
             name: "ours".to_owned(),
+            if_exists,
         };
         assert_eq!(
             read("DROP INDEX IF EXISTS k.ours", None),
-            Some(dropped.clone())
+            Some(dropped(true))
         );
-        assert_eq!(read("DROP INDEX ours", Some("k")), Some(dropped));
+        assert_eq!(read("DROP INDEX ours", Some("k")), Some(dropped(false)));
         let created = read(
             "CREATE CUSTOM INDEX ON \"T\" (v) USING 'Vector_Index'",
             Some("k"),

@@ -88,16 +88,19 @@ pub(super) async fn create(
     if missing.is_empty() {
         return Ok(());
     }
-    let replication = match &options.replication {
-        Some(replication) => replication.clone(),
-        None => replication(cluster),
-    };
     let name = super::quoted(keyspace);
-    cluster
-        .change_schema(&format!(
-            "CREATE KEYSPACE IF NOT EXISTS {name} WITH replication = {replication}"
-        ))
-        .await?;
+    // Who may not make keyspaces may not say this even if there is one.
+    if !exists(cluster, keyspace).await? {
+        let replication = match &options.replication {
+            Some(replication) => replication.clone(),
+            None => replication(cluster),
+        };
+        cluster
+            .change_schema(&format!(
+                "CREATE KEYSPACE IF NOT EXISTS {name} WITH replication = {replication}"
+            ))
+            .await?;
+    }
     for (table, columns, options) in missing {
         let id = Uuid::new_v5(&TABLE_IDS, format!("{keyspace}.{table}").as_bytes());
         cluster
@@ -109,6 +112,13 @@ pub(super) async fn create(
             .await?;
     }
     Ok(())
+}
+
+/// Whether there is a keyspace of this name.
+pub(super) async fn exists(cluster: &Cluster, keyspace: &str) -> Result<bool, ClusterError> {
+    const TEXT: &str = "SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?";
+    let keyspaces: Vec<(String,)> = cluster.rows(TEXT, (keyspace,)).await?;
+    Ok(!keyspaces.is_empty())
 }
 
 fn ttl_s(table: &str) -> u64 {

@@ -6,17 +6,22 @@ use std::sync::Arc;
 use super::base_table::BaseTable;
 use super::cluster::{Cluster, ClusterError};
 use super::definition::{Definition, Definitions, State};
+use super::index::VectorIndex;
 use super::log_table;
 use super::snapshot::Snapshot;
 use super::streams::Streams;
+use super::table::LoggedTable;
 
 /// What the definitions come to in the present schema.
+#[derive(Default)]
 pub(super) struct Taken {
     pub(super) snapshot: Snapshot,
     /// Definitions whose table or column is gone, or whose table was made anew.
     pub(super) orphans: Vec<Definition>,
-    /// Tables that must be logged and have no log.
+    /// Tables whose indexes are all being created, and that have no log.
     pub(super) without_log: Vec<BaseTable>,
+    /// Definitions that are past being created, and whose tables have no log all the same.
+    pub(super) lost: Vec<Definition>,
     /// New indexes whose tables have logs.
     pub(super) with_log: Vec<Definition>,
 }
@@ -35,55 +40,154 @@ pub(super) async fn take_up(
             by_table.entry(table).or_default().push(definition);
         }
     }
-    let mut logged = Vec::new();
-    let mut usable = Vec::new();
-    let mut coming = Vec::new();
-    let mut orphans = Vec::new();
-    let mut without_log = Vec::new();
-    let mut with_log = Vec::new();
+    let mut found = Found::default();
     for ((keyspace, name), of_table) in by_table {
         let table = BaseTable::read(cluster, keyspace, name).await?;
-        let log_name = log_table::name_of(name);
-        let as_logged = table
-            .as_ref()
-            .map(|table| table.logged(log_name.clone(), streams.clone()));
+        let log = BaseTable::read(cluster, keyspace, &log_table::name_of(name)).await?;
+        found.add(table, log, of_table, streams);
+    }
+    Ok(found.taken())
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Found {
+    logged: Vec<Arc<LoggedTable>>,
+    usable: Vec<Arc<VectorIndex>>,
+    coming: Vec<Arc<VectorIndex>>,
+    /// All but the snapshot.
+    taken: Taken,
+}
+
+impl Found {
+    /// Adds the definitions on one table: `log` is the table that has the name of its log.
+    fn add(
+        &mut self,
+        table: Option<BaseTable>,
+        log: Option<BaseTable>,
+        definitions: Vec<&Definition>,
+        streams: &Arc<Streams>,
+    ) {
+        let logged = table.as_ref().map(|table| {
+            let log_name = log_table::name_of(&table.name);
+            table.logged(log_name, streams.clone())
+        });
         let is_of = |definition: &&Definition| {
             let index = &definition.index;
-            as_logged.as_ref().is_some_and(|table| {
+            logged.as_ref().is_some_and(|table| {
                 table.id == index.table_id && table.column(&index.column).is_some()
             })
         };
-        let (live, gone): (Vec<_>, Vec<_>) = of_table.into_iter().partition(is_of);
-        orphans.extend(gone.into_iter().cloned());
-        let not_yet = live.iter().filter(|row| row.state != State::Usable);
-        coming.extend(not_yet.map(|row| row.index.clone()));
-        let (Some(table), Some(as_logged), false) = (table, as_logged, live.is_empty()) else {
-            continue;
+        let (live, gone): (Vec<_>, Vec<_>) = definitions.into_iter().partition(is_of);
+        self.taken.orphans.extend(gone.into_iter().cloned());
+        let (Some(table), Some(logged), false) = (table, logged, live.is_empty()) else {
+            return;
         };
-        match BaseTable::read(cluster, keyspace, &log_name).await? {
-            None => without_log.push(table),
-            Some(log) if log.target(log_table::STREAM_ID).is_none() => {
-                tracing::error!(
-                    table = %format_args!("{keyspace}.{log_name}"),
-                    "this is no change log: drop or rename it, or drop the vector indexes of {name}"
-                );
-            }
-            Some(_) => {
-                logged.push(Arc::new(as_logged));
-                for definition in live {
-                    match definition.state {
-                        State::Creating => with_log.push(definition.clone()),
-                        State::Usable => usable.push(definition.index.clone()),
-                        State::Logging | State::Dropping => {}
+        let is_log = |log: &BaseTable| log.target(log_table::STREAM_ID).is_some();
+        if log.as_ref().is_some_and(is_log) {
+            self.logged.push(Arc::new(logged));
+            for definition in live {
+                let index = definition.index.clone();
+                match definition.state {
+                    State::Usable => self.usable.push(index),
+                    State::Creating => {
+                        self.coming.push(index);
+                        self.taken.with_log.push(definition.clone());
                     }
+                    State::Logging => self.coming.push(index),
+                    State::Dropping => {}
                 }
             }
+            return;
+        }
+        if let Some(other) = &log {
+            tracing::error!(
+                table = %format_args!("{}.{}", other.keyspace, other.name),
+                "this is no change log: drop or rename it, or drop the vector indexes of {}", table.name
+            );
+        }
+        self.coming.extend(live.iter().map(|row| row.index.clone()));
+        let created = live.iter().filter(|row| row.state != State::Creating);
+        let lost: Vec<_> = created.map(|row| Definition::clone(row)).collect();
+        // A log that is made before its indexes begin anew would hide that there was none.
+        if lost.is_empty() && log.is_none() {
+            self.taken.without_log.push(table);
+        }
+        self.taken.lost.extend(lost);
+    }
+
+    fn taken(self) -> Taken {
+        Taken {
+            snapshot: Snapshot::new(self.logged, self.usable).with_coming(self.coming),
+            ..self.taken
         }
     }
-    Ok(Taken {
-        snapshot: Snapshot::new(logged, usable).with_coming(coming),
-        orphans,
-        without_log,
-        with_log,
-    })
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::super::streams::Generation;
+    use super::*;
+
+    fn table(name: &str, columns: &[(&str, &str)]) -> BaseTable {
+        let columns = columns.iter().map(|(name, kind)| {
+            let cql_type = "int".to_owned();
+            (name.to_string(), kind.to_string(), 0, cql_type)
+        });
+        BaseTable::new("k", name, Uuid::from_u128(2), columns.collect())
+    }
+
+    /// What comes of an index in this state, with this table in place of its log.
+    fn taken(state: State, log: Option<BaseTable>) -> Taken {
+        let definition = Definition {
+            index: Arc::new(VectorIndex {
+                keyspace: "k".to_owned(),
+                table: "t".to_owned(),
+                name: "i".to_owned(),
+                column: "v".to_owned(),
+                target: "v".to_owned(),
+                options: BTreeMap::new(),
+                version: Uuid::nil(),
+                table_id: Uuid::from_u128(2),
+            }),
+            state,
+            changed_at: 1,
+        };
+        let streams = Streams::new(vec![Generation {
+            from_ms: 0,
+            ids: vec![[0; 16]],
+        }]);
+        let mut found = Found::default();
+        let base = table("t", &[("id", "partition_key"), ("v", "regular")]);
+        let streams = Arc::new(streams.unwrap());
+        found.add(Some(base), log, vec![&definition], &streams);
+        found.taken()
+    }
+
+    #[test]
+    fn an_index_past_its_creation_whose_log_is_gone_is_lost() {
+        let creating = taken(State::Creating, None);
+        assert_eq!((creating.without_log.len(), creating.lost.len()), (1, 0));
+        let no_log = table("t_scylla_cdc_log", &[("id", "partition_key")]);
+        for (state, log) in [
+            (State::Logging, None),
+            (State::Usable, None),
+            (State::Logging, Some(no_log.clone())),
+        ] {
+            let taken = taken(state, log);
+            assert_eq!((taken.without_log.len(), taken.lost.len()), (0, 1));
+            assert!(taken.snapshot.logs_nothing());
+            assert!(taken.snapshot.index("k", "i").is_none());
+            assert!(taken.snapshot.defined("k", "i").is_some());
+        }
+        let log = table(
+            "t_scylla_cdc_log",
+            &[("id", "regular"), (log_table::STREAM_ID, "partition_key")],
+        );
+        let usable = taken(State::Usable, Some(log));
+        assert_eq!((usable.without_log.len(), usable.lost.len()), (0, 0));
+        assert!(usable.snapshot.index("k", "i").is_some());
+    }
 }

@@ -25,6 +25,7 @@ use super::serve;
 use crate::ann::fixtures::{column, snapshot};
 use crate::catalog::Catalog;
 use crate::clients::Clients;
+use crate::inquiry::gateway_memory;
 use crate::listener::Shared;
 use crate::options::GatewayOptions;
 use crate::prepared::PreparedStatements;
@@ -174,10 +175,11 @@ async fn setup() -> Setup {
     };
     let shared = Shared {
         ring: Arc::new(Ring::default()),
-        prepared: Arc::new(PreparedStatements::new(100)),
+        prepared: Arc::new(PreparedStatements::new(1 << 20)),
         catalog: Arc::new(Catalog::new(snapshot())),
         log: Arc::new(ChangeLog::new(5 << 10)),
         clients: Arc::new(Clients::default()),
+        answer_memory: gateway_memory(),
         stop: CancellationToken::new(),
         kill: CancellationToken::new(),
         tasks: TaskTracker::new(),

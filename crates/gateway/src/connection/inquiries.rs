@@ -24,7 +24,7 @@ pub(super) async fn write_inquiries(
         // Without a free stream the answer is dropped, which tells whoever waits for it.
         if let Some(stream) = session.own_streams.take(answer) {
             frame[STREAM_AT..STREAM_AT + 2].copy_from_slice(&stream.to_be_bytes());
-            session.client.asked();
+            session.client.inquired();
             if frames.is_empty() {
                 frames = frame;
             } else {

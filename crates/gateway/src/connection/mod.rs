@@ -53,7 +53,7 @@ use self::session::Session;
 use self::truncate::renew_unanswered;
 use self::work::Workshop;
 use crate::clients::Client;
-use crate::inquiry::Inquirer;
+use crate::inquiry::{AnswerMemory, Inquirer};
 use crate::listener::{Shared, prepare};
 
 /// Answers made here that may wait for the client to read; then its requests wait, too.
@@ -153,6 +153,7 @@ async fn pass(mut client: TcpStream, mut node: TcpStream, shared: &Shared) -> io
         ring: shared.ring.clone(),
         catalog: shared.catalog.clone(),
         answers: receiver,
+        answer_memory: AnswerMemory::new(shared.answer_memory.clone()),
         steps: steps_sender,
         drain_timeout: shared.options.drain_timeout,
     };

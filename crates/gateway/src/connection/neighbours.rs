@@ -10,6 +10,7 @@ use super::requests::{Decision, Requests};
 use super::work::{Job, Work};
 use crate::ann::{AnnPlan, AnnStatement, statement_id};
 use crate::catalog::Snapshot;
+use crate::prepared::check_text;
 use crate::recognise;
 
 impl Requests {
@@ -35,11 +36,15 @@ impl Requests {
         tracing::debug!(%plan, "a query for neighbours");
         let plan = Box::new(plan);
         let job = match decode(header, plain)? {
-            Request::Prepare { .. } => Job::Prepare {
-                plan,
-                epoch: snapshot.epoch(),
-                id: statement_id(keyspace.as_deref(), text),
-            },
+            Request::Prepare { .. } => {
+                check_text(text.len())?;
+                Job::Prepare {
+                    plan,
+                    epoch: snapshot.epoch(),
+                    id: statement_id(keyspace.as_deref(), text),
+                    text_bytes: text.len(),
+                }
+            }
             Request::Query { parameters, .. } => Job::Query { plan, parameters },
             _ => return Ok(None),
         };

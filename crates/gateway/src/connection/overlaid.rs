@@ -16,7 +16,7 @@ use super::responses::{self, Responses};
 use super::session::{Expected, Seen};
 use crate::catalog::{IndexStatement, Snapshot};
 use crate::overlay::{Answering, Concern, PreparedConcern, rewrite};
-use crate::prepared::Meaning;
+use crate::prepared::{Meaning, check_text};
 use crate::recognise::Verb;
 
 impl Requests {
@@ -41,7 +41,7 @@ impl Requests {
             && let Some(told) = rewrite::select(text, definitions)
         {
             if prepares {
-                self.expect_prepared(header, snapshot, Seen::Nothing);
+                self.expect_prepared(header, snapshot, Seen::Nothing, text.len());
             }
             return Ok(Some(Decision::Replace(with_text(
                 header, plain, text, &told,
@@ -52,7 +52,8 @@ impl Requests {
             return Ok(None);
         };
         if prepares {
-            self.expect_prepared(header, snapshot, Seen::Concern(concern));
+            check_text(text.len())?;
+            self.expect_prepared(header, snapshot, Seen::Concern(concern), text.len());
             return Ok(Some(Decision::Pass));
         }
         let answering = concern.answering(&Values::Positional(Vec::new()), None, snapshot);
@@ -102,10 +103,19 @@ impl Requests {
         })
     }
 
-    fn expect_prepared(&self, header: &FrameHeader, snapshot: &Snapshot, seen: Seen) {
-        let epoch = snapshot.epoch();
-        self.session
-            .expect(header.stream, Expected::Prepared { epoch, seen });
+    fn expect_prepared(
+        &self,
+        header: &FrameHeader,
+        snapshot: &Snapshot,
+        seen: Seen,
+        text_bytes: usize,
+    ) {
+        let expected = Expected::Prepared {
+            epoch: snapshot.epoch(),
+            seen,
+            text_bytes,
+        };
+        self.session.expect(header.stream, expected);
     }
 }
 

@@ -6,11 +6,10 @@
 
 use std::collections::HashMap;
 
-use cql::wire::Frame;
 use parking_lot::Mutex;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::Notify;
 
-use crate::inquiry::IN_FLIGHT_MAX;
+use crate::inquiry::{AnswerSender, IN_FLIGHT_MAX};
 
 /// Streams that are kept account of: twice as many as the gateway can use at once.
 const COUNT: usize = 2 * IN_FLIGHT_MAX;
@@ -21,7 +20,7 @@ const FIRST: i16 = i16::MAX - (COUNT as i16 - 1);
 enum Use {
     Client,
     /// The gateway; the answer goes there.
-    Own(oneshot::Sender<Frame>),
+    Own(AnswerSender),
 }
 
 /// Who uses the last [`COUNT`] streams of a connection.
@@ -41,7 +40,7 @@ struct InUse {
 
 impl OwnStreams {
     /// Takes a stream on which the answer is for `answer`; `None` if there is none free.
-    pub(super) fn take(&self, answer: oneshot::Sender<Frame>) -> Option<i16> {
+    pub(super) fn take(&self, answer: AnswerSender) -> Option<i16> {
         let mut in_use = self.in_use.lock();
         let start = in_use.next;
         let free = (0..COUNT)
@@ -81,7 +80,7 @@ impl OwnStreams {
     }
 
     /// A response has come: its stream is free. Gives whom it is for if it is not the client.
-    pub(super) fn answered(&self, stream: i16) -> Option<oneshot::Sender<Frame>> {
+    pub(super) fn answered(&self, stream: i16) -> Option<AnswerSender> {
         if stream < FIRST {
             return None;
         }
@@ -100,6 +99,7 @@ impl OwnStreams {
 mod tests {
     use std::time::Duration;
 
+    use tokio::sync::oneshot;
     use tokio::time::timeout;
 
     use super::*;

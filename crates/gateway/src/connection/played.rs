@@ -20,7 +20,7 @@ use super::work::Workshop;
 use super::writes::write_memory;
 use crate::catalog::{Catalog, Snapshot};
 use crate::clients::Client;
-use crate::inquiry::Inquirer;
+use crate::inquiry::{AnswerMemory, Inquirer, gateway_memory};
 use crate::prepared::PreparedStatements;
 use crate::ring::Ring;
 use crate::writes::ChangeLog;
@@ -40,7 +40,7 @@ impl Shared {
     pub(super) fn new(snapshot: Snapshot) -> Shared {
         Shared {
             catalog: Arc::new(Catalog::new(snapshot)),
-            prepared: Arc::new(PreparedStatements::new(1_000)),
+            prepared: Arc::new(PreparedStatements::new(1 << 20)),
             log: Arc::new(ChangeLog::new(5 << 10)),
         }
     }
@@ -95,6 +95,7 @@ impl Shared {
             ring: Arc::new(Ring::default()),
             catalog: self.catalog.clone(),
             answers,
+            answer_memory: AnswerMemory::new(gateway_memory()),
             steps: steps_sender,
             drain_timeout: Duration::from_secs(20),
         };

@@ -21,7 +21,7 @@ use super::session::{Expected, Seen, Session};
 use super::work::{Work, Workshop};
 use crate::catalog::Catalog;
 use crate::inquiry::Inquiry;
-use crate::prepared::{Meaning, PreparedStatements};
+use crate::prepared::{Meaning, PreparedStatements, check_text};
 use crate::recognise::{self, Verb};
 use crate::writes::{ChangeLog, ClientRequest, Errand};
 
@@ -198,7 +198,7 @@ impl Requests {
                             .await;
                         return Err(RequestsEnd::Refused);
                     }
-                    self.session.client.asked();
+                    self.session.client.asked(header.stream);
                     match self.decide(&header, body) {
                         Decision::Pass => {
                             self.session.client_asks(header.stream).await;
@@ -230,12 +230,12 @@ impl Requests {
                             continue;
                         }
                         Decision::Answer(error) => {
-                            self.session.client.answered();
+                            self.session.client.answered(header.stream);
                             (Some((header.stream, error)), length)
                         }
                         Decision::Begin(work) => {
                             // It writes nothing, so nobody need wait for its end.
-                            self.session.client.answered();
+                            self.session.client.answered(header.stream);
                             let begun = self.workshop.begin(work, self.session.compression());
                             (begun.err().map(|error| (header.stream, error)), length)
                         }
@@ -263,6 +263,7 @@ impl Requests {
     }
 
     fn decide(&self, header: &FrameHeader, body: &[u8]) -> Decision {
+        self.catalog.lapse_if_over();
         let decided = match header.opcode {
             Opcode::Query | Opcode::Prepare | Opcode::Execute | Opcode::Batch
                 if !self.session.is_let_in() =>
@@ -304,7 +305,7 @@ impl Requests {
         {
             return Ok(decision);
         }
-        if verb == Verb::Write && snapshot.lapsed() {
+        if matches!(verb, Verb::Write | Verb::Truncate) && snapshot.lapsed() {
             return Err(lapsed());
         }
         if let Some(decision) = self.overlaid_text(header, plain, verb, &snapshot)? {
@@ -319,7 +320,11 @@ impl Requests {
                 None => Seen::Nothing,
             },
             Verb::Write if header.opcode == Opcode::Prepare => {
-                self.write_prepare(text, self.session.keyspace(), &snapshot)?
+                let seen = self.write_prepare(text, self.session.keyspace(), &snapshot)?;
+                if matches!(seen, Seen::Write(_)) {
+                    check_text(text.len())?;
+                }
+                seen
             }
             Verb::Write => {
                 let keyspace = self.session.keyspace();
@@ -338,6 +343,7 @@ impl Requests {
             (Opcode::Prepare, seen) => Expected::Prepared {
                 epoch: snapshot.epoch(),
                 seen,
+                text_bytes: text.len(),
             },
             (_, Seen::RingTable) => Expected::RingRows(None),
             (_, Seen::Truncate(table)) => {

@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep_until};
 use super::intake::Intake;
 use super::session::{Expected, Seen, Session};
 use crate::catalog::Catalog;
+use crate::inquiry::{Answer, AnswerMemory};
 use crate::prepared::{Meaning, PreparedStatements};
 use crate::ring::{Ring, RingTable, translate_event, translate_rows};
 
@@ -54,6 +55,8 @@ pub(super) struct Responses {
     pub(super) catalog: Arc<Catalog>,
     /// Answers that the node was not asked for.
     pub(super) answers: mpsc::Receiver<Bytes>,
+    /// What answers to the gateway's own inquiries may hold.
+    pub(super) answer_memory: AnswerMemory,
     /// Requests made here, which the other loop writes. There is at most one for each stream.
     pub(super) steps: mpsc::UnboundedSender<Bytes>,
     pub(super) drain_timeout: Duration,
@@ -191,13 +194,17 @@ impl Responses {
         if !self.session.own_streams.is_own(header.stream) {
             return false;
         }
-        self.session.client.answered();
+        self.session.client.inquiry_answered();
         if let Some(answer) = self.session.own_streams.answered(header.stream) {
+            let held = self.answer_memory.hold(body.len());
             // If nobody waits for it any more, the client has gone.
-            let _ = answer.send(Frame {
-                header: *header,
-                body: Bytes::copy_from_slice(body),
-            });
+            let _ = answer.send(held.map(|held| Answer {
+                frame: Frame {
+                    header: *header,
+                    body: Bytes::copy_from_slice(body),
+                },
+                held,
+            }));
         }
         true
     }
@@ -273,8 +280,12 @@ impl Responses {
         expected: Expected,
     ) -> Result<Decision, DecodeError> {
         match expected {
-            Expected::Prepared { epoch, seen } => {
-                self.remember(header, body, epoch, seen)?;
+            Expected::Prepared {
+                epoch,
+                seen,
+                text_bytes,
+            } => {
+                self.remember(header, body, epoch, seen, text_bytes)?;
                 Ok(Decision::Keep)
             }
             // Taken before, whatever the opcode.
@@ -308,6 +319,7 @@ impl Responses {
         body: &[u8],
         epoch: u64,
         seen: Seen,
+        text_bytes: usize,
     ) -> Result<(), DecodeError> {
         let mut scratch = Bytes::new();
         let plain = self.session.plain(header, body, &mut scratch)?;
@@ -322,7 +334,8 @@ impl Responses {
             Seen::Truncate(table) => Meaning::Truncate(table),
             Seen::Write(write) => Meaning::Write(self.with_names(header, body, *write)),
         };
-        self.prepared.insert(id, epoch, meaning);
+        let made_of = text_bytes + plain.len();
+        self.prepared.insert(id, epoch, meaning, made_of);
         Ok(())
     }
 

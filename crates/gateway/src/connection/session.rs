@@ -31,6 +31,8 @@ pub(super) enum Expected {
         epoch: u64,
         /// What was seen in its text.
         seen: Seen,
+        /// How long that is.
+        text_bytes: usize,
     },
     /// It answers USE.
     Keyspace,
@@ -152,7 +154,7 @@ impl Session {
 
     /// The client has all that it is due on a stream, but for the bytes.
     pub(super) fn client_is_answered(&self, stream: i16) {
-        self.client.answered();
+        self.client.answered(stream);
         self.in_flight.answered(stream);
         self.own_streams.answered(stream);
     }

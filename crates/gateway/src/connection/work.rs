@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::ann::{self, AnnPlan, AnnStatement};
-use crate::inquiry::{Failure, Inquirer, on_stream};
+use crate::inquiry::{Failure, Inquirer, holding, on_stream};
 use crate::prepared::{Meaning, PreparedStatements};
 
 /// Requests of one connection that are worked on at once; more are refused.
@@ -31,6 +31,7 @@ pub(super) enum Job {
         plan: Box<AnnPlan>,
         epoch: u64,
         id: Bytes,
+        text_bytes: usize,
     },
     /// A nearest-neighbour query as text.
     Query {
@@ -91,7 +92,7 @@ impl Workshop {
             return Err(CqlError::new(ErrorKind::Overloaded, message));
         };
         let shop = Workshop {
-            node: self.node.with_compression(compression),
+            node: self.node.for_work(compression),
             ..self.clone()
         };
         tokio::spawn(async move {
@@ -121,17 +122,24 @@ impl Workshop {
             Err(Failure::Node(frame)) => on_stream(&frame, stream),
             Err(Failure::Cql(error)) => super::requests::encode_error(stream, error),
         };
+        let answer = holding(answer, self.node.take_held());
         // If the other loop has ended, the client is gone.
         let _ = self.answers.send(answer).await;
     }
 
     async fn answer(&self, job: Job, traced: bool) -> Result<(ResponseContext, Response), Failure> {
         match job {
-            Job::Prepare { plan, epoch, id } => {
+            Job::Prepare {
+                plan,
+                epoch,
+                id,
+                text_bytes,
+            } => {
                 let prepared = ann::prepare(*plan, id.clone(), &self.node, traced).await?;
                 let (statement, context, response) = prepared;
-                self.prepared
-                    .insert(&id, epoch, Meaning::Ann(Arc::new(statement)));
+                // What the node tells of the columns is about as long as the selection.
+                let meaning = Meaning::Ann(Arc::new(statement));
+                self.prepared.insert(&id, epoch, meaning, 2 * text_bytes);
                 Ok((context, response))
             }
             Job::Query { plan, parameters } => {

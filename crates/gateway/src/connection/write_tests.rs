@@ -9,6 +9,7 @@ use cql::wire::{
     BatchedStatement, BoundValue, Compression, Consistency, Direction, Request, Response,
 };
 use tokio::io::AsyncWriteExt;
+use tokio::time::Instant;
 
 use super::played::{
     BODY_MAX, Shared, execute, is_prepare, prepare, prepared_as, query, rest, snapshot, soon,
@@ -16,6 +17,28 @@ use super::played::{
 use crate::catalog::Snapshot;
 
 const INSERT: &str = "INSERT INTO shop.products (id, name) VALUES (1, 'tea')";
+
+#[tokio::test]
+async fn nothing_is_written_once_what_is_known_has_run_out() {
+    let shared = Shared::new(snapshot());
+    let (mut client, mut node) = shared.connect_with(None).await;
+    shared.catalog.prolong(Instant::now());
+    let texts = [
+        INSERT,
+        "TRUNCATE shop.products",
+        "TRUNCATE TABLE shop.other",
+    ];
+    for text in texts {
+        client.ask(&query(text), 1).await;
+        let (_, response) = client.response().await;
+        let Response::Error(error) = response else {
+            panic!("{text}: {response:?}");
+        };
+        assert_eq!(error.kind, ErrorKind::IsBootstrapping, "{text}");
+    }
+    client.ask(&query("SELECT * FROM shop.products"), 1).await;
+    assert_eq!(node.request().await.0, 1);
+}
 
 #[tokio::test]
 async fn writes_and_other_requests_go_side_by_side() {
