@@ -130,10 +130,11 @@ impl Follower {
                 || known.definitions.revision != definitions.revision
         });
         if is_new {
-            *in_place = Some(
-                self.put_in_place(cluster, definitions, schema_version, older)
-                    .await?,
-            );
+            let new = self.put_in_place(cluster, definitions, schema_version, older);
+            match new.await? {
+                Some(new) => *in_place = Some(new),
+                None => return Ok(false),
+            }
         }
         let Some(known) = in_place.as_mut() else {
             return Ok(true);
@@ -157,15 +158,22 @@ impl Follower {
         Ok(confirmed_by_all >= known.definitions.revision)
     }
 
+    /// `None` if the schema has changed meanwhile.
     async fn put_in_place(
         &self,
         cluster: &Cluster,
         definitions: Definitions,
         schema_version: Uuid,
         older: &mut Older,
-    ) -> Result<InPlace, ClusterError> {
+    ) -> Result<Option<InPlace>, ClusterError> {
         let streams = Arc::new(generations::read_or_begin(cluster).await?);
         let taken = take_up(cluster, &definitions, &streams).await?;
+        // Each part of the schema may have been read from another node: a table from one that has it, its columns from one that
+        // has not. What is put together of two versions must not be acted by.
+        if cluster.agreed_schema_version().await? != Some(schema_version) {
+            tracing::debug!("the schema has changed while it was read");
+            return Ok(None);
+        }
         let before = self.catalog.snapshot().clone();
         if !before.says_the_same(&taken.snapshot) {
             self.catalog.replace(taken.snapshot.clone());
@@ -175,12 +183,12 @@ impl Follower {
             };
             self.tell_clients(&before, &taken.snapshot);
         }
-        Ok(InPlace {
+        Ok(Some(InPlace {
             definitions: Arc::new(definitions),
             schema_version,
             taken,
             is_recorded: false,
-        })
+        }))
     }
 
     /// Tells clients of the tables whose indexes are others now.
