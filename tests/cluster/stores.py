@@ -107,6 +107,10 @@ class Store:
         assert ended.returncode == 0, f"{ended.stdout}{ended.stderr}"
         return json.loads(ended.stdout)
 
+    def task_tree(self, task):
+        """A task with its parts."""
+        return self._get(f"/api/v1/tasks/{task}/tree")
+
     def _get(self, path):
         with urllib.request.urlopen(f"http://{self.address}{path}", timeout=10) as answer:
             return json.load(answer)
