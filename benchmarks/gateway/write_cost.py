@@ -67,7 +67,7 @@ class Way:
 
 
 def main():
-    with cassandra_ring("127.0.6") as ring, tempfile.TemporaryDirectory() as directory:
+    with cassandra_ring() as ring, tempfile.TemporaryDirectory() as directory:
         node = (ring.hosts[0], ring.port)
         [gateway] = gateways_before([node], pathlib.Path(directory))
         gateway.start()

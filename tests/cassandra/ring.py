@@ -3,7 +3,7 @@
 import contextlib
 import os
 import pathlib
-import shutil
+import random
 import socket
 import subprocess
 import sys
@@ -11,6 +11,9 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLUSTER = ROOT / "tests/cassandra/cassandra-cluster"
+
+# Below those that Linux gives to outgoing connections: a port must still be free when its server is started again.
+PORTS = range(15_000, 32_000)
 
 
 class Ring:
@@ -37,11 +40,9 @@ class Ring:
 
 
 @contextlib.contextmanager
-def cassandra_ring(network, nodes=1):
-    """A fresh `Ring` on NETWORK.1, NETWORK.2, ..., gone afterwards."""
-    for tool in ("java", "mvn"):
-        if shutil.which(tool) is None:
-            sys.exit(f"a real Cassandra needs {tool}: install Java 17 and Maven")
+def cassandra_ring(nodes=1):
+    """A fresh `Ring` on addresses of its own, gone afterwards."""
+    network = free_network()
     cql, storage = free_port(f"{network}.1"), free_port(f"{network}.1")
     settings = {
         "CASSANDRA_NET": network,
@@ -62,19 +63,22 @@ def cassandra_ring(network, nodes=1):
             ring.down()
 
 
+def free_network():
+    """The first three parts of addresses of loopback: others than those of whatever runs at the same time."""
+    return f"127.{random.randint(1, 254)}.{random.randint(1, 254)}"
+
+
 def free_port(host):
     """A port of an address that nobody listens on."""
-    with socket.socket() as listener:
-        listener.bind((host, 0))
-        return listener.getsockname()[1]
+    return _free_ports(host, 1)
 
 
 def _free_ports(host, count):
     """The first of `count` free ports in a row."""
     for _ in range(100):
-        first = free_port(host)
-        with contextlib.ExitStack() as stack, contextlib.suppress(OSError, OverflowError):
-            for port in range(first + 1, first + count):
+        first = random.choice(PORTS)
+        with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
+            for port in range(first, first + count):
                 stack.enter_context(socket.socket()).bind((host, port))
             return first
     sys.exit(f"no {count} free ports in a row on {host}")

@@ -25,7 +25,7 @@ def ring():
     if "CASSANDRA_SERVER" in os.environ:
         yield None
         return
-    with cassandra_ring("127.0.9", int(os.environ.get("NODES", "1"))) as ring:
+    with cassandra_ring(int(os.environ.get("NODES", "1"))) as ring:
         yield ring
 
 

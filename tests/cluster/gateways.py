@@ -5,11 +5,12 @@ import signal
 import subprocess
 import threading
 
-from ring import free_port
+from ring import free_network, free_port
 from server import BINARY, START_SECONDS, STOP_SECONDS
 
 READY = re.compile(r"gateway is ready: CQL on ([\d.]+):(\d+)")
-NETWORK = "127.0.8"
+# Where they listen: one for all tests of a run.
+NETWORK = free_network()
 
 
 class Gateway:

@@ -11,6 +11,7 @@ import urllib.request
 from server import BINARY, START_SECONDS, STOP_SECONDS
 
 READY = re.compile(r"store is ready: HTTP on ([\d.]+:\d+)")
+REPAIR_SECONDS = 300
 
 
 class Store:
@@ -25,6 +26,13 @@ class Store:
         self.address = None
 
     def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        if self._process.poll() is None:
+            self.stop()
+
+    def start(self):
         with open(self._directory / "store.log", "ab") as log:
             self._process = subprocess.Popen(
                 self._command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=self._directory
@@ -38,16 +46,28 @@ class Store:
                     return self
         finally:
             timer.cancel()
-        log = (self._directory / "store.log").read_text()
-        raise AssertionError(f"no ready line; exit code {self._process.wait()}; {log[-2000:]}")
+        raise AssertionError(f"no ready line; exit code {self._process.wait()}; {self.log()[-2000:]}")
 
-    def __exit__(self, *_):
-        self._process.send_signal(signal.SIGTERM)
+    def kill(self):
+        """kill -9"""
+        self._end(signal.SIGKILL)
+
+    def stop(self):
+        """SIGTERM; the exit code."""
+        return self._end(signal.SIGTERM)
+
+    def _end(self, how):
+        self._process.send_signal(how)
         try:
-            self._process.wait(STOP_SECONDS)
+            return self._process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
-        self._process.stdout.close()
+            raise AssertionError(f"still running {STOP_SECONDS} s after signal {how}") from None
+        finally:
+            self._process.stdout.close()
+
+    def log(self):
+        return (self._directory / "store.log").read_text()
 
     def status(self, keyspace, index):
         """The status of an index; None if the service does not know it."""
@@ -73,6 +93,23 @@ class Store:
         )
         with urllib.request.urlopen(request, timeout=10) as answer:
             return json.load(answer)["primary_keys"]
+
+    def metric(self, name):
+        """The sum of a metric's series."""
+        with urllib.request.urlopen(f"http://{self.address}/metrics", timeout=10) as answer:
+            lines = answer.read().decode().splitlines()
+        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if re.match(rf"{name}[{{ ]", line))
+
+    def repair(self, keyspace, index, *options):
+        """The task of an `annulus repair` that ended well; its counters say what was found."""
+        command = [BINARY, "repair", f"{keyspace}.{index}", "--http", f"http://{self.address}", "--json", *options]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=REPAIR_SECONDS)
+        assert ended.returncode == 0, f"{ended.stdout}{ended.stderr}"
+        return json.loads(ended.stdout)
+
+    def task_tree(self, task):
+        """A task with its parts."""
+        return self._get(f"/api/v1/tasks/{task}/tree")
 
     def _get(self, path):
         with urllib.request.urlopen(f"http://{self.address}{path}", timeout=10) as answer:

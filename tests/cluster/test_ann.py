@@ -54,7 +54,7 @@ def films(session, store):
 
 def index(session, store, table, name, options, rows):
     session.execute(f"CREATE CUSTOM INDEX {name} ON {table}(v) USING 'vector_index' WITH OPTIONS = {{{options}}}")
-    eventually(lambda: store.serves("shop", name, rows), seconds=60)
+    eventually(lambda: store.serves("shop", name, rows), seconds=120)
 
 
 def ids(rows):

@@ -2,54 +2,30 @@
 
 import os
 import signal
-import threading
 
 import pytest
 from cassandra import ConsistencyLevel
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.policies import ConstantReconnectionPolicy, DCAwareRoundRobinPolicy, TokenAwarePolicy
+from load import Load
 from server import eventually
 
 
-class Load:
-    """Writes and reads at QUORUM, one after the other, until it is left."""
+def writes_and_reads(session):
+    """One write and one read of what was written, as a step of a load."""
+    session.execute("DROP KEYSPACE IF EXISTS loaded")
+    session.execute("CREATE KEYSPACE loaded WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}")
+    session.execute("CREATE TABLE loaded.rows (id int PRIMARY KEY, name text)")
+    insert = session.prepare("INSERT INTO loaded.rows (id, name) VALUES (?, ?)")
+    select = session.prepare("SELECT name FROM loaded.rows WHERE id = ?")
+    for statement in (insert, select):
+        statement.is_idempotent = True
 
-    def __init__(self, session):
-        self._session = session
-        session.execute("DROP KEYSPACE IF EXISTS loaded")
-        session.execute("CREATE KEYSPACE loaded WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}")
-        session.execute("CREATE TABLE loaded.rows (id int PRIMARY KEY, name text)")
-        self._insert = session.prepare("INSERT INTO loaded.rows (id, name) VALUES (?, ?)")
-        self._select = session.prepare("SELECT name FROM loaded.rows WHERE id = ?")
-        for statement in (self._insert, self._select):
-            statement.is_idempotent = True
-        self._thread = threading.Thread(target=self._run)
-        self._end = threading.Event()
-        self.done, self.failures = 0, []
+    def step(number):
+        session.execute(insert, (number, str(number)))
+        assert session.execute(select, (number,)).one().name == str(number)
 
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._end.set()
-        self._thread.join()
-
-    def _run(self):
-        while not self._end.is_set():
-            number = self.done
-            try:
-                self._session.execute(self._insert, (number, str(number)))
-                assert self._session.execute(self._select, (number,)).one().name == str(number)
-            except Exception as failure:
-                self.failures.append(failure)
-            self.done += 1
-
-    def goes_on(self, queries=50):
-        """Waits until so many more are done, none of which failed."""
-        wanted = self.done + queries
-        eventually(lambda: self.done >= wanted, seconds=120)
-        assert not self.failures, self.failures[:3]
+    return step
 
 
 @pytest.fixture
@@ -77,7 +53,7 @@ def is_up(session, gateway):
 
 
 def test_a_gateway_is_killed_and_restarted(session, gateways):
-    with Load(session) as load:
+    with Load(writes_and_reads(session)) as load:
         load.goes_on()
         gateways[1].kill()
         eventually(lambda: not is_up(session, gateways[1]))
@@ -88,7 +64,7 @@ def test_a_gateway_is_killed_and_restarted(session, gateways):
 
 
 def test_a_node_is_killed_and_restarted(session, gateways, ring):
-    with Load(session) as load:
+    with Load(writes_and_reads(session)) as load:
         load.goes_on()
         os.kill(ring.pid(2), signal.SIGKILL)
         eventually(lambda: not is_up(session, gateways[2]), seconds=60)

@@ -8,7 +8,8 @@ from cassandra.query import BatchStatement, BatchType
 from server import eventually
 from stores import Store
 
-SECONDS = 60
+# Of which 40 until the reader has come that passes when a node was slow to write.
+SECONDS = 120
 
 
 class Followed:

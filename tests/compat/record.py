@@ -20,7 +20,7 @@ from ring import cassandra_ring  # noqa: E402
 @contextlib.contextmanager
 def cassandra():
     """HOST, PORT of a fresh Cassandra node."""
-    with cassandra_ring("127.0.9") as ring:
+    with cassandra_ring() as ring:
         yield ring.hosts[0], ring.port
 
 

@@ -144,9 +144,11 @@ impl Follower {
                 || known.definitions.revision != definitions.revision
         });
         if is_new {
-            *in_place = self
-                .put_in_place(cluster, lapses, definitions, schema_version, older)
-                .await?;
+            let new = self.put_in_place(cluster, lapses, definitions, schema_version, older);
+            match new.await? {
+                Some(new) => *in_place = Some(new),
+                None => return Ok(false),
+            }
         }
         let Some(known) = in_place.as_mut() else {
             return Ok(false);
@@ -177,7 +179,7 @@ impl Follower {
         }
     }
 
-    /// `None` if what this gateway knows has lapsed meanwhile: what was read before may be out of date.
+    /// `None` if what this gateway knows has lapsed, or the schema has changed, meanwhile: what was read before may be out of date.
     async fn put_in_place(
         &self,
         cluster: &Cluster,
@@ -188,6 +190,12 @@ impl Follower {
     ) -> Result<Option<InPlace>, ClusterError> {
         let streams = Arc::new(generations::read_or_begin(cluster).await?);
         let taken = take_up(cluster, &definitions, &streams).await?;
+        // Each part of the schema may have been read from another node: a table from one that has it, its columns from one that
+        // has not. What is put together of two versions must not be acted by.
+        if cluster.agreed_schema_version().await? != Some(schema_version) {
+            tracing::debug!("the schema has changed while it was read");
+            return Ok(None);
+        }
         let before = self.catalog.snapshot().clone();
         if !before.says_the_same(&taken.snapshot) {
             if !self.catalog.replace_since(lapses, &taken.snapshot) {

@@ -6,7 +6,7 @@
 //! - **Together**: one LOGGED batch of the client's statements and the log rows. Both come about or none does,
 //!   whatever fails when, since the batch log plays a batch that was begun to its end.
 //! - **Around**: for what cannot share a batch with another table (a condition, a batch as text) and what would be too large
-//!   for one. The log rows are written first, then the client's request as it came, then log rows again with a later time unless it
+//!   for one, and for a while where the [batch log](super::batch_log) does not answer. The log rows are written first, then the client's request as it came, then log rows again with a later time unless it
 //!   is certain that nothing was written. The first make sure that the row is looked at once the reader of the log
 //!   that stays behind (by 30 s) comes past, even if this gateway dies meanwhile; the second that it is soon.
 //!
@@ -53,10 +53,19 @@ pub(super) struct Asked {
     pub(super) alone: Bytes,
     /// The same writes as a batch; `None` if they cannot share one with log rows.
     pub(super) batch: Option<Batch>,
-    /// The client sent a batch itself.
-    pub(super) is_batch: bool,
+    /// The client sent a batch itself; of which kind.
+    pub(super) sent: Option<BatchKind>,
+    /// It comes to the same whether it is carried out once or twice.
+    pub(super) is_repeatable: bool,
     pub(super) consistency: Consistency,
     pub(super) hints: Vec<Hint>,
+}
+
+impl Asked {
+    /// The client asks for the batch log itself, and gets what becomes of that.
+    fn wants_batch_log(&self) -> bool {
+        self.sent == Some(BatchKind::Logged)
+    }
 }
 
 /// A write under way.
@@ -98,8 +107,9 @@ impl Errand {
             .batch
             .as_ref()
             .is_some_and(|batch| log.fits(batch, &asked.hints));
+        let avoids = !asked.wants_batch_log() && log.batch_log.is_avoided();
         Errand {
-            stage: if fits {
+            stage: if fits && !avoids {
                 Stage::Together
             } else {
                 Stage::Before(0)
@@ -159,8 +169,16 @@ impl Errand {
                     self.stage = Stage::Before(0);
                     return self.ask();
                 }
+                if error.is_some_and(|error| of_batch_log(&error.kind)) {
+                    self.log.batch_log.timed_out();
+                    // What one node may have of it is played one day, with its earlier time.
+                    if !self.asked.wants_batch_log() && self.asked.is_repeatable {
+                        self.stage = Stage::Before(0);
+                        return self.ask();
+                    }
+                }
                 match response {
-                    Ok(response) if !self.asked.is_batch => {
+                    Ok(response) if self.asked.sent.is_none() => {
                         without_size_warning(context, &response, compression)
                     }
                     _ => Next::Answer,
@@ -335,6 +353,11 @@ fn without_size_warning(
     let mut frame = BytesMut::new();
     response.encode(&context, compression, &mut frame);
     Next::AnswerWith(frame.freeze())
+}
+
+/// Whether an error says that a batch was not begun, as the batch log did not answer in time.
+fn of_batch_log(error: &ErrorKind) -> bool {
+    matches!(error, ErrorKind::WriteTimeout { write_type, .. } if *write_type == "BATCH_LOG")
 }
 
 /// Whether an answer says for certain that nothing was written.

@@ -1,6 +1,8 @@
 //! Errands from bytes to bytes: what a client's frame becomes on its way to the node, and what the node's answers
 //! make of it.
 
+mod silent_batch_log;
+
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};

@@ -14,6 +14,7 @@
 //! The time of a log row is the gateway's own, not the write's. Nothing else depends on a clock here: a write
 //! without a timestamp still gets that of its coordinator, as it would without a gateway.
 
+mod batch_log;
 mod calls;
 mod clock;
 mod errand;
@@ -31,6 +32,7 @@ pub(crate) mod test_tables;
 
 use cql::wire::{Batch, BatchedStatement, BoundValue};
 
+use self::batch_log::BatchLog;
 use self::clock::LogClock;
 use self::hint::Hint;
 use self::inserts::LogInserts;
@@ -50,6 +52,7 @@ const LOG_ROW_BYTES: usize = 256;
 pub(crate) struct ChangeLog {
     inserts: LogInserts,
     clock: LogClock,
+    batch_log: BatchLog,
     batch_bytes_max: usize,
 }
 
@@ -59,6 +62,7 @@ impl ChangeLog {
         ChangeLog {
             inserts: LogInserts::default(),
             clock: LogClock::default(),
+            batch_log: BatchLog::default(),
             batch_bytes_max,
         }
     }

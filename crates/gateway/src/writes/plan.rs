@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use cql::ast::{
-    Comparand, Condition, Delete, Insert, InsertValues, Operator, Relation, Subject, Term, Update,
+    Assignment, Comparand, Condition, Delete, DeleteTarget, Insert, InsertValues, Operator,
+    Relation, Subject, Term, Update,
 };
 use cql::error::CqlError;
 
@@ -22,6 +23,8 @@ pub(super) struct WritePlan {
     pub(super) extent: Extent,
     /// It has an IF.
     pub(super) conditional: bool,
+    /// It comes to the same whether it is carried out once or twice.
+    pub(super) is_repeatable: bool,
 }
 
 /// What is done to rows.
@@ -101,6 +104,7 @@ impl WritePlan {
             action: Action::Insert,
             partition,
             conditional: insert.condition.is_some(),
+            is_repeatable: true,
         }
         .covering_partition_key()
     }
@@ -114,6 +118,10 @@ impl WritePlan {
             Action::Update,
             &update.relations,
             update.condition.as_ref(),
+            update
+                .assignments
+                .iter()
+                .all(|assignment| matches!(assignment, Assignment::Set { .. })),
         )
     }
 
@@ -125,7 +133,16 @@ impl WritePlan {
             true => Action::Delete,
             false => Action::Update,
         };
-        WritePlan::of_relations(table, action, &delete.relations, delete.condition.as_ref())
+        WritePlan::of_relations(
+            table,
+            action,
+            &delete.relations,
+            delete.condition.as_ref(),
+            delete
+                .targets
+                .iter()
+                .all(|target| matches!(target, DeleteTarget::Column(_))),
+        )
     }
 
     fn of_relations(
@@ -133,6 +150,7 @@ impl WritePlan {
         action: Action,
         relations: &[Relation],
         condition: Option<&Condition>,
+        is_repeatable: bool,
     ) -> Result<WritePlan, Unplanned> {
         let mut partition = Vec::new();
         let mut clustering = Vec::new();
@@ -169,6 +187,7 @@ impl WritePlan {
             action,
             partition,
             conditional: condition.is_some(),
+            is_repeatable,
         }
         .covering_partition_key()
     }

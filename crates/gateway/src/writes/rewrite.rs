@@ -6,7 +6,7 @@ use bytes::Bytes;
 use cql::error::CqlError;
 use cql::wire::{
     Batch, BatchKind, BatchStatement, BatchedStatement, BoundValue, Consistency, DecodeError,
-    Flags, Frame, FrameHeader, HEADER_LENGTH, Opcode, QueryParameters, Request, glance,
+    Flags, Frame, FrameHeader, HEADER_LENGTH, QueryParameters, Request, glance,
 };
 
 use super::errand::{Asked, Errand, encode};
@@ -46,6 +46,7 @@ struct Found {
     statements: Vec<BatchStatement>,
     hints: Vec<Hint>,
     can_share_a_batch: bool,
+    is_repeatable: bool,
     /// The statements are not what the client wrote, so its frame cannot go to the node.
     is_changed: bool,
 }
@@ -109,6 +110,7 @@ impl ClientRequest<'_> {
             statements: Vec::with_capacity(batch.statements.len()),
             hints: Vec::new(),
             can_share_a_batch: true,
+            is_repeatable: true,
             is_changed: false,
         };
         let mut prepared = prepared.into_iter();
@@ -136,9 +138,9 @@ impl ClientRequest<'_> {
             true => self.encode(&Request::Batch(batch.clone())),
             false => self.as_it_came(),
         };
-        let consistency = batch.consistency;
+        let (consistency, kind) = (batch.consistency, batch.kind);
         let batch = found.can_share_a_batch.then_some(batch);
-        self.errand(alone, batch, consistency, found.hints, log)
+        self.errand(alone, batch, consistency, Some(kind), found, log)
     }
 
     /// A statement by its text, in a request that needs `before` log rows already.
@@ -224,7 +226,7 @@ impl ClientRequest<'_> {
             serial_consistency: parameters.serial_consistency,
             timestamp: parameters.timestamp,
         });
-        self.errand(alone, batch, parameters.consistency, found.hints, log)
+        self.errand(alone, batch, parameters.consistency, None, found, log)
     }
 
     fn errand(
@@ -232,10 +234,11 @@ impl ClientRequest<'_> {
         alone: Bytes,
         batch: Option<Batch>,
         consistency: Consistency,
-        hints: Vec<Hint>,
+        sent: Option<BatchKind>,
+        found: Found,
         log: &Arc<ChangeLog>,
     ) -> Result<Option<Errand>, CqlError> {
-        if hints.is_empty() {
+        if found.hints.is_empty() {
             return Ok(None);
         }
         let asked = Asked {
@@ -244,9 +247,10 @@ impl ClientRequest<'_> {
             payload: Bytes::copy_from_slice(self.payload()?),
             alone,
             batch,
-            is_batch: self.header.opcode == Opcode::Batch,
+            sent,
+            is_repeatable: found.is_repeatable,
             consistency,
-            hints: distinct(hints),
+            hints: distinct(found.hints),
         };
         Ok(Some(Errand::new(asked, log.clone())))
     }
@@ -289,6 +293,8 @@ impl Found {
             statements: vec![BatchStatement { statement, values }],
             hints: Vec::new(),
             can_share_a_batch: true,
+            // It is not looked at.
+            is_repeatable: false,
             is_changed: false,
         }
     }
@@ -304,6 +310,7 @@ impl Found {
             hints: write.hints(&values, before)?,
             statements: vec![BatchStatement { statement, values }],
             can_share_a_batch: write.can_share_a_batch(),
+            is_repeatable: write.is_repeatable(),
             is_changed,
         })
     }
@@ -312,6 +319,7 @@ impl Found {
         self.statements.extend(more.statements);
         self.hints.extend(more.hints);
         self.can_share_a_batch &= more.can_share_a_batch;
+        self.is_repeatable &= more.is_repeatable;
         self.is_changed |= more.is_changed;
     }
 }

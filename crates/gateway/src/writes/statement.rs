@@ -137,6 +137,11 @@ impl LoggedWrite {
         self.is_qualified
     }
 
+    /// Whether it comes to the same if it is carried out twice.
+    pub(super) fn is_repeatable(&self) -> bool {
+        self.plans.iter().all(|plan| plan.is_repeatable)
+    }
+
     /// Whether it must be written anew for each execution, with its changing calls evaluated.
     pub(crate) fn has_changing_calls(&self) -> bool {
         self.plans.iter().any(WritePlan::has_changing_calls)

@@ -37,8 +37,9 @@ const RESTART_MARGIN: Duration = Duration::from_secs(10);
 /// and 24 hours in windows of a minute would take hours.
 const WINDOWS_BEHIND: u32 = 24;
 
-/// The shortest and the longest window. A reader that is not behind reads what there is.
-const WINDOW_MIN: Duration = Duration::from_secs(60);
+/// The shortest and the longest window. A reader that is not behind reads what there is. Those of a new index begin ten minutes back,
+/// and must not take ten of their pauses until they make sure of what is written meanwhile.
+const WINDOW_MIN: Duration = Duration::from_secs(600);
 const WINDOW_MAX: Duration = Duration::from_secs(3600);
 
 /// The back-off after failures in a row ends here.

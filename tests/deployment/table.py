@@ -1,0 +1,110 @@
+"""The table of texts, with what is done to it and what has to be in it."""
+
+import contextlib
+
+from cassandra import ConsistencyLevel
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.policies import ConstantReconnectionPolicy, DCAwareRoundRobinPolicy, TokenAwarePolicy
+from server import eventually
+
+INSERTS_IN_FLIGHT = 32
+SEARCHES_IN_FLIGHT = 8
+
+# The largest tables come in while their index is built.
+INDEXED_SECONDS = 900
+
+
+@contextlib.contextmanager
+def connected(addresses):
+    """A session as applications have it, but for QUORUM and patience: all servers as contact points, the driver's own retry policy."""
+    profile = ExecutionProfile(
+        load_balancing_policy=TokenAwarePolicy(DCAwareRoundRobinPolicy("datacenter1")),
+        consistency_level=ConsistencyLevel.QUORUM,
+        request_timeout=60,
+    )
+    with Cluster(
+        [host for host, _ in addresses],
+        port=addresses[0][1],
+        protocol_version=4,
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        reconnection_policy=ConstantReconnectionPolicy(1, None),
+    ) as cluster:
+        yield cluster.connect()
+
+
+class Table:
+    """Texts by number. `rows` are the numbers of those that must be in it, and in the index."""
+
+    KEYSPACE, INDEX = "texts", "near"
+
+    def __init__(self, session, replicas, texts):
+        self.session, self.texts = session, texts
+        self.rows = set()
+        session.execute(
+            f"CREATE KEYSPACE texts WITH replication = {{'class': 'NetworkTopologyStrategy', 'datacenter1': {replicas}}}"
+        )
+        session.execute(f"CREATE TABLE texts.senses (id int PRIMARY KEY, text text, v vector<float, {texts.dimensions}>)")
+        self._insert = self._prepared("INSERT INTO texts.senses (id, text, v) VALUES (?, ?, ?)")
+        self._update = self._prepared("UPDATE texts.senses SET v = ? WHERE id = ?")
+        self._delete = self._prepared("DELETE FROM texts.senses WHERE id = ?")
+        self._select = self._prepared("SELECT text FROM texts.senses WHERE id = ?")
+        self._nearest = None
+
+    def _prepared(self, text):
+        statement = self.session.prepare(text)
+        # They say what the row is to be: taken twice they do the same.
+        statement.is_idempotent = True
+        return statement
+
+    def create_index(self):
+        self.session.execute(
+            "CREATE CUSTOM INDEX near ON texts.senses (v) USING 'vector_index' WITH OPTIONS = {'similarity_function': 'cosine'}"
+        )
+
+    def insert(self, positions):
+        """Inserts the texts at some positions of the set."""
+        texts = self.texts
+        rows = ((texts.ids[at], texts.texts[at], texts.vectors[at].tolist()) for at in positions)
+        execute_concurrent_with_args(self.session, self._insert, rows, INSERTS_IN_FLIGHT)
+        self.rows.update(texts.ids[at] for at in positions)
+
+    def put(self, number, text, vector):
+        self.session.execute(self._insert, (number, text, vector.tolist()))
+        self.rows.add(number)
+
+    def update(self, number, vector):
+        self.session.execute(self._update, (None if vector is None else vector.tolist(), number))
+        (self.rows.discard if vector is None else self.rows.add)(number)
+
+    def delete(self, number):
+        self.session.execute(self._delete, (number,))
+        self.rows.discard(number)
+
+    def text(self, number):
+        return self.session.execute(self._select, (number,)).one().text
+
+    def nearest(self, vector, k):
+        """The numbers of the nearest texts."""
+        return [row.id for row in self.session.execute(self._ann(), (vector.tolist(), k))]
+
+    def nearest_of_each(self, vectors, k):
+        values = ((vector.tolist(), k) for vector in vectors)
+        answers = execute_concurrent_with_args(self.session, self._ann(), values, SEARCHES_IN_FLIGHT)
+        return [{row.id for row in answer.result_or_exc} for answer in answers]
+
+    def _ann(self):
+        # It can't be prepared while there is no index.
+        if self._nearest is None:
+            self._nearest = self._prepared("SELECT id FROM texts.senses ORDER BY v ANN OF ? LIMIT ?")
+        return self._nearest
+
+    def recall(self, queries, k=10):
+        """The part of the true neighbours that queries find."""
+        found = self.nearest_of_each(queries, k)
+        true = self.texts.nearest(queries, k)
+        return sum(len(a & b) for a, b in zip(found, true)) / (k * len(queries))
+
+    def is_equal_in(self, store):
+        """Waits until a store serves as many rows as there must be."""
+        eventually(lambda: store.serves(self.KEYSPACE, self.INDEX, len(self.rows)), seconds=INDEXED_SECONDS, every=0.2)
