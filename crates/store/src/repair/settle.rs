@@ -118,8 +118,10 @@ impl Settler<'_> {
                     if differed.insert(look.suspect.range) {
                         self.task.count(report::RANGES_DIFFERED, 1);
                     }
-                    faulty.push((look.suspect, fault));
+                    faulty.push((look.suspect, Some(fault)));
                 }
+                // No fault yet, but one that is left if reading it again does not help.
+                Verdict::Unsettled => faulty.push((look.suspect, None)),
             }
         }
         // The log will tell of them; should it not, this does.
@@ -130,7 +132,11 @@ impl Settler<'_> {
         Ok(())
     }
 
-    async fn mend(&self, mut faulty: Vec<(Suspect, Fault)>, task: &Task) -> Result<(), Gone> {
+    async fn mend(
+        &self,
+        mut faulty: Vec<(Suspect, Option<Fault>)>,
+        task: &Task,
+    ) -> Result<(), Gone> {
         for _ in 0..TRIES {
             if faulty.is_empty() {
                 return Ok(());
@@ -138,7 +144,7 @@ impl Settler<'_> {
             self.read_again(faulty.iter().map(|(suspect, _)| suspect))
                 .await?;
             self.hints_are_in().await?;
-            let faults: Vec<Fault> = faulty.iter().map(|(_, fault)| *fault).collect();
+            let faults: Vec<Option<Fault>> = faulty.iter().map(|(_, fault)| *fault).collect();
             let suspects = faulty.into_iter().map(|(suspect, _)| suspect).collect();
             let looks = self.look(suspects).await?;
             faulty = Vec::new();
@@ -146,12 +152,14 @@ impl Settler<'_> {
                 match verdict(&look, now_s()) {
                     Verdict::Equal => {
                         task.add(1);
-                        self.task.count(fault.counter(), 1);
+                        if let Some(fault) = fault {
+                            self.task.count(fault.counter(), 1);
+                        }
                     }
                     // Written since: the log tells of it.
                     Verdict::InMotion => task.add(1),
                     // What was wrong at first, whatever the mending has made of it.
-                    Verdict::Faulty(_) => faulty.push((look.suspect, fault)),
+                    Verdict::Faulty(_) | Verdict::Unsettled => faulty.push((look.suspect, fault)),
                 }
             }
         }
