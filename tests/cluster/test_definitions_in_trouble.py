@@ -1,6 +1,7 @@
 """Vector indexes whose tables and logs come and go in other ways than they should."""
 
 import os
+import pathlib
 import signal
 import threading
 import time
@@ -17,8 +18,13 @@ def version(session):
     return index and dict(index.options)["index_version"]
 
 
+def states(pid):
+    """The state of each thread of a process: T for one that is stopped."""
+    return [stat.read_text().rpartition(")")[2].split()[0] for stat in pathlib.Path(f"/proc/{pid}/task").glob("*/stat")]
+
+
 def test_an_index_without_a_log_is_refused_and_holds_nothing_up(session, another):
-    long = "t" * 40
+    long = "t" * 215
     session.execute(f"CREATE TABLE vectors.{long} (id int PRIMARY KEY, v vector<float, 2>)")
     session.execute('CREATE TABLE vectors.odd ("cdc$ttl" int PRIMARY KEY, v vector<float, 2>)')
     for table, text in [(long, "for its log, which cannot be made"), ("odd", "two columns cdc$ttl")]:
@@ -78,6 +84,8 @@ def test_a_gateway_that_slept_passes_no_write_by_what_it_knew(session, another):
         slept.execute(insert, ("before",))
         os.kill(another._process.pid, signal.SIGSTOP)
         try:
+            # The last of its threads stops a while after the signal.
+            eventually(lambda: set(states(another._process.pid)) == {"T"})
             waking = slept.execute_async(insert, ("waking",))
             time.sleep(LEASE_SECONDS + 2)
             session.execute(CREATE.format("ours", "vectors.t"))
