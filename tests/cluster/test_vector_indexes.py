@@ -5,65 +5,10 @@ import signal
 import time
 
 import pytest
-from cassandra import ConsistencyLevel, InvalidRequest
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
-from cassandra.policies import WhiteListRoundRobinPolicy
-from gateways import NETWORK, Gateway
-from ring import free_port
+from cassandra import InvalidRequest
+from definitions import CREATE, another, connect, defined, session, tables  # noqa: F401
 from server import eventually
 from stores import Store
-
-CREATE = "CREATE CUSTOM INDEX {} ON {} (v) USING 'vector_index' WITH OPTIONS = {{'similarity_function': 'euclidean'}}"
-
-
-def connect(gateway):
-    """A cluster object that speaks to one gateway alone."""
-    profile = ExecutionProfile(
-        load_balancing_policy=WhiteListRoundRobinPolicy([gateway.host]),
-        consistency_level=ConsistencyLevel.QUORUM,
-        request_timeout=60,
-    )
-    return Cluster(
-        [gateway.host],
-        port=gateway.cql_port,
-        protocol_version=4,
-        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-    )
-
-
-@pytest.fixture
-def session(gateway):
-    with connect(gateway) as cluster:
-        session = cluster.connect()
-        session.execute("DROP KEYSPACE IF EXISTS vectors")
-        session.execute(
-            "CREATE KEYSPACE vectors WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
-        )
-        session.execute("CREATE TABLE vectors.t (part int, number text, v vector<float, 2>, PRIMARY KEY (part, number))")
-        yield session
-        session.execute("DROP KEYSPACE vectors")
-
-
-@pytest.fixture
-def another(gateway, tmp_path):
-    """A gateway that stands beside the first before the same node."""
-    host = f"{NETWORK}.9"
-    another = Gateway((host, free_port(host)), gateway.node, [], tmp_path / "another.log").start()
-    yield another
-    if another.is_running:
-        another.stop()
-
-
-def defined(session, table="t"):
-    rows = session.execute(
-        "SELECT * FROM system_schema.indexes WHERE keyspace_name = 'vectors' AND table_name = %s", (table,)
-    )
-    return {row.index_name: row for row in rows}
-
-
-def tables(session):
-    rows = session.execute("SELECT table_name FROM system_schema.tables WHERE keyspace_name = 'vectors'")
-    return {row.table_name for row in rows}
 
 
 def test_an_index_is_seen_where_cassandras_own_are(session):

@@ -11,11 +11,13 @@ use tokio::time::{Instant, timeout_at};
 
 use super::base_table::BaseTable;
 use super::cluster::{Cluster, ClusterError};
+use super::creation::{Creation, end_of_creation};
 use super::definition::{Change, Definition, Definitions, State};
 use super::follower::{Round, table_updated};
 use super::index::VectorIndex;
+use super::indexable::indexable;
 use super::statement::IndexStatement;
-use super::{Catalog, log_table, tables, timeuuids};
+use super::{Catalog, log_table, timeuuids};
 
 /// How long a statement waits until all gateways have taken up what it has changed: less than drivers wait for an answer.
 const WAIT_MAX: Duration = Duration::from_secs(8);
@@ -262,42 +264,6 @@ impl Catalog {
     }
 }
 
-/// How the creation of an index ends.
-#[derive(Debug, PartialEq)]
-enum Creation {
-    Usable,
-    /// By somebody else.
-    Dropped,
-    /// Cassandra refuses to make its table's log.
-    WithoutLog(ClusterError),
-}
-
-/// How the creation of an index in the revision `created_at` has ended by what a round found, if it has. The index may have
-/// another version by then.
-fn end_of_creation(index: &VectorIndex, created_at: i64, round: &Round) -> Option<Creation> {
-    if round.definitions.revision < created_at {
-        return None;
-    }
-    let row = round.definitions.find(&index.keyspace, &index.name);
-    let Some(row) = row.filter(|row| row.index.table_id == index.table_id) else {
-        return Some(Creation::Dropped);
-    };
-    match row.state {
-        State::Usable => (row.changed_at <= round.confirmed_by_all).then_some(Creation::Usable),
-        State::Dropping => Some(Creation::Dropped),
-        State::Creating => {
-            let mut failures = round.log_failures.iter();
-            let failure = failures.find(|failure| {
-                failure.keyspace == index.keyspace && failure.table == index.table
-            })?;
-            // Anything else may be otherwise the next time.
-            matches!(failure.error, ClusterError::Refused(_))
-                .then(|| Creation::WithoutLog(failure.error.clone()))
-        }
-        State::Logging => None,
-    }
-}
-
 impl Outcome {
     fn nothing() -> Outcome {
         Outcome {
@@ -312,72 +278,6 @@ impl Outcome {
             warning: None,
         }
     }
-}
-
-/// The table, if it is one that can be indexed at all.
-async fn indexable(
-    cluster: &Cluster,
-    keyspace: &str,
-    create: &CreateIndex,
-) -> Result<BaseTable, CqlError> {
-    let name = &create.table.name;
-    let Some(table) = BaseTable::read(cluster, keyspace, name).await? else {
-        return Err(missing_table(cluster, keyspace, name).await?);
-    };
-    if table.counters {
-        return Err(CqlError::invalid(
-            "Vector indexes are not supported on counter tables",
-        ));
-    }
-    if table.target(log_table::STREAM_ID).is_some() {
-        return Err(CqlError::invalid(format!(
-            "{keyspace}.{name} is a change log and cannot be indexed"
-        )));
-    }
-    check_key(&table)?;
-    let log_name = log_table::name_of(name);
-    if let Some(log) = BaseTable::read(cluster, keyspace, &log_name).await?
-        && log.target(log_table::STREAM_ID).is_none()
-    {
-        return Err(CqlError::invalid(format!(
-            "The index needs {keyspace}.{log_name} for its log, but this is another table: \
-             rename or drop it first"
-        )));
-    }
-    Ok(table)
-}
-
-/// Whether a log can hold the keys of a table.
-fn check_key(table: &BaseTable) -> Result<(), CqlError> {
-    for (column, cql_type) in table.key() {
-        let name = &column.name;
-        if column.cql_type.is_none() {
-            return Err(CqlError::invalid(format!(
-                "Vector indexes need key columns of CQL's own types: {name} is of type {cql_type}"
-            )));
-        }
-        if log_table::is_own_column(name) {
-            return Err(CqlError::invalid(format!(
-                "The log of {}.{} would have two columns {name}: the table's key and its own. Such \
-                 a table cannot be indexed",
-                table.keyspace, table.name
-            )));
-        }
-    }
-    Ok(())
-}
-
-async fn missing_table(
-    cluster: &Cluster,
-    keyspace: &str,
-    table: &str,
-) -> Result<CqlError, ClusterError> {
-    Ok(CqlError::invalid(
-        match tables::exists(cluster, keyspace).await? {
-            true => format!("Table '{keyspace}.{table}' doesn't exist"),
-            false => format!("Keyspace '{keyspace}' doesn't exist"),
-        },
-    ))
 }
 
 /// The names of the keyspace's indexes that are Cassandra's own.
@@ -411,73 +311,5 @@ impl From<ClusterError> for CqlError {
             ClusterError::Clock(_) => error.to_string(),
             _ => format!("The gateway's own session to the cluster: {error}"),
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use uuid::Uuid;
-
-    use super::super::follower::LogFailure;
-    use super::*;
-
-    fn index() -> VectorIndex {
-        VectorIndex {
-            keyspace: "k".to_owned(),
-            table: "t".to_owned(),
-            name: "i".to_owned(),
-            column: "v".to_owned(),
-            target: "v".to_owned(),
-            options: Default::default(),
-            version: Uuid::from_u128(1),
-            table_id: Uuid::from_u128(2),
-        }
-    }
-
-    #[test]
-    fn a_key_column_named_as_one_of_the_log_is_refused() {
-        let table = |key: &str| {
-            let column = |name: &str, kind: &str| {
-                let cql_type = "int".to_owned();
-                (name.to_owned(), kind.to_owned(), 0, cql_type)
-            };
-            let columns = vec![column(key, "partition_key"), column("cdc$time", "regular")];
-            BaseTable::new("k", "t", Uuid::nil(), columns)
-        };
-        assert_eq!(check_key(&table("id")), Ok(()));
-        for own in ["cdc$time", "cdc$ttl", "cdc$operation"] {
-            let error = check_key(&table(own)).unwrap_err();
-            assert!(error.message.contains(own), "{}", error.message);
-        }
-    }
-
-    #[test]
-    fn a_creation_ends_when_its_log_is_refused() {
-        let index = index();
-        let round = |error: ClusterError| Round {
-            definitions: Arc::new(Definitions {
-                revision: 1,
-                rows: vec![Definition {
-                    index: Arc::new(index.clone()),
-                    state: State::Creating,
-                    changed_at: 1,
-                }],
-            }),
-            confirmed_by_all: 1,
-            log_failures: Arc::new(vec![LogFailure {
-                keyspace: "k".to_owned(),
-                table: "t".to_owned(),
-                error,
-            }]),
-        };
-        let refused = ClusterError::Refused("no".to_owned());
-        assert_eq!(
-            end_of_creation(&index, 1, &round(refused.clone())),
-            Some(Creation::WithoutLog(refused.clone()))
-        );
-        let away = ClusterError::Unreachable("away".to_owned());
-        assert_eq!(end_of_creation(&index, 1, &round(away)), None);
-        // A round of before says nothing.
-        assert_eq!(end_of_creation(&index, 2, &round(refused.clone())), None);
     }
 }

@@ -13,7 +13,7 @@ use super::cluster::{Cluster, ClusterError};
 const SUFFIX: &str = "_scylla_cdc_log";
 
 /// A column that no other table has.
-pub(super) const STREAM_ID: &str = "cdc$stream_id";
+const STREAM_ID: &str = "cdc$stream_id";
 
 /// The columns of a log beside the keys, with their types.
 const COLUMNS: [(&str, &str); 6] = [
@@ -37,6 +37,13 @@ const LOG_IDS: Uuid = uuid!("6f2a5f0e-9a37-4c0b-8a25-6f1b2d6f7d12");
 /// The name of the log of a table.
 pub(super) fn name_of(table: &str) -> String {
     format!("{table}{SUFFIX}")
+}
+
+impl BaseTable {
+    /// Whether it is a log.
+    pub(super) fn is_log(&self) -> bool {
+        self.target(STREAM_ID).is_some()
+    }
 }
 
 /// Whether every log has a column of this name, so that no key column may have it.
@@ -65,8 +72,9 @@ pub(super) async fn drop(
     table: &str,
 ) -> Result<(), ClusterError> {
     let log = name_of(table);
-    // Cassandra asks for the right to drop a table even if there is none.
-    if BaseTable::read(cluster, keyspace, &log).await?.is_none() {
+    // Cassandra asks for the right to drop a table even if there is none. And somebody may have put another table in its place.
+    let there = BaseTable::read(cluster, keyspace, &log).await?;
+    if !there.is_some_and(|table| table.is_log()) {
         return Ok(());
     }
     let (keyspace, log) = (super::quoted(keyspace), super::quoted(&log));

@@ -12,6 +12,7 @@
 
 mod base_table;
 mod cluster;
+mod creation;
 mod define;
 mod definition;
 mod follower;
@@ -19,6 +20,7 @@ mod gateways;
 mod generations;
 mod history;
 mod index;
+mod indexable;
 mod lease;
 mod log_table;
 mod options;

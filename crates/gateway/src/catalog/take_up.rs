@@ -83,8 +83,7 @@ impl Found {
         let (Some(table), Some(logged), false) = (table, logged, live.is_empty()) else {
             return;
         };
-        let is_log = |log: &BaseTable| log.target(log_table::STREAM_ID).is_some();
-        if log.as_ref().is_some_and(is_log) {
+        if log.as_ref().is_some_and(BaseTable::is_log) {
             self.logged.push(Arc::new(logged));
             for definition in live {
                 let index = definition.index.clone();
@@ -184,7 +183,7 @@ mod tests {
         }
         let log = table(
             "t_scylla_cdc_log",
-            &[("id", "regular"), (log_table::STREAM_ID, "partition_key")],
+            &[("id", "regular"), ("cdc$stream_id", "partition_key")],
         );
         let usable = taken(State::Usable, Some(log));
         assert_eq!((usable.without_log.len(), usable.lost.len()), (0, 0));

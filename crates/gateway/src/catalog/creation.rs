@@ -1,0 +1,101 @@
+//! How CREATE INDEX ends, told from what the rounds of the follower find.
+
+use super::cluster::ClusterError;
+use super::definition::State;
+use super::follower::Round;
+use super::index::VectorIndex;
+
+/// How the creation of an index ends.
+#[derive(Debug, PartialEq)]
+pub(super) enum Creation {
+    /// All gateways show it.
+    Usable,
+    /// By somebody else.
+    Dropped,
+    /// Cassandra refuses to make its table's log.
+    WithoutLog(ClusterError),
+}
+
+/// How the creation of an index in the revision `created_at` has ended by what a round found, if it has. The index may have
+/// another version by then.
+pub(super) fn end_of_creation(
+    index: &VectorIndex,
+    created_at: i64,
+    round: &Round,
+) -> Option<Creation> {
+    if round.definitions.revision < created_at {
+        return None;
+    }
+    let row = round.definitions.find(&index.keyspace, &index.name);
+    let Some(row) = row.filter(|row| row.index.table_id == index.table_id) else {
+        return Some(Creation::Dropped);
+    };
+    match row.state {
+        State::Usable => (row.changed_at <= round.confirmed_by_all).then_some(Creation::Usable),
+        State::Dropping => Some(Creation::Dropped),
+        State::Creating => {
+            let mut failures = round.log_failures.iter();
+            let failure = failures.find(|failure| {
+                failure.keyspace == index.keyspace && failure.table == index.table
+            })?;
+            // Anything else may be otherwise the next time.
+            matches!(failure.error, ClusterError::Refused(_))
+                .then(|| Creation::WithoutLog(failure.error.clone()))
+        }
+        State::Logging => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use uuid::Uuid;
+
+    use super::super::definition::{Definition, Definitions};
+    use super::super::follower::LogFailure;
+    use super::*;
+
+    fn index() -> VectorIndex {
+        VectorIndex {
+            keyspace: "k".to_owned(),
+            table: "t".to_owned(),
+            name: "i".to_owned(),
+            column: "v".to_owned(),
+            target: "v".to_owned(),
+            options: Default::default(),
+            version: Uuid::from_u128(1),
+            table_id: Uuid::from_u128(2),
+        }
+    }
+
+    #[test]
+    fn a_creation_ends_when_its_log_is_refused() {
+        let index = index();
+        let round = |error: ClusterError| Round {
+            definitions: Arc::new(Definitions {
+                revision: 1,
+                rows: vec![Definition {
+                    index: Arc::new(index.clone()),
+                    state: State::Creating,
+                    changed_at: 1,
+                }],
+            }),
+            confirmed_by_all: 1,
+            log_failures: Arc::new(vec![LogFailure {
+                keyspace: "k".to_owned(),
+                table: "t".to_owned(),
+                error,
+            }]),
+        };
+        let refused = ClusterError::Refused("no".to_owned());
+        assert_eq!(
+            end_of_creation(&index, 1, &round(refused.clone())),
+            Some(Creation::WithoutLog(refused.clone()))
+        );
+        let away = ClusterError::Unreachable("away".to_owned());
+        assert_eq!(end_of_creation(&index, 1, &round(away)), None);
+        // A round of before says nothing.
+        assert_eq!(end_of_creation(&index, 2, &round(refused.clone())), None);
+    }
+}
