@@ -6,6 +6,7 @@ The words are those of `contender/src/protocol.rs`. An answer with fewer than k 
 """
 
 import importlib
+import importlib.metadata
 import json
 import os
 import sys
@@ -16,12 +17,13 @@ import numpy as np
 import clock
 from data_set import DataSet
 
+# Its module and class, and the package that it comes from or is asked through.
 PEERS = {
-    "hnswlib": ("in_process", "Hnswlib"),
-    "faiss": ("in_process", "Faiss"),
-    "pgvector": ("postgres", "Pgvector"),
-    "clickhouse": ("clickhouse", "ClickHouse"),
-    "cassandra": ("cassandra_sai", "Cassandra"),
+    "hnswlib": ("in_process", "Hnswlib", "hnswlib"),
+    "faiss": ("in_process", "Faiss", "faiss-cpu"),
+    "pgvector": ("postgres", "Pgvector", "pgserver"),
+    "clickhouse": ("clickhouse", "ClickHouse", "chdb"),
+    "cassandra": ("cassandra_sai", "Cassandra", "cassandra-driver"),
 }
 
 
@@ -33,9 +35,9 @@ def anonymous_bytes() -> int:
 
 class Contender:
     def __init__(self, name: str, folder: Path):
-        module, peer = PEERS[name]
+        module, peer, package = PEERS[name]
         self._make = getattr(importlib.import_module(module), peer)
-        self._name = name
+        self._about = f"{package} {importlib.metadata.version(package)}"
         self._data = DataSet(folder)
         self._peer = None
 
@@ -60,7 +62,7 @@ class Contender:
                 "memory": {"anonymous": 0, "mapped": self._peer.bytes_on_disk()},
                 "components": [],
                 "anonymous_grown": max(anonymous_bytes() - before, 0),
-                "kernels": self._name,
+                "kernels": self._about,
             }
         }
 

@@ -29,6 +29,19 @@ const INLINE_ROWS_MAX: usize = 128;
 /// default.
 pub const INLINE_WITHIN: Duration = Duration::from_millis(1);
 
+/// In the environment, for an experiment alone (benchmarks/experiments/turns): what [`Turns`] is without, `no-permits`,
+/// `no-yield` or both with a comma between.
+const TURNS_VARIABLE: &str = "ANNULUS_EXPERIMENT_TURNS";
+
+/// How searches take turns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Turns {
+    /// No more compute at a time than there are threads.
+    permits: bool,
+    /// A new one lets requests in flight get on first.
+    yields: bool,
+}
+
 /// Threads for searching and for building. Each kind of work has its own permits, so that a long
 /// build can't keep searches waiting for a turn; the operating system shares the cores between
 /// them.
@@ -36,6 +49,7 @@ pub const INLINE_WITHIN: Duration = Duration::from_millis(1);
 pub struct Compute {
     threads: usize,
     inline_within: Duration,
+    yields: bool,
     searches: Arc<Semaphore>,
     builds: Arc<Semaphore>,
     queue: Arc<Queue>,
@@ -72,14 +86,24 @@ impl Compute {
     /// At most `threads` searches and as many pieces of a build at a time; 0: as many as there
     /// are cores. `inline_within`: instead of [`INLINE_WITHIN`]; zero: all searches are handed over.
     pub fn new(threads: usize, inline_within: Duration) -> Compute {
+        let without = std::env::var(TURNS_VARIABLE).unwrap_or_default();
+        Compute::with_turns(threads, inline_within, Turns::without(&without))
+    }
+
+    fn with_turns(threads: usize, inline_within: Duration, turns: Turns) -> Compute {
         let threads = match threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
         };
+        let permits = match turns.permits {
+            true => threads,
+            false => Semaphore::MAX_PERMITS,
+        };
         Compute {
             threads,
             inline_within,
-            searches: Arc::new(Semaphore::new(threads)),
+            yields: turns.yields,
+            searches: Arc::new(Semaphore::new(permits)),
             builds: Arc::new(Semaphore::new(threads)),
             queue: Arc::default(),
         }
@@ -152,8 +176,10 @@ impl Compute {
         if Instant::now() + self.queue.wait(waiting.before, self.threads) > deadline {
             return Err(NotSearched::TooLate);
         }
-        // Where searches are computed inline those that wait do so here.
-        tokio::task::yield_now().await;
+        if self.yields {
+            // Where searches are computed inline those that wait do so here.
+            tokio::task::yield_now().await;
+        }
         if let Ok(permit) = self.searches.clone().try_acquire_owned() {
             return Ok(permit);
         }
@@ -162,6 +188,17 @@ impl Compute {
             .await
             .map_err(|_| NotSearched::TooLate)?
             .map_err(|_| NotSearched::Stopped(Stopped))
+    }
+}
+
+impl Turns {
+    /// All that a list of names does not leave out.
+    fn without(names: &str) -> Turns {
+        let named = |wanted| names.split(',').any(|name| name == wanted);
+        Turns {
+            permits: !named("no-permits"),
+            yields: !named("no-yield"),
+        }
     }
 }
 
@@ -259,6 +296,24 @@ mod tests {
         futures::future::join_all(searches).await;
         assert_eq!(most.load(Ordering::SeqCst), 2);
         assert_eq!(compute.queue.waiting.load(Ordering::SeqCst), 0);
+    }
+
+    #[test]
+    fn turns_are_what_they_are_not_without() {
+        let turns = |permits, yields| Turns { permits, yields };
+        assert_eq!(Turns::without(""), turns(true, true));
+        assert_eq!(Turns::without("no-yield"), turns(true, false));
+        assert_eq!(Turns::without("no-permits,no-yield"), turns(false, false));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn without_permits_searches_wait_for_none_and_without_the_yield_they_begin_at_once() {
+        let compute = Compute::with_turns(1, INLINE_WITHIN, Turns::without("no-permits,no-yield"));
+        let _end = busy(&compute);
+        compute.queue.mean_ns.store(100_000, Ordering::Relaxed);
+        let search = compute.search(soon(), 1, || 7);
+        tokio::pin!(search);
+        assert_eq!(futures::poll!(&mut search), std::task::Poll::Ready(Ok(7)));
     }
 
     #[tokio::test(flavor = "multi_thread")]
