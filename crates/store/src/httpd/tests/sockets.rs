@@ -81,22 +81,8 @@ fn certified(authority: &Authority, clients: TlsClients) -> TlsOptions {
 
 /// Who believes that authority, and has that certificate.
 fn believer(authority: &Authority, own: Option<(Pem, Pem)>) -> Arc<ClientConfig> {
-    let Some((certificate, key)) = own else {
-        return tls::client(&authority.pem()).unwrap();
-    };
-    let mut roots = RootCertStore::empty();
-    let root = CertificateDer::from_pem_slice(&authority.pem().bytes).unwrap();
-    roots.add(root).unwrap();
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_client_auth_cert(
-            vec![CertificateDer::from_pem_slice(&certificate.bytes).unwrap()],
-            PrivateKeyDer::from_pem_slice(&key.bytes).unwrap(),
-        );
-    Arc::new(config.unwrap())
+    let own = own.as_ref().map(|(certificate, key)| (certificate, key));
+    tls::client(&authority.pem(), own).unwrap()
 }
 
 impl Service {
