@@ -110,7 +110,8 @@ impl Plan {
     }
 }
 
-/// Candidates to measure for `k` answers: as many as keep the error of the codes out of the answer.
+/// Candidates to measure for `k` answers, at most: as many as keep the error of the codes out of the answer
+/// where neighbours are as near together as they ever are.
 fn rescored(kind: Kind, dimensions: usize, k: usize) -> usize {
     match kind {
         // Errors of many dimensions even out.

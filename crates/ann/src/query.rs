@@ -130,6 +130,10 @@ impl Index {
                             let width = width.max(rescored);
                             // SAFETY: the same.
                             unsafe { find.walk(reach, width, rescored, space, slots) };
+                            if search.rescored.is_none() {
+                                // What seems much too far is not among the nearest.
+                                slots.truncate(space.in_doubt(reach));
+                            }
                             true
                         }
                     };

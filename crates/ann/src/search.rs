@@ -14,7 +14,7 @@ pub struct SearchOptions<'a> {
     /// many as good recall needs, or [`crate::Options::search_beam_width`] if that is more.
     pub beam: Option<usize>,
     /// Candidates measured exactly, of which the `k` nearest are the answer; at least `k`. None for
-    /// as many as the codes' precision needs.
+    /// those that may be in the answer, as far as the codes' precision tells.
     pub rescored: Option<usize>,
     /// Which ids may be in the answer; None for all.
     pub filter: Option<Filter<'a>>,

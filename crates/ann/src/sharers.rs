@@ -47,12 +47,23 @@ impl Sharers {
     /// The epoch is pinned since the id had the slot.
     pub(crate) unsafe fn leave(&self, graph: &Graph, slot: u32, id: u32) {
         // SAFETY: the caller's promise.
-        if unsafe { graph.kill_unless_shared(slot) } {
-            return;
+        if !unsafe { graph.kill_unless_shared(slot) } {
+            // SAFETY: the caller's promise.
+            unsafe { self.leave_shared(graph, slot, id) };
         }
+    }
+
+    /// The same for a slot that was shared a moment ago.
+    ///
+    /// # Safety
+    /// The epoch is pinned since the id had the slot.
+    unsafe fn leave_shared(&self, graph: &Graph, slot: u32, id: u32) {
         let mut slots = self.slots.write();
         let Some(ids) = slots.get_mut(&slot) else {
-            debug_assert!(false, "a shared slot has ids");
+            // The others have left meanwhile. Nobody can join before the lock is released.
+            // SAFETY: the caller's promise.
+            let killed = unsafe { graph.kill_unless_shared(slot) };
+            debug_assert!(killed, "a shared slot has ids");
             return;
         };
         if let Some(times) = ids.get_mut(&id) {
@@ -101,5 +112,43 @@ impl Sharers {
         let ids: usize = slots.values().map(BTreeMap::len).sum();
         // About half of a node of the tree is in use.
         of_slots + 2 * ids * size_of::<(u32, u32)>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ids::Entry;
+    use crate::{Index, Metric, Options};
+
+    #[test]
+    fn the_last_of_two_who_leave_at_once_takes_the_slot_with_it() {
+        let options = Options {
+            metric: Metric::Euclidean,
+            ..Options::new(2)
+        };
+        let index = Index::new(options).expect("an index");
+        let vector = |id: u32| [id as f32, (id % 7) as f32];
+        // Slots are shared once there is a graph.
+        for id in 0..600 {
+            index.insert(id, &vector(id)).expect("an insert");
+        }
+        index.insert(600, &vector(599)).expect("an insert");
+        let Entry::Slot(slot) = index.ids.get(600) else {
+            panic!("the id has a slot");
+        };
+        assert_eq!(index.ids.get(599), Entry::Slot(slot));
+        assert!(index.graph.block(slot).is_shared());
+
+        index.with_workspace(|workspace| {
+            let _pin = workspace.participant.pin();
+            // SAFETY: the epoch is pinned.
+            unsafe {
+                // One has just seen that the slot is shared, when the other leaves it.
+                index.sharers.leave(&index.graph, slot, 600);
+                assert!(!index.graph.block(slot).is_dead());
+                index.sharers.leave_shared(&index.graph, slot, 599);
+            }
+        });
+        assert!(index.graph.block(slot).is_dead());
     }
 }

@@ -8,6 +8,9 @@ use super::{Counts, Graph};
 use crate::codes::{Codebook, Query};
 use crate::kernels::prefetch_bytes;
 
+/// Slots found that are looked at beyond those wanted, however far they are: some may be gone by then.
+const SPARE: usize = 2;
+
 impl Graph {
     /// Leaves up to `width` of the nearest slots to `space.query` that a walk within `reach` finds in
     /// `space.pool`, and at least `kept` if it comes to as many. None of them was dead when it was found.
@@ -127,5 +130,21 @@ impl Space {
     /// Found slots and their distances, nearest first.
     pub(crate) fn found(&self) -> impl Iterator<Item = (f32, u32)> + '_ {
         Pool::iter(&self.pool)
+    }
+
+    /// How many of the slots found `within` a reach may be among the nearest wanted, as far as estimates
+    /// tell, or a few more.
+    pub(crate) fn in_doubt(&self, within: Reach) -> usize {
+        let wanted = within.wanted();
+        let Some(last) = self.pool.distance(wanted) else {
+            return usize::MAX;
+        };
+        let least = wanted + SPARE;
+        let limit = within.doubt(last);
+        let farther = self.found().skip(least);
+        least
+            + farther
+                .take_while(|&(distance, _)| distance <= limit)
+                .count()
     }
 }
