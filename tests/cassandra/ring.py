@@ -37,8 +37,8 @@ class Ring:
 
 
 @contextlib.contextmanager
-def cassandra_ring(network, nodes=1):
-    """A fresh `Ring` on NETWORK.1, NETWORK.2, ..., gone afterwards."""
+def cassandra_ring(network, nodes=1, yaml=None):
+    """A fresh `Ring` on NETWORK.1, NETWORK.2, ..., gone afterwards; `yaml` is a file with more lines of cassandra.yaml."""
     for tool in ("java", "mvn"):
         if shutil.which(tool) is None:
             sys.exit(f"a real Cassandra needs {tool}: install Java 17 and Maven")
@@ -53,6 +53,8 @@ def cassandra_ring(network, nodes=1):
         # Cassandra reads timestamps without a zone in its own.
         "TZ": "UTC",
     }
+    if yaml is not None:
+        settings["CASSANDRA_YAML"] = str(yaml)
     with tempfile.TemporaryDirectory() as directory:
         ring = Ring(pathlib.Path(directory) / "ring", nodes, settings)
         try:

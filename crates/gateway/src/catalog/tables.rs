@@ -88,16 +88,19 @@ pub(super) async fn create(
     if missing.is_empty() {
         return Ok(());
     }
-    let replication = match &options.replication {
-        Some(replication) => replication.clone(),
-        None => replication(cluster),
-    };
     let name = super::quoted(keyspace);
-    cluster
-        .change_schema(&format!(
-            "CREATE KEYSPACE IF NOT EXISTS {name} WITH replication = {replication}"
-        ))
-        .await?;
+    // Asked even for what is there, Cassandra wants the permission to make any keyspace.
+    if existing.is_empty() && !exists(cluster, keyspace).await? {
+        let replication = match &options.replication {
+            Some(replication) => replication.clone(),
+            None => replication(cluster),
+        };
+        cluster
+            .change_schema(&format!(
+                "CREATE KEYSPACE IF NOT EXISTS {name} WITH replication = {replication}"
+            ))
+            .await?;
+    }
     for (table, columns, options) in missing {
         let id = Uuid::new_v5(&TABLE_IDS, format!("{keyspace}.{table}").as_bytes());
         cluster
@@ -109,6 +112,16 @@ pub(super) async fn create(
             .await?;
     }
     Ok(())
+}
+
+async fn exists(cluster: &Cluster, keyspace: &str) -> Result<bool, ClusterError> {
+    let found: Vec<(String,)> = cluster
+        .rows(
+            "SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?",
+            (keyspace,),
+        )
+        .await?;
+    Ok(!found.is_empty())
 }
 
 fn ttl_s(table: &str) -> u64 {
