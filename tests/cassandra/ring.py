@@ -40,9 +40,10 @@ class Ring:
 
 
 @contextlib.contextmanager
-def cassandra_ring(nodes=1):
-    """A fresh `Ring` on addresses of its own, gone afterwards."""
-    network = free_network()
+def cassandra_ring(nodes=1, network=None, yaml=None):
+    """A fresh `Ring` on addresses of its own or on those of a network, gone afterwards; `yaml` is a file with more lines of
+    cassandra.yaml."""
+    network = network or free_network()
     cql, storage = free_port(f"{network}.1"), free_port(f"{network}.1")
     settings = {
         "CASSANDRA_NET": network,
@@ -54,6 +55,8 @@ def cassandra_ring(nodes=1):
         # Cassandra reads timestamps without a zone in its own.
         "TZ": "UTC",
     }
+    if yaml is not None:
+        settings["CASSANDRA_YAML"] = str(yaml)
     with tempfile.TemporaryDirectory() as directory:
         ring = Ring(pathlib.Path(directory) / "ring", nodes, settings)
         try:

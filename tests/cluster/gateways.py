@@ -14,9 +14,9 @@ NETWORK = free_network()
 
 
 class Gateway:
-    """One `annulus gateway` before one node."""
+    """One `annulus gateway` before one node; `arguments` are more settings."""
 
-    def __init__(self, address, node, pairs, log, stores=()):
+    def __init__(self, address, node, pairs, log, stores=(), arguments=()):
         self.host, self.cql_port = address
         self.node = node
         self._command = [BINARY, "gateway", "--listen", self.host, "--cql-port", str(self.cql_port)]
@@ -25,6 +25,7 @@ class Gateway:
             self._command += ["--gateway", f"{_text(its_node)}={_text(its_gateway)}"]
         if stores:
             self._command += ["--vector-store-primary-uri", ",".join(stores)]
+        self._command += arguments
         self._log = log
         self._process = None
 
@@ -36,9 +37,13 @@ class Gateway:
     def is_running(self):
         return self._process is not None and self._process.poll() is None
 
-    def start(self):
+    def launch(self):
+        """Starts it, and waits for nothing."""
         with open(self._log, "ab") as log:
             self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=log, text=True)
+
+    def start(self):
+        self.launch()
         timer = threading.Timer(START_SECONDS, self._process.kill)
         timer.start()
         try:

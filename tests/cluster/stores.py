@@ -15,12 +15,14 @@ REPAIR_SECONDS = 300
 
 
 class Store:
-    """One `annulus store` whose contact points are gateways; it listens on `address` (HOST:PORT)."""
+    """One `annulus store` whose contact points are gateways; it listens on `address` (HOST:PORT), and
+    `arguments` are more settings."""
 
-    def __init__(self, gateways, directory, address="127.0.0.1:0"):
+    def __init__(self, gateways, directory, address="127.0.0.1:0", arguments=()):
         contact_points = ",".join(f"{gateway.host}:{gateway.cql_port}" for gateway in gateways)
         self._command = [BINARY, "store", "--scylladb-uri", contact_points, "--uri", address]
         self._command += ["--cdc-fine-safety-interval", "100ms", "--cdc-fine-sleep-interval", "200ms"]
+        self._command += arguments
         self._directory = directory
         self._process = None
         self.address = None

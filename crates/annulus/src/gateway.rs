@@ -8,9 +8,12 @@ use anyhow::Context;
 use clap::Args;
 use gateway::Gateway;
 use tokio::net::TcpStream;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::MissedTickBehavior;
 
 use crate::exit::Failure;
 use crate::gateway_settings::{GatewaySettings, Resolved};
+use crate::gateway_tls::{ForClients, GatewayTls};
 use crate::logging;
 use crate::settings_file;
 use crate::stop::Stop;
@@ -56,12 +59,19 @@ async fn serve(settings: Resolved) -> anyhow::Result<()> {
         ))
     })?;
     tracing::info!(cql = %gateway.address(), %cassandra, "listening");
+    let certificates = Certificates {
+        settings: settings.tls,
+        in_effect: settings.tls_for_clients,
+        check_interval: settings.check_interval,
+    };
+    let running = async {
+        get_ready(&gateway, &cassandra).await?;
+        std::future::pending().await
+    };
     let outcome = tokio::select! {
         signal = stop.asked_for() => Ok(signal),
-        ready = get_ready(&gateway, &cassandra) => match ready {
-            Ok(()) => Ok(stop.asked_for().await),
-            Err(error) => Err(error),
-        },
+        ended = running => ended,
+        failed = certificates.keep(&gateway) => failed,
     };
     if let Ok(signal) = outcome {
         tracing::info!(signal, "stopping");
@@ -72,10 +82,58 @@ async fn serve(settings: Resolved) -> anyhow::Result<()> {
     outcome.map(|_| ())
 }
 
+/// The certificate for clients, which is read again at intervals and on SIGHUP.
+struct Certificates {
+    settings: GatewayTls,
+    in_effect: Option<ForClients>,
+    check_interval: Duration,
+}
+
+impl Certificates {
+    /// Puts into effect what changes in the files; what can't be used changes nothing. Ends only if signals cannot be heard.
+    async fn keep(mut self, gateway: &Gateway) -> anyhow::Result<&'static str> {
+        let mut hang_up = signal(SignalKind::hangup())?;
+        let mut checks = tokio::time::interval(self.check_interval);
+        checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut last_failure = None;
+        loop {
+            let asked_for = tokio::select! {
+                _ = hang_up.recv() => true,
+                _ = checks.tick() => false,
+            };
+            let settings = self.settings.clone();
+            let read = tokio::task::spawn_blocking(move || settings.for_clients()).await?;
+            match read {
+                Ok(read) => {
+                    last_failure = None;
+                    if read != self.in_effect
+                        && let Some(tls) = &read
+                    {
+                        gateway.renew_client_tls(tls.config.clone());
+                        tracing::info!("the certificate for clients changed, and is in effect");
+                        self.in_effect = read;
+                    }
+                }
+                // A failure is told once, not at every look.
+                Err(error) => {
+                    let error = error.to_string();
+                    if asked_for || last_failure.as_ref() != Some(&error) {
+                        tracing::error!(
+                            error,
+                            "the certificate can't be used; all stays as it was"
+                        );
+                    }
+                    last_failure = Some(error);
+                }
+            }
+        }
+    }
+}
+
 fn warn_of_what_drivers_cannot_see(options: &gateway::GatewayOptions) {
-    if !options.address.ip().is_loopback() {
+    if !options.address.ip().is_loopback() && options.client_tls.is_none() {
         tracing::warn!(
-            "there is no TLS yet: passwords and rows cross the network as they are; listen on \
+            "without --tls-cert-path passwords and rows cross the network as they are; listen on \
              127.0.0.1 beside the application, or trust the network"
         );
     }

@@ -11,8 +11,10 @@ use gateway::{CatalogOptions, GatewayOptions, Ring};
 use serde::Deserialize;
 
 use crate::exit::Failure;
+use crate::files::password;
+use crate::gateway_tls::{ForClients, GatewayTls};
 use crate::logging::LogFormat;
-use crate::settings::at_least_one;
+use crate::settings::{at_least_one, lacks};
 use crate::vector_stores::VectorStores;
 
 const DEFAULT_LOG: &str = "warn,annulus=info,gateway=info";
@@ -56,7 +58,7 @@ pub struct GatewaySettings {
 
     /// Address to listen on [default: 127.0.0.1]
     ///
-    /// Clients log in to Cassandra itself, through the gateway; there is no TLS yet.
+    /// Clients log in to Cassandra itself, through the gateway.
     #[arg(long, env = "ANNULUS_LISTEN", value_name = "ADDRESS")]
     pub listen: Option<IpAddr>,
 
@@ -80,6 +82,10 @@ pub struct GatewaySettings {
     /// The same from the file.
     #[arg(skip)]
     pub gateways: Option<BTreeMap<SocketAddr, SocketAddr>>,
+
+    /// TLS; in the file it is the table [tls].
+    #[command(flatten)]
+    pub tls: GatewayTls,
 
     /// Index services; in the file it is the table [vector-store].
     #[command(flatten)]
@@ -137,6 +143,10 @@ impl FromStr for GatewayPair {
 #[derive(Debug)]
 pub struct Resolved {
     pub options: GatewayOptions,
+    /// Where the certificate for clients is read again.
+    pub tls: GatewayTls,
+    pub tls_for_clients: Option<ForClients>,
+    pub check_interval: Duration,
     pub log: String,
     pub log_format: LogFormat,
 }
@@ -158,6 +168,7 @@ impl GatewaySettings {
             cql_port: self.cql_port.or(other.cql_port),
             gateway_pairs: self.gateway_pairs.or(other.gateway_pairs),
             gateways: self.gateways.or(other.gateways),
+            tls: self.tls.or(other.tls),
             vector_store: self.vector_store.or(other.vector_store),
             max_connections: self.max_connections.or(other.max_connections),
             max_frame_mib: self.max_frame_mib.or(other.max_frame_mib),
@@ -178,11 +189,14 @@ impl GatewaySettings {
                 "cassandra {cassandra:?} is no HOST:PORT; write for instance 10.0.0.1:9042"
             )));
         }
+        let tls_for_clients = self.tls.for_clients()?;
+        let cassandra_tls = self.tls.for_cassandra()?;
         let catalog = match self.pass_through {
             Some(true) => None,
             _ => Some(CatalogOptions {
                 contact_points: vec![cassandra.clone()],
                 credentials: credentials(self.cassandra_user, self.cassandra_password_file)?,
+                tls: cassandra_tls.clone(),
                 keyspace: self.index_keyspace.unwrap_or_else(|| "annulus".to_owned()),
                 replication: self.index_replication,
                 log_ttl: log_ttl(self.log_hours)?,
@@ -213,6 +227,8 @@ impl GatewaySettings {
                     self.cql_port.unwrap_or(9043),
                 ),
                 cassandra,
+                cassandra_tls,
+                client_tls: tls_for_clients.as_ref().map(|tls| tls.config.clone()),
                 ring,
                 catalog,
                 connections_max,
@@ -221,6 +237,9 @@ impl GatewaySettings {
                 batch_bytes_max,
                 ..defaults
             },
+            check_interval: self.tls.check_interval()?,
+            tls: self.tls,
+            tls_for_clients,
             log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
             log_format: self.log_format.unwrap_or_default(),
         })
@@ -246,22 +265,9 @@ fn credentials(
 ) -> Result<Option<(String, String)>, Failure> {
     match (user, password_file) {
         (None, None) => Ok(None),
-        (Some(user), Some(file)) => match std::fs::read_to_string(&file) {
-            Ok(password) => Ok(Some((
-                user,
-                password.trim_end_matches(['\r', '\n']).to_owned(),
-            ))),
-            Err(error) => Err(Failure::Configuration(format!(
-                "cannot read cassandra-password-file {}: {error}",
-                file.display()
-            ))),
-        },
-        (Some(_), None) => Err(Failure::Configuration(
-            "cassandra-user needs cassandra-password-file".to_owned(),
-        )),
-        (None, Some(_)) => Err(Failure::Configuration(
-            "cassandra-password-file needs cassandra-user".to_owned(),
-        )),
+        (Some(user), Some(file)) => Ok(Some((user, password(&file)?))),
+        (Some(_), None) => Err(lacks("cassandra-user", "cassandra-password-file")),
+        (None, Some(_)) => Err(lacks("cassandra-password-file", "cassandra-user")),
     }
 }
 

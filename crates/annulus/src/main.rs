@@ -3,9 +3,11 @@
 
 mod cli;
 mod exit;
+mod files;
 mod films;
 mod gateway;
 mod gateway_settings;
+mod gateway_tls;
 mod logging;
 mod operator;
 mod sample;

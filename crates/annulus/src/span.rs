@@ -5,6 +5,12 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::exit::Failure;
+
+/// What happens at intervals happens no more often, and no more rarely than once a year.
+const INTERVAL_MIN: Duration = Duration::from_millis(1);
+const INTERVAL_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// A duration as people write it: `10s`, `1m 30s`, `500ms`.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(try_from = "String")]
@@ -28,6 +34,24 @@ impl TryFrom<String> for Span {
 
     fn try_from(text: String) -> Result<Span, String> {
         text.parse()
+    }
+}
+
+/// A setting of a duration, or its default.
+pub fn interval(name: &str, span: Option<Span>, default: Duration) -> Result<Duration, Failure> {
+    Ok(bounded(name, span)?.unwrap_or(default))
+}
+
+/// Something that happens again and again, or is waited for: without a pause it would be all that
+/// happens, and beyond the upper bound sums of times overflow.
+pub fn bounded(name: &str, span: Option<Span>) -> Result<Option<Duration>, Failure> {
+    match span {
+        Some(Span(span)) if !(INTERVAL_MIN..=INTERVAL_MAX).contains(&span) => {
+            Err(Failure::Configuration(format!(
+                "{name} must be at least {INTERVAL_MIN:?} and at most {INTERVAL_MAX:?}"
+            )))
+        }
+        span => Ok(span.map(|span| span.0)),
     }
 }
 

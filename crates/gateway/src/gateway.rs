@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
+use rustls::ServerConfig;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -70,6 +72,7 @@ impl Gateway {
             stop,
             kill,
             tasks,
+            client_tls: ArcSwapOption::new(options.client_tls.clone()),
             options,
         });
         shared.tasks.spawn(accept(socket, shared.clone()));
@@ -84,6 +87,11 @@ impl Gateway {
     /// Waits until it knows what the cluster says of vector indexes; clients wait for that, too.
     pub async fn ready(&self) {
         self.shared.catalog.ready().await;
+    }
+
+    /// Proves the gateway to clients that connect from now on with this, in place of [`GatewayOptions::client_tls`].
+    pub fn renew_client_tls(&self, tls: Arc<ServerConfig>) {
+        self.shared.client_tls.store(Some(tls));
     }
 
     /// Stops listening and reading requests, waits for the answers to those in flight for as long as `grace`, then

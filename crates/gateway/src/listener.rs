@@ -4,6 +4,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
+use rustls::ServerConfig;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -28,6 +30,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// What the connections of a gateway share.
 pub(crate) struct Shared {
     pub(crate) options: GatewayOptions,
+    /// What new connections of clients are proved with; none: they are in clear.
+    pub(crate) client_tls: ArcSwapOption<ServerConfig>,
     pub(crate) ring: Arc<Ring>,
     pub(crate) prepared: Arc<PreparedStatements>,
     pub(crate) catalog: Arc<Catalog>,

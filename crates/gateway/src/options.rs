@@ -1,9 +1,11 @@
 //! How a gateway serves. Every bound has a default.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cql::wire::DEFAULT_BODY_LIMIT;
+use rustls::{ClientConfig, ServerConfig};
 use store_api::Client;
 
 use crate::catalog::CatalogOptions;
@@ -16,6 +18,11 @@ pub struct GatewayOptions {
     pub address: SocketAddr,
     /// The node behind, as `HOST:PORT`. A name is resolved for each connection.
     pub cassandra: String,
+    /// Talk TLS with the node: whom to believe, and what to prove the gateway with if the node asks. Its certificate has
+    /// to name the host of `cassandra`. `None`: in clear.
+    pub cassandra_tls: Option<Arc<ClientConfig>>,
+    /// Talk TLS with clients, and with them alone: what to prove the gateway with, and whom to let in. `None`: in clear.
+    pub client_tls: Option<Arc<ServerConfig>>,
     /// Which gateways stand before the nodes of the cluster.
     pub ring: Ring,
     /// How the definitions of vector indexes are kept; `None` passes everything through, and defines none.
@@ -45,6 +52,8 @@ impl Default for GatewayOptions {
         GatewayOptions {
             address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9043),
             cassandra: "127.0.0.1:9042".to_owned(),
+            cassandra_tls: None,
+            client_tls: None,
             ring: Ring::default(),
             catalog: None,
             connections_max: 10_000,

@@ -45,7 +45,7 @@ mod service;
 mod snapshot;
 mod start_error;
 mod table;
-mod tls;
+pub mod tls;
 
 pub use compute::INLINE_WITHIN;
 pub use httpd::openapi;

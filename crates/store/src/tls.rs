@@ -1,4 +1,4 @@
-//! What the service proves itself with, and whom it believes: rustls configurations made of PEM.
+//! What a server or a client proves itself with, and whom it believes: rustls configurations made of PEM.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ impl ServerTls {
     /// Fails if the certificate, its key or the authorities can't be used.
     pub fn new(options: TlsOptions) -> Result<ServerTls, CertificateError> {
         Ok(ServerTls {
-            config: server(&options)?,
+            config: server(&options, &[b"h2", b"http/1.1"])?,
             options,
         })
     }
@@ -43,15 +43,16 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
 }
 
-/// A server's configuration, for HTTP/2 and HTTP/1.1.
-fn server(options: &TlsOptions) -> Result<Arc<ServerConfig>, CertificateError> {
+/// A server's configuration, for those protocols that clients may ask for (ALPN); none: whatever they speak.
+///
+/// # Errors
+/// If the certificate, its key or the authorities can't be used.
+pub fn server(
+    options: &TlsOptions,
+    protocols: &[&[u8]],
+) -> Result<Arc<ServerConfig>, CertificateError> {
     let certificates = certificates(&options.certificates)?;
-    let key = PrivateKeyDer::from_pem_slice(&options.key.bytes).map_err(|error| {
-        wrong(
-            &options.key,
-            format!("no private key in the PEM format: {error}"),
-        )
-    })?;
+    let key = key(&options.key)?;
     let builder = ServerConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()
         .map_err(|error| wrong(&options.certificates, error))?;
@@ -68,18 +69,35 @@ fn server(options: &TlsOptions) -> Result<Arc<ServerConfig>, CertificateError> {
     let mut config = builder
         .with_single_cert(certificates, key)
         .map_err(|error| wrong(&options.certificates, error))?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     Ok(Arc::new(config))
 }
 
-/// The configuration of a client that believes those authorities alone.
-pub fn client(authorities: &Pem) -> Result<Arc<ClientConfig>, CertificateError> {
-    let config = ClientConfig::builder_with_provider(provider())
+/// The configuration of a client that believes those authorities alone, and that proves itself with `own`, a
+/// certificate and its key, to servers that ask for it.
+///
+/// # Errors
+/// If the authorities, the certificate or its key can't be used.
+pub fn client(
+    authorities: &Pem,
+    own: Option<(&Pem, &Pem)>,
+) -> Result<Arc<ClientConfig>, CertificateError> {
+    let builder = ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()
         .map_err(|error| wrong(authorities, error))?
-        .with_root_certificates(roots(authorities)?)
-        .with_no_client_auth();
+        .with_root_certificates(roots(authorities)?);
+    let config = match own {
+        None => builder.with_no_client_auth(),
+        Some((own, own_key)) => builder
+            .with_client_auth_cert(certificates(own)?, key(own_key)?)
+            .map_err(|error| wrong(own, error))?,
+    };
     Ok(Arc::new(config))
+}
+
+fn key(pem: &Pem) -> Result<PrivateKeyDer<'static>, CertificateError> {
+    PrivateKeyDer::from_pem_slice(&pem.bytes)
+        .map_err(|error| wrong(pem, format!("no private key in the PEM format: {error}")))
 }
 
 fn certificates(pem: &Pem) -> Result<Vec<CertificateDer<'static>>, CertificateError> {

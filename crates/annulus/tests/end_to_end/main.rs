@@ -4,6 +4,7 @@ mod bench;
 mod cdc;
 mod crash;
 mod equality;
+mod gateway_tls;
 mod index;
 mod log;
 mod operator;

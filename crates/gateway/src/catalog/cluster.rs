@@ -5,7 +5,7 @@ use std::time::Duration;
 use scylla::client::PoolSize;
 use scylla::client::caching_session::{CachingSession, CachingSessionBuilder};
 use scylla::client::execution_profile::ExecutionProfile;
-use scylla::client::session::Session;
+use scylla::client::session::{Session, TlsContext};
 use scylla::client::session_builder::SessionBuilder;
 use scylla::deserialize::row::DeserializeRow;
 use scylla::errors::{DbError, ExecutionError, PrepareError, RequestAttemptError};
@@ -18,6 +18,8 @@ use uuid::Uuid;
 use super::options::CatalogOptions;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Of a session as a whole: the driver sets no limit to a TLS handshake.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Statements that are kept prepared: more than this module's own.
@@ -61,14 +63,17 @@ impl Cluster {
             .connection_timeout(CONNECT_TIMEOUT)
             .tcp_nodelay(true)
             .fetch_schema_metadata(false)
+            .tls_context(options.tls.clone().map(TlsContext::Rustls023))
             .pool_size(PoolSize::PerHost(std::num::NonZeroUsize::MIN))
             .default_execution_profile_handle(profile.into_handle());
         if let Some((user, password)) = &options.credentials {
             builder = builder.user(user, password);
         }
-        let session = builder
-            .build()
+        let session = tokio::time::timeout(OPEN_TIMEOUT, builder.build())
             .await
+            .map_err(|_| {
+                ClusterError::Unreachable(format!("no session was open after {OPEN_TIMEOUT:?}"))
+            })?
             .map_err(|error| ClusterError::Unreachable(error.to_string()))?;
         Ok(Cluster {
             session: CachingSessionBuilder::new(session)

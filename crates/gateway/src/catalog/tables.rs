@@ -89,8 +89,8 @@ pub(super) async fn create(
         return Ok(());
     }
     let name = super::quoted(keyspace);
-    // Who may not make keyspaces may not say this even if there is one.
-    if !exists(cluster, keyspace).await? {
+    // Asked even for what is there, Cassandra wants the permission to make any keyspace.
+    if existing.is_empty() && !exists(cluster, keyspace).await? {
         let replication = match &options.replication {
             Some(replication) => replication.clone(),
             None => replication(cluster),

@@ -1,11 +1,12 @@
 //! Inquiries of the gateway's own, on their way to the node.
 
 use bytes::BytesMut;
-use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::io::AsyncWrite;
 use tokio::sync::mpsc;
 
 use super::requests::RequestsEnd;
 use super::session::Session;
+use super::socket::send;
 use crate::inquiry::Inquiry;
 
 /// Where in a frame its stream lies: two bytes.
@@ -33,5 +34,5 @@ pub(super) async fn write_inquiries(
         }
         next = waiting.try_recv().ok();
     }
-    node.write_all(&frames).await.map_err(RequestsEnd::Node)
+    send(node, &frames).await.map_err(RequestsEnd::Node)
 }

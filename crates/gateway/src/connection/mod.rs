@@ -26,6 +26,7 @@ mod played;
 mod requests;
 mod responses;
 mod session;
+mod socket;
 mod truncate;
 mod work;
 #[cfg(test)]
@@ -50,6 +51,7 @@ use self::intake::Intake;
 use self::requests::{Requests, RequestsEnd, encode_error};
 use self::responses::{Responses, ResponsesEnd};
 use self::session::Session;
+use self::socket::{Socket, send};
 use self::truncate::renew_unanswered;
 use self::work::Workshop;
 use crate::clients::Client;
@@ -59,6 +61,10 @@ use crate::listener::{Shared, prepare};
 /// Answers made here that may wait for the client to read; then its requests wait, too.
 const ANSWERS_MAX: usize = 16;
 
+/// How long a client waits until the definitions of vector indexes are known: less than drivers wait for a connection
+/// (5 s), so that they are told why it is refused.
+const KNOWN_WITHIN: Duration = Duration::from_secs(4);
+
 /// How long, and for how many bytes, a client that is being closed may go on sending: closing a socket with unread
 /// bytes in it would take the last answers away.
 const LINGER: Duration = Duration::from_secs(1);
@@ -66,8 +72,21 @@ const LINGER_BYTES: u64 = 64 << 20;
 
 /// Serves a connection to its end.
 pub(crate) async fn serve(client: TcpStream, shared: Arc<Shared>) {
+    let tls = shared.client_tls.load_full();
+    let accepting = Socket::of_client(client, tls);
+    let client = match timeout(shared.options.handshake_timeout, accepting).await {
+        Ok(Ok(client)) => client,
+        Ok(Err(error)) => {
+            tracing::info!(%error, "a client's TLS handshake failed");
+            return;
+        }
+        Err(_) => {
+            tracing::debug!("a client did not begin with a TLS handshake in time");
+            return;
+        }
+    };
     // Before it knows which tables are logged, nothing may pass.
-    let ready = timeout(shared.options.handshake_timeout, shared.catalog.ready()).await;
+    let ready = timeout(KNOWN_WITHIN, shared.catalog.ready()).await;
     let node = match ready {
         Ok(()) => Some(connect(&shared).await),
         Err(_) => None,
@@ -107,15 +126,18 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-async fn connect(shared: &Shared) -> io::Result<TcpStream> {
-    let connecting = TcpStream::connect(shared.options.cassandra.as_str());
-    let node = timeout(shared.options.connect_timeout, connecting).await??;
-    prepare(&node)?;
-    Ok(node)
+async fn connect(shared: &Shared) -> io::Result<Socket> {
+    let address = shared.options.cassandra.as_str();
+    let connecting = async {
+        let node = TcpStream::connect(address).await?;
+        prepare(&node)?;
+        Socket::of_node(node, address, shared.options.cassandra_tls.clone()).await
+    };
+    timeout(shared.options.connect_timeout, connecting).await?
 }
 
 /// Runs both directions.
-async fn pass(mut client: TcpStream, mut node: TcpStream, shared: &Shared) -> io::Result<()> {
+async fn pass(client: Socket, node: Socket, shared: &Shared) -> io::Result<()> {
     let (sender, receiver) = mpsc::channel(ANSWERS_MAX);
     let known_as = Arc::new(Client::new(sender.downgrade()));
     shared.clients.enter(&known_as);
@@ -157,8 +179,8 @@ async fn pass(mut client: TcpStream, mut node: TcpStream, shared: &Shared) -> io
         steps: steps_sender,
         drain_timeout: shared.options.drain_timeout,
     };
-    let (mut from_client, mut to_client) = client.split();
-    let (mut from_node, mut to_node) = node.split();
+    let (mut from_client, mut to_client) = client.into_split();
+    let (mut from_node, mut to_node) = node.into_split();
     let end = {
         let mut requests = pin!(requests.run(&mut from_client, &mut to_node));
         let mut responses = pin!(responses.run(&mut from_node, &mut to_client));
@@ -183,18 +205,19 @@ async fn pass(mut client: TcpStream, mut node: TcpStream, shared: &Shared) -> io
         ResponsesEnd::Eof | ResponsesEnd::Done => tracing::debug!(%end, "a connection ends"),
         _ => tracing::warn!(%end, "a connection is closed"),
     }
-    drop(node);
+    drop((from_node, to_node));
     to_client.shutdown().await?;
     linger(&mut from_client).await;
     Ok(())
 }
 
 /// Answers the first request with an error.
-async fn refuse(mut client: TcpStream, error: CqlError, shared: &Shared) -> io::Result<()> {
+async fn refuse(client: Socket, error: CqlError, shared: &Shared) -> io::Result<()> {
+    let (mut from_client, mut to_client) = client.into_split();
     let mut intake = Intake::new();
     let first_stream = async {
         loop {
-            if intake.fill(&mut client).await? == 0 {
+            if intake.fill(&mut from_client).await? == 0 {
                 return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
             }
             match FrameHeader::read(intake.bytes(), Direction::Request, usize::MAX) {
@@ -205,9 +228,9 @@ async fn refuse(mut client: TcpStream, error: CqlError, shared: &Shared) -> io::
         }
     };
     let (stream, error) = timeout(shared.options.handshake_timeout, first_stream).await??;
-    client.write_all(&encode_error(stream, error)).await?;
-    client.shutdown().await?;
-    linger(&mut client).await;
+    send(&mut to_client, &encode_error(stream, error)).await?;
+    to_client.shutdown().await?;
+    linger(&mut from_client).await;
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use cql::wire::{
     Compression, Direction, EventKind, Frame, FrameHeader, HEADER_LENGTH, Opcode, Request,
     Response, ResponseContext, glance,
 };
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::inquiries::write_inquiries;
 use super::intake::Intake;
 use super::session::{Expected, Seen, Session};
+use super::socket::send;
 use super::work::{Work, Workshop};
 use crate::catalog::Catalog;
 use crate::inquiry::Inquiry;
@@ -115,7 +116,7 @@ impl Requests {
         loop {
             tokio::select! {
                 step = steps.recv() => match step {
-                    Some(step) => node.write_all(&step).await.map_err(RequestsEnd::Node)?,
+                    Some(step) => send(node, &step).await.map_err(RequestsEnd::Node)?,
                     None => return Ok(()),
                 },
                 Some(inquiry) = inquiries.recv() => {
@@ -155,7 +156,7 @@ impl Requests {
                     continue;
                 }
                 Some(step) = self.steps.recv() => {
-                    node.write_all(&step).await.map_err(RequestsEnd::Node)?;
+                    send(node, &step).await.map_err(RequestsEnd::Node)?;
                     continue;
                 }
                 () = self.stop.cancelled() => return Ok(RequestsEnd::Stopping),
@@ -210,7 +211,7 @@ impl Requests {
                             write_front(intake, passing, node).await?;
                             passing = 0;
                             intake.advance(length);
-                            node.write_all(&frame).await.map_err(RequestsEnd::Node)?;
+                            send(node, &frame).await.map_err(RequestsEnd::Node)?;
                             continue;
                         }
                         Decision::Write(errand) => {
@@ -455,7 +456,7 @@ async fn write_front(
     node: &mut (impl AsyncWrite + Unpin),
 ) -> Result<(), RequestsEnd> {
     if count > 0 {
-        let written = node.write_all(&intake.bytes()[..count]).await;
+        let written = send(node, &intake.bytes()[..count]).await;
         written.map_err(RequestsEnd::Node)?;
         intake.advance(count);
     }

@@ -9,12 +9,13 @@ use cql::wire::{
     Compression, DecodeError, Direction, Frame, FrameError, FrameHeader, HEADER_LENGTH, Opcode,
     Prepared, Response, ResponseContext, glance,
 };
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use super::intake::Intake;
 use super::session::{Expected, Seen, Session};
+use super::socket::send;
 use crate::catalog::Catalog;
 use crate::inquiry::{Answer, AnswerMemory};
 use crate::prepared::{Meaning, PreparedStatements};
@@ -98,7 +99,7 @@ impl Responses {
                 // Only between two responses.
                 answer = self.answers.recv(), if to_pass == 0 && deadline.is_none() => match answer {
                     Some(answer) => {
-                        client.write_all(&answer).await.map_err(ResponsesEnd::Client)?;
+                        send(client, &answer).await.map_err(ResponsesEnd::Client)?;
                     }
                     None => deadline = Some(Instant::now() + self.drain_timeout),
                 },
@@ -172,10 +173,7 @@ impl Responses {
                     write_front(intake, passing, client).await?;
                     passing = 0;
                     intake.advance(length);
-                    client
-                        .write_all(&told)
-                        .await
-                        .map_err(ResponsesEnd::Client)?;
+                    send(client, &told).await.map_err(ResponsesEnd::Client)?;
                 }
             }
         }
@@ -382,7 +380,7 @@ async fn write_front(
     client: &mut (impl AsyncWrite + Unpin),
 ) -> Result<(), ResponsesEnd> {
     if count > 0 {
-        let written = client.write_all(&intake.bytes()[..count]).await;
+        let written = send(client, &intake.bytes()[..count]).await;
         written.map_err(ResponsesEnd::Client)?;
         intake.advance(count);
     }

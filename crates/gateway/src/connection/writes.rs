@@ -6,12 +6,13 @@ use bytes::Bytes;
 use cql::error::CqlError;
 use cql::wire::glance::{self, BatchedRef};
 use cql::wire::{Frame, FrameHeader, Response};
-use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::io::AsyncWrite;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::requests::{Decision, Requests, RequestsEnd, unprepared};
 use super::responses::{self, Responses};
 use super::session::{Expected, Seen, WriteUnderWay};
+use super::socket::send;
 use crate::catalog::Snapshot;
 use crate::prepared::Meaning;
 use crate::writes::{self, ClientRequest, Errand, Next, PreparedWrite};
@@ -141,7 +142,7 @@ impl Requests {
         let write = WriteUnderWay { errand, memory };
         self.session
             .expect(header.stream, Expected::Write(Box::new(write)));
-        node.write_all(&request).await.map_err(RequestsEnd::Node)
+        send(node, &request).await.map_err(RequestsEnd::Node)
     }
 
     /// Waits until so many bytes may be held. Those that hold them go on meanwhile.
@@ -157,7 +158,7 @@ impl Requests {
                 biased;
                 permit = permit => return Ok(permit.expect("bug: the semaphore is closed")),
                 Some(step) = self.steps.recv() => {
-                    node.write_all(&step).await.map_err(RequestsEnd::Node)?;
+                    send(node, &step).await.map_err(RequestsEnd::Node)?;
                 }
             }
         }

@@ -7,3 +7,4 @@ mod passing;
 mod peer;
 mod prepared;
 mod ring;
+mod tls;

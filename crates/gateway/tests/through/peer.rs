@@ -10,7 +10,7 @@ use cql::wire::{
     Startup,
 };
 use gateway::{Gateway, GatewayOptions};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 pub const BODY_LIMIT: usize = 256 << 20;
@@ -39,7 +39,7 @@ impl Node {
     }
 
     pub async fn accept(&self) -> Peer {
-        Peer::of(soon(self.listener.accept()).await.unwrap().0)
+        Peer::in_clear(soon(self.listener.accept()).await.unwrap().0)
     }
 }
 
@@ -95,26 +95,33 @@ impl Setup {
 }
 
 /// One end of a connection to the gateway.
-pub struct Peer {
-    pub socket: TcpStream,
+pub struct Peer<S = TcpStream> {
+    pub socket: S,
     input: BytesMut,
 }
 
 impl Peer {
-    fn of(socket: TcpStream) -> Peer {
+    pub async fn connect(address: SocketAddr) -> Peer {
+        Peer::in_clear(soon(TcpStream::connect(address)).await.unwrap())
+    }
+
+    fn in_clear(socket: TcpStream) -> Peer {
         socket.set_nodelay(true).unwrap();
+        Peer::of(socket)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
+    pub fn of(socket: S) -> Peer<S> {
         Peer {
             socket,
             input: BytesMut::new(),
         }
     }
 
-    pub async fn connect(address: SocketAddr) -> Peer {
-        Peer::of(soon(TcpStream::connect(address)).await.unwrap())
-    }
-
     pub async fn send(&mut self, bytes: &[u8]) {
         soon(self.socket.write_all(bytes)).await.unwrap();
+        soon(self.socket.flush()).await.unwrap();
     }
 
     pub async fn ask(&mut self, request: &Request, stream: i16, compression: Option<Compression>) {

@@ -37,7 +37,7 @@ impl PartialEq for Target {
 impl Target {
     /// Fails if the authorities that sign the database's certificates can't be read.
     pub fn new(options: DatabaseOptions) -> Result<Target, StartError> {
-        let tls = |authorities: &Pem| tls::client(authorities);
+        let tls = |authorities: &Pem| tls::client(authorities, None);
         let tls = options.certificate_authorities.as_ref().map(tls);
         Ok(Target {
             tls: tls.transpose().map_err(StartError::DatabaseAuthorities)?,

@@ -60,10 +60,15 @@ fn what_is_no_certificate_or_not_its_key_is_refused_by_name() {
         key,
         clients: TlsClients::SignedBy(authority.pem()),
     };
-    server(&options).unwrap();
-    client(&authority.pem()).unwrap();
+    server(&options, &[]).unwrap();
+    client(&authority.pem(), None).unwrap();
+    client(
+        &authority.pem(),
+        Some((&options.certificates, &options.key)),
+    )
+    .unwrap();
 
-    let refused = |options: TlsOptions| server(&options).unwrap_err().to_string();
+    let refused = |options: TlsOptions| server(&options, &[]).unwrap_err().to_string();
     let error = refused(TlsOptions {
         certificates: pem("a.pem", "nothing"),
         ..options.clone()
@@ -74,6 +79,9 @@ fn what_is_no_certificate_or_not_its_key_is_refused_by_name() {
         ..options.clone()
     });
     assert!(error.starts_with("k.pem: no private key"), "{error}");
+    let own = Some((&options.certificates, &other_key));
+    let error = client(&authority.pem(), own).unwrap_err().to_string();
+    assert!(error.starts_with("certificate: "), "{error}");
     let error = refused(TlsOptions {
         key: other_key,
         ..options.clone()
@@ -84,5 +92,5 @@ fn what_is_no_certificate_or_not_its_key_is_refused_by_name() {
         ..options
     });
     assert_eq!(error, "ca.pem: no certificate in the PEM format");
-    assert!(client(&pem("ca.pem", "")).is_err());
+    assert!(client(&pem("ca.pem", ""), None).is_err());
 }

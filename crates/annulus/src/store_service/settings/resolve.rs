@@ -1,24 +1,20 @@
 //! From what was set to what the service is started with.
 
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::Path;
 use std::time::Duration;
 
 use store::{
-    CdcOptions, Credentials, DatabaseOptions, IndexesOptions, ListenerOptions, MemoryOptions, Pem,
+    CdcOptions, Credentials, DatabaseOptions, IndexesOptions, ListenerOptions, MemoryOptions,
     Placement, Preferred, ReaderOptions, RepairOptions, RepairSchedule, StoreOptions, TlsClients,
     TlsOptions,
 };
 
 use super::StoreSettings;
 use crate::exit::Failure;
+use crate::files::{password, pem};
 use crate::logging::LogFormat;
-use crate::settings::{DEFAULT_LOG, IndexVectors, snapshots};
-use crate::span::Span;
-
-/// What happens at intervals happens no more often, and no more rarely than once a year.
-const INTERVAL_MIN: Duration = Duration::from_millis(1);
-const INTERVAL_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+use crate::settings::{DEFAULT_LOG, IndexVectors, lacks, snapshots};
+use crate::span::{Span, bounded, interval};
 
 /// More threads than any machine has cores.
 const THREADS_MAX: usize = 65_536;
@@ -215,27 +211,6 @@ impl StoreSettings {
     }
 }
 
-fn interval(name: &str, span: Option<Span>, default: Duration) -> Result<Duration, Failure> {
-    Ok(bounded(name, span)?.unwrap_or(default))
-}
-
-/// Something that happens again and again, or is waited for: without a pause it would be all that
-/// happens, and beyond the upper bound sums of times overflow.
-fn bounded(name: &str, span: Option<Span>) -> Result<Option<Duration>, Failure> {
-    match span {
-        Some(Span(span)) if !(INTERVAL_MIN..=INTERVAL_MAX).contains(&span) => {
-            Err(Failure::Configuration(format!(
-                "{name} must be at least {INTERVAL_MIN:?} and at most {INTERVAL_MAX:?}"
-            )))
-        }
-        span => Ok(span.map(|span| span.0)),
-    }
-}
-
-fn lacks(given: &str, missing: &str) -> Failure {
-    Failure::Configuration(format!("{given} is set, but {missing} is not: set both"))
-}
-
 fn threads(name: &str, value: usize) -> Result<usize, Failure> {
     if !(1..=THREADS_MAX).contains(&value) {
         return Err(Failure::Configuration(format!(
@@ -255,26 +230,6 @@ fn address(name: &str, text: &str) -> Result<SocketAddr, Failure> {
         .map_err(|error| wrong(&error.to_string()))?
         .next()
         .ok_or_else(|| wrong("no such host"))
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path)
-        .map_err(|error| Failure::Configuration(format!("{}: {error}", path.display())))
-}
-
-fn pem(path: &Path) -> Result<Pem, Failure> {
-    Ok(Pem {
-        bytes: read(path)?.into(),
-        origin: path.display().to_string(),
-    })
-}
-
-/// What stands in the file, without the line break at its end.
-fn password(path: &Path) -> Result<String, Failure> {
-    let text = String::from_utf8(read(path)?).map_err(|_| {
-        Failure::Configuration(format!("{}: the password is not UTF-8", path.display()))
-    })?;
-    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
 #[cfg(test)]

@@ -7,9 +7,8 @@ use axum::body::Bytes;
 use axum::http::Version;
 use http_body_util::Full;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -81,22 +80,8 @@ fn certified(authority: &Authority, clients: TlsClients) -> TlsOptions {
 
 /// Who believes that authority, and has that certificate.
 fn believer(authority: &Authority, own: Option<(Pem, Pem)>) -> Arc<ClientConfig> {
-    let Some((certificate, key)) = own else {
-        return tls::client(&authority.pem()).unwrap();
-    };
-    let mut roots = RootCertStore::empty();
-    let root = CertificateDer::from_pem_slice(&authority.pem().bytes).unwrap();
-    roots.add(root).unwrap();
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_client_auth_cert(
-            vec![CertificateDer::from_pem_slice(&certificate.bytes).unwrap()],
-            PrivateKeyDer::from_pem_slice(&key.bytes).unwrap(),
-        );
-    Arc::new(config.unwrap())
+    let own = own.as_ref().map(|(certificate, key)| (certificate, key));
+    tls::client(&authority.pem(), own).unwrap()
 }
 
 impl Service {

@@ -1,0 +1,215 @@
+//! TLS of a gateway, towards clients and towards Cassandra: settings, and the files that they name.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use rustls::{ClientConfig, ServerConfig};
+use serde::Deserialize;
+use store::{TlsClients, TlsOptions, tls};
+
+use crate::exit::Failure;
+use crate::files::pem;
+use crate::settings::lacks;
+use crate::span::{Span, interval};
+
+/// TLS; without any of these nothing is encrypted.
+#[derive(Args, Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct GatewayTls {
+    /// Certificate of this gateway, PEM; clients are served under TLS alone then
+    #[arg(
+        long = "tls-cert-path",
+        env = "ANNULUS_TLS_CERT_PATH",
+        value_name = "FILE"
+    )]
+    pub cert_path: Option<PathBuf>,
+
+    /// Key of the certificate, PEM
+    #[arg(
+        long = "tls-key-path",
+        env = "ANNULUS_TLS_KEY_PATH",
+        value_name = "FILE"
+    )]
+    pub key_path: Option<PathBuf>,
+
+    /// Authorities that sign clients' certificates, PEM; nobody without such a certificate is served then
+    #[arg(
+        long = "tls-client-ca-cert-path",
+        env = "ANNULUS_TLS_CLIENT_CA_CERT_PATH",
+        value_name = "FILE"
+    )]
+    pub client_ca_cert_path: Option<PathBuf>,
+
+    /// How often the certificate for clients is looked at for changes [default: 30s]
+    #[arg(
+        long = "tls-file-check-interval",
+        env = "ANNULUS_TLS_FILE_CHECK_INTERVAL",
+        value_name = "DURATION"
+    )]
+    pub file_check_interval: Option<Span>,
+
+    /// Authorities that sign Cassandra's certificates, PEM; Cassandra is talked to in TLS then
+    ///
+    /// The node's certificate has to name the host of --cassandra, and those of all nodes their addresses.
+    #[arg(
+        long = "cassandra-certificate-file",
+        env = "ANNULUS_CASSANDRA_CERTIFICATE_FILE",
+        value_name = "FILE"
+    )]
+    pub cassandra_certificate_file: Option<PathBuf>,
+
+    /// Certificate for nodes that ask for one (require_client_auth), PEM
+    #[arg(
+        long = "cassandra-client-cert-path",
+        env = "ANNULUS_CASSANDRA_CLIENT_CERT_PATH",
+        value_name = "FILE"
+    )]
+    pub cassandra_client_cert_path: Option<PathBuf>,
+
+    /// Key of that certificate, PEM
+    #[arg(
+        long = "cassandra-client-key-path",
+        env = "ANNULUS_CASSANDRA_CLIENT_KEY_PATH",
+        value_name = "FILE"
+    )]
+    pub cassandra_client_key_path: Option<PathBuf>,
+}
+
+/// What clients are proved with, looked at.
+#[derive(Clone, Debug)]
+pub struct ForClients {
+    options: TlsOptions,
+    pub config: Arc<ServerConfig>,
+}
+
+impl PartialEq for ForClients {
+    /// The configuration follows from the options.
+    fn eq(&self, other: &ForClients) -> bool {
+        self.options == other.options
+    }
+}
+
+impl GatewayTls {
+    /// These settings, and those of `other` where these are silent.
+    pub fn or(self, other: GatewayTls) -> GatewayTls {
+        GatewayTls {
+            cert_path: self.cert_path.or(other.cert_path),
+            key_path: self.key_path.or(other.key_path),
+            client_ca_cert_path: self.client_ca_cert_path.or(other.client_ca_cert_path),
+            file_check_interval: self.file_check_interval.or(other.file_check_interval),
+            cassandra_certificate_file: self
+                .cassandra_certificate_file
+                .or(other.cassandra_certificate_file),
+            cassandra_client_cert_path: self
+                .cassandra_client_cert_path
+                .or(other.cassandra_client_cert_path),
+            cassandra_client_key_path: self
+                .cassandra_client_key_path
+                .or(other.cassandra_client_key_path),
+        }
+    }
+
+    /// Reads what clients are to be served with; `None`: they are served in clear.
+    pub fn for_clients(&self) -> Result<Option<ForClients>, Failure> {
+        let (certificates, key) = match (&self.cert_path, &self.key_path) {
+            (Some(certificate), Some(key)) => (pem(certificate)?, pem(key)?),
+            (Some(_), None) => return Err(lacks("tls-cert-path", "tls-key-path")),
+            (None, Some(_)) => return Err(lacks("tls-key-path", "tls-cert-path")),
+            (None, None) if self.client_ca_cert_path.is_some() => {
+                return Err(lacks("tls-client-ca-cert-path", "tls-cert-path"));
+            }
+            (None, None) => return Ok(None),
+        };
+        let options = TlsOptions {
+            certificates,
+            key,
+            clients: match &self.client_ca_cert_path {
+                Some(authorities) => TlsClients::SignedBy(pem(authorities)?),
+                None => TlsClients::Anyone,
+            },
+        };
+        let config = tls::server(&options, &[]).map_err(unusable)?;
+        Ok(Some(ForClients { options, config }))
+    }
+
+    /// Reads what Cassandra is to be talked to with; `None`: in clear.
+    pub fn for_cassandra(&self) -> Result<Option<Arc<ClientConfig>>, Failure> {
+        const CERTIFICATE: &str = "cassandra-client-cert-path";
+        const KEY: &str = "cassandra-client-key-path";
+        let own = match (
+            &self.cassandra_client_cert_path,
+            &self.cassandra_client_key_path,
+        ) {
+            (Some(certificate), Some(key)) => Some((pem(certificate)?, pem(key)?)),
+            (Some(_), None) => return Err(lacks(CERTIFICATE, KEY)),
+            (None, Some(_)) => return Err(lacks(KEY, CERTIFICATE)),
+            (None, None) => None,
+        };
+        match &self.cassandra_certificate_file {
+            Some(authorities) => {
+                let own = own.as_ref().map(|(certificate, key)| (certificate, key));
+                let config = tls::client(&pem(authorities)?, own).map_err(unusable)?;
+                Ok(Some(config))
+            }
+            None if own.is_some() => Err(lacks(CERTIFICATE, "cassandra-certificate-file")),
+            None => Ok(None),
+        }
+    }
+
+    /// How often [`GatewayTls::for_clients`] is to be read again.
+    pub fn check_interval(&self) -> Result<Duration, Failure> {
+        interval(
+            "tls-file-check-interval",
+            self.file_check_interval,
+            Duration::from_secs(30),
+        )
+    }
+}
+
+fn unusable(error: tls::CertificateError) -> Failure {
+    Failure::Configuration(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_belongs_together_is_set_together() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        std::fs::write(&path, "no certificate").unwrap();
+        for (key, missing) in [
+            ("cert-path", "tls-key-path"),
+            ("key-path", "tls-cert-path"),
+            ("client-ca-cert-path", "tls-cert-path"),
+            ("cassandra-client-cert-path", "cassandra-client-key-path"),
+            ("cassandra-client-key-path", "cassandra-client-cert-path"),
+        ] {
+            let settings: GatewayTls = toml::from_str(&format!("{key} = {path:?}")).unwrap();
+            let clients = settings.for_clients().map(drop);
+            let cassandra = settings.for_cassandra().map(drop);
+            let error = clients.and(cassandra).unwrap_err().to_string();
+            assert!(error.contains(&format!("{missing} is not")), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_used_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        std::fs::write(&path, "no certificate").unwrap();
+        let settings: GatewayTls = toml::from_str(&format!(
+            "cert-path = {path:?}\nkey-path = {path:?}\ncassandra-certificate-file = {path:?}"
+        ))
+        .unwrap();
+        let expected = format!("{}: no certificate in the PEM format", path.display());
+        assert_eq!(settings.for_clients().unwrap_err().to_string(), expected);
+        assert_eq!(settings.for_cassandra().unwrap_err().to_string(), expected);
+        let none = GatewayTls::default();
+        assert_eq!(none.for_clients().unwrap(), None);
+        assert!(none.for_cassandra().unwrap().is_none());
+    }
+}

@@ -1,0 +1,222 @@
+//! Under TLS: towards clients, towards the node, with certificates asked for on either side.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cql::wire::{Direction, Opcode, Response};
+use gateway::GatewayOptions;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ServerConfig};
+use store::{Pem, TlsClients, TlsOptions, tls};
+use tokio::net::TcpStream;
+use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
+
+use crate::peer::{Peer, Setup, query, raw_frame, soon};
+
+/// An authority that signs certificates for 127.0.0.1.
+struct Authority(CertifiedIssuer<'static, KeyPair>);
+
+impl Authority {
+    fn new() -> Authority {
+        let mut params = CertificateParams::new([]).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        Authority(CertifiedIssuer::self_signed(params, key).unwrap())
+    }
+
+    fn pem(&self) -> Pem {
+        pem(&self.0.as_ref().pem())
+    }
+
+    /// A certificate and its key.
+    fn sign(&self) -> (Pem, Pem) {
+        let params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.0).unwrap();
+        (pem(&certificate.pem()), pem(&key.serialize_pem()))
+    }
+
+    /// A server with a certificate of this authority.
+    fn server(&self, clients: TlsClients) -> Arc<ServerConfig> {
+        let (certificates, key) = self.sign();
+        let options = TlsOptions {
+            certificates,
+            key,
+            clients,
+        };
+        tls::server(&options, &[]).unwrap()
+    }
+
+    /// A client that believes this authority; `own` has signed its own certificate.
+    fn client(&self, own: Option<&Authority>) -> Arc<ClientConfig> {
+        let own = own.map(Authority::sign);
+        let own = own.as_ref().map(|(certificate, key)| (certificate, key));
+        tls::client(&self.pem(), own).unwrap()
+    }
+}
+
+fn pem(text: &str) -> Pem {
+    Pem {
+        bytes: text.as_bytes().into(),
+        origin: "test".to_owned(),
+    }
+}
+
+type TlsPeer = Peer<TlsStream<TcpStream>>;
+
+/// A client of the gateway, once its handshake is done.
+async fn client(setup: &Setup, config: Arc<ClientConfig>) -> std::io::Result<TlsPeer> {
+    let socket = soon(TcpStream::connect(setup.gateway.address())).await?;
+    let name = ServerName::try_from("127.0.0.1").unwrap();
+    let connected = soon(TlsConnector::from(config).connect(name, socket)).await?;
+    Ok(Peer::of(connected.into()))
+}
+
+/// The node's end of the gateway's next connection, once its handshake is done.
+async fn node(setup: &Setup, config: Arc<ServerConfig>) -> std::io::Result<TlsPeer> {
+    let socket = setup.node.accept().await.socket;
+    let accepted = soon(TlsAcceptor::from(config).accept(socket)).await?;
+    Ok(Peer::of(accepted.into()))
+}
+
+/// A gateway before a node under TLS.
+async fn before_node(authority: &Authority, own: Option<&Authority>) -> Setup {
+    let config = authority.client(own);
+    Setup::with(|options: &mut GatewayOptions| options.cassandra_tls = Some(config)).await
+}
+
+#[tokio::test]
+async fn frames_of_any_size_pass_under_tls_on_both_sides() {
+    let (clients, nodes) = (Authority::new(), Authority::new());
+    let setup = Setup::with(|options| {
+        options.client_tls = Some(clients.server(TlsClients::Anyone));
+        options.cassandra_tls = Some(nodes.client(None));
+    })
+    .await;
+    let connecting = client(&setup, clients.client(None));
+    let accepting = node(&setup, nodes.server(TlsClients::Anyone));
+    let (client, node) = tokio::join!(connecting, accepting);
+    let (mut client, mut node) = (client.unwrap(), node.unwrap());
+    // Before a client is let in, it may say little.
+    node.answer(&Response::Ready, 0, None).await;
+    assert_eq!(client.response(None).await, (0, Response::Ready));
+    // Small frames must not wait for more, and large ones are more than sockets and TLS hold back.
+    for size in [0, 1, 20_000, 3_000_000] {
+        let text = "x".repeat(size);
+        let question = query(&text);
+        let ((), asked) = tokio::join!(client.ask(&question, 3, None), node.request(None));
+        assert_eq!(asked, (3, query(&text)));
+        let body = Bytes::from(vec![7; size]);
+        let answer = raw_frame(0x84, 0, 3, 0x08, &body);
+        let sending = node.send(&answer);
+        let receiving = client.frame(Direction::Response);
+        let ((), frame) = tokio::join!(sending, receiving);
+        assert_eq!((frame.header.opcode, frame.body), (Opcode::Result, body));
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_either_side_is_the_end_of_the_other() {
+    let authority = Authority::new();
+    let setup = Setup::with(|options| {
+        options.client_tls = Some(authority.server(TlsClients::Anyone));
+        options.cassandra_tls = Some(authority.client(None));
+    })
+    .await;
+    for client_goes in [true, false] {
+        let connecting = client(&setup, authority.client(None));
+        let accepting = node(&setup, authority.server(TlsClients::Anyone));
+        let (client, node) = tokio::join!(connecting, accepting);
+        // Dropped sockets close without the goodbye of TLS.
+        let mut left = match client_goes {
+            true => {
+                drop(client.unwrap());
+                node.unwrap()
+            }
+            false => {
+                drop(node.unwrap());
+                client.unwrap()
+            }
+        };
+        assert_eq!(left.rest().await, Bytes::new());
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_is_not_believed_is_not_talked_to() {
+    let setup = before_node(&Authority::new(), None).await;
+    let mut client = Peer::connect(setup.gateway.address()).await;
+    let stranger = node(&setup, Authority::new().server(TlsClients::Anyone)).await;
+    assert!(stranger.is_err());
+    client.ask(&query("SELECT"), 5, None).await;
+    let (5, Response::Error(error)) = client.response(None).await else {
+        panic!("no error");
+    };
+    let message = error.message;
+    assert!(
+        message.contains("cannot reach Cassandra at 127.0.0.1:"),
+        "{message}"
+    );
+    assert!(message.contains("invalid peer certificate"), "{message}");
+}
+
+#[tokio::test]
+async fn a_node_that_asks_for_a_certificate_gets_one() {
+    let (nodes, gateways) = (Authority::new(), Authority::new());
+    let asking = || nodes.server(TlsClients::SignedBy(gateways.pem()));
+    for (own, is_let_in) in [(Some(&gateways), true), (None, false)] {
+        let setup = before_node(&nodes, own).await;
+        let mut client = Peer::connect(setup.gateway.address()).await;
+        let node = node(&setup, asking()).await;
+        assert_eq!(node.is_ok(), is_let_in);
+        if let Ok(mut node) = node {
+            client.ask(&query("SELECT"), 5, None).await;
+            assert_eq!(node.request(None).await.0, 5);
+        }
+    }
+}
+
+#[tokio::test]
+async fn clients_are_let_in_under_tls_alone_and_with_a_certificate_where_one_is_asked_for() {
+    let (gateways, clients) = (Authority::new(), Authority::new());
+    let setup = Setup::with(|options| {
+        options.client_tls = Some(gateways.server(TlsClients::SignedBy(clients.pem())));
+    })
+    .await;
+    // In clear: the gateway says nothing that the client could take for an answer.
+    let mut in_clear = Peer::connect(setup.gateway.address()).await;
+    in_clear.ask(&query("SELECT"), 5, None).await;
+    assert!(!in_clear.rest().await.starts_with(&[0x84]));
+    // Without a certificate, or with one of another authority: the client learns of it when it reads.
+    for own in [None, Some(&gateways)] {
+        if let Ok(mut refused) = client(&setup, gateways.client(own)).await {
+            assert_eq!(refused.rest().await, Bytes::new());
+        }
+    }
+    let mut let_in = client(&setup, gateways.client(Some(&clients)))
+        .await
+        .unwrap();
+    let mut node = setup.node.accept().await;
+    let_in.ask(&query("SELECT"), 5, None).await;
+    // It is the first that the node hears of any of them.
+    assert_eq!(node.request(None).await, (5, query("SELECT")));
+}
+
+#[tokio::test]
+async fn a_renewed_certificate_is_shown_to_who_comes_after_it() {
+    let (before, after) = (Authority::new(), Authority::new());
+    let setup = Setup::with(|options| {
+        options.client_tls = Some(before.server(TlsClients::Anyone));
+    })
+    .await;
+    let mut first = client(&setup, before.client(None)).await.unwrap();
+    let mut node = setup.node.accept().await;
+    setup
+        .gateway
+        .renew_client_tls(after.server(TlsClients::Anyone));
+    assert!(client(&setup, before.client(None)).await.is_err());
+    client(&setup, after.client(None)).await.unwrap();
+    first.ask(&query("SELECT"), 5, None).await;
+    assert_eq!(node.request(None).await.0, 5);
+}
