@@ -6,11 +6,12 @@
 //! USE waits until all is answered that was asked before it, and what is asked after it waits for its answer.
 
 use cql::wire::FrameHeader;
-use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::io::AsyncWrite;
 
 use super::inquiries::write_inquiries;
 use super::requests::{Requests, RequestsEnd};
 use super::session::Expected;
+use super::socket::send;
 
 impl Requests {
     /// Passes on a USE, and waits for its answer.
@@ -23,7 +24,7 @@ impl Requests {
         self.all_answered(node).await?;
         self.session.client_asks(header.stream).await;
         self.session.expect(header.stream, Expected::Keyspace);
-        node.write_all(frame).await.map_err(RequestsEnd::Node)?;
+        send(node, frame).await.map_err(RequestsEnd::Node)?;
         self.all_answered(node).await
     }
 
@@ -38,7 +39,7 @@ impl Requests {
                 biased;
                 () = session.in_flight.none() => return Ok(()),
                 Some(step) = self.steps.recv() => {
-                    node.write_all(&step).await.map_err(RequestsEnd::Node)?;
+                    send(node, &step).await.map_err(RequestsEnd::Node)?;
                 }
                 Some(inquiry) = self.inquiries.recv() => {
                     write_inquiries(inquiry, &mut self.inquiries, &session, node).await?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cql::wire::{Direction, Opcode, Response};
+use cql::wire::{Direction, Opcode, Request, Response};
 use gateway::GatewayOptions;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::ServerName;
@@ -149,7 +149,7 @@ async fn a_node_that_is_not_believed_is_not_talked_to() {
     let mut client = Peer::connect(setup.gateway.address()).await;
     let stranger = node(&setup, Authority::new().server(TlsClients::Anyone)).await;
     assert!(stranger.is_err());
-    client.ask(&query("SELECT"), 5, None).await;
+    client.ask(&Request::Options, 5, None).await;
     let (5, Response::Error(error)) = client.response(None).await else {
         panic!("no error");
     };
@@ -171,7 +171,7 @@ async fn a_node_that_asks_for_a_certificate_gets_one() {
         let node = node(&setup, asking()).await;
         assert_eq!(node.is_ok(), is_let_in);
         if let Ok(mut node) = node {
-            client.ask(&query("SELECT"), 5, None).await;
+            client.ask(&Request::Options, 5, None).await;
             assert_eq!(node.request(None).await.0, 5);
         }
     }
@@ -186,7 +186,7 @@ async fn clients_are_let_in_under_tls_alone_and_with_a_certificate_where_one_is_
     .await;
     // In clear: the gateway says nothing that the client could take for an answer.
     let mut in_clear = Peer::connect(setup.gateway.address()).await;
-    in_clear.ask(&query("SELECT"), 5, None).await;
+    in_clear.ask(&Request::Options, 5, None).await;
     assert!(!in_clear.rest().await.starts_with(&[0x84]));
     // Without a certificate, or with one of another authority: the client learns of it when it reads.
     for own in [None, Some(&gateways)] {
@@ -198,9 +198,9 @@ async fn clients_are_let_in_under_tls_alone_and_with_a_certificate_where_one_is_
         .await
         .unwrap();
     let mut node = setup.node.accept().await;
-    let_in.ask(&query("SELECT"), 5, None).await;
+    let_in.ask(&Request::Options, 5, None).await;
     // It is the first that the node hears of any of them.
-    assert_eq!(node.request(None).await, (5, query("SELECT")));
+    assert_eq!(node.request(None).await, (5, Request::Options));
 }
 
 #[tokio::test]
@@ -217,6 +217,6 @@ async fn a_renewed_certificate_is_shown_to_who_comes_after_it() {
         .renew_client_tls(after.server(TlsClients::Anyone));
     assert!(client(&setup, before.client(None)).await.is_err());
     client(&setup, after.client(None)).await.unwrap();
-    first.ask(&query("SELECT"), 5, None).await;
+    first.ask(&Request::Options, 5, None).await;
     assert_eq!(node.request(None).await.0, 5);
 }
