@@ -27,7 +27,7 @@ impl Requests {
     /// The logged table that a TRUNCATE is of, if it is of one.
     ///
     /// # Errors
-    /// If it cannot be told which table it is of.
+    /// If it names a logged table, and it cannot be told which one it is of.
     pub(super) fn truncated_table(
         &self,
         text: &[u8],
@@ -38,7 +38,10 @@ impl Requests {
             return Ok(None);
         };
         let Some(Changed::All(TableName { keyspace, name })) = changed(text) else {
-            return Err(writes::of_no_table());
+            return match snapshot.names_logged_table(text) {
+                true => Err(writes::of_no_table()),
+                false => Ok(None),
+            };
         };
         let in_use = self.session.keyspace();
         let keyspace = keyspace.as_deref().or(in_use.as_deref());

@@ -32,8 +32,8 @@ pub(crate) struct LoggedWrite {
 /// For a statement of another table, only its first words are read.
 ///
 /// # Errors
-/// If it writes to a logged table, and which rows is not known here; or if it begins like a write, and to which table
-/// cannot be told.
+/// If it writes to a logged table, and which rows is not known here; or if it begins like a write and names a logged table,
+/// and to which it writes cannot be told.
 pub(crate) fn read(
     text: &str,
     keyspace: Option<&str>,
@@ -51,7 +51,7 @@ pub(crate) fn read(
         // Whatever it says, it is for the node.
         Some(Changed::Batch) if !snapshot.names_logged_table(text) => return Ok(None),
         Some(Changed::Batch) => "a batch".to_owned(),
-        None if recognise::verb(text.as_bytes()) == Verb::Write => return Err(of_no_table()),
+        None if is_of_no_table(text, snapshot) => return Err(of_no_table()),
         Some(Changed::All(_)) | None => return Ok(None),
     };
     let parsed = parse_statement(text).map_err(|error| CqlError {
@@ -104,7 +104,13 @@ pub(crate) fn read(
     }))
 }
 
-/// What Cassandra makes of such a statement is not certain, so while tables are logged it does not pass.
+/// Whether a statement begins like a write, names a logged table somewhere, and is not seen to change any. One that names
+/// none is for the node, whatever it says.
+fn is_of_no_table(text: &str, snapshot: &Snapshot) -> bool {
+    recognise::verb(text.as_bytes()) == Verb::Write && snapshot.names_logged_table(text)
+}
+
+/// What Cassandra makes of such a statement is not certain, so it does not pass.
 pub(crate) fn of_no_table() -> CqlError {
     CqlError::syntax(
         "the gateway cannot tell which table this statement changes, and must, as some tables have a vector index: \
@@ -122,7 +128,7 @@ pub(crate) fn is_logged(text: &str, keyspace: Option<&str>, snapshot: &Snapshot)
             .is_some_and(|keyspace| snapshot.logged_table(keyspace, &table.name).is_some()),
         Some(Changed::Batch) => true,
         Some(Changed::All(_)) => false,
-        None => recognise::verb(text.as_bytes()) == Verb::Write,
+        None => is_of_no_table(text, snapshot),
     }
 }
 
@@ -296,17 +302,25 @@ mod tests {
     }
 
     #[test]
-    fn a_write_to_nobody_knows_what_is_refused() {
+    fn a_write_to_nobody_knows_which_of_the_tables_it_names_is_refused() {
         for text in [
             "INSERT INTO 'products' (id) VALUES (1)",
-            "UPDATE ? SET name = 'x'",
-            "DELETE name",
-            "insert/*",
+            "UPDATE ? SET name = 'products'",
+            "DELETE name OF PRODUCTS",
+            "insert/* products",
         ] {
             assert!(tables(text, Some("shop")).is_err(), "{text}");
             assert!(is_logged(text, Some("shop"), &snapshot()), "{text}");
         }
-        for text in ["SELECT name FROM products", "INSERTED", "", "/* DELETE"] {
+        // What names no logged table is for the node to refuse.
+        for text in [
+            "SELECT name FROM products",
+            "INSERTED products",
+            "",
+            "/* DELETE products",
+            "INSERT t (k) VALUES (1)",
+            "DELETE name",
+        ] {
             assert_eq!(tables(text, Some("shop")), Ok(None), "{text}");
             assert!(!is_logged(text, Some("shop"), &snapshot()), "{text}");
         }
