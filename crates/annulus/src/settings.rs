@@ -267,11 +267,12 @@ fn schedule(interval_h: u32) -> Result<RepairSchedule, Failure> {
     })
 }
 
-/// Refuses 0 by the setting's name.
+/// Of two settings that need one another only one is set.
 pub fn lacks(given: &str, missing: &str) -> Failure {
     Failure::Configuration(format!("{given} is set, but {missing} is not: set both"))
 }
 
+/// Refuses 0 by the setting's name.
 pub fn at_least_one(name: &str, value: usize) -> Result<usize, Failure> {
     if value == 0 {
         return Err(Failure::Configuration(format!("{name} must be at least 1")));
