@@ -3,6 +3,8 @@
 mod commands;
 mod contenders;
 mod data;
+/// Equal recall is read off in the same way as by `annulus bench compare`.
+#[path = "../../../crates/bench/src/front.rs"]
 mod front;
 mod ratio;
 mod statistics;

@@ -9,6 +9,7 @@
 mod cli;
 mod commands;
 pub mod data;
+mod front;
 pub mod load;
 pub mod report;
 mod spread;

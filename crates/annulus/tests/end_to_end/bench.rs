@@ -44,6 +44,8 @@ async fn a_set_is_loaded_indexed_searched_and_reported() {
     let (a, b) = (format!("a={http}"), format!("b=cql://{cql}"));
     let compare = ["compare", "--a", &a, "--b", &b, "--rounds", "2"];
     bench(&[&compare[..], &data, &few].concat());
+    let at_recall = ["--recall", "0.9"];
+    bench(&[&compare[..], &data, &few, &at_recall].concat());
     let restart = [
         "restart", "--cql", &cql, "--json", &json, "--behind", "0.01",
     ];
@@ -58,10 +60,10 @@ async fn a_set_is_loaded_indexed_searched_and_reported() {
         let of = |result: &&Value| result["operation"] == operation;
         results.iter().filter(of).count()
     };
-    assert_eq!((counts("insert"), counts("search")), (1, 9));
+    assert_eq!((counts("insert"), counts("search")), (1, 13));
     assert_eq!(
         (counts("write"), counts("ingest"), counts("ratio")),
-        (1, 1, 1)
+        (1, 1, 3)
     );
     for result in &results {
         assert_eq!(result["errors"], serde_json::json!({}), "{result}");

@@ -53,10 +53,17 @@ pub async fn run(arguments: RestartArguments) -> anyhow::Result<()> {
         "--rounds and --restarts must be at least 1"
     );
     let database = arguments.cql.connect().await?;
+    let Names {
+        keyspace,
+        table,
+        index,
+        ..
+    } = &arguments.names;
+    ensure!(
+        database.has_index(&arguments.names).await?,
+        "{keyspace}.{table} has no index {index}; `annulus bench build-index` makes one"
+    );
     if let Some(hours) = arguments.behind {
-        let Names {
-            keyspace, table, ..
-        } = &arguments.names;
         let ttl_s = (hours.ceil() as u64).max(24) * 2 * 3600;
         database
             .change(format!(

@@ -59,6 +59,16 @@ impl Database {
         Ok(())
     }
 
+    /// Whether the table has the index.
+    pub async fn has_index(&self, names: &Names) -> anyhow::Result<bool> {
+        let statement = "SELECT index_name FROM system_schema.indexes \
+             WHERE keyspace_name = ? AND table_name = ? AND index_name = ?";
+        let values = (&names.keyspace, &names.table, &names.index);
+        let result = self.session.query_unpaged(statement, values).await;
+        let rows = result.context(statement)?.into_rows_result()?;
+        Ok(rows.rows_num() > 0)
+    }
+
     async fn prepare(&self, statement: String) -> anyhow::Result<Arc<PreparedStatement>> {
         let prepared = self.session.prepare(statement.as_str()).await;
         Ok(Arc::new(prepared.with_context(|| statement)?))

@@ -4,7 +4,7 @@
 //! ```text
 //! SELECT name FROM films ORDER BY v ANN OF ? LIMIT 10     the client's statement
 //! POST /api/v1/indexes/shop/films_v/ann                   neighbours, from the index service
-//! SELECT name, "id", WRITETIME("v")                       rows, from the cluster
+//! SELECT name, "id"                                       rows, from the cluster
 //!     FROM "shop"."films" WHERE "id" IN ?
 //! ```
 //!
@@ -31,8 +31,8 @@
 //!
 //! # What an answer holds
 //!
-//! Rows as they are at this moment. One that was deleted, or lost its vector, is left out, and the answer has fewer
-//! rows than LIMIT. There are no pages; a warning says so to who asked for some.
+//! Rows as they are at this moment. One that was deleted is left out, and the answer has fewer rows than LIMIT. So is one that
+//! was read with its vector and has none. There are no pages; a warning says so to who asked for some.
 
 #[cfg(test)]
 pub(crate) mod fixtures;

@@ -11,8 +11,8 @@ use super::key_read::{Key, Layout};
 /// A row as it was read: its cells, `None` for null.
 pub(super) type Row = Vec<Option<Bytes>>;
 
-/// The rows in the order of `keys`, nearest first. A key without a row, or whose row has no vector, has none here: the
-/// row was deleted since, or lost its vector.
+/// The rows in the order of `keys`, nearest first. A key without a row, or whose row was read with its vector and has none,
+/// has none here: the row was deleted since, or lost its vector.
 pub(super) fn in_order(
     rows: impl IntoIterator<Item = Row>,
     keys: &[Key],
@@ -25,7 +25,7 @@ pub(super) fn in_order(
         .collect();
     let mut found: Vec<Option<Row>> = vec![None; keys.len()];
     for row in rows {
-        if row[layout.vector].is_none() {
+        if layout.vector.is_some_and(|vector| row[vector].is_none()) {
             continue;
         }
         let key = layout.key.iter().map(|column| row[*column].clone());
@@ -49,7 +49,7 @@ pub(super) fn rescored(
 ) -> Vec<Row> {
     let mut nearest = Nearest::new(limit);
     for row in rows {
-        if let Some(stored) = &row[layout.vector] {
+        if let Some(stored) = layout.vector.and_then(|vector| row[vector].as_ref()) {
             nearest.push(similarity.score(vector, stored), row);
         }
     }
@@ -84,7 +84,7 @@ mod tests {
     const LAYOUT: Layout = Layout {
         shown: 1,
         key: Vec::new(),
-        vector: 2,
+        vector: Some(2),
     };
 
     fn layout() -> Layout {

@@ -63,6 +63,7 @@ impl Cluster {
             .connection_timeout(CONNECT_TIMEOUT)
             .tcp_nodelay(true)
             .fetch_schema_metadata(false)
+            .fetch_full_schema_metadata(false)
             .tls_context(options.tls.clone().map(TlsContext::Rustls023))
             .pool_size(PoolSize::PerHost(std::num::NonZeroUsize::MIN))
             .default_execution_profile_handle(profile.into_handle());

@@ -219,13 +219,12 @@ fn query(statement: &str) -> Request {
     }
 }
 
-const SELECT: &str = "SELECT name FROM films ORDER BY v ANN OF ? LIMIT ?";
-const READ: &str =
-    "SELECT name \n, \"id\", WRITETIME(\"v\") FROM \"shop\".\"films\" WHERE \"id\" IN ?";
+const SELECT: &str = "SELECT name, v FROM films ORDER BY v ANN OF ? LIMIT ?";
+const READ: &str = "SELECT name, v \n, \"id\" FROM \"shop\".\"films\" WHERE \"id\" IN ?";
 
 fn columns() -> Metadata {
     Metadata {
-        columns: vec![column("name"), column("id"), column("writetime(v)")],
+        columns: vec![column("name"), column("v"), column("id")],
     }
 }
 
@@ -234,8 +233,8 @@ fn rows(rows: &[(&str, &str, bool)], skip_metadata: bool) -> Rows {
     let mut encoder = RowsEncoder::new(&columns(), skip_metadata);
     for (name, id, has_vector) in rows {
         encoder.cell(Some(name.as_bytes()));
+        encoder.cell(has_vector.then_some(&[0; 12]));
         encoder.cell(Some(id.as_bytes()));
-        encoder.cell(has_vector.then_some(&[1; 8]));
         encoder.end_row();
     }
     encoder.finish(None)
@@ -283,7 +282,10 @@ impl Setup {
         };
         let bind = vec![spec("v", vector), spec("[limit]", CqlType::Int)];
         assert_eq!(told.bind.columns, bind);
-        assert_eq!(told.result.unwrap().columns, [column("name")]);
+        assert_eq!(
+            told.result.unwrap().columns,
+            [column("name"), column("v")]
+        );
         assert!(told.partition_key_indexes.is_empty());
         told.id
     }
@@ -384,7 +386,7 @@ async fn nothing_waits_behind_a_search() {
 #[tokio::test]
 async fn a_query_as_text_needs_no_preparing_unless_there_is_no_neighbour() {
     let mut setup = setup().await;
-    let text = "SELECT name FROM shop.films ORDER BY v ANN OF [1, 2, 3] LIMIT 2";
+    let text = "SELECT name, v FROM shop.films ORDER BY v ANN OF [1, 2, 3] LIMIT 2";
     setup.client.ask(&query(text), 3).await;
     let body = r#"{"primary_keys":{"id":["a"]},"similarity_scores":[1]}"#;
     setup.store.neighbours(body).await;
@@ -416,7 +418,10 @@ async fn a_query_as_text_needs_no_preparing_unless_there_is_no_neighbour() {
     };
     let told = told.decode().unwrap();
     assert_eq!((context.stream, told.rows.len()), (4, 0));
-    assert_eq!(told.metadata.unwrap().columns, [column("name")]);
+    assert_eq!(
+        told.metadata.unwrap().columns,
+        [column("name"), column("v")]
+    );
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What a contender costs at a given recall, read off the settings that were measured.
+//! What a search costs at a given recall, read off the settings that were measured.
 //!
 //! Settings that another one beats in both recall and time are left out; what remains is the
 //! front. Between two settings of the front the logarithm of the time is taken to be linear in the
@@ -6,10 +6,12 @@
 //! front costs what the fastest setting costs (with `k` neighbours asked for, a beam cannot be
 //! narrower than `k`); a recall above it is not reached.
 
-/// One setting of the front: its place among those measured, recall and seconds a query.
+/// One setting: recall and time of a query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
+    /// Mean share of the true neighbours that were found.
     pub recall: f64,
+    /// What a query takes: of processor time, or of the clock.
     pub seconds: f64,
 }
 

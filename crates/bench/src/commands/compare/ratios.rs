@@ -1,0 +1,159 @@
+//! What two sides do, one by the other, of rounds in which both were measured.
+
+use crate::front::{self, Measured};
+use crate::report::Measurement;
+
+/// Recalls that differ by more are not of equally good answers.
+const RECALL_TOLERANCE: f64 = 0.005;
+
+/// What is compared.
+type Figure = fn(&Measurement) -> f64;
+
+/// Each has a logarithm, which is read off between two indexes as that of a search's time is.
+const FIGURES: [(&str, Figure); 3] = [
+    ("answers a second", |m| m.rate_per_s),
+    ("P50", |m| m.latency_ms.p50),
+    ("P99", |m| m.latency_ms.p99),
+];
+
+/// One index or table of a side: what was measured in each round.
+pub type Rounds = Vec<Measurement>;
+
+/// Median and range of the rounds' ratios, A by B.
+pub fn summary(a: &Rounds, b: &Rounds) -> Measurement {
+    let recall: (&str, Figure) = ("recall", |m| m.recall.unwrap_or(f64::NAN));
+    let mut summary = empty();
+    for (name, of) in FIGURES.into_iter().chain([recall]) {
+        let ratios: Vec<f64> = a.iter().zip(b).map(|(a, b)| of(a) / of(b)).collect();
+        summary.add_spread(name, &ratios);
+    }
+    summary
+}
+
+/// The recalls of both, if they are too far apart for a comparison.
+pub fn recalls_apart(a: &Rounds, b: &Rounds) -> Option<(f64, f64)> {
+    let (a, b) = (mean_recall(a)?, mean_recall(b)?);
+    ((a - b).abs() > RECALL_TOLERANCE).then_some((a, b))
+}
+
+/// The same at a recall that is read off between the indexes of each side.
+///
+/// # Errors
+///
+/// The best recall of a side that does not reach it: which side, 0 or 1, and the recall.
+pub fn at_recall(sides: [&[Rounds]; 2], recall: f64) -> Result<Measurement, (usize, f64)> {
+    let mut places = Vec::new();
+    for (number, side) in sides.into_iter().enumerate() {
+        let measured: Vec<Measured> = side.iter().map(measured).collect();
+        let best = measured.iter().map(|m| m.recall).fold(0.0, f64::max);
+        let place = front::place(&measured, &front::front(&measured), recall);
+        let place = place.ok_or((number, best))?;
+        // An index that searches too little to be below the recall is compared as it is, and said to be.
+        let reached = measured[place.setting()].recall;
+        let above = matches!(place, front::Place::Below(_)) && reached > recall + RECALL_TOLERANCE;
+        places.push((place, above.then_some(reached)));
+    }
+    let mut found = empty();
+    for (name, of) in FIGURES {
+        let of_round = |side: usize, round: usize| {
+            places[side]
+                .0
+                .seconds(|setting| of(&sides[side][setting][round]))
+        };
+        let rounds = sides[0].iter().chain(sides[1]).map(Vec::len).min();
+        let ratios: Vec<f64> = (0..rounds.unwrap_or(0))
+            .map(|round| of_round(0, round) / of_round(1, round))
+            .collect();
+        found.add_spread(name, &ratios);
+    }
+    for (name, (_, above)) in ["recall of A, which is above", "recall of B, which is above"]
+        .into_iter()
+        .zip(&places)
+    {
+        if let Some(reached) = above {
+            found.figures.insert(name.to_owned(), *reached);
+        }
+    }
+    Ok(found)
+}
+
+fn empty() -> Measurement {
+    Measurement {
+        operation: "ratio".to_owned(),
+        ..Measurement::default()
+    }
+}
+
+/// Of all rounds of an index.
+fn measured(rounds: &Rounds) -> Measured {
+    let rates = rounds.iter().map(|m| m.rate_per_s).sum::<f64>() / rounds.len() as f64;
+    Measured {
+        recall: mean_recall(rounds).unwrap_or(0.0),
+        seconds: 1.0 / rates,
+    }
+}
+
+fn mean_recall(rounds: &Rounds) -> Option<f64> {
+    let recalls: Option<Vec<f64>> = rounds.iter().map(|round| round.recall).collect();
+    let recalls = recalls?;
+    Some(recalls.iter().sum::<f64>() / recalls.len() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An index by its recall and the rates of its rounds.
+    fn index(recall: Option<f64>, rates: &[f64]) -> Rounds {
+        let measurement = |rate_per_s: &f64| Measurement {
+            rate_per_s: *rate_per_s,
+            recall,
+            ..Measurement::default()
+        };
+        rates.iter().map(measurement).collect()
+    }
+
+    #[test]
+    fn ratios_are_taken_within_rounds() {
+        let of = |rates: &[f64]| index(None, rates);
+        // The machine was half as fast in the second round.
+        let found = summary(&of(&[200.0, 100.0, 330.0]), &of(&[100.0, 50.0, 110.0]));
+        assert_eq!(found.figures["answers a second, median"], 2.0);
+        assert_eq!(found.figures["answers a second, most"], 3.0);
+        let even = summary(&of(&[200.0, 100.0]), &of(&[100.0, 100.0]));
+        assert_eq!(even.figures["answers a second, median"], 1.5);
+        // Nothing was known of the recall.
+        assert!(!found.figures.contains_key("recall, median"));
+    }
+
+    #[test]
+    fn recalls_that_differ_are_said() {
+        let of = |recall| index(Some(recall), &[1.0]);
+        assert_eq!(recalls_apart(&of(0.95), &of(0.954)), None);
+        assert_eq!(recalls_apart(&of(0.95), &of(0.96)), Some((0.95, 0.96)));
+        assert_eq!(recalls_apart(&of(0.95), &index(None, &[1.0])), None);
+    }
+
+    #[test]
+    fn equal_recall_is_read_off_between_indexes() {
+        let us = [
+            index(Some(0.9), &[800.0, 400.0]),
+            index(Some(0.999), &[200.0, 100.0]),
+        ];
+        let them = [index(Some(0.99), &[200.0, 100.0])];
+        let found = at_recall([&us, &them], 0.99).unwrap();
+        let median = found.figures["answers a second, median"];
+        assert!((median - 2.0).abs() < 1e-9, "{median}");
+        assert!(!found.figures.keys().any(|name| name.contains("above")));
+    }
+
+    #[test]
+    fn what_is_above_or_not_reached_is_said() {
+        let us = [index(Some(0.98), &[10.0])];
+        let them = [index(Some(0.9), &[10.0])];
+        assert_eq!(at_recall([&us, &them], 0.95), Err((1, 0.9)));
+        let found = at_recall([&us, &them], 0.9).unwrap();
+        assert_eq!(found.figures["recall of A, which is above"], 0.98);
+        assert!(!found.figures.contains_key("recall of B, which is above"));
+    }
+}

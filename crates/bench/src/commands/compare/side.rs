@@ -1,0 +1,128 @@
+//! Who is compared: a target with a name, and the indexes or tables of it that are searched.
+
+use std::str::FromStr;
+
+use crate::commands::arguments::Target;
+use crate::target::Names;
+use crate::target::wire::Wire;
+
+/// A target with a name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Side {
+    /// What it is called in tables and charts.
+    pub name: String,
+    /// Where it is.
+    pub target: Target,
+    path: Option<Path>,
+}
+
+/// Where to search, if not where the other arguments say.
+#[derive(Clone, Debug, PartialEq)]
+struct Path {
+    keyspace: String,
+    /// Indexes by HTTP, tables by CQL: the same vectors, searched more or less widely.
+    items: Vec<String>,
+}
+
+impl Side {
+    /// What is searched, one after the other.
+    pub fn names(&self, of_arguments: &Names) -> Vec<Names> {
+        let Some(path) = &self.path else {
+            return vec![of_arguments.clone()];
+        };
+        let names = |item: &String| {
+            let mut names = of_arguments.clone();
+            names.keyspace.clone_from(&path.keyspace);
+            match self.target {
+                Target::Http(..) => names.index.clone_from(item),
+                Target::Cql(_) => names.table.clone_from(item),
+            }
+            names
+        };
+        path.items.iter().map(names).collect()
+    }
+}
+
+impl FromStr for Side {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Side, String> {
+        let expected = || {
+            format!(
+                "{text:?} is not NAME=http://HOST:PORT, NAME=binary+http://HOST:PORT or NAME=cql://HOST:PORT, \
+                 with or without /KEYSPACE/INDEX,INDEX..."
+            )
+        };
+        let (name, url) = text.split_once('=').ok_or_else(expected)?;
+        let (scheme, rest) = url.split_once("://").ok_or_else(expected)?;
+        let mut parts = rest.trim_end_matches('/').splitn(3, '/');
+        let authority = parts.next().unwrap_or_default();
+        let path = match (parts.next(), parts.next()) {
+            (None, _) => None,
+            (Some(keyspace), Some(items)) => Some(Path {
+                keyspace: keyspace.to_owned(),
+                items: items.split(',').map(str::to_owned).collect(),
+            }),
+            (Some(_), None) => return Err(expected()),
+        };
+        if let Some(path) = &path
+            && path.items.iter().any(String::is_empty)
+        {
+            return Err(expected());
+        }
+        let target = match scheme {
+            "http" => Target::Http(format!("http://{authority}").parse()?, Wire::Json),
+            "binary+http" => Target::Http(format!("http://{authority}").parse()?, Wire::Binary),
+            "cql" if authority.contains(':') => Target::Cql(authority.to_owned()),
+            _ => return Err(expected()),
+        };
+        Ok(Side {
+            name: name.to_owned(),
+            target,
+            path,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_arguments() -> Names {
+        let [keyspace, table, index, key_column, vector_column] = [(); 5].map(|()| "x".to_owned());
+        Names {
+            keyspace,
+            table,
+            index,
+            key_column,
+            vector_column,
+        }
+    }
+
+    #[test]
+    fn targets_have_a_name_and_perhaps_a_path() {
+        let plain: Side = "us=http://127.0.0.1:6080".parse().unwrap();
+        assert_eq!((plain.name.as_str(), &plain.path), ("us", &None));
+        let other: Side = "them=cql://h:9042/ks/t".parse().unwrap();
+        assert_eq!(other.target, Target::Cql("h:9042".to_owned()));
+        let names = other.names(&of_arguments());
+        let found: Vec<_> = names.iter().map(|n| (&*n.keyspace, &*n.table)).collect();
+        assert_eq!(found, [("ks", "t")]);
+        let binary: Side = "us=binary+http://h:1/ks/a,b".parse().unwrap();
+        assert_eq!(binary.target.to_string(), "http://h:1 binary");
+        let names = binary.names(&of_arguments());
+        let found: Vec<_> = names.iter().map(|n| &*n.index).collect();
+        assert_eq!(found, ["a", "b"]);
+        for text in [
+            "http://h:1",
+            "a=h:1",
+            "a=ftp://h:1",
+            "a=http://h",
+            "a=cql://h",
+            "a=http://h:1/ks",
+            "a=http://h:1/ks/a,",
+        ] {
+            assert!(text.parse::<Side>().is_err(), "{text}");
+        }
+    }
+}
