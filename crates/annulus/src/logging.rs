@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use clap::ValueEnum;
 use serde::Deserialize;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::exit::Failure;
 
@@ -16,16 +17,16 @@ pub enum LogFormat {
     Json,
 }
 
+/// The driver logs every warning that a node sends beside an answer, and Cassandra warns of a statement with which the CDC
+/// library looks for new nodes twice a second. So those are left out unless the filter names the driver.
+const WITHOUT_NODES_WARNINGS: &str = "scylla::network::connection=error";
+
 /// Starts logging.
 ///
 /// `filter` is a level (`info`) or a list of directives (`info,store=debug`).
 /// `colours`: whether a terminal gets them.
 pub fn start(filter: &str, format: LogFormat, colours: bool) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(filter).map_err(|error| {
-        Failure::Configuration(format!(
-            "log filter {filter:?}: {error}; write a level such as info, or store=debug,info"
-        ))
-    })?;
+    let filter = env_filter(filter)?;
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -35,4 +36,35 @@ pub fn start(filter: &str, format: LogFormat, colours: bool) -> anyhow::Result<(
         LogFormat::Json => subscriber.json().init(),
     }
     Ok(())
+}
+
+fn env_filter(filter: &str) -> anyhow::Result<EnvFilter> {
+    let mut parsed = EnvFilter::try_new(filter).map_err(|error| {
+        Failure::Configuration(format!(
+            "log filter {filter:?}: {error}; write a level such as info, or store=debug,info"
+        ))
+    })?;
+    let shows_warnings = parsed
+        .max_level_hint()
+        .is_some_and(|level| level >= LevelFilter::WARN);
+    if shows_warnings && !filter.contains("scylla") {
+        parsed = parsed.add_directive(WITHOUT_NODES_WARNINGS.parse()?);
+    }
+    Ok(parsed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_of_nodes_are_left_out_unless_the_driver_is_named() {
+        let shown = |filter: &str| env_filter(filter).unwrap().to_string();
+        assert!(shown("info").contains(WITHOUT_NODES_WARNINGS));
+        assert!(shown("store=debug,warn").contains(WITHOUT_NODES_WARNINGS));
+        assert!(!shown("info,scylla=debug").contains(WITHOUT_NODES_WARNINGS));
+        assert_eq!(shown("off"), "off");
+        assert_eq!(shown("error"), "error");
+        assert!(env_filter("store=loud").is_err());
+    }
 }
