@@ -36,7 +36,8 @@ pub struct GatewayArguments {
 
 pub fn run(arguments: GatewayArguments) -> anyhow::Result<()> {
     let file = match &arguments.config {
-        Some(path) => settings_file::read(path)?,
+        Some(path) => GatewaySettings::of_file(settings_file::read(path)?)
+            .with_context(|| format!("configuration file {}", path.display()))?,
         None => GatewaySettings::default(),
     };
     let settings = arguments.settings.or(file).resolve()?;
