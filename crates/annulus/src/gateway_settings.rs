@@ -18,7 +18,8 @@ use crate::logging::LogFormat;
 use crate::settings::{at_least_one, lacks};
 use crate::vector_stores::VectorStores;
 
-const DEFAULT_LOG: &str = "warn,annulus=info,gateway=info";
+/// That an index service is available again is a fact of the library that asks it.
+const DEFAULT_LOG: &str = "warn,annulus=info,gateway=info,store_api=info";
 
 /// What the names of TLS settings begin with, and those of settings about index services.
 const TLS_NAMES: [&str; 3] = ["tls-", "cassandra-certificate-", "cassandra-client-"];
@@ -73,8 +74,9 @@ pub struct GatewaySettings {
 
     /// A node's address for clients and the address of the gateway before it; once for each node of the cluster
     ///
-    /// Drivers are told of these gateways instead of the nodes, and of no node that has none. In the file it
-    /// is a table: [gateways], with lines such as "10.0.0.1:9042" = "10.0.1.1:9043".
+    /// The former is the node's broadcast_rpc_address, or rpc_address where that is not set. Drivers are told of these
+    /// gateways instead of the nodes, and of no node that has none. In the file it is a table: [gateways], with lines such
+    /// as "10.0.0.1:9042" = "10.0.1.1:9043".
     #[arg(
         long = "gateway",
         env = "ANNULUS_GATEWAYS",
