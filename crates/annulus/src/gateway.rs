@@ -15,6 +15,7 @@ use crate::exit::Failure;
 use crate::gateway_settings::{GatewaySettings, Resolved};
 use crate::gateway_tls::{ForClients, GatewayTls};
 use crate::logging;
+use crate::open_files;
 use crate::settings_file;
 use crate::stop::Stop;
 
@@ -42,6 +43,7 @@ pub fn run(arguments: GatewayArguments) -> anyhow::Result<()> {
     };
     let settings = arguments.settings.or(file).resolve()?;
     logging::start(&settings.log, settings.log_format, true)?;
+    open_files::raise_limit();
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
