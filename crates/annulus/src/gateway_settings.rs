@@ -90,16 +90,6 @@ pub struct GatewaySettings {
     #[arg(skip)]
     pub gateways: Option<BTreeMap<SocketAddr, SocketAddr>>,
 
-    /// TLS.
-    #[command(flatten)]
-    #[serde(skip)]
-    pub tls: GatewayTls,
-
-    /// Index services.
-    #[command(flatten)]
-    #[serde(skip)]
-    pub vector_store: VectorStores,
-
     /// Connections of clients at once; more are refused [default: 10000]
     #[arg(long, env = "ANNULUS_MAX_CONNECTIONS", value_name = "N")]
     pub max_connections: Option<usize>,
@@ -121,6 +111,15 @@ pub struct GatewaySettings {
     /// How it is logged [default: text]
     #[arg(long, env = "ANNULUS_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
+
+    // Last, as a heading holds for all that follows.
+    #[command(flatten, next_help_heading = "Index services")]
+    #[serde(skip)]
+    pub vector_store: VectorStores,
+
+    #[command(flatten, next_help_heading = "TLS")]
+    #[serde(skip)]
+    pub tls: GatewayTls,
 }
 
 /// A node and its gateway, as they are written on the command line.
