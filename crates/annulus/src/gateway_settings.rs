@@ -326,7 +326,10 @@ mod tests {
         );
         assert_eq!(settings.tls.tls_cert_path, Some("a".into()));
         assert_eq!(settings.tls.cassandra_certificate_file, Some("b".into()));
-        assert_eq!(settings.tls.tls_file_check_interval, Some("5s".parse().unwrap()));
+        assert_eq!(
+            settings.tls.tls_file_check_interval,
+            Some("5s".parse().unwrap())
+        );
         let zone = settings.vector_store.vector_store_own_zone;
         assert_eq!(zone.as_deref(), Some("c"));
         assert_eq!(settings.listen, Some(IpAddr::from([127, 0, 0, 2])));
@@ -351,7 +354,10 @@ mod tests {
             ("cql-prot = 1", "cql-prot"),
             ("tls-crt-path = \"a\"", "tls-crt-path"),
             ("vector-store-uri = \"a\"", "vector-store-uri"),
-            ("tls-file-check-interval = \"soon\"", "in `tls-file-check-interval`"),
+            (
+                "tls-file-check-interval = \"soon\"",
+                "in `tls-file-check-interval`",
+            ),
             ("cql-port = \"a\"", "in `cql-port`"),
         ] {
             let error = GatewaySettings::of_file(toml::from_str(text).unwrap()).unwrap_err();
@@ -422,7 +428,11 @@ mod tests {
             let error = file(text).resolve().unwrap_err();
             assert!(error.to_string().contains(named), "{error}");
         }
-        assert!(" 10.0.0.1:9042=10.0.0.1:9043".parse::<GatewayPair>().is_ok());
+        assert!(
+            " 10.0.0.1:9042=10.0.0.1:9043"
+                .parse::<GatewayPair>()
+                .is_ok()
+        );
         assert!("10.0.0.1:9042".parse::<GatewayPair>().is_err());
         assert!("node:9042=10.0.0.1:9043".parse::<GatewayPair>().is_err());
     }

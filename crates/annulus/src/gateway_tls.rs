@@ -31,29 +31,17 @@ pub struct GatewayTls {
     pub tls_client_ca_cert_path: Option<PathBuf>,
 
     /// How often the certificate for clients is looked at for changes; SIGHUP does it at once [default: 30s]
-    #[arg(
-        long,
-        env = "ANNULUS_TLS_FILE_CHECK_INTERVAL",
-        value_name = "DURATION"
-    )]
+    #[arg(long, env = "ANNULUS_TLS_FILE_CHECK_INTERVAL", value_name = "DURATION")]
     pub tls_file_check_interval: Option<Span>,
 
     /// Authorities that sign Cassandra's certificates, PEM; Cassandra is talked to in TLS then
     ///
     /// The node's certificate has to name the host of --cassandra, and those of all nodes their addresses.
-    #[arg(
-        long,
-        env = "ANNULUS_CASSANDRA_CERTIFICATE_FILE",
-        value_name = "FILE"
-    )]
+    #[arg(long, env = "ANNULUS_CASSANDRA_CERTIFICATE_FILE", value_name = "FILE")]
     pub cassandra_certificate_file: Option<PathBuf>,
 
     /// Certificate for nodes that ask for one (require_client_auth), PEM
-    #[arg(
-        long,
-        env = "ANNULUS_CASSANDRA_CLIENT_CERT_PATH",
-        value_name = "FILE"
-    )]
+    #[arg(long, env = "ANNULUS_CASSANDRA_CLIENT_CERT_PATH", value_name = "FILE")]
     pub cassandra_client_cert_path: Option<PathBuf>,
 
     /// Key of that certificate, PEM
@@ -81,8 +69,12 @@ impl GatewayTls {
         GatewayTls {
             tls_cert_path: self.tls_cert_path.or(other.tls_cert_path),
             tls_key_path: self.tls_key_path.or(other.tls_key_path),
-            tls_client_ca_cert_path: self.tls_client_ca_cert_path.or(other.tls_client_ca_cert_path),
-            tls_file_check_interval: self.tls_file_check_interval.or(other.tls_file_check_interval),
+            tls_client_ca_cert_path: self
+                .tls_client_ca_cert_path
+                .or(other.tls_client_ca_cert_path),
+            tls_file_check_interval: self
+                .tls_file_check_interval
+                .or(other.tls_file_check_interval),
             cassandra_certificate_file: self
                 .cassandra_certificate_file
                 .or(other.cassandra_certificate_file),

@@ -199,10 +199,11 @@ impl StoreSettings {
         let fine_safety = distance("cdc-fine-safety-interval", self.cdc_fine_safety_interval)?;
         let wide_sleep = bounded("cdc-sleep-interval", self.cdc_sleep_interval)?;
         let fine_sleep = bounded("cdc-fine-sleep-interval", self.cdc_fine_sleep_interval)?;
-        let set = |reader: &mut ReaderOptions, safety: Option<Duration>, sleep: Option<Duration>| {
-            reader.safety_interval = safety.unwrap_or(reader.safety_interval);
-            reader.sleep_interval = sleep.unwrap_or(reader.sleep_interval);
-        };
+        let set =
+            |reader: &mut ReaderOptions, safety: Option<Duration>, sleep: Option<Duration>| {
+                reader.safety_interval = safety.unwrap_or(reader.safety_interval);
+                reader.sleep_interval = sleep.unwrap_or(reader.sleep_interval);
+            };
         for reader in &mut cdc.readers {
             match reader.name.as_str() {
                 "wide" => set(reader, wide_safety, wide_sleep),
@@ -274,7 +275,9 @@ mod tests {
 
     #[test]
     fn a_reader_may_be_at_the_heels_of_the_present() {
-        let options = resolve(&["--cdc-fine-safety-interval", "0s"]).unwrap().options;
+        let options = resolve(&["--cdc-fine-safety-interval", "0s"])
+            .unwrap()
+            .options;
         assert_eq!(options.cdc.readers[1].safety_interval, Duration::ZERO);
     }
 
