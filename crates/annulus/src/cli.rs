@@ -49,8 +49,12 @@ pub enum Command {
 
     /// Run a CQL server before a node of Apache Cassandra
     ///
-    /// Drivers connect to gateways instead of nodes: one gateway stands beside each node of the cluster. Settings
-    /// as for `serve`.
+    /// It adds vector indexes and `ANN OF`. Drivers connect to gateways instead of nodes: one gateway stands beside each
+    /// node of the cluster, and all are given the same --gateway pairs and index services. Every setting may also stand in a
+    /// TOML file (--config) under its long name, or in the environment under the name shown; a flag wins over the environment,
+    /// the environment over the file.
+    ///
+    /// On SIGHUP, and every --tls-file-check-interval, the certificate for clients is read again. The rest needs a restart.
     Gateway(Box<GatewayArguments>),
 
     /// See and stop the long work of an index service: scans, builds, catching up, repair

@@ -15,6 +15,7 @@ use crate::exit::Failure;
 use crate::gateway_settings::{GatewaySettings, Resolved};
 use crate::gateway_tls::{ForClients, GatewayTls};
 use crate::logging;
+use crate::open_files;
 use crate::settings_file;
 use crate::stop::Stop;
 
@@ -36,11 +37,13 @@ pub struct GatewayArguments {
 
 pub fn run(arguments: GatewayArguments) -> anyhow::Result<()> {
     let file = match &arguments.config {
-        Some(path) => settings_file::read(path)?,
+        Some(path) => GatewaySettings::of_file(settings_file::read(path)?)
+            .with_context(|| format!("configuration file {}", path.display()))?,
         None => GatewaySettings::default(),
     };
     let settings = arguments.settings.or(file).resolve()?;
     logging::start(&settings.log, settings.log_format, true)?;
+    open_files::raise_limit();
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

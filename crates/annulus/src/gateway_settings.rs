@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use gateway::{CatalogOptions, GatewayOptions, Ring};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::exit::Failure;
 use crate::files::password;
@@ -17,7 +18,12 @@ use crate::logging::LogFormat;
 use crate::settings::{at_least_one, lacks};
 use crate::vector_stores::VectorStores;
 
-const DEFAULT_LOG: &str = "warn,annulus=info,gateway=info";
+/// That an index service is available again is a fact of the library that asks it.
+const DEFAULT_LOG: &str = "warn,annulus=info,gateway=info,store_api=info";
+
+/// What the names of TLS settings begin with, and those of settings about index services.
+const TLS_NAMES: [&str; 3] = ["tls-", "cassandra-certificate-", "cassandra-client-"];
+const VECTOR_STORE_NAMES: [&str; 1] = ["vector-store-"];
 
 /// What may be set. Everything is optional here; [`GatewaySettings::resolve`] fills in the defaults.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
@@ -68,8 +74,9 @@ pub struct GatewaySettings {
 
     /// A node's address for clients and the address of the gateway before it; once for each node of the cluster
     ///
-    /// Drivers are told of these gateways instead of the nodes, and of no node that has none. In the file it
-    /// is a table: [gateways], with lines such as "10.0.0.1:9042" = "10.0.1.1:9043".
+    /// The former is the node's broadcast_rpc_address, or rpc_address where that is not set. Drivers are told of these
+    /// gateways instead of the nodes, and of no node that has none. In the file it is a table: [gateways], with lines such
+    /// as "10.0.0.1:9042" = "10.0.1.1:9043".
     #[arg(
         long = "gateway",
         env = "ANNULUS_GATEWAYS",
@@ -82,14 +89,6 @@ pub struct GatewaySettings {
     /// The same from the file.
     #[arg(skip)]
     pub gateways: Option<BTreeMap<SocketAddr, SocketAddr>>,
-
-    /// TLS; in the file it is the table [tls].
-    #[command(flatten)]
-    pub tls: GatewayTls,
-
-    /// Index services; in the file it is the table [vector-store].
-    #[command(flatten)]
-    pub vector_store: VectorStores,
 
     /// Connections of clients at once; more are refused [default: 10000]
     #[arg(long, env = "ANNULUS_MAX_CONNECTIONS", value_name = "N")]
@@ -112,6 +111,15 @@ pub struct GatewaySettings {
     /// How it is logged [default: text]
     #[arg(long, env = "ANNULUS_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
+
+    // Last, as a heading holds for all that follows.
+    #[command(flatten, next_help_heading = "Index services")]
+    #[serde(skip)]
+    pub vector_store: VectorStores,
+
+    #[command(flatten, next_help_heading = "TLS")]
+    #[serde(skip)]
+    pub tls: GatewayTls,
 }
 
 /// A node and its gateway, as they are written on the command line.
@@ -129,7 +137,8 @@ impl FromStr for GatewayPair {
             .split_once('=')
             .ok_or("write it as NODE=GATEWAY, such as 10.0.0.1:9042=10.0.1.1:9043")?;
         let address = |text: &str| {
-            text.parse()
+            text.trim()
+                .parse()
                 .map_err(|_| format!("{text:?} is no IP address with a port"))
         };
         Ok(GatewayPair {
@@ -152,6 +161,30 @@ pub struct Resolved {
 }
 
 impl GatewaySettings {
+    /// The settings of a TOML file, where all stand side by side under their long names.
+    ///
+    /// # Errors
+    /// A name that is none, and a value that is none of its setting.
+    pub fn of_file(file: toml::Table) -> Result<GatewaySettings, Failure> {
+        let (mut own, mut tls, mut vector_store) = Default::default();
+        for (name, value) in file {
+            let begins = |names: &[&str]| names.iter().any(|front| name.starts_with(front));
+            let group: &mut toml::Table = if begins(&TLS_NAMES) {
+                &mut tls
+            } else if begins(&VECTOR_STORE_NAMES) {
+                &mut vector_store
+            } else {
+                &mut own
+            };
+            group.insert(name, value);
+        }
+        Ok(GatewaySettings {
+            tls: read(tls)?,
+            vector_store: read(vector_store)?,
+            ..read(own)?
+        })
+    }
+
     /// These settings, and those of `other` where these are silent.
     pub fn or(self, other: GatewaySettings) -> GatewaySettings {
         GatewaySettings {
@@ -246,6 +279,12 @@ impl GatewaySettings {
     }
 }
 
+fn read<T: DeserializeOwned>(settings: toml::Table) -> Result<T, Failure> {
+    settings
+        .try_into()
+        .map_err(|error| Failure::Configuration(error.to_string().trim().replace('\n', " ")))
+}
+
 /// How long change logs go back.
 fn log_ttl(hours: Option<u32>) -> Result<Duration, Failure> {
     const HOURS: u32 = 24;
@@ -276,7 +315,54 @@ mod tests {
     use super::*;
 
     fn file(text: &str) -> GatewaySettings {
-        toml::from_str(text).unwrap()
+        GatewaySettings::of_file(toml::from_str(text).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn every_setting_stands_in_the_file_under_its_long_name() {
+        let settings = file(
+            "tls-cert-path = \"a\"\ncassandra-certificate-file = \"b\"\nvector-store-own-zone = \"c\"\n\
+             tls-file-check-interval = \"5s\"\nlisten = \"127.0.0.2\"",
+        );
+        assert_eq!(settings.tls.tls_cert_path, Some("a".into()));
+        assert_eq!(settings.tls.cassandra_certificate_file, Some("b".into()));
+        assert_eq!(
+            settings.tls.tls_file_check_interval,
+            Some("5s".parse().unwrap())
+        );
+        let zone = settings.vector_store.vector_store_own_zone;
+        assert_eq!(zone.as_deref(), Some("c"));
+        assert_eq!(settings.listen, Some(IpAddr::from([127, 0, 0, 2])));
+        // What the command line knows the file knows; those that are given once for each are tables there.
+        let known = GatewaySettings::augment_args(clap::Command::new("settings"));
+        for argument in known.get_arguments() {
+            let name = match argument.get_long().unwrap() {
+                "gateway" => "gateways",
+                "vector-store-zone" => "vector-store-zones",
+                long => long,
+            };
+            let nonsense = toml::Table::from_iter([(name.to_owned(), toml::Value::Array(vec![]))]);
+            let read = GatewaySettings::of_file(nonsense).map(drop);
+            let is_unknown = |error: &Failure| error.to_string().contains("unknown field");
+            assert!(!read.is_err_and(|error| is_unknown(&error)), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_stands_in_the_file_and_makes_no_sense_is_named() {
+        for (text, named) in [
+            ("cql-prot = 1", "cql-prot"),
+            ("tls-crt-path = \"a\"", "tls-crt-path"),
+            ("vector-store-uri = \"a\"", "vector-store-uri"),
+            (
+                "tls-file-check-interval = \"soon\"",
+                "in `tls-file-check-interval`",
+            ),
+            ("cql-port = \"a\"", "in `cql-port`"),
+        ] {
+            let error = GatewaySettings::of_file(toml::from_str(text).unwrap()).unwrap_err();
+            assert!(error.to_string().contains(named), "{text}: {error}");
+        }
     }
 
     #[test]
@@ -342,6 +428,11 @@ mod tests {
             let error = file(text).resolve().unwrap_err();
             assert!(error.to_string().contains(named), "{error}");
         }
+        assert!(
+            " 10.0.0.1:9042=10.0.0.1:9043"
+                .parse::<GatewayPair>()
+                .is_ok()
+        );
         assert!("10.0.0.1:9042".parse::<GatewayPair>().is_err());
         assert!("node:9042=10.0.0.1:9043".parse::<GatewayPair>().is_err());
     }

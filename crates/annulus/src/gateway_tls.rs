@@ -19,61 +19,33 @@ use crate::span::{Span, interval};
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct GatewayTls {
     /// Certificate of this gateway, PEM; clients are served under TLS alone then
-    #[arg(
-        long = "tls-cert-path",
-        env = "ANNULUS_TLS_CERT_PATH",
-        value_name = "FILE"
-    )]
-    pub cert_path: Option<PathBuf>,
+    #[arg(long, env = "ANNULUS_TLS_CERT_PATH", value_name = "FILE")]
+    pub tls_cert_path: Option<PathBuf>,
 
     /// Key of the certificate, PEM
-    #[arg(
-        long = "tls-key-path",
-        env = "ANNULUS_TLS_KEY_PATH",
-        value_name = "FILE"
-    )]
-    pub key_path: Option<PathBuf>,
+    #[arg(long, env = "ANNULUS_TLS_KEY_PATH", value_name = "FILE")]
+    pub tls_key_path: Option<PathBuf>,
 
     /// Authorities that sign clients' certificates, PEM; nobody without such a certificate is served then
-    #[arg(
-        long = "tls-client-ca-cert-path",
-        env = "ANNULUS_TLS_CLIENT_CA_CERT_PATH",
-        value_name = "FILE"
-    )]
-    pub client_ca_cert_path: Option<PathBuf>,
+    #[arg(long, env = "ANNULUS_TLS_CLIENT_CA_CERT_PATH", value_name = "FILE")]
+    pub tls_client_ca_cert_path: Option<PathBuf>,
 
-    /// How often the certificate for clients is looked at for changes [default: 30s]
-    #[arg(
-        long = "tls-file-check-interval",
-        env = "ANNULUS_TLS_FILE_CHECK_INTERVAL",
-        value_name = "DURATION"
-    )]
-    pub file_check_interval: Option<Span>,
+    /// How often the certificate for clients is looked at for changes; SIGHUP does it at once [default: 30s]
+    #[arg(long, env = "ANNULUS_TLS_FILE_CHECK_INTERVAL", value_name = "DURATION")]
+    pub tls_file_check_interval: Option<Span>,
 
     /// Authorities that sign Cassandra's certificates, PEM; Cassandra is talked to in TLS then
     ///
     /// The node's certificate has to name the host of --cassandra, and those of all nodes their addresses.
-    #[arg(
-        long = "cassandra-certificate-file",
-        env = "ANNULUS_CASSANDRA_CERTIFICATE_FILE",
-        value_name = "FILE"
-    )]
+    #[arg(long, env = "ANNULUS_CASSANDRA_CERTIFICATE_FILE", value_name = "FILE")]
     pub cassandra_certificate_file: Option<PathBuf>,
 
     /// Certificate for nodes that ask for one (require_client_auth), PEM
-    #[arg(
-        long = "cassandra-client-cert-path",
-        env = "ANNULUS_CASSANDRA_CLIENT_CERT_PATH",
-        value_name = "FILE"
-    )]
+    #[arg(long, env = "ANNULUS_CASSANDRA_CLIENT_CERT_PATH", value_name = "FILE")]
     pub cassandra_client_cert_path: Option<PathBuf>,
 
     /// Key of that certificate, PEM
-    #[arg(
-        long = "cassandra-client-key-path",
-        env = "ANNULUS_CASSANDRA_CLIENT_KEY_PATH",
-        value_name = "FILE"
-    )]
+    #[arg(long, env = "ANNULUS_CASSANDRA_CLIENT_KEY_PATH", value_name = "FILE")]
     pub cassandra_client_key_path: Option<PathBuf>,
 }
 
@@ -95,10 +67,14 @@ impl GatewayTls {
     /// These settings, and those of `other` where these are silent.
     pub fn or(self, other: GatewayTls) -> GatewayTls {
         GatewayTls {
-            cert_path: self.cert_path.or(other.cert_path),
-            key_path: self.key_path.or(other.key_path),
-            client_ca_cert_path: self.client_ca_cert_path.or(other.client_ca_cert_path),
-            file_check_interval: self.file_check_interval.or(other.file_check_interval),
+            tls_cert_path: self.tls_cert_path.or(other.tls_cert_path),
+            tls_key_path: self.tls_key_path.or(other.tls_key_path),
+            tls_client_ca_cert_path: self
+                .tls_client_ca_cert_path
+                .or(other.tls_client_ca_cert_path),
+            tls_file_check_interval: self
+                .tls_file_check_interval
+                .or(other.tls_file_check_interval),
             cassandra_certificate_file: self
                 .cassandra_certificate_file
                 .or(other.cassandra_certificate_file),
@@ -113,11 +89,11 @@ impl GatewayTls {
 
     /// Reads what clients are to be served with; `None`: they are served in clear.
     pub fn for_clients(&self) -> Result<Option<ForClients>, Failure> {
-        let (certificates, key) = match (&self.cert_path, &self.key_path) {
+        let (certificates, key) = match (&self.tls_cert_path, &self.tls_key_path) {
             (Some(certificate), Some(key)) => (pem(certificate)?, pem(key)?),
             (Some(_), None) => return Err(lacks("tls-cert-path", "tls-key-path")),
             (None, Some(_)) => return Err(lacks("tls-key-path", "tls-cert-path")),
-            (None, None) if self.client_ca_cert_path.is_some() => {
+            (None, None) if self.tls_client_ca_cert_path.is_some() => {
                 return Err(lacks("tls-client-ca-cert-path", "tls-cert-path"));
             }
             (None, None) => return Ok(None),
@@ -125,7 +101,7 @@ impl GatewayTls {
         let options = TlsOptions {
             certificates,
             key,
-            clients: match &self.client_ca_cert_path {
+            clients: match &self.tls_client_ca_cert_path {
                 Some(authorities) => TlsClients::SignedBy(pem(authorities)?),
                 None => TlsClients::Anyone,
             },
@@ -162,7 +138,7 @@ impl GatewayTls {
     pub fn check_interval(&self) -> Result<Duration, Failure> {
         interval(
             "tls-file-check-interval",
-            self.file_check_interval,
+            self.tls_file_check_interval,
             Duration::from_secs(30),
         )
     }
@@ -182,9 +158,9 @@ mod tests {
         let path = directory.path().join("file");
         std::fs::write(&path, "no certificate").unwrap();
         for (key, missing) in [
-            ("cert-path", "tls-key-path"),
-            ("key-path", "tls-cert-path"),
-            ("client-ca-cert-path", "tls-cert-path"),
+            ("tls-cert-path", "tls-key-path"),
+            ("tls-key-path", "tls-cert-path"),
+            ("tls-client-ca-cert-path", "tls-cert-path"),
             ("cassandra-client-cert-path", "cassandra-client-key-path"),
             ("cassandra-client-key-path", "cassandra-client-cert-path"),
         ] {
@@ -202,7 +178,7 @@ mod tests {
         let path = directory.path().join("file");
         std::fs::write(&path, "no certificate").unwrap();
         let settings: GatewayTls = toml::from_str(&format!(
-            "cert-path = {path:?}\nkey-path = {path:?}\ncassandra-certificate-file = {path:?}"
+            "tls-cert-path = {path:?}\ntls-key-path = {path:?}\ncassandra-certificate-file = {path:?}"
         ))
         .unwrap();
         let expected = format!("{}: no certificate in the PEM format", path.display());

@@ -9,6 +9,7 @@ mod gateway;
 mod gateway_settings;
 mod gateway_tls;
 mod logging;
+mod open_files;
 mod operator;
 mod sample;
 mod serve;

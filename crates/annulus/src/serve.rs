@@ -18,6 +18,7 @@ use store_api::{Client, ClientOptions};
 
 use crate::exit::Failure;
 use crate::logging;
+use crate::open_files;
 use crate::sample;
 use crate::settings::{Resolved, Sample, Settings};
 use crate::settings_file;
@@ -44,6 +45,7 @@ pub fn run(arguments: ServeArguments) -> anyhow::Result<()> {
     };
     let settings = arguments.settings.or(file).resolve()?;
     logging::start(&settings.log, settings.log_format, true)?;
+    open_files::raise_limit();
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -55,6 +55,16 @@ pub fn bounded(name: &str, span: Option<Span>) -> Result<Option<Duration>, Failu
     }
 }
 
+/// How far something stays behind the present, which may be not at all.
+pub fn distance(name: &str, span: Option<Span>) -> Result<Option<Duration>, Failure> {
+    match span {
+        Some(Span(span)) if span > INTERVAL_MAX => Err(Failure::Configuration(format!(
+            "{name} must be at most {INTERVAL_MAX:?}"
+        ))),
+        span => Ok(span.map(|span| span.0)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use store_api::{Client, ClientOptions, Zones};
 
 use crate::exit::Failure;
+use crate::settings::lacks;
 
 /// Index services. All is optional; without any, queries for neighbours are answered that vector search is disabled.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
@@ -17,47 +18,42 @@ use crate::exit::Failure;
 pub struct VectorStores {
     /// Index services to ask for nearest neighbours, as http://host:port or https://host:port, separated by commas
     #[arg(
-        long = "vector-store-primary-uri",
+        long,
         env = "ANNULUS_VECTOR_STORE_PRIMARY_URI",
         value_name = "URI",
         value_delimiter = ','
     )]
-    pub primary_uri: Option<Vec<String>>,
+    pub vector_store_primary_uri: Option<Vec<String>>,
 
     /// Index services to ask when none of the primary ones is available
     #[arg(
-        long = "vector-store-secondary-uri",
+        long,
         env = "ANNULUS_VECTOR_STORE_SECONDARY_URI",
         value_name = "URI",
         value_delimiter = ','
     )]
-    pub secondary_uri: Option<Vec<String>>,
+    pub vector_store_secondary_uri: Option<Vec<String>>,
 
     /// PEM file of the authorities that sign the certificates of https services
-    #[arg(
-        long = "vector-store-truststore",
-        env = "ANNULUS_VECTOR_STORE_TRUSTSTORE",
-        value_name = "FILE"
-    )]
-    pub truststore: Option<PathBuf>,
+    #[arg(long, env = "ANNULUS_VECTOR_STORE_TRUSTSTORE", value_name = "FILE")]
+    pub vector_store_truststore: Option<PathBuf>,
 
-    /// Milliseconds after which a service that gives no sign of life counts as down [default: 3000]
+    /// Milliseconds after which a service that gives no sign of life counts as down; less than the 10 s that a search may
+    /// take [default: 3000]
     #[arg(
-        long = "vector-store-unreachable-node-detection-time-in-ms",
+        long,
         env = "ANNULUS_VECTOR_STORE_UNREACHABLE_NODE_DETECTION_TIME_IN_MS",
         value_name = "MS"
     )]
-    pub unreachable_node_detection_time_in_ms: Option<u32>,
+    pub vector_store_unreachable_node_detection_time_in_ms: Option<u32>,
 
     /// The zone that this gateway is in: index services of the same zone are asked first
-    #[arg(
-        long = "vector-store-own-zone",
-        env = "ANNULUS_VECTOR_STORE_OWN_ZONE",
-        value_name = "ZONE"
-    )]
-    pub own_zone: Option<String>,
+    #[arg(long, env = "ANNULUS_VECTOR_STORE_OWN_ZONE", value_name = "ZONE")]
+    pub vector_store_own_zone: Option<String>,
 
     /// An index service and the zone that it is in; once for each service
+    ///
+    /// In the file it is a table: [vector-store-zones], with lines such as "http://10.0.0.1:6080" = "a".
     #[arg(
         long = "vector-store-zone",
         env = "ANNULUS_VECTOR_STORE_ZONES",
@@ -69,7 +65,7 @@ pub struct VectorStores {
 
     /// The same from the file.
     #[arg(skip)]
-    pub zones: Option<HashMap<String, String>>,
+    pub vector_store_zones: Option<HashMap<String, String>>,
 }
 
 /// An index service and its zone, as they are written on the command line.
@@ -97,22 +93,31 @@ impl VectorStores {
     /// These settings, and those of `other` where these are silent.
     pub fn or(self, other: VectorStores) -> VectorStores {
         VectorStores {
-            primary_uri: self.primary_uri.or(other.primary_uri),
-            secondary_uri: self.secondary_uri.or(other.secondary_uri),
-            truststore: self.truststore.or(other.truststore),
-            unreachable_node_detection_time_in_ms: self
-                .unreachable_node_detection_time_in_ms
-                .or(other.unreachable_node_detection_time_in_ms),
-            own_zone: self.own_zone.or(other.own_zone),
+            vector_store_primary_uri: self
+                .vector_store_primary_uri
+                .or(other.vector_store_primary_uri),
+            vector_store_secondary_uri: self
+                .vector_store_secondary_uri
+                .or(other.vector_store_secondary_uri),
+            vector_store_truststore: self
+                .vector_store_truststore
+                .or(other.vector_store_truststore),
+            vector_store_unreachable_node_detection_time_in_ms: self
+                .vector_store_unreachable_node_detection_time_in_ms
+                .or(other.vector_store_unreachable_node_detection_time_in_ms),
+            vector_store_own_zone: self.vector_store_own_zone.or(other.vector_store_own_zone),
             zone_pairs: self.zone_pairs.or(other.zone_pairs),
-            zones: self.zones.or(other.zones),
+            vector_store_zones: self.vector_store_zones.or(other.vector_store_zones),
         }
     }
 
     /// A client of these services.
+    ///
+    /// # Errors
+    /// What can't be used, by its name.
     pub fn client(self) -> Result<Client, Failure> {
         let defaults = ClientOptions::default();
-        let authorities = self.truststore.map(|file| {
+        let authorities = self.vector_store_truststore.map(|file| {
             std::fs::read(&file).map_err(|error| {
                 Failure::Configuration(format!(
                     "cannot read vector-store-truststore {}: {error}",
@@ -120,30 +125,72 @@ impl VectorStores {
                 ))
             })
         });
-        let of = match self.zone_pairs {
+        let connect_timeout = match self.vector_store_unreachable_node_detection_time_in_ms {
+            Some(ms) => detection_time(ms, defaults.request_timeout)?,
+            None => defaults.connect_timeout,
+        };
+        let base_uris = trimmed(self.vector_store_primary_uri);
+        let secondary_uris = trimmed(self.vector_store_secondary_uri);
+        let of: HashMap<String, String> = match self.zone_pairs {
             Some(pairs) => pairs
                 .into_iter()
                 .map(|pair| (pair.uri, pair.zone))
                 .collect(),
-            None => self.zones.unwrap_or_default(),
+            None => self.vector_store_zones.unwrap_or_default(),
         };
-        let connect_timeout = self
-            .unreachable_node_detection_time_in_ms
-            .map_or(defaults.connect_timeout, |ms| {
-                Duration::from_millis(ms.max(1).into())
-            });
+        let of = of
+            .into_iter()
+            .map(|(uri, zone)| (uri.trim().to_owned(), zone.trim().to_owned()));
+        let zones = Zones {
+            own: self.vector_store_own_zone,
+            of: of.collect(),
+        };
+        check_zones(&zones, &[&base_uris[..], &secondary_uris[..]].concat())?;
         Client::new(ClientOptions {
-            base_uris: self.primary_uri.unwrap_or_default(),
-            secondary_uris: self.secondary_uri.unwrap_or_default(),
-            zones: Zones {
-                own: self.own_zone,
-                of,
-            },
+            base_uris,
+            secondary_uris,
+            zones,
             certificate_authorities: authorities.transpose()?,
             connect_timeout,
             ..defaults
         })
         .map_err(|error| Failure::Configuration(error.to_string()))
+    }
+}
+
+/// How long a service may be silent. A search that waits for one that is down must be told so before its own time is up: else
+/// nobody would ever learn that it is down, and searches went on asking it.
+fn detection_time(ms: u32, request_timeout: Duration) -> Result<Duration, Failure> {
+    let time = Duration::from_millis(ms.into());
+    if time.is_zero() || time >= request_timeout {
+        return Err(Failure::Configuration(format!(
+            "vector-store-unreachable-node-detection-time-in-ms {ms} is out of range: at least 1, and less than the {} ms \
+             that a search may take",
+            request_timeout.as_millis()
+        )));
+    }
+    Ok(time)
+}
+
+/// URIs as they are compared with those of zones.
+fn trimmed(uris: Option<Vec<String>>) -> Vec<String> {
+    let uris = uris.unwrap_or_default();
+    uris.iter().map(|uri| uri.trim().to_owned()).collect()
+}
+
+/// Zones that no service is found by would be no zones, without a word.
+fn check_zones(zones: &Zones, uris: &[String]) -> Result<(), Failure> {
+    if let Some(stranger) = zones.of.keys().find(|uri| !uris.contains(uri)) {
+        return Err(Failure::Configuration(format!(
+            "vector-store-zone names {stranger}, which is none of the index services: write it as it stands in \
+             vector-store-primary-uri or vector-store-secondary-uri"
+        )));
+    }
+    match &zones.own {
+        Some(_) if zones.of.is_empty() => Err(lacks("vector-store-own-zone", "vector-store-zone")),
+        None if !zones.of.is_empty() => Err(lacks("vector-store-zone", "vector-store-own-zone")),
+        // That no service is in a gateway's own zone may well be.
+        _ => Ok(()),
     }
 }
 
@@ -157,26 +204,52 @@ mod tests {
 
     #[tokio::test]
     async fn services_are_named_with_and_without_zones() {
-        let text = "primary-uri = [\"http://10.0.0.1:6080\"]\nown-zone = \"a\"\n[zones]\n\"http://10.0.0.1:6080\" = \"a\"";
+        let text = "vector-store-primary-uri = [\"http://10.0.0.1:6080\", \" http://10.0.0.3:6080\"]\n\
+                    vector-store-own-zone = \"a\"\n\
+                    [vector-store-zones]\n\"http://10.0.0.1:6080\" = \"b\"\n\"http://10.0.0.3:6080\" = \"a\"";
+        assert!(file(text).client().is_ok());
         let flags = VectorStores {
-            secondary_uri: Some(vec!["http://10.0.0.2:6080".to_owned()]),
-            zone_pairs: Some(vec!["http://10.0.0.1:6080=b".parse().unwrap()]),
+            vector_store_secondary_uri: Some(vec!["http://10.0.0.2:6080".to_owned()]),
+            zone_pairs: Some(vec!["http://10.0.0.2:6080=a".parse().unwrap()]),
             ..VectorStores::default()
         };
-        let both = flags.or(file(text));
-        assert!(both.primary_uri.is_some() && both.own_zone.is_some());
-        assert!(both.client().is_ok());
+        assert!(flags.or(file(text)).client().is_ok());
         assert!("http://10.0.0.1:6080".parse::<UriZone>().is_err());
     }
 
     #[test]
     fn what_cannot_be_is_refused_by_name() {
+        let detection = "vector-store-unreachable-node-detection-time-in-ms";
+        let service = "vector-store-primary-uri = [\"http://10.0.0.1:6080\"]\n";
         for (text, named) in [
-            ("primary-uri = [\"10.0.0.1\"]", "10.0.0.1"),
-            ("truststore = \"/nowhere/at/all\"", "/nowhere/at/all"),
+            (
+                "vector-store-primary-uri = [\"10.0.0.1\"]".to_owned(),
+                "10.0.0.1",
+            ),
+            (
+                "vector-store-truststore = \"/nowhere/at/all\"".to_owned(),
+                "/nowhere/at/all",
+            ),
+            (format!("{detection} = 0"), detection),
+            (format!("{detection} = 10000"), "less than the 10000 ms"),
+            (
+                format!("{service}vector-store-own-zone = \"a\""),
+                "vector-store-zone is not",
+            ),
+            (
+                format!("{service}[vector-store-zones]\n\"http://10.0.0.1:6080\" = \"a\""),
+                "vector-store-own-zone is not",
+            ),
+            (
+                format!(
+                    "{service}vector-store-own-zone = \"a\"\n\
+                     [vector-store-zones]\n\"http://10.0.0.1:6080/\" = \"a\""
+                ),
+                "names http://10.0.0.1:6080/,",
+            ),
         ] {
-            let error = file(text).client().unwrap_err();
-            assert!(error.to_string().contains(named), "{error}");
+            let error = file(&text).client().unwrap_err();
+            assert!(error.to_string().contains(named), "{text}: {error}");
         }
     }
 }

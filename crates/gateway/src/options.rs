@@ -31,7 +31,8 @@ pub struct GatewayOptions {
     pub connections_max: usize,
     /// Bytes of a request's body, plain or compressed; more are refused.
     pub frame_body_max: usize,
-    /// How long a client may take until its first request is here.
+    /// How long a client may take until the node has let it in, but for the time that the node takes: who has no business
+    /// here has no place among the connections for long.
     pub handshake_timeout: Duration,
     /// How long connecting to the node may take.
     pub connect_timeout: Duration,

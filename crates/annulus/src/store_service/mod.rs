@@ -21,6 +21,7 @@ use tokio::task::JoinHandle;
 
 use crate::exit::Failure;
 use crate::logging;
+use crate::open_files;
 use crate::stop::Stop;
 use settings::Resolved;
 pub use settings::StoreSettings;
@@ -53,6 +54,7 @@ pub fn run() -> anyhow::Result<()> {
     let settings = Settings::read()?;
     let resolved = &settings.resolved;
     logging::start(&resolved.log, resolved.log_format, resolved.colours)?;
+    open_files::raise_limit();
     for name in sources::without_effect() {
         tracing::warn!(name, "this variable is set, but has no effect here");
     }

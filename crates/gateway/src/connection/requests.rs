@@ -1,6 +1,7 @@
 //! From the client to the node: every request is looked at, and passes as it came.
 
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use cql::wire::{
 };
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, mpsc};
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::inquiries::write_inquiries;
@@ -36,7 +37,7 @@ pub(super) enum RequestsEnd {
     /// The client has been told.
     #[error("the client sent what makes no sense")]
     Refused,
-    /// Its socket failed, or its first request did not come in time.
+    /// Its socket failed, or it had not logged in in time.
     #[error("the client: {0}")]
     Client(io::Error),
     #[error("the node: {0}")]
@@ -75,6 +76,7 @@ pub(super) struct Requests {
     /// Bytes that writes under way may hold.
     pub(super) write_memory: Arc<Semaphore>,
     pub(super) stop: CancellationToken,
+    /// How long the client may take until the node has let it in.
     pub(super) handshake_timeout: Duration,
     /// How long to go on with what is worked on once there are no more requests.
     pub(super) drain_timeout: Duration,
@@ -135,22 +137,13 @@ impl Requests {
         let mut intake = Intake::new();
         // Bytes of a refused request's body that are still to come.
         let mut to_skip = 0;
-        let handshake_deadline = Instant::now() + self.handshake_timeout;
-        let mut first = true;
+        let mut time_is_up = pin!(sleep(self.handshake_timeout));
         loop {
-            first &= self
-                .pass_whole_frames(&mut intake, &mut to_skip, node)
-                .await?
-                == 0;
-            let fill = async {
-                if first {
-                    timeout_at(handshake_deadline, intake.fill(client)).await?
-                } else {
-                    intake.fill(client).await
-                }
-            };
+            self.pass_whole_frames(&mut intake, &mut to_skip, node)
+                .await?;
+            let is_stranger = !self.session.is_let_in();
             let read = tokio::select! {
-                read = fill => read.map_err(RequestsEnd::Client)?,
+                read = intake.fill(client) => read.map_err(RequestsEnd::Client)?,
                 Some(inquiry) = self.inquiries.recv() => {
                     write_inquiries(inquiry, &mut self.inquiries, &self.session, node).await?;
                     continue;
@@ -160,6 +153,15 @@ impl Requests {
                     continue;
                 }
                 () = self.stop.cancelled() => return Ok(RequestsEnd::Stopping),
+                () = &mut time_is_up, if is_stranger => {
+                    // While the node owes an answer it is the node that takes its time.
+                    if !self.session.is_let_in() && self.session.client.in_flight() == 0 {
+                        return Err(RequestsEnd::Client(io::ErrorKind::TimedOut.into()));
+                    }
+                    let longer = Instant::now() + self.handshake_timeout;
+                    time_is_up.as_mut().reset(longer);
+                    continue;
+                }
             };
             if read == 0 {
                 return Ok(RequestsEnd::Eof);
@@ -167,14 +169,13 @@ impl Requests {
         }
     }
 
-    /// Deals with the frames that are wholly in the buffer; gives their number. Those that pass go out in one write.
+    /// Deals with the frames that are wholly in the buffer. Those that pass go out in one write.
     async fn pass_whole_frames(
         &mut self,
         intake: &mut Intake,
         to_skip: &mut usize,
         node: &mut (impl AsyncWrite + Unpin),
-    ) -> Result<usize, RequestsEnd> {
-        let mut frames = 0;
+    ) -> Result<(), RequestsEnd> {
         // Bytes at the front of the buffer that pass.
         let mut passing = 0;
         loop {
@@ -192,7 +193,6 @@ impl Requests {
                     let Some(body) = rest.get(HEADER_LENGTH..length) else {
                         break;
                     };
-                    frames += 1;
                     if self.session.in_flight.holds(header.stream) {
                         write_front(intake, passing, node).await?;
                         self.answer(header.stream, stream_in_use(header.stream))
@@ -259,8 +259,7 @@ impl Requests {
                 self.answer(stream, error).await;
             }
         }
-        write_front(intake, passing, node).await?;
-        Ok(frames)
+        write_front(intake, passing, node).await
     }
 
     fn decide(&self, header: &FrameHeader, body: &[u8]) -> Decision {

@@ -75,20 +75,27 @@ async fn connections_beyond_the_limit_are_closed() {
 }
 
 #[tokio::test]
-async fn a_client_that_says_nothing_is_closed() {
-    let setup = Setup::with(|options| options.handshake_timeout = Duration::from_millis(100)).await;
+async fn a_client_that_does_not_log_in_is_closed() {
+    let setup = Setup::with(|options| options.handshake_timeout = Duration::from_millis(400)).await;
     let (mut client, mut node) = setup.connect_stranger().await;
     client.send(&[4, 0]).await;
     assert_eq!(client.rest().await, "");
     assert_eq!(node.rest().await, "");
 
-    // One that has spoken may be silent for as long as it likes.
+    // It may wait for the node for as long as that takes, and not go on as a stranger afterwards.
     let (mut client, mut node) = setup.connect_stranger().await;
     let request = raw_frame(4, 0, 1, 0x05, b"");
     client.send(&request).await;
     node.exactly(request.len()).await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    let request = raw_frame(4, 0, 2, 0x05, b"");
+    tokio::time::sleep(Duration::from_millis(900)).await;
+    node.answer(&Response::Supported(Vec::new()), 1, None).await;
+    let told = (1, Response::Supported(Vec::new()));
+    assert_eq!(client.response(None).await, told);
+    assert_eq!(client.rest().await, "");
+
+    // One that was let in may be silent for as long as it likes.
+    let (mut client, mut node) = setup.connect().await;
+    tokio::time::sleep(Duration::from_millis(900)).await;
     client.send(&request).await;
     assert_eq!(node.exactly(request.len()).await, request);
 }

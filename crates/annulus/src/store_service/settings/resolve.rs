@@ -14,7 +14,7 @@ use crate::exit::Failure;
 use crate::files::{password, pem};
 use crate::logging::LogFormat;
 use crate::settings::{DEFAULT_LOG, IndexVectors, lacks, snapshots};
-use crate::span::{Span, bounded, interval};
+use crate::span::{bounded, distance, interval};
 
 /// More threads than any machine has cores.
 const THREADS_MAX: usize = 65_536;
@@ -195,16 +195,19 @@ impl StoreSettings {
 
     fn cdc(&self) -> Result<CdcOptions, Failure> {
         let mut cdc = CdcOptions::default();
+        let wide_safety = distance("cdc-safety-interval", self.cdc_safety_interval)?;
+        let fine_safety = distance("cdc-fine-safety-interval", self.cdc_fine_safety_interval)?;
         let wide_sleep = bounded("cdc-sleep-interval", self.cdc_sleep_interval)?;
         let fine_sleep = bounded("cdc-fine-sleep-interval", self.cdc_fine_sleep_interval)?;
-        let set = |reader: &mut ReaderOptions, safety: Option<Span>, sleep: Option<Duration>| {
-            reader.safety_interval = safety.map_or(reader.safety_interval, |span| span.0);
-            reader.sleep_interval = sleep.unwrap_or(reader.sleep_interval);
-        };
+        let set =
+            |reader: &mut ReaderOptions, safety: Option<Duration>, sleep: Option<Duration>| {
+                reader.safety_interval = safety.unwrap_or(reader.safety_interval);
+                reader.sleep_interval = sleep.unwrap_or(reader.sleep_interval);
+            };
         for reader in &mut cdc.readers {
             match reader.name.as_str() {
-                "wide" => set(reader, self.cdc_safety_interval, wide_sleep),
-                _ => set(reader, self.cdc_fine_safety_interval, fine_sleep),
+                "wide" => set(reader, wide_safety, wide_sleep),
+                _ => set(reader, fine_safety, fine_sleep),
             }
         }
         Ok(cdc)
@@ -271,6 +274,14 @@ mod tests {
     }
 
     #[test]
+    fn a_reader_may_be_at_the_heels_of_the_present() {
+        let options = resolve(&["--cdc-fine-safety-interval", "0s"])
+            .unwrap()
+            .options;
+        assert_eq!(options.cdc.readers[1].safety_interval, Duration::ZERO);
+    }
+
+    #[test]
     fn what_belongs_together_is_set_together() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("file");
@@ -324,6 +335,11 @@ mod tests {
                 "monitor-indexes-interval must be at least 1ms",
             ),
             (["--cdc-sleep-interval", "0s"], "cdc-sleep-interval must be"),
+            // The library takes it from the time since 1970.
+            (
+                ["--cdc-safety-interval", "999999h"],
+                "cdc-safety-interval must be at most",
+            ),
             (
                 ["--cql-keepalive-interval", "10us"],
                 "cql-keepalive-interval must be",
