@@ -110,23 +110,16 @@ fn no_keyspace() -> CqlError {
 mod tests {
     use std::sync::Arc;
 
-    use uuid::Uuid;
-
     use super::super::VectorIndex;
+    use super::super::fixtures::index;
     use super::*;
 
     fn snapshot() -> Snapshot {
         Snapshot::new(
             [],
             [Arc::new(VectorIndex {
-                keyspace: "k".to_owned(),
-                table: "t".to_owned(),
                 name: "ours".to_owned(),
-                column: "v".to_owned(),
-                target: "v".to_owned(),
-                options: Default::default(),
-                version: Uuid::nil(),
-                table_id: Uuid::nil(),
+                ..index()
             })],
         )
     }

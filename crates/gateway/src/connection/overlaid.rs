@@ -11,7 +11,8 @@ use cql::wire::{
 
 use tokio::sync::mpsc;
 
-use super::requests::{Decision, Requests, encode_error};
+use super::decide::{Decision, encode_error};
+use super::requests::Requests;
 use super::responses::{self, Responses};
 use super::session::{Expected, Seen};
 use crate::catalog::{IndexStatement, Snapshot};
