@@ -59,7 +59,7 @@ pub(crate) use cluster::Cluster;
 pub(crate) use index::VectorIndex;
 pub use options::CatalogOptions;
 pub(crate) use snapshot::Snapshot;
-pub(crate) use statement::IndexStatement;
+pub(crate) use statement::{IndexStatement, probe};
 #[cfg(test)]
 pub(crate) use streams::{Generation, Streams};
 #[cfg(test)]
