@@ -25,15 +25,18 @@ def connect(gateway):
     )
 
 
+def make_anew(session):
+    """The keyspace and its table, whatever was there before."""
+    session.execute("DROP KEYSPACE IF EXISTS vectors")
+    session.execute("CREATE KEYSPACE vectors WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+    session.execute("CREATE TABLE vectors.t (part int, number text, v vector<float, 2>, PRIMARY KEY (part, number))")
+
+
 @pytest.fixture
 def session(gateway):
     with connect(gateway) as cluster:
         session = cluster.connect()
-        session.execute("DROP KEYSPACE IF EXISTS vectors")
-        session.execute(
-            "CREATE KEYSPACE vectors WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
-        )
-        session.execute("CREATE TABLE vectors.t (part int, number text, v vector<float, 2>, PRIMARY KEY (part, number))")
+        make_anew(session)
         yield session
         session.execute("DROP KEYSPACE vectors")
 

@@ -5,17 +5,29 @@ import pathlib
 import signal
 import threading
 import time
+import uuid
 
 import pytest
-from definitions import CREATE, another, connect, defined, session, tables  # noqa: F401
+from cassandra.query import BatchStatement, BatchType
+from definitions import CREATE, another, connect, defined, make_anew, session, tables  # noqa: F401
 from server import eventually
 
 LEASE_SECONDS = 15
+# Cassandra's truncate_request_timeout.
+TRUNCATE_SECONDS = 60
 
 
 def version(session):
     index = defined(session).get("ours")
     return index and dict(index.options)["index_version"]
+
+
+def notes(session):
+    """The notes of TRUNCATEs that the definitions of the keyspace have."""
+    rows = session.execute(
+        "SELECT truncates FROM annulus.vector_indexes WHERE scope = 'cluster' AND keyspace_name = 'vectors'"
+    )
+    return {row.truncates for row in rows}
 
 
 def states(pid):
@@ -67,6 +79,31 @@ def test_a_table_that_was_made_anew_gets_a_new_index_and_a_new_log(session):
         assert session.execute("SELECT id FROM vectors.t_scylla_cdc_log").one().id
 
 
+def test_a_table_that_was_made_anew_takes_writes_at_once(session):
+    """For half a second gateways take it for the old one, whose log is gone."""
+    text = "INSERT INTO vectors.t (part, number, v) VALUES (1, '{}', [1, 1])"
+    kept = session.prepare("INSERT INTO vectors.t (part, number, v) VALUES (1, ?, [1, 1])")
+    unlogged = BatchStatement(batch_type=BatchType.UNLOGGED)
+    unlogged.add(text.format("batch"))
+    unlogged.add(kept, ("prepared in a batch",))
+    writes = {
+        "text": lambda: session.execute(text.format("text")),
+        "condition": lambda: session.execute(f"{text.format('condition')} IF NOT EXISTS"),
+        "prepared": lambda: session.execute(kept, ("prepared",)),
+        "batch": lambda: session.execute(unlogged),
+        "batch as text": lambda: session.execute(f"BEGIN BATCH {text.format('batch as text')}; APPLY BATCH"),
+    }
+    for name, write in writes.items():
+        session.execute(CREATE.format("ours", "vectors.t"))
+        # It is all prepared and in use.
+        write()
+        assert session.execute("SELECT number FROM vectors.t_scylla_cdc_log").one(), name
+        make_anew(session)
+        write()
+        rows = {row.number for row in session.execute("SELECT number FROM vectors.t")}
+        assert name in rows and rows <= {name, "prepared in a batch"}
+
+
 def test_an_index_whose_log_was_dropped_begins_anew(session):
     session.execute(CREATE.format("ours", "vectors.t"))
     before = version(session)
@@ -75,6 +112,47 @@ def test_an_index_whose_log_was_dropped_begins_anew(session):
     assert "t_scylla_cdc_log" in tables(session)
     session.execute("INSERT INTO vectors.t (part, number, v) VALUES (1, 'one', [1, 1])")
     assert session.execute("SELECT number FROM vectors.t_scylla_cdc_log").one().number == "one"
+
+
+def test_a_truncate_leaves_no_note(session):
+    session.execute(CREATE.format("ours", "vectors.t"))
+    session.execute("INSERT INTO vectors.t (part, number, v) VALUES (1, 'one', [1, 1])")
+    truncate = session.prepare("TRUNCATE vectors.t")
+    for statement in ("TRUNCATE vectors.t", truncate):
+        before = version(session)
+        session.execute(statement)
+        assert notes(session) == {None}
+        # What is shown of it follows at once.
+        eventually(lambda: version(session) not in (None, before))
+    assert not list(session.execute("SELECT * FROM vectors.t"))
+
+
+def test_a_truncate_that_its_gateway_did_not_finish_has_the_index_built_anew(session):
+    session.execute(CREATE.format("ours", "vectors.t"))
+    before = version(session)
+    # As a gateway does that then dies.
+    began = time.monotonic()
+
+    def noted():
+        row = list(session.execute("SELECT revision FROM annulus.vector_indexes LIMIT 1"))[0]
+        result = session.execute(
+            "BEGIN BATCH UPDATE annulus.vector_indexes SET revision = %s WHERE scope = 'cluster' IF revision = %s; "
+            "UPDATE annulus.vector_indexes SET truncates = truncates + %s "
+            "WHERE scope = 'cluster' AND keyspace_name = 'vectors' AND index_name = 'ours'; APPLY BATCH",
+            (row.revision + 1, row.revision, {uuid.uuid1()}),
+        )
+        return result.one().applied
+
+    eventually(noted)
+    # What is about to be truncated is not to be read for an index.
+    session.execute("ALTER TABLE vectors.t ADD w vector<float, 2>")
+    with pytest.raises(Exception) as raised:
+        session.execute(CREATE.format("other", "vectors.t").replace("(v)", "(w)"))
+    assert "vectors.t is being truncated: try again" in str(raised.value)
+    eventually(lambda: version(session) not in (None, before), seconds=2 * TRUNCATE_SECONDS, every=0.5)
+    assert time.monotonic() - began > TRUNCATE_SECONDS
+    assert notes(session) == {None}
+    session.execute(CREATE.format("other", "vectors.t").replace("(v)", "(w)"))
 
 
 def test_a_gateway_that_slept_passes_no_write_by_what_it_knew(session, another):

@@ -166,6 +166,9 @@ def test_who_may_not_write_writes_nothing(gateway, products):
             assert "User reader has no MODIFY permission on <table shop.products" in refusal(
                 session, session.prepare(statement)
             )
+        # Nor is it told what depends on a column.
+        altered = "ALTER TABLE shop.products DROP v"
+        assert "User reader has no ALTER permission on <table shop.products" in refusal(session, altered)
         assert len(list(session.execute("SELECT id FROM shop.products"))) == ROWS
         assert len(list(session.execute(NEAREST))) == 5
 

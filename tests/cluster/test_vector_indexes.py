@@ -6,6 +6,7 @@ import time
 
 import pytest
 from cassandra import InvalidRequest
+from cassandra.cluster import Cluster
 from definitions import CREATE, another, connect, defined, session, tables  # noqa: F401
 from server import eventually
 from stores import Store
@@ -86,11 +87,39 @@ def test_a_log_lives_as_long_as_an_index_of_its_table(session):
     assert not defined(session)
 
 
-def test_an_index_goes_with_its_column(session):
+def test_what_an_index_needs_is_neither_dropped_nor_renamed(session):
+    def refusal(statement):
+        with pytest.raises(InvalidRequest) as raised:
+            session.execute(statement)
+        return str(raised.value)
+
+    session.execute("ALTER TABLE vectors.t ADD (w vector<float, 3>, plain int)")
+    session.execute(CREATE.format("ours", "vectors.t"))
+    session.execute(CREATE.format("other", "vectors.t").replace("(v)", "(w)"))
+    session.execute("CREATE INDEX theirs ON vectors.t (plain)")
+    # Cassandra's own words.
+    for column, index in [("plain", "theirs"), ("v", "ours"), ("w", "other")]:
+        text = f"Cannot drop column {column} because it has dependent secondary indexes ({index})"
+        assert text in refusal(f"ALTER TABLE vectors.t DROP {column}")
+        assert text in refusal(session.prepare(f"ALTER TABLE vectors.t DROP ({column})"))
+    assert "Cannot rename non PRIMARY KEY column v" in refusal("ALTER TABLE vectors.t RENAME v TO x")
+    text = "Cannot rename column number because it has dependent secondary indexes (other, ours)"
+    assert text in refusal("ALTER TABLE vectors.t RENAME number TO n")
+    assert set(defined(session)) == {"ours", "other", "theirs"}
+
+    session.execute("DROP INDEX vectors.other")
+    session.execute("ALTER TABLE vectors.t DROP w")
+    session.execute("DROP INDEX vectors.ours")
+    session.execute("ALTER TABLE vectors.t RENAME number TO n")
+
+
+def test_an_index_goes_with_a_column_that_is_dropped_straight_on_a_node(session, gateway):
     session.execute("ALTER TABLE vectors.t ADD w vector<float, 3>")
     session.execute(CREATE.format("ours", "vectors.t"))
     session.execute(CREATE.format("gone", "vectors.t").replace("(v)", "(w)"))
-    session.execute("ALTER TABLE vectors.t DROP w")
+    host, port = gateway.node
+    with Cluster([host], port=port, protocol_version=4) as cluster:
+        cluster.connect().execute("ALTER TABLE vectors.t DROP w", timeout=60)
     eventually(lambda: set(defined(session)) == {"ours"})
     assert tables(session) == {"t", "t_scylla_cdc_log"}
 

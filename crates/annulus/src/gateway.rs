@@ -7,13 +7,14 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Args;
 use gateway::Gateway;
+use store::tls::RenewableClient;
 use tokio::net::TcpStream;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::MissedTickBehavior;
 
 use crate::exit::Failure;
 use crate::gateway_settings::{GatewaySettings, Resolved};
-use crate::gateway_tls::{ForClients, GatewayTls};
+use crate::gateway_tls::{ForCassandra, ForClients, GatewayTls};
 use crate::logging;
 use crate::open_files;
 use crate::settings_file;
@@ -64,7 +65,8 @@ async fn serve(settings: Resolved) -> anyhow::Result<()> {
     tracing::info!(cql = %gateway.address(), %cassandra, "listening");
     let certificates = Certificates {
         settings: settings.tls,
-        in_effect: settings.tls_for_clients,
+        for_clients: settings.tls_for_clients,
+        for_cassandra: settings.tls_for_cassandra,
         check_interval: settings.check_interval,
     };
     let running = async {
@@ -85,10 +87,12 @@ async fn serve(settings: Resolved) -> anyhow::Result<()> {
     outcome.map(|_| ())
 }
 
-/// The certificate for clients, which is read again at intervals and on SIGHUP.
+/// The certificates, which are read again at intervals and on SIGHUP.
 struct Certificates {
     settings: GatewayTls,
-    in_effect: Option<ForClients>,
+    /// What is in effect.
+    for_clients: Option<ForClients>,
+    for_cassandra: Option<(ForCassandra, RenewableClient)>,
     check_interval: Duration,
 }
 
@@ -98,38 +102,68 @@ impl Certificates {
         let mut hang_up = signal(SignalKind::hangup())?;
         let mut checks = tokio::time::interval(self.check_interval);
         checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut last_failure = None;
+        let (mut of_clients, mut of_cassandra) = (Failures::default(), Failures::default());
         loop {
             let asked_for = tokio::select! {
                 _ = hang_up.recv() => true,
                 _ = checks.tick() => false,
             };
             let settings = self.settings.clone();
-            let read = tokio::task::spawn_blocking(move || settings.for_clients()).await?;
-            match read {
-                Ok(read) => {
-                    last_failure = None;
-                    if read != self.in_effect
-                        && let Some(tls) = &read
-                    {
-                        gateway.renew_client_tls(tls.config.clone());
-                        tracing::info!("the certificate for clients changed, and is in effect");
-                        self.in_effect = read;
-                    }
-                }
-                // A failure is told once, not at every look.
-                Err(error) => {
-                    let error = error.to_string();
-                    if asked_for || last_failure.as_ref() != Some(&error) {
-                        tracing::error!(
-                            error,
-                            "the certificate can't be used; all stays as it was"
-                        );
-                    }
-                    last_failure = Some(error);
-                }
-            }
+            let read = move || (settings.for_clients(), settings.for_cassandra());
+            let (clients, cassandra) = tokio::task::spawn_blocking(read).await?;
+            let renewed = clients.map(|read| self.renew_for_clients(read, gateway));
+            of_clients.tell(renewed, asked_for, "the certificate for clients");
+            let renewed = cassandra.and_then(|read| self.renew_for_cassandra(read));
+            of_cassandra.tell(renewed, asked_for, "the certificates for Cassandra");
         }
+    }
+
+    /// True if there is something new.
+    fn renew_for_clients(&mut self, read: Option<ForClients>, gateway: &Gateway) -> bool {
+        match &read {
+            Some(tls) if read != self.for_clients => {
+                gateway.renew_client_tls(tls.config.clone());
+                self.for_clients = read;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// True if there is something new.
+    fn renew_for_cassandra(&mut self, read: Option<ForCassandra>) -> Result<bool, Failure> {
+        match (read, &mut self.for_cassandra) {
+            (Some(read), Some((in_effect, client))) if read != *in_effect => {
+                read.renew(client)?;
+                *in_effect = read;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+}
+
+/// What was wrong with some files at the last look: it is told once, not at every look.
+#[derive(Default)]
+struct Failures {
+    last: Option<String>,
+}
+
+impl Failures {
+    /// Tells of what came of a look.
+    fn tell(&mut self, renewed: Result<bool, Failure>, asked_for: bool, what: &str) {
+        let is_new = matches!(renewed, Ok(true));
+        let failure = renewed.err().map(|error| error.to_string());
+        match &failure {
+            None if is_new => {
+                tracing::info!("{what} changed, and is in effect for new connections");
+            }
+            Some(error) if asked_for || failure != self.last => {
+                tracing::error!(error, "{what} can't be used; all stays as it was");
+            }
+            _ => {}
+        }
+        self.last = failure;
     }
 }
 

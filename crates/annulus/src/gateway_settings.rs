@@ -10,10 +10,11 @@ use clap::Args;
 use gateway::{CatalogOptions, GatewayOptions, Ring};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use store::tls::RenewableClient;
 
 use crate::exit::Failure;
 use crate::files::password;
-use crate::gateway_tls::{ForClients, GatewayTls};
+use crate::gateway_tls::{ForCassandra, ForClients, GatewayTls};
 use crate::logging::LogFormat;
 use crate::settings::{at_least_one, lacks};
 use crate::vector_stores::VectorStores;
@@ -152,9 +153,11 @@ impl FromStr for GatewayPair {
 #[derive(Debug)]
 pub struct Resolved {
     pub options: GatewayOptions,
-    /// Where the certificate for clients is read again.
+    /// Where certificates are read again.
     pub tls: GatewayTls,
     pub tls_for_clients: Option<ForClients>,
+    /// With the client that `options` connect with.
+    pub tls_for_cassandra: Option<(ForCassandra, RenewableClient)>,
     pub check_interval: Duration,
     pub log: String,
     pub log_format: LogFormat,
@@ -223,7 +226,16 @@ impl GatewaySettings {
             )));
         }
         let tls_for_clients = self.tls.for_clients()?;
-        let cassandra_tls = self.tls.for_cassandra()?;
+        let tls_for_cassandra = match self.tls.for_cassandra()? {
+            Some(read) => {
+                let client = read.client()?;
+                Some((read, client))
+            }
+            None => None,
+        };
+        let cassandra_tls = tls_for_cassandra
+            .as_ref()
+            .map(|(_, client)| client.config());
         let catalog = match self.pass_through {
             Some(true) => None,
             _ => Some(CatalogOptions {
@@ -273,6 +285,7 @@ impl GatewaySettings {
             check_interval: self.tls.check_interval()?,
             tls: self.tls,
             tls_for_clients,
+            tls_for_cassandra,
             log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
             log_format: self.log_format.unwrap_or_default(),
         })

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use rustls::{ClientConfig, ServerConfig};
+use rustls::ServerConfig;
 use serde::Deserialize;
-use store::{TlsClients, TlsOptions, tls};
+use store::tls::RenewableClient;
+use store::{Pem, TlsClients, TlsOptions, tls};
 
 use crate::exit::Failure;
 use crate::files::pem;
@@ -30,7 +31,7 @@ pub struct GatewayTls {
     #[arg(long, env = "ANNULUS_TLS_CLIENT_CA_CERT_PATH", value_name = "FILE")]
     pub tls_client_ca_cert_path: Option<PathBuf>,
 
-    /// How often the certificate for clients is looked at for changes; SIGHUP does it at once [default: 30s]
+    /// How often the files of certificates are looked at for changes; SIGHUP does it at once [default: 30s]
     #[arg(long, env = "ANNULUS_TLS_FILE_CHECK_INTERVAL", value_name = "DURATION")]
     pub tls_file_check_interval: Option<Span>,
 
@@ -60,6 +61,32 @@ impl PartialEq for ForClients {
     /// The configuration follows from the options.
     fn eq(&self, other: &ForClients) -> bool {
         self.options == other.options
+    }
+}
+
+/// What Cassandra is talked to with, as the files say.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForCassandra {
+    authorities: Pem,
+    own: Option<(Pem, Pem)>,
+}
+
+impl ForCassandra {
+    /// A client made of it.
+    pub fn client(&self) -> Result<RenewableClient, Failure> {
+        RenewableClient::new(&self.authorities, self.own()).map_err(unusable)
+    }
+
+    /// Gives it to a client that was made before.
+    pub fn renew(&self, client: &RenewableClient) -> Result<(), Failure> {
+        client
+            .renew(&self.authorities, self.own())
+            .map_err(unusable)
+    }
+
+    fn own(&self) -> Option<(&Pem, &Pem)> {
+        let own = self.own.as_ref();
+        own.map(|(certificate, key)| (certificate, key))
     }
 }
 
@@ -111,7 +138,7 @@ impl GatewayTls {
     }
 
     /// Reads what Cassandra is to be talked to with; `None`: in clear.
-    pub fn for_cassandra(&self) -> Result<Option<Arc<ClientConfig>>, Failure> {
+    pub fn for_cassandra(&self) -> Result<Option<ForCassandra>, Failure> {
         const CERTIFICATE: &str = "cassandra-client-cert-path";
         const KEY: &str = "cassandra-client-key-path";
         let own = match (
@@ -124,17 +151,16 @@ impl GatewayTls {
             (None, None) => None,
         };
         match &self.cassandra_certificate_file {
-            Some(authorities) => {
-                let own = own.as_ref().map(|(certificate, key)| (certificate, key));
-                let config = tls::client(&pem(authorities)?, own).map_err(unusable)?;
-                Ok(Some(config))
-            }
+            Some(authorities) => Ok(Some(ForCassandra {
+                authorities: pem(authorities)?,
+                own,
+            })),
             None if own.is_some() => Err(lacks(CERTIFICATE, "cassandra-certificate-file")),
             None => Ok(None),
         }
     }
 
-    /// How often [`GatewayTls::for_clients`] is to be read again.
+    /// How often the files are to be read again.
     pub fn check_interval(&self) -> Result<Duration, Failure> {
         interval(
             "tls-file-check-interval",
@@ -183,7 +209,8 @@ mod tests {
         .unwrap();
         let expected = format!("{}: no certificate in the PEM format", path.display());
         assert_eq!(settings.for_clients().unwrap_err().to_string(), expected);
-        assert_eq!(settings.for_cassandra().unwrap_err().to_string(), expected);
+        let for_cassandra = settings.for_cassandra().unwrap().unwrap();
+        assert_eq!(for_cassandra.client().unwrap_err().to_string(), expected);
         let none = GatewayTls::default();
         assert_eq!(none.for_clients().unwrap(), None);
         assert!(none.for_cassandra().unwrap().is_none());

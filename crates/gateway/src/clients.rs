@@ -5,11 +5,15 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
+
+use crate::stream_set::StreamSet;
 
 /// A connection of a client.
 pub(crate) struct Client {
     in_flight: Mutex<InFlight>,
+    /// Told whenever a request has its answer.
+    freed: Notify,
     hears_schema_changes: AtomicBool,
     answers: mpsc::WeakSender<Bytes>,
 }
@@ -19,6 +23,7 @@ impl Client {
     pub(crate) fn new(answers: mpsc::WeakSender<Bytes>) -> Client {
         Client {
             in_flight: Mutex::default(),
+            freed: Notify::new(),
             hears_schema_changes: AtomicBool::new(false),
             answers,
         }
@@ -30,11 +35,34 @@ impl Client {
         self.in_flight.lock().asked.add(stream);
     }
 
-    /// The request of a stream has its answer.
+    /// The request of a stream has its answer. A node may also answer what it was not asked.
     pub(crate) fn answered(&self, stream: i16) {
         let mut in_flight = self.in_flight.lock();
-        in_flight.asked.remove(stream);
+        let was_asked = in_flight.asked.remove(stream);
         in_flight.marked.remove(stream);
+        drop(in_flight);
+        if was_asked {
+            // One waits at most: the loop that reads the client's requests.
+            self.freed.notify_one();
+        }
+    }
+
+    /// Whether an answer is due on a stream. What is known of an answer is known by its stream: were a second request to go
+    /// out before the first is answered, the answer to the one would be taken for the answer to the other, and an id that every
+    /// client uses would come to mean what somebody made it mean. So a stream carries one request at a time.
+    pub(crate) fn is_due_on(&self, stream: i16) -> bool {
+        self.in_flight.lock().asked.holds(stream)
+    }
+
+    /// Waits until no answer is due, but for one on the stream `but`.
+    pub(crate) async fn others_answered(&self, but: Option<i16>) {
+        loop {
+            let freed = self.freed.notified();
+            if self.in_flight.lock().asked.holds_none_but(but) {
+                return;
+            }
+            freed.await;
+        }
     }
 
     /// The gateway asks something itself on this connection. It writes nothing, so it is never marked.
@@ -51,7 +79,7 @@ impl Client {
     /// Requests whose answers are due.
     pub(crate) fn in_flight(&self) -> usize {
         let in_flight = self.in_flight.lock();
-        in_flight.asked.count + in_flight.inquiries
+        in_flight.asked.count() + in_flight.inquiries
     }
 
     /// Marks the requests that are in flight now.
@@ -63,7 +91,7 @@ impl Client {
 
     /// Whether all requests that were marked have their answers.
     pub(crate) fn marked_are_answered(&self) -> bool {
-        self.in_flight.lock().marked.count == 0
+        self.in_flight.lock().marked.holds_none_but(None)
     }
 
     /// Where frames for the client go, as long as it may ask more or something is held that it is due.
@@ -86,41 +114,6 @@ struct InFlight {
     asked: StreamSet,
     /// Those of them that were in flight at some moment.
     marked: StreamSet,
-}
-
-/// A set of streams. It takes as much memory as its largest stream ever asks for, 4 KiB at most.
-#[derive(Clone, Debug, Default)]
-struct StreamSet {
-    /// A bit a stream.
-    words: Vec<u64>,
-    count: usize,
-}
-
-impl StreamSet {
-    /// The word of a stream, and its bit there.
-    fn place(stream: i16) -> (usize, u64) {
-        // A client's stream is never negative; whatever is asked on one that is has a place, too.
-        let stream = usize::from(stream as u16);
-        let bits = u64::BITS as usize;
-        (stream / bits, 1 << (stream % bits))
-    }
-
-    fn add(&mut self, stream: i16) {
-        let (word, bit) = StreamSet::place(stream);
-        if self.words.len() <= word {
-            self.words.resize(word + 1, 0);
-        }
-        self.count += usize::from(self.words[word] & bit == 0);
-        self.words[word] |= bit;
-    }
-
-    fn remove(&mut self, stream: i16) {
-        let (word, bit) = StreamSet::place(stream);
-        if let Some(word) = self.words.get_mut(word) {
-            self.count -= usize::from(*word & bit != 0);
-            *word &= !bit;
-        }
-    }
 }
 
 /// All connections that are open.
@@ -162,6 +155,10 @@ impl Clients {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
     use super::*;
 
     #[test]
@@ -209,5 +206,46 @@ mod tests {
         client.answered(0);
         client.answered(0);
         assert_eq!(client.in_flight(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_stream_is_in_use_from_request_to_answer() {
+        let (sender, _receiver) = mpsc::channel(1);
+        let client = Client::new(sender.downgrade());
+        let waits = async |but| {
+            let wait = client.others_answered(but);
+            timeout(Duration::from_millis(5), wait).await.is_err()
+        };
+        let all = [0, 1, 63, 64, i16::MAX, i16::MIN, -1];
+        for stream in all {
+            assert!(!client.is_due_on(stream), "{stream}");
+            client.asked(stream);
+            assert!(client.is_due_on(stream), "{stream}");
+        }
+        // Nothing was asked on this one.
+        client.answered(7);
+        for stream in all {
+            assert!(waits(None).await, "{stream}");
+            // It is the last.
+            assert_eq!(waits(Some(-1)).await, stream != -1, "{stream}");
+            client.answered(stream);
+            assert!(!client.is_due_on(stream), "{stream}");
+        }
+        assert!(!waits(None).await);
+        assert!(!waits(Some(3)).await, "it is not in use itself");
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_an_answer_goes_on_with_it() {
+        let (sender, _receiver) = mpsc::channel(1);
+        let client = Client::new(sender.downgrade());
+        client.asked(1);
+        client.asked(2);
+        let answering = async {
+            tokio::task::yield_now().await;
+            client.answered(1);
+        };
+        let waiting = async { tokio::join!(client.others_answered(Some(2)), answering) };
+        timeout(Duration::from_secs(5), waiting).await.unwrap();
     }
 }

@@ -73,6 +73,7 @@ mod overlay;
 mod prepared;
 mod recognise;
 mod ring;
+mod stream_set;
 mod writes;
 
 pub use catalog::CatalogOptions;

@@ -16,6 +16,8 @@ pub(crate) enum Verb {
     Write,
     /// `CREATE`.
     Create,
+    /// `ALTER`.
+    Alter,
     /// `DROP`.
     Drop,
     /// `DESCRIBE` or `DESC`.
@@ -28,13 +30,14 @@ pub(crate) enum Verb {
     Other,
 }
 
-const VERBS: [(&[u8], Verb); 11] = [
+const VERBS: [(&[u8], Verb); 12] = [
     (b"SELECT", Verb::Select),
     (b"INSERT", Verb::Write),
     (b"UPDATE", Verb::Write),
     (b"DELETE", Verb::Write),
     (b"BEGIN", Verb::Write),
     (b"CREATE", Verb::Create),
+    (b"ALTER", Verb::Alter),
     (b"DROP", Verb::Drop),
     (b"DESCRIBE", Verb::Describe),
     (b"DESC", Verb::Describe),
@@ -122,6 +125,7 @@ mod tests {
             ("/* a */ Begin unlogged batch", Verb::Write),
             ("INSERT", Verb::Write),
             ("-- one\nCREATE TABLE t", Verb::Create),
+            ("alter table t", Verb::Alter),
             ("drop\tindex i", Verb::Drop),
             ("desc tables", Verb::Describe),
             ("USE \"Shop\"", Verb::Use),

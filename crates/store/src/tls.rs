@@ -1,5 +1,7 @@
 //! What a server or a client proves itself with, and whom it believes: rustls configurations made of PEM.
 
+mod renewable;
+
 use std::sync::Arc;
 
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -9,6 +11,8 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
 use crate::options::{Pem, TlsClients, TlsOptions};
+
+pub use renewable::RenewableClient;
 
 /// Why certificates or a key can't be used. It names the place that they come from.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -50,38 +50,20 @@ pub(super) fn end_of_creation(
 mod tests {
     use std::sync::Arc;
 
-    use uuid::Uuid;
-
-    use super::super::definition::{Definition, Definitions};
+    use super::super::definition::Definitions;
+    use super::super::fixtures::{definition, index};
     use super::super::follower::LogFailure;
     use super::*;
-
-    fn index() -> VectorIndex {
-        VectorIndex {
-            keyspace: "k".to_owned(),
-            table: "t".to_owned(),
-            name: "i".to_owned(),
-            column: "v".to_owned(),
-            target: "v".to_owned(),
-            options: Default::default(),
-            version: Uuid::from_u128(1),
-            table_id: Uuid::from_u128(2),
-        }
-    }
 
     #[test]
     fn a_creation_ends_when_its_log_is_refused() {
         let index = index();
         let round = |error: ClusterError| Round {
             definitions: Arc::new(Definitions {
-                revision: 1,
-                rows: vec![Definition {
-                    index: Arc::new(index.clone()),
-                    state: State::Creating,
-                    changed_at: 1,
-                }],
+                revision: 7,
+                rows: vec![definition(State::Creating)],
             }),
-            confirmed_by_all: 1,
+            confirmed_by_all: 7,
             log_failures: Arc::new(vec![LogFailure {
                 keyspace: "k".to_owned(),
                 table: "t".to_owned(),
@@ -90,12 +72,12 @@ mod tests {
         };
         let refused = ClusterError::Refused("no".to_owned());
         assert_eq!(
-            end_of_creation(&index, 1, &round(refused.clone())),
+            end_of_creation(&index, 7, &round(refused.clone())),
             Some(Creation::WithoutLog(refused.clone()))
         );
         let away = ClusterError::Unreachable("away".to_owned());
-        assert_eq!(end_of_creation(&index, 1, &round(away)), None);
+        assert_eq!(end_of_creation(&index, 7, &round(away)), None);
         // A round of before says nothing.
-        assert_eq!(end_of_creation(&index, 2, &round(refused.clone())), None);
+        assert_eq!(end_of_creation(&index, 8, &round(refused.clone())), None);
     }
 }

@@ -10,9 +10,10 @@ use cql::wire::Response;
 use tokio::time::{Instant, timeout_at};
 
 use super::base_table::BaseTable;
+use super::change::Change;
 use super::cluster::{Cluster, ClusterError};
 use super::creation::{Creation, end_of_creation};
-use super::definition::{Change, Definition, Definitions, State};
+use super::definition::{Definition, Definitions, State};
 use super::follower::{Round, table_updated};
 use super::index::VectorIndex;
 use super::indexable::indexable;
@@ -83,7 +84,7 @@ impl Catalog {
             {
                 let is_free = |now: &Definitions| !now.is_dropping(keyspace, name);
                 self.wait_until(definitions.revision, deadline, is_free, || {
-                    format!("The index {name} was dropped")
+                    format!("The index {name} was dropped, but not all gateways know it yet")
                 })
                 .await?;
                 continue;
@@ -92,7 +93,18 @@ impl Catalog {
             if definitions.is_left(&table) {
                 let is_free = |now: &Definitions| !now.is_left(&table);
                 self.wait_until(definitions.revision, deadline, is_free, || {
-                    format!("An index of {keyspace}.{} was dropped", table.name)
+                    format!(
+                        "An index of {keyspace}.{} was dropped, but not all gateways know it yet",
+                        table.name
+                    )
+                })
+                .await?;
+                continue;
+            }
+            if definitions.is_truncated(&table) {
+                let is_whole = |now: &Definitions| !now.is_truncated(&table);
+                self.wait_until(definitions.revision, deadline, is_whole, || {
+                    format!("{keyspace}.{} is being truncated", table.name)
                 })
                 .await?;
                 continue;
@@ -189,25 +201,21 @@ impl Catalog {
         Err(too_many_changes())
     }
 
-    /// Waits until a round of a revision from `known` on finds what is sought; an error that says `what` and that not all
-    /// gateways know it if that takes too long.
+    /// Waits until a round of a revision from `known` on finds what is sought; if that takes too long, an error that says why it is
+    /// waited for.
     async fn wait_until(
         &self,
         known: i64,
         deadline: Instant,
         is_so: impl Fn(&Definitions) -> bool,
-        what: impl FnOnce() -> String,
+        why: impl FnOnce() -> String,
     ) -> Result<(), CqlError> {
         let found = self.wait_for(deadline, |round| {
             let definitions = &round.definitions;
             (definitions.revision >= known && is_so(definitions)).then_some(())
         });
-        found.await.ok_or_else(|| {
-            let what = what();
-            CqlError::server(format!(
-                "{what}, but not all gateways know it yet: try again"
-            ))
-        })
+        let found = found.await;
+        found.ok_or_else(|| CqlError::server(format!("{}: try again", why())))
     }
 
     /// `None` if there is no such index.

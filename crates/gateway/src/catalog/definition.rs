@@ -24,6 +24,8 @@
 //!
 //! An index that is LOGGING or USABLE while its table's log is gone has missed writes: it is CREATING again, under another
 //! version. Nothing is made on a table while something is on its way out of a table of that name, as the log would go with it.
+//!
+//! A definition also holds the notes of [TRUNCATEs](super::truncation) of its table that are under way.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -46,7 +48,7 @@ pub(super) enum State {
 }
 
 impl State {
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             State::Creating => "CREATING",
             State::Logging => "LOGGING",
@@ -74,6 +76,8 @@ pub(super) struct Definition {
     pub(super) state: State,
     /// The revision of its last change.
     pub(super) changed_at: i64,
+    /// The notes of TRUNCATEs of its table that are not finished.
+    pub(super) truncates: Vec<Uuid>,
 }
 
 /// All definitions.
@@ -83,21 +87,6 @@ pub(super) struct Definitions {
     pub(super) revision: i64,
     /// In the order of their keyspaces and names.
     pub(super) rows: Vec<Definition>,
-}
-
-/// A change of one definition.
-#[derive(Clone, Debug)]
-pub(super) enum Change {
-    /// A new index.
-    Create(Arc<VectorIndex>),
-    /// Another state.
-    Turn(Arc<VectorIndex>, State),
-    /// Another version.
-    Renew(Arc<VectorIndex>, Uuid),
-    /// From the beginning, under another version.
-    Restart(Arc<VectorIndex>, Uuid),
-    /// The end.
-    Remove(Arc<VectorIndex>),
 }
 
 type Row = (
@@ -111,6 +100,7 @@ type Row = (
     Option<CqlTimeuuid>,
     Option<String>,
     Option<i64>,
+    Option<Vec<CqlTimeuuid>>,
 );
 
 impl Definitions {
@@ -119,7 +109,7 @@ impl Definitions {
         let keyspace = super::quoted(&cluster.keyspace);
         let text = format!(
             "SELECT revision, keyspace_name, index_name, table_name, table_id, column_name, \
-             options, version, state, changed_at FROM {keyspace}.vector_indexes WHERE scope = ?"
+             options, version, state, changed_at, truncates FROM {keyspace}.vector_indexes WHERE scope = ?"
         );
         let rows: Vec<Row> = cluster.rows(&text, (SCOPE,)).await?;
         let mut definitions = Definitions::default();
@@ -128,84 +118,6 @@ impl Definitions {
             definitions.rows.extend(definition(row));
         }
         Ok(definitions)
-    }
-
-    /// Changes one definition; false if somebody else has changed something since these were read.
-    pub(super) async fn change(
-        &self,
-        cluster: &Cluster,
-        change: Change,
-    ) -> Result<bool, ClusterError> {
-        let keyspace = super::quoted(&cluster.keyspace);
-        let next = self.revision + 1;
-        let known = (self.revision > 0).then_some(self.revision);
-        let raise = format!(
-            "BEGIN BATCH UPDATE {keyspace}.vector_indexes SET revision = ? WHERE scope = '{SCOPE}' \
-             IF revision = ?;"
-        );
-        let of_row = format!("WHERE scope = '{SCOPE}' AND keyspace_name = ? AND index_name = ?");
-        match change {
-            Change::Create(index) => {
-                let text = format!(
-                    "{raise} INSERT INTO {keyspace}.vector_indexes (scope, keyspace_name, \
-                     index_name, table_name, table_id, column_name, options, version, state, \
-                     changed_at) VALUES ('{SCOPE}', ?, ?, ?, ?, ?, ?, ?, ?, ?); APPLY BATCH"
-                );
-                let values = (
-                    next,
-                    known,
-                    &index.keyspace,
-                    &index.name,
-                    &index.table,
-                    index.table_id,
-                    &index.column,
-                    &index.options,
-                    CqlTimeuuid::from(index.version),
-                    State::Creating.name(),
-                    next,
-                );
-                cluster.execute_if(&text, values).await
-            }
-            Change::Turn(index, state) => {
-                let text = format!(
-                    "{raise} UPDATE {keyspace}.vector_indexes SET state = ?, changed_at = ? \
-                     {of_row}; APPLY BATCH"
-                );
-                let (keyspace, name) = (&index.keyspace, &index.name);
-                let values = (next, known, state.name(), next, keyspace, name);
-                cluster.execute_if(&text, values).await
-            }
-            Change::Renew(index, version) => {
-                let text = format!(
-                    "{raise} UPDATE {keyspace}.vector_indexes SET version = ? {of_row}; APPLY BATCH"
-                );
-                let (keyspace, name) = (&index.keyspace, &index.name);
-                let values = (next, known, CqlTimeuuid::from(version), keyspace, name);
-                cluster.execute_if(&text, values).await
-            }
-            Change::Restart(index, version) => {
-                let text = format!(
-                    "{raise} UPDATE {keyspace}.vector_indexes SET version = ?, state = ?, \
-                     changed_at = ? {of_row}; APPLY BATCH"
-                );
-                let values = (
-                    next,
-                    known,
-                    CqlTimeuuid::from(version),
-                    State::Creating.name(),
-                    next,
-                    &index.keyspace,
-                    &index.name,
-                );
-                cluster.execute_if(&text, values).await
-            }
-            Change::Remove(index) => {
-                let text =
-                    format!("{raise} DELETE FROM {keyspace}.vector_indexes {of_row}; APPLY BATCH");
-                let values = (next, known, &index.keyspace, &index.name);
-                cluster.execute_if(&text, values).await
-            }
-        }
     }
 
     /// The definition of a name.
@@ -231,6 +143,12 @@ impl Definitions {
         })
     }
 
+    /// Whether a table is being truncated. An index that began its life meanwhile could have read what is about to go.
+    pub(super) fn is_truncated(&self, table: &BaseTable) -> bool {
+        self.live_on(&table.keyspace, &table.name)
+            .any(|row| !row.truncates.is_empty())
+    }
+
     /// The definitions on a table that stay or come.
     pub(super) fn live_on<'a>(
         &'a self,
@@ -247,7 +165,19 @@ impl Definitions {
 
 /// A row with an index; `None` for the row of the revision alone.
 fn definition(row: Row) -> Option<Definition> {
-    let (_, keyspace, name, table, table_id, column, options, version, state, changed_at) = row;
+    let (
+        _,
+        keyspace,
+        name,
+        table,
+        table_id,
+        column,
+        options,
+        version,
+        state,
+        changed_at,
+        truncates,
+    ) = row;
     let column = column?;
     Some(Definition {
         index: Arc::new(VectorIndex {
@@ -262,11 +192,13 @@ fn definition(row: Row) -> Option<Definition> {
         }),
         state: State::from_name(&state?)?,
         changed_at: changed_at?,
+        truncates: truncates.into_iter().flatten().map(Uuid::from).collect(),
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::fixtures::{definition, index};
     use super::*;
 
     #[test]
@@ -275,17 +207,11 @@ mod tests {
         let is_left = |name: &str, id: u128, state: State| {
             let row = Definition {
                 index: Arc::new(VectorIndex {
-                    keyspace: "k".to_owned(),
                     table: name.to_owned(),
-                    name: "i".to_owned(),
-                    column: "v".to_owned(),
-                    target: "v".to_owned(),
-                    options: BTreeMap::new(),
-                    version: Uuid::nil(),
                     table_id: Uuid::from_u128(id),
+                    ..index()
                 }),
-                state,
-                changed_at: 1,
+                ..definition(state)
             };
             let rows = vec![row];
             Definitions { revision: 1, rows }.is_left(&table)
@@ -294,5 +220,21 @@ mod tests {
         assert!(is_left("t", 1, State::Usable), "of a table before it");
         assert!(!is_left("t", 2, State::Usable));
         assert!(!is_left("other", 1, State::Dropping));
+    }
+
+    #[test]
+    fn a_table_is_truncated_as_long_as_an_index_that_stays_has_a_note() {
+        let table = BaseTable::new("k", "t", Uuid::from_u128(2), Vec::new());
+        let is_truncated = |state, truncates: &[Uuid]| {
+            let row = Definition {
+                truncates: truncates.to_vec(),
+                ..definition(state)
+            };
+            let rows = vec![row];
+            Definitions { revision: 1, rows }.is_truncated(&table)
+        };
+        assert!(is_truncated(State::Usable, &[Uuid::nil()]));
+        assert!(!is_truncated(State::Usable, &[]));
+        assert!(!is_truncated(State::Dropping, &[Uuid::nil()]));
     }
 }

@@ -15,26 +15,27 @@ use std::time::Duration;
 use cql::wire::{
     Compression, Event, Response, ResponseContext, SchemaChange, SchemaChangeKind, SchemaTarget,
 };
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::change::Change;
 use super::cluster::{Cluster, ClusterError};
-use super::definition::{Change, Definitions, State};
+use super::definition::Definitions;
+use super::in_place::{InPlace, Older};
 use super::lease::Lease;
+use super::next_change::next_change;
 use super::options::CatalogOptions;
-use super::take_up::{Taken, take_up};
-use super::{Catalog, gateways, generations, history, log_table, tables, timeuuids};
-use crate::clients::{Client, Clients};
+use super::take_up::take_up;
+use super::truncation::Notes;
+use super::{Catalog, gateways, generations, history, log_table, timeuuids};
+use crate::clients::Clients;
 
 /// The longest time until a change that another gateway made is seen.
 const ROUND_EVERY: Duration = Duration::from_millis(500);
 
 /// The same while this gateway, or another one, has not taken up the revision yet.
 const WAITING_ROUND_EVERY: Duration = Duration::from_millis(50);
-
-/// Cassandra answers a request within its timeouts, of which the longest is 12 s by default.
-const ANSWERED_WITHIN: Duration = Duration::from_secs(15);
 
 /// How long to wait after a failure.
 const RETRY_EVERY: Duration = Duration::from_secs(1);
@@ -64,42 +65,32 @@ pub(super) struct Follower {
     pub(super) catalog: Arc<Catalog>,
     pub(super) clients: Arc<Clients>,
     pub(super) options: CatalogOptions,
-    pub(super) nudge: Arc<Notify>,
     pub(super) rounds: watch::Sender<Option<Round>>,
 }
 
-/// What is in place here.
-struct InPlace {
-    definitions: Arc<Definitions>,
-    schema_version: Uuid,
-    taken: Taken,
-    /// Whether this gateway has added an entry of it to the history.
-    is_recorded: bool,
-}
-
-/// What may be on its way that an older snapshot decided.
-struct Older {
-    /// The connections on which it is, marked; and since when the present snapshot is in place.
-    busy: Vec<Weak<Client>>,
-    since: Instant,
+/// What a follower holds from round to round.
+struct Here {
+    in_place: Option<InPlace>,
+    older: Older,
+    notes: Notes,
 }
 
 impl Follower {
     /// Follows until the future is dropped.
     pub(super) async fn run(self, cluster: &Cluster, lease: &Lease) {
-        let mut in_place = None;
-        let mut older = Older {
-            busy: Vec::new(),
-            since: Instant::now(),
+        let mut here = Here {
+            in_place: None,
+            older: Older::of_none(),
+            notes: Notes::default(),
         };
         let mut told: Option<ClusterError> = None;
         loop {
             lease.held().await;
             let lapses = self.catalog.lapses();
             if self.catalog.snapshot().lapsed() {
-                in_place = None;
+                here.in_place = None;
             }
-            let round = self.round(cluster, lease, lapses, &mut in_place, &mut older);
+            let round = self.round(cluster, lease, lapses, &mut here);
             let pause = match round.await {
                 Ok(settled) => {
                     told = None;
@@ -119,7 +110,7 @@ impl Follower {
             };
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
-                () = self.nudge.notified() => {}
+                () = self.catalog.nudge.notified() => {}
             }
         }
     }
@@ -130,34 +121,36 @@ impl Follower {
         cluster: &Cluster,
         lease: &Lease,
         lapses: u64,
-        in_place: &mut Option<InPlace>,
-        older: &mut Older,
+        here: &mut Here,
     ) -> Result<bool, ClusterError> {
+        let began = Instant::now();
         // A node that lags behind would tell of tables as if they were gone, and their writes would pass unlogged.
         let Some(schema_version) = cluster.agreed_schema_version().await? else {
             tracing::debug!("the nodes do not agree on the schema yet");
             return Ok(false);
         };
         let definitions = Definitions::read(cluster).await?;
-        let is_new = in_place.as_ref().is_none_or(|known| {
+        let is_new = here.in_place.as_ref().is_none_or(|known| {
             known.schema_version != schema_version
                 || known.definitions.revision != definitions.revision
         });
         if is_new {
+            let older = &mut here.older;
             let new = self.put_in_place(cluster, lapses, definitions, schema_version, older);
             match new.await? {
-                Some(new) => *in_place = Some(new),
+                Some(new) => here.in_place = Some(new),
                 None => return Ok(false),
             }
         }
-        let Some(known) = in_place.as_mut() else {
+        let Some(known) = here.in_place.as_mut() else {
             return Ok(false);
         };
+        self.catalog.has_looked(began);
         if !known.is_recorded {
             history::record(cluster, schema_version, known.definitions.revision).await?;
             known.is_recorded = true;
         }
-        let confirmed = known.confirmed(older);
+        let confirmed = known.confirmed(&mut here.older);
         lease.confirmed.send_if_modified(|said| {
             let is_news = *said != confirmed;
             *said = confirmed;
@@ -165,7 +158,9 @@ impl Follower {
         });
         let confirmed_by_all = gateways::confirmed_by_all(cluster).await?.unwrap_or(-1);
         let log_failures = Arc::new(self.make_logs(cluster, known).await);
-        let stepped = self.step(cluster, known, confirmed_by_all).await;
+        let stepped = self
+            .step(cluster, known, &mut here.notes, confirmed_by_all)
+            .await;
         // What is known is known, whatever could not be done about it: clients wait for the first round.
         self.rounds.send_replace(Some(Round {
             definitions: known.definitions.clone(),
@@ -205,10 +200,7 @@ impl Follower {
             for client in busy.iter().filter_map(Weak::upgrade) {
                 client.mark();
             }
-            *older = Older {
-                busy,
-                since: Instant::now(),
-            };
+            *older = Older::on(busy);
             self.tell_clients(&before, &taken.snapshot);
         }
         Ok(Some(InPlace {
@@ -249,7 +241,7 @@ impl Follower {
             let ttl = self.options.log_ttl;
             let made = log_table::create(cluster, table, known.schema_version, ttl).await;
             match made {
-                Ok(()) => self.nudge.notify_one(),
+                Ok(()) => self.catalog.nudge.notify_one(),
                 Err(error) => failures.push(LogFailure {
                     keyspace: table.keyspace.clone(),
                     table: table.name.clone(),
@@ -265,12 +257,14 @@ impl Follower {
         &self,
         cluster: &Cluster,
         known: &InPlace,
+        notes: &mut Notes,
         confirmed_by_all: i64,
     ) -> Result<(), ClusterError> {
         let definitions = &known.definitions;
         let version = timeuuids::now()?;
-        let change = next_change(definitions, &known.taken, confirmed_by_all, version);
-        let Some(change) = change else {
+        let overdue = notes.overdue(definitions, Instant::now(), version);
+        let next = next_change(definitions, &known.taken, confirmed_by_all, version);
+        let Some(change) = next.or(overdue) else {
             return Ok(());
         };
         if let Change::Remove(index) = &change {
@@ -280,52 +274,9 @@ impl Follower {
             }
         }
         definitions.change(cluster, change).await?;
-        self.nudge.notify_one();
+        self.catalog.nudge.notify_one();
         Ok(())
     }
-}
-
-impl InPlace {
-    /// The revision, once nothing is on its way that was decided before it was in place.
-    fn confirmed(&self, older: &mut Older) -> Option<i64> {
-        if older.since.elapsed() >= ANSWERED_WITHIN {
-            older.busy.clear();
-        }
-        older.busy.retain(|client| {
-            let client = client.upgrade();
-            client.is_some_and(|client| !client.marked_are_answered())
-        });
-        // While a log is missing its table's writes pass unlogged. An index that is only being created needs none yet.
-        let is_whole = older.busy.is_empty() && self.taken.lost.is_empty();
-        is_whole.then_some(self.definitions.revision)
-    }
-}
-
-/// The next change of the definitions that can be made. `version` is for an index that needs another one.
-fn next_change(
-    definitions: &Definitions,
-    taken: &Taken,
-    confirmed_by_all: i64,
-    version: Uuid,
-) -> Option<Change> {
-    if let Some(orphan) = taken.orphans.first() {
-        return Some(Change::Turn(orphan.index.clone(), State::Dropping));
-    }
-    if let Some(lost) = taken.lost.first() {
-        return Some(Change::Restart(lost.index.clone(), version));
-    }
-    if let Some(ready) = taken.with_log.first() {
-        return Some(Change::Turn(ready.index.clone(), State::Logging));
-    }
-    definitions
-        .rows
-        .iter()
-        .filter(|row| row.changed_at <= confirmed_by_all)
-        .find_map(|row| match row.state {
-            State::Logging => Some(Change::Turn(row.index.clone(), State::Usable)),
-            State::Dropping => Some(Change::Remove(row.index.clone())),
-            State::Creating | State::Usable => None,
-        })
 }
 
 /// What clients are told of a change of a table's indexes.
@@ -334,114 +285,5 @@ pub(super) fn table_updated(keyspace: &str, table: &str) -> SchemaChange {
         change: SchemaChangeKind::Updated,
         keyspace: keyspace.to_owned(),
         target: SchemaTarget::Table(table.to_owned()),
-    }
-}
-
-/// Connects, makes what tables there are not, and says so once.
-pub(super) async fn connect(
-    options: &CatalogOptions,
-    trouble: &watch::Sender<Option<String>>,
-) -> Cluster {
-    let mut told = None;
-    loop {
-        let error = match connect_once(options).await {
-            Ok(cluster) => {
-                trouble.send_replace(None);
-                return cluster;
-            }
-            Err(error) => error.to_string(),
-        };
-        if told.as_ref() != Some(&error) {
-            tracing::warn!(
-                error,
-                "the definitions of vector indexes cannot be read: trying on"
-            );
-            trouble.send_replace(Some(error.clone()));
-            told = Some(error);
-        }
-        tokio::time::sleep(RETRY_EVERY).await;
-    }
-}
-
-async fn connect_once(options: &CatalogOptions) -> Result<Cluster, ClusterError> {
-    let cluster = Cluster::connect(options).await?;
-    tables::create(&cluster, options).await?;
-    Ok(cluster)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::base_table::BaseTable;
-    use super::super::definition::Definition;
-    use super::super::index::VectorIndex;
-    use super::*;
-
-    fn row(state: State) -> Definition {
-        Definition {
-            index: Arc::new(VectorIndex {
-                keyspace: "k".to_owned(),
-                table: "t".to_owned(),
-                name: "i".to_owned(),
-                column: "v".to_owned(),
-                target: "v".to_owned(),
-                options: Default::default(),
-                version: Uuid::from_u128(1),
-                table_id: Uuid::from_u128(2),
-            }),
-            state,
-            changed_at: 7,
-        }
-    }
-
-    fn nothing() -> Taken {
-        Taken::default()
-    }
-
-    fn confirmed(taken: Taken) -> Option<i64> {
-        let in_place = InPlace {
-            definitions: Arc::new(Definitions {
-                revision: 7,
-                rows: Vec::new(),
-            }),
-            schema_version: Uuid::nil(),
-            taken,
-            is_recorded: true,
-        };
-        in_place.confirmed(&mut Older {
-            busy: Vec::new(),
-            since: Instant::now(),
-        })
-    }
-
-    #[tokio::test]
-    async fn a_log_that_is_not_made_yet_holds_up_no_other_definition() {
-        let without_log = vec![BaseTable::new("k", "t", Uuid::nil(), Vec::new())];
-        assert_eq!(
-            confirmed(Taken {
-                without_log,
-                ..nothing()
-            }),
-            Some(7)
-        );
-        let lost = vec![row(State::Logging)];
-        assert_eq!(confirmed(Taken { lost, ..nothing() }), None);
-    }
-
-    #[test]
-    fn an_index_whose_log_is_lost_begins_anew() {
-        let definitions = Definitions {
-            revision: 7,
-            rows: vec![row(State::Usable)],
-        };
-        let lost = definitions.rows.clone();
-        let taken = Taken { lost, ..nothing() };
-        let version = Uuid::from_u128(9);
-        let change = next_change(&definitions, &taken, 7, version);
-        let Some(Change::Restart(index, new)) = change else {
-            panic!("{change:?}");
-        };
-        assert_eq!((index, new), (definitions.rows[0].index.clone(), version));
-        let unchanged = next_change(&definitions, &nothing(), 7, version);
-        assert!(unchanged.is_none(), "{unchanged:?}");
     }
 }

@@ -11,20 +11,26 @@
 //! [epoch](Snapshot::epoch), and a prepared statement of another is answered UNPREPARED.
 
 mod base_table;
+mod change;
 mod cluster;
+mod connect;
 mod creation;
 mod define;
 mod definition;
+#[cfg(test)]
+mod fixtures;
 mod follower;
 mod gateways;
 mod generations;
 mod history;
+mod in_place;
 mod index;
 mod indexable;
 mod lease;
+mod life;
 mod log_table;
+mod next_change;
 mod options;
-mod renew;
 mod snapshot;
 mod statement;
 mod streams;
@@ -32,6 +38,7 @@ mod table;
 mod tables;
 mod take_up;
 mod timeuuids;
+mod truncation;
 mod validity;
 
 use std::sync::{Arc, OnceLock};
@@ -40,11 +47,11 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
-use self::follower::{Follower, Round};
+use self::follower::Round;
+use self::life::Life;
 use self::validity::Validity;
 use crate::clients::Clients;
 
@@ -52,18 +59,15 @@ pub(crate) use cluster::Cluster;
 pub(crate) use index::VectorIndex;
 pub use options::CatalogOptions;
 pub(crate) use snapshot::Snapshot;
-pub(crate) use statement::IndexStatement;
+pub(crate) use statement::{IndexStatement, probe};
 #[cfg(test)]
 pub(crate) use streams::{Generation, Streams};
 #[cfg(test)]
 pub(crate) use table::ColumnKind;
 pub(crate) use table::{Column, LoggedTable};
 
-/// How long a gateway that stops tries to say so.
-const LEAVE_WITHIN: Duration = Duration::from_secs(2);
-
-/// How often a gateway that stops looks whether all is answered.
-const DRAINED_EVERY: Duration = Duration::from_millis(20);
+/// How long a request waits until what the cluster says now is in place: less than drivers wait for an answer.
+const LOOK_WITHIN: Duration = Duration::from_secs(4);
 
 /// What a gateway knows of vector indexes.
 pub(crate) struct Catalog {
@@ -76,7 +80,9 @@ pub(crate) struct Catalog {
     options: Option<CatalogOptions>,
     cluster: OnceLock<Arc<Cluster>>,
     /// Begins a round of the follower at once.
-    nudge: Arc<Notify>,
+    nudge: Notify,
+    /// When the last look at the cluster began of which what it showed is in place.
+    looked: watch::Sender<Instant>,
     rounds: watch::Receiver<Option<Round>>,
     /// Why there was no round yet.
     trouble: watch::Receiver<Option<String>>,
@@ -94,78 +100,45 @@ impl Catalog {
     ) -> Arc<Catalog> {
         let (rounds_in, rounds) = watch::channel(None);
         let (trouble_in, trouble) = watch::channel(None);
-        let nudge = Arc::new(Notify::new());
         let catalog = Arc::new(Catalog {
             current: ArcSwap::default(),
             validity: Validity::new(),
             lapses: Mutex::new(0),
             options: options.clone(),
             cluster: OnceLock::new(),
-            nudge: nudge.clone(),
+            nudge: Notify::new(),
+            looked: watch::Sender::new(Instant::now()),
             rounds,
             trouble,
         });
         if let Some(options) = options {
-            let follower = Follower {
+            let life = Life {
                 catalog: catalog.clone(),
-                clients: clients.clone(),
-                options: options.clone(),
-                nudge,
+                clients,
+                options,
+                address,
                 rounds: rounds_in,
+                trouble: trouble_in,
+                stop,
+                kill,
             };
-            let catalog = catalog.clone();
-            spawn(Box::pin(async move {
-                let connecting = follower::connect(&options, &trouble_in);
-                let Some(cluster) = stop.run_until_cancelled(connecting).await else {
-                    return;
-                };
-                let cluster = catalog.cluster.get_or_init(|| Arc::new(cluster)).clone();
-                let gateway = Uuid::new_v4();
-                let lease = lease::Lease {
-                    catalog: catalog.clone(),
-                    gateway,
-                    address,
-                    confirmed: watch::Sender::new(None),
-                    said: watch::Sender::new(None),
-                };
-                let following =
-                    async { tokio::join!(lease.keep(&cluster), follower.run(&cluster, &lease)) };
-                let mut following = std::pin::pin!(following);
-                stop.run_until_cancelled(following.as_mut()).await;
-                // What is still on its way was decided by what is in place here: until it is answered, whoever changes
-                // definitions must wait for this gateway.
-                let drained = async {
-                    while !clients.open().is_empty() {
-                        tokio::time::sleep(DRAINED_EVERY).await;
-                    }
-                };
-                tokio::select! {
-                    _ = following => {}
-                    () = drained => {}
-                    () = kill.cancelled() => {
-                        tracing::debug!("requests are on their way: the cluster is not told that this gateway stops");
-                        return;
-                    }
-                }
-                let leaving = gateways::leave(&cluster, gateway);
-                if tokio::time::timeout(LEAVE_WITHIN, leaving).await.is_err() {
-                    tracing::debug!("the cluster was not told that this gateway stops");
-                }
-            }));
+            spawn(Box::pin(life.run()));
         }
         catalog
     }
 
-    /// A catalog that says this for good.
+    /// A catalog that says this until a test replaces it, and is never out of date.
     #[cfg(test)]
     pub(crate) fn new(snapshot: Snapshot) -> Catalog {
+        const GOOD: Duration = Duration::from_secs(24 * 60 * 60);
         Catalog {
             current: ArcSwap::from_pointee(snapshot),
             validity: Validity::new(),
             lapses: Mutex::new(0),
             options: None,
             cluster: OnceLock::new(),
-            nudge: Arc::default(),
+            nudge: Notify::new(),
+            looked: watch::Sender::new(Instant::now() + GOOD),
             rounds: watch::channel(None).1,
             trouble: watch::channel(None).1,
         }
@@ -200,6 +173,23 @@ impl Catalog {
     /// Has the definitions read again at once.
     fn look_again(&self) {
         self.nudge.notify_one();
+    }
+
+    /// What the cluster said at that moment is in place.
+    fn has_looked(&self, began: Instant) {
+        self.looked.send_replace(began);
+    }
+
+    /// Has the definitions read again, and waits until what the cluster says now is in place; false if that takes too long. Those who
+    /// ask at the same time wait for the same look.
+    pub(crate) async fn look_now(&self) -> bool {
+        let asked = Instant::now();
+        let mut looked = self.looked.subscribe();
+        self.look_again();
+        let in_place = looked.wait_for(|began| *began >= asked);
+        timeout(LOOK_WITHIN, in_place)
+            .await
+            .is_ok_and(|looked| looked.is_ok())
     }
 
     /// Why the definitions were not read yet, as far as it is known.
@@ -307,5 +297,24 @@ mod tests {
         assert!(catalog.snapshot().lapsed());
         assert!(catalog.replace_since(catalog.lapses(), &Snapshot::default()));
         assert!(!catalog.snapshot().lapsed());
+    }
+
+    #[tokio::test]
+    async fn who_looks_waits_for_a_look_that_began_later() {
+        const A_LITTLE: Duration = Duration::from_millis(5);
+        let catalog = Arc::new(Catalog::new(Snapshot::default()));
+        let began = Instant::now();
+        catalog.has_looked(began);
+        tokio::time::sleep(A_LITTLE).await;
+        let looking = catalog.clone();
+        let looking = tokio::spawn(async move { looking.look_now().await });
+        catalog.nudge.notified().await;
+        // One that was under way does not count.
+        catalog.has_looked(began);
+        tokio::time::sleep(A_LITTLE).await;
+        assert!(!looking.is_finished());
+        catalog.has_looked(Instant::now());
+        let looked = timeout(LATER, looking).await;
+        assert!(looked.unwrap().unwrap());
     }
 }

@@ -124,6 +124,16 @@ impl Snapshot {
         })
     }
 
+    /// The indexes of a table, usable or not yet.
+    pub(crate) fn defined_on<'a>(
+        &'a self,
+        keyspace: &'a str,
+        table: &'a str,
+    ) -> impl Iterator<Item = &'a Arc<VectorIndex>> {
+        let defined = self.indexes.iter().chain(&self.coming);
+        defined.filter(move |index| index.keyspace == keyspace && index.table == table)
+    }
+
     /// All usable indexes, in the order of their keyspaces and names.
     pub(crate) fn all_indexes(&self) -> &[Arc<VectorIndex>] {
         &self.indexes

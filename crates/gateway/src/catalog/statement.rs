@@ -79,8 +79,7 @@ impl IndexStatement {
         }
     }
 
-    /// A statement that Cassandra never carries out, but only to those that may alter the table says why: it knows
-    /// no such class of indexes.
+    /// A statement by whose answer it is seen whether the client may.
     pub(crate) fn probe(&self) -> String {
         let (keyspace, table) = match self {
             IndexStatement::Create {
@@ -90,13 +89,19 @@ impl IndexStatement {
                 keyspace, table, ..
             } => (keyspace, table),
         };
-        format!(
-            "CREATE CUSTOM INDEX ON {}.{} (no_column) USING {}",
-            Identifier(keyspace),
-            Identifier(table),
-            Quoted(vector_index::CLASS),
-        )
+        probe(keyspace, table)
     }
+}
+
+/// A statement that Cassandra never carries out, but only to those that may alter the table says why: it knows no such class
+/// of indexes.
+pub(crate) fn probe(keyspace: &str, table: &str) -> String {
+    format!(
+        "CREATE CUSTOM INDEX ON {}.{} (no_column) USING {}",
+        Identifier(keyspace),
+        Identifier(table),
+        Quoted(vector_index::CLASS),
+    )
 }
 
 fn no_keyspace() -> CqlError {
@@ -110,23 +115,16 @@ fn no_keyspace() -> CqlError {
 mod tests {
     use std::sync::Arc;
 
-    use uuid::Uuid;
-
     use super::super::VectorIndex;
+    use super::super::fixtures::index;
     use super::*;
 
     fn snapshot() -> Snapshot {
         Snapshot::new(
             [],
             [Arc::new(VectorIndex {
-                keyspace: "k".to_owned(),
-                table: "t".to_owned(),
                 name: "ours".to_owned(),
-                column: "v".to_owned(),
-                target: "v".to_owned(),
-                options: Default::default(),
-                version: Uuid::nil(),
-                table_id: Uuid::nil(),
+                ..index()
             })],
         )
     }

@@ -41,7 +41,7 @@ const TABLES: [(&str, &str, &str); 5] = [
         "vector_indexes",
         "scope text, keyspace_name text, index_name text, table_name text, table_id uuid, \
          column_name text, options frozen<map<text, text>>, version timeuuid, state text, \
-         changed_at bigint, revision bigint static, \
+         changed_at bigint, truncates set<timeuuid>, revision bigint static, \
          PRIMARY KEY (scope, keyspace_name, index_name)",
         "comment = 'The vector indexes of this cluster'",
     ),
@@ -69,7 +69,10 @@ const TABLES: [(&str, &str, &str); 5] = [
     ),
 ];
 
-/// Makes the keyspace and the tables that there are not.
+/// Columns that the table of an earlier version lacks: table, column, type.
+const LATER_COLUMNS: [(&str, &str, &str); 1] = [("vector_indexes", "truncates", "set<timeuuid>")];
+
+/// Makes the keyspace, the tables and the columns that there are not.
 pub(super) async fn create(
     cluster: &Cluster,
     options: &CatalogOptions,
@@ -81,14 +84,22 @@ pub(super) async fn create(
             (keyspace,),
         )
         .await?;
-    let missing: Vec<_> = TABLES
-        .iter()
-        .filter(|(name, ..)| !existing.iter().any(|(existing,)| existing == name))
-        .collect();
+    let is_there = |name: &str| existing.iter().any(|(existing,)| existing == name);
+    let name = super::quoted(keyspace);
+    for (table, column, cql_type) in LATER_COLUMNS {
+        if is_there(table) && !has_column(cluster, keyspace, table, column).await? {
+            // Another gateway may do so at the same time, on another node: to Cassandra it is the same column.
+            cluster
+                .change_schema(&format!(
+                    "ALTER TABLE {name}.{table} ADD IF NOT EXISTS {column} {cql_type}"
+                ))
+                .await?;
+        }
+    }
+    let missing: Vec<_> = TABLES.iter().filter(|(name, ..)| !is_there(name)).collect();
     if missing.is_empty() {
         return Ok(());
     }
-    let name = super::quoted(keyspace);
     // Asked even for what is there, Cassandra wants the permission to make any keyspace.
     if existing.is_empty() && !exists(cluster, keyspace).await? {
         let replication = match &options.replication {
@@ -119,6 +130,18 @@ pub(super) async fn exists(cluster: &Cluster, keyspace: &str) -> Result<bool, Cl
     const TEXT: &str = "SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?";
     let keyspaces: Vec<(String,)> = cluster.rows(TEXT, (keyspace,)).await?;
     Ok(!keyspaces.is_empty())
+}
+
+async fn has_column(
+    cluster: &Cluster,
+    keyspace: &str,
+    table: &str,
+    column: &str,
+) -> Result<bool, ClusterError> {
+    const TEXT: &str = "SELECT column_name FROM system_schema.columns \
+                        WHERE keyspace_name = ? AND table_name = ? AND column_name = ?";
+    let columns: Vec<(String,)> = cluster.rows(TEXT, (keyspace, table, column)).await?;
+    Ok(!columns.is_empty())
 }
 
 fn ttl_s(table: &str) -> u64 {

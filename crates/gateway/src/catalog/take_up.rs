@@ -127,6 +127,7 @@ impl Found {
 mod tests {
     use uuid::Uuid;
 
+    use super::super::fixtures::definition;
     use super::super::streams::Generation;
     use super::*;
 
@@ -140,20 +141,7 @@ mod tests {
 
     /// What comes of an index in this state, with this table in place of its log.
     fn taken(state: State, log: Option<BaseTable>) -> Taken {
-        let definition = Definition {
-            index: Arc::new(VectorIndex {
-                keyspace: "k".to_owned(),
-                table: "t".to_owned(),
-                name: "i".to_owned(),
-                column: "v".to_owned(),
-                target: "v".to_owned(),
-                options: BTreeMap::new(),
-                version: Uuid::nil(),
-                table_id: Uuid::from_u128(2),
-            }),
-            state,
-            changed_at: 1,
-        };
+        let definition = definition(state);
         let streams = Streams::new(vec![Generation {
             from_ms: 0,
             ids: vec![[0; 16]],

@@ -21,23 +21,24 @@ impl Requests {
         frame: &[u8],
         node: &mut (impl AsyncWrite + Unpin),
     ) -> Result<(), RequestsEnd> {
-        self.all_answered(node).await?;
+        self.others_answered(Some(header.stream), node).await?;
         self.session.client_asks(header.stream).await;
         self.session.expect(header.stream, Expected::Keyspace);
         send(node, frame).await.map_err(RequestsEnd::Node)?;
-        self.all_answered(node).await
+        self.others_answered(None, node).await
     }
 
-    /// Waits until the node owes the client no answer. What is under way goes on meanwhile.
-    async fn all_answered(
+    /// Waits until the client is due no answer, but for one on the stream `but`. What is under way goes on meanwhile.
+    async fn others_answered(
         &mut self,
+        but: Option<i16>,
         node: &mut (impl AsyncWrite + Unpin),
     ) -> Result<(), RequestsEnd> {
         let session = self.session.clone();
         loop {
             tokio::select! {
                 biased;
-                () = session.in_flight.none() => return Ok(()),
+                () = session.client.others_answered(but) => return Ok(()),
                 Some(step) = self.steps.recv() => {
                     send(node, &step).await.map_err(RequestsEnd::Node)?;
                 }

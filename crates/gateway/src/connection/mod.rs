@@ -10,9 +10,12 @@
 //!   Drivers take this for what it is: the node behind this address is down.
 //! - *The node cannot be reached*: the client's first request is answered with an error that says so.
 
+mod anew;
+#[cfg(test)]
+mod anew_tests;
 #[cfg(test)]
 mod ann_tests;
-mod in_flight;
+mod decide;
 mod inquiries;
 mod intake;
 mod keyspace;
@@ -47,13 +50,14 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use self::decide::encode_error;
 use self::intake::Intake;
-use self::requests::{Requests, RequestsEnd, encode_error};
+use self::requests::{Requests, RequestsEnd};
 use self::responses::{Responses, ResponsesEnd};
 use self::session::Session;
 use self::socket::{Socket, send};
-use self::truncate::renew_unanswered;
 use self::work::Workshop;
+use self::writes::Writes;
 use crate::clients::Client;
 use crate::inquiry::{AnswerMemory, Inquirer};
 use crate::listener::{Shared, prepare};
@@ -149,6 +153,12 @@ async fn pass(client: Socket, node: Socket, shared: &Shared) -> io::Result<()> {
     let (inquirer, inquiries) = Inquirer::new();
     let gone = CancellationToken::new();
     let (steps_sender, steps) = mpsc::unbounded_channel();
+    let writes = Writes {
+        session: session.clone(),
+        prepared: shared.prepared.clone(),
+        catalog: shared.catalog.clone(),
+        log: shared.log.clone(),
+    };
     let requests = Requests {
         session: session.clone(),
         prepared: shared.prepared.clone(),
@@ -161,8 +171,9 @@ async fn pass(client: Socket, node: Socket, shared: &Shared) -> io::Result<()> {
             gone.clone(),
         ),
         inquiries,
-        log: shared.log.clone(),
+        writes: writes.clone(),
         steps,
+        steps_sender: steps_sender.downgrade(),
         write_memory: writes::write_memory(),
         stop: shared.stop.clone(),
         handshake_timeout: shared.options.handshake_timeout,
@@ -170,12 +181,13 @@ async fn pass(client: Socket, node: Socket, shared: &Shared) -> io::Result<()> {
     };
     let _gone = gone.drop_guard();
     let responses = Responses {
-        session: session.clone(),
+        session,
         prepared: shared.prepared.clone(),
         ring: shared.ring.clone(),
         catalog: shared.catalog.clone(),
         answers: receiver,
         answer_memory: AnswerMemory::new(shared.answer_memory.clone()),
+        writes,
         steps: steps_sender,
         drain_timeout: shared.options.drain_timeout,
     };
@@ -198,7 +210,6 @@ async fn pass(client: Socket, node: Socket, shared: &Shared) -> io::Result<()> {
             }
         }
     };
-    renew_unanswered(&session, &shared.catalog);
     let Some(end) = end else { return Ok(()) };
     match end {
         ResponsesEnd::Client(error) => return Err(error),

@@ -6,7 +6,8 @@ use bytes::Bytes;
 use cql::error::CqlError;
 use cql::wire::{DecodeError, Flags, Frame, FrameHeader, Request};
 
-use super::requests::{Decision, Requests};
+use super::decide::Decision;
+use super::requests::Requests;
 use super::work::{Job, Work};
 use crate::ann::{AnnPlan, AnnStatement, statement_id};
 use crate::catalog::Snapshot;

@@ -11,7 +11,8 @@ use cql::wire::{
 
 use tokio::sync::mpsc;
 
-use super::requests::{Decision, Requests, encode_error};
+use super::decide::{Decision, encode_error};
+use super::requests::Requests;
 use super::responses::{self, Responses};
 use super::session::{Expected, Seen};
 use crate::catalog::{IndexStatement, Snapshot};
@@ -86,6 +87,7 @@ impl Requests {
     fn ask(&self, header: &FrameHeader, answering: Answering) -> Decision {
         let probe = match &answering {
             Answering::Define(statement) => Some(statement.probe()),
+            Answering::Refuse(refusal) => Some(refusal.probe()),
             Answering::Indexes(_) | Answering::Describe(_) => None,
         };
         // Held until then: the other loop must not take the client for one that is due no more answers.
@@ -129,7 +131,15 @@ impl Responses {
     ) -> Result<responses::Decision, DecodeError> {
         let (context, response) = self.decode(header, body)?;
         let told = match (&answering, response) {
-            (Answering::Define(_), Response::Error(error)) if !is_of_the_statement(&error) => None,
+            (Answering::Define(_) | Answering::Refuse(_), Response::Error(error))
+                if !is_of_the_statement(&error) =>
+            {
+                None
+            }
+            (Answering::Refuse(refusal), _) => {
+                let refused = encode_error(header.stream, refusal.error.clone());
+                return Ok(responses::Decision::Replace(refused));
+            }
             (Answering::Define(statement), _) => {
                 self.define(header.stream, statement.clone(), answers);
                 return Ok(responses::Decision::Replace(Bytes::new()));
@@ -226,7 +236,42 @@ fn with_text(header: &FrameHeader, plain: &[u8], text: &str, told: &str) -> Byte
 mod tests {
     use cql::wire::Direction;
 
+    use super::super::played::{Shared, snapshot};
     use super::*;
+    use crate::overlay::alter;
+
+    #[tokio::test]
+    async fn a_change_is_refused_unless_the_client_may_not_make_it() {
+        let shared = Shared::new(snapshot());
+        let told = |answer: CqlError| {
+            let refusal = alter::Refusal {
+                keyspace: "shop".to_owned(),
+                table: "products".to_owned(),
+                error: CqlError::invalid("Cannot drop column name"),
+            };
+            let mut frame = BytesMut::new();
+            Response::Error(answer).encode(&ResponseContext::new(5), None, &mut frame);
+            let header = FrameHeader::read(&frame, Direction::Response, 1 << 20);
+            let header = header.unwrap().unwrap();
+            let answering = (Answering::Refuse(Arc::new(refusal)), None);
+            let responses = shared.responses();
+            let decision = responses.answer_overlaid(&header, &frame[HEADER_LENGTH..], answering);
+            match decision.unwrap() {
+                responses::Decision::Keep => None,
+                responses::Decision::Replace(told) => Some(told),
+                _ => panic!("the client is not answered"),
+            }
+        };
+        // What Cassandra says of the statement that asks it.
+        let no_class = CqlError::new(
+            ErrorKind::ConfigError,
+            "Unable to find custom indexer class",
+        );
+        let refused = CqlError::invalid("Cannot drop column name");
+        assert_eq!(told(no_class), Some(encode_error(5, refused)));
+        let may_not = CqlError::new(ErrorKind::Unauthorized, "no ALTER permission");
+        assert_eq!(told(may_not), None);
+    }
 
     #[test]
     fn a_text_is_changed_and_all_else_stays() {

@@ -17,7 +17,7 @@ use super::requests::Requests;
 use super::responses::Responses;
 use super::session::Session;
 use super::work::Workshop;
-use super::writes::write_memory;
+use super::writes::{Writes, write_memory};
 use crate::catalog::{Catalog, Snapshot};
 use crate::clients::Client;
 use crate::inquiry::{AnswerMemory, Inquirer, gateway_memory};
@@ -59,10 +59,8 @@ impl Shared {
         (client, node)
     }
 
-    /// A client that the node has let in, and the node.
-    pub(super) fn connect(&self) -> (Peer, Peer) {
-        let (client, of_client) = duplex(PIPE);
-        let (node, of_node) = duplex(PIPE);
+    /// The two loops of a connection whose client the node has let in.
+    fn loops(&self) -> (Requests, Responses) {
         let own_address = "127.0.0.1:9043".parse().unwrap();
         let (answers_sender, answers) = mpsc::channel(16);
         let known_as = Arc::new(Client::new(answers_sender.downgrade()));
@@ -70,12 +68,19 @@ impl Shared {
         session.let_in();
         let (inquirer, inquiries) = Inquirer::new();
         let (steps_sender, steps) = mpsc::unbounded_channel();
-        let requests = Requests {
+        let writes = Writes {
             session: session.clone(),
             prepared: self.prepared.clone(),
             catalog: self.catalog.clone(),
             log: self.log.clone(),
+        };
+        let requests = Requests {
+            session: session.clone(),
+            prepared: self.prepared.clone(),
+            catalog: self.catalog.clone(),
+            writes: writes.clone(),
             steps,
+            steps_sender: steps_sender.downgrade(),
             write_memory: write_memory(),
             workshop: Workshop::new(
                 inquirer,
@@ -96,9 +101,23 @@ impl Shared {
             catalog: self.catalog.clone(),
             answers,
             answer_memory: AnswerMemory::new(gateway_memory()),
+            writes,
             steps: steps_sender,
             drain_timeout: Duration::from_secs(20),
         };
+        (requests, responses)
+    }
+
+    /// The loop from the node to the client alone.
+    pub(super) fn responses(&self) -> Responses {
+        self.loops().1
+    }
+
+    /// A client that the node has let in, and the node.
+    pub(super) fn connect(&self) -> (Peer, Peer) {
+        let (client, of_client) = duplex(PIPE);
+        let (node, of_node) = duplex(PIPE);
+        let (requests, responses) = self.loops();
         let (mut from_client, mut to_client) = split(of_client);
         let (mut from_node, mut to_node) = split(of_node);
         tokio::spawn(async move {

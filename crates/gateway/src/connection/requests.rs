@@ -5,27 +5,24 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use cql::error::{CqlError, ErrorKind};
-use cql::wire::{
-    Compression, Direction, EventKind, Frame, FrameHeader, HEADER_LENGTH, Opcode, Request,
-    Response, ResponseContext, glance,
-};
+use cql::wire::{Direction, FrameHeader, HEADER_LENGTH};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::decide::{Decision, encode_error};
 use super::inquiries::write_inquiries;
 use super::intake::Intake;
-use super::session::{Expected, Seen, Session};
+use super::session::Session;
 use super::socket::send;
-use super::work::{Work, Workshop};
+use super::work::Workshop;
+use super::writes::Writes;
 use crate::catalog::Catalog;
 use crate::inquiry::Inquiry;
-use crate::prepared::{Meaning, PreparedStatements, check_text};
-use crate::recognise::{self, Verb};
-use crate::writes::{ChangeLog, ClientRequest, Errand};
+use crate::prepared::PreparedStatements;
 
 /// Why no more requests are read.
 #[derive(Debug, thiserror::Error)]
@@ -44,22 +41,6 @@ pub(super) enum RequestsEnd {
     Node(io::Error),
 }
 
-/// What is done with a request.
-pub(super) enum Decision {
-    /// It goes to the node.
-    Pass,
-    /// This frame goes to the node in its place, on the same stream.
-    Replace(Bytes),
-    /// It is answered here.
-    Answer(CqlError),
-    /// It is worked on here.
-    Begin(Work),
-    /// It writes to logged tables, and goes to the node in another form.
-    Write(Box<Errand>),
-    /// It is a USE.
-    Use,
-}
-
 /// The loop from the client to the node.
 pub(super) struct Requests {
     pub(super) session: Arc<Session>,
@@ -70,9 +51,11 @@ pub(super) struct Requests {
     pub(super) workshop: Workshop,
     /// What the workshop asks the node.
     pub(super) inquiries: mpsc::Receiver<Inquiry>,
-    pub(super) log: Arc<ChangeLog>,
-    /// Requests that the other loop makes on streams whose writes are under way.
+    pub(super) writes: Writes,
+    /// Requests that are made elsewhere, on streams whose requests the client waits for.
     pub(super) steps: mpsc::UnboundedReceiver<Bytes>,
+    /// The way there, as long as the other loop has it.
+    pub(super) steps_sender: mpsc::WeakUnboundedSender<Bytes>,
     /// Bytes that writes under way may hold.
     pub(super) write_memory: Arc<Semaphore>,
     pub(super) stop: CancellationToken,
@@ -193,7 +176,7 @@ impl Requests {
                     let Some(body) = rest.get(HEADER_LENGTH..length) else {
                         break;
                     };
-                    if self.session.in_flight.holds(header.stream) {
+                    if self.session.client.is_due_on(header.stream) {
                         write_front(intake, passing, node).await?;
                         self.answer(header.stream, stream_in_use(header.stream))
                             .await;
@@ -220,6 +203,15 @@ impl Requests {
                             passing = 0;
                             intake.advance(length);
                             self.begin(&header, *errand, length, node).await?;
+                            continue;
+                        }
+                        Decision::Truncate(table) => {
+                            self.session.client_asks(header.stream).await;
+                            write_front(intake, passing, node).await?;
+                            passing = 0;
+                            let frame = Bytes::copy_from_slice(&intake.bytes()[..length]);
+                            intake.advance(length);
+                            self.truncate(&header, frame, table);
                             continue;
                         }
                         Decision::Use => {
@@ -262,142 +254,6 @@ impl Requests {
         write_front(intake, passing, node).await
     }
 
-    fn decide(&self, header: &FrameHeader, body: &[u8]) -> Decision {
-        self.catalog.lapse_if_over();
-        let decided = match header.opcode {
-            Opcode::Query | Opcode::Prepare | Opcode::Execute | Opcode::Batch
-                if !self.session.is_let_in() =>
-            {
-                Err(not_let_in())
-            }
-            Opcode::Batch if self.catalog.snapshot().lapsed() => Err(lapsed()),
-            Opcode::Startup => self.startup(header, body),
-            Opcode::Query | Opcode::Prepare => self.text(header, body),
-            Opcode::Execute => self.execute(header, body),
-            Opcode::Batch => self.batch(header, body),
-            Opcode::Register => self.register(header, body),
-            _ => Ok(Decision::Pass),
-        };
-        decided.unwrap_or_else(Decision::Answer)
-    }
-
-    /// Takes note of the compression, which must be one that can be read here.
-    fn startup(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
-        let frame = Frame {
-            header: *header,
-            body: Bytes::copy_from_slice(body),
-        };
-        let request = Request::decode(&frame, None, self.session.body_max())?;
-        if let Request::Startup(startup) = request {
-            self.session.agree_on(startup.compression()?);
-        }
-        Ok(Decision::Pass)
-    }
-
-    fn text(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
-        let mut scratch = Bytes::new();
-        let plain = self.session.plain(header, body, &mut scratch)?;
-        let text = glance::statement_text(header.flags, plain)?;
-        let snapshot = self.catalog.snapshot();
-        let verb = recognise::verb(text);
-        if verb == Verb::Select
-            && let Some(decision) = self.neighbours(header, plain, text, &snapshot)?
-        {
-            return Ok(decision);
-        }
-        if matches!(verb, Verb::Write | Verb::Truncate) && snapshot.lapsed() {
-            return Err(lapsed());
-        }
-        if let Some(decision) = self.overlaid_text(header, plain, verb, &snapshot)? {
-            return Ok(decision);
-        }
-        let seen = match verb {
-            Verb::Select if recognise::may_read_ring(text) => Seen::RingTable,
-            Verb::Use => Seen::Use,
-            Verb::Write | Verb::Truncate if snapshot.logs_nothing() => Seen::Nothing,
-            Verb::Truncate => match self.truncated_table(text, &snapshot)? {
-                Some(table) => Seen::Truncate(table),
-                None => Seen::Nothing,
-            },
-            Verb::Write if header.opcode == Opcode::Prepare => {
-                let seen = self.write_prepare(text, self.session.keyspace(), &snapshot)?;
-                if matches!(seen, Seen::Write(_)) {
-                    check_text(text.len())?;
-                }
-                seen
-            }
-            Verb::Write => {
-                let keyspace = self.session.keyspace();
-                let request = ClientRequest {
-                    header,
-                    body,
-                    plain,
-                    keyspace: keyspace.as_deref(),
-                    snapshot: &snapshot,
-                };
-                return self.write_query(&request, text);
-            }
-            _ => Seen::Nothing,
-        };
-        let expected = match (header.opcode, seen) {
-            (Opcode::Prepare, seen) => Expected::Prepared {
-                epoch: snapshot.epoch(),
-                seen,
-                text_bytes: text.len(),
-            },
-            (_, Seen::RingTable) => Expected::RingRows(None),
-            (_, Seen::Truncate(table)) => {
-                self.expect_truncated(header, table);
-                return Ok(Decision::Pass);
-            }
-            (_, Seen::Use) => return Ok(Decision::Use),
-            (_, Seen::Nothing | Seen::Concern(_) | Seen::Write(_)) => return Ok(Decision::Pass),
-        };
-        self.session.expect(header.stream, expected);
-        Ok(Decision::Pass)
-    }
-
-    fn execute(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
-        let mut scratch = Bytes::new();
-        let plain = self.session.plain(header, body, &mut scratch)?;
-        let id = glance::executed_id(header.flags, plain)?;
-        let snapshot = self.catalog.snapshot();
-        match self.prepared.get(id, snapshot.epoch()) {
-            Some(Meaning::Plain) => {}
-            Some(Meaning::Use) => return Ok(Decision::Use),
-            Some(Meaning::RingRows(columns)) => {
-                self.session
-                    .expect(header.stream, Expected::RingRows(Some(columns)));
-            }
-            Some(Meaning::Ann(statement)) => return self.search(header, plain, statement),
-            Some(Meaning::Concern(prepared)) => {
-                return self.overlaid_execute(header, body, &prepared, &snapshot);
-            }
-            Some(Meaning::Truncate(table)) => self.expect_truncated(header, table),
-            Some(Meaning::Write(write)) => {
-                return self.write_execute(header, body, plain, &write);
-            }
-            None => return Ok(Decision::Answer(unprepared(id))),
-        }
-        Ok(Decision::Pass)
-    }
-
-    /// Takes note of clients that want to hear of changes of the schema, as indexes come and go without the node's knowledge.
-    fn register(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
-        let frame = Frame {
-            header: *header,
-            body: Bytes::copy_from_slice(body),
-        };
-        // The node says what is wrong with one that cannot be read.
-        if let Ok(Request::Register { events }) =
-            Request::decode(&frame, self.session.compression(), self.session.body_max())
-            && events.contains(&EventKind::SchemaChange)
-        {
-            self.session.client.hear_schema_changes();
-        }
-        Ok(Decision::Pass)
-    }
-
     async fn answer(&self, stream: i16, error: CqlError) {
         // If the other loop has ended, the client is gone.
         let _ = self
@@ -408,45 +264,12 @@ impl Requests {
     }
 }
 
-/// An error response, never compressed: a client may not know yet what was agreed on.
-pub(super) fn encode_error(stream: i16, error: CqlError) -> Bytes {
-    const NONE: Option<Compression> = None;
-    let mut out = BytesMut::new();
-    Response::Error(error).encode(&ResponseContext::new(stream), NONE, &mut out);
-    out.freeze()
-}
-
-/// The node would say so, too, unless it lets the client in meanwhile; what nobody looked at must not come then.
-fn not_let_in() -> CqlError {
-    CqlError::new(
-        ErrorKind::ProtocolError,
-        "the connection is not open yet: send STARTUP, log in if the node asks for it, and wait for its answer",
-    )
-}
-
 /// Nobody could tell which answer is whose.
 fn stream_in_use(stream: i16) -> CqlError {
     let message = format!(
         "stream {stream} is in use: the request before on it has no answer yet, so take another stream or wait"
     );
     CqlError::new(ErrorKind::ProtocolError, message)
-}
-
-/// Upon this drivers ask another gateway.
-fn lapsed() -> CqlError {
-    CqlError::new(
-        ErrorKind::IsBootstrapping,
-        "the gateway has lost touch with the cluster's definitions of vector indexes and passes no writes: use another one",
-    )
-}
-
-/// Drivers prepare the statement again upon this, and execute it once more.
-pub(super) fn unprepared(id: &[u8]) -> CqlError {
-    let id = Bytes::copy_from_slice(id);
-    let message = format!(
-        "Prepared query with ID {id:02x} was not prepared through this gateway, or was forgotten: prepare it again"
-    );
-    CqlError::new(ErrorKind::Unprepared { id }, message)
 }
 
 async fn write_front(

@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep_until};
 use super::intake::Intake;
 use super::session::{Expected, Seen, Session};
 use super::socket::send;
+use super::writes::Writes;
 use crate::catalog::Catalog;
 use crate::inquiry::{Answer, AnswerMemory};
 use crate::prepared::{Meaning, PreparedStatements};
@@ -46,6 +47,8 @@ pub(super) enum Decision {
     Replace(Bytes),
     /// Nothing yet: this goes to the node first.
     Ask(Bytes),
+    /// Nothing yet: a task sees to it.
+    Later,
 }
 
 /// The loop from the node to the client.
@@ -58,6 +61,8 @@ pub(super) struct Responses {
     pub(super) answers: mpsc::Receiver<Bytes>,
     /// What answers to the gateway's own inquiries may hold.
     pub(super) answer_memory: AnswerMemory,
+    /// What writes are decided by that must be decided anew.
+    pub(super) writes: Writes,
     /// Requests made here, which the other loop writes. There is at most one for each stream.
     pub(super) steps: mpsc::UnboundedSender<Bytes>,
     pub(super) drain_timeout: Duration,
@@ -157,11 +162,16 @@ impl Responses {
                 continue;
             }
             let decision = self.decide(&header, body);
-            if !matches!(decision, Decision::Ask(_)) {
+            if !matches!(decision, Decision::Ask(_) | Decision::Later) {
                 self.count(&header);
             }
             match decision {
                 Decision::Keep => *to_pass = length,
+                Decision::Later => {
+                    write_front(intake, passing, client).await?;
+                    passing = 0;
+                    intake.advance(length);
+                }
                 Decision::Ask(request) => {
                     write_front(intake, passing, client).await?;
                     passing = 0;
@@ -227,9 +237,7 @@ impl Responses {
             Opcode::Event => self.event(header, body),
             Opcode::Supported => self.supported(header, body),
             opcode => match self.session.take_expected(header.stream) {
-                Some(Expected::Truncated(table, answers)) => {
-                    Ok(self.truncated(header, body, table, answers))
-                }
+                Some(Expected::Truncated(truncate)) => Ok(self.truncated(header, body, *truncate)),
                 Some(Expected::Write(write)) => Ok(self.write_answered(header, body, *write)),
                 Some(Expected::Answering(answering)) => {
                     self.answer_overlaid(header, body, *answering)
@@ -287,7 +295,7 @@ impl Responses {
                 Ok(Decision::Keep)
             }
             // Taken before, whatever the opcode.
-            Expected::Answering(_) | Expected::Truncated(..) | Expected::Write(_) => {
+            Expected::Answering(_) | Expected::Truncated(_) | Expected::Write(_) => {
                 Ok(Decision::Keep)
             }
             Expected::Keyspace => {

@@ -9,13 +9,13 @@ use bytes::Bytes;
 use cql::wire::{Compression, DecodeError, Flags, FrameHeader, Metadata};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use uuid::Uuid;
 
 use crate::catalog::LoggedTable;
 use crate::clients::Client;
 use crate::overlay::{Answering, Concern};
 use crate::writes::{Errand, PreparedWrite};
 
-use super::in_flight::InFlight;
 use super::own_streams::OwnStreams;
 
 /// Bodies of requests before the node has let the client in: options, names and passwords, and the tokens of
@@ -41,8 +41,8 @@ pub(super) enum Expected {
     RingRows(Option<Arc<Metadata>>),
     /// It is added to, or decides about what is done here; then the client is answered this way.
     Answering(Box<(Answering, Option<mpsc::Sender<Bytes>>)>),
-    /// It answers TRUNCATE of a logged table; then the client is answered this way.
-    Truncated(Arc<LoggedTable>, mpsc::Sender<Bytes>),
+    /// It answers TRUNCATE of a logged table.
+    Truncated(Box<TruncateUnderWay>),
     /// It answers a step of a write to logged tables.
     Write(Box<WriteUnderWay>),
 }
@@ -51,8 +51,20 @@ pub(super) enum Expected {
 #[derive(Debug)]
 pub(super) struct WriteUnderWay {
     pub(super) errand: Errand,
+    /// How often it was begun anew, as what it was begun by was out of date.
+    pub(super) begun_anew: u32,
     /// The memory that it holds, out of what the connection may hold.
     pub(super) memory: OwnedSemaphorePermit,
+}
+
+/// A TRUNCATE of a logged table between the request to the node and its answer.
+#[derive(Debug)]
+pub(super) struct TruncateUnderWay {
+    pub(super) table: Arc<LoggedTable>,
+    /// The note that the definitions have of it.
+    pub(super) note: Uuid,
+    /// The way to the client. Held until it is answered: the other loop must not take it for one that is due no more answers.
+    pub(super) answers: mpsc::Sender<Bytes>,
 }
 
 /// What was seen in the text of a statement that is prepared, as far as it matters once its answer is here.
@@ -83,8 +95,6 @@ pub(super) struct Session {
     /// What others know of this connection.
     pub(super) client: Arc<Client>,
     let_in: AtomicBool,
-    /// Streams on which the client is due an answer.
-    pub(super) in_flight: InFlight,
     /// Streams that the gateway uses for itself.
     pub(super) own_streams: OwnStreams,
 }
@@ -99,7 +109,6 @@ impl Session {
             expected: Mutex::default(),
             client,
             let_in: AtomicBool::new(false),
-            in_flight: InFlight::default(),
             own_streams: OwnStreams::default(),
         }
     }
@@ -148,14 +157,12 @@ impl Session {
 
     /// Must be waited for before a request of the client's goes to the node. Nothing may be due on its stream.
     pub(super) async fn client_asks(&self, stream: i16) {
-        self.in_flight.asked(stream);
         self.own_streams.client_asks(stream).await;
     }
 
     /// The client has all that it is due on a stream, but for the bytes.
     pub(super) fn client_is_answered(&self, stream: i16) {
         self.client.answered(stream);
-        self.in_flight.answered(stream);
         self.own_streams.answered(stream);
     }
 
@@ -171,18 +178,6 @@ impl Session {
     /// What the response of a stream must be read for, now that it is here.
     pub(super) fn take_expected(&self, stream: i16) -> Option<Expected> {
         self.expected.lock().remove(&stream)
-    }
-
-    /// The tables whose TRUNCATE is not answered, once there will be no more responses.
-    pub(super) fn take_truncated(&self) -> Vec<Arc<LoggedTable>> {
-        let expected = std::mem::take(&mut *self.expected.lock());
-        let tables = expected
-            .into_values()
-            .filter_map(|expected| match expected {
-                Expected::Truncated(table, _) => Some(table),
-                _ => None,
-            });
-        tables.collect()
     }
 
     /// The body of a frame, decompressed into `scratch` if it is compressed.

@@ -1,27 +1,24 @@
-//! TRUNCATE of a logged table: passed on, and answered once the table's indexes are to be built anew.
+//! TRUNCATE of a logged table: passed on once it is noted, and answered once the table's indexes are to be built anew.
 //!
 //! They are, unless it is certain that nothing was carried out: an index that is built once too often costs time, and
-//! one that holds what is gone is wrong.
+//! one that holds what is gone is wrong. The note lies with the definitions, so if this gateway dies, the connection
+//! breaks or the definitions cannot be changed any more, the indexes are built anew by whoever finds it there
+//! (`catalog::truncation`).
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use cql::ast::TableName;
 use cql::error::CqlError;
 use cql::parser::{Changed, changed};
 use cql::wire::{Compression, FrameHeader};
-use tokio::sync::mpsc;
-use tokio::time::sleep;
 
+use super::decide::encode_error;
 use super::requests::Requests;
 use super::responses::{self, Responses};
-use super::session::{Expected, Session};
-use crate::catalog::{Catalog, LoggedTable, Snapshot};
+use super::session::{Expected, TruncateUnderWay};
+use crate::catalog::{LoggedTable, Snapshot};
 use crate::writes::{self, nothing_was_written};
-
-/// How long nodes may be at a TRUNCATE: Cassandra's `truncate_request_timeout`.
-const TRUNCATE_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Requests {
     /// The logged table that a TRUNCATE is of, if it is of one.
@@ -48,13 +45,34 @@ impl Requests {
         Ok(keyspace.and_then(|keyspace| snapshot.logged_table(keyspace, &name)))
     }
 
-    /// Has the answer to a TRUNCATE read when it comes.
-    pub(super) fn expect_truncated(&self, header: &FrameHeader, table: Arc<LoggedTable>) {
-        // Held until then: the other loop must not take the client for one that is due no more answers.
-        if let Some(answers) = self.session.client.answers() {
-            self.session
-                .expect(header.stream, Expected::Truncated(table, answers));
-        }
+    /// Has a TRUNCATE noted, and then passed on. What comes behind it on the connection does not wait for that.
+    pub(super) fn truncate(&self, header: &FrameHeader, request: Bytes, table: Arc<LoggedTable>) {
+        let stream = header.stream;
+        let (Some(answers), Some(to_node)) =
+            (self.session.client.answers(), self.steps_sender.upgrade())
+        else {
+            // The other loop has ended.
+            return;
+        };
+        let (session, catalog) = (self.session.clone(), self.catalog.clone());
+        tokio::spawn(async move {
+            match catalog.note_truncate(&table).await {
+                Ok(note) => {
+                    let truncate = TruncateUnderWay {
+                        table,
+                        note,
+                        answers,
+                    };
+                    session.expect(stream, Expected::Truncated(Box::new(truncate)));
+                    // If the connection has ended, the note is found one day.
+                    let _ = to_node.send(request);
+                }
+                Err(error) => {
+                    session.client_is_answered(stream);
+                    let _ = answers.send(encode_error(stream, error)).await;
+                }
+            }
+        });
     }
 }
 
@@ -64,25 +82,39 @@ impl Responses {
         &self,
         header: &FrameHeader,
         body: &[u8],
-        table: Arc<LoggedTable>,
-        answers: mpsc::Sender<Bytes>,
+        truncate: TruncateUnderWay,
     ) -> responses::Decision {
+        let TruncateUnderWay {
+            table,
+            note,
+            answers,
+        } = truncate;
         let read = self.decode(header, body);
+        let catalog = self.catalog.clone();
         if read
             .as_ref()
             .is_ok_and(|(_, response)| nothing_was_written(response))
         {
+            tokio::spawn(async move { catalog.forget_truncate(&table, note).await });
             return responses::Decision::Keep;
         }
         // An error, a timeout above all, may come from one node when others have emptied the table.
         let as_it_came = Bytes::from([&header.to_bytes()[..], body].concat());
-        let catalog = self.catalog.clone();
         tokio::spawn(async move {
-            let renewed = renew(&catalog, &table).await;
-            let answer = match (renewed, read) {
-                (Err(warning), Ok((mut context, response))) => {
+            let answer = match (catalog.finish_truncate(&table, note).await, read) {
+                (Err(error), Ok((mut context, response))) => {
                     const PLAIN: Option<Compression> = None;
-                    context.warnings.push(warning);
+                    let LoggedTable { keyspace, name, .. } = &*table;
+                    tracing::warn!(
+                        keyspace,
+                        name,
+                        %error,
+                        "a table is truncated, or may be, but its vector indexes are not built anew yet"
+                    );
+                    context.warnings.push(format!(
+                        "{keyspace}.{name} is truncated, or may be, but its vector indexes are not built anew yet \
+                         ({error}): they will be once the definitions can be changed again"
+                    ));
                     let mut frame = BytesMut::new();
                     response.encode(&context, PLAIN, &mut frame);
                     frame.freeze()
@@ -96,57 +128,81 @@ impl Responses {
     }
 }
 
-/// A connection has ended: what the node did about the TRUNCATEs on their way is not known, and it may still be at it.
-pub(super) fn renew_unanswered(session: &Session, catalog: &Arc<Catalog>) {
-    for table in session.take_truncated() {
-        let catalog = catalog.clone();
-        tokio::spawn(async move {
-            sleep(TRUNCATE_TIMEOUT).await;
-            // It is logged.
-            let _ = renew(&catalog, &table).await;
-        });
-    }
-}
-
-/// Has the indexes of a table built anew.
-///
-/// # Errors
-/// What the client is told if that cannot be.
-async fn renew(catalog: &Catalog, table: &LoggedTable) -> Result<(), String> {
-    let LoggedTable { keyspace, name, .. } = table;
-    catalog.renew(keyspace, name).await.map_err(|error| {
-        tracing::warn!(
-            keyspace,
-            name,
-            %error,
-            "a table is truncated, or may be, but its vector indexes are not built anew"
-        );
-        format!(
-            "{keyspace}.{name} is truncated, or may be, but its vector indexes are not built anew ({error}): drop and \
-             create them"
-        )
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::clients::Client;
-    use crate::writes::test_tables::products;
+    use std::time::Duration;
 
-    #[test]
-    fn what_is_not_answered_when_a_connection_ends_is_known() {
-        let (sender, _receiver) = mpsc::channel(1);
-        let client = Arc::new(Client::new(sender.downgrade()));
-        let session = Session::new("127.0.0.1:9043".parse().unwrap(), 1 << 20, client);
-        let table = Arc::new(products());
-        for stream in [1, 2] {
-            let truncated = Expected::Truncated(table.clone(), sender.clone());
-            session.expect(stream, truncated);
+    use cql::error::ErrorKind;
+    use cql::wire::{Direction, Frame, HEADER_LENGTH, Response, ResponseContext};
+    use tokio::sync::mpsc;
+    use uuid::Uuid;
+
+    use super::super::played::{Shared, query, snapshot, soon};
+    use super::*;
+
+    #[tokio::test]
+    async fn one_that_cannot_be_noted_does_not_reach_the_node() {
+        let shared = Shared::new(snapshot());
+        let (mut client, mut node) = shared.connect();
+        client.ask(&query("TRUNCATE shop.products"), 1).await;
+        // There is no cluster here to note it in.
+        let (stream, refusal) = client.response().await;
+        assert_eq!(stream, 1);
+        assert!(
+            matches!(&refusal, Response::Error(error) if error.message.contains("nothing was truncated")),
+            "{refusal:?}"
+        );
+        node.is_asked_nothing().await;
+        client.ask(&query("SELECT * FROM shop.products"), 1).await;
+        assert_eq!(node.request().await.0, 1, "its stream is free again");
+    }
+
+    #[tokio::test]
+    async fn one_that_may_have_done_something_has_indexes_built_anew() {
+        let failed = |kind| Response::Error(CqlError::new(kind, "late"));
+        for (answer, may_be_truncated) in [
+            (Response::Void, true),
+            (failed(ErrorKind::TruncateError), true),
+            (failed(ErrorKind::ServerError), true),
+            (failed(ErrorKind::Unauthorized), false),
+            (failed(ErrorKind::Invalid), false),
+        ] {
+            let responses = Shared::new(snapshot()).responses();
+            let mut frame = BytesMut::new();
+            answer.encode(&ResponseContext::new(1), None, &mut frame);
+            let header = FrameHeader::read(&frame, Direction::Response, 1 << 20);
+            let header = header.unwrap().unwrap();
+            let (answers, mut told) = mpsc::channel(1);
+            let truncate = TruncateUnderWay {
+                table: Arc::new(crate::writes::test_tables::products()),
+                note: Uuid::nil(),
+                answers,
+            };
+            let decision = responses.truncated(&header, &frame[HEADER_LENGTH..], truncate);
+            if !may_be_truncated {
+                assert!(matches!(decision, responses::Decision::Keep), "{answer:?}");
+                let nothing = tokio::time::timeout(Duration::from_secs(5), told.recv()).await;
+                assert_eq!(nothing, Ok(None), "{answer:?}");
+                continue;
+            }
+            assert!(
+                matches!(&decision, responses::Decision::Replace(now) if now.is_empty()),
+                "{answer:?}"
+            );
+            // There is no cluster here to do it in, and the client is told.
+            let told = soon(told.recv()).await.unwrap();
+            let told = Frame {
+                header: FrameHeader::read(&told, Direction::Response, 1 << 20)
+                    .unwrap()
+                    .unwrap(),
+                body: told.slice(HEADER_LENGTH..),
+            };
+            let (context, response) = Response::decode(&told, None, 1 << 20).unwrap();
+            assert_eq!(response, answer);
+            let [warning] = &context.warnings[..] else {
+                panic!("{answer:?} {:?}", context.warnings);
+            };
+            assert!(warning.contains("not built anew yet"), "{warning}");
         }
-        session.expect(3, Expected::Keyspace);
-        session.take_expected(1);
-        assert_eq!(session.take_truncated().len(), 1);
-        assert!(session.take_truncated().is_empty());
     }
 }

@@ -120,7 +120,7 @@ impl Workshop {
                 out.freeze()
             }
             Err(Failure::Node(frame)) => on_stream(&frame, stream),
-            Err(Failure::Cql(error)) => super::requests::encode_error(stream, error),
+            Err(Failure::Cql(error)) => super::decide::encode_error(stream, error),
         };
         let answer = holding(answer, self.node.take_held());
         // If the other loop has ended, the client is gone.

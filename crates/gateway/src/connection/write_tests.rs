@@ -12,7 +12,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
 
 use super::played::{
-    BODY_MAX, Shared, execute, is_prepare, prepare, prepared_as, query, rest, snapshot, soon,
+    Shared, execute, is_prepare, prepare, prepared_as, query, rest, snapshot, soon,
 };
 use crate::catalog::Snapshot;
 
@@ -276,35 +276,6 @@ async fn a_statement_that_names_its_keyspace_is_executed_in_any() {
     assert!(is_prepare(&node.request().await));
     node.answer(&prepared_as(b"log"), 4).await;
     assert_eq!(node.batch(2).await, 4);
-}
-
-#[tokio::test]
-async fn a_truncate_that_may_have_done_something_has_indexes_built_anew() {
-    let shared = Shared::new(snapshot());
-    let (mut client, mut node) = shared.connect();
-    let failed = |kind| Response::Error(CqlError::new(kind, "late"));
-    for (answer, may_be_truncated) in [
-        (Response::Void, true),
-        (failed(ErrorKind::TruncateError), true),
-        (failed(ErrorKind::ServerError), true),
-        (failed(ErrorKind::Unauthorized), false),
-        (failed(ErrorKind::Invalid), false),
-    ] {
-        client.ask(&query("TRUNCATE shop.products"), 1).await;
-        node.request().await;
-        node.answer(&answer, 1).await;
-        let frame = client.frame(Direction::Response).await;
-        let (context, told) = Response::decode(&frame, None, BODY_MAX).unwrap();
-        assert_eq!(told, answer);
-        // There is no cluster here to do it in, and the client is told.
-        let is_tried =
-            matches!(&context.warnings[..], [warning] if warning.contains("not built anew"));
-        assert_eq!(
-            is_tried, may_be_truncated,
-            "{answer:?} {:?}",
-            context.warnings
-        );
-    }
 }
 
 #[tokio::test]

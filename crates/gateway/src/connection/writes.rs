@@ -5,17 +5,18 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cql::error::CqlError;
 use cql::wire::glance::{self, BatchedRef};
-use cql::wire::{Frame, FrameHeader, Response};
+use cql::wire::{Frame, FrameHeader, Opcode, Response};
 use tokio::io::AsyncWrite;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::requests::{Decision, Requests, RequestsEnd, unprepared};
+use super::decide::{lapsed, unprepared};
+use super::requests::{Requests, RequestsEnd};
 use super::responses::{self, Responses};
-use super::session::{Expected, Seen, WriteUnderWay};
+use super::session::{Expected, Seen, Session, WriteUnderWay};
 use super::socket::send;
-use crate::catalog::Snapshot;
-use crate::prepared::Meaning;
-use crate::writes::{self, ClientRequest, Errand, Next, PreparedWrite};
+use crate::catalog::{Catalog, Snapshot};
+use crate::prepared::{Meaning, PreparedStatements};
+use crate::writes::{self, ChangeLog, ClientRequest, Errand, Next, PreparedWrite};
 
 /// Bytes that the writes under way of one connection may hold; with more, its requests wait. A larger write goes alone.
 const MEMORY_MAX: usize = 16 << 20;
@@ -23,74 +24,81 @@ const MEMORY_MAX: usize = 16 << 20;
 /// A write is held as it came and as a batch.
 const COPIES: usize = 2;
 
+/// How often a write is begun anew, as what it was begun by was out of date: once for a table that was made anew, and once more for
+/// one that was given an index meanwhile.
+const BEGUN_ANEW_MAX: u32 = 2;
+
 /// What the writes under way of a new connection may hold.
 pub(super) fn write_memory() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(MEMORY_MAX))
 }
 
-impl Requests {
-    /// What is done with a QUERY whose first word is one of a write.
-    pub(super) fn write_query(
-        &self,
-        request: &ClientRequest<'_>,
-        text: &[u8],
-    ) -> Result<Decision, CqlError> {
-        // What is no UTF-8 is refused by Cassandra.
-        let Ok(text) = str::from_utf8(text) else {
-            return Ok(Decision::Pass);
-        };
-        let Some(write) = writes::read(text, request.keyspace, request.snapshot)? else {
-            return Ok(Decision::Pass);
-        };
-        request.query(&write, &self.log).map(decision)
-    }
+/// What the writes of a connection are decided by. Each decision is an errand, or nothing for a request that passes as it came;
+/// an error is the answer.
+#[derive(Clone)]
+pub(super) struct Writes {
+    pub(super) session: Arc<Session>,
+    pub(super) prepared: Arc<PreparedStatements>,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) log: Arc<ChangeLog>,
+}
 
-    /// What was seen in a PREPARE whose first word is one of a write.
-    pub(super) fn write_prepare(
-        &self,
-        text: &[u8],
-        keyspace: Option<Arc<str>>,
-        snapshot: &Snapshot,
-    ) -> Result<Seen, CqlError> {
-        let Ok(text) = str::from_utf8(text) else {
-            return Ok(Seen::Nothing);
-        };
-        let write = writes::read(text, keyspace.as_deref(), snapshot)?;
-        Ok(write.map_or(Seen::Nothing, |write| {
-            Seen::Write(Box::new(PreparedWrite {
-                text: write.has_changing_calls().then(|| text.to_owned()),
-                keyspace: keyspace.filter(|_| !write.is_qualified()),
-                write,
-                names: Vec::new(),
-            }))
-        }))
-    }
-
-    /// What is done with an EXECUTE of a write.
-    pub(super) fn write_execute(
+impl Writes {
+    /// Decides on a QUERY whose first word is one of a write.
+    pub(super) fn query(
         &self,
         header: &FrameHeader,
         body: &[u8],
         plain: &[u8],
-        write: &PreparedWrite,
-    ) -> Result<Decision, CqlError> {
-        let snapshot = self.catalog.snapshot();
+        snapshot: &Snapshot,
+    ) -> Result<Option<Errand>, CqlError> {
+        // What is no UTF-8 is refused by Cassandra.
+        let Ok(text) = str::from_utf8(glance::statement_text(header.flags, plain)?) else {
+            return Ok(None);
+        };
         let keyspace = self.session.keyspace();
         let request = ClientRequest {
             header,
             body,
             plain,
             keyspace: keyspace.as_deref(),
-            snapshot: &snapshot,
+            snapshot,
         };
-        request.execute(write, &self.log).map(decision)
+        match writes::read(text, request.keyspace, snapshot)? {
+            Some(write) => request.query(&write, &self.log),
+            None => Ok(None),
+        }
     }
 
-    /// What is done with a BATCH. While no table is logged it passes without a look.
-    pub(super) fn batch(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
-        let snapshot = self.catalog.snapshot();
+    /// Decides on an EXECUTE of a write.
+    pub(super) fn execute(
+        &self,
+        header: &FrameHeader,
+        body: &[u8],
+        plain: &[u8],
+        write: &PreparedWrite,
+        snapshot: &Snapshot,
+    ) -> Result<Option<Errand>, CqlError> {
+        let keyspace = self.session.keyspace();
+        let request = ClientRequest {
+            header,
+            body,
+            plain,
+            keyspace: keyspace.as_deref(),
+            snapshot,
+        };
+        request.execute(write, &self.log)
+    }
+
+    /// Decides on a BATCH. While no table is logged it passes without a look.
+    pub(super) fn batch(
+        &self,
+        header: &FrameHeader,
+        body: &[u8],
+        snapshot: &Snapshot,
+    ) -> Result<Option<Errand>, CqlError> {
         if snapshot.logs_nothing() {
-            return Ok(Decision::Pass);
+            return Ok(None);
         }
         let mut scratch = Bytes::new();
         let plain = self.session.plain(header, body, &mut scratch)?;
@@ -102,7 +110,7 @@ impl Requests {
             prepared.push(match statement? {
                 BatchedRef::Text(text) => {
                     is_logged |= str::from_utf8(text)
-                        .is_ok_and(|text| writes::is_logged(text, keyspace.as_deref(), &snapshot));
+                        .is_ok_and(|text| writes::is_logged(text, keyspace.as_deref(), snapshot));
                     None
                 }
                 BatchedRef::Prepared(id) => match self.prepared.get(id, snapshot.epoch()) {
@@ -111,23 +119,70 @@ impl Requests {
                         Some(write)
                     }
                     Some(_) => None,
-                    None => return Ok(Decision::Answer(unprepared(id))),
+                    None => return Err(unprepared(id)),
                 },
             });
         }
         if !is_logged {
-            return Ok(Decision::Pass);
+            return Ok(None);
         }
         let request = ClientRequest {
             header,
             body,
             plain,
             keyspace: keyspace.as_deref(),
-            snapshot: &snapshot,
+            snapshot,
         };
-        request.batch(prepared, &self.log).map(decision)
+        request.batch(prepared, &self.log)
     }
 
+    /// Decides anew on a request that was an errand before, by what is known now.
+    pub(super) fn again(&self, frame: &Frame) -> Result<Option<Errand>, CqlError> {
+        self.catalog.lapse_if_over();
+        let snapshot = self.catalog.snapshot();
+        if snapshot.lapsed() {
+            return Err(lapsed());
+        }
+        let Frame { header, body } = frame;
+        if header.opcode == Opcode::Batch {
+            return self.batch(header, body, &snapshot);
+        }
+        let mut scratch = Bytes::new();
+        let plain = self.session.plain(header, body, &mut scratch)?;
+        if header.opcode == Opcode::Query {
+            return self.query(header, body, plain, &snapshot);
+        }
+        let id = glance::executed_id(header.flags, plain)?;
+        match self.prepared.get(id, snapshot.epoch()) {
+            Some(Meaning::Write(write)) => self.execute(header, body, plain, &write, &snapshot),
+            // Somebody has prepared it again, and it is a write to no logged table now.
+            Some(_) => Ok(None),
+            None => Err(unprepared(id)),
+        }
+    }
+}
+
+/// What is seen in a PREPARE whose first word is one of a write.
+pub(super) fn seen_in_prepare(
+    text: &[u8],
+    keyspace: Option<Arc<str>>,
+    snapshot: &Snapshot,
+) -> Result<Seen, CqlError> {
+    let Ok(text) = str::from_utf8(text) else {
+        return Ok(Seen::Nothing);
+    };
+    let write = writes::read(text, keyspace.as_deref(), snapshot)?;
+    Ok(write.map_or(Seen::Nothing, |write| {
+        Seen::Write(Box::new(PreparedWrite {
+            text: write.has_changing_calls().then(|| text.to_owned()),
+            keyspace: keyspace.filter(|_| !write.is_qualified()),
+            write,
+            names: Vec::new(),
+        }))
+    }))
+}
+
+impl Requests {
     /// Takes the first step of a write whose request had `length` bytes.
     pub(super) async fn begin(
         &mut self,
@@ -139,7 +194,11 @@ impl Requests {
         let bytes = length * COPIES + errand.bytes();
         let memory = self.memory(bytes, node).await?;
         let (request, errand) = errand.begin();
-        let write = WriteUnderWay { errand, memory };
+        let write = WriteUnderWay {
+            errand,
+            begun_anew: 0,
+            memory,
+        };
         self.session
             .expect(header.stream, Expected::Write(Box::new(write)));
         send(node, &request).await.map_err(RequestsEnd::Node)
@@ -188,7 +247,11 @@ impl Responses {
         body: &[u8],
         write: WriteUnderWay,
     ) -> responses::Decision {
-        let WriteUnderWay { errand, memory } = write;
+        let WriteUnderWay {
+            errand,
+            begun_anew,
+            memory,
+        } = write;
         let frame = Frame {
             header: *header,
             body: Bytes::copy_from_slice(body),
@@ -197,6 +260,7 @@ impl Responses {
             Next::Ask(request, errand) => {
                 let write = WriteUnderWay {
                     errand: *errand,
+                    begun_anew,
                     memory,
                 };
                 let expected = Expected::Write(Box::new(write));
@@ -205,10 +269,10 @@ impl Responses {
             }
             Next::Answer => responses::Decision::Keep,
             Next::AnswerWith(answer) => responses::Decision::Replace(answer),
+            Next::InDoubt(origin) if begun_anew < BEGUN_ANEW_MAX => {
+                self.begin_anew(origin, frame, begun_anew + 1, memory)
+            }
+            Next::InDoubt(_) => responses::Decision::Keep,
         }
     }
-}
-
-fn decision(errand: Option<Errand>) -> Decision {
-    errand.map_or(Decision::Pass, |errand| Decision::Write(Box::new(errand)))
 }

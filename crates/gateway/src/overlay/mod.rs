@@ -6,8 +6,10 @@
 //! - a SELECT of [`system_schema.indexes`](indexes) and a [DESCRIBE](describe) go to the node as they are, and the rows of
 //!   our indexes are added to its answer;
 //! - a definition of a vector index goes to the node as a statement that says whether the client may, and is then carried out
-//!   by the catalog.
+//!   by the catalog;
+//! - a [change of a table](alter) that would break its indexes goes to the node as the same statement, and is refused.
 
+pub(crate) mod alter;
 pub(crate) mod describe;
 pub(crate) mod indexes;
 pub(crate) mod rewrite;
@@ -17,6 +19,7 @@ use std::sync::Arc;
 use cql::error::CqlError;
 use cql::wire::{Metadata, Values};
 
+use self::alter::Refusal;
 use self::describe::Description;
 use self::indexes::{IndexRows, IndexesRead};
 use crate::catalog::{IndexStatement, Snapshot};
@@ -31,6 +34,8 @@ pub(crate) enum Concern {
     Indexes(Arc<IndexesRead>),
     /// It describes what may have some.
     Describe(Arc<Description>),
+    /// It takes something away that they need.
+    Refuse(Arc<Refusal>),
 }
 
 /// The same of a prepared statement, with the columns of its result, if it has some.
@@ -49,6 +54,8 @@ pub(crate) enum Answering {
     Indexes(Box<IndexRows>),
     /// Descriptions are added.
     Describe(Arc<Description>),
+    /// The statement is refused; if the node says that the client may not, in its words.
+    Refuse(Arc<Refusal>),
 }
 
 impl Concern {
@@ -80,6 +87,10 @@ impl Concern {
                 Description::read(text, keyspace_in_use)
                     .map(|description| Concern::Describe(Arc::new(description)))
             }
+            Verb::Alter if !snapshot.is_empty() && (holds(b"drop") || holds(b"rename")) => {
+                Refusal::of(text, keyspace_in_use, snapshot)
+                    .map(|refusal| Concern::Refuse(Arc::new(refusal)))
+            }
             _ => None,
         })
     }
@@ -94,6 +105,7 @@ impl Concern {
         match self {
             Concern::Define(statement) => Answering::Define(statement.clone()),
             Concern::Describe(description) => Answering::Describe(description.clone()),
+            Concern::Refuse(refusal) => Answering::Refuse(refusal.clone()),
             Concern::Indexes(read) => {
                 Answering::Indexes(Box::new(read.rows(values, columns.cloned(), snapshot)))
             }

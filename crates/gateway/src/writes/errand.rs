@@ -6,25 +6,45 @@
 //! - **Together**: one LOGGED batch of the client's statements and the log rows. Both come about or none does,
 //!   whatever fails when, since the batch log plays a batch that was begun to its end.
 //! - **Around**: for what cannot share a batch with another table (a condition, a batch as text) and what would be too large
-//!   for one, and for a while where the [batch log](super::batch_log) does not answer. The log rows are written first, then the client's request as it came, then log rows again with a later time unless it
+//!   for one, and for a while where the [batch log](super::batch_log) does not answer. The log rows are written first, then the client's
+//!   request as it came, then log rows again with a later time unless it
 //!   is certain that nothing was written. The first make sure that the row is looked at once the reader of the log
 //!   that stays behind (by 30 s) comes past, even if this gateway dies meanwhile; the second that it is soon.
 //!
 //! The INSERT of a log row is prepared when it is first needed and whenever the node has forgotten it; the client sees
 //! nothing of it.
+//!
+//! # What the node refuses
+//!
+//! What is added to a write is decided by a snapshot that may be half a second old. A table that was dropped and made anew meanwhile
+//! may have no log, or no longer that one, and the node refuses a write to which its client did nothing wrong. Such a refusal
+//! is [in doubt](Next::InDoubt): the client's request may be decided anew, by a newer snapshot, from the beginning. That is safe for
+//! every kind of statement, as nothing of it has been carried out:
+//!
+//! - *Together*: Cassandra looks at all of a batch, and asks for the permissions of all of it, before it writes any of it. So even what
+//!   must not be carried out twice (`l = l + [1]`) was not carried out once.
+//! - *Around*: only log rows before the write can be refused for the gateway's sake. The client's request has not gone out, so its
+//!   condition was not looked at either. Log rows that were written already are hints too many. What goes around because the batch log
+//!   did not answer may be written twice in any case.
+//! - A *prepared* statement was understood by the old snapshot: by a newer one it is answered UNPREPARED, as it would be if it came now,
+//!   and drivers prepare it again and repeat it by themselves.
+//!
+//! A timeout, or any other error that leaves the outcome open, is never in doubt: it is the answer.
 
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
-use cql::error::ErrorKind;
+use bytes::Bytes;
+use cql::error::{CqlError, ErrorKind};
 use cql::wire::{
     Batch, BatchKind, BatchStatement, BatchedStatement, Compression, Consistency, Flags, Frame,
-    HEADER_LENGTH, Opcode, Request, Response, ResponseContext,
+    Opcode, Request, Response, ResponseContext,
 };
 
-use super::ChangeLog;
+use super::asked::{Asked, Origin};
+use super::frames::{encode, error_frame, without_size_warning};
 use super::hint::{Hint, LogRow, log_rows};
-use super::inserts;
+use super::verdict::{is_refusal, nothing_was_written, of_batch_log};
+use super::{ChangeLog, inserts};
 use crate::catalog::LoggedTable;
 
 /// Log rows in one request when they go alone: beyond ten partitions Cassandra warns of an unlogged batch.
@@ -36,37 +56,12 @@ const HINT_BYTES: usize = 256;
 /// How often an errand prepares statements anew that the node says it does not know.
 const UNPREPARED_MAX: u32 = 3;
 
+/// What the client is told if it does so once more. Upon such an error drivers ask another gateway.
+const NOT_KEPT: &str = "the node does not keep the statement by which the gateway logs writes, so this one was not carried out: \
+                        try again, and see whether too many statements are prepared on the node";
+
 /// What Cassandra says of a batch beyond `batch_size_fail_threshold`.
 const TOO_LARGE: &str = "Batch too large";
-
-/// How Cassandra's warning of a batch beyond `batch_size_warn_threshold` begins.
-const SIZE_WARNING: &str = "Batch for [";
-
-/// What a client asked, in the forms that it can go to the node in.
-#[derive(Debug)]
-pub(super) struct Asked {
-    pub(super) stream: i16,
-    /// The flags of the client's frame that the node must see, and the custom payload as it came.
-    pub(super) flags: Flags,
-    pub(super) payload: Bytes,
-    /// The frame that makes the writes without log rows.
-    pub(super) alone: Bytes,
-    /// The same writes as a batch; `None` if they cannot share one with log rows.
-    pub(super) batch: Option<Batch>,
-    /// The client sent a batch itself; of which kind.
-    pub(super) sent: Option<BatchKind>,
-    /// It comes to the same whether it is carried out once or twice.
-    pub(super) is_repeatable: bool,
-    pub(super) consistency: Consistency,
-    pub(super) hints: Vec<Hint>,
-}
-
-impl Asked {
-    /// The client asks for the batch log itself, and gets what becomes of that.
-    fn wants_batch_log(&self) -> bool {
-        self.sent == Some(BatchKind::Logged)
-    }
-}
 
 /// A write under way.
 #[derive(Debug)]
@@ -99,6 +94,9 @@ pub(crate) enum Next {
     Answer,
     /// The client gets this frame.
     AnswerWith(Bytes),
+    /// The node refuses the write for what it was decided by, or so it may be: if the gateway knows better by now, the request may be
+    /// decided anew, else the client gets the answer at hand.
+    InDoubt(Origin),
 }
 
 impl Errand {
@@ -149,7 +147,8 @@ impl Errand {
                     self.log.inserts.remember(&table, &prepared.id);
                     self.ask()
                 }
-                _ => self.give_up(&format!("{:?}", frame.header.opcode)),
+                Ok(Response::Error(error)) => self.give_up(Some(&error)),
+                _ => self.give_up(None),
             };
         }
         let error = match &response {
@@ -157,11 +156,14 @@ impl Errand {
             _ => None,
         };
         if let Some(ErrorKind::Unprepared { id }) = error.map(|error| &error.kind)
-            && self.unprepared < UNPREPARED_MAX
-            && self.forget(id)
+            && self.is_own(id)
         {
+            self.forget(id);
             self.unprepared += 1;
-            return self.ask();
+            return match self.unprepared <= UNPREPARED_MAX {
+                true => self.ask(),
+                false => self.not_kept(),
+            };
         }
         match self.stage.clone() {
             Stage::Together => {
@@ -178,16 +180,18 @@ impl Errand {
                     }
                 }
                 match response {
+                    Ok(Response::Error(error)) if is_refusal(&error) => {
+                        Next::InDoubt(self.asked.origin)
+                    }
                     Ok(response) if self.asked.sent.is_none() => {
                         without_size_warning(context, &response, compression)
+                            .map_or(Next::Answer, Next::AnswerWith)
                     }
                     _ => Next::Answer,
                 }
             }
             Stage::Before(_) | Stage::After(..) if frame.header.opcode == Opcode::Error => {
-                let reason = error.map_or("an error", |error| &error.message);
-                let reason = reason.to_owned();
-                self.give_up(&reason)
+                self.give_up(error)
             }
             Stage::Before(done) => {
                 let done = done + self.rows_at(done).len();
@@ -216,18 +220,30 @@ impl Errand {
         }
     }
 
-    /// A log row could not be written. Before the client's write that is the answer; after it the
-    /// first log rows stand in for the second.
-    fn give_up(self, reason: &str) -> Next {
-        match self.stage {
-            Stage::After(_, answer) => {
+    /// A log row could not be written; `error` is what the node said at last, if it is one. After the client's write the first log rows
+    /// stand in for the second; before it, nothing was written.
+    fn give_up(self, error: Option<&CqlError>) -> Next {
+        match (self.stage, error) {
+            (Stage::After(_, answer), _) => {
                 tracing::warn!(
-                    reason,
+                    reason = error.map_or("no error", |error| &error.message),
                     "a log row after a write failed: the write is seen later by the one before it"
                 );
                 Next::AnswerWith(answer)
             }
+            (_, Some(error)) if is_refusal(error) => Next::InDoubt(self.asked.origin),
             _ => Next::Answer,
+        }
+    }
+
+    /// The node does not know the INSERT of log rows although it was prepared several times. What it said names an id that the client
+    /// never heard of.
+    fn not_kept(self) -> Next {
+        let error = CqlError::new(ErrorKind::Overloaded, NOT_KEPT);
+        let stream = self.asked.stream;
+        match self.give_up(Some(&error)) {
+            Next::Answer => Next::AnswerWith(error_frame(stream, error)),
+            next => next,
         }
     }
 
@@ -299,85 +315,33 @@ impl Errand {
         }
     }
 
-    /// Forgets the INSERT of log rows that has this id; false if it is none of this errand's.
-    fn forget(&self, id: &[u8]) -> bool {
-        let of_ours = self.asked.hints.iter().find(|hint| {
-            self.log
+    /// Whether an id that the node does not know is of a statement of the gateway's own. The client must not hear of it: it could
+    /// not prepare it again.
+    fn is_own(&self, id: &[u8]) -> bool {
+        match (&self.stage, &self.asked.batch) {
+            (Stage::Alone, _) => false,
+            (Stage::Together, Some(batch)) => !batch.statements.iter().any(|item| {
+                matches!(&item.statement, BatchedStatement::Prepared(of_client) if of_client == id)
+            }),
+            _ => true,
+        }
+    }
+
+    /// Forgets the INSERTs of log rows that have this id. Another connection may have done so before.
+    fn forget(&self, id: &[u8]) {
+        for hint in &self.asked.hints {
+            if self
+                .log
                 .inserts
                 .id(&hint.table)
-                .is_some_and(|ours| ours == id)
-        });
-        match of_ours {
-            Some(hint) => {
+                .is_some_and(|known| known == id)
+            {
                 self.log.inserts.forget(&hint.table);
-                true
             }
-            None => false,
         }
     }
 
     fn frame(&self, request: &Request, flags: Flags, payload: &[u8]) -> Bytes {
         encode(request, self.asked.stream, flags, payload)
-    }
-}
-
-/// A request as a frame with these flags and a custom payload as it came.
-pub(super) fn encode(request: &Request, stream: i16, flags: Flags, payload: &[u8]) -> Bytes {
-    const FLAGS_AT: usize = 1;
-    const LENGTH_AT: usize = 5;
-    let mut plain = BytesMut::new();
-    request.encode(stream, None, &mut plain);
-    let mut frame = BytesMut::with_capacity(plain.len() + payload.len());
-    frame.extend_from_slice(&plain[..HEADER_LENGTH]);
-    frame.extend_from_slice(payload);
-    frame.extend_from_slice(&plain[HEADER_LENGTH..]);
-    let length = u32::try_from(frame.len() - HEADER_LENGTH).expect("bug: a frame beyond 4 GiB");
-    frame[FLAGS_AT] = flags.0;
-    frame[LENGTH_AT..HEADER_LENGTH].copy_from_slice(&length.to_be_bytes());
-    frame.freeze()
-}
-
-/// The answer to a statement that went as a batch, without the warning that it would not have had alone.
-fn without_size_warning(
-    mut context: ResponseContext,
-    response: &Response,
-    compression: Option<Compression>,
-) -> Next {
-    let given = context.warnings.len();
-    context
-        .warnings
-        .retain(|warning| !warning.starts_with(SIZE_WARNING));
-    if context.warnings.len() == given {
-        return Next::Answer;
-    }
-    let mut frame = BytesMut::new();
-    response.encode(&context, compression, &mut frame);
-    Next::AnswerWith(frame.freeze())
-}
-
-/// Whether an error says that a batch was not begun, as the batch log did not answer in time.
-fn of_batch_log(error: &ErrorKind) -> bool {
-    matches!(error, ErrorKind::WriteTimeout { write_type, .. } if *write_type == "BATCH_LOG")
-}
-
-/// Whether an answer says for certain that nothing was written.
-pub(crate) fn nothing_was_written(response: &Response) -> bool {
-    match response {
-        Response::Error(error) => matches!(
-            error.kind,
-            ErrorKind::Unprepared { .. }
-                | ErrorKind::SyntaxError
-                | ErrorKind::Invalid
-                | ErrorKind::Unauthorized
-                | ErrorKind::ConfigError
-                | ErrorKind::ProtocolError
-                | ErrorKind::Unavailable { .. }
-        ),
-        // The answer to a condition: `[applied]` is its first column.
-        Response::Rows(rows) => rows.decode().is_ok_and(|decoded| {
-            let applied = decoded.rows.first().and_then(|row| row.first());
-            matches!(applied, Some(Some(cell)) if cell[..] == [0])
-        }),
-        _ => false,
     }
 }

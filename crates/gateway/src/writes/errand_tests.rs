@@ -15,7 +15,7 @@ use cql::wire::{
     QueryParameters, Request, Response, ResponseContext, RowsEncoder, Values,
 };
 
-use super::errand::encode;
+use super::frames::encode;
 use super::test_tables::{events, products};
 use super::*;
 use crate::catalog::Snapshot;
@@ -611,7 +611,73 @@ fn the_insert_of_log_rows_is_prepared_again_without_the_client_seeing_it() {
         let (_, preparing) = goes_on(errand, &unprepared(LOG_ID));
         (_, errand) = goes_on(preparing, &prepared_as(LOG_ID));
     }
-    is_the_answer(errand, &unprepared(LOG_ID));
+    let Next::AnswerWith(told) = answered(errand, &unprepared(LOG_ID)) else {
+        panic!("the client is told of an id that it never heard of");
+    };
+    let told = Frame {
+        header: header(&told, Direction::Response),
+        body: told.slice(HEADER_LENGTH..),
+    };
+    let (_, told) = Response::decode(&told, None, BODY_MAX).unwrap();
+    assert!(
+        matches!(&told, Response::Error(error) if error.kind == ErrorKind::Overloaded),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn an_id_that_the_node_does_not_know_is_the_clients_or_the_gateways() {
+    let mut setup = Setup::prepared();
+    let insert = "INSERT INTO products (id, name) VALUES (?, 'tea')";
+    setup.prepare(b"insert", insert, &["id"]);
+    let asked = execute(b"insert", Values::Positional(vec![int(7)]));
+    let (_, errand) = setup.begin(&asked);
+    is_the_answer(errand, &unprepared(b"insert"));
+    // Another connection was told the same a moment ago.
+    let (_, errand) = setup.begin(&asked);
+    setup.log.inserts.forget(&products());
+    let (request, _) = goes_on(errand, &unprepared(LOG_ID));
+    assert!(matches!(decoded(&request), Request::Prepare { .. }));
+}
+
+#[test]
+fn what_is_refused_is_in_doubt_unless_something_may_have_been_written() {
+    let refusals = [
+        (error(ErrorKind::Invalid, "no such table"), true),
+        (error(ErrorKind::Unauthorized, "may not"), true),
+        (error(ErrorKind::ServerError, "who knows"), false),
+        (timeout(), false),
+    ];
+    let setup = Setup::prepared();
+    let conditional = plain_query(&format!("{INSERT} IF NOT EXISTS"));
+    for (refusal, is_doubtful) in &refusals {
+        // Together, and the log rows before.
+        for asked in [&plain_query(INSERT), &conditional] {
+            let (_, errand) = setup.begin(asked);
+            match answered(errand, refusal) {
+                Next::InDoubt(origin) if *is_doubtful => assert_eq!(origin.frame, asked),
+                Next::Answer if !is_doubtful => {}
+                other => panic!("{refusal:?} {other:?}"),
+            }
+        }
+        // The client's own request, in its own words.
+        let (_, errand) = setup.begin(&conditional);
+        let (_, errand) = goes_on(errand, &Response::Void);
+        let next = answered(errand, refusal);
+        assert!(
+            matches!(
+                (&next, is_doubtful),
+                (Next::Answer, true) | (Next::Ask(..), false)
+            ),
+            "{refusal:?} {next:?}"
+        );
+        // The log rows after it.
+        let (_, errand) = setup.begin(&conditional);
+        let (_, errand) = goes_on(errand, &Response::Void);
+        let (_, errand) = goes_on(errand, &applied(true));
+        let next = answered(errand, refusal);
+        assert!(matches!(next, Next::AnswerWith(_)), "{refusal:?} {next:?}");
+    }
 }
 
 #[test]
@@ -619,10 +685,11 @@ fn no_write_goes_without_its_log_row() {
     let setup = Setup::new();
     let conditional = plain_query(&format!("{INSERT} IF NOT EXISTS"));
     let missing = error(ErrorKind::Invalid, "unconfigured table");
-    let (_, errand) = setup.begin(&conditional);
-    is_the_answer(errand, &missing);
-    let (_, errand) = setup.begin(&plain_query(INSERT));
-    is_the_answer(errand, &missing);
+    for asked in [&conditional, &plain_query(INSERT)] {
+        let (_, errand) = setup.begin(asked);
+        let next = answered(errand, &missing);
+        assert!(matches!(next, Next::InDoubt(_)), "{next:?}");
+    }
 
     let setup = Setup::prepared();
     let (_, errand) = setup.begin(&conditional);

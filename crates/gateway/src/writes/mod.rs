@@ -14,12 +14,14 @@
 //! The time of a log row is the gateway's own, not the write's. Nothing else depends on a clock here: a write
 //! without a timestamp still gets that of its coordinator, as it would without a gateway.
 
+mod asked;
 mod batch_log;
 mod calls;
 mod clock;
 mod errand;
 #[cfg(test)]
 mod errand_tests;
+mod frames;
 mod hint;
 mod inserts;
 mod keys;
@@ -29,6 +31,7 @@ mod statement;
 mod terms;
 #[cfg(test)]
 pub(crate) mod test_tables;
+mod verdict;
 
 use cql::wire::{Batch, BatchedStatement, BoundValue};
 
@@ -37,9 +40,11 @@ use self::clock::LogClock;
 use self::hint::Hint;
 use self::inserts::LogInserts;
 
-pub(crate) use errand::{Errand, Next, nothing_was_written};
+pub(crate) use asked::Origin;
+pub(crate) use errand::{Errand, Next};
 pub(crate) use rewrite::{ClientRequest, PreparedWrite};
 pub(crate) use statement::{is_logged, of_no_table, read};
+pub(crate) use verdict::nothing_was_written;
 
 /// What Cassandra counts for a cell beside its value: timestamp, lifetime and deletion time.
 const CELL_BYTES: usize = 24;

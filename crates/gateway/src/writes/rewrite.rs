@@ -9,7 +9,9 @@ use cql::wire::{
     Flags, Frame, FrameHeader, HEADER_LENGTH, QueryParameters, Request, glance,
 };
 
-use super::errand::{Asked, Errand, encode};
+use super::asked::{Asked, Origin};
+use super::errand::Errand;
+use super::frames::encode;
 use super::hint::{Hint, distinct};
 use super::plan::Unplanned;
 use super::statement::{LoggedWrite, read};
@@ -134,13 +136,12 @@ impl ClientRequest<'_> {
             }
         }
         batch.statements = std::mem::take(&mut found.statements);
-        let alone = match found.is_changed {
-            true => self.encode(&Request::Batch(batch.clone())),
-            false => self.as_it_came(),
-        };
+        let changed = found
+            .is_changed
+            .then(|| self.encode(&Request::Batch(batch.clone())));
         let (consistency, kind) = (batch.consistency, batch.kind);
         let batch = found.can_share_a_batch.then_some(batch);
-        self.errand(alone, batch, consistency, Some(kind), found, log)
+        self.errand(changed, batch, consistency, Some(kind), found, log)
     }
 
     /// A statement by its text, in a request that needs `before` log rows already.
@@ -206,17 +207,17 @@ impl ClientRequest<'_> {
             Err(Unplanned::Refused) => return Ok(None),
             Err(Unplanned::Unreadable(error)) => return Err(error),
         };
-        let alone = match &found.statements[..] {
+        let changed = match &found.statements[..] {
             [
                 BatchStatement {
                     statement: BatchedStatement::Text(text),
                     ..
                 },
-            ] if found.is_changed => self.encode(&Request::Query {
+            ] if found.is_changed => Some(self.encode(&Request::Query {
                 statement: text.clone(),
                 parameters: parameters.clone(),
-            }),
-            _ => self.as_it_came(),
+            })),
+            _ => None,
         };
         let batch = found.can_share_a_batch.then(|| Batch {
             // What it is when it goes to the node with its log rows.
@@ -226,12 +227,13 @@ impl ClientRequest<'_> {
             serial_consistency: parameters.serial_consistency,
             timestamp: parameters.timestamp,
         });
-        self.errand(alone, batch, parameters.consistency, None, found, log)
+        self.errand(changed, batch, parameters.consistency, None, found, log)
     }
 
+    /// `changed` is the request if it is not the one that came.
     fn errand(
         &self,
-        alone: Bytes,
+        changed: Option<Bytes>,
         batch: Option<Batch>,
         consistency: Consistency,
         sent: Option<BatchKind>,
@@ -241,11 +243,16 @@ impl ClientRequest<'_> {
         if found.hints.is_empty() {
             return Ok(None);
         }
+        let frame = self.as_it_came();
         let asked = Asked {
             stream: self.header.stream,
             flags: self.flags(),
             payload: Bytes::copy_from_slice(self.payload()?),
-            alone,
+            alone: changed.unwrap_or_else(|| frame.clone()),
+            origin: Origin {
+                frame,
+                epoch: self.snapshot.epoch(),
+            },
             batch,
             sent,
             is_repeatable: found.is_repeatable,

@@ -178,6 +178,37 @@ async fn a_node_that_asks_for_a_certificate_gets_one() {
 }
 
 #[tokio::test]
+async fn what_is_renewed_for_the_node_is_used_for_new_connections() {
+    let (before, after) = (Authority::new(), Authority::new());
+    let nodes = |of: &Authority| of.server(TlsClients::SignedBy(of.pem()));
+    let (certificate, key) = before.sign();
+    let own = tls::RenewableClient::new(&before.pem(), Some((&certificate, &key))).unwrap();
+    let config = own.config();
+    let setup = Setup::with(|options| options.cassandra_tls = Some(config)).await;
+    let mut first = Peer::connect(setup.gateway.address()).await;
+    let mut first_node = node(&setup, nodes(&before)).await.unwrap();
+
+    // What can't be used changes nothing.
+    assert!(own.renew(&pem("nothing"), None).is_err());
+    let _second = Peer::connect(setup.gateway.address()).await;
+    node(&setup, nodes(&before)).await.unwrap();
+
+    let (certificate, key) = after.sign();
+    own.renew(&after.pem(), Some((&certificate, &key))).unwrap();
+    let _third = Peer::connect(setup.gateway.address()).await;
+    assert!(node(&setup, nodes(&before)).await.is_err());
+    let mut fourth = Peer::connect(setup.gateway.address()).await;
+    let mut fourth_node = node(&setup, nodes(&after)).await.unwrap();
+    for (client, node) in [
+        (&mut first, &mut first_node),
+        (&mut fourth, &mut fourth_node),
+    ] {
+        client.ask(&Request::Options, 5, None).await;
+        assert_eq!(node.request(None).await.0, 5);
+    }
+}
+
+#[tokio::test]
 async fn clients_are_let_in_under_tls_alone_and_with_a_certificate_where_one_is_asked_for() {
     let (gateways, clients) = (Authority::new(), Authority::new());
     let setup = Setup::with(|options| {

@@ -1,0 +1,44 @@
+//! The gateway's own session, opened: tried until the cluster is there and has what tables are needed.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::cluster::{Cluster, ClusterError};
+use super::options::CatalogOptions;
+use super::tables;
+
+/// How long to wait after a failure.
+const RETRY_EVERY: Duration = Duration::from_secs(1);
+
+/// Connects, makes what tables there are not, and says so once.
+pub(super) async fn connect(
+    options: &CatalogOptions,
+    trouble: &watch::Sender<Option<String>>,
+) -> Cluster {
+    let mut told = None;
+    loop {
+        let error = match connect_once(options).await {
+            Ok(cluster) => {
+                trouble.send_replace(None);
+                return cluster;
+            }
+            Err(error) => error.to_string(),
+        };
+        if told.as_ref() != Some(&error) {
+            tracing::warn!(
+                error,
+                "the definitions of vector indexes cannot be read: trying on"
+            );
+            trouble.send_replace(Some(error.clone()));
+            told = Some(error);
+        }
+        tokio::time::sleep(RETRY_EVERY).await;
+    }
+}
+
+async fn connect_once(options: &CatalogOptions) -> Result<Cluster, ClusterError> {
+    let cluster = Cluster::connect(options).await?;
+    tables::create(&cluster, options).await?;
+    Ok(cluster)
+}

@@ -1,0 +1,32 @@
+//! Definitions for tests.
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::definition::{Definition, State};
+use super::index::VectorIndex;
+
+/// The index `k.i` on the column `v` of `k.t`.
+pub(super) fn index() -> VectorIndex {
+    VectorIndex {
+        keyspace: "k".to_owned(),
+        table: "t".to_owned(),
+        name: "i".to_owned(),
+        column: "v".to_owned(),
+        target: "v".to_owned(),
+        options: Default::default(),
+        version: Uuid::from_u128(1),
+        table_id: Uuid::from_u128(2),
+    }
+}
+
+/// Its definition, as of revision 7.
+pub(super) fn definition(state: State) -> Definition {
+    Definition {
+        index: Arc::new(index()),
+        state,
+        changed_at: 7,
+        truncates: Vec::new(),
+    }
+}

@@ -1,0 +1,232 @@
+//! Tables that are truncated: their indexes are built anew.
+//!
+//! TRUNCATE leaves no log row that would tell index services. So each index of the table gets another version, by which they take it for
+//! a new one: they forget what they hold and read the table again.
+//!
+//! That comes after the node's answer, and a gateway may die before. So a TRUNCATE is **noted** with the definitions of the table's indexes
+//! before the node is asked, and the note goes in the very change that gives an index its new version. Whoever follows the definitions
+//! sees the notes. One that stays for longer than a node is at a TRUNCATE is of a gateway that cannot go on with it, and then any
+//! gateway does. As each gateway counts from when it saw the note first, no clocks are compared.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cql::error::CqlError;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::change::Change;
+use super::cluster::Cluster;
+use super::define::{TRIES_MAX, too_many_changes};
+use super::definition::{Definition, Definitions, State};
+use super::index::VectorIndex;
+use super::{Catalog, LoggedTable, timeuuids};
+
+/// How long nodes may be at a TRUNCATE: Cassandra's `truncate_request_timeout`.
+const TRUNCATE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long a note may stay until any gateway acts by it: the gateway that wrote it had the answer by then, and some time for the rest.
+const FINISHED_WITHIN: Duration = Duration::from_secs(TRUNCATE_TIMEOUT.as_secs() + 15);
+
+impl Catalog {
+    /// Notes that a table is going to be truncated; the id of the note.
+    ///
+    /// # Errors
+    /// If the definitions cannot be changed; then the table must not be truncated.
+    pub(crate) async fn note_truncate(&self, table: &LoggedTable) -> Result<Uuid, CqlError> {
+        self.note(table).await.map_err(|error| CqlError {
+            message: format!(
+                "{} (the gateway has to note which vector indexes of {}.{} are to be built anew; nothing was truncated)",
+                error.message, table.keyspace, table.name
+            ),
+            ..error
+        })
+    }
+
+    async fn note(&self, table: &LoggedTable) -> Result<Uuid, CqlError> {
+        let note = timeuuids::now()?;
+        self.change_each(table, |row| {
+            let is_noted = row.truncates.contains(&note);
+            Ok((!is_noted).then(|| Change::Note(row.index.clone(), note)))
+        })
+        .await?;
+        Ok(note)
+    }
+
+    /// Nothing was truncated. If that cannot be said, indexes are built anew for nothing.
+    pub(crate) async fn forget_truncate(&self, table: &LoggedTable, note: Uuid) {
+        let forgotten = self.change_each(table, |row| {
+            let is_noted = row.truncates.contains(&note);
+            Ok(is_noted.then(|| Change::Forget(row.index.clone(), note)))
+        });
+        if let Err(error) = forgotten.await {
+            tracing::debug!(%error, "the note of a TRUNCATE that did nothing stays for a while");
+        }
+    }
+
+    /// The table was truncated: gives each of its indexes another version.
+    ///
+    /// # Errors
+    /// If the definitions cannot be changed; then the note is acted by later.
+    pub(crate) async fn finish_truncate(
+        &self,
+        table: &LoggedTable,
+        note: Uuid,
+    ) -> Result<(), CqlError> {
+        // By the names of the indexes. What was given another version since may have been so by somebody else.
+        let mut old = HashMap::new();
+        self.change_each(table, |row| {
+            let index = &row.index;
+            let old = *old.entry(index.name.clone()).or_insert(index.version);
+            Ok(if index.version == old {
+                Some(Change::Renew(index.clone(), timeuuids::now()?, vec![note]))
+            } else if row.truncates.contains(&note) {
+                Some(Change::Forget(index.clone(), note))
+            } else {
+                None
+            })
+        })
+        .await
+    }
+
+    /// Makes changes until none is left to make on a table.
+    async fn change_each(
+        &self,
+        table: &LoggedTable,
+        mut change: impl FnMut(&Definition) -> Result<Option<Change>, CqlError>,
+    ) -> Result<(), CqlError> {
+        let cluster: Arc<Cluster> = self.cluster().ok_or_else(|| {
+            CqlError::server("The gateway has no session to the cluster yet: try again")
+        })?;
+        let mut lost = 0;
+        while lost < TRIES_MAX {
+            let definitions = Definitions::read(&cluster).await?;
+            let mut live = definitions.live_on(&table.keyspace, &table.name);
+            let Some(change) = live.find_map(|row| change(row).transpose()) else {
+                self.look_again();
+                return Ok(());
+            };
+            let change = change?;
+            let is_made = definitions.change(&cluster, change).await?;
+            lost += usize::from(!is_made);
+        }
+        Err(too_many_changes())
+    }
+}
+
+/// The notes that this gateway knows of, and since when.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    since: HashMap<Uuid, Instant>,
+}
+
+impl Notes {
+    /// The change that an index needs whose note has stayed for too long. `version` is for an index that needs another one.
+    pub(super) fn overdue(
+        &mut self,
+        definitions: &Definitions,
+        now: Instant,
+        version: Uuid,
+    ) -> Option<Change> {
+        let live = || {
+            let is_live = |row: &&Definition| row.state != State::Dropping;
+            definitions.rows.iter().filter(is_live)
+        };
+        self.since
+            .retain(|note, _| live().any(|row| row.truncates.contains(note)));
+        let mut found: Option<(&Arc<VectorIndex>, Vec<Uuid>)> = None;
+        for row in live() {
+            for note in &row.truncates {
+                let since = match self.since.entry(*note) {
+                    Entry::Occupied(known) => *known.get(),
+                    Entry::Vacant(new) => *new.insert(now),
+                };
+                if now.duration_since(since) < FINISHED_WITHIN {
+                    continue;
+                }
+                match &mut found {
+                    None => found = Some((&row.index, vec![*note])),
+                    Some((index, notes)) if Arc::ptr_eq(index, &row.index) => notes.push(*note),
+                    // The next round sees to it.
+                    Some(_) => {}
+                }
+            }
+        }
+        let (index, notes) = found?;
+        tracing::warn!(
+            keyspace = index.keyspace,
+            index = index.name,
+            "the gateway that passed a TRUNCATE on did not finish it: the index is built anew"
+        );
+        Some(Change::Renew(index.clone(), version, notes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::definition;
+    use super::*;
+
+    const NOTE: Uuid = Uuid::from_u128(5);
+    const VERSION: Uuid = Uuid::from_u128(9);
+
+    fn definitions(state: State, truncates: &[Uuid]) -> Definitions {
+        let noted = Definition {
+            truncates: truncates.to_vec(),
+            ..definition(state)
+        };
+        Definitions {
+            revision: 7,
+            rows: vec![noted],
+        }
+    }
+
+    #[test]
+    fn a_note_that_stays_is_acted_by() {
+        let mut notes = Notes::default();
+        let noted = definitions(State::Usable, &[NOTE]);
+        let seen = Instant::now();
+        for early in [Duration::ZERO, TRUNCATE_TIMEOUT] {
+            let change = notes.overdue(&noted, seen + early, VERSION);
+            assert!(change.is_none(), "{change:?}");
+        }
+        let change = notes.overdue(&noted, seen + FINISHED_WITHIN, VERSION);
+        let Some(Change::Renew(index, version, acted_by)) = change else {
+            panic!("{change:?}");
+        };
+        assert_eq!((index.name.as_str(), version), ("i", VERSION));
+        assert_eq!(acted_by, [NOTE]);
+    }
+
+    #[test]
+    fn each_note_has_its_own_time() {
+        let mut notes = Notes::default();
+        let seen = Instant::now();
+        let late = Uuid::from_u128(6);
+        notes.overdue(&definitions(State::Usable, &[NOTE]), seen, VERSION);
+        let both = definitions(State::Usable, &[NOTE, late]);
+        notes.overdue(&both, seen + TRUNCATE_TIMEOUT, VERSION);
+        let change = notes.overdue(&both, seen + FINISHED_WITHIN, VERSION);
+        assert!(
+            matches!(&change, Some(Change::Renew(.., acted_by)) if acted_by[..] == [NOTE]),
+            "{change:?}"
+        );
+        // One that has gone meanwhile, as its gateway has finished it, counts from the beginning if it ever comes again.
+        notes.overdue(&definitions(State::Usable, &[]), seen, VERSION);
+        let again = notes.overdue(&both, seen + FINISHED_WITHIN, VERSION);
+        assert!(again.is_none(), "{again:?}");
+    }
+
+    #[test]
+    fn an_index_on_its_way_out_needs_nothing() {
+        let mut notes = Notes::default();
+        let noted = definitions(State::Dropping, &[NOTE]);
+        let seen = Instant::now();
+        for now in [seen, seen + FINISHED_WITHIN] {
+            let change = notes.overdue(&noted, now, VERSION);
+            assert!(change.is_none(), "{change:?}");
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What is done with a request: decided at one look, and carried out by the loop that reads them.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use cql::error::{CqlError, ErrorKind};
+use cql::wire::{
+    Compression, EventKind, Frame, FrameHeader, Opcode, Request, Response, ResponseContext, glance,
+};
+
+use super::requests::Requests;
+use super::session::{Expected, Seen};
+use super::work::Work;
+use super::writes::seen_in_prepare;
+use crate::catalog::LoggedTable;
+use crate::prepared::{Meaning, check_text};
+use crate::recognise::{self, Verb};
+use crate::writes::Errand;
+
+/// What is done with a request.
+pub(super) enum Decision {
+    /// It goes to the node.
+    Pass,
+    /// This frame goes to the node in its place, on the same stream.
+    Replace(Bytes),
+    /// It is answered here.
+    Answer(CqlError),
+    /// It is worked on here.
+    Begin(Work),
+    /// It writes to logged tables, and goes to the node in another form.
+    Write(Box<Errand>),
+    /// It truncates a logged table, and goes to the node once that is noted.
+    Truncate(Arc<LoggedTable>),
+    /// It is a USE.
+    Use,
+}
+
+impl Decision {
+    /// What is done with a write.
+    fn of_write(errand: Option<Errand>) -> Decision {
+        errand.map_or(Decision::Pass, |errand| Decision::Write(Box::new(errand)))
+    }
+}
+
+impl Requests {
+    /// Decides on a request.
+    pub(super) fn decide(&self, header: &FrameHeader, body: &[u8]) -> Decision {
+        self.catalog.lapse_if_over();
+        let decided = match header.opcode {
+            Opcode::Query | Opcode::Prepare | Opcode::Execute | Opcode::Batch
+                if !self.session.is_let_in() =>
+            {
+                Err(not_let_in())
+            }
+            Opcode::Startup => self.startup(header, body),
+            Opcode::Query | Opcode::Prepare => self.text(header, body),
+            Opcode::Execute => self.execute(header, body),
+            Opcode::Batch => self.batch(header, body),
+            Opcode::Register => self.register(header, body),
+            _ => Ok(Decision::Pass),
+        };
+        decided.unwrap_or_else(Decision::Answer)
+    }
+
+    /// Takes note of the compression, which must be one that can be read here.
+    fn startup(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
+        let frame = Frame {
+            header: *header,
+            body: Bytes::copy_from_slice(body),
+        };
+        let request = Request::decode(&frame, None, self.session.body_max())?;
+        if let Request::Startup(startup) = request {
+            self.session.agree_on(startup.compression()?);
+        }
+        Ok(Decision::Pass)
+    }
+
+    fn text(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
+        let mut scratch = Bytes::new();
+        let plain = self.session.plain(header, body, &mut scratch)?;
+        let text = glance::statement_text(header.flags, plain)?;
+        let snapshot = self.catalog.snapshot();
+        let verb = recognise::verb(text);
+        if verb == Verb::Select
+            && let Some(decision) = self.neighbours(header, plain, text, &snapshot)?
+        {
+            return Ok(decision);
+        }
+        if matches!(verb, Verb::Write | Verb::Truncate) && snapshot.lapsed() {
+            return Err(lapsed());
+        }
+        if let Some(decision) = self.overlaid_text(header, plain, verb, &snapshot)? {
+            return Ok(decision);
+        }
+        let seen = match verb {
+            Verb::Select if recognise::may_read_ring(text) => Seen::RingTable,
+            Verb::Use => Seen::Use,
+            Verb::Write | Verb::Truncate if snapshot.logs_nothing() => Seen::Nothing,
+            Verb::Truncate => match self.truncated_table(text, &snapshot)? {
+                Some(table) => Seen::Truncate(table),
+                None => Seen::Nothing,
+            },
+            Verb::Write if header.opcode == Opcode::Prepare => {
+                let seen = seen_in_prepare(text, self.session.keyspace(), &snapshot)?;
+                if matches!(seen, Seen::Write(_)) {
+                    check_text(text.len())?;
+                }
+                seen
+            }
+            Verb::Write => {
+                let errand = self.writes.query(header, body, plain, &snapshot)?;
+                return Ok(Decision::of_write(errand));
+            }
+            _ => Seen::Nothing,
+        };
+        let expected = match (header.opcode, seen) {
+            (Opcode::Prepare, seen) => Expected::Prepared {
+                epoch: snapshot.epoch(),
+                seen,
+                text_bytes: text.len(),
+            },
+            (_, Seen::RingTable) => Expected::RingRows(None),
+            (_, Seen::Truncate(table)) => return Ok(Decision::Truncate(table)),
+            (_, Seen::Use) => return Ok(Decision::Use),
+            (_, Seen::Nothing | Seen::Concern(_) | Seen::Write(_)) => return Ok(Decision::Pass),
+        };
+        self.session.expect(header.stream, expected);
+        Ok(Decision::Pass)
+    }
+
+    fn execute(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
+        let mut scratch = Bytes::new();
+        let plain = self.session.plain(header, body, &mut scratch)?;
+        let id = glance::executed_id(header.flags, plain)?;
+        let snapshot = self.catalog.snapshot();
+        match self.prepared.get(id, snapshot.epoch()) {
+            Some(Meaning::Plain) => {}
+            Some(Meaning::Use) => return Ok(Decision::Use),
+            Some(Meaning::RingRows(columns)) => {
+                self.session
+                    .expect(header.stream, Expected::RingRows(Some(columns)));
+            }
+            Some(Meaning::Ann(statement)) => return self.search(header, plain, statement),
+            Some(Meaning::Concern(prepared)) => {
+                return self.overlaid_execute(header, body, &prepared, &snapshot);
+            }
+            Some(Meaning::Truncate(table)) => return Ok(Decision::Truncate(table)),
+            Some(Meaning::Write(write)) => {
+                let errand = self
+                    .writes
+                    .execute(header, body, plain, &write, &snapshot)?;
+                return Ok(Decision::of_write(errand));
+            }
+            None => return Ok(Decision::Answer(unprepared(id))),
+        }
+        Ok(Decision::Pass)
+    }
+
+    fn batch(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
+        let snapshot = self.catalog.snapshot();
+        if snapshot.lapsed() {
+            return Err(lapsed());
+        }
+        let errand = self.writes.batch(header, body, &snapshot)?;
+        Ok(Decision::of_write(errand))
+    }
+
+    /// Takes note of clients that want to hear of changes of the schema, as indexes come and go without the node's knowledge.
+    fn register(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
+        let frame = Frame {
+            header: *header,
+            body: Bytes::copy_from_slice(body),
+        };
+        // The node says what is wrong with one that cannot be read.
+        if let Ok(Request::Register { events }) =
+            Request::decode(&frame, self.session.compression(), self.session.body_max())
+            && events.contains(&EventKind::SchemaChange)
+        {
+            self.session.client.hear_schema_changes();
+        }
+        Ok(Decision::Pass)
+    }
+}
+
+/// An error response, never compressed: a client may not know yet what was agreed on.
+pub(super) fn encode_error(stream: i16, error: CqlError) -> Bytes {
+    const NONE: Option<Compression> = None;
+    let mut out = BytesMut::new();
+    Response::Error(error).encode(&ResponseContext::new(stream), NONE, &mut out);
+    out.freeze()
+}
+
+/// The node would say so, too, unless it lets the client in meanwhile; what nobody looked at must not come then.
+fn not_let_in() -> CqlError {
+    CqlError::new(
+        ErrorKind::ProtocolError,
+        "the connection is not open yet: send STARTUP, log in if the node asks for it, and wait for its answer",
+    )
+}
+
+/// Upon this drivers ask another gateway.
+pub(super) fn lapsed() -> CqlError {
+    CqlError::new(
+        ErrorKind::IsBootstrapping,
+        "the gateway has lost touch with the cluster's definitions of vector indexes and passes no writes: use another one",
+    )
+}
+
+/// Drivers prepare the statement again upon this, and execute it once more.
+pub(super) fn unprepared(id: &[u8]) -> CqlError {
+    let id = Bytes::copy_from_slice(id);
+    let message = format!(
+        "Prepared query with ID {id:02x} was not prepared through this gateway, or was forgotten: prepare it again"
+    );
+    CqlError::new(ErrorKind::Unprepared { id }, message)
+}

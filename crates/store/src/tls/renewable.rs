@@ -1,0 +1,152 @@
+//! A client's side of TLS whose files change while it is in use.
+//!
+//! Whoever connects holds on to one `ClientConfig`, a driver's session for good. So what changes lies behind it: whom to believe, and
+//! what to prove oneself with, are looked up at each handshake.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{ResolvesClientCert, Resumption, WebPkiServerVerifier};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::sign::CertifiedKey;
+use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+
+use super::{CertificateError, client, provider, roots, wrong};
+use crate::options::Pem;
+
+/// A client that believes some authorities alone, and proves itself with a certificate of its own to servers that ask for it, as long
+/// as it is not given others.
+#[derive(Clone, Debug)]
+pub struct RenewableClient {
+    config: Arc<ClientConfig>,
+    current: Arc<Current>,
+}
+
+impl RenewableClient {
+    /// A client of those authorities; `own` is a certificate and its key.
+    ///
+    /// # Errors
+    /// If the authorities, the certificate or its key can't be used.
+    pub fn new(
+        authorities: &Pem,
+        own: Option<(&Pem, &Pem)>,
+    ) -> Result<RenewableClient, CertificateError> {
+        let identity = Identity::new(authorities, own)?;
+        let current = Arc::new(Current(ArcSwap::from_pointee(identity)));
+        let mut config = ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .map_err(|error| wrong(authorities, error))?
+            .dangerous()
+            .with_custom_certificate_verifier(current.clone())
+            .with_client_cert_resolver(current.clone());
+        // A resumed session is not looked at again.
+        config.resumption = Resumption::disabled();
+        Ok(RenewableClient {
+            config: Arc::new(config),
+            current,
+        })
+    }
+
+    /// What to connect with; it follows what is renewed.
+    pub fn config(&self) -> Arc<ClientConfig> {
+        self.config.clone()
+    }
+
+    /// Handshakes from now on are made with these.
+    ///
+    /// # Errors
+    /// If they can't be used; then nothing changes.
+    pub fn renew(
+        &self,
+        authorities: &Pem,
+        own: Option<(&Pem, &Pem)>,
+    ) -> Result<(), CertificateError> {
+        let identity = Identity::new(authorities, own)?;
+        self.current.0.store(Arc::new(identity));
+        Ok(())
+    }
+}
+
+/// Whom to believe, and what to prove oneself with.
+#[derive(Debug)]
+struct Identity {
+    believed: Arc<WebPkiServerVerifier>,
+    own: Arc<dyn ResolvesClientCert>,
+}
+
+impl Identity {
+    fn new(authorities: &Pem, own: Option<(&Pem, &Pem)>) -> Result<Identity, CertificateError> {
+        let roots = Arc::new(roots(authorities)?);
+        let believed = WebPkiServerVerifier::builder_with_provider(roots, provider())
+            .build()
+            .map_err(|error| wrong(authorities, error))?;
+        let own = client(authorities, own)?.client_auth_cert_resolver.clone();
+        Ok(Identity { believed, own })
+    }
+}
+
+/// The identity of now.
+#[derive(Debug)]
+struct Current(ArcSwap<Identity>);
+
+impl ServerCertVerifier for Current {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        self.0.load().believed.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        )
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let identity = self.0.load();
+        identity
+            .believed
+            .verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let identity = self.0.load();
+        identity
+            .believed
+            .verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.load().believed.supported_verify_schemes()
+    }
+}
+
+impl ResolvesClientCert for Current {
+    fn resolve(
+        &self,
+        root_hint_subjects: &[&[u8]],
+        schemes: &[SignatureScheme],
+    ) -> Option<Arc<CertifiedKey>> {
+        self.0.load().own.resolve(root_hint_subjects, schemes)
+    }
+
+    fn has_certs(&self) -> bool {
+        self.0.load().own.has_certs()
+    }
+}
