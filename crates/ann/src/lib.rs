@@ -98,7 +98,7 @@ pub use memory_use::Memory;
 pub use metric::Metric;
 pub use nearest::Neighbour;
 pub use options::{Codes, OptionOutOfRange, Options, Placement, Quantization};
-pub use save::Saved;
+pub use save::{SaveProgress, Saved};
 pub use search::{Explanation, Filter, SearchOptions, Way};
 pub use snapshot::SnapshotError;
 pub use verification::VectorsState;

@@ -27,6 +27,8 @@
 //! when its turn comes*: a vector that the table named was written before one of these two. If the save
 //! fails the marks are put back.
 
+mod steps;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -38,6 +40,8 @@ use crate::ids::Entry;
 use crate::snapshot::{Contents, Generation, Shape, Writer};
 use crate::vectors::Vectors;
 use crate::{IdSet, Index, SnapshotError};
+pub use steps::SaveProgress;
+use steps::Steps;
 
 /// Blocks are copied by about so many bytes.
 const STEP_BYTES: usize = 1 << 20;
@@ -74,6 +78,18 @@ impl Index {
     ///
     /// One save runs at a time, others wait. It holds back the reuse of replaced vectors' memory.
     pub fn save(&self, directory: &Path) -> Result<Saved, SnapshotError> {
+        self.save_while(directory, |_| true)
+    }
+
+    /// The same for as long as `keep_going` says so. It is asked before the first byte and after each MiB
+    /// of the graph and each file of full vectors. Once it has said no this ends with
+    /// [`SnapshotError::Stopped`].
+    pub fn save_while(
+        &self,
+        directory: &Path,
+        mut keep_going: impl FnMut(SaveProgress) -> bool,
+    ) -> Result<Saved, SnapshotError> {
+        let mut steps = Steps::new(&mut keep_going);
         let mut last = self.generation.lock();
         self.verification.require_no_damage()?;
         let participant = self.epochs.register();
@@ -82,7 +98,7 @@ impl Index {
         let written = self.vectors.as_ref().map(|vectors| vectors.written());
         let marks = written.map(|written| written.take()).unwrap_or_default();
         // SAFETY: the epoch is pinned, and no change is under way.
-        let saved = unsafe { self.save_from(gate, directory, last.as_deref(), &marks) };
+        let saved = unsafe { self.save_from(gate, directory, last.as_deref(), &marks, &mut steps) };
         drop(pin);
         let finished = saved.and_then(|(writer, contents, saved)| {
             let generation = writer.finish(&contents)?;
@@ -112,6 +128,7 @@ impl Index {
         directory: &Path,
         last: Option<&Generation>,
         marks: &[bool],
+        steps: &mut Steps<'_>,
     ) -> Result<(Writer, Contents, Saved), SnapshotError> {
         let linked = self.linked.load(Ordering::Acquire);
         let dying = match linked {
@@ -136,11 +153,12 @@ impl Index {
             block_bytes: self.graph.layout().stride as u32,
             vector_bytes: self.vectors.as_ref().map_or(0, Vectors::stride) as u32,
         };
+        steps.begin(shape.bytes())?;
         let mut writer = Writer::create(directory, shape)?;
         let codebook = self.graph.codebook();
         let codebook = codebook.map(|codebook| codebook.parts().clone());
         // SAFETY: the epoch is pinned since before the table was read.
-        unsafe { self.put_blocks(&tables, &mut writer) }?;
+        unsafe { self.put_blocks(&tables, &mut writer, steps) }?;
         drop(gate);
         let mut saved = Saved {
             vectors: tables.ids.len() + tables.zero_ids.len(),
@@ -149,9 +167,10 @@ impl Index {
         if let Some(vectors) = &self.vectors {
             let alive = &tables.captured.alive;
             for segment in 0.. {
-                if writer.next_segment().is_none() {
+                let Some(slots) = writer.next_segment() else {
                     break;
-                }
+                };
+                let bytes = slots.len() as u64 * u64::from(shape.vector_bytes);
                 let marked = marks.get(segment).copied().unwrap_or(false)
                     || vectors.written().is_marked(segment);
                 if !marked
@@ -159,12 +178,14 @@ impl Index {
                     && writer.keep_segment(last)?
                 {
                     saved.files_kept += 1;
+                    steps.passed(bytes)?;
                     continue;
                 }
                 self.verification.require(segment)?;
                 // SAFETY: as for blocks.
                 unsafe { put_vectors(vectors, alive, &mut writer) }?;
                 saved.files_written += 1;
+                steps.passed(bytes)?;
             }
         }
         let contents = Contents {
@@ -202,7 +223,12 @@ impl Index {
 
     /// # Safety
     /// The epoch is pinned since before the tables were read.
-    unsafe fn put_blocks(&self, tables: &Tables, writer: &mut Writer) -> Result<(), SnapshotError> {
+    unsafe fn put_blocks(
+        &self,
+        tables: &Tables,
+        writer: &mut Writer,
+        steps: &mut Steps<'_>,
+    ) -> Result<(), SnapshotError> {
         let block_bytes = self.graph.layout().stride;
         let step = (STEP_BYTES / block_bytes).max(1);
         let mut buffer = vec![0; step * block_bytes];
@@ -215,6 +241,7 @@ impl Index {
                 unsafe { self.graph.store(slot, &tables.captured, block) };
             }
             writer.put_blocks(bytes)?;
+            steps.passed(bytes.len() as u64)?;
         }
         Ok(())
     }

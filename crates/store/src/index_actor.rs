@@ -93,10 +93,14 @@ impl VectorIndex {
         }
     }
 
-    /// Writes the vectors into a directory while they are searched and changed; see
-    /// [`ann::Index::save`].
-    pub fn save(&self, directory: &Path) -> Result<ann::Saved, ann::SnapshotError> {
-        self.ann.save(directory)
+    /// Writes the vectors into a directory while they are searched and changed, for as long as `keep_going`
+    /// says so; see [`ann::Index::save_while`].
+    pub fn save(
+        &self,
+        directory: &Path,
+        keep_going: impl FnMut(ann::SaveProgress) -> bool,
+    ) -> Result<ann::Saved, ann::SnapshotError> {
+        self.ann.save_while(directory, keep_going)
     }
 
     /// Verifies the vectors of an index that was reopened, for as long as `keep_going` says so.

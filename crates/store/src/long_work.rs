@@ -5,10 +5,10 @@ use tasks::{Scope, Spec};
 use crate::identity::{IndexIdentity, TableIdentity, TokenRange};
 use crate::repair;
 
-/// Scanned, and level with the log.
-const STEPS_OF_A_BUILD: u64 = 2;
+/// It has its rows, by a scan or from a snapshot; it is level with the log.
+pub const STEPS_OF_A_BUILD: u64 = 2;
 
-/// An index from its discovery until it serves.
+/// An index from when it was found, or opened from its snapshot, until it serves.
 pub fn build(index: &IndexIdentity) -> Spec {
     Spec {
         units: "steps",
@@ -29,6 +29,15 @@ pub fn scan(index: &IndexIdentity, ranges: usize) -> Spec {
 /// A part of the ring in that scan.
 pub fn scan_of_range(index: &IndexIdentity, range: TokenRange) -> Spec {
     spec("scan", of_index(index).in_range(seen(range)))
+}
+
+/// An index being saved, once. Aborted it leaves the snapshot before it.
+pub fn snapshot(index: &IndexIdentity) -> Spec {
+    Spec {
+        units: "bytes",
+        abortable: true,
+        ..spec("snapshot", of_index(index))
+    }
 }
 
 /// A reader of a table's log that is behind by so many seconds.

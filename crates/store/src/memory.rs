@@ -3,41 +3,68 @@
 //! What counts is the memory that the system can't take back: a mapped file may be as large as it
 //! likes. It is looked at from time to time, so the limit can be overstepped by what comes in
 //! between two looks; the default limit leaves room for that. At the limit rows that come anew
-//! wait ([`crate::monitor_items`]); everything else goes on.
+//! wait ([`crate::monitor_items`]); everything else goes on. An index that
+//! would overstep it as a whole is not opened from its snapshot ([`claim`]).
 
+mod claim;
 mod limits;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tokio::sync::watch;
 
 use crate::metrics::Metrics;
 use crate::options::MemoryOptions;
+use claim::Claims;
+pub use claim::{Claim, NoMemory};
 
 /// Once the limit was reached, there is room again this part of the limit below it.
 const RELIEF: u64 = 64;
 
-/// Whether there is memory for more rows.
+/// Whether there is memory for more rows. By default nobody tells, and it is as was noted.
 #[derive(Debug, Default)]
 pub struct Memory {
+    /// Where the system's files begin that tell of it.
+    root: Option<PathBuf>,
+    default_limit_bytes: Option<u64>,
     is_full: AtomicBool,
+    /// Whether anything was noted.
+    is_known: AtomicBool,
+    used_bytes: AtomicU64,
     limit_bytes: AtomicU64,
+    claims: Mutex<Claims>,
 }
 
 impl Memory {
+    /// The memory of this process.
+    pub fn of_process() -> Memory {
+        Memory::told_below(Path::new("/"))
+    }
+
+    fn told_below(root: &Path) -> Memory {
+        Memory {
+            default_limit_bytes: limits::default_limit_bytes(root),
+            root: Some(root.to_owned()),
+            ..Memory::default()
+        }
+    }
+
     /// Whether no more rows are to come in.
     pub fn is_full(&self) -> bool {
         self.is_full.load(Ordering::Relaxed)
     }
 
-    /// How much the process may take.
+    /// How much the process may take, as it was noted last.
     pub fn limit_bytes(&self) -> u64 {
         self.limit_bytes.load(Ordering::Relaxed)
     }
 
     /// Takes in how much the process takes, and may take.
     pub fn note(&self, used_bytes: u64, limit_bytes: u64) {
+        self.is_known.store(true, Ordering::Relaxed);
+        self.used_bytes.store(used_bytes, Ordering::Relaxed);
         self.limit_bytes.store(limit_bytes, Ordering::Relaxed);
         let before = self.is_full();
         let is_full = match before {
@@ -58,33 +85,29 @@ impl Memory {
         }
     }
 
-    /// Looks for ever, if the system tells anything.
-    pub async fn watch(&self, options: watch::Receiver<MemoryOptions>, metrics: Metrics) {
-        self.watch_system(Path::new("/"), options, metrics).await;
+    /// Looks once; how much the process takes, and may take, if the system tells both.
+    pub fn look(&self, options: &MemoryOptions) -> Option<(u64, u64)> {
+        let used_bytes = limits::used_bytes(self.root.as_deref()?)?;
+        let limit_bytes = options.limit_bytes.or(self.default_limit_bytes)?;
+        self.note(used_bytes, limit_bytes);
+        Some((used_bytes, limit_bytes))
     }
 
-    async fn watch_system(
-        &self,
-        root: &Path,
-        mut options: watch::Receiver<MemoryOptions>,
-        metrics: Metrics,
-    ) {
-        let default_limit_bytes = limits::default_limit_bytes(root);
+    /// Looks for ever, if the system tells anything.
+    pub async fn watch(&self, mut options: watch::Receiver<MemoryOptions>, metrics: Metrics) {
         let mut has_told = false;
         loop {
             let now = options.borrow_and_update().clone();
-            let limit_bytes = now.limit_bytes.or(default_limit_bytes);
-            match (limits::used_bytes(root), limit_bytes) {
-                (Some(used_bytes), Some(limit_bytes)) => {
-                    self.note(used_bytes, limit_bytes);
+            match self.look(&now) {
+                Some((used_bytes, limit_bytes)) => {
                     metrics.set_memory(used_bytes, limit_bytes);
                     has_told = true;
                 }
                 // Mostly there are no file descriptors left. What was true last holds until then.
-                _ if has_told => {
+                None if has_told => {
                     tracing::debug!("how much memory is used can't be read now");
                 }
-                _ => {
+                None => {
                     tracing::warn!(
                         "this system does not tell how much memory is used: no limit is kept"
                     );
@@ -117,8 +140,8 @@ mod tests {
             limit_bytes: Some(1024),
             check_interval: Duration::from_millis(1),
         });
-        let memory = Memory::default();
-        let watching = memory.watch_system(root.path(), receiver, Metrics::new());
+        let memory = Memory::told_below(root.path());
+        let watching = memory.watch(receiver, Metrics::new());
         let test = async {
             let looked = || tokio::time::sleep(Duration::from_millis(20));
             while !memory.is_full() {

@@ -7,13 +7,13 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::cdc::FellBehind;
+use crate::cdc::Interrupted;
 use crate::db::{Db, DbHandle};
-use crate::discovery::{Discovered, Discovery, DiscoveryError, Round};
+use crate::discovery::{Discovered, Discovery, DiscoveryError, LogFacts, Round};
 use crate::engine::{Engine, IndexHandle};
 use crate::identity::{IndexIdentity, IndexName, TableIdentity};
 use crate::keys::KeySchema;
-use crate::snapshot::{LogFacts, Opened};
+use crate::snapshot::Opened;
 use crate::table::{Beginning, BeginningRows, Table, TableContext};
 
 /// So many looks in a row without an answer mean that the session is lost.
@@ -42,21 +42,21 @@ pub struct MonitorIndexes {
     unclear_rounds: u32,
     /// Indexes whose vectors turned out to be damaged.
     damaged: mpsc::Receiver<Arc<IndexHandle>>,
-    /// Readers that fell behind further than their log reaches.
-    fell_behind: mpsc::Receiver<FellBehind>,
+    /// Tables whose indexes were not told everything.
+    interrupted: mpsc::Receiver<Interrupted>,
     /// Whether snapshots of indexes that are no more have been deleted.
     swept: bool,
     cancel: CancellationToken,
 }
 
 impl MonitorIndexes {
-    /// Before the first look. `damaged`, `fell_behind`: the other ends of the context's channels. `cancel`: the parent
+    /// Before the first look. `damaged`, `interrupted`: the other ends of the context's channels. `cancel`: the parent
     /// of all that runs for tables.
     pub fn new(
         context: TableContext,
         interval: Duration,
         damaged: mpsc::Receiver<Arc<IndexHandle>>,
-        fell_behind: mpsc::Receiver<FellBehind>,
+        interrupted: mpsc::Receiver<Interrupted>,
         cancel: CancellationToken,
     ) -> MonitorIndexes {
         MonitorIndexes {
@@ -67,7 +67,7 @@ impl MonitorIndexes {
             indexes: HashMap::new(),
             unclear_rounds: 0,
             damaged,
-            fell_behind,
+            interrupted,
             swept: false,
             cancel,
         }
@@ -112,7 +112,7 @@ impl MonitorIndexes {
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 Some(index) = self.damaged.recv() => self.rebuild(&session, &index).await,
-                Some(fell_behind) = self.fell_behind.recv() => self.reopen(&session, fell_behind).await,
+                Some(interrupted) = self.interrupted.recv() => self.reopen(&session, interrupted).await,
             }
         }
     }
@@ -126,7 +126,7 @@ impl MonitorIndexes {
     }
 
     /// Makes the indexes those of the schema.
-    async fn take_in(&mut self, db: &Db, discovered: Discovered) {
+    async fn take_in(&mut self, db: &Db, mut discovered: Discovered) {
         let mut plan = plan(&self.indexes, &discovered);
         self.recall_truncations(db, &mut plan.add).await;
         for name in plan.remove {
@@ -135,8 +135,12 @@ impl MonitorIndexes {
         let context = &self.context;
         let opened = plan.add.iter().map(|identity| open(context, db, identity));
         let opened = futures::future::join_all(opened).await;
-        for (identity, (log, opened)) in plan.add.into_iter().zip(opened) {
-            self.add(identity, log, opened);
+        for (identity, opened) in plan.add.into_iter().zip(opened) {
+            let name = identity.name.clone();
+            if !self.add_opened(identity, opened) {
+                // Nor is its snapshot one of an index that is no more.
+                discovered.unclear.insert(name);
+            }
         }
         if discovered.unclear.is_empty() && !self.swept {
             self.swept = true;
@@ -169,6 +173,25 @@ impl MonitorIndexes {
                 .latest_truncation(identity.table.id, saved_ms);
             identity.truncated_ms = identity.truncated_ms.max(latest_ms);
         }
+    }
+
+    /// Adds an index if it is known what its log is. If not, it has its turn at the next look.
+    fn add_opened(&mut self, identity: IndexIdentity, opened: OpenedOf) -> bool {
+        let missing = match opened {
+            Ok(Some((log, opened))) => {
+                self.add(identity, log, opened);
+                return true;
+            }
+            Ok(None) => "there is none".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        tracing::warn!(
+            index = %identity.name,
+            reason = missing,
+            "the table's log can't be described; the index waits until it can"
+        );
+        self.discovery.forget();
+        false
     }
 
     fn add(&mut self, identity: IndexIdentity, log: LogFacts, opened: Opened) {
@@ -216,24 +239,26 @@ impl MonitorIndexes {
     }
 
     /// Builds an index anew whose vectors are damaged.
-    async fn rebuild(&mut self, db: &Db, index: &IndexHandle) {
+    async fn rebuild(&mut self, db: &Db, index: &Arc<IndexHandle>) {
         let identity = index.identity.clone();
         // It may have gone meanwhile, or be another one.
-        if self.indexes.get(&identity.name) == Some(&identity) {
+        let now = self.context.engine.index(&identity.name);
+        if now.is_some_and(|now| Arc::ptr_eq(&now, index)) {
             self.remove(&identity.name).await;
-            let (log, opened) = open(&self.context, db, &identity).await;
-            self.add(identity, log, opened);
+            let opened = open(&self.context, db, &identity).await;
+            self.add_opened(identity, opened);
         }
     }
 
-    /// Has the indexes of a table go on from their snapshots, as after a restart: no snapshot is from behind
-    /// the gap, so each index is reconciled with the table, and one without a snapshot built anew.
-    async fn reopen(&mut self, db: &Db, fell_behind: FellBehind) {
+    /// Has the indexes of a table go on from their snapshots, as after a restart: no position is from behind
+    /// the gap, so each index gets what it lacks by the log or is reconciled with the table, and one without a
+    /// snapshot is built anew.
+    async fn reopen(&mut self, db: &Db, interrupted: Interrupted) {
         // Another reader of the table may have said so before, and the log be followed anew.
-        if fell_behind.following.is_cancelled() {
+        if interrupted.following.is_cancelled() {
             return;
         }
-        let key = table_key(&fell_behind.table, &fell_behind.keys);
+        let key = table_key(&interrupted.table, &interrupted.keys);
         // All at once, as the indexes share the readers. This ends whatever might still save them, too.
         self.tables.remove(&key);
         let identities = self.indexes.values();
@@ -246,8 +271,8 @@ impl MonitorIndexes {
             self.context.engine.remove(&identity.name);
         }
         for identity in of_table {
-            let (log, opened) = open(&self.context, db, &identity).await;
-            self.add(identity, log, opened);
+            let opened = open(&self.context, db, &identity).await;
+            self.add_opened(identity, opened);
         }
     }
 
@@ -276,13 +301,17 @@ impl MonitorIndexes {
     }
 }
 
-/// What there is of an index on the disk.
-async fn open(context: &TableContext, db: &Db, identity: &IndexIdentity) -> (LogFacts, Opened) {
-    let log = LogFacts::of(&db.session, &identity.table).await;
+/// What there is of an index on the disk; nothing if its table has no log.
+type OpenedOf = Result<Option<(LogFacts, Opened)>, DiscoveryError>;
+
+async fn open(context: &TableContext, db: &Db, identity: &IndexIdentity) -> OpenedOf {
+    let Some(log) = LogFacts::of(db, &identity.table).await? else {
+        return Ok(None);
+    };
     let (snapshots, indexes) = (context.snapshots.clone(), context.indexes.clone());
-    let identity = identity.clone();
-    let opened = blocking(move || snapshots.open(&identity, &log, &indexes)).await;
-    (log, opened.unwrap_or(Opened::Nothing))
+    let (identity, memory) = (identity.clone(), context.memory.clone());
+    let opened = blocking(move || snapshots.open(&identity, &log, &indexes, &memory)).await;
+    Ok(Some((log, opened.unwrap_or(Opened::Nothing))))
 }
 
 /// Works with files. Nothing, if the process is ending.

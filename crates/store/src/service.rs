@@ -110,7 +110,9 @@ impl Store {
         let (database, targets) = watch::channel(target);
         let (db, keep_open) = crate::db::start(targets, engine.clone(), cancel.clone());
         tasks.spawn(keep_open);
-        let memory = Arc::<Memory>::default();
+        let memory = Arc::new(Memory::of_process());
+        // Before the first index is opened.
+        memory.look(&options.memory);
         let (memory_options, receiver) = watch::channel(options.memory);
         tasks.spawn({
             let (cancel, memory) = (cancel.clone(), memory.clone());
@@ -123,7 +125,7 @@ impl Store {
         });
         let snapshots = Arc::new(Snapshots::new(&options.snapshots, &options.indexes));
         let (damaged, damaged_receiver) = mpsc::channel(1);
-        let (fell_behind, fell_behind_receiver) = mpsc::channel(1);
+        let (interrupted, interrupted_receiver) = mpsc::channel(1);
         let monitor = MonitorIndexes::new(
             TableContext {
                 db,
@@ -134,7 +136,7 @@ impl Store {
                 indexes: options.indexes,
                 snapshots: snapshots.clone(),
                 damaged,
-                fell_behind,
+                interrupted,
                 memory: memory.clone(),
                 tasks: tasks.clone(),
                 work,
@@ -142,7 +144,7 @@ impl Store {
             },
             options.discovery_interval,
             damaged_receiver,
-            fell_behind_receiver,
+            interrupted_receiver,
             cancel.clone(),
         );
         tasks.spawn({

@@ -5,6 +5,8 @@
 //! index subscribed to what it names, before the index's scan begins, so that a change that the
 //! scan comes too early for is told by the log.
 
+mod watched;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,14 +17,15 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::cdc::{CatchUp, FellBehind, LogFollower, Progress, ReaderSeries, since_epoch};
+use crate::cdc::{CatchUp, Interrupted, LogFollower, Progress, ReaderSeries, since_epoch};
 use crate::compute::Compute;
 use crate::db::DbHandle;
+use crate::discovery::LogFacts;
 use crate::engine::{Engine, IndexHandle};
 use crate::identity::{IndexName, TableIdentity};
 use crate::items::{Items, Sequencer, Unread};
 use crate::keys::{KeySchema, PrimaryKey};
-use crate::long_work;
+use crate::long_work::{self, STEPS_OF_A_BUILD};
 use crate::memory::Memory;
 use crate::monitor_items::{MESSAGES_MAX, Message, MonitorItems};
 use crate::options::{CdcOptions, IndexesOptions, ScanOptions};
@@ -30,7 +33,8 @@ use crate::repair::{Access, Attached, Repairs};
 use crate::reread::{HINTS_MAX, Hint, HintMessage, HintTarget, Rereader, Subscriber};
 use crate::rows::{RowReader, VectorColumn};
 use crate::scan::Scan;
-use crate::snapshot::{LogFacts, Saved, Saver, Snapshots, verify};
+use crate::snapshot::{Saved, Saver, Snapshots, verify};
+use watched::{PAUSE, Watched};
 
 /// What every table needs.
 #[derive(Clone)]
@@ -51,8 +55,8 @@ pub struct TableContext {
     pub snapshots: Arc<Snapshots>,
     /// Where indexes go whose vectors turn out to be damaged.
     pub damaged: mpsc::Sender<Arc<IndexHandle>>,
-    /// Where readers say that they fell behind further than their log reaches.
-    pub fell_behind: mpsc::Sender<FellBehind>,
+    /// Where tasks of a table say that what its indexes are told has a gap.
+    pub interrupted: mpsc::Sender<Interrupted>,
     /// Whether there is memory for more rows.
     pub memory: Arc<Memory>,
     /// All tasks, for the end.
@@ -99,6 +103,7 @@ pub struct Table {
     subscriptions: mpsc::Sender<Subscriber>,
     readers: Vec<Reader>,
     indexes: HashMap<IndexName, CancellationToken>,
+    watched: Watched,
     cancel: CancellationToken,
 }
 
@@ -112,6 +117,14 @@ impl Table {
         cancel: CancellationToken,
     ) -> Table {
         let sequencer = Arc::<Sequencer>::default();
+        let watched = Watched {
+            tasks: context.tasks.clone(),
+            interrupted: context.interrupted.clone(),
+            table: identity.clone(),
+            keys: keys.clone(),
+            following: cancel.clone(),
+            pause: PAUSE,
+        };
         let (hints, hint_receiver) = mpsc::channel(HINTS_MAX);
         let (subscriptions, subscription_receiver) = mpsc::channel(1);
         let rereader = Rereader::new(
@@ -120,11 +133,7 @@ impl Table {
             context.db.clone(),
             sequencer.clone(),
         );
-        spawn(
-            &context.tasks,
-            &cancel,
-            rereader.run(hint_receiver, subscription_receiver),
-        );
+        watched.spawn(&cancel, rereader.run(hint_receiver, subscription_receiver));
         let mut readers = Vec::new();
         let start = since_epoch().saturating_sub(context.cdc.lookback);
         for reader in &context.cdc.readers {
@@ -145,10 +154,10 @@ impl Table {
                 hints: hints.clone(),
                 series,
                 progress,
-                fell_behind: context.fell_behind.clone(),
+                interrupted: context.interrupted.clone(),
                 following: cancel.clone(),
             };
-            spawn(&context.tasks, &cancel, follower.run());
+            watched.spawn(&cancel, follower.run());
         }
         Table {
             identity,
@@ -158,6 +167,7 @@ impl Table {
             subscriptions,
             readers,
             indexes: HashMap::new(),
+            watched,
             cancel,
         }
     }
@@ -181,7 +191,7 @@ impl Table {
             series: self.readers.iter().map(|of| of.series.clone()).collect(),
             cancel: cancel.clone(),
         };
-        spawn(&self.context.tasks, &cancel, build.run(beginning));
+        self.watched.spawn(&cancel, build.run(beginning));
         self.indexes.insert(name, cancel);
     }
 
@@ -206,18 +216,6 @@ impl Drop for Table {
     fn drop(&mut self) {
         self.cancel.cancel();
     }
-}
-
-/// Runs a task until it ends or is cancelled.
-fn spawn(
-    tasks: &TaskTracker,
-    cancel: &CancellationToken,
-    task: impl Future<Output = ()> + Send + 'static,
-) {
-    let cancel = cancel.clone();
-    tasks.spawn(async move {
-        cancel.run_until_cancelled(task).await;
-    });
 }
 
 /// The life of an index: built or opened, then kept up to date and saved until it is cancelled.
@@ -260,6 +258,8 @@ impl Build {
             monitor = monitor.reopened(rows.items, rows.unread.expired, rows.to_reconcile);
         }
         let build = async {
+            let work = long_work::build(&self.index.identity);
+            let task = self.context.work.start(work);
             let (subscribed, ready) = oneshot::channel();
             let subscriber = Subscriber {
                 index: self.index.clone(),
@@ -275,20 +275,19 @@ impl Build {
                 self.verify_vectors();
             }
             if to_scan {
-                let work = long_work::build(&self.index.identity);
-                let task = self.context.work.start(work);
                 self.index.set_state(IndexState::Bootstrapping);
                 tracing::info!(index = %self.index.identity.name, table = %self.table, "scanning");
-                self.scan().run(rows, &task).await;
+                self.scan().run(rows, &task).await?;
                 all_scanned.await.ok()?;
                 task.add(1);
                 self.settle().await?;
                 task.add(1);
-                task.done();
             } else {
                 drop(rows);
+                task.add(STEPS_OF_A_BUILD);
             }
             self.context.engine.serving(&self.index);
+            task.done();
             tracing::info!(
                 index = %self.index.identity.name,
                 rows = self.index.vectors.len(),
@@ -300,6 +299,7 @@ impl Build {
             let saver = Saver {
                 index: self.index.clone(),
                 snapshots: self.context.snapshots.clone(),
+                work: self.context.work.clone(),
                 readers: self.readers.clone(),
                 hints: self.hints.clone(),
                 rows: saves,

@@ -62,6 +62,20 @@ async fn an_index_being_built_is_seen_with_its_scan_and_each_range() {
             .all(|range| range.status.scope == "token_range")
     );
 
+    eventually("it has been saved", async || {
+        let saves = tasks_of(&world, "snapshot").await;
+        saves.iter().any(|save| save.state == TaskState::Done)
+    })
+    .await;
+    let save = &tasks_of(&world, "snapshot").await[0];
+    assert_eq!(
+        (save.index.as_deref(), &*save.progress_units),
+        (Some("i"), "bytes")
+    );
+    assert!(save.progress_completed > 40, "{save:?}");
+    assert_eq!(save.progress_total, Some(save.progress_completed));
+    assert!(save.is_abortable);
+
     eventually("the reader has caught up", async || {
         let catch_up = tasks_of(&world, "catch_up").await;
         assert_eq!(catch_up.len(), 1, "{catch_up:?}");
@@ -71,6 +85,24 @@ async fn an_index_being_built_is_seen_with_its_scan_and_each_range() {
     .await;
     // Without its index a table is not worth following; that the work ends is no failure of ours.
     assert!(world.client.abort_task(&build.id).await.is_err());
+
+    let world = world.restart(async |_| {}).await;
+    world.wait_serving("i").await;
+    let build = &tasks_of(&world, "build").await[0];
+    let build = world
+        .client
+        .wait_for_task(&build.id, Duration::from_secs(5))
+        .await
+        .unwrap();
+    assert_eq!(build.state, TaskState::Done, "{build:?}");
+    assert_eq!(
+        (build.progress_completed, build.progress_total),
+        (2, Some(2))
+    );
+    assert!(
+        build.children_ids.is_empty(),
+        "its rows came from the snapshot"
+    );
     world.store.shutdown().await;
 }
 

@@ -107,3 +107,39 @@ async fn an_index_that_is_opened_serves_when_it_has_the_rows_that_its_snapshot_l
     assert_eq!(scans, Some(0.0), "it comes from the snapshot");
     world.store.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_memory_has_no_room_for_is_built_as_far_as_there_is() {
+    const ROWS: u8 = 40;
+    let world = World::start().await;
+    world
+        .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 80>)")
+        .await;
+    for key in 0..ROWS {
+        insert(&world, key).await;
+    }
+    world.create_index("i", "t").await;
+    world.wait_serving("i").await;
+    assert_eq!(world.status("i").await.unwrap().count, usize::from(ROWS));
+
+    let too_little = |options: &mut store::StoreOptions| options.memory.limit_bytes = Some(1);
+    let world = world.restart_with(async |_| {}, too_little).await;
+    world.wait_serving("i").await;
+    let status = world.status("i").await.unwrap();
+    let expected = (0, usize::from(ROWS));
+    assert_eq!((status.count, status.rows_without_room), expected);
+    let scans = world.metric("index_scans_total", "i").await;
+    assert_eq!(
+        scans,
+        Some(1.0),
+        "its snapshot would have overstepped the limit"
+    );
+
+    let enough = |options: &mut store::StoreOptions| options.memory.limit_bytes = Some(1 << 40);
+    let world = world.restart_with(async |_| {}, enough).await;
+    world.wait_serving("i").await;
+    let status = world.status("i").await.unwrap();
+    let expected = (usize::from(ROWS), 0);
+    assert_eq!((status.count, status.rows_without_room), expected);
+    world.store.shutdown().await;
+}

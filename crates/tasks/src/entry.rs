@@ -112,6 +112,11 @@ impl Entry {
         })
     }
 
+    /// Whether the end has come.
+    pub fn has_ended(&self) -> bool {
+        self.end.borrow().is_some()
+    }
+
     /// The end, when it has come.
     pub fn ended(&self) -> watch::Receiver<Option<End>> {
         self.end.subscribe()

@@ -9,12 +9,13 @@
 //! - **Telling is cheap.** Progress and counters are atomics; no lock is taken, nobody is woken.
 //! - **Nothing is left running.** A task whose owner goes away without a word has been aborted:
 //!   dropping the future that does the work is enough.
-//! - **What has ended is forgotten in time.** Whole trees are kept, so many of them ([`Retention`]),
-//!   and of a task with very many parts the last that ended.
+//! - **What has ended is forgotten in time.** Whole trees are kept, so many of each kind and of those so
+//!   many on one scope ([`Retention`]), and of a task with very many parts the last that ended.
 //!
 //! An abort is a request: the work looks for it, or does not if it can't be stopped.
 
 mod children;
+mod ended;
 mod entry;
 mod registry;
 mod scope;
@@ -24,4 +25,4 @@ mod task;
 pub use registry::{AbortError, Registry, Retention};
 pub use scope::{Scope, TokenRange};
 pub use status::{State, Status, Tree};
-pub use task::{Spec, Task};
+pub use task::{Spec, Task, Teller};

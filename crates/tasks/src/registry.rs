@@ -1,12 +1,13 @@
 //! Every task that runs, and those that ended lately.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::ended::EndedRoots;
 use crate::entry::Entry;
 use crate::status::{State, Status, Tree};
 use crate::task::{Spec, Task};
@@ -14,8 +15,11 @@ use crate::task::{Spec, Task};
 /// How much of what has ended is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Retention {
-    /// Trees whose root has ended; the oldest go first.
-    pub trees_max: usize,
+    /// Trees of one kind whose root has ended; the oldest go first. No kind takes another's place.
+    pub trees_of_a_kind_max: usize,
+    /// Of these, trees on one scope that have ended well, and likewise of those that have not: what is
+    /// done again and again leaves its last few.
+    pub trees_of_a_scope_max: usize,
     /// Parts of one task that have ended well, and likewise of those that have not; the oldest go
     /// first.
     pub ended_children_max: usize,
@@ -23,9 +27,10 @@ pub struct Retention {
 
 impl Default for Retention {
     fn default() -> Retention {
-        // At a few hundred bytes a task some megabytes at the very most.
+        // At a few hundred bytes a task some megabytes of each kind at the very most.
         Retention {
-            trees_max: 128,
+            trees_of_a_kind_max: 128,
+            trees_of_a_scope_max: 8,
             ended_children_max: 64,
         }
     }
@@ -49,8 +54,7 @@ struct Known {
     entries: HashMap<Uuid, Arc<Entry>>,
     /// By sequence number, for lists.
     order: BTreeMap<u64, Uuid>,
-    /// Roots that have ended, oldest first.
-    ended: VecDeque<Uuid>,
+    ended: EndedRoots,
 }
 
 /// Why a task was not asked to stop.
@@ -105,25 +109,19 @@ impl Registry {
             return;
         }
         let retention = self.inner.retention;
+        let well = state == State::Done;
         let mut known = self.known();
         let parent = entry.parent_id.and_then(|id| known.entries.get(&id));
-        match (entry.parent_id, parent.cloned()) {
-            (None, _) => {
-                known.ended.push_back(entry.id);
-                if known.ended.len() > retention.trees_max
-                    && let Some(oldest) = known.ended.pop_front()
-                {
-                    known.forget(oldest);
-                }
-            }
+        let forgotten = match (entry.parent_id, parent.cloned()) {
+            (None, _) => known.ended.add(entry.id, &entry.spec, well, &retention),
             (Some(_), Some(parent)) => {
-                let (well, max) = (state == State::Done, retention.ended_children_max);
-                let forgotten = parent.children().end(entry.id, well, max);
-                if let Some(forgotten) = forgotten {
-                    known.forget(forgotten);
-                }
+                let max = retention.ended_children_max;
+                parent.children().end(entry.id, well, max)
             }
-            (Some(_), None) => {}
+            (Some(_), None) => None,
+        };
+        if let Some(forgotten) = forgotten {
+            known.forget(forgotten);
         }
     }
 

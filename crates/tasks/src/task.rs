@@ -33,6 +33,29 @@ pub struct Task {
     registry: Registry,
 }
 
+/// A way to tell of a task from another thread: how far it is, not how it ends.
+#[derive(Clone, Debug)]
+pub struct Teller {
+    entry: Arc<Entry>,
+}
+
+impl Teller {
+    /// So many units are done in all.
+    pub fn set_completed(&self, units: u64) {
+        self.entry.set_completed(units);
+    }
+
+    /// So many units are to be done.
+    pub fn set_total(&self, units: u64) {
+        self.entry.set_total(units);
+    }
+
+    /// Whether the work is to go on: nobody has asked it to stop, and its owner has not gone.
+    pub fn is_wanted(&self) -> bool {
+        !self.entry.abort.is_cancelled() && !self.entry.has_ended()
+    }
+}
+
 impl Task {
     pub(crate) fn new(entry: Arc<Entry>, registry: Registry) -> Task {
         Task { entry, registry }
@@ -46,6 +69,13 @@ impl Task {
     /// What others see of it.
     pub fn status(&self) -> Status {
         self.entry.status()
+    }
+
+    /// For a thread that does a piece of the work.
+    pub fn teller(&self) -> Teller {
+        Teller {
+            entry: self.entry.clone(),
+        }
     }
 
     /// Begins a part of it. An abort of this task is one of its parts too.

@@ -77,6 +77,9 @@ pub enum SnapshotError {
     /// The index was opened from a snapshot that turned out to be damaged, so it is not saved.
     #[error("the index holds damaged vectors and cannot be saved: {0}")]
     Source(Arc<SnapshotError>),
+    /// Whoever saved the index no longer wanted it.
+    #[error("the save was stopped before its end; remove the directory that it has begun")]
+    Stopped,
     /// No room for what cannot stay in the files.
     #[error(transparent)]
     Memory(#[from] GrowError),

@@ -46,6 +46,11 @@ impl Shape {
         u64::from(self.slots) * u64::from(self.block_bytes)
     }
 
+    /// Bytes of all blocks and full vectors.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.blocks_bytes() + u64::from(self.slots) * u64::from(self.vector_bytes)
+    }
+
     /// Vectors of a full segment: a power of two, at least 64. There are vectors.
     pub(super) fn segment_slots(&self) -> u32 {
         Shape::segment_slots_of(self.vector_bytes)

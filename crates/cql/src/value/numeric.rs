@@ -151,7 +151,8 @@ pub(super) fn decimal_text(number: &BigDecimal) -> String {
     let exponent = digits.len() as i64 - 1 - scale;
     if scale > 0 && exponent >= SMALLEST_PLAIN_EXPONENT {
         let scale = scale as usize;
-        let padded = format!("{digits:0>width$}", width = scale + 1);
+        // By hand: the library pads to no more than 65,535 places, and a value may have more digits.
+        let padded = "0".repeat((scale + 1).saturating_sub(digits.len())) + &digits;
         let (whole, fraction) = padded.split_at(padded.len() - scale);
         return format!("{sign}{whole}.{fraction}");
     }
@@ -249,6 +250,12 @@ mod tests {
         ] {
             assert_eq!(decimal_text(&parse_decimal(text).unwrap()), text);
         }
+        // More digits than the library pads to: a value in bytes may have them.
+        let number = BigInt::from(7).pow(80_000);
+        let digits = number.to_string();
+        assert!(digits.len() > 1 << 16);
+        let long = BigDecimal::new(number, digits.len() as i64 + 3);
+        assert_eq!(decimal_text(&long), format!("0.000{digits}"));
     }
 
     #[test]

@@ -36,20 +36,26 @@ impl CatchUp {
         }
     }
 
-    /// The log is read from `from` on; it is `now`. What was under way is gone on with, unless this begins before it.
+    /// The log is read from `from` on; it is `now`. What was under way is gone on with; if this begins before it,
+    /// the same task has a longer way to go.
     pub fn begin(&self, from: Duration, now: Duration) {
         let mut open = self.open();
-        if open.as_ref().is_none_or(|open| from < open.from) {
-            if let Some(Open { task, .. }) = open.take() {
-                task.done();
+        match &mut *open {
+            Some(open) if from >= open.from => {}
+            Some(open) => {
+                open.from = from;
+                open.task.set_completed(0);
+                open.task.set_total(open.to.saturating_sub(from).as_secs());
             }
-            let behind_s = now.saturating_sub(from).as_secs();
-            let spec = long_work::catch_up(&self.table, &self.reader, behind_s);
-            *open = Some(Open {
-                task: self.work.start(spec),
-                from,
-                to: now,
-            });
+            None => {
+                let behind_s = now.saturating_sub(from).as_secs();
+                let spec = long_work::catch_up(&self.table, &self.reader, behind_s);
+                *open = Some(Open {
+                    task: self.work.start(spec),
+                    from,
+                    to: now,
+                });
+            }
         }
     }
 
@@ -108,7 +114,14 @@ mod tests {
         catch_up.begin(700 * S, 900 * S);
         assert_eq!(list().len(), 2);
         // Someone needs more of the log than was being read.
-        catch_up.begin(300 * S, 900 * S);
-        assert_eq!(list().len(), 3);
+        catch_up.begin(300 * S, 950 * S);
+        let seen = &list()[1];
+        assert_eq!((list().len(), seen.state), (2, State::Running));
+        assert_eq!(
+            (seen.progress_completed, seen.progress_total),
+            (0, Some(600))
+        );
+        catch_up.reached(900 * S);
+        assert_eq!(list()[1].state, State::Done);
     }
 }

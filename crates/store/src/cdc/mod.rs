@@ -25,6 +25,7 @@ use crate::options::{CdcOptions, ReaderOptions};
 use crate::reread::HintMessage;
 pub use catch_up::CatchUp;
 use consumer::HintConsumers;
+use progress::Checkpoints;
 pub use progress::Progress;
 
 /// How often a reader says how far it is.
@@ -92,9 +93,10 @@ impl ReaderSeries {
     }
 }
 
-/// A reader fell behind further than the log reaches back, so its hints may have a gap.
+/// What a table's indexes are told has a gap: a reader fell behind further than the log reaches back, or a task of
+/// the table broke off.
 #[derive(Debug)]
-pub struct FellBehind {
+pub struct Interrupted {
     /// The base table.
     pub table: TableIdentity,
     /// Its primary key.
@@ -121,8 +123,8 @@ pub struct LogFollower {
     pub series: Arc<ReaderSeries>,
     /// How far it is.
     pub progress: Arc<Progress>,
-    /// Where to say that it has fallen behind too far.
-    pub fell_behind: mpsc::Sender<FellBehind>,
+    /// Where to say that it has fallen behind too far, which leaves a gap.
+    pub interrupted: mpsc::Sender<Interrupted>,
     /// Cancelled when the log is no longer to be followed.
     pub following: CancellationToken,
 }
@@ -136,7 +138,7 @@ impl LogFollower {
             let began = tokio::time::Instant::now();
             let db = self.db.current().await;
             self.series.each(|metrics| metrics.up.set(1));
-            let start = self.progress.restart(margin);
+            let (start, checkpoints) = self.progress.restart(margin);
             tokio::select! {
                 biased;
                 () = self.progress.rewound() => {
@@ -144,7 +146,7 @@ impl LogFollower {
                     continue;
                 }
                 () = self.progress.fell_behind() => return self.give_up().await,
-                ended = self.follow(&db, start) => {
+                ended = self.follow(&db, start, checkpoints) => {
                     if let Err(error) = ended {
                         tracing::warn!(
                             table = %self.table,
@@ -177,16 +179,21 @@ impl LogFollower {
             "the log reader is behind for longer than the log keeps its rows; the indexes are reconciled with the table"
         );
         self.series.each(|metrics| metrics.up.set(0));
-        let fell_behind = FellBehind {
+        let interrupted = Interrupted {
             table: self.table.clone(),
             keys: self.keys.clone(),
             following: self.following.clone(),
         };
         // When nobody listens any more the service is stopping.
-        let _ = self.fell_behind.send(fell_behind).await;
+        let _ = self.interrupted.send(interrupted).await;
     }
 
-    async fn follow(&self, db: &Db, start: Duration) -> anyhow::Result<()> {
+    async fn follow(
+        &self,
+        db: &Db,
+        start: Duration,
+        checkpoints: Checkpoints,
+    ) -> anyhow::Result<()> {
         let behind = since_epoch().saturating_sub(start);
         let window = (behind / WINDOWS_BEHIND).clamp(WINDOW_MIN, WINDOW_MAX);
         let (reader, ended) = CDCLogReaderBuilder::new()
@@ -199,7 +206,7 @@ impl LogFollower {
             .sleep_interval(self.reader.sleep_interval)
             .should_save_progress(true)
             .pause_between_saves(PROGRESS_INTERVAL)
-            .checkpoint_saver(self.progress.clone())
+            .checkpoint_saver(Arc::new(checkpoints))
             .consumer_factory(Arc::new(HintConsumers::new(
                 self.keys.clone(),
                 self.hints.clone(),

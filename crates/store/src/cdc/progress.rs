@@ -20,8 +20,8 @@ const ALL_STREAMS_REPORTED: Duration = Duration::from_secs(90);
 /// they live: clocks differ.
 const TTL_RESERVE: u32 = 40;
 
-/// What the library saves as its progress. Nothing is stored here: that is for those who know what became
-/// of the rows that were handed over ([`crate::snapshot`]).
+/// How far a reader is. Nothing is stored here: that is for those who know what became of the rows that were
+/// handed over ([`crate::snapshot`]).
 pub struct Progress {
     state: Mutex<State>,
     series: Arc<ReaderSeries>,
@@ -32,7 +32,16 @@ pub struct Progress {
     log_ttl: Option<Duration>,
 }
 
+/// What the library saves as its progress, from one start of the reader on. What it says after the reader was to
+/// start again is not heard: it may tell of more than is to be read by then.
+pub struct Checkpoints {
+    progress: Arc<Progress>,
+    run: u64,
+}
+
 struct State {
+    /// Counts the starts of the reader, and what asks for one.
+    run: u64,
     /// Up to here everything has been handed over, whatever the streams say.
     floor: Duration,
     /// Up to when each stream of the current generation has been read.
@@ -53,6 +62,7 @@ impl Progress {
     ) -> Progress {
         Progress {
             state: Mutex::new(State {
+                run: 0,
                 floor: start,
                 streams: HashMap::new(),
                 generation_began: Instant::now(),
@@ -73,14 +83,18 @@ impl Progress {
 
     /// The log is read anew, from what is returned on: what was confirmed, less a margin. What was confirmed
     /// stays so, or restarts in a row would take it back further and further.
-    pub fn restart(&self, margin: Duration) -> Duration {
+    pub fn restart(self: &Arc<Progress>, margin: Duration) -> (Duration, Checkpoints) {
         let mut state = self.state();
         let confirmed = state.confirmed();
         state.begin_at(confirmed);
+        let checkpoints = Checkpoints {
+            progress: self.clone(),
+            run: state.run,
+        };
         drop(state);
         let start = confirmed.saturating_sub(margin);
         self.catch_up.begin(start, super::since_epoch());
-        start
+        (start, checkpoints)
     }
 
     /// Someone needs what the log told from `position` on. From now on no more than that is confirmed, and
@@ -105,9 +119,18 @@ impl Progress {
     }
 
     /// Takes in, at the time `now`, up to when a stream has been read. Gives back up to when all have been; nothing if
-    /// rows may have been missed.
-    fn take_in(&self, stream: &StreamID, read_up_to: Duration, now: Duration) -> Option<Duration> {
+    /// rows may have been missed, or another run of the reader is what counts.
+    fn take_in(
+        &self,
+        run: u64,
+        stream: &StreamID,
+        read_up_to: Duration,
+        now: Duration,
+    ) -> Option<Duration> {
         let mut state = self.state();
+        if run != state.run {
+            return None;
+        }
         let before = state.streams.get(stream).copied().unwrap_or_default();
         // What lies between was read after `before` had been told, at the latest now.
         let behind = now.saturating_sub(before.max(state.floor));
@@ -141,29 +164,40 @@ impl State {
     }
 
     fn begin_generation(&mut self) {
-        self.begin_at(self.confirmed());
+        self.floor = self.confirmed();
+        self.forget_streams();
     }
 
+    /// A run that begins, or is to begin.
     fn begin_at(&mut self, floor: Duration) {
+        self.run += 1;
         self.floor = floor;
+        self.forget_streams();
+    }
+
+    fn forget_streams(&mut self) {
         self.streams.clear();
         self.generation_began = Instant::now();
     }
 }
 
 #[async_trait]
-impl CDCCheckpointSaver for Progress {
+impl CDCCheckpointSaver for Checkpoints {
     async fn save_checkpoint(&self, checkpoint: &Checkpoint) -> anyhow::Result<()> {
         let now = super::since_epoch();
-        if let Some(slowest) = self.take_in(&checkpoint.stream_id, checkpoint.timestamp, now) {
-            self.series.set_read_up_to(slowest);
-            self.catch_up.reached(slowest);
+        let (progress, stream) = (&self.progress, &checkpoint.stream_id);
+        if let Some(slowest) = progress.take_in(self.run, stream, checkpoint.timestamp, now) {
+            progress.series.set_read_up_to(slowest);
+            progress.catch_up.reached(slowest);
         }
         Ok(())
     }
 
     async fn save_new_generation(&self, _: &GenerationTimestamp) -> anyhow::Result<()> {
-        self.state().begin_generation();
+        let mut state = self.progress.state();
+        if self.run == state.run {
+            state.begin_generation();
+        }
         Ok(())
     }
 
@@ -182,53 +216,58 @@ mod tests {
 
     const S: Duration = Duration::from_secs(1);
 
+    fn progress(log_ttl_s: u64) -> Arc<Progress> {
+        let progress = Progress::new(10 * S, Arc::default(), CatchUp::of_nothing(), log_ttl_s);
+        Arc::new(progress)
+    }
+
+    /// As if all streams had had the time to report.
+    fn all_have_reported(progress: &Progress) {
+        let long_ago = Instant::now().checked_sub(ALL_STREAMS_REPORTED + S);
+        progress.state().generation_began = long_ago.unwrap();
+    }
+
     #[test]
     fn the_slowest_stream_counts_once_all_have_reported() {
-        let progress = Progress::new(10 * S, Arc::default(), CatchUp::of_nothing(), 0);
+        let progress = progress(0);
         let stream = |n| StreamID::new(vec![n]);
         progress.state().streams.insert(stream(1), 30 * S);
         progress.state().streams.insert(stream(2), 20 * S);
         assert_eq!(progress.confirmed(), 10 * S);
-        let long_ago = Instant::now().checked_sub(ALL_STREAMS_REPORTED + S);
-        progress.state().generation_began = long_ago.unwrap();
+        all_have_reported(&progress);
         assert_eq!(progress.confirmed(), 20 * S);
         // Another generation: what is confirmed stays until its streams have reported.
         progress.state().begin_generation();
         progress.state().streams.insert(stream(3), 90 * S);
         assert_eq!(progress.confirmed(), 20 * S);
-        assert_eq!(progress.restart(5 * S), 15 * S);
+        assert_eq!(progress.restart(5 * S).0, 15 * S);
         assert_eq!(progress.confirmed(), 20 * S);
     }
 
     #[tokio::test]
     async fn a_reader_that_comes_too_late_confirms_nothing_behind_the_gap() {
-        const TTL_S: u64 = 4000;
-        let progress = |ttl_s| Progress::new(10 * S, Arc::default(), CatchUp::of_nothing(), ttl_s);
         let (one, other) = (StreamID::new(vec![1]), StreamID::new(vec![2]));
-        let late = progress(TTL_S);
-        assert_eq!(late.take_in(&one, 900 * S, 1000 * S), Some(900 * S));
+        let late = progress(4000);
+        let take_in = |stream: &StreamID, read_up_to: u32, now: u32| {
+            late.take_in(0, stream, read_up_to * S, now * S)
+        };
+        assert_eq!(take_in(&one, 900, 1000), Some(900 * S));
         // Each stream is as late as it is itself.
-        assert_eq!(late.take_in(&other, 20 * S, 3900 * S), Some(20 * S));
-        assert_eq!(late.take_in(&one, 4700 * S, 4800 * S), Some(20 * S));
-        assert_eq!(
-            late.take_in(&other, 5000 * S, 5100 * S),
-            None,
-            "rows have expired"
-        );
+        assert_eq!(take_in(&other, 20, 3900), Some(20 * S));
+        assert_eq!(take_in(&one, 4700, 4800), Some(20 * S));
+        assert_eq!(take_in(&other, 5000, 5100), None, "rows have expired");
         late.fell_behind().await;
-        assert_eq!(late.take_in(&one, 5000 * S, 5100 * S), None);
-        let long_ago = Instant::now().checked_sub(ALL_STREAMS_REPORTED + S);
-        late.state().generation_began = long_ago.unwrap();
+        assert_eq!(take_in(&one, 5000, 5100), None);
+        all_have_reported(&late);
         assert_eq!(late.confirmed(), 20 * S);
 
-        let for_ever = progress(0);
-        let read = for_ever.take_in(&one, 9_000_000 * S, 10_000_000 * S);
+        let read = progress(0).take_in(0, &one, 9_000_000 * S, 10_000_000 * S);
         assert_eq!(read, Some(9_000_000 * S));
     }
 
     #[tokio::test]
     async fn a_reader_that_is_rewound_confirms_no_more_than_that() {
-        let progress = Progress::new(10 * S, Arc::default(), CatchUp::of_nothing(), 0);
+        let progress = progress(0);
         progress.rewind(30 * S);
         assert_eq!(progress.confirmed(), 10 * S, "it has not read as far");
         progress.rewound().await;
@@ -236,6 +275,28 @@ mod tests {
         assert_eq!(progress.confirmed(), 3 * S);
         // The reader hears of it even if it was not waiting.
         progress.rewound().await;
-        assert_eq!(progress.restart(Duration::ZERO), 3 * S);
+        assert_eq!(progress.restart(Duration::ZERO).0, 3 * S);
+    }
+
+    #[test]
+    fn what_a_run_says_after_another_was_asked_for_confirms_nothing() {
+        let progress = progress(0);
+        let stream = StreamID::new(vec![1]);
+        let (_, before) = progress.restart(Duration::ZERO);
+        let take_in = |of: &Checkpoints, read_up_to: u32| {
+            progress.take_in(of.run, &stream, read_up_to * S, 600 * S)
+        };
+        assert_eq!(take_in(&before, 500), Some(500 * S));
+        progress.rewind(3 * S);
+        assert_eq!(take_in(&before, 501), None);
+        // The reader can't start again for as long as the database is away.
+        all_have_reported(&progress);
+        assert_eq!(progress.confirmed(), 3 * S);
+        let (start, now) = progress.restart(Duration::ZERO);
+        assert_eq!(start, 3 * S, "the log is read from where it has to be");
+        assert_eq!(take_in(&before, 502), None);
+        assert_eq!(take_in(&now, 4), Some(4 * S));
+        all_have_reported(&progress);
+        assert_eq!(progress.confirmed(), 4 * S);
     }
 }

@@ -174,7 +174,7 @@ async fn truncated_on(
 }
 
 /// The first row of an answer.
-async fn first<R>(
+pub(super) async fn first<R>(
     db: &Db,
     statement: &Statement,
     values: impl SerializeRow,

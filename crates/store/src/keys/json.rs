@@ -126,9 +126,10 @@ fn decimal(value: &[u8]) -> Result<String, KeyError> {
     Ok(if scale == 0 {
         format!("{sign}{digits}")
     } else if scale > 0 && exponent >= -6 {
-        let width = scale as usize + 1;
-        let padded = format!("{digits:0>width$}");
-        let (whole, fraction) = padded.split_at(padded.len() - scale as usize);
+        let scale = scale as usize;
+        // By hand: the library pads to no more than 65,535 places, and a key may have more digits.
+        let padded = "0".repeat((scale + 1).saturating_sub(digits.len())) + &digits;
+        let (whole, fraction) = padded.split_at(padded.len() - scale);
         format!("{sign}{whole}.{fraction}")
     } else {
         let (first, rest) = digits.split_at(1);
@@ -300,6 +301,14 @@ mod tests {
         assert_eq!(dec(-1, 5), "5E+1");
         assert_eq!(dec(7, 5), "5E-7");
         assert_eq!(dec(i32::MAX, 15), "1.5E-2147483646");
+        // More digits than the library pads to, in a key that is not too long.
+        let digits = BigInt::from(7).pow(80_000).to_string();
+        let number = BigInt::from(7).pow(80_000).to_signed_bytes_be();
+        let scale = digits.len() as i32 + 3;
+        let bytes = [&scale.to_be_bytes()[..], &number].concat();
+        assert!(digits.len() > 1 << 16 && bytes.len() < 1 << 16);
+        let shown = json(&NativeType::Decimal, &bytes).unwrap();
+        assert_eq!(shown, format!("0.000{digits}"));
     }
 
     #[test]

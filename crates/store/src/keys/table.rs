@@ -57,7 +57,6 @@ impl KeyTable {
     }
 
     /// Keys held.
-    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.ids.len()
     }
@@ -134,6 +133,11 @@ impl KeyTable {
             id = partitions.next[id as usize];
         }
         ids
+    }
+
+    /// Bytes of all keys, as they are encoded.
+    pub fn encoded_bytes(&self) -> usize {
+        self.key_bytes - ALLOCATION_OVERHEAD_BYTES * self.len()
     }
 
     /// Bytes of memory held.

@@ -40,8 +40,8 @@ pub struct Scan {
 
 impl Scan {
     /// Reads all rows of the index's part of the ring and hands them over. A full channel holds
-    /// the scan up; a closed one ends it. It is seen as a part of `build`.
-    pub async fn run(self, out: mpsc::Sender<RowBatch>, build: &Task) {
+    /// the scan up; a closed one ends it, and then nothing is returned. It is seen as a part of `build`.
+    pub async fn run(self, out: mpsc::Sender<RowBatch>, build: &Task) -> Option<()> {
         self.index.metrics.scans.inc();
         let statement = Statement::of_range(&self.reader, self.options.page_bytes);
         let db = self.db.current().await;
@@ -58,22 +58,24 @@ impl Scan {
             .buffer_unordered(concurrency);
         let mut covered = 0;
         while let Some(range) = done.next().await {
-            covered += range.width();
+            covered += range?.width();
             task.add(1);
             self.index
                 .set_progress(100.0 * covered as f64 / whole.width() as f64);
         }
         drop(done);
         task.done();
+        Some(())
     }
 
+    /// Reads a range, and gives it back when all of it has been handed over.
     async fn range(
         &self,
         statement: &Statement,
         range: TokenRange,
         out: &mpsc::Sender<RowBatch>,
         scan: &Task,
-    ) -> TokenRange {
+    ) -> Option<TokenRange> {
         let task = scan.child(long_work::scan_of_range(&self.index.identity, range));
         let batch_rows = BATCH_ROWS_A_THREAD * self.compute_threads;
         let mut pages = Pages::new(&self.db, &self.reader, statement, (range.start, range.end));
@@ -82,7 +84,7 @@ impl Scan {
             let issue = self.sequencer.issue();
             let Some(rows) = pages.next().await else {
                 task.done();
-                return range;
+                return Some(range);
             };
             self.index.metrics.scanned_rows.inc_by(rows.len() as u64);
             task.add(rows.len() as u64);
@@ -97,9 +99,7 @@ impl Scan {
                     rows: batch,
                     noticed_us: Vec::new(),
                 };
-                if out.send(batch).await.is_err() {
-                    return range;
-                }
+                out.send(batch).await.ok()?;
             }
         }
     }

@@ -4,6 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::memory::NoMemory;
+
 /// Why a snapshot can't be written or not be used. Each names the file.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
@@ -42,12 +44,18 @@ pub enum Fault {
     /// The vectors.
     #[error(transparent)]
     Vectors(#[from] ann::SnapshotError),
+    /// What it holds would overstep the memory limit.
+    #[error(transparent)]
+    NoMemory(#[from] NoMemory),
     /// Another process works with the directory.
     #[error("{} is in use by another process; give each its own --index-dir", path.display())]
     InUse {
         /// The file that is locked.
         path: PathBuf,
     },
+    /// Someone wanted the save to stop.
+    #[error("it was aborted")]
+    Aborted,
     /// The service is stopping, or the index has gone.
     #[error("the service is stopping")]
     Stopped,
@@ -64,11 +72,12 @@ impl Fault {
         }
     }
 
-    /// Whether the system refused, and the files may be sound.
+    /// Whether the system refused, or there is no room, and the files may be sound.
     pub fn is_of_the_system(&self) -> bool {
+        use ann::SnapshotError::{Io, Memory};
         matches!(
             self,
-            Fault::Io { .. } | Fault::Vectors(ann::SnapshotError::Io { .. })
+            Fault::Io { .. } | Fault::NoMemory(_) | Fault::Vectors(Io { .. } | Memory(_))
         )
     }
 

@@ -19,7 +19,7 @@ use crate::identity::IndexIdentity;
 /// The name of the file.
 pub const CURRENT: &str = "current";
 
-/// The name of the word that says which table is the log. The database may not say it.
+/// The name of the word that says which table is the log.
 const LOG_ID: &str = "log id";
 
 /// The name of the word that says when the table was truncated, milliseconds since the epoch.
@@ -105,7 +105,7 @@ impl Manifest {
 }
 
 /// What makes an index that index, in words. `log`: the id of the table that is its log.
-pub fn words(identity: &IndexIdentity, log: Option<Uuid>) -> BTreeMap<String, String> {
+pub fn words(identity: &IndexIdentity, log: Uuid) -> BTreeMap<String, String> {
     let IndexIdentity {
         name,
         table,
@@ -134,11 +134,11 @@ pub fn words(identity: &IndexIdentity, log: Option<Uuid>) -> BTreeMap<String, St
         ),
         ("keys", format!("{keys:?}")),
         ("token range", format!("{} to {}", range.start, range.end)),
+        (LOG_ID, log.to_string()),
     ];
-    let shown = shown.map(|(field, value)| (field, Some(value)));
-    let log = (LOG_ID, log.map(|id| id.to_string()));
-    let all = shown.into_iter().chain([log]);
-    all.filter_map(|(field, value)| Some((field.to_owned(), value?)))
+    let shown = shown.into_iter();
+    shown
+        .map(|(field, value)| (field.to_owned(), value))
         .collect()
 }
 
@@ -156,9 +156,6 @@ pub fn difference(
     saved
         .keys()
         .chain(now.keys())
-        .filter(|field| {
-            *field != LOG_ID || (saved.contains_key(LOG_ID) && now.contains_key(LOG_ID))
-        })
         .map(|field| (field.clone(), of(saved, field), of(now, field)))
         .find(|(_, saved, now)| saved != now)
 }
@@ -168,12 +165,15 @@ mod tests {
     use super::*;
     use crate::engine::tests::identity;
 
+    /// The table that is the log.
+    const LOG: Uuid = Uuid::from_u128(5);
+
     fn manifest() -> Manifest {
         Manifest {
             generation: 7,
             position_ms: 1_700_000_000_123,
             log_ttl_s: 86_400,
-            identity: words(&identity("idx"), Some(Uuid::from_u128(5))),
+            identity: words(&identity("idx"), LOG),
         }
     }
 
@@ -195,32 +195,29 @@ mod tests {
 
     #[test]
     fn a_difference_in_anything_is_named() {
-        let now = words(&identity("idx"), None);
+        let now = words(&identity("idx"), LOG);
         assert_eq!(difference(&now, &now), None);
         let mut truncated = identity("idx");
         truncated.truncated_ms = Some(12);
         assert_eq!(
-            difference(&now, &words(&truncated, None)),
+            difference(&now, &words(&truncated, LOG)),
             Some(("time of truncation".into(), "none".into(), "12".into()))
         );
-        let with_log = |id| words(&identity("idx"), Some(Uuid::from_u128(id)));
-        assert_eq!(
-            difference(&now, &with_log(1)),
-            None,
-            "it is not always known"
-        );
-        let (field, ..) = difference(&with_log(2), &with_log(1)).unwrap();
-        assert_eq!(field, "log id");
+        let other_log = words(&identity("idx"), Uuid::from_u128(6));
+        let (field, ..) = difference(&other_log, &now).unwrap();
+        assert_eq!(field, LOG_ID);
         let manifest = Manifest {
-            identity: words(&truncated, None),
+            identity: words(&truncated, LOG),
             ..manifest()
         };
         assert_eq!(manifest.truncated_ms(), Some(12));
         assert!(manifest.is_of_table(truncated.table.id));
         assert!(!manifest.is_of_table(Uuid::from_u128(99)));
-        let mut fewer = now.clone();
-        fewer.remove("version");
-        let (field, saved, _) = difference(&fewer, &now).unwrap();
-        assert_eq!((&*field, &*saved), ("version", "unknown"));
+        for missing in ["version", LOG_ID] {
+            let mut fewer = now.clone();
+            fewer.remove(missing);
+            let (field, saved, _) = difference(&fewer, &now).unwrap();
+            assert_eq!((&*field, &*saved), (missing, "unknown"));
+        }
     }
 }

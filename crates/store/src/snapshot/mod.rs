@@ -44,12 +44,14 @@
 //! table as a new one does, rows that the scan finds are taken in as ever (most of them change nothing), and
 //! rows that neither scan nor log have shown by its end are removed. Until then it does not serve. The same is done
 //! when readers fall behind so far while the service runs ([`crate::cdc::Progress::fell_behind`]).
+//!
+//! An index is not opened before it is known what its log is ([`LogFacts`]), nor where the process would overstep its
+//! memory limit; it is built anew then, under that limit, and the next save takes the snapshot's place.
 //! Anything else that is wrong with a snapshot is logged with the name of the file; the snapshot is deleted and
 //! the index built anew. Full vectors are verified while they are searched ([`verify`]).
 
 mod fault;
 mod frames;
-mod log;
 mod manifest;
 mod open;
 mod place;
@@ -66,10 +68,10 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::discovery::LogFacts;
 use crate::identity::IndexIdentity;
 use crate::options::{IndexesOptions, SnapshotOptions};
 use fault::Fault;
-pub use log::LogFacts;
 pub use open::Opened;
 use place::Place;
 pub use rows::put_row;

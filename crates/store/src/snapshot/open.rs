@@ -1,6 +1,10 @@
 //! From a snapshot to an index.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use ann::Placement;
 
 use super::fault::{Fault, OutOfReach};
 use super::manifest::{Manifest, difference, words};
@@ -10,11 +14,21 @@ use super::{LogFacts, Snapshots, rows};
 use crate::identity::IndexIdentity;
 use crate::index_actor::VectorIndex;
 use crate::items::{Items, Unread};
+use crate::memory::{Claim, Memory, NoMemory};
 use crate::options::IndexesOptions;
 use crate::rows::now_s;
 
 /// Of the time for which log rows live, this part is for reading them: one in so many.
 const TTL_RESERVE: u32 = 20;
+
+/// A row takes about so many times the memory of what it takes in the file of rows: its write time and expiry
+/// twice as much while the list of them grows, and the key a second time in tables.
+const MEMORY_OF_ROWS: u64 = 3;
+
+/// Memory that is too little is waited for so long: an index that has just been given up is freed with the last
+/// search of it.
+const FREED_WITHIN: Duration = Duration::from_secs(5);
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What there is to begin with.
 pub enum Opened {
@@ -48,12 +62,14 @@ impl Snapshots {
         manifest.truncated_ms().filter(|_| is_of_table)
     }
 
-    /// Opens the snapshot of an index. What can't be used is logged and deleted. Blocks.
+    /// Opens the snapshot of an index. What can't be used is logged and deleted. One that `memory` has no room
+    /// for is logged and stays until the index is saved again. Blocks.
     pub fn open(
         &self,
         identity: &IndexIdentity,
         log: &LogFacts,
         indexes: &IndexesOptions,
+        memory: &Memory,
     ) -> Opened {
         let index = &identity.name;
         if self.interval.is_none() {
@@ -63,14 +79,19 @@ impl Snapshots {
             tracing::error!(%index, %error, "no snapshot can be used");
             return Opened::Nothing;
         }
+        // Whoever saved the index before was cancelled; what it was just publishing stands from here on.
+        drop(self.standing());
         let place = self.place(identity);
-        match read(&place, identity, log, indexes) {
+        match self.read(&place, identity, log, indexes, memory) {
             Ok(None) => Opened::Nothing,
             Ok(Some(opened)) => Opened::Index(Box::new(opened)),
             Err(error) => {
                 match &error {
                     Fault::Differs { .. } => {
                         tracing::info!(%index, reason = %error, "the snapshot is of no use; the index is built anew");
+                    }
+                    Fault::NoMemory(_) => {
+                        tracing::error!(%index, %error, "there is no memory to open the snapshot; the index is built anew, as far as there is");
                     }
                     _ => {
                         tracing::error!(%index, %error, "the snapshot can't be used; the index is built anew");
@@ -84,57 +105,93 @@ impl Snapshots {
             }
         }
     }
+
+    fn read(
+        &self,
+        place: &Place,
+        identity: &IndexIdentity,
+        log: &LogFacts,
+        indexes: &IndexesOptions,
+        memory: &Memory,
+    ) -> Result<Option<Reopened>, Fault> {
+        let Some(manifest) = Manifest::read(&place.path)? else {
+            return Ok(None);
+        };
+        if let Some((field, saved, now)) = difference(&manifest.identity, &words(identity, log.id))
+        {
+            return Err(Fault::Differs {
+                path: place.path.join(super::manifest::CURRENT),
+                field,
+                saved,
+                now,
+            });
+        }
+        let directory = place.generation(manifest.generation);
+        let _claim = self.claim(memory, memory_bytes(&directory, indexes.vectors)?)?;
+        let options = identity.options.ann(indexes.vectors);
+        let vectors = ann::Index::open_in(&directory, options, &indexes.directory)?;
+        let path = directory.join("rows");
+        let held = vectors.ids();
+        let restored = rows::read(&path, manifest.generation, &identity.keys, &held, now_s())?;
+        // Copied for ids that were changing, or expired since.
+        for id in held.iter().filter(|id| !restored.has(*id)) {
+            vectors.remove(id).map_err(|_| {
+                Fault::damaged(&path, 0, "a vector that no row has can't be removed")
+            })?;
+        }
+        let (items, keys, unread) = restored.finish();
+        let behind = reach(manifest.position(), [manifest.log_ttl_s, log.ttl_s]);
+        if let Err(error) = &behind {
+            tracing::warn!(
+                index = %identity.name,
+                reason = %error,
+                "the index is reconciled with its table before it serves"
+            );
+        }
+        Ok(Some(Reopened {
+            vectors: VectorIndex::reopened(&identity.options, identity.keys.clone(), vectors, keys),
+            saved: Saved {
+                generation: manifest.generation,
+                position: manifest.position(),
+                revision: items.revision(),
+            },
+            items,
+            unread,
+            to_reconcile: behind.is_err(),
+        }))
+    }
+
+    /// Memory for an index, which may be on its way to be free.
+    fn claim<'a>(&self, memory: &'a Memory, bytes: u64) -> Result<Claim<'a>, NoMemory> {
+        let until = Instant::now() + FREED_WITHIN;
+        loop {
+            match memory.claim(bytes) {
+                Err(_) if Instant::now() < until && !self.stopping.is_cancelled() => {
+                    std::thread::sleep(LOOK_INTERVAL);
+                }
+                claimed => return claimed,
+            }
+        }
+    }
 }
 
-fn read(
-    place: &Place,
-    identity: &IndexIdentity,
-    log: &LogFacts,
-    indexes: &IndexesOptions,
-) -> Result<Option<Reopened>, Fault> {
-    let Some(manifest) = Manifest::read(&place.path)? else {
-        return Ok(None);
-    };
-    if let Some((field, saved, now)) = difference(&manifest.identity, &words(identity, log.id)) {
-        return Err(Fault::Differs {
-            path: place.path.join(super::manifest::CURRENT),
-            field,
-            saved,
-            now,
-        });
+/// About how much memory the index of a generation takes, less what is mapped.
+fn memory_bytes(generation: &Path, placement: Placement) -> Result<u64, Fault> {
+    let entries = fs::read_dir(generation).map_err(Fault::io("read", generation))?;
+    let mut bytes = 0;
+    for entry in entries {
+        let entry = entry.map_err(Fault::io("read", generation))?;
+        let file = entry
+            .metadata()
+            .map_err(Fault::io("look at", &entry.path()))?;
+        bytes += match entry.file_name().to_str() {
+            Some("graph") => file.len(),
+            Some("rows") => MEMORY_OF_ROWS * file.len(),
+            _ if placement == Placement::Memory => file.len(),
+            _ => 0,
+        };
     }
-    let directory = place.generation(manifest.generation);
-    let options = identity.options.ann(indexes.vectors);
-    let vectors = ann::Index::open_in(&directory, options, &indexes.directory)?;
-    let path = directory.join("rows");
-    let held = vectors.ids();
-    let restored = rows::read(&path, manifest.generation, &identity.keys, &held, now_s())?;
-    // Copied for ids that were changing, or expired since.
-    for id in held.iter().filter(|id| !restored.has(*id)) {
-        vectors
-            .remove(id)
-            .map_err(|_| Fault::damaged(&path, 0, "a vector that no row has can't be removed"))?;
-    }
-    let (items, keys, unread) = restored.finish();
-    let behind = reach(manifest.position(), [manifest.log_ttl_s, log.ttl_s]);
-    if let Err(error) = &behind {
-        tracing::warn!(
-            index = %identity.name,
-            reason = %error,
-            "the index is reconciled with its table before it serves"
-        );
-    }
-    Ok(Some(Reopened {
-        vectors: VectorIndex::reopened(&identity.options, identity.keys.clone(), vectors, keys),
-        saved: Saved {
-            generation: manifest.generation,
-            position: manifest.position(),
-            revision: items.revision(),
-        },
-        items,
-        unread,
-        to_reconcile: behind.is_err(),
-    }))
+    Ok(bytes)
 }
 
 /// Whether the log has every row since the position: it has those that have lived for less than any of the

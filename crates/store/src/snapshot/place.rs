@@ -90,6 +90,16 @@ impl Place {
         Ok(())
     }
 
+    /// Deletes a generation that could not be made the one that stands, unless it stands all the same: what failed
+    /// may have come after the rename. What can't be deleted now is deleted after the next save.
+    pub fn give_up(&self, new: &NewGeneration) {
+        let stands = |manifest: Manifest| manifest.generation == new.number;
+        if Manifest::read(&self.path).is_ok_and(|current| !current.is_some_and(stands)) {
+            // It may never have been made.
+            let _ = fs::remove_dir_all(&new.path);
+        }
+    }
+
     /// What can't be deleted now is deleted after the next save.
     fn sweep(&self, stands: u64) {
         let stays = self.generation(stands);
@@ -196,6 +206,14 @@ mod tests {
             assert_eq!(stands, Some(manifest(expected)));
             assert!(new.path.is_dir() && !given_up.path.exists());
         }
+        let stands = NewGeneration {
+            number: 3,
+            path: place.generation(3),
+        };
+        let other = place.begin().unwrap();
+        place.give_up(&stands);
+        place.give_up(&other);
+        assert!(stands.path.is_dir() && !other.path.exists());
         cancel.cancel();
         let refused = place.publish(&snapshots, &manifest(9), &cancel);
         assert!(matches!(refused, Err(Fault::Stopped)));

@@ -17,12 +17,15 @@ use std::path::Path;
 use super::fault::Fault;
 use super::frames::{FrameReader, FrameWriter};
 use crate::items::{Restored, SavedRow, SavedRows};
-use crate::keys::{KeySchema, PrimaryKey};
+use crate::keys::{KeySchema, KeyTable, PrimaryKey};
 
 const HEADER: u32 = 1;
 const ROWS: u32 = 2;
 const TOUCHED: u32 = 3;
 const UNREAD: u32 = 4;
+
+/// Bytes of a row beside its key.
+const ROW_BYTES: usize = 28;
 
 /// About so many bytes go into a frame.
 const FRAME_BYTES: usize = 1 << 20;
@@ -65,6 +68,11 @@ impl RowsWriter {
         }
         self.frames.finish()
     }
+}
+
+/// Bytes that the rows of these keys take as they are [encoded](put_row).
+pub fn encoded_bytes(keys: &KeyTable) -> u64 {
+    (ROW_BYTES * keys.len() + keys.encoded_bytes()) as u64
 }
 
 /// Adds a row to the payload of a frame.
@@ -224,6 +232,12 @@ mod tests {
 
         let restored = read(&path, 3, &schema, &held([0, 5, 9]), 0).unwrap();
         let (items, keys, unread) = restored.finish();
+        let of_row = payload.len() as u64 / 3;
+        assert_eq!(
+            encoded_bytes(&keys),
+            2 * of_row,
+            "rows 0 and 5, whose keys are as long"
+        );
         assert_eq!(unread.missing, [key("x"), key("b")]);
         assert_eq!(items.hash_seed(), 99);
         let mut rows = Vec::new();

@@ -1,20 +1,21 @@
 //! The task that saves one index.
 
-use std::path::Path;
+mod generation;
+
 use std::sync::Arc;
 use std::time::Duration;
 
+use tasks::Registry;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::fault::Fault;
 use super::manifest::{Manifest, words};
-use super::place::NewGeneration;
-use super::rows::RowsWriter;
 use super::{LogFacts, Snapshots};
 use crate::cdc::Progress;
 use crate::engine::IndexHandle;
+use crate::long_work;
 use crate::monitor_items::SaveRequest;
 use crate::reread::HintMessage;
 
@@ -45,6 +46,8 @@ pub struct Saver {
     pub index: Arc<IndexHandle>,
     /// Where to, and how often.
     pub snapshots: Arc<Snapshots>,
+    /// Where each save is seen.
+    pub work: Registry,
     /// How far the readers of the table's log are.
     pub readers: Vec<Arc<Progress>>,
     /// Where the readers send what they read.
@@ -101,6 +104,9 @@ impl Saver {
                 }
             }
             Err(Fault::Stopped) => {}
+            Err(Fault::Aborted) => {
+                tracing::info!(%index, "the save was aborted; the last snapshot stays");
+            }
             Err(error) => {
                 metrics.failing.set(1);
                 metrics.failures.inc();
@@ -149,75 +155,29 @@ impl Saver {
             true => SETTLED_AT_STOP_WITHIN,
             false => SETTLED_WITHIN,
         };
-        if let Ok(Some(())) = tokio::time::timeout(within, come_through).await {
+        let come_through = tokio::time::timeout(within, come_through);
+        let come_through = tokio::select! {
+            come_through = come_through => come_through,
+            // The last save follows, and doesn't wait for as long.
+            () = self.snapshots.stopping.cancelled(), if !stops => Ok(None),
+        };
+        if let Ok(Some(())) = come_through {
             self.position = self.position.max(confirmed.unwrap_or_default());
         }
     }
 
-    /// Writes a generation.
+    /// Writes a generation, which is seen as a task. What only moves the position on is not worth one.
     async fn save_all(&mut self) -> Result<(), Fault> {
-        let began = Instant::now();
-        let snapshots = self.snapshots.clone();
-        let place = snapshots.place(&self.index.identity);
-        let new = blocking(move || {
-            snapshots.enter()?;
-            place.begin()
-        });
-        let new = new.await?;
-        let written = self.write(&new).await;
-        let published = match written {
-            Ok(revision) => self.publish(new.number, revision).await,
-            Err(error) => Err(error),
-        };
-        if published.is_err() {
-            let path = new.path.clone();
-            // What can't be deleted now is deleted after the next save.
-            let _ = blocking(move || {
-                std::fs::remove_dir_all(&path).map_err(Fault::io("delete", &path))
-            })
-            .await;
+        let task = self.work.start(long_work::snapshot(&self.index.identity));
+        let saved = self.save_generation(&task).await;
+        match &saved {
+            Ok(()) => task.done(),
+            Err(Fault::Aborted) => task.stopped(),
+            // Dropped, it says that it was given up.
+            Err(Fault::Stopped) => {}
+            Err(error) => task.failed(error),
         }
-        published?;
-        tracing::info!(
-            index = %self.index.identity.name,
-            generation = new.number,
-            seconds = began.elapsed().as_secs_f64(),
-            "saved"
-        );
-        Ok(())
-    }
-
-    /// Writes vectors and rows while both change; gives back the revision of the rows from before.
-    async fn write(&self, new: &NewGeneration) -> Result<u64, Fault> {
-        let beginning = self.ask(SaveRequest::Begin).await?;
-        let written = self.write_all(new, beginning.hash_seed).await;
-        let end = self.ask(SaveRequest::End).await;
-        let rows = written?;
-        let end = end?;
-        blocking(move || rows.finish(&end)).await?;
-        Ok(beginning.revision)
-    }
-
-    async fn write_all(&self, new: &NewGeneration, hash_seed: u64) -> Result<RowsWriter, Fault> {
-        let (vectors, directory) = (self.index.vectors.clone(), new.path.clone());
-        detached(&new.path, move || vectors.save(&directory)).await??;
-        let (path, number) = (new.path.join("rows"), new.number);
-        let mut rows = blocking(move || RowsWriter::create(&path, number, hash_seed)).await?;
-        let mut from = Some(0);
-        while let Some(next) = from {
-            let some = self
-                .ask(|answer| SaveRequest::Rows { from: next, answer })
-                .await?;
-            from = some.next;
-            rows = blocking(move || {
-                for payload in &some.payloads {
-                    rows.put_rows(payload)?;
-                }
-                Ok(rows)
-            })
-            .await?;
-        }
-        Ok(rows)
+        saved
     }
 
     /// Makes a generation the one that stands, with the position of now.
@@ -267,18 +227,5 @@ async fn blocking<T: Send + 'static>(
     }
 }
 
-/// Long work on a thread of its own, which the end of the process doesn't wait for: what it leaves unfinished
-/// counts for nothing.
-async fn detached<T: Send + 'static>(
-    path: &Path,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Fault> {
-    let (sender, done) = oneshot::channel();
-    let thread = std::thread::Builder::new().name("snapshot".to_owned());
-    let spawned = thread.spawn(move || {
-        // Whoever asked may have gone.
-        let _ = sender.send(work());
-    });
-    spawned.map_err(Fault::io("start a thread to write", path))?;
-    done.await.map_err(|_| Fault::Stopped)
-}
+#[cfg(test)]
+mod tests;

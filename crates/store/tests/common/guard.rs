@@ -16,7 +16,7 @@ use tokio_rustls::TlsAcceptor;
 
 const STARTUP: u8 = 0x01;
 const AUTH_RESPONSE: u8 = 0x0f;
-const ERROR: u8 = 0x00;
+pub(super) const ERROR: u8 = 0x00;
 const AUTHENTICATE: u8 = 0x03;
 const AUTH_SUCCESS: u8 = 0x10;
 
@@ -117,7 +117,7 @@ where
     }
 }
 
-async fn read_frame<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<Vec<u8>> {
+pub(super) async fn read_frame<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<Vec<u8>> {
     let mut frame = vec![0; HEADER];
     stream.read_exact(&mut frame).await?;
     let length = u32::from_be_bytes([frame[5], frame[6], frame[7], frame[8]]);
@@ -127,7 +127,7 @@ async fn read_frame<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<Vec<u8>>
 }
 
 /// A frame on the stream of the request.
-fn answer(request: &[u8], opcode: u8, body: &[u8]) -> Vec<u8> {
+pub(super) fn answer(request: &[u8], opcode: u8, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len()).expect("a short body");
     let mut frame = vec![0x84, 0, request[2], request[3], opcode];
     frame.extend(length.to_be_bytes());
@@ -135,7 +135,7 @@ fn answer(request: &[u8], opcode: u8, body: &[u8]) -> Vec<u8> {
     frame
 }
 
-fn string(text: &str) -> Vec<u8> {
+pub(super) fn string(text: &str) -> Vec<u8> {
     let length = u16::try_from(text.len()).expect("a short text");
     [&length.to_be_bytes(), text.as_bytes()].concat()
 }

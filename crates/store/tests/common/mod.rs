@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test uses a part of this")]
 
 pub mod guard;
+pub mod refusing;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -12,6 +12,17 @@ fn spec(kind: &'static str) -> Spec {
     }
 }
 
+/// The same kind of work on different things.
+fn on(entity: &str) -> Spec {
+    Spec {
+        scope: Scope {
+            entity: Some(entity.to_owned()),
+            ..Scope::default()
+        },
+        ..spec("work")
+    }
+}
+
 fn kinds(list: &[Status]) -> Vec<&'static str> {
     list.iter().map(|status| status.kind).collect()
 }
@@ -107,29 +118,78 @@ fn a_task_whose_owner_goes_away_has_been_aborted() {
 }
 
 #[test]
+fn another_thread_tells_of_a_task_until_it_is_not_wanted_any_more() {
+    let registry = Registry::default();
+    let (one, other) = (registry.start(spec("one")), registry.start(spec("other")));
+    let (of_one, of_other) = (one.teller(), other.teller());
+    of_one.set_completed(5);
+    assert_eq!(one.status().progress_completed, 5);
+    assert!(of_one.is_wanted() && of_other.is_wanted());
+    registry.abort(one.id()).unwrap();
+    drop(other);
+    assert!(!of_one.is_wanted() && !of_other.is_wanted());
+}
+
+#[test]
 fn only_the_last_trees_are_kept_and_whole() {
     let registry = Registry::new(Retention {
-        trees_max: 2,
+        trees_of_a_kind_max: 2,
+        trees_of_a_scope_max: 2,
         ended_children_max: 8,
     });
     let running = registry.start(spec("running"));
-    for kind in ["a", "b", "c"] {
-        let task = registry.start(spec(kind));
+    let entities = || {
+        let of = |status: Status| status.scope.entity.unwrap_or_default();
+        let list = registry.list(false).into_iter().map(of);
+        list.collect::<Vec<String>>()
+    };
+    for entity in ["a", "b", "c"] {
+        let task = registry.start(on(entity));
         task.child(spec("part")).done();
         task.done();
     }
-    assert_eq!(kinds(&registry.list(false)), ["running", "b", "c"]);
+    assert_eq!(entities(), ["", "b", "c"]);
     assert_eq!(registry.list(true).len(), 5);
+    // Another kind takes the place of none of these.
     drop(running);
-    assert_eq!(kinds(&registry.list(false)), ["running", "c"]);
-    assert_eq!(registry.list(true).len(), 3);
-    assert_eq!(registry.known().order.len(), 3);
+    assert_eq!(entities(), ["", "b", "c"]);
+    assert_eq!(registry.known().order.len(), 5);
+}
+
+#[test]
+fn what_is_done_again_and_again_leaves_its_last_few_and_those_that_failed() {
+    let registry = Registry::new(Retention {
+        trees_of_a_kind_max: 100,
+        trees_of_a_scope_max: 2,
+        ended_children_max: 8,
+    });
+    registry.start(on("seldom")).done();
+    registry.start(on("often")).failed("x");
+    for _ in 0..1000 {
+        registry.start(on("often")).done();
+    }
+    let list = registry.list(true);
+    let ends: Vec<_> = list
+        .iter()
+        .map(|status| (status.scope.entity.as_deref().unwrap_or(""), status.state))
+        .collect();
+    assert_eq!(
+        ends,
+        [
+            ("seldom", State::Done),
+            ("often", State::Failed),
+            ("often", State::Done),
+            ("often", State::Done),
+        ]
+    );
+    assert_eq!(list[3].sequence_number, 1002, "the last one");
 }
 
 #[test]
 fn of_many_parts_the_last_are_kept_and_those_that_failed() {
     let registry = Registry::new(Retention {
-        trees_max: 2,
+        trees_of_a_kind_max: 2,
+        trees_of_a_scope_max: 2,
         ended_children_max: 3,
     });
     let whole = registry.start(spec("whole"));
@@ -152,7 +212,8 @@ fn of_many_parts_the_last_are_kept_and_those_that_failed() {
 #[test]
 fn parts_of_what_is_no_longer_kept_are_not_kept_either() {
     let registry = Registry::new(Retention {
-        trees_max: 0,
+        trees_of_a_kind_max: 0,
+        trees_of_a_scope_max: 2,
         ended_children_max: 3,
     });
     let whole = registry.start(spec("whole"));

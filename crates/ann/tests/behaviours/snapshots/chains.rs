@@ -4,10 +4,11 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use ann::{Codes, Index, Metric, Options, Saved};
+use ann::{Codes, Index, Metric, Options, SaveProgress, Saved, SnapshotError};
 
 use super::{answers, assert_alike, open_verified};
 use crate::data::Rng;
+use crate::oracle::build;
 
 /// 2,048 vectors of 32,000 bytes are a file.
 const DIMENSIONS: usize = 8_000;
@@ -86,4 +87,50 @@ fn files_without_changes_are_linked_from_one_to_the_next() {
     assert_alike(&open_verified(&path(2), &index), &index);
     let fifth = open_verified(&path(5), &index);
     assert_eq!(fifth.len() as u32, FILE_VECTORS + 100);
+}
+
+#[test]
+fn a_save_that_is_stopped_is_as_good_as_none() {
+    let mut rng = Rng(72);
+    let vectors: Vec<Vec<f32>> = (0..2_300).map(|_| rng.vector(384)).collect();
+    let options = Options {
+        max_connections: 4,
+        build_beam_width: 8,
+        ..Options::new(384)
+    };
+    let index = build(options, &vectors);
+    let parent = tempfile::tempdir().expect("a directory");
+    let path = |number: usize| parent.path().join(number.to_string());
+    saved(&index, &path(0));
+    index.replace(7, &vectors[8]).expect("held");
+
+    let mut steps: Vec<SaveProgress> = Vec::new();
+    let mut stopped = 0;
+    loop {
+        steps.clear();
+        fs::create_dir(path(1 + stopped)).expect("a directory");
+        let asked = index.save_while(&path(1 + stopped), |progress| {
+            steps.push(progress);
+            steps.len() <= stopped
+        });
+        let Err(error) = asked else { break };
+        assert!(matches!(error, SnapshotError::Stopped), "{error}");
+        Index::open(&path(1 + stopped), options).expect_err("it was never finished");
+        stopped += 1;
+        assert!(stopped < 100, "it ends");
+    }
+    assert!(
+        stopped >= 3,
+        "before, within and after the graph: {stopped}"
+    );
+    let last = steps[steps.len() - 1];
+    assert_eq!((steps[0].done, last.done), (0, last.total));
+    assert!(steps.is_sorted_by_key(|step| step.done));
+    assert!(last.total > 2_300 * 384 * 4, "with all vectors: {last:?}");
+    // The vector that changed is in the one that was let end, and not in the one from before.
+    let changed = open_verified(&path(1 + stopped), &index);
+    assert_alike(&changed, &index);
+    let nearest = |index: &Index| index.search(&vectors[7], 1).expect("search")[0].id;
+    assert_ne!(nearest(&changed), 7);
+    assert_eq!(nearest(&open_verified(&path(0), &index)), 7);
 }

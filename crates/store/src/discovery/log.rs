@@ -1,11 +1,13 @@
-//! What the schema says of a table's log, as far as a snapshot depends on it.
+//! What the schema says of a table's log.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use scylla::client::session::Session;
 use uuid::Uuid;
 
+use super::DiscoveryError;
+use super::statements::first;
+use crate::db::{Db, Statement};
 use crate::identity::TableIdentity;
 
 /// The suffix of a log's name.
@@ -18,30 +20,30 @@ const TTL_DEFAULT_S: u64 = 86_400;
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
 /// Facts about a log.
+///
+/// They decide whether a snapshot may be gone on from, and what is saved as such, so nothing takes the place of
+/// an answer that did not come: without the id a log that was made anew would pass for the one of before, and with a
+/// wrong time to live one that has lost rows for one that has all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogFacts {
     /// The id of the table that is the log: another one after it was dropped and made again.
-    pub id: Option<Uuid>,
+    pub id: Uuid,
     /// How long its rows live, seconds; 0: for ever.
     pub ttl_s: u64,
 }
 
 impl LogFacts {
-    /// Asks the database. What it doesn't say is the default.
-    pub async fn of(session: &Session, table: &TableIdentity) -> LogFacts {
+    /// Asks the database; none if there is no log, or no longer.
+    pub async fn of(db: &Db, table: &TableIdentity) -> Result<Option<LogFacts>, DiscoveryError> {
         let facts = async {
-            let (id, default_ttl_s) = log_table(session, table).await.unwrap_or_default();
-            LogFacts {
-                id,
-                ttl_s: ttl_s(cdc_ttl_s(session, table).await, default_ttl_s),
-            }
+            let Some((id, default_ttl_s)) = log_table(db, table).await? else {
+                return Ok(None);
+            };
+            let ttl_s = ttl_s(cdc_ttl_s(db, table).await?, default_ttl_s);
+            Ok(Some(LogFacts { id, ttl_s }))
         };
-        tokio::time::timeout(ANSWER_WITHIN, facts)
-            .await
-            .unwrap_or(LogFacts {
-                id: None,
-                ttl_s: TTL_DEFAULT_S,
-            })
+        let answer = tokio::time::timeout(ANSWER_WITHIN, facts).await;
+        answer.unwrap_or_else(|_| Err(DiscoveryError::Unreachable("no answer".to_owned())))
     }
 }
 
@@ -56,28 +58,28 @@ fn ttl_s(cdc_ttl_s: Option<u64>, default_ttl_s: Option<i32>) -> u64 {
 
 /// The id of the table that is the log, and its `default_time_to_live`.
 async fn log_table(
-    session: &Session,
+    db: &Db,
     table: &TableIdentity,
-) -> Option<(Option<Uuid>, Option<i32>)> {
+) -> Result<Option<(Uuid, Option<i32>)>, DiscoveryError> {
     const LOG_TABLE: &str = "SELECT id, default_time_to_live FROM system_schema.tables \
                              WHERE keyspace_name = ? AND table_name = ?";
-    let log = format!("{}{LOG}", table.table);
-    let answer = session
-        .query_unpaged(LOG_TABLE, (&table.keyspace, log))
-        .await;
-    let rows = answer.ok()?.into_rows_result().ok()?;
-    rows.maybe_first_row().ok()?
+    let key = (&table.keyspace, format!("{}{LOG}", table.table));
+    let row = first::<(Option<Uuid>, Option<i32>)>(db, &Statement::new(LOG_TABLE), key).await?;
+    Ok(row.and_then(|(id, default_ttl_s)| Some((id?, default_ttl_s))))
 }
 
-/// ScyllaDB keeps the options of a log with its table, once they have been set. Cassandra has no such table.
-async fn cdc_ttl_s(session: &Session, table: &TableIdentity) -> Option<u64> {
+/// ScyllaDB keeps the options of a log with its table, once they have been set. Cassandra has no such table and
+/// refuses the question.
+async fn cdc_ttl_s(db: &Db, table: &TableIdentity) -> Result<Option<u64>, DiscoveryError> {
     const OPTIONS: &str =
         "SELECT cdc FROM system_schema.scylla_tables WHERE keyspace_name = ? AND table_name = ?";
+    type Row = (Option<HashMap<String, String>>,);
     let key = (&table.keyspace, &table.table);
-    let answer = session.query_unpaged(OPTIONS, key).await;
-    let rows = answer.ok()?.into_rows_result().ok()?;
-    let options = rows.maybe_first_row::<(Option<HashMap<String, String>>,)>();
-    options.ok()??.0?.get("ttl")?.parse().ok()
+    match first::<Row>(db, &Statement::new(OPTIONS), key).await {
+        Ok(row) => Ok(row.and_then(|(options,)| options?.get("ttl")?.parse().ok())),
+        Err(DiscoveryError::Refused(_) | DiscoveryError::Malformed(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 #[cfg(test)]

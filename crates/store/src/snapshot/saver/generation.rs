@@ -1,0 +1,129 @@
+//! Writing a generation while the index is searched and changed.
+
+use std::path::Path;
+
+use tasks::Task;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::{Saver, blocking};
+use crate::monitor_items::SaveRequest;
+use crate::snapshot::fault::Fault;
+use crate::snapshot::place::NewGeneration;
+use crate::snapshot::rows::{RowsWriter, encoded_bytes};
+
+impl Saver {
+    /// Writes a generation and makes it the one that stands. Aborted or failed it leaves the one before.
+    pub(super) async fn save_generation(&mut self, task: &Task) -> Result<(), Fault> {
+        let began = Instant::now();
+        let snapshots = self.snapshots.clone();
+        let place = snapshots.place(&self.index.identity);
+        let new = blocking(move || {
+            snapshots.enter()?;
+            place.begin()
+        });
+        let new = new.await?;
+        let written = self.write(&new, task).await;
+        let published = match written {
+            Ok(revision) => self.publish(new.number, revision).await,
+            Err(error) => Err(error),
+        };
+        let generation = new.number;
+        if published.is_err() {
+            let place = self.snapshots.place(&self.index.identity);
+            let given_up = blocking(move || {
+                place.give_up(&new);
+                Ok(())
+            });
+            // What counts is why.
+            let _ = given_up.await;
+        }
+        published?;
+        tracing::info!(
+            index = %self.index.identity.name,
+            generation,
+            seconds = began.elapsed().as_secs_f64(),
+            "saved"
+        );
+        Ok(())
+    }
+
+    /// Writes vectors and rows while both change; gives back the revision of the rows from before.
+    async fn write(&self, new: &NewGeneration, task: &Task) -> Result<u64, Fault> {
+        let beginning = self.ask(SaveRequest::Begin).await?;
+        let written = self.write_all(new, beginning.hash_seed, task).await;
+        let end = self.ask(SaveRequest::End).await;
+        let rows = written?;
+        let end = end?;
+        blocking(move || rows.finish(&end)).await?;
+        // Rows came and went meanwhile.
+        task.set_total(task.status().progress_completed);
+        go_on(task)?;
+        Ok(beginning.revision)
+    }
+
+    async fn write_all(
+        &self,
+        new: &NewGeneration,
+        hash_seed: u64,
+        task: &Task,
+    ) -> Result<RowsWriter, Fault> {
+        let of_rows = encoded_bytes(&self.index.vectors.keys());
+        let (vectors, directory) = (self.index.vectors.clone(), new.path.clone());
+        let teller = task.teller();
+        let saved = detached(&new.path, move || {
+            vectors.save(&directory, |progress| {
+                teller.set_completed(progress.done);
+                teller.set_total(progress.total + of_rows);
+                teller.is_wanted()
+            })
+        });
+        let saved = saved.await?;
+        go_on(task)?;
+        saved?;
+        let (path, number) = (new.path.join("rows"), new.number);
+        let mut rows = blocking(move || RowsWriter::create(&path, number, hash_seed)).await?;
+        let mut from = Some(0);
+        while let Some(next) = from {
+            let some = self
+                .ask(|answer| SaveRequest::Rows { from: next, answer })
+                .await?;
+            from = some.next;
+            let bytes: usize = some.payloads.iter().map(Vec::len).sum();
+            rows = blocking(move || {
+                for payload in &some.payloads {
+                    rows.put_rows(payload)?;
+                }
+                Ok(rows)
+            })
+            .await?;
+            task.add(bytes as u64);
+            go_on(task)?;
+        }
+        Ok(rows)
+    }
+}
+
+/// Whether a save is to go on.
+fn go_on(task: &Task) -> Result<(), Fault> {
+    match task.abort_requested() {
+        true => Err(Fault::Aborted),
+        false => Ok(()),
+    }
+}
+
+/// Long work on a thread of its own, which the end of the process doesn't wait for: what it leaves unfinished
+/// counts for nothing.
+async fn detached<T: Send + 'static>(
+    path: &Path,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Fault> {
+    let (sender, done) = oneshot::channel();
+    let thread = std::thread::Builder::new().name("snapshot".to_owned());
+    let spawned = thread.spawn(move || {
+        // Whoever asked may have gone.
+        let _ = sender.send(work());
+    });
+    spawned.map_err(Fault::io("start a thread to write", path))?;
+    done.await.map_err(|_| Fault::Stopped)
+}

@@ -1,0 +1,207 @@
+use std::fs;
+use std::path::PathBuf;
+
+use ::tasks::{State, Status};
+
+use super::*;
+use crate::compute::{Compute, INLINE_WITHIN};
+use crate::engine::tests::{identity, in_memory};
+use crate::items::{Cell, Sequencer};
+use crate::metrics::Metrics;
+use crate::monitor_items::{Message, MonitorItems, RowBatch};
+use crate::options::{IndexesOptions, SnapshotOptions};
+use crate::rows::ReadCell;
+use crate::snapshot::manifest::Manifest;
+
+/// An index of some rows and what saves it.
+struct World {
+    saver: Saver,
+    work: Registry,
+    sequencer: Arc<Sequencer>,
+    rereads: mpsc::Sender<Message>,
+    /// Where what the saver asks goes on to.
+    monitor: mpsc::Sender<SaveRequest>,
+    asked: mpsc::Receiver<SaveRequest>,
+    _directory: tempfile::TempDir,
+}
+
+impl World {
+    fn start() -> World {
+        let directory = tempfile::tempdir().unwrap();
+        let identity = identity("idx");
+        let metrics = Metrics::new().index(&identity.name);
+        let index = Arc::new(IndexHandle::new(identity, &in_memory(), metrics).unwrap());
+        let sequencer = Arc::<Sequencer>::default();
+        let (hints, _) = mpsc::channel(1);
+        let monitor = MonitorItems::new(
+            index.clone(),
+            Compute::new(1, INLINE_WITHIN),
+            sequencer.clone(),
+            hints.clone(),
+            Arc::default(),
+        );
+        let (rereads, reread_receiver) = mpsc::channel(1);
+        let (_, scan_receiver) = mpsc::channel(1);
+        let (to_monitor, save_receiver) = mpsc::channel(1);
+        let (scanned, _) = oneshot::channel();
+        tokio::spawn(monitor.run(reread_receiver, scan_receiver, save_receiver, scanned));
+        let indexes = IndexesOptions {
+            directory: directory.path().to_owned(),
+            ..in_memory()
+        };
+        let work = Registry::default();
+        let (rows, asked) = mpsc::channel(1);
+        World {
+            saver: Saver {
+                index,
+                snapshots: Arc::new(Snapshots::new(&SnapshotOptions::default(), &indexes)),
+                work: work.clone(),
+                readers: Vec::new(),
+                hints,
+                rows,
+                log: LogFacts {
+                    id: uuid::Uuid::from_u128(9),
+                    ttl_s: 60,
+                },
+                saved: None,
+                position: Duration::ZERO,
+                cancel: CancellationToken::new(),
+            },
+            work,
+            sequencer,
+            rereads,
+            monitor: to_monitor,
+            asked,
+            _directory: directory,
+        }
+    }
+
+    async fn put_row(&self, key: &str) {
+        let keys = &self.saver.index.identity.keys;
+        let cell = Cell {
+            vector: vec![1.0, 2.0],
+            written_us: 1,
+            expires_s: None,
+        };
+        let batch = RowBatch {
+            issue: self.sequencer.issue(),
+            rows: vec![(keys.encode([key.as_bytes()]), ReadCell::Vector(cell))],
+            noticed_us: Vec::new(),
+        };
+        self.rereads.send(Message::Rows(batch)).await.unwrap();
+        let (answer, taken_in) = oneshot::channel();
+        self.rereads.send(Message::Marker(answer)).await.unwrap();
+        taken_in.await.unwrap();
+    }
+
+    /// Saves once, with this done to each request before the rows are asked.
+    async fn save(&mut self, mut on: impl FnMut(&SaveRequest)) -> Result<(), Fault> {
+        let (monitor, asked) = (&self.monitor, &mut self.asked);
+        let pass_on = async {
+            while let Some(request) = asked.recv().await {
+                on(&request);
+                monitor.send(request).await.unwrap();
+            }
+        };
+        tokio::select! {
+            saved = self.saver.save(false) => saved,
+            () = pass_on => panic!("the saver has gone"),
+        }
+    }
+
+    fn tasks(&self) -> Vec<Status> {
+        self.work.list(true)
+    }
+
+    fn place(&self) -> PathBuf {
+        let place = self.saver.snapshots.place(&self.saver.index.identity);
+        place.path
+    }
+
+    fn stands(&self) -> Option<u64> {
+        let manifest = Manifest::read(&self.place()).unwrap();
+        manifest.map(|manifest| manifest.generation)
+    }
+
+    /// What lies in the directory of the index.
+    fn entries(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.place()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_save_is_a_task_that_counts_what_it_writes() {
+    let mut world = World::start();
+    world.put_row("a").await;
+    world.save(|_| {}).await.unwrap();
+    let [task] = &world.tasks()[..] else {
+        panic!("one save: {:?}", world.tasks());
+    };
+    assert_eq!((task.kind, task.state), ("snapshot", State::Done));
+    assert_eq!(task.scope.index.as_deref(), Some("idx"));
+    assert_eq!(task.progress_units, "bytes");
+    assert_eq!(task.progress_total, Some(task.progress_completed));
+    let written = fs::metadata(world.place().join("generation-1/graph")).unwrap();
+    let vector = 2 * size_of::<f32>() as u64;
+    assert!(
+        (vector..written.len()).contains(&task.progress_completed),
+        "{task:?}"
+    );
+    // Nothing has changed: there is nothing to show.
+    world.saver.position = Duration::from_secs(7);
+    world.save(|_| {}).await.unwrap();
+    let position = Manifest::read(&world.place()).unwrap().unwrap().position();
+    assert_eq!((world.tasks().len(), position.as_secs()), (1, 7));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_save_that_is_aborted_leaves_the_last_snapshot() {
+    let mut world = World::start();
+    world.put_row("a").await;
+    world.save(|_| {}).await.unwrap();
+    // Before the vectors are written, and after that.
+    for at_rows in [false, true] {
+        world.put_row(if at_rows { "b" } else { "c" }).await;
+        let work = world.work.clone();
+        let aborted = world.save(|request| {
+            let is_time = match request {
+                SaveRequest::Begin(_) => !at_rows,
+                SaveRequest::Rows { .. } => at_rows,
+                _ => false,
+            };
+            if is_time {
+                let running = work.list(false).pop().expect("a task");
+                assert!(work.abort(running.id).unwrap().is_abortable);
+            }
+        });
+        let error = aborted.await.unwrap_err();
+        assert!(matches!(error, Fault::Aborted), "{error}");
+        let task = world.tasks().pop().unwrap();
+        assert_eq!((task.state, task.error), (State::Aborted, None));
+        assert_eq!(world.stands(), Some(1));
+        assert_eq!(world.entries(), ["current", "generation-1"]);
+    }
+    let mut told = None;
+    world.saver.tell(Err(Fault::Aborted), &mut told);
+    assert_eq!(world.saver.index.metrics.snapshots.failures.get(), 0);
+    world.save(|_| {}).await.unwrap();
+    assert_eq!(world.entries(), ["current", "generation-2"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disk_that_refuses_is_the_error_of_the_task() {
+    let mut world = World::start();
+    world.put_row("a").await;
+    let place = world.place();
+    fs::create_dir_all(place.parent().unwrap()).unwrap();
+    fs::write(&place, "in the way").unwrap();
+    world.save(|_| {}).await.unwrap_err();
+    let task = world.tasks().pop().unwrap();
+    assert_eq!(task.state, State::Failed);
+    let error = task.error.unwrap();
+    assert!(error.contains(&*place.to_string_lossy()), "{error}");
+}

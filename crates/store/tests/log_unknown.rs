@@ -1,0 +1,48 @@
+//! What the database does not say of a log is not made up: a snapshot waits for it, and stays.
+
+mod common;
+
+use common::refusing::Refusing;
+use common::{World, eventually};
+
+/// So often it has to ask in vain.
+const LOOKS: usize = 12;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_snapshot_waits_until_it_is_known_what_the_log_is() {
+    let world = World::start().await;
+    let insert = |k: i32| format!("INSERT INTO ks.t (k, v) VALUES ({k}, [{k}, 1])");
+    world
+        .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>)")
+        .await;
+    for k in 0..40 {
+        world.cql(&insert(k)).await;
+    }
+    world.create_index("i", "t").await;
+    world.wait_serving("i").await;
+    let refusing = Refusing::start(world.cql, "default_time_to_live").await;
+    let address = refusing.address.to_string();
+    let world = world
+        .restart_with(
+            async |database| database.cql(&insert(40)).await,
+            |options| options.database.contact_points = vec![address],
+        )
+        .await;
+    eventually("it asks again and again", async || {
+        refusing.refused() >= LOOKS
+    })
+    .await;
+    assert!(world.status("i").await.is_err(), "it is not taken for good");
+    let current = world.database().snapshot().join("current");
+    assert!(current.is_file(), "nor thrown away");
+
+    refusing.stop();
+    world.wait_serving("i").await;
+    let scans = world.metric("index_scans_total", "i").await;
+    assert_eq!(scans, Some(0.0), "it comes from the snapshot");
+    eventually("the log is followed", async || {
+        world.status("i").await.unwrap().count == 41
+    })
+    .await;
+    world.store.shutdown().await;
+}
