@@ -20,8 +20,32 @@ use crate::commands::search::{self, SearchCqlArguments, SearchHttpArguments, Swe
 use crate::commands::serving_cost::{self, ServingCostArguments};
 use crate::commands::visible_after::{self, VisibleAfterArguments};
 
+/// What to type first, below the list of commands.
+const FIRST_RUN: &str = "\
+A first run, beside a server on this machine (annulus serve):
+  annulus bench data describe SET_base.parquet
+  annulus bench build-table --data SET
+  annulus bench build-index --http http://127.0.0.1:6080
+  annulus bench search-http --data SET -k 10 -c 8
+  annulus bench sweep --data SET --http http://127.0.0.1:6080 --json run.jsonl --html run.html
+  annulus bench drop-table
+
+SET is a directory (train.parquet, test.parquet, neighbors.parquet), an HDF5 file, or what the
+names of three files begin with (sift for sift_base.fvecs, sift_query.fvecs and
+sift_groundtruth.ivecs). Pass the same --rows and --hold-out to all commands of a run, and to
+build-index the --metric that the data are made for.
+
+--json FILE keeps results; `report FILE...` makes one page of those of several runs. Results of one
+machine say nothing of another: two servers are compared by `compare`, in the same minutes.";
+
+const COMPARE_EXAMPLES: &str = "\
+Two servers: --a mine=http://127.0.0.1:6080 --b theirs=http://127.0.0.1:7080 --data SET
+Two protocols: --a cql=cql://127.0.0.1:9042 --b http=http://127.0.0.1:6080 --data SET
+Two indexes: --a wide=http://127.0.0.1:6080/bench/wide_v --b usual=http://127.0.0.1:6080 --data SET";
+
 /// The arguments of `annulus bench`.
 #[derive(Args, Debug)]
+#[command(after_help = FIRST_RUN)]
 pub struct BenchArguments {
     #[command(subcommand)]
     command: Command,
@@ -33,28 +57,57 @@ enum Command {
     #[command(subcommand)]
     Data(DataCommand),
     /// Make a table and write a data set into it
+    ///
+    /// The keyspace is made if it is not there. What is measured is the inserts; with --empty there are none.
     BuildTable(BuildTableArguments),
     /// Make an index on the table and wait until it serves
+    ///
+    /// What is measured is the time from CREATE INDEX until searches are answered. Options that are not given are the
+    /// server's.
     BuildIndex(BuildIndexArguments),
     /// Drop the index
     DropIndex(DropArguments),
     /// Drop the table
     DropTable(DropArguments),
     /// Search by the HTTP API: rate, latencies, recall
+    ///
+    /// Closed loop, without --rate: so many requests as --concurrency says are under way at any time, and a slow server
+    /// is asked less. Open loop, with --rate: requests are due at that rate whatever the server does, and latency
+    /// counts from when each was due, so that a stall is felt by all that it delayed. Recall is that of the very
+    /// answers that were timed.
     SearchHttp(SearchHttpArguments),
     /// Search by ANN OF: rate, latencies, recall
+    ///
+    /// As search-http, by CQL: one prepared SELECT of the key over the driver's connections (one for each shard, or one
+    /// for a server without shards), at --consistency. A request that fails is not tried again.
     SearchCql(SearchCqlArguments),
     /// Write rows into a table with an index: rate, and how soon they are found
+    ///
+    /// Begin with `build-table --empty` and `build-index`, or leave out the rows that are there by --from. Some of the
+    /// rows are searched for every 2 ms from their acknowledgement until they are found.
     Ingest(IngestArguments),
     /// Search while rows are deleted and inserted
+    ///
+    /// The last --churn rows are written all the time and are put back in the end. Whether one of them is there when a
+    /// search looks is not known, so recall is over the true neighbours among the other rows.
     Mixed(MixedArguments),
     /// Read and write rows alone and beside searches, with the ratios
+    ///
+    /// Reads and overwrites are due at --requests-rate. Each is measured alone and then beside searches, in rounds; a
+    /// ratio is taken within a round.
     Isolation(IsolationArguments),
     /// Search with ever more requests at once
+    ///
+    /// The curves of the page (--html): queries a second and P99 against concurrency, latency against queries a second.
     Sweep(SweepArguments),
     /// Read rows by their keys, several with one statement
     ReadRows(ReadRowsArguments),
     /// Search two targets in turn, with the ratios of what they do
+    ///
+    /// Machines are noisy, and slowly so: the two are measured one right after the other, in rounds and in changing
+    /// order. A ratio, A by B, is taken within a round, and its median is given with the least and the most. Rates are
+    /// comparable at equal recall alone: what differs is said.
+    #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareArguments),
     /// Make a page with charts from results that --json kept
     Report(ReportArguments),
@@ -109,5 +162,39 @@ mod tests {
     #[test]
     fn every_command_can_be_typed() {
         BenchArguments::augment_args(clap::Command::new("bench")).debug_assert();
+    }
+
+    #[test]
+    fn the_examples_of_the_help_can_be_typed() {
+        let bench = || {
+            let command = clap::Command::new("annulus").subcommand_required(true);
+            command.subcommand(BenchArguments::augment_args(clap::Command::new("bench")))
+        };
+        let typed = |line: &str| {
+            let parsed = bench().try_get_matches_from(line.split_whitespace());
+            parsed
+                .map(drop)
+                .unwrap_or_else(|error| panic!("{line}: {error}"));
+        };
+        let first_run = FIRST_RUN.lines().map(str::trim);
+        let first_run: Vec<&str> = first_run
+            .filter(|line| line.starts_with("annulus "))
+            .collect();
+        first_run.iter().for_each(|line| typed(line));
+        let compare = COMPARE_EXAMPLES
+            .lines()
+            .filter_map(|line| line.split_once(": "));
+        let compare: Vec<&str> = compare.map(|(_, arguments)| arguments).collect();
+        let prefix = "annulus bench compare ";
+        compare
+            .iter()
+            .for_each(|line| typed(&format!("{prefix}{line}")));
+        assert_eq!((first_run.len(), compare.len()), (6, 3));
+        let mut bench = bench();
+        let help = bench
+            .find_subcommand_mut("bench")
+            .expect("it is there")
+            .render_help();
+        assert!(help.to_string().contains("A first run"));
     }
 }

@@ -156,7 +156,7 @@ impl Graph {
     /// # Safety
     /// As for [`Graph::relink`]; the candidates have been reached since the epoch was pinned.
     unsafe fn link_with_candidates(&self, codebook: &Codebook, slot: u32, space: &mut Space) {
-        let mut others: Vec<u32> = space.candidates.iter().map(|found| found.slot).collect();
+        let others: Vec<u32> = space.candidates.iter().map(|found| found.slot).collect();
         // SAFETY: the caller's promise.
         unsafe { self.choose(codebook, self.degree, space) };
         let chosen = space.chosen.clone();
@@ -166,10 +166,12 @@ impl Graph {
             unsafe { self.add_link(codebook, other, slot, space) };
         }
         // Those chosen may have died meanwhile, or have had no room for another last link.
-        others.retain(|other| !chosen.contains(other));
         for other in others {
             if !self.block(slot).is_orphan() {
                 return;
+            }
+            if chosen.contains(&other) {
+                continue;
             }
             // SAFETY: the caller's promise.
             unsafe { self.add_link(codebook, other, slot, space) };

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{bail, ensure};
 use clap::{Args, ValueEnum};
 use scylla::statement::Consistency;
 
@@ -116,7 +116,7 @@ impl TargetArguments {
         match (&self.http, &self.cql) {
             (Some(url), None) => Ok(Target::Http(url.clone(), self.wire)),
             (None, Some(address)) => Ok(Target::Cql(address.clone())),
-            _ => anyhow::bail!("name one target, with --http or --cql"),
+            _ => bail!("name one target, with --http or --cql"),
         }
     }
 }
@@ -152,12 +152,32 @@ impl LoadArguments {
                 Some(requests) => Length::Requests(requests),
                 None => Length::Duration(seconds("--seconds", self.seconds)?),
             },
-            warm_up: match self.warm_up {
-                0.0 => Duration::ZERO,
-                given => seconds("--warm-up", given)?,
-            },
+            warm_up: seconds_or_none("--warm-up", self.warm_up)?,
         })
     }
+
+    /// Checked, with how long it takes: for commands that do two things at a time, or in turns.
+    pub fn timed_plan(&self) -> anyhow::Result<(Plan, Duration)> {
+        let plan = self.plan()?;
+        let duration = match (plan.length, plan.rate_per_s) {
+            (Length::Duration(duration), _) => duration,
+            (Length::Requests(requests), Some(rate)) => {
+                seconds("--requests by --rate", requests as f64 / rate)?
+            }
+            (Length::Requests(_), None) => {
+                bail!("how long so many --requests take is not known: use --seconds, or --rate too")
+            }
+        };
+        Ok((plan, duration))
+    }
+}
+
+/// Seconds, or nothing.
+pub fn seconds_or_none(flag: &str, given: f64) -> anyhow::Result<Duration> {
+    if given == 0.0 {
+        return Ok(Duration::ZERO);
+    }
+    seconds(flag, given)
 }
 
 /// Seconds above zero.
@@ -167,4 +187,43 @@ pub fn seconds(flag: &str, given: f64) -> anyhow::Result<Duration> {
         "{flag} must be above 0, and a day at most"
     );
     Ok(Duration::from_secs_f64(given))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Typed {
+        #[command(flatten)]
+        load: LoadArguments,
+    }
+
+    fn typed(arguments: &[&str]) -> LoadArguments {
+        Typed::parse_from(["bench"].iter().chain(arguments)).load
+    }
+
+    #[test]
+    fn what_goes_by_time_takes_requests_at_a_rate_alone() {
+        let takes =
+            |arguments: &[&str]| typed(arguments).timed_plan().map(|(_, duration)| duration);
+        let three = Duration::from_secs(3);
+        assert_eq!(takes(&["--seconds", "3"]).unwrap(), three);
+        let requests = &["--requests", "9", "--rate", "3"];
+        assert_eq!(takes(requests).unwrap(), three);
+        let error = takes(&["--requests", "9"]).unwrap_err();
+        assert!(error.to_string().contains("--seconds"), "{error}");
+        assert!(takes(&["--requests", "9", "--rate", "0"]).is_err());
+    }
+
+    #[test]
+    fn pauses_may_be_left_out_and_loads_may_not() {
+        let plan = typed(&["--warm-up", "0"]).plan().unwrap();
+        assert_eq!(plan.warm_up, Duration::ZERO);
+        assert!(typed(&["--seconds", "0"]).plan().is_err());
+        assert!(typed(&["--warm-up", "1e9"]).plan().is_err());
+        assert!(seconds_or_none("--pause", -1.0).is_err());
+    }
 }

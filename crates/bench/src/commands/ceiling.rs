@@ -134,6 +134,7 @@ fn questions(arguments: &CeilingArguments) -> Questions {
         }),
         judge: Arc::new(Judge::new(&neighbours, arguments.k, &HashSet::new())),
         k: arguments.k,
+        metric: None,
     }
 }
 

@@ -13,7 +13,7 @@ use indicatif::ProgressBar;
 use super::arguments::{CqlArguments, Target};
 use super::searching::{Searching, questions};
 use crate::data::{DataArguments, Vectors};
-use crate::load::{self, Done, Failure, Operation, Plan};
+use crate::load::{self, Done, Failure, Length, Operation, Plan};
 use crate::report::{Measurement, Output, OutputArguments};
 use crate::target::Names;
 use crate::target::cql::{Inserter, Reads};
@@ -64,9 +64,10 @@ enum Kind {
 /// Measures both kinds of requests alone and beside searches.
 pub async fn run(arguments: IsolationArguments) -> anyhow::Result<()> {
     ensure!(arguments.rounds > 0, "--rounds must be at least 1");
-    let plan = arguments.load.plan()?;
+    let (plan, duration) = arguments.load.timed_plan()?;
     let requests_plan = Plan {
         rate_per_s: Some(arguments.requests_rate),
+        length: Length::Duration(duration),
         ..plan.clone()
     };
     let base = Arc::new(arguments.data.read_base()?);

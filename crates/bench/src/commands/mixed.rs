@@ -14,7 +14,7 @@ use indicatif::ProgressBar;
 use super::arguments::TargetArguments;
 use super::searching::SearchArguments;
 use crate::data::Vectors;
-use crate::load::{self, Done, Failure, Operation, Plan};
+use crate::load::{self, Done, Failure, Length, Operation, Plan};
 use crate::report::{Measurement, Output, OutputArguments};
 use crate::target::cql::Writes;
 
@@ -46,6 +46,7 @@ pub struct MixedArguments {
 
 /// Searches and writes side by side.
 pub async fn run(arguments: MixedArguments) -> anyhow::Result<()> {
+    let (plan, duration) = arguments.search.load.timed_plan()?;
     let base = Arc::new(arguments.search.data.read_base()?);
     ensure!(
         arguments.churn > WRITES_AT_ONCE && arguments.churn < base.len(),
@@ -58,9 +59,9 @@ pub async fn run(arguments: MixedArguments) -> anyhow::Result<()> {
     let searching = arguments.search.searching(&target, &churned).await?;
     let database = arguments.search.requests.connect(&arguments.write_cql);
     let writes = database.await?.writes(&arguments.search.names).await?;
-    let plan = arguments.search.load.plan()?;
     let write_plan = Plan {
         rate_per_s: Some(arguments.write_rate),
+        length: Length::Duration(duration),
         ..plan.clone()
     };
     let worker = || Churner {

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
+use anyhow::ensure;
 use clap::Args;
 
-use super::arguments::{Target, TargetArguments, seconds};
+use super::arguments::{Target, TargetArguments, seconds_or_none};
 use super::searching::SearchArguments;
 use crate::report::{Output, OutputArguments};
 use crate::target::http::Url;
@@ -88,15 +89,20 @@ async fn one(target: &Target, reconnect: bool, arguments: OneArguments) -> anyho
         searching = searching.reconnecting();
     }
     let progress = output.progress("search")?;
-    let measurement = searching.run(&plan, arguments.concurrency, &progress);
-    output.add(measurement.await?)?;
-    output.finish()
+    let measurement = searching
+        .run(&plan, arguments.concurrency, &progress)
+        .await?;
+    let answered = measurement.operations;
+    output.add(measurement)?;
+    output.finish()?;
+    ensure!(answered > 0, "nothing was answered");
+    Ok(())
 }
 
 /// Searches with ever more requests at once.
 pub async fn sweep(arguments: SweepArguments) -> anyhow::Result<()> {
     let plan = arguments.search.load.plan()?;
-    let pause = seconds("--pause", arguments.pause)?;
+    let pause = seconds_or_none("--pause", arguments.pause)?;
     let mut output = Output::new(&arguments.output)?;
     let target = arguments.target.target()?;
     let searching = arguments.search.searching(&target, &HashSet::new()).await?;

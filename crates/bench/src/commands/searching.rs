@@ -24,12 +24,14 @@ pub fn questions(
     let SearchSet {
         queries,
         neighbours,
+        metric,
     } = data.read_search_set(k)?;
     ensure!(!queries.is_empty(), "there are no queries");
     Ok(Questions {
         judge: Arc::new(Judge::new(&neighbours, k, except)),
         queries: Arc::new(queries),
         k,
+        metric,
     })
 }
 
@@ -61,6 +63,9 @@ impl Searching {
         let way = match target {
             Target::Http(url, wire) => {
                 http::check(url, names).await?;
+                if let Some(warning) = http::other_metric(url, names, questions.metric).await {
+                    println!("  ! {warning}");
+                }
                 Way::Http(url.clone(), Bodies::new(*wire, questions)?)
             }
             Target::Cql(address) => {

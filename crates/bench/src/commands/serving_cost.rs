@@ -68,10 +68,7 @@ struct Way {
 pub async fn run(arguments: ServingCostArguments) -> anyhow::Result<()> {
     ensure!(arguments.rounds > 0, "--rounds must be at least 1");
     let search = &arguments.search;
-    let plan = search.load.plan()?;
-    let Length::Duration(duration) = plan.length else {
-        anyhow::bail!("the ways take turns by time: use --seconds, not --requests");
-    };
+    let (plan, duration) = search.load.timed_plan()?;
     let mut output = Output::new(&arguments.output)?;
     let questions = questions(&search.data, search.load.k, &HashSet::new())?;
     let info = http::index_info(&arguments.http, &search.names).await?;

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::array::{Neighbours, Vectors};
 use super::exact::{self, Metric};
 use super::locate::{self, Located, required};
-use super::source::{Role, Source};
+use super::source::{Role, Source, extension};
 use super::{cache, hdf5};
 
 /// How many neighbours of each query are computed at least, so that other limits find them kept.
@@ -40,6 +40,8 @@ pub struct DataArguments {
     #[arg(long, value_name = "N", conflicts_with = "queries")]
     pub hold_out: Option<usize>,
     /// How near two vectors are [default: what the data set says, else cosine]
+    ///
+    /// True neighbours that a file holds are taken as they are, unless it is an HDF5 file that names another metric.
     #[arg(long, value_enum)]
     pub metric: Option<Metric>,
 }
@@ -51,6 +53,8 @@ pub struct SearchSet {
     pub queries: Vectors,
     /// What should be found, as ids.
     pub neighbours: Neighbours,
+    /// By what they are the nearest, if that is known: most files of neighbours don't say.
+    pub metric: Option<Metric>,
 }
 
 impl DataArguments {
@@ -79,18 +83,36 @@ impl DataArguments {
 
     /// The metric asked for, or that of the data set.
     pub fn metric(&self) -> anyhow::Result<Metric> {
-        if let Some(metric) = self.metric {
-            return Ok(metric);
+        Ok(self.known_metric()?.unwrap_or(Metric::Cosine))
+    }
+
+    /// The metric asked for, or that of the data set if it names one.
+    fn known_metric(&self) -> anyhow::Result<Option<Metric>> {
+        match self.metric {
+            Some(metric) => Ok(Some(metric)),
+            None => self.metric_of_files(),
         }
-        let of_file = match self.located()?.base {
-            Some(base)
-                if matches!(super::source::extension(&base.path).as_str(), "hdf5" | "h5") =>
-            {
-                hdf5::metric(&base.path).with_context(|| base.to_string())?
+    }
+
+    fn metric_of_files(&self) -> anyhow::Result<Option<Metric>> {
+        match self.located()?.base {
+            Some(base) if matches!(extension(&base.path).as_str(), "hdf5" | "h5") => {
+                hdf5::metric(&base.path).with_context(|| base.to_string())
             }
-            _ => None,
-        };
-        Ok(of_file.unwrap_or(Metric::Cosine))
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether the neighbours that come with the data set are those by another metric than the one asked for.
+    fn asks_for_another_metric(&self) -> bool {
+        if self.metric.is_none() || self.neighbours.is_some() {
+            return false;
+        }
+        match self.metric_of_files() {
+            Ok(of_files) => of_files.is_some() && of_files != self.metric,
+            // One that is not known here.
+            Err(_) => true,
+        }
     }
 
     /// The vectors to be searched.
@@ -109,8 +131,13 @@ impl DataArguments {
 
     /// The base, and the queries where they are taken out of it.
     fn split(&self) -> anyhow::Result<(Vectors, Option<Vectors>)> {
+        ensure!(self.rows != Some(0), "--rows must be at least 1");
         let source = required(self.located()?.base, "vectors", "--base")?;
-        let mut base = source.read(Role::Base)?.into_vectors();
+        let rows_max = match (self.hold_out, self.rows) {
+            (None, Some(rows)) => rows,
+            _ => usize::MAX,
+        };
+        let mut base = source.read_first(Role::Base, rows_max)?.into_vectors();
         let held_out = self.hold_out.map(|count| {
             ensure!(
                 count > 0 && count < base.len(),
@@ -121,7 +148,6 @@ impl DataArguments {
         });
         let held_out = held_out.transpose()?;
         if let Some(rows) = self.rows {
-            ensure!(rows > 0, "--rows must be at least 1");
             base.truncate(rows.min(base.len()));
         }
         Ok((base, held_out))
@@ -130,7 +156,8 @@ impl DataArguments {
     /// The queries with at least `k` true neighbours each. The base is read only when those must be computed.
     pub fn read_search_set(&self, k: usize) -> anyhow::Result<SearchSet> {
         let located = self.located()?;
-        let changed = self.rows.is_some() || self.hold_out.is_some();
+        let changed =
+            self.rows.is_some() || self.hold_out.is_some() || self.asks_for_another_metric();
         if !changed && let Some(source) = &located.neighbours {
             let queries = read_queries(located.queries.clone())?;
             let neighbours = source.read(Role::Neighbours)?;
@@ -145,6 +172,7 @@ impl DataArguments {
                 return Ok(SearchSet {
                     queries,
                     neighbours,
+                    metric: self.known_metric()?,
                 });
             }
         }
@@ -157,6 +185,7 @@ impl DataArguments {
         Ok(SearchSet {
             queries,
             neighbours,
+            metric: Some(self.metric()?),
         })
     }
 
@@ -195,6 +224,12 @@ impl DataArguments {
         let positions = match positions {
             Some(positions) => positions,
             None => {
+                eprintln!(
+                    "computing the true neighbours of {} queries among {} vectors, by {} (--metric)",
+                    queries.len(),
+                    base.len(),
+                    metric.name()
+                );
                 let bar = progress(queries.len())?;
                 let positions = exact::nearest(base, queries, metric, k, &bar);
                 bar.finish_and_clear();
@@ -266,6 +301,7 @@ mod tests {
         };
         let set = fewer.read_search_set(2).unwrap();
         assert_eq!(set.neighbours.of(0), [2, 1, 0]);
+        assert_eq!(set.metric, Some(Metric::Euclidean));
     }
 
     #[test]
@@ -278,6 +314,13 @@ mod tests {
             ..DataArguments::default()
         };
         assert_eq!(arguments.metric().unwrap(), Metric::Euclidean);
+        assert!(!arguments.asks_for_another_metric());
+        let of = |metric| DataArguments {
+            metric: Some(metric),
+            ..arguments.clone()
+        };
+        assert!(!of(Metric::Euclidean).asks_for_another_metric());
+        assert!(of(Metric::Cosine).asks_for_another_metric());
         let (base, queries) = arguments.split().unwrap();
         assert_eq!((base.len(), queries.unwrap().row(0)[0]), (15, 18.0));
     }

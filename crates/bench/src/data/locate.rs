@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
+use super::numbered;
 use super::source::{Source, extension};
 
 /// Where the arrays of a data set are.
@@ -17,7 +18,7 @@ pub struct Located {
     pub neighbours: Option<Source>,
 }
 
-const BASE: &[&str] = &["train", "shuffle_train", "base", "learn"];
+const BASE: &[&str] = &["train", "shuffle_train", "base"];
 const QUERIES: &[&str] = &["test", "query", "queries"];
 const NEIGHBOURS: &[&str] = &["neighbors", "neighbours", "groundtruth", "gt"];
 const EXTENSIONS: &[&str] = &[
@@ -25,8 +26,8 @@ const EXTENSIONS: &[&str] = &[
 ];
 
 /// Finds the arrays of `set`: an HDF5 file, which holds all; another file, which is the base; a directory
-/// (`train.parquet`, `test.parquet`, `neighbors.parquet`); or what the names of three files begin with
-/// (`sift` for `sift_base.fvecs`, `sift_query.fvecs`, `sift_groundtruth.ivecs`).
+/// (`train.parquet` or `train-00-of-10.parquet` and its like, `test.parquet`, `neighbors.parquet`); or what the names of
+/// three files begin with (`sift` for `sift_base.fvecs`, `sift_query.fvecs`, `sift_groundtruth.ivecs`).
 pub fn locate(set: &Path) -> anyhow::Result<Located> {
     let source = |path: PathBuf| Source { path, part: None };
     if set.is_file() {
@@ -38,25 +39,25 @@ pub fn locate(set: &Path) -> anyhow::Result<Located> {
             base: whole,
         });
     }
+    let stem = |name: &&str| -> PathBuf {
+        if set.is_dir() {
+            return set.join(name);
+        }
+        let mut stem = set.as_os_str().to_owned();
+        stem.push(format!("_{name}"));
+        stem.into()
+    };
     let find = |names: &[&str]| -> Option<Source> {
-        let candidates = names.iter().flat_map(|name| {
-            let stem = if set.is_dir() {
-                set.join(name).into_os_string()
-            } else {
-                let mut stem = set.as_os_str().to_owned();
-                stem.push(format!("_{name}"));
-                stem
-            };
+        let mut candidates = names.iter().map(stem).flat_map(|stem| {
             EXTENSIONS.iter().map(move |extension| {
-                let mut path = stem.clone();
+                let mut path = stem.clone().into_os_string();
                 path.push(format!(".{extension}"));
                 PathBuf::from(path)
             })
         });
-        candidates
-            .into_iter()
-            .find(|path| path.is_file())
-            .map(source)
+        let whole = candidates.find(|path| path.is_file());
+        let found = whole.or_else(|| names.iter().find_map(|name| numbered::first(&stem(name))));
+        found.map(source)
     };
     let base = find(BASE);
     if base.is_none() {
@@ -118,6 +119,15 @@ mod tests {
     }
 
     #[test]
+    fn a_large_set_of_vectordbbench_comes_in_several_files() {
+        let directory = tempfile::tempdir().unwrap();
+        let parts = ["train-01-of-02.parquet", "train-00-of-02.parquet"];
+        touch(directory.path(), &parts);
+        let [base, ..] = names(locate(directory.path()).unwrap());
+        assert_eq!(base.as_deref(), Some("train-00-of-02.parquet"));
+    }
+
+    #[test]
     fn the_beginning_of_three_names() {
         let directory = tempfile::tempdir().unwrap();
         let files = [
@@ -128,6 +138,9 @@ mod tests {
         touch(directory.path(), &files);
         let found = names(locate(&directory.path().join("sift")).unwrap());
         assert_eq!(found, files.map(|name| Some(name.to_owned())));
+        assert!(locate(&directory.path().join("gist")).is_err());
+        // What is there to learn from is not what is searched, and has other neighbours.
+        touch(directory.path(), &["gist_learn.fvecs"]);
         assert!(locate(&directory.path().join("gist")).is_err());
     }
 

@@ -14,6 +14,7 @@ mod hdf5;
 mod lift;
 mod locate;
 mod npy;
+mod numbered;
 mod parquet;
 mod source;
 mod vecs;

@@ -16,44 +16,27 @@ use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::schema::types::SchemaDescriptor;
 
 use super::array::{Array, Values};
+use super::numbered;
 
 /// The column of ids.
 const IDS: &str = "id";
 
-/// Reads the column `name` with the rows' ids, if there are any.
-pub fn read(path: &Path, name: &str) -> anyhow::Result<Array> {
-    let file = SerializedFileReader::new(File::open(path)?)?;
-    let schema = file.metadata().file_metadata().schema_descr_ptr();
-    let leaf = leaf(&schema, name).with_context(|| {
-        format!(
-            "it has no column {name:?} of numbers; it has {}",
-            list_columns(&schema).join(", ")
-        )
-    })?;
-    let ids = (0..schema.num_columns()).find(|&leaf| {
-        let column = schema.column(leaf);
-        column.path().string() == IDS
-            && matches!(column.physical_type(), Type::INT32 | Type::INT64)
-            && leaf_is_plain(&schema, leaf)
-    });
+/// Reads the column `name` with the rows' ids, if there are any. If the file is the first of several ([`numbered`]), the
+/// others follow, as far as they are needed: when `rows_max` rows are there, no more row groups are read.
+pub fn read(path: &Path, name: &str, rows_max: usize) -> anyhow::Result<Array> {
     let mut rows = Rows::default();
-    let mut all_ids = Vec::new();
-    let mut stored_as = "";
-    for group in 0..file.num_row_groups() {
-        let group = file.get_row_group(group)?;
-        stored_as = rows.append(&*group, leaf)?;
-        if let Some(ids) = ids {
-            all_ids.extend(integers(&*group, ids)?.values);
+    for (at, file) in numbered::files(path).iter().enumerate() {
+        if rows.count >= rows_max {
+            break;
+        }
+        let appended = rows.append_file(file, name, rows_max);
+        // What is wrong with the first is told of by its name in any case.
+        match at {
+            0 => appended?,
+            _ => appended.with_context(|| file.display().to_string())?,
         }
     }
-    let columns = rows.columns.context("it has no rows")?;
-    let values = match rows.floats.is_empty() {
-        false => Values::Floats(rows.floats),
-        true => Values::Integers(rows.integers),
-    };
-    let mut array = Array::new(columns, values, stored_as)?;
-    array.ids = ids.map(|_| all_ids);
-    Ok(array)
+    rows.into_array()
 }
 
 /// The columns that hold lists of numbers, in the order of the file.
@@ -99,11 +82,62 @@ struct Rows {
     count: usize,
     floats: Vec<f32>,
     integers: Vec<i64>,
+    ids: Vec<i64>,
+    /// The element type.
+    stored_as: &'static str,
 }
 
 impl Rows {
-    /// Appends the rows of a group. Gives the name of the element type.
-    fn append(&mut self, group: &dyn RowGroupReader, leaf: usize) -> anyhow::Result<&'static str> {
+    /// Appends the rows of a file, up to the row group that completes `rows_max`.
+    fn append_file(&mut self, path: &Path, name: &str, rows_max: usize) -> anyhow::Result<()> {
+        let file = SerializedFileReader::new(File::open(path)?)?;
+        let schema = file.metadata().file_metadata().schema_descr_ptr();
+        let leaf = leaf(&schema, name).with_context(|| {
+            format!(
+                "it has no column {name:?} of numbers; it has {}",
+                list_columns(&schema).join(", ")
+            )
+        })?;
+        let ids = (0..schema.num_columns()).find(|&leaf| {
+            let column = schema.column(leaf);
+            column.path().string() == IDS
+                && matches!(column.physical_type(), Type::INT32 | Type::INT64)
+                && leaf_is_plain(&schema, leaf)
+        });
+        for group in 0..file.num_row_groups() {
+            if self.count >= rows_max {
+                break;
+            }
+            let group = file.get_row_group(group)?;
+            self.append(&*group, leaf)?;
+            if let Some(ids) = ids {
+                self.ids.extend(integers(&*group, ids)?.values);
+            }
+        }
+        Ok(())
+    }
+
+    fn into_array(self) -> anyhow::Result<Array> {
+        let columns = self.columns.context("it has no rows")?;
+        ensure!(
+            self.ids.is_empty() || self.ids.len() == self.count,
+            "some of its files have a column {IDS:?} and others have not"
+        );
+        ensure!(
+            self.floats.is_empty() || self.integers.is_empty(),
+            "some of its files hold floats and others integers"
+        );
+        let values = match self.floats.is_empty() {
+            false => Values::Floats(self.floats),
+            true => Values::Integers(self.integers),
+        };
+        let mut array = Array::new(columns, values, self.stored_as)?;
+        array.ids = Some(self.ids).filter(|ids| !ids.is_empty());
+        Ok(array)
+    }
+
+    /// Appends the rows of a group.
+    fn append(&mut self, group: &dyn RowGroupReader, leaf: usize) -> anyhow::Result<()> {
         let column = group.metadata().column(leaf).column_descr_ptr();
         let (lengths, stored_as) = match column.physical_type() {
             Type::FLOAT => {
@@ -140,7 +174,8 @@ impl Rows {
             );
             self.count += 1;
         }
-        Ok(stored_as)
+        self.stored_as = stored_as;
+        Ok(())
     }
 }
 
@@ -250,7 +285,7 @@ mod tests {
             ],
         );
         assert_eq!(names(&path).unwrap(), ["emb"]);
-        let array = read(&path, "emb").unwrap();
+        let array = read(&path, "emb", usize::MAX).unwrap();
         assert_eq!((array.rows(), array.columns), (3, 2));
         assert_eq!(array.ids, Some(vec![7, 3, 5]));
         let floats = vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
@@ -258,16 +293,37 @@ mod tests {
     }
 
     #[test]
+    fn files_that_follow_each_other_are_read_as_far_as_needed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |number| {
+            directory
+                .path()
+                .join(format!("train-{number}-of-3.parquet"))
+        };
+        let rows: [&[&[f64]]; 2] = [&[&[1.0], &[2.0]], &[&[3.0]]];
+        write(&path(0), &[(&[7, 3], rows[0])]);
+        write(&path(1), &[(&[5], rows[1])]);
+        let array = read(&path(0), "emb", 3).unwrap();
+        assert_eq!(array.ids, Some(vec![7, 3, 5]));
+        assert_eq!(array.values, Values::Floats(vec![1.0, 2.0, 3.0]));
+        // The others are not looked at.
+        assert_eq!(read(&path(0), "emb", 2).unwrap().rows(), 2);
+        let error = format!("{:#}", read(&path(0), "emb", 4).unwrap_err());
+        assert!(error.contains("train-2-of-3"), "{error}");
+        assert_eq!(read(&path(1), "emb", usize::MAX).unwrap().rows(), 1);
+    }
+
+    #[test]
     fn nulls_and_rows_of_other_lengths_are_refused() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("train.parquet");
         write(&path, &[(&[1, 2], &[&[1.0], &[]])]);
-        let error = read(&path, "emb").unwrap_err();
+        let error = read(&path, "emb", 9).unwrap_err();
         assert!(error.to_string().contains("null"), "{error}");
         write(&path, &[(&[1, 2], &[&[1.0], &[1.0, 2.0]])]);
-        let error = read(&path, "emb").unwrap_err();
+        let error = read(&path, "emb", 9).unwrap_err();
         assert!(error.to_string().contains("row 1"), "{error}");
-        let error = read(&path, "vector").unwrap_err();
+        let error = read(&path, "vector", 9).unwrap_err();
         assert!(error.to_string().contains("it has emb"), "{error}");
     }
 }

@@ -73,10 +73,16 @@ impl fmt::Display for Source {
 impl Source {
     /// Reads the array.
     pub fn read(&self, role: Role) -> anyhow::Result<Array> {
-        self.read_any(role).with_context(|| self.to_string())
+        self.read_first(role, usize::MAX)
     }
 
-    fn read_any(&self, role: Role) -> anyhow::Result<Array> {
+    /// Reads the array, of a large one perhaps no more than what holds the first `rows_max` rows.
+    pub fn read_first(&self, role: Role, rows_max: usize) -> anyhow::Result<Array> {
+        self.read_any(role, rows_max)
+            .with_context(|| self.to_string())
+    }
+
+    fn read_any(&self, role: Role, rows_max: usize) -> anyhow::Result<Array> {
         let path = &self.path;
         let open = || File::open(path).map(BufReader::new);
         let extension = extension(path);
@@ -84,7 +90,7 @@ impl Source {
             bail!("a .{extension} file is one array and has no parts");
         }
         match extension.as_str() {
-            "parquet" => parquet::read(path, &self.part_for(role, parquet::names)?),
+            "parquet" => parquet::read(path, &self.part_for(role, parquet::names)?, rows_max),
             "hdf5" | "h5" => hdf5::read(path, &self.part_for(role, hdf5::names)?),
             "npy" => npy::read(open()?),
             "fvecs" => vecs::read(open()?, vecs::Element::F32),

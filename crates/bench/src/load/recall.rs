@@ -9,6 +9,8 @@ use crate::data::Neighbours;
 pub struct Judge {
     /// For each query, sorted.
     expected: Vec<Box<[i64]>>,
+    /// Rows of an answer that count.
+    k: usize,
 }
 
 impl Judge {
@@ -27,15 +29,18 @@ impl Judge {
         });
         Judge {
             expected: expected.collect(),
+            k,
         }
     }
 
-    /// The share of the expected rows that an answer has, if any were expected. The answer is sorted on the way.
+    /// The share of the expected rows that an answer has among its first `k`, if any were expected. The answer, nearest
+    /// first, is cut off and sorted on the way.
     pub fn recall(&self, query: usize, answer: &mut Vec<i64>) -> Option<f64> {
         let expected = &self.expected[query];
         if expected.is_empty() {
             return None;
         }
+        answer.truncate(self.k);
         answer.sort_unstable();
         answer.dedup();
         let found = answer
@@ -59,6 +64,8 @@ mod tests {
         assert_eq!(judge.recall(0, &mut vec![3, 9, 7]), Some(1.0));
         assert_eq!(judge.recall(0, &mut vec![3, 3, 1]), Some(1.0 / 3.0));
         assert_eq!(judge.recall(0, &mut vec![]), Some(0.0));
+        // More rows than were asked for find no more.
+        assert_eq!(judge.recall(0, &mut vec![3, 4, 5, 9, 7]), Some(1.0 / 3.0));
         let judge = Judge::new(&neighbours, 3, &HashSet::from([9, 3]));
         assert_eq!(judge.recall(0, &mut vec![7, 9, 1]), Some(1.0));
         let judge = Judge::new(&neighbours, 1, &HashSet::from([9]));

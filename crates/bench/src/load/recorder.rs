@@ -122,12 +122,19 @@ impl Measured {
         self.intervals = slots
             .iter()
             .enumerate()
-            .map(|(at, latencies)| Interval {
-                from: length * at as u32,
-                length: length.min(elapsed.saturating_sub(length * at as u32)),
-                operations: latencies.len(),
-                p50: Duration::from_nanos(latencies.value_at_quantile(0.5)),
-                p99: Duration::from_nanos(latencies.value_at_quantile(0.99)),
+            .map(|(at, latencies)| {
+                let from = length * at as u32;
+                let rest = elapsed.saturating_sub(from);
+                Interval {
+                    from,
+                    length: match at == INTERVALS_MAX as usize {
+                        true => rest,
+                        false => rest.min(length),
+                    },
+                    operations: latencies.len(),
+                    p50: Duration::from_nanos(latencies.value_at_quantile(0.5)),
+                    p99: Duration::from_nanos(latencies.value_at_quantile(0.99)),
+                }
             })
             .collect();
     }
@@ -260,6 +267,31 @@ mod tests {
         all.saturating_record(2_000_000_000);
         let kept = all.value_at_quantile(1.0) as f64;
         assert!((kept / 2e9 - 1.0).abs() < 2e-3, "{kept}");
+    }
+
+    #[test]
+    fn the_last_interval_of_a_run_that_nobody_foresaw_is_as_long_as_it_was() {
+        let begin = Instant::now();
+        let intervals = Intervals::new(begin, Length::Requests(2));
+        let mut recorder = Recorder::new(&intervals);
+        for second in [0, 1000] {
+            let start = begin + Duration::from_secs(second);
+            let done = Done {
+                answered: start + Duration::from_millis(5),
+                recall: None,
+                short: false,
+            };
+            recorder.done(start, &done);
+        }
+        let mut measured = Measured::empty();
+        measured.add(recorder);
+        measured.finish(Duration::from_secs(1001), Duration::ZERO, intervals);
+        let all = &measured.intervals;
+        assert_eq!(all.len(), INTERVALS_MAX as usize + 1);
+        assert_eq!(all[0].length, Duration::from_secs(1));
+        let last = all[INTERVALS_MAX as usize];
+        assert_eq!((last.from.as_secs(), last.length.as_secs()), (300, 701));
+        assert_eq!(last.operations, 1);
     }
 
     #[test]

@@ -11,7 +11,8 @@ const STYLE: &str = include_str!("style.css");
 /// The page.
 pub fn page(records: &[Record]) -> String {
     let mut html = format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>annulus bench</title>\
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
+         <title>annulus bench</title>\
          <style>{STYLE}</style><h1>annulus bench</h1>"
     );
     for record in records {
@@ -42,15 +43,20 @@ fn write_environment(html: &mut String, environment: &Environment) {
         cpu,
         cores,
         system,
+        load,
     } = environment;
-    let line = format!("{time}, annulus {version}, {cores} cores of {cpu}, {system}");
+    let mut line = format!("{time}, annulus {version}, {cores} cores of {cpu}, {system}");
+    if !load.is_empty() {
+        let means: Vec<String> = load.iter().map(|mean| format!("{mean:.2}")).collect();
+        line.push_str(&format!(", load {}", means.join(" ")));
+    }
     let (line, command) = (escape(&line), escape(command));
     html.push_str(&format!("<p>{line}<br><code>{command}</code></p>"));
 }
 
 fn write_table(html: &mut String, measurements: &[&Measurement]) {
     html.push_str(
-        "<table><tr><th>what<th>at once<th>asked /s<th>answered /s<th>mean ms<th>P50<th>P90<th>P99<th>P99.9<th>max\
+        "<div class=\"table\"><table><tr><th>what<th>at once<th>asked /s<th>answered /s<th>mean ms<th>P50<th>P90<th>P99<th>P99.9<th>max\
          <th>recall<th>failed<th>client cores<th>remarks</tr>",
     );
     for measurement in measurements {
@@ -81,7 +87,7 @@ fn write_table(html: &mut String, measurements: &[&Measurement]) {
         )
         .expect("a string takes any text");
     }
-    html.push_str("</table>");
+    html.push_str("</table></div>");
 }
 
 #[cfg(test)]
@@ -116,5 +122,22 @@ mod tests {
         assert_eq!(page.matches("<tr>").count(), 4);
         assert!(page.contains("&lt;b&gt;") && !page.contains("<b>"));
         assert!(!page.contains("src=") && !page.contains("href="));
+        assert!(!page.contains("load"));
+    }
+
+    #[test]
+    fn the_machine_is_told_of_with_its_load() {
+        let environment = Record::Environment(Environment {
+            time: "2026-01-01T00:00:00Z".to_owned(),
+            version: "1".to_owned(),
+            command: "annulus bench <x>".to_owned(),
+            cpu: "Xeon".to_owned(),
+            cores: 2,
+            system: "linux 6".to_owned(),
+            load: vec![1.5, 2.0, 0.0],
+        });
+        let page = page(&[environment]);
+        assert!(page.contains("2 cores of Xeon, linux 6, load 1.50 2.00 0.00"));
+        assert!(page.contains("bench &lt;x&gt;"));
     }
 }

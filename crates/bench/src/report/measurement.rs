@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::load::Measured;
 use crate::spread::Spread;
 
+/// Where more fail than P99 leaves out, it says nothing of the slowest.
+const FAILED_SHARE_MAX: f64 = 0.01;
+
 /// A line of a JSON file of results.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -55,6 +58,9 @@ pub struct Environment {
     pub cpu: String,
     /// Cores that this process may use.
     pub cores: usize,
+    /// Threads that ran or waited to run on the whole machine before it began: means of the last 1, 5 and 15 minutes.
+    #[serde(default)]
+    pub load: Vec<f64>,
     /// Of the kernel.
     pub system: String,
 }
@@ -193,6 +199,27 @@ impl Measurement {
         for (kind, count) in &self.errors {
             warnings.push(format!("{count} failed: {kind}"));
         }
+        let failed = self.failed() as f64 / (self.failed() + self.operations).max(1) as f64;
+        if failed >= FAILED_SHARE_MAX {
+            warnings.push(format!(
+                "{:.1} % failed: latencies are those of the others, and a P99 with the failed ones would be higher",
+                failed * 100.0
+            ));
+        }
+        // Of fewer requests a quantile is the longest of all.
+        let longest = match self.operations {
+            // What was not made of requests has no latencies.
+            _ if self.concurrency == 0 => None,
+            1..100 => Some("P99 and P99.9 are"),
+            100..1000 => Some("P99.9 is"),
+            _ => None,
+        };
+        if let Some(quantiles) = longest {
+            warnings.push(format!(
+                "{} answers only: {quantiles} the longest of them",
+                self.operations
+            ));
+        }
         if self.not_sent > 0 {
             warnings.push(format!(
                 "{} requests were due but not sent before the time was up: the server, or the concurrency, is below \
@@ -249,13 +276,26 @@ mod tests {
     fn what_is_wrong_is_said() {
         let measurement = Measurement {
             errors: BTreeMap::from([("timeout".to_owned(), 3)]),
+            operations: 97,
+            concurrency: 1,
             not_sent: 1,
             short_answers: 2,
             client_cpu_cores: 1.9,
             client_cores: 2,
             ..Measurement::default()
         };
-        assert_eq!(measurement.warnings().len(), 4);
+        let warnings = measurement.warnings();
+        assert_eq!(warnings.len(), 6);
+        assert!(warnings[1].starts_with("3.0 % failed"), "{warnings:?}");
+        assert!(warnings[2].contains("P99 and"), "{warnings:?}");
         assert_eq!(Measurement::default().warnings(), [""; 0]);
+        // What failed is told of, but is too little to hide behind P99; P99.9 has requests beyond it.
+        let many = Measurement {
+            operations: 1000,
+            concurrency: 1,
+            errors: BTreeMap::from([("timeout".to_owned(), 3)]),
+            ..Measurement::default()
+        };
+        assert_eq!(many.warnings(), ["3 failed: timeout"]);
     }
 }

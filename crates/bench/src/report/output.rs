@@ -190,6 +190,8 @@ fn environment() -> Environment {
         .find_map(|line| line.strip_prefix("model name")?.split_once(':'))
         .map_or(std::env::consts::ARCH, |(_, name)| name.trim());
     let system = read("/proc/sys/kernel/osrelease");
+    let load = read("/proc/loadavg");
+    let load = load.split_whitespace().take(3);
     Environment {
         time: jiff::Timestamp::now()
             .round(jiff::Unit::Second)
@@ -199,6 +201,7 @@ fn environment() -> Environment {
         cpu: cpu.to_owned(),
         cores: std::thread::available_parallelism().map_or(1, usize::from),
         system: format!("{} {}", std::env::consts::OS, system.trim()),
+        load: load.filter_map(|mean| mean.parse().ok()).collect(),
     }
 }
 
@@ -228,6 +231,11 @@ mod tests {
         }
         let records = read_records(&path).unwrap();
         assert_eq!(records.len(), 4);
+        let Record::Environment(environment) = &records[0] else {
+            panic!("a run begins with it")
+        };
+        let means = if cfg!(target_os = "linux") { 3 } else { 0 };
+        assert_eq!(environment.load.len(), means);
         assert!(matches!(&records[3], Record::Measurement(m) if m.series == "mine k=10"));
         std::fs::write(&path, "{}\n").unwrap();
         let error = format!("{:#}", read_records(&path).unwrap_err());

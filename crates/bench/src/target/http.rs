@@ -16,11 +16,12 @@ use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use store_api::types::{IndexInfo, IndexState, IndexStatus};
+use store_api::types::{IndexInfo, IndexOptions, IndexState, IndexStatus, SimilarityFunction};
 use tokio::net::TcpStream;
 
 use super::wire::{Bodies, Wire};
 use super::{Names, Questions};
+use crate::data::Metric;
 use crate::load::{Done, Failure};
 
 /// `http://HOST:PORT` of a server.
@@ -244,9 +245,59 @@ pub async fn check(url: &Url, names: &Names) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// What to say of an index that finds the nearest by another metric than `expected`. Nothing if the server doesn't tell: not
+/// every one answers for an index, and searches need no more.
+pub async fn other_metric(url: &Url, names: &Names, expected: Option<Metric>) -> Option<String> {
+    let expected = expected?;
+    let info = index_info(url, names).await.ok()?;
+    disagreement(&info.options, expected)
+}
+
+fn disagreement(options: &IndexOptions, expected: Metric) -> Option<String> {
+    let IndexOptions::Vector {
+        similarity_function,
+        ..
+    } = options
+    else {
+        return None;
+    };
+    let agree = match similarity_function {
+        SimilarityFunction::Cosine => expected == Metric::Cosine,
+        SimilarityFunction::Euclidean => expected == Metric::Euclidean,
+        SimilarityFunction::DotProduct => expected == Metric::DotProduct,
+        SimilarityFunction::Hamming => false,
+    };
+    (!agree).then(|| {
+        format!(
+            "the index goes by {similarity_function:?}, and the true neighbours by {}: unless all vectors are of one \
+             length, recall says nothing (build-index --metric)",
+            expected.name()
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use store_api::types::Quantization;
+
     use super::*;
+
+    #[test]
+    fn an_index_of_another_metric_is_told_of() {
+        let of = |similarity_function| IndexOptions::Vector {
+            dimensions: 2,
+            maximum_node_connections: 8,
+            construction_beam_width: 32,
+            search_beam_width: 16,
+            similarity_function,
+            quantization: Quantization::F32,
+        };
+        let cosine = of(SimilarityFunction::Cosine);
+        assert_eq!(disagreement(&cosine, Metric::Cosine), None);
+        let said = disagreement(&cosine, Metric::Euclidean).unwrap();
+        assert!(said.contains("by euclidean"), "{said}");
+        assert!(disagreement(&of(SimilarityFunction::Hamming), Metric::Cosine).is_some());
+    }
 
     #[test]
     fn urls_have_a_host_and_a_port() {

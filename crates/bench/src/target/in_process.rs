@@ -186,6 +186,7 @@ mod tests {
             }),
             judge: Arc::new(Judge::new(&neighbours, 1, &HashSet::new())),
             k: 1,
+            metric: None,
         };
         let searched = index
             .search(&questions, 1, Duration::from_millis(20))

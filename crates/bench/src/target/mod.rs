@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::data::Vectors;
+use crate::data::{Metric, Vectors};
 use crate::load::{Done, Failure, Judge, Operation};
 
 /// Names of what is measured.
@@ -41,6 +41,8 @@ pub struct Questions {
     pub judge: Arc<Judge>,
     /// Rows asked for.
     pub k: usize,
+    /// By what the true neighbours are the nearest, if that is known.
+    pub metric: Option<Metric>,
 }
 
 impl Questions {
