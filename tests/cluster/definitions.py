@@ -1,9 +1,7 @@
 """A keyspace with a table to index, and what there is to see of its indexes."""
 
 import pytest
-from cassandra import ConsistencyLevel
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
-from cassandra.policies import WhiteListRoundRobinPolicy
+from clients import client_of_one
 from gateways import NETWORK, Gateway
 from ring import free_port
 
@@ -12,17 +10,7 @@ CREATE = "CREATE CUSTOM INDEX {} ON {} (v) USING 'vector_index' WITH OPTIONS = {
 
 def connect(gateway):
     """A cluster object that speaks to one gateway alone."""
-    profile = ExecutionProfile(
-        load_balancing_policy=WhiteListRoundRobinPolicy([gateway.host]),
-        consistency_level=ConsistencyLevel.QUORUM,
-        request_timeout=60,
-    )
-    return Cluster(
-        [gateway.host],
-        port=gateway.cql_port,
-        protocol_version=4,
-        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-    )
+    return client_of_one(gateway.address)
 
 
 def make_anew(session):

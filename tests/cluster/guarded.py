@@ -4,8 +4,8 @@ import contextlib
 import subprocess
 
 from cassandra.auth import PlainTextAuthProvider
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
-from cassandra.policies import WhiteListRoundRobinPolicy
+from cassandra.cluster import NoHostAvailable
+from clients import client_of_one
 from ring import cassandra_ring, free_network
 from server import eventually
 
@@ -65,15 +65,7 @@ def _keystore(directory, address):
 @contextlib.contextmanager
 def logged_in(address, user, password=None):
     """A session of a user, whose password is its name unless one is given."""
-    host, port = address
-    profile = ExecutionProfile(load_balancing_policy=WhiteListRoundRobinPolicy([host]), request_timeout=60)
-    with Cluster(
-        [host],
-        port=port,
-        protocol_version=4,
-        auth_provider=PlainTextAuthProvider(user, password or user),
-        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-    ) as cluster:
+    with client_of_one(address, auth_provider=PlainTextAuthProvider(user, password or user)) as cluster:
         yield cluster.connect()
 
 

@@ -4,10 +4,10 @@ import random
 
 import pytest
 from cassandra import ConsistencyLevel, InvalidRequest, ReadFailure, Unavailable
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
-from cassandra.policies import WhiteListRoundRobinPolicy
+from cassandra.cluster import NoHostAvailable
 from cassandra.protocol import SyntaxException
 from cassandra.query import SimpleStatement
+from clients import client_of_one
 from server import eventually
 
 ROWS = 60
@@ -23,19 +23,7 @@ def vector(number):
 
 @pytest.fixture(scope="module", params=[False, "lz4"], ids=["plain", "lz4"])
 def session(request, gateways):
-    gateway = gateways[0]
-    profile = ExecutionProfile(
-        load_balancing_policy=WhiteListRoundRobinPolicy([gateway.host]),
-        request_timeout=60,
-        consistency_level=ConsistencyLevel.ONE,
-    )
-    with Cluster(
-        [gateway.host],
-        port=gateway.cql_port,
-        protocol_version=4,
-        compression=request.param,
-        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-    ) as cluster:
+    with client_of_one(gateways[0].address, ConsistencyLevel.ONE, compression=request.param) as cluster:
         yield cluster.connect()
 
 

@@ -160,16 +160,16 @@ def test_a_gateway_that_slept_passes_no_write_by_what_it_knew(session, another):
     with connect(another) as cluster:
         slept = cluster.connect()
         slept.execute(insert, ("before",))
-        os.kill(another._process.pid, signal.SIGSTOP)
+        os.kill(another.pid, signal.SIGSTOP)
         try:
             # The last of its threads stops a while after the signal.
-            eventually(lambda: set(states(another._process.pid)) == {"T"})
+            eventually(lambda: set(states(another.pid)) == {"T"})
             waking = slept.execute_async(insert, ("waking",))
             time.sleep(LEASE_SECONDS + 2)
             session.execute(CREATE.format("ours", "vectors.t"))
             assert defined(session)
         finally:
-            os.kill(another._process.pid, signal.SIGCONT)
+            os.kill(another.pid, signal.SIGCONT)
         try:
             waking.result()
         except Exception:

@@ -1,7 +1,7 @@
-"""The tests of the official Python drivers and of cqlsh pass through a gateway, too.
+"""The tests of the official drivers, of cqlsh and of the official CDC library pass through a gateway, too.
 
-They are those of tests/drivers and tests/cqlsh. Those marked `embedded` are left out, each for the reason that its mark
-gives. The Rust driver and the CDC library are what the index service of all tests here is made of.
+They are those of tests/drivers, tests/cqlsh and crates/annulus/tests/end_to_end/rust_driver. The Python tests marked
+`embedded` are left out, each for the reason that its mark gives. The Rust tests marked `ignore` need a gateway, and run here.
 """
 
 import os
@@ -12,21 +12,46 @@ import sys
 
 import pytest
 
-TESTS = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TESTS = ROOT / "tests"
 # The venvs lie side by side: .venv/cassandra, .venv/scylla.
 VENVS = pathlib.Path(sys.prefix).parent
 SUITE_SECONDS = 1800
+
+# One test after the other, as Cassandra changes its schema one step after the other.
+RUST = "cargo test --locked -p annulus --test end_to_end rust_driver:: -- --include-ignored --test-threads=1"
+RUST_PASSED_MIN = 24
+
+
+def passed(command, **environment):
+    """Runs a suite that must pass; how many of its tests have."""
+    ran = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=os.environ | environment,
+        timeout=SUITE_SECONDS,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stdout[-20_000:]
+    [count] = re.findall(r"(\d+) passed", ran.stdout)
+    return int(count)
 
 
 @pytest.mark.parametrize(
     "driver, suite, passed_min",
     [("cassandra", "drivers", 400), ("scylla", "drivers", 400), ("cassandra", "cqlsh", 1)],
 )
-def test_a_suite_passes(gateway, store, store_address, driver, suite, passed_min):
-    address = "{}:{}".format(*gateway.address)
-    environment = os.environ | {"CQL_SERVER": address, "HTTP_SERVER": store_address}
+def test_a_python_suite_passes(gateway, store, store_address, driver, suite, passed_min):
     command = [VENVS / driver / "bin/python", "-m", "pytest", "-q", "--tb=short", TESTS / suite]
-    ran = subprocess.run(command, env=environment, timeout=SUITE_SECONDS, stdout=subprocess.PIPE, text=True)
-    assert ran.returncode == 0, ran.stdout[-20_000:]
-    [passed] = re.findall(r"(\d+) passed", ran.stdout)
-    assert int(passed) >= passed_min, ran.stdout[-2000:]
+    assert passed(command, CQL_SERVER=address(gateway.address), HTTP_SERVER=store_address) >= passed_min
+
+
+def test_the_rust_suite_passes(gateway, store, nodes):
+    servers = {"CQL_SERVER": address(gateway.address), "CASSANDRA_SERVER": ",".join(map(address, nodes))}
+    assert passed(RUST.split(), **servers) >= RUST_PASSED_MIN
+
+
+def address(server):
+    return "{}:{}".format(*server)

@@ -4,9 +4,7 @@ import os
 import signal
 
 import pytest
-from cassandra import ConsistencyLevel
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
-from cassandra.policies import ConstantReconnectionPolicy, DCAwareRoundRobinPolicy, TokenAwarePolicy
+from clients import client_of_all
 from load import Load
 from server import eventually
 
@@ -32,17 +30,7 @@ def writes_and_reads(session):
 def session(ring, gateways):
     if ring is None or len(gateways) < 3:
         pytest.skip("needs a ring of three nodes of its own: NODES=3")
-    profile = ExecutionProfile(
-        load_balancing_policy=TokenAwarePolicy(DCAwareRoundRobinPolicy("datacenter1")),
-        consistency_level=ConsistencyLevel.QUORUM,
-        request_timeout=60,
-    )
-    with Cluster(
-        [gateway.host for gateway in gateways],
-        port=gateways[0].cql_port,
-        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-        reconnection_policy=ConstantReconnectionPolicy(1, None),
-    ) as cluster:
+    with client_of_all([gateway.address for gateway in gateways]) as cluster:
         yield cluster.connect()
 
 

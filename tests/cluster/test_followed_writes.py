@@ -1,7 +1,5 @@
 """What is written through a gateway is what an index service finds, whichever way it was written."""
 
-import urllib.error
-
 import pytest
 from cassandra.cluster import Cluster
 from cassandra.query import BatchStatement, BatchType
@@ -26,18 +24,12 @@ class Followed:
         session.execute(
             "CREATE CUSTOM INDEX near ON points (v) USING 'vector_index' WITH OPTIONS = {'similarity_function': 'euclidean'}"
         )
-        eventually(lambda: self.status() is not None and self.status()["status"] == "SERVING", seconds=SECONDS)
-
-    def status(self):
-        return self.store.status("followed", "near")
+        eventually(lambda: self.store.index_status("followed", "near")["status"] == "SERVING", seconds=SECONDS)
 
     def indexed(self):
         """{(part, number)} of what the index holds; None while it does not serve."""
-        try:
-            keys = self.store.nearest("followed", "near", [0.0, 0.0], 1_000)
-        except urllib.error.HTTPError:
-            return None
-        return set(zip(keys["part"], keys["number"]))
+        keys = self.store.nearest("followed", "near", [0.0, 0.0], 1_000)
+        return keys and set(zip(keys["part"], keys["number"]))
 
     def table(self):
         rows = self.session.execute("SELECT part, number, v FROM points")

@@ -5,10 +5,9 @@ import itertools
 
 import pytest
 from cassandra import ConsistencyLevel
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.metadata import Murmur3Token
-from cassandra.policies import DCAwareRoundRobinPolicy, TokenAwarePolicy
+from clients import client_of_all
 from server import eventually
 
 # A table of up to 10,000 rows would be compared in one piece.
@@ -16,30 +15,16 @@ ROWS = 11_000
 INSERT = "INSERT INTO points (id, v) VALUES (?, ?)"
 
 
-def connect(addresses):
-    profile = ExecutionProfile(
-        load_balancing_policy=TokenAwarePolicy(DCAwareRoundRobinPolicy("datacenter1")),
-        consistency_level=ConsistencyLevel.ALL,
-        request_timeout=60,
-    )
-    return Cluster(
-        [host for host, _ in addresses],
-        port=addresses[0][1],
-        protocol_version=4,
-        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-    )
-
-
 @pytest.fixture(scope="module")
 def through(gateways):
-    with connect([gateway.address for gateway in gateways]) as cluster:
+    with client_of_all([gateway.address for gateway in gateways], ConsistencyLevel.ALL) as cluster:
         yield cluster.connect()
 
 
 @pytest.fixture(scope="module")
 def direct(nodes):
     """A session whose writes no gateway sees."""
-    with connect(nodes) as cluster:
+    with client_of_all(nodes, ConsistencyLevel.ALL) as cluster:
         yield cluster.connect()
 
 

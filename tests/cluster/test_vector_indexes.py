@@ -190,15 +190,10 @@ def test_an_index_service_finds_builds_and_frees_an_index(session, gateways, tmp
         session.execute(insert, (number % 3, f"row {number}", [float(number), 1.0]))
     with Store(gateways, tmp_path) as store:
         session.execute(CREATE.format("ours", "vectors.t"))
-
-        def is_built():
-            status = store.status("vectors", "ours")
-            return status and status["status"] == "SERVING" and status["count"] == 50
-
-        eventually(is_built, seconds=60)
+        eventually(lambda: store.serves("vectors", "ours", 50), seconds=60)
         keys = store.nearest("vectors", "ours", [17.2, 1.0], 3)
         assert keys == {"part": [2, 0, 1], "number": ["row 17", "row 18", "row 16"]}
-        assert "the log reader ended" not in (tmp_path / "store.log").read_text()
+        assert "the log reader ended" not in store.log()
 
         session.execute("DROP INDEX vectors.ours")
-        eventually(lambda: store.status("vectors", "ours") is None, seconds=30)
+        eventually(lambda: store.index_status("vectors", "ours")["status"] == "HTTP 404", seconds=30)

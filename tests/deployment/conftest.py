@@ -13,11 +13,12 @@ TESTS = pathlib.Path(__file__).resolve().parents[1]
 for folder in ("cassandra", "cluster", "drivers"):
     sys.path.append(str(TESTS / folder))
 
+from clients import client_of_all  # noqa: E402
 from gateways import NETWORK, gateways_before  # noqa: E402
 from ring import cassandra_ring, free_port  # noqa: E402
 from server import Server  # noqa: E402
 from stores import Store  # noqa: E402
-from table import Table, connected  # noqa: E402
+from table import Table  # noqa: E402
 from texts import Texts  # noqa: E402
 
 NODES = int(os.environ.get("NODES", "1"))
@@ -78,8 +79,8 @@ def texts():
 
 @pytest.fixture(scope="session")
 def session(gateways):
-    with connected([gateway.address for gateway in gateways]) as session:
-        yield session
+    with client_of_all([gateway.address for gateway in gateways]) as cluster:
+        yield cluster.connect()
 
 
 @pytest.fixture(scope="session")
@@ -99,8 +100,8 @@ def table(session, stores, texts):
 def one_machine(texts, tmp_path):
     """The same texts in `annulus serve`."""
     server = Server(tmp_path / "one").start()
-    with connected([(server.host, server.cql_port)]) as session:
-        table = Table(session, replicas=1, texts=texts)
+    with client_of_all([(server.host, server.cql_port)]) as cluster:
+        table = Table(cluster.connect(), replicas=1, texts=texts)
         table.create_index()
         table.insert(range(len(texts.ids)))
         server.wait_for_index(table.KEYSPACE, table.INDEX, len(texts.ids), seconds=600)

@@ -1,11 +1,6 @@
 """The table of texts, with what is done to it and what has to be in it."""
 
-import contextlib
-
-from cassandra import ConsistencyLevel
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.concurrent import execute_concurrent_with_args
-from cassandra.policies import ConstantReconnectionPolicy, DCAwareRoundRobinPolicy, TokenAwarePolicy
 from server import eventually
 
 INSERTS_IN_FLIGHT = 32
@@ -13,24 +8,6 @@ SEARCHES_IN_FLIGHT = 8
 
 # The largest tables come in while their index is built.
 INDEXED_SECONDS = 900
-
-
-@contextlib.contextmanager
-def connected(addresses):
-    """A session as applications have it, but for QUORUM and patience: all servers as contact points, the driver's own retry policy."""
-    profile = ExecutionProfile(
-        load_balancing_policy=TokenAwarePolicy(DCAwareRoundRobinPolicy("datacenter1")),
-        consistency_level=ConsistencyLevel.QUORUM,
-        request_timeout=60,
-    )
-    with Cluster(
-        [host for host, _ in addresses],
-        port=addresses[0][1],
-        protocol_version=4,
-        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-        reconnection_policy=ConstantReconnectionPolicy(1, None),
-    ) as cluster:
-        yield cluster.connect()
 
 
 class Table:

@@ -1,21 +1,15 @@
-"""Starts and stops the real binary for tests."""
+"""The server under test: what it is asked over HTTP, and how one of our own is started."""
 
 import json
-import os
 import pathlib
 import re
-import signal
-import subprocess
-import threading
 import time
 import urllib.error
 import urllib.request
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BINARY = pathlib.Path(os.environ.get("ANNULUS_BINARY", ROOT / "target/debug/annulus"))
-READY = re.compile(r"ready: CQL on ([\d.]+):(\d+), HTTP on ([\d.]+):(\d+)")
-START_SECONDS = 30
-STOP_SECONDS = 15
+from process import Process
+
+READY = re.compile(r"ready: CQL on ([\d.]+):(\d+), HTTP on [\d.]+:(\d+)")
 
 
 class IndexService:
@@ -45,54 +39,17 @@ class IndexService:
         eventually(lambda: self.index_status(keyspace, index) == wanted, seconds)
 
 
-class Server(IndexService):
+class Server(Process, IndexService):
     """One `annulus serve` on free ports of loopback."""
 
     def __init__(self, data_dir, *arguments, http_port=0):
         self.data_dir = pathlib.Path(data_dir)
-        self.arguments = ["--cql-port", "0", "--http-port", str(http_port), *arguments]
-        self.process = None
-        self.host, self.cql_port, self.http_port = None, None, None
+        command = ["serve", "--data-dir", self.data_dir, "--cql-port", "0", "--http-port", str(http_port), *arguments]
+        super().__init__(command, READY, self.data_dir.with_suffix(".log"))
+        self.cql_port = None
 
-    def start(self):
-        command = [BINARY, "serve", "--data-dir", self.data_dir]
-        log = open(self.data_dir.with_suffix(".log"), "ab")
-        self.process = subprocess.Popen(
-            [*command, *self.arguments], stdout=subprocess.PIPE, stderr=log, text=True
-        )
-        log.close()
-        timer = threading.Timer(START_SECONDS, self.process.kill)
-        timer.start()
-        try:
-            for line in self.process.stdout:
-                if ready := READY.search(line):
-                    self.host = ready[1]
-                    self.cql_port, self.http_port = int(ready[2]), int(ready[4])
-                    return self
-        finally:
-            timer.cancel()
-        raise AssertionError(f"no ready line; exit code {self.process.wait()}; end of the log:\n{self.log()[-2000:]}")
-
-    def log(self):
-        return self.data_dir.with_suffix(".log").read_text()
-
-    def kill(self):
-        """kill -9"""
-        self._end(signal.SIGKILL)
-
-    def stop(self):
-        """SIGTERM; the exit code."""
-        return self._end(signal.SIGTERM)
-
-    def _end(self, how):
-        self.process.send_signal(how)
-        try:
-            return self.process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            raise AssertionError(f"still running {STOP_SECONDS} s after signal {how}") from None
-        finally:
-            self.process.stdout.close()
+    def became_ready(self, host, cql_port, http_port):
+        self.host, self.cql_port, self.http_port = host, int(cql_port), int(http_port)
 
 
 class Elsewhere(IndexService):

@@ -6,7 +6,8 @@ import subprocess
 
 import pytest
 from conftest import connect
-from server import BINARY, Server
+from process import BINARY
+from server import Server
 
 pytestmark = pytest.mark.embedded("its own command line")
 

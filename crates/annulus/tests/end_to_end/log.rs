@@ -5,16 +5,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures::future::RemoteHandle;
 use scylla::client::session::Session;
-use scylla::value::CqlValue;
-use scylla_cdc::consumer::{CDCRow, Consumer, ConsumerFactory, OperationType};
+use scylla::response::query_result::QueryResult;
+use scylla::value::{CqlValue, Row};
+use scylla_cdc::consumer::{CDCRow, CDCRowSchema, Consumer, ConsumerFactory, OperationType};
 use scylla_cdc::log_reader::{CDCLogReader, CDCLogReaderBuilder};
 use uuid::Uuid;
 
-/// How long to wait after a window was read. Windows go up to the present, without the safety interval that a cluster needs.
+/// How long to wait after a window was read.
 const SLEEP: Duration = Duration::from_millis(20);
 
 /// A row of the log.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LogRow {
     pub stream: String,
     pub time: Uuid,
@@ -32,6 +33,16 @@ pub async fn read(
     table: &str,
     since: SystemTime,
 ) -> Vec<LogRow> {
+    in_order(delivered(session, keyspace, table, since).await)
+}
+
+/// The same in the order in which the library delivers it.
+pub async fn delivered(
+    session: &Arc<Session>,
+    keyspace: &str,
+    table: &str,
+    since: SystemTime,
+) -> Vec<LogRow> {
     let rows = Rows::default();
     let (_reader, handle) = reader(session, keyspace, table, since, &rows)
         .end_timestamp(end())
@@ -39,7 +50,16 @@ pub async fn read(
         .await
         .expect("the reader starts");
     handle.await.expect("the log is read to its end");
-    in_order(&rows)
+    taken(&rows)
+}
+
+/// What the library makes of the rows of a log that were read without it.
+pub fn understood(rows: QueryResult) -> Vec<LogRow> {
+    let rows = rows.into_rows_result().expect("rows");
+    let schema = CDCRowSchema::new(rows.column_specs());
+    let rows = rows.rows::<Row>().expect("any columns do");
+    rows.map(|row| LogRow::of(&CDCRow::from_row(row.expect("a row"), &schema)))
+        .collect()
 }
 
 /// Reads a log from some time on, beside those who write.
@@ -50,7 +70,19 @@ pub struct Following {
 }
 
 impl Following {
+    /// Reads up to the present, which a cluster's writes may not have reached.
     pub async fn start(
+        session: &Arc<Session>,
+        keyspace: &str,
+        table: &str,
+        since: SystemTime,
+    ) -> Following {
+        Following::behind(Duration::ZERO, session, keyspace, table, since).await
+    }
+
+    /// Stays so far behind the present.
+    pub async fn behind(
+        interval: Duration,
         session: &Arc<Session>,
         keyspace: &str,
         table: &str,
@@ -58,6 +90,8 @@ impl Following {
     ) -> Following {
         let rows = Rows::default();
         let (reader, handle) = reader(session, keyspace, table, since, &rows)
+            .safety_interval(interval)
+            .sleep_interval(SLEEP.max(interval / 20))
             .build()
             .await
             .expect("the reader starts");
@@ -73,11 +107,11 @@ impl Following {
         self.rows.lock().expect("no panic").len()
     }
 
-    /// Everything up to now.
+    /// Everything up to now, in the order in which the library delivered it.
     pub async fn finish(mut self) -> Vec<LogRow> {
         self.reader.stop_at(end());
         self.handle.await.expect("the log is read to its end");
-        in_order(&self.rows)
+        taken(&self.rows)
     }
 }
 
@@ -105,9 +139,12 @@ fn end() -> Duration {
     since_epoch(SystemTime::now()) + Duration::from_millis(2)
 }
 
+fn taken(rows: &Rows) -> Vec<LogRow> {
+    rows.lock().expect("no panic").clone()
+}
+
 /// By time and place in the batch.
-fn in_order(rows: &Rows) -> Vec<LogRow> {
-    let mut rows = rows.lock().expect("no panic").clone();
+pub fn in_order(mut rows: Vec<LogRow>) -> Vec<LogRow> {
     rows.sort_by_key(|row| {
         let time = row.time.get_timestamp().expect("a timeuuid");
         (
@@ -138,15 +175,20 @@ struct Collector(Rows);
 #[async_trait::async_trait]
 impl Consumer for Collector {
     async fn consume_cdc(&mut self, row: CDCRow<'_>) -> anyhow::Result<()> {
-        let row = LogRow {
+        self.0.lock().expect("no panic").push(LogRow::of(&row));
+        Ok(())
+    }
+}
+
+impl LogRow {
+    fn of(row: &CDCRow<'_>) -> LogRow {
+        LogRow {
             stream: row.stream_id.to_string(),
             time: row.time,
             batch_sequence: row.batch_seq_no,
             end_of_batch: row.end_of_batch,
-            text: text(&row),
-        };
-        self.0.lock().expect("no panic").push(row);
-        Ok(())
+            text: text(row),
+        }
     }
 }
 

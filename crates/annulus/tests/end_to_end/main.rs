@@ -8,6 +8,7 @@ mod gateway_tls;
 mod index;
 mod log;
 mod operator;
+mod rust_driver;
 mod server;
 mod snapshot_crash;
 mod store_alone;

@@ -1,0 +1,124 @@
+//! A vector index from CREATE CUSTOM INDEX over ANN OF to DROP INDEX.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use scylla::client::session::Session;
+use scylla::statement::prepared::PreparedStatement;
+
+use super::target::{Target, execute, refusal, rows, select};
+
+const ROWS: i32 = 60;
+/// How long an index may take to be what its table is.
+const WAIT: Duration = Duration::from_secs(120);
+const PAUSE: Duration = Duration::from_millis(50);
+
+const NO_INDEX: &str = "requires the column to be indexed";
+
+/// An index's name and options.
+type Listed = (String, HashMap<String, String>);
+
+/// Vectors on a line: the neighbours of a number are the nearest numbers.
+fn vector(number: f32) -> Vec<f32> {
+    vec![number, 1.0, 0.0]
+}
+
+async fn nearest(
+    session: &Session,
+    statement: &PreparedStatement,
+    to: f32,
+    limit: i32,
+) -> Result<Vec<i32>, String> {
+    let found = session
+        .execute_unpaged(statement, (vector(to), limit))
+        .await;
+    let found: Vec<(i32,)> = rows(found.map_err(|error| error.to_string())?);
+    Ok(found.into_iter().map(|(id,)| id).collect())
+}
+
+/// Waits until so many rows are found.
+async fn wait_for_rows(session: &Session, statement: &PreparedStatement, count: usize) {
+    let began = Instant::now();
+    loop {
+        // While it is built, an index refuses to answer.
+        let found = nearest(session, statement, 0.0, 1_000).await;
+        if found.as_ref().is_ok_and(|found| found.len() == count) {
+            return;
+        }
+        assert!(began.elapsed() < WAIT, "{count} rows wanted: {found:?}");
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_index_is_made_and_asked_and_dropped() {
+    let keyspace = "rust_vectors";
+    let scenario = async |session: Session| {
+        let create = "CREATE TABLE films (id int PRIMARY KEY, name text, v vector<float, 3>)";
+        execute(&session, create).await;
+        let insert = "INSERT INTO films (id, name, v) VALUES (?, ?, ?)";
+        let insert = session.prepare(insert).await.expect("it is prepared");
+        let put = async |id: i32| {
+            let values = (id, format!("film {id}"), vector(id as f32));
+            let written = session.execute_unpaged(&insert, values).await;
+            written.expect("it is written");
+        };
+        // Some are there before the index, others come to it.
+        for id in 0..ROWS / 2 {
+            put(id).await;
+        }
+        let unindexed = "SELECT id FROM films ORDER BY v ANN OF [1, 1, 0] LIMIT 3";
+        let (_, text) = refusal(&session, unindexed).await;
+        assert!(text.contains(NO_INDEX), "{text}");
+        let create = "CREATE CUSTOM INDEX films_v ON films (v) USING 'vector_index' \
+             WITH OPTIONS = {'similarity_function': 'euclidean'}";
+        execute(&session, create).await;
+        for id in ROWS / 2..ROWS {
+            put(id).await;
+        }
+        let listing = format!(
+            "SELECT index_name, options FROM system_schema.indexes WHERE keyspace_name = '{keyspace}'"
+        );
+        let listed: Vec<Listed> = select(&session, &listing).await;
+        let [(name, options)] = &listed[..] else {
+            panic!("{listed:?}");
+        };
+        assert_eq!(
+            (name.as_str(), options["target"].as_str()),
+            ("films_v", "v")
+        );
+
+        let ann = "SELECT id FROM films ORDER BY v ANN OF ? LIMIT ?";
+        let ann = session.prepare(ann).await.expect("it is prepared");
+        wait_for_rows(&session, &ann, ROWS as usize).await;
+        let found = nearest(&session, &ann, 7.2, 5).await;
+        assert_eq!(found.expect("neighbours"), [7, 8, 6, 9, 5]);
+        let text = "SELECT name, v, similarity_euclidean(v, [40, 1, 0]) FROM films \
+             ORDER BY v ANN OF [40, 1, 0] LIMIT 1";
+        let found: Vec<(String, Vec<f32>, f32)> = select(&session, text).await;
+        assert_eq!(found, [("film 40".to_owned(), vector(40.0), 1.0)]);
+
+        execute(&session, "DELETE FROM films WHERE id = 7").await;
+        execute(&session, "UPDATE films SET v = [7.25, 1, 0] WHERE id = 50").await;
+        let began = Instant::now();
+        loop {
+            let found = nearest(&session, &ann, 7.2, 3).await;
+            let found = found.expect("neighbours");
+            if found == [50, 8, 6] {
+                break;
+            }
+            assert!(began.elapsed() < WAIT, "{found:?}");
+            tokio::time::sleep(PAUSE).await;
+        }
+
+        execute(&session, "DROP INDEX films_v").await;
+        let (_, text) = refusal(&session, unindexed).await;
+        assert!(text.contains(NO_INDEX), "{text}");
+        // What was prepared is prepared again, in vain.
+        let refused = nearest(&session, &ann, 1.0, 1).await;
+        let text = refused.expect_err("there is no index");
+        assert!(text.contains(NO_INDEX), "{text}");
+        assert!(select::<Listed>(&session, &listing).await.is_empty());
+    };
+    Target::start().in_keyspace(keyspace, scenario).await;
+}

@@ -1,0 +1,76 @@
+"""Starts and stops the real binary for tests."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import threading
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = pathlib.Path(os.environ.get("ANNULUS_BINARY", ROOT / "target/debug/annulus"))
+START_SECONDS = 30
+STOP_SECONDS = 15
+
+
+class Process:
+    """One `annulus` with some arguments.
+
+    It says on stdout that it is ready, in a line that matches `ready`; what else it says goes to the file `log`."""
+
+    def __init__(self, arguments, ready, log, directory=None):
+        self._command, self._ready, self._directory = [BINARY, *arguments], ready, directory
+        self._log = pathlib.Path(log)
+        self._process = None
+
+    @property
+    def pid(self):
+        return self._process.pid
+
+    @property
+    def is_running(self):
+        return self._process is not None and self._process.poll() is None
+
+    def launch(self):
+        """Starts it, and waits for nothing."""
+        with open(self._log, "ab") as log:
+            self._process = subprocess.Popen(
+                self._command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=self._directory
+            )
+
+    def start(self):
+        """Starts it, and waits until it is ready."""
+        self.launch()
+        timer = threading.Timer(START_SECONDS, self._process.kill)
+        timer.start()
+        try:
+            for line in self._process.stdout:
+                if ready := self._ready.search(line):
+                    self.became_ready(*ready.groups())
+                    return self
+        finally:
+            timer.cancel()
+        raise AssertionError(f"no ready line; exit code {self._process.wait()}; end of the log:\n{self.log()[-2000:]}")
+
+    def became_ready(self, *_):
+        """Takes the groups of the line that says so."""
+
+    def log(self):
+        return self._log.read_text()
+
+    def kill(self):
+        """kill -9"""
+        self._end(signal.SIGKILL)
+
+    def stop(self):
+        """SIGTERM; the exit code."""
+        return self._end(signal.SIGTERM)
+
+    def _end(self, how):
+        self._process.send_signal(how)
+        try:
+            return self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            raise AssertionError(f"still running {STOP_SECONDS} s after signal {how}") from None
+        finally:
+            self._process.stdout.close()
