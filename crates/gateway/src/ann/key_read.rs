@@ -304,7 +304,10 @@ mod tests {
             columns: vec![column("id"), column("name"), column("v")],
         };
         let layout = all.layout(&columns).unwrap();
-        assert_eq!((layout.shown, layout.key, layout.vector), (3, vec![0], Some(2)));
+        assert_eq!(
+            (layout.shown, layout.key, layout.vector),
+            (3, vec![0], Some(2))
+        );
         let renamed = read("SELECT name AS id FROM films", &table, true);
         assert!(
             renamed

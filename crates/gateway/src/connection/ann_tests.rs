@@ -282,10 +282,7 @@ impl Setup {
         };
         let bind = vec![spec("v", vector), spec("[limit]", CqlType::Int)];
         assert_eq!(told.bind.columns, bind);
-        assert_eq!(
-            told.result.unwrap().columns,
-            [column("name"), column("v")]
-        );
+        assert_eq!(told.result.unwrap().columns, [column("name"), column("v")]);
         assert!(told.partition_key_indexes.is_empty());
         told.id
     }

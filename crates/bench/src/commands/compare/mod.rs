@@ -74,7 +74,9 @@ pub async fn run(arguments: CompareArguments) -> anyhow::Result<()> {
             searchings.push(searching.await?);
         }
     }
-    let mut found = searchings.each_ref().map(|all| vec![Rounds::new(); all.len()]);
+    let mut found = searchings
+        .each_ref()
+        .map(|all| vec![Rounds::new(); all.len()]);
     for round in 0..arguments.rounds {
         // A B, B A, A B: neither always comes first.
         for turn in [round % 2, (round + 1) % 2] {
