@@ -14,6 +14,7 @@ pub struct Lookup(Mutex<HashTable<u32>>);
 
 impl Lookup {
     /// How many ids there are.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.lock().len()
     }
