@@ -179,7 +179,7 @@ impl Hashing {
     pub fn of(&self, vector: &[f32]) -> u64 {
         let mut state = Xxh3::with_seed(self.seed);
         // Not one by one, which takes many times as long.
-        let mut bytes = [0; 4 * HASHED_AT_A_TIME];
+        let mut bytes = [0_u8; 4 * HASHED_AT_A_TIME];
         for elements in vector.chunks(HASHED_AT_A_TIME) {
             let words = bytes.as_chunks_mut::<4>().0.iter_mut();
             words
