@@ -6,7 +6,6 @@
 //! is thus a prefix of the key's.
 
 mod json;
-mod lookup;
 mod normal;
 mod table;
 
