@@ -13,7 +13,7 @@ const OWN: &str = "annulus";
 /// Builds faster than this are repeated.
 const SECONDS_REPEATED_BELOW: f64 = 12.0;
 /// The same for builds with one and two threads.
-const SECONDS_THREADS_REPEATED_BELOW: f64 = 5.0;
+const SECONDS_THREADS_REPEATED_BELOW: f64 = 10.0;
 /// Builds in all, where they are repeated.
 const REPEATS: usize = 3;
 
