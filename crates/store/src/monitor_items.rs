@@ -40,7 +40,7 @@ const NAMED_MAX: usize = 1024;
 /// Rows that a scan hasn't found which are looked for at a time.
 const UNSEEN_AT_A_TIME: usize = 4096;
 
-/// Observations taken in while searches wait for their keys: about 0.1 ms at 384 dimensions.
+/// Observations taken in while searches wait for their keys.
 const OBSERVED_AT_A_TIME: usize = 64;
 
 /// Rows whose unusable vector has been logged; beyond that they are only counted.
@@ -250,6 +250,7 @@ impl MonitorItems {
         let mut changes = Vec::new();
         let mut observations = observations.into_iter();
         while observations.len() > 0 {
+            self.index.vectors.keys().make_room(OBSERVED_AT_A_TIME);
             let mut keys = self.index.vectors.keys_mut();
             let some = observations.by_ref().take(OBSERVED_AT_A_TIME);
             changes.extend(some.filter_map(|some| self.items.observe(&mut keys, sequence, some)));
@@ -263,12 +264,13 @@ impl MonitorItems {
         partition: PartitionKey,
     ) -> Result<(), Stopped> {
         let mut changes = Vec::new();
-        self.items.end_partition(
-            &mut self.index.vectors.keys_mut(),
-            issue.sequence(),
-            partition,
-            &mut changes,
-        );
+        let ids = self.index.vectors.keys().partition(partition.as_bytes());
+        for some in ids.chunks(OBSERVED_AT_A_TIME) {
+            let mut keys = self.index.vectors.keys_mut();
+            self.items
+                .end_rows(&mut keys, issue.sequence(), some, &mut changes);
+        }
+        self.items.end_partition(issue.sequence(), partition);
         self.apply(changes).await?;
         drop(issue);
         self.items.forget(self.sequencer.oldest_in_flight());

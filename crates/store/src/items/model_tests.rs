@@ -246,8 +246,11 @@ impl World {
         }
         if let Some(p) = read.whole_partition {
             let partition = self.partition(p);
-            self.items
-                .end_partition(&mut self.keys, sequence, partition, &mut changes);
+            for some in self.keys.partition(partition.as_bytes()).chunks(2) {
+                self.items
+                    .end_rows(&mut self.keys, sequence, some, &mut changes);
+            }
+            self.items.end_partition(sequence, partition);
         }
         for change in changes {
             let id = change.id();

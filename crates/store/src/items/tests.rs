@@ -61,6 +61,17 @@ fn the_same_vector_again_changes_nothing() {
 }
 
 #[test]
+fn a_vector_is_hashed_as_its_bytes_are() {
+    let vector: Vec<f32> = (0..600).map(|element| element as f32 / 7.0).collect();
+    for length in [0, 1, 255, 256, 257, 512, 600] {
+        let some = &vector[..length];
+        let bytes: Vec<u8> = some.iter().flat_map(|x| x.to_le_bytes()).collect();
+        let hash = xxhash_rust::xxh3::xxh3_64_with_seed(&bytes, 7);
+        assert_eq!(Hashing::of_seed(7).of(some), hash, "{length}");
+    }
+}
+
+#[test]
 fn a_partition_read_removes_what_it_did_not_find() {
     let mut table = Table::new();
     table.observe(1, key("p", "a"), present(&[1.0], None));
@@ -69,9 +80,9 @@ fn a_partition_read_removes_what_it_did_not_find() {
     table.observe(9, key("p", "c"), present(&[1.0], None));
     table.observe(5, key("p", "b"), present(&[1.0], None));
     let mut changes = Vec::new();
-    table
-        .items
-        .end_partition(&mut table.keys, 5, partition("p"), &mut changes);
+    let ids = table.keys.partition(partition("p").as_bytes());
+    table.items.end_rows(&mut table.keys, 5, &ids, &mut changes);
+    table.items.end_partition(5, partition("p"));
     assert_eq!(changes, [Change::Remove { id: 0 }]);
     // A scan of before comes late with a row that the partition read didn't see.
     assert_eq!(table.observe(4, key("p", "d"), present(&[1.0], None)), None);

@@ -6,6 +6,7 @@
 //! is thus a prefix of the key's.
 
 mod json;
+mod lookup;
 mod normal;
 mod table;
 

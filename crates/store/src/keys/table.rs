@@ -7,8 +7,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use hashbrown::HashTable;
-
+use super::lookup::Lookup;
 use super::{PrimaryKey, prefix};
 
 /// The end of a list of ids.
@@ -21,7 +20,7 @@ const ALLOCATION_OVERHEAD_BYTES: usize = 16;
 #[derive(Debug)]
 pub struct KeyTable {
     keys: Vec<Option<Box<[u8]>>>,
-    ids: HashTable<u32>,
+    ids: Lookup,
     /// Absent for tables with one row a partition.
     partitions: Option<Partitions>,
     hasher: RandomState,
@@ -33,7 +32,7 @@ struct Partitions {
     /// Columns of the partition key.
     columns: usize,
     /// The first id of each partition.
-    heads: HashTable<u32>,
+    heads: Lookup,
     next: Vec<u32>,
     previous: Vec<u32>,
 }
@@ -44,10 +43,10 @@ impl KeyTable {
     pub fn new(partition_columns: Option<usize>) -> KeyTable {
         KeyTable {
             keys: Vec::new(),
-            ids: HashTable::new(),
+            ids: Lookup::default(),
             partitions: partition_columns.map(|columns| Partitions {
                 columns,
-                heads: HashTable::new(),
+                heads: Lookup::default(),
                 next: Vec::new(),
                 previous: Vec::new(),
             }),
@@ -76,7 +75,18 @@ impl KeyTable {
         let hash = self.hasher.hash_one(key);
         self.ids
             .find(hash, |id| self.keys[*id as usize].as_deref() == Some(key))
-            .copied()
+    }
+
+    /// Makes room for so many more keys, and changes nothing else: whoever reads keys meanwhile need not wait. Without it,
+    /// the key that fills the table takes as long to put in as all others together.
+    pub fn make_room(&self, keys: usize) {
+        let hash = |id: &u32| self.hasher.hash_one(key_of(&self.keys, *id));
+        self.ids.make_room(keys, hash);
+        if let Some(partitions) = &self.partitions {
+            let partition_of = |id: u32| prefix(key_of(&self.keys, id), partitions.columns);
+            let hash = |id: &u32| self.hasher.hash_one(partition_of(*id));
+            partitions.heads.make_room(keys, hash);
+        }
     }
 
     /// Gives a key that the table doesn't hold an id that no key has.
@@ -93,6 +103,7 @@ impl KeyTable {
         let keys = &self.keys;
         let hasher = &self.hasher;
         self.ids
+            .table()
             .insert_unique(hash, id, |id| hasher.hash_one(key_of(keys, *id)));
         if let Some(partitions) = &mut self.partitions {
             partitions.link(id, keys, hasher);
@@ -103,7 +114,7 @@ impl KeyTable {
     pub fn remove(&mut self, id: u32) -> Option<PrimaryKey> {
         let bytes = self.keys.get(id as usize)?.as_deref()?;
         let hash = self.hasher.hash_one(bytes);
-        if let Ok(entry) = self.ids.find_entry(hash, |other| *other == id) {
+        if let Ok(entry) = self.ids.table().find_entry(hash, |other| *other == id) {
             entry.remove();
         }
         if let Some(partitions) = &mut self.partitions {
@@ -125,7 +136,6 @@ impl KeyTable {
             .find(hash, |id| {
                 prefix(key_of(&self.keys, *id), partitions.columns) == partition
             })
-            .copied()
             .unwrap_or(NONE);
         let mut ids = Vec::new();
         while id != NONE {
@@ -172,17 +182,14 @@ impl Partitions {
         }
         let mut next = NONE;
         let hash = hasher.hash_one(partition);
-        match self
-            .heads
-            .find_mut(hash, |head| partition_of(*head) == partition)
-        {
+        let heads = self.heads.table();
+        match heads.find_mut(hash, |head| partition_of(*head) == partition) {
             Some(head) => {
                 next = std::mem::replace(head, id);
                 self.previous[next as usize] = id;
             }
             None => {
-                self.heads
-                    .insert_unique(hash, id, |id| hasher.hash_one(partition_of(*id)));
+                heads.insert_unique(hash, id, |id| hasher.hash_one(partition_of(*id)));
             }
         }
         self.next[id as usize] = next;
@@ -201,7 +208,7 @@ impl Partitions {
             return;
         }
         let hash = hasher.hash_one(prefix(key_of(keys, id), self.columns));
-        if let Ok(mut head) = self.heads.find_entry(hash, |head| *head == id) {
+        if let Ok(mut head) = self.heads.table().find_entry(hash, |head| *head == id) {
             if next == NONE {
                 head.remove();
             } else {
@@ -230,6 +237,33 @@ mod tests {
             2 => (0..6u8, 0..6u8).prop_map(|(p, c)| Step::Remove(p, c)),
         ];
         proptest::collection::vec(step, 0..200)
+    }
+
+    #[test]
+    fn keys_that_room_was_made_for_do_not_make_the_tables_anew() {
+        const AT_A_TIME: u32 = 64;
+        let schema = text_schema(1, 1);
+        let mut table = KeyTable::new(Some(1));
+        let room = |table: &mut KeyTable| {
+            let heads = &mut table.partitions.as_mut().unwrap().heads;
+            [table.ids.table().capacity(), heads.table().capacity()]
+        };
+        let mut grown = 0;
+        for round in 0..100 {
+            let before = room(&mut table);
+            table.make_room(AT_A_TIME as usize);
+            let made = room(&mut table);
+            grown += usize::from(made != before);
+            for id in (round * AT_A_TIME..).take(AT_A_TIME as usize) {
+                let text = id.to_string();
+                table.insert(id, schema.encode([text.as_bytes(), b"c"]));
+            }
+            assert_eq!(room(&mut table), made);
+        }
+        assert!(grown > 3, "{grown}");
+        assert_eq!(table.len(), 6400);
+        let key = schema.encode([b"77".as_slice(), b"c"]);
+        assert_eq!(table.id(key.as_bytes()), Some(77));
     }
 
     proptest! {
