@@ -191,6 +191,7 @@ impl Follower {
             tracing::debug!("the schema has changed while it was read");
             return Ok(None);
         }
+        taken.tell_of_what_is_no_log();
         let before = self.catalog.snapshot().clone();
         if !before.says_the_same(&taken.snapshot) {
             if !self.catalog.replace_since(lapses, &taken.snapshot) {

@@ -24,6 +24,21 @@ pub(super) struct Taken {
     pub(super) lost: Vec<Definition>,
     /// New indexes whose tables have logs.
     pub(super) with_log: Vec<Definition>,
+    /// Tables that have the name of a log and are none.
+    pub(super) no_logs: Vec<BaseTable>,
+}
+
+impl Taken {
+    /// Tells the operator of tables that stand where logs should be. Not to be called before it is certain that what was read
+    /// is of one version of the schema: a table without its columns looks like none of a log.
+    pub(super) fn tell_of_what_is_no_log(&self) {
+        for table in &self.no_logs {
+            tracing::error!(
+                table = %format_args!("{}.{}", table.keyspace, table.name),
+                "this is no change log: drop or rename it, or drop the vector indexes of the table whose log it should be"
+            );
+        }
+    }
 }
 
 /// Reads the tables of all definitions.
@@ -99,12 +114,6 @@ impl Found {
             }
             return;
         }
-        if let Some(other) = &log {
-            tracing::error!(
-                table = %format_args!("{}.{}", other.keyspace, other.name),
-                "this is no change log: drop or rename it, or drop the vector indexes of {}", table.name
-            );
-        }
         self.coming.extend(live.iter().map(|row| row.index.clone()));
         let created = live.iter().filter(|row| row.state != State::Creating);
         let lost: Vec<_> = created.map(|row| Definition::clone(row)).collect();
@@ -112,6 +121,7 @@ impl Found {
         if lost.is_empty() && log.is_none() {
             self.taken.without_log.push(table);
         }
+        self.taken.no_logs.extend(log);
         self.taken.lost.extend(lost);
     }
 
@@ -163,8 +173,10 @@ mod tests {
             (State::Usable, None),
             (State::Logging, Some(no_log.clone())),
         ] {
+            let in_its_place = Vec::from_iter(log.clone());
             let taken = taken(state, log);
             assert_eq!((taken.without_log.len(), taken.lost.len()), (0, 1));
+            assert_eq!(taken.no_logs, in_its_place);
             assert!(taken.snapshot.logs_nothing());
             assert!(taken.snapshot.index("k", "i").is_none());
             assert!(taken.snapshot.defined("k", "i").is_some());

@@ -14,7 +14,6 @@ pub struct Lookup(Mutex<HashTable<u32>>);
 
 impl Lookup {
     /// How many ids there are.
-    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.lock().len()
     }
