@@ -109,12 +109,14 @@ def test_what_cannot_be_asked(films):
 
 
 def test_rows_are_as_they_are_now(films):
-    prepared = films.prepare(NEAREST)
+    # Whether a row still has its vector is seen where the vector is read.
+    prepared = films.prepare("SELECT id, name, v FROM films ORDER BY v ANN OF ? LIMIT ?")
     films.execute("DELETE FROM films WHERE id = 20")
     films.execute("UPDATE films SET v = null WHERE id = 21")
     films.execute("UPDATE films SET name = 'new' WHERE id = 22")
     rows = films.execute(prepared, (vector(21), 7)).all()
     assert not {20, 21} & set(ids(rows))
+    assert 20 not in ids(films.execute(films.prepare(NEAREST), (vector(20), 7)))
     assert [row.name for row in rows if row.id == 22] == ["new"]
     for number in (20, 21, 22):
         films.execute("INSERT INTO films (id, name, v) VALUES (%s, %s, %s)", (number, f"film {number}", vector(number)))
