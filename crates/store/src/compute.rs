@@ -4,7 +4,8 @@
 //! that a search of 20,000 x 1,536 for ten rows takes of a busy server (docs/benchmarks/serving.md). So a search for few rows
 //! is computed where it came in as long as searches lately took no longer than [`INLINE_WITHIN`]; sockets wait for no
 //! more than that. Whatever makes searches slow, a large limit, a disk or a scan, makes them go to threads of their own
-//! again.
+//! again. So does a search that keeps others of its thread waiting while another thread that serves connections is idle:
+//! its connections may all be silent when two of this one's are not.
 //!
 //! A search waits for one of as many permits as there are threads, but no longer than it has time.
 //! Who can't be served in time is better told at once: from how many wait and how long searches
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use reactors::{PerReactor, Reactors};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinError;
 
@@ -53,12 +55,15 @@ pub struct Compute {
     searches: Arc<Semaphore>,
     builds: Arc<Semaphore>,
     queue: Arc<Queue>,
+    reactors: Reactors,
 }
 
 /// What is known of the searches that wait.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Queue {
     waiting: AtomicUsize,
+    /// How many of them came in on each thread.
+    waiting_here: PerReactor<AtomicUsize>,
     /// How long searches took lately.
     mean_ns: AtomicU64,
 }
@@ -90,6 +95,11 @@ impl Compute {
         Compute::with_turns(threads, inline_within, Turns::without(&without))
     }
 
+    /// For searches that come in on these threads.
+    pub fn on(self, reactors: Reactors) -> Compute {
+        Compute { reactors, ..self }
+    }
+
     fn with_turns(threads: usize, inline_within: Duration, turns: Turns) -> Compute {
         let threads = match threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -105,7 +115,8 @@ impl Compute {
             yields: turns.yields,
             searches: Arc::new(Semaphore::new(permits)),
             builds: Arc::new(Semaphore::new(threads)),
-            queue: Arc::default(),
+            queue: Arc::new(Queue::new()),
+            reactors: Reactors::default(),
         }
     }
 
@@ -127,6 +138,7 @@ impl Compute {
         F: FnOnce() -> T + Send + 'static,
     {
         let permit = self.turn(deadline).await?;
+        let inline = self.is_inline(rows) && !self.is_in_the_way();
         let queue = self.queue.clone();
         let work = move || {
             let began = Instant::now();
@@ -137,7 +149,7 @@ impl Compute {
             queue.took(began.elapsed());
             Some(result)
         };
-        if self.is_inline(rows) {
+        if inline {
             let result = catch_unwind(AssertUnwindSafe(work));
             drop(permit);
             let result = result.map_err(|_| NotSearched::Panicked)?;
@@ -169,6 +181,12 @@ impl Compute {
         let mean = self.queue.mean();
         // How long the first search takes is not known.
         rows <= INLINE_ROWS_MAX && mean > Duration::ZERO && mean <= self.inline_within
+    }
+
+    /// Whether a search on this thread would keep others waiting that an idle one could begin with.
+    fn is_in_the_way(&self) -> bool {
+        let waiting = self.queue.waiting_here.here().load(Ordering::Relaxed);
+        waiting > 0 && self.reactors.any_idle()
     }
 
     async fn turn(&self, deadline: Instant) -> Result<OwnedSemaphorePermit, NotSearched> {
@@ -203,6 +221,14 @@ impl Turns {
 }
 
 impl Queue {
+    fn new() -> Queue {
+        Queue {
+            waiting: AtomicUsize::new(0),
+            waiting_here: PerReactor::new(AtomicUsize::default),
+            mean_ns: AtomicU64::new(0),
+        }
+    }
+
     fn took(&self, time: Duration) {
         let took_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         // A sample that is lost between the two is no harm.
@@ -229,6 +255,7 @@ impl Queue {
 /// A place among those that wait.
 struct Waiting<'a> {
     queue: &'a Queue,
+    here: &'a AtomicUsize,
     /// How many came before.
     before: usize,
 }
@@ -236,13 +263,20 @@ struct Waiting<'a> {
 impl<'a> Waiting<'a> {
     fn join(queue: &'a Queue) -> Waiting<'a> {
         let before = queue.waiting.fetch_add(1, Ordering::Relaxed);
-        Waiting { queue, before }
+        let here = queue.waiting_here.here();
+        here.fetch_add(1, Ordering::Relaxed);
+        Waiting {
+            queue,
+            here,
+            before,
+        }
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.queue.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.here.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -342,6 +376,13 @@ mod tests {
         assert!(!is_here(&compute, INLINE_ROWS_MAX + 1).await);
         compute.queue.mean_ns.store(50_000_000, Ordering::Relaxed);
         assert!(!is_here(&compute, 1).await, "searches have become slow");
+        let beside = Waiting::join(&compute.queue);
+        compute.queue.mean_ns.store(100_000, Ordering::Relaxed);
+        assert!(is_here(&compute, 1).await, "no other thread is idle");
+        let idle = compute.clone().on(Reactors::start(1).unwrap());
+        assert!(!is_here(&idle, 1).await, "it would be in the other's way");
+        drop(beside);
+        assert!(is_here(&idle, 1).await, "it is alone");
         let never = Compute::new(1, NEVER);
         never.queue.mean_ns.store(1, Ordering::Relaxed);
         assert!(!is_here(&never, 1).await);
@@ -398,7 +439,7 @@ mod tests {
 
     #[test]
     fn the_mean_follows_what_searches_take() {
-        let queue = Queue::default();
+        let queue = Queue::new();
         assert_eq!(queue.wait(100, 2), Duration::ZERO);
         queue.took(Duration::from_millis(1));
         assert_eq!(queue.wait(100, 2), Duration::from_millis(50));

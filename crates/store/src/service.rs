@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use reactors::Reactors;
 use store_api::types::{Info, NodeStatus};
 use tasks::Registry;
 use tokio::sync::{mpsc, watch};
@@ -35,6 +36,7 @@ pub struct StoreHandle {
     engine: Arc<Engine>,
     api: Api,
     listening: Vec<Listening>,
+    reactors: Reactors,
     database: watch::Sender<Target>,
     memory: watch::Sender<MemoryOptions>,
     snapshots: Arc<Snapshots>,
@@ -85,7 +87,8 @@ impl Store {
         let readers = &options.cdc.readers;
         let readers = readers.iter().map(|reader| reader.name.clone()).collect();
         let engine = Arc::new(Engine::new(Metrics::new(), readers));
-        let compute = Compute::new(options.compute_threads, options.inline_searches_within);
+        let compute = Compute::new(options.compute_threads, options.inline_searches_within)
+            .on(options.reactors.clone());
         let cancel = CancellationToken::new();
         let tasks = TaskTracker::new();
         let work = Registry::default();
@@ -105,7 +108,9 @@ impl Store {
             }),
         };
         let listening = bound.bound.into_iter();
-        let listening = listening.map(|bound| bound.serve(api.clone())).collect();
+        let listening = listening
+            .map(|bound| bound.serve(api.clone(), &options.reactors))
+            .collect();
 
         let (database, targets) = watch::channel(target);
         let (db, keep_open) = crate::db::start(targets, engine.clone(), cancel.clone());
@@ -165,6 +170,7 @@ impl Store {
             engine,
             api,
             listening,
+            reactors: options.reactors,
             database,
             memory: memory_options,
             snapshots,
@@ -221,7 +227,8 @@ impl StoreHandle {
                 }
                 Next::Comes(bound) => {
                     tracing::info!(address = %bound.address(), "listening");
-                    self.listening.push(bound.serve(self.api.clone()));
+                    self.listening
+                        .push(bound.serve(self.api.clone(), &self.reactors));
                 }
             }
         }

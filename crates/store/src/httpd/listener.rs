@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use reactors::Reactors;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -51,7 +52,7 @@ impl Bound {
     }
 
     /// Serves until the listening is stopped.
-    pub fn serve(self, api: Api) -> Listening {
+    pub fn serve(self, api: Api, reactors: &Reactors) -> Listening {
         let stop = CancellationToken::new();
         let shared = Shared::new(api, &self.options, stop.clone());
         let entrance = entrance(&shared, self.tls, &self.options);
@@ -71,6 +72,7 @@ impl Bound {
             listening.stop.clone(),
             listening.connections.clone(),
             listening.tasks.clone(),
+            reactors.clone(),
         ));
         listening
     }
@@ -166,6 +168,7 @@ async fn accept(
     stop: CancellationToken,
     connections: Arc<ArcSwap<CancellationToken>>,
     tasks: TaskTracker,
+    reactors: Reactors,
 ) {
     let accept_all = async {
         loop {
@@ -184,10 +187,14 @@ async fn accept(
             // ones or is ended, but never stays by the old ones.
             let stop = CancellationToken::clone(&connections.load());
             let entrance = Entrance::clone(&entrance.load());
-            tasks.spawn(async move {
+            let tracked = tasks.token();
+            let served = reactors.serve(stream, move |stream| async move {
                 connection::serve(stream, entrance, stop).await;
-                drop(place);
+                drop((place, tracked));
             });
+            if let Err(error) = served {
+                tracing::debug!(%error, "a connection was gone before it was served");
+            }
         }
     };
     stop.run_until_cancelled(accept_all).await;
