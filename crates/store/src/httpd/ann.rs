@@ -2,18 +2,19 @@
 
 use std::time::Instant;
 
-use axum::body::Bytes;
+use axum::BoxError;
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{Path, State};
-use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, Request};
 use axum::response::{IntoResponse, Response};
 use store_api::binary::ANSWER_MEDIA_TYPE;
 use store_api::types::{AnnRequest, AnnResponse, Unavailable};
 
-use super::Shared;
 use super::error::ApiError;
 use super::form::Form;
 use super::request::Admitted;
+use super::{Listener, Shared};
 use crate::compute::NotSearched;
 use crate::engine::Routed;
 use crate::identity::IndexName;
@@ -65,10 +66,32 @@ const ROWS_MAX: usize = 100_000;
 pub async fn ann(
     State(shared): State<Shared>,
     Path((keyspace, index)): Path<(String, String)>,
+    request: Request<Body>,
+) -> Result<Response, Response> {
+    answer(&shared, IndexName { keyspace, index }, request).await
+}
+
+/// Answers a search of that index. An error is the answer that says so.
+pub async fn answer<B>(
+    shared: &Listener,
+    name: IndexName,
+    request: Request<B>,
+) -> Result<Response, Response>
+where
+    B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
+{
+    let request = Admitted::take(request, shared).await?;
+    found(shared, name, request)
+        .await
+        .map_err(IntoResponse::into_response)
+}
+
+async fn found(
+    shared: &Listener,
+    name: IndexName,
     request: Admitted,
 ) -> Result<Response, ApiError> {
     let began = Instant::now();
-    let name = IndexName { keyspace, index };
     let Routed { index, requested } = shared
         .api
         .engine

@@ -5,11 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use axum::Router;
-use hyper::service::{Service, service_fn};
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use hyper_util::service::TowerToHyperService;
 use rustls::ServerConfig;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -17,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use super::answer_budget::AnswerBudget;
+use super::front::Front;
 
 /// The first byte of a TLS connection: a record of the handshake. No HTTP request begins with it.
 const TLS_HANDSHAKE: u8 = 0x16;
@@ -57,11 +55,9 @@ pub struct Entrance {
     /// Absent: HTTP in clear alone.
     pub tls: Option<Arc<ServerConfig>>,
     /// What requests in clear find; absent: connections in clear are closed.
-    pub in_clear: Option<Router>,
+    pub in_clear: Option<Arc<Front>>,
     /// What other requests find.
-    pub in_tls: Router,
-    /// Room for answers.
-    pub answers: AnswerBudget,
+    pub in_tls: Arc<Front>,
 }
 
 /// Serves a connection until the client or `stop` ends it. Requests in flight are answered first.
@@ -71,10 +67,9 @@ pub async fn serve(stream: TcpStream, entrance: Entrance, stop: CancellationToke
         tracing::debug!(%error, ?peer, "a connection was gone before it was served");
         return;
     }
-    let answers = entrance.answers;
     let ended = match entrance.tls {
         None => match entrance.in_clear {
-            Some(router) => http(stream, router, answers, stop, PATIENCE).await,
+            Some(front) => http(stream, front, stop, PATIENCE).await,
             None => Ok(()),
         },
         Some(config) => {
@@ -87,10 +82,10 @@ pub async fn serve(stream: TcpStream, entrance: Entrance, stop: CancellationToke
                 Some(Err(_)) => Err("no handshake in time".to_owned()),
                 Some(Ok(Err(error))) => Err(error.to_string()),
                 Some(Ok(Ok(Begun::Tls(stream)))) => {
-                    http(*stream, entrance.in_tls, answers, stop, PATIENCE).await
+                    http(*stream, entrance.in_tls, stop, PATIENCE).await
                 }
                 Some(Ok(Ok(Begun::Clear(stream)))) => match entrance.in_clear {
-                    Some(router) => http(stream, router, answers, stop, PATIENCE).await,
+                    Some(front) => http(stream, front, stop, PATIENCE).await,
                     None => Ok(()),
                 },
             }
@@ -143,8 +138,7 @@ async fn begin(stream: TcpStream, config: Arc<ServerConfig>, clear: bool) -> io:
 
 async fn http<S>(
     stream: S,
-    router: Router,
-    answers: AnswerBudget,
+    front: Arc<Front>,
     stop: CancellationToken,
     patience: Patience,
 ) -> Result<(), String>
@@ -165,11 +159,10 @@ where
         .max_concurrent_streams(HTTP2_STREAMS_MAX);
     let asked = Arc::new(AtomicBool::new(false));
     let service = service_fn({
-        let (router, asked) = (TowerToHyperService::new(router), asked.clone());
+        let asked = asked.clone();
         move |request| {
             asked.store(true, Ordering::Relaxed);
-            let (answer, answers) = (router.call(request), answers.clone());
-            async move { answer.await.map(|answer| answers.charge(answer)) }
+            front.clone().answer(request)
         }
     });
     let connection = builder.serve_connection(TokioIo::new(stream), service);
@@ -196,22 +189,24 @@ where
 
 #[cfg(test)]
 mod tests {
+    use axum::Router;
     use tokio::io::AsyncWriteExt;
 
+    use super::super::answer_budget::AnswerBudget;
     use super::*;
 
     const LONG: Duration = Duration::from_secs(20);
     const SHORT: Duration = Duration::from_millis(100);
 
-    fn room() -> AnswerBudget {
-        AnswerBudget::new(1 << 20)
+    fn front() -> Arc<Front> {
+        Arc::new(Front::new(Router::new(), None, AnswerBudget::new(1 << 20)))
     }
 
     /// How a connection ends whose client sends this and then nothing.
     async fn end_after(sent: &[u8], stop: CancellationToken, patience: Patience) -> String {
         let (mut client, server) = tokio::io::duplex(1 << 16);
         client.write_all(sent).await.unwrap();
-        let ended = http(server, Router::new(), room(), stop, patience);
+        let ended = http(server, front(), stop, patience);
         let ended = tokio::time::timeout(LONG, ended).await.expect("it ends");
         ended.unwrap_err()
     }
@@ -236,7 +231,7 @@ mod tests {
             last_answers: LONG,
         };
         let stop = CancellationToken::new();
-        let serving = http(server, Router::new(), room(), stop, patience);
+        let serving = http(server, front(), stop, patience);
         client
             .write_all(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
             .await

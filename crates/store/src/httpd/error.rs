@@ -35,6 +35,12 @@ pub enum ApiError {
     /// A search or a change in clear on a listener that speaks TLS.
     #[error("searches and changes are answered over HTTPS only: use https:// on this port")]
     InClear,
+    /// The body has more bytes than one may have.
+    #[error("the request body is longer than {bytes_max} bytes, the most that is taken")]
+    LongBody {
+        /// As many are taken.
+        bytes_max: usize,
+    },
     /// The body was too long on its way.
     #[error("the request body did not arrive in time")]
     SlowBody,
@@ -86,6 +92,7 @@ impl IntoResponse for ApiError {
             ApiError::Conflict(_) => (StatusCode::CONFLICT, text).into_response(),
             ApiError::BadRequest(_) => (StatusCode::BAD_REQUEST, text).into_response(),
             ApiError::UnknownForm => (StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response(),
+            ApiError::LongBody { .. } => (StatusCode::PAYLOAD_TOO_LARGE, text).into_response(),
             ApiError::Unprocessable(_) => (StatusCode::UNPROCESSABLE_ENTITY, text).into_response(),
             ApiError::InClear => (StatusCode::FORBIDDEN, text).into_response(),
             // The rest of the body may still come: the connection can't be used again.

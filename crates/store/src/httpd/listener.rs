@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::connection::{self, Entrance};
+use super::front::Front;
 use super::{Api, Shared, router, router_in_clear};
 use crate::options::{ListenerOptions, TlsClients, TlsOptions};
 use crate::start_error::StartError;
@@ -54,7 +55,7 @@ impl Bound {
     /// Serves until the listening is stopped.
     pub fn serve(self, api: Api, reactors: &Reactors) -> Listening {
         let stop = CancellationToken::new();
-        let shared = Shared::new(api, &self.options, stop.clone());
+        let shared = Arc::new(super::Listener::new(api, &self.options, stop.clone()));
         let entrance = entrance(&shared, self.tls, &self.options);
         let listening = Listening {
             address: self.address,
@@ -147,17 +148,25 @@ fn clients(options: &ListenerOptions) -> Option<&TlsClients> {
 }
 
 fn entrance(shared: &Shared, tls: Option<ServerTls>, options: &ListenerOptions) -> Entrance {
-    let in_tls = router(shared.clone(), options);
+    let answers = &shared.answers;
+    let open = Front::new(
+        router(shared.clone()),
+        Some(shared.clone()),
+        answers.clone(),
+    );
+    let open = Arc::new(open);
     let in_clear = match clients(options) {
-        None => Some(in_tls.clone()),
-        Some(TlsClients::Anyone) => Some(router_in_clear(shared.clone(), options)),
+        None => Some(open.clone()),
+        Some(TlsClients::Anyone) => {
+            let guarded = Front::new(router_in_clear(shared.clone()), None, answers.clone());
+            Some(Arc::new(guarded))
+        }
         Some(TlsClients::SignedBy(_)) => None,
     };
     Entrance {
         tls: tls.map(|tls| tls.config),
-        answers: shared.answers.clone(),
         in_clear,
-        in_tls,
+        in_tls: open,
     }
 }
 

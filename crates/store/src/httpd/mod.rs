@@ -12,6 +12,7 @@ mod answer_budget;
 mod connection;
 mod error;
 mod form;
+mod front;
 mod listener;
 mod openapi;
 mod query;
@@ -25,7 +26,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
 use axum::routing::{MethodRouter, delete, get, post, put};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -57,13 +57,17 @@ pub struct Api {
 }
 
 /// What the requests of one listener share.
-#[derive(Clone)]
-struct Shared {
+type Shared = Arc<Listener>;
+
+/// A listener's own.
+struct Listener {
     api: Api,
     /// Searches that may still be taken in.
     admissions: Arc<Semaphore>,
     /// Room for answers that are on their way.
     answers: AnswerBudget,
+    /// How many bytes a body may have.
+    body_bytes_max: usize,
     /// How long a body may take to arrive.
     body_timeout: Duration,
     /// How long a search may wait for its turn.
@@ -72,12 +76,13 @@ struct Shared {
     stop: CancellationToken,
 }
 
-impl Shared {
-    fn new(api: Api, options: &ListenerOptions, stop: CancellationToken) -> Shared {
-        Shared {
+impl Listener {
+    fn new(api: Api, options: &ListenerOptions, stop: CancellationToken) -> Listener {
+        Listener {
             api,
             admissions: Arc::new(Semaphore::new(options.searches_max)),
             answers: AnswerBudget::new(options.answer_bytes_max),
+            body_bytes_max: options.body_bytes_max,
             body_timeout: options.body_timeout,
             search_wait_max: options.search_wait_max,
             stop,
@@ -86,7 +91,7 @@ impl Shared {
 }
 
 /// The routes of a listener.
-fn router(shared: Shared, options: &ListenerOptions) -> Router {
+fn router(shared: Shared) -> Router {
     let guarded = Guarded {
         ann: post(ann::ann),
         text: post(routes::no_text_index),
@@ -94,11 +99,11 @@ fn router(shared: Shared, options: &ListenerOptions) -> Router {
         repair: post(repair::start).patch(repair::control),
         schedule: put(repair::update),
     };
-    all_routes(shared, options, guarded)
+    all_routes(shared, guarded)
 }
 
 /// The routes of a listener that has a certificate, for requests that came in clear.
-fn router_in_clear(shared: Shared, options: &ListenerOptions) -> Router {
+fn router_in_clear(shared: Shared) -> Router {
     let guarded = Guarded {
         ann: post(routes::in_clear),
         text: post(routes::in_clear),
@@ -106,7 +111,7 @@ fn router_in_clear(shared: Shared, options: &ListenerOptions) -> Router {
         repair: post(routes::in_clear).patch(routes::in_clear),
         schedule: put(routes::in_clear),
     };
-    all_routes(shared, options, guarded)
+    all_routes(shared, guarded)
 }
 
 /// What is not answered in clear where it could be encrypted: what tells of rows, and what changes
@@ -119,7 +124,7 @@ struct Guarded {
     schedule: MethodRouter<Shared>,
 }
 
-fn all_routes(shared: Shared, options: &ListenerOptions, guarded: Guarded) -> Router {
+fn all_routes(shared: Shared, guarded: Guarded) -> Router {
     let Guarded {
         ann,
         text,
@@ -145,7 +150,6 @@ fn all_routes(shared: Shared, options: &ListenerOptions, guarded: Guarded) -> Ro
         .route("/api/v1/tasks/{id}/wait", get(tasks::wait))
         .route("/metrics", get(routes::metrics))
         .route("/api-docs/openapi.json", get(openapi::document))
-        .layer(DefaultBodyLimit::max(options.body_bytes_max))
         .with_state(shared)
 }
 

@@ -2,18 +2,20 @@
 
 use std::time::{Duration, Instant};
 
+use axum::BoxError;
 use axum::Json;
-use axum::body::Bytes;
-use axum::extract::{FromRequest, Request};
-use axum::http::{HeaderMap, StatusCode};
+use axum::body::{Bytes, HttpBody};
+use axum::extract::FromRequest;
+use axum::http::{HeaderMap, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 use store_api::types::AnnRequest;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::Shared;
 use super::error::ApiError;
 use super::form::{self, Form};
+use super::{Listener, Shared};
 
 /// A body that was admitted: one of the listener's places is taken until this is dropped.
 ///
@@ -48,20 +50,26 @@ pub struct AdmittedJson<T> {
 /// A header of a request: how many milliseconds the caller waits for the answer.
 pub const TIMEOUT_HEADER: &str = "x-request-timeout-ms";
 
-impl FromRequest<Shared> for Body {
-    type Rejection = Response;
-
-    async fn from_request(request: Request, shared: &Shared) -> Result<Body, Response> {
-        let callers_deadline = callers_deadline(request.headers(), Instant::now())
-            .map_err(IntoResponse::into_response)?;
-        let bytes = Bytes::from_request(request, shared);
+impl Body {
+    async fn take<B>(request: Request<B>, shared: &Listener) -> Result<Body, ApiError>
+    where
+        B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
+    {
+        let callers_deadline = callers_deadline(request.headers(), Instant::now())?;
+        let bytes = Limited::new(request.into_body(), shared.body_bytes_max).collect();
         let bytes = tokio::time::timeout(shared.body_timeout, bytes)
             .await
-            .map_err(|_| ApiError::SlowBody.into_response())?
-            .map_err(IntoResponse::into_response)?;
+            .map_err(|_| ApiError::SlowBody)?
+            .map_err(|error| match error.is::<LengthLimitError>() {
+                true => ApiError::LongBody {
+                    bytes_max: shared.body_bytes_max,
+                },
+                false => ApiError::BadRequest(format!("the request body broke off: {error}")),
+            })?
+            .to_bytes();
         let permit = shared.admissions.clone().try_acquire_owned().map_err(|_| {
             shared.api.engine.metrics().search_refused("admission");
-            ApiError::Overloaded.into_response()
+            ApiError::Overloaded
         })?;
         let ours = Instant::now() + shared.search_wait_max;
         Ok(Body {
@@ -72,15 +80,19 @@ impl FromRequest<Shared> for Body {
     }
 }
 
-impl FromRequest<Shared> for Admitted {
-    type Rejection = Response;
-
-    async fn from_request(request: Request, shared: &Shared) -> Result<Admitted, Response> {
+impl Admitted {
+    /// Takes a search in.
+    pub async fn take<B>(request: Request<B>, shared: &Listener) -> Result<Admitted, Response>
+    where
+        B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
+    {
         let form = form::of_search(request.headers())
             .ok_or_else(|| ApiError::UnknownForm.into_response())?;
         let answer = form::of_answer(request.headers());
         let uri = request.uri().clone();
-        let body = Body::from_request(request, shared).await?;
+        let body = Body::take(request, shared)
+            .await
+            .map_err(IntoResponse::into_response)?;
         let search = match form {
             Form::Json => form::read_json(&body.bytes).map_err(IntoResponse::into_response),
             Form::Binary => form::read_binary(&body.bytes, uri.query().unwrap_or_default())
@@ -98,12 +110,16 @@ impl FromRequest<Shared> for Admitted {
 impl<T: DeserializeOwned> FromRequest<Shared> for AdmittedJson<T> {
     type Rejection = Response;
 
-    async fn from_request(request: Request, shared: &Shared) -> Result<AdmittedJson<T>, Response> {
+    async fn from_request(
+        request: Request<axum::body::Body>,
+        shared: &Shared,
+    ) -> Result<AdmittedJson<T>, Response> {
         if form::of_search(request.headers()) != Some(Form::Json) {
             let text = "Expected request with `Content-Type: application/json`";
             return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response());
         }
-        let Body { bytes, permit, .. } = Body::from_request(request, shared).await?;
+        let body = Body::take(request, shared).await;
+        let Body { bytes, permit, .. } = body.map_err(IntoResponse::into_response)?;
         let Json(body) = Json::from_bytes(&bytes).map_err(IntoResponse::into_response)?;
         Ok(AdmittedJson {
             body,
