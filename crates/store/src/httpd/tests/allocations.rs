@@ -168,9 +168,9 @@ async fn a_search_takes_few_blocks_and_copies_its_vector_once() {
     );
     // What the socket brought, the vector's one copy, and what the index makes of it.
     let vector_bytes = 4 * DIMENSIONS;
-    assert!(binary.blocks <= 45, "{binary:?}");
-    assert!(binary.bytes <= 4 * vector_bytes, "{binary:?}");
+    assert!(binary.blocks <= 26, "{binary:?}");
+    assert!(binary.bytes <= 3 * vector_bytes, "{binary:?}");
     // A body of several reads is put together once.
-    assert!(json.blocks <= 64, "{json:?}");
+    assert!(json.blocks <= 44, "{json:?}");
     assert!(json.bytes <= 3 * body.len() + 3 * vector_bytes, "{json:?}");
 }
