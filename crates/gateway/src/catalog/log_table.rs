@@ -70,25 +70,32 @@ pub(super) async fn create(
         .await
 }
 
-/// Drops the log of a table if it is there.
-pub(super) async fn drop(
+/// Whether the log of a table is there.
+pub(super) async fn is_there(
     cluster: &Cluster,
     keyspace: &str,
     table: &str,
-) -> Result<(), ClusterError> {
+) -> Result<bool, ClusterError> {
     let log = name_of(table);
-    // Cassandra asks for the right to drop a table even if there is none. And somebody may have put another table in its place.
-    // By a node that has not heard of it, it would stay.
+    // A node that has not heard of it would say that it is gone, and it would stay.
     let there = of_one_version(
         || cluster.agreed_schema_version(),
         || BaseTable::read(cluster, keyspace, &log),
         Instant::now() + SETTLED_WITHIN,
     )
     .await?;
-    if !there.is_some_and(|table| table.is_log()) {
-        return Ok(());
-    }
-    let (keyspace, log) = (super::quoted(keyspace), super::quoted(&log));
+    // Somebody may have put another table in its place.
+    Ok(there.is_some_and(|table| table.is_log()))
+}
+
+/// Drops the log of a table. Not to be called if it is not there: Cassandra asks for the right to drop a table even then.
+pub(super) async fn drop(
+    cluster: &Cluster,
+    keyspace: &str,
+    table: &str,
+) -> Result<(), ClusterError> {
+    let log = super::quoted(&name_of(table));
+    let keyspace = super::quoted(keyspace);
     cluster
         .change_schema(&format!("DROP TABLE IF EXISTS {keyspace}.{log}"))
         .await
