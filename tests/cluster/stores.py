@@ -36,11 +36,16 @@ class Store(Process, IndexService):
         status = self.index_status(keyspace, index)
         return (status["status"], status["count"]) == ("SERVING", rows)
 
-    def nearest(self, keyspace, index, vector, limit):
-        """The keys of the nearest rows, by column; None while the index does not serve."""
+    def neighbours(self, keyspace, index, vector, limit):
+        """What the service answers about the nearest rows; None while the index does not serve."""
         path = f"/api/v1/indexes/{keyspace}/{index}/ann"
         status, text = self.http(path, {"vector": vector, "limit": limit})
-        return json.loads(text)["primary_keys"] if status == 200 else None
+        return json.loads(text) if status == 200 else None
+
+    def nearest(self, keyspace, index, vector, limit):
+        """The keys of the nearest rows, by column; None while the index does not serve."""
+        answer = self.neighbours(keyspace, index, vector, limit)
+        return answer and answer["primary_keys"]
 
     def metric(self, name):
         """The sum of a metric's series."""

@@ -34,7 +34,8 @@
 //! A prepared statement is recognised when it is prepared, and its id remembered with what it means here
 //! (module `prepared`). An EXECUTE of an id that is not remembered is answered UNPREPARED, upon which every driver
 //! prepares again: thus none gets by unseen, not even after the gateway was restarted. The same holds for the ids in a
-//! BATCH, which passes without a look while no table has an index.
+//! BATCH, which passes without a look while no table has an index. What an id means is forgotten when what it was understood by
+//! is no longer so (module `grounds`).
 //!
 //! # Writes to tables with an index
 //!
@@ -66,6 +67,7 @@ mod catalog;
 mod clients;
 mod connection;
 mod gateway;
+mod grounds;
 mod inquiry;
 mod listener;
 mod options;

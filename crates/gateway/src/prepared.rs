@@ -3,8 +3,8 @@
 //! Ids are the node's, or ours where a statement is worked on here: digests of the keyspace and the text, so that one id means
 //! the same to every client. The table is shared by all connections and bounded in bytes, by an estimate.
 //!
-//! What a statement means was decided by one snapshot of the catalog and holds as long as that snapshot: what was
-//! remembered under another epoch is as good as forgotten, and its statement is prepared again.
+//! What a statement means was decided by one snapshot of the catalog, and holds as long as its [grounds](crate::grounds): then it is as
+//! good as forgotten, and the statement is prepared again.
 
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ use quick_cache::sync::Cache;
 use quick_cache::{OptionsBuilder, Weighter};
 
 use crate::ann::AnnStatement;
-use crate::catalog::LoggedTable;
+use crate::catalog::{LoggedTable, Snapshot};
+use crate::grounds::Grounds;
 use crate::overlay::PreparedConcern;
 use crate::writes::PreparedWrite;
 
@@ -69,10 +70,9 @@ pub(crate) fn check_text(bytes: usize) -> Result<(), CqlError> {
 
 #[derive(Clone)]
 struct Entry {
-    /// The epoch of the snapshot that it was understood by.
-    epoch: u64,
+    grounds: Grounds,
     meaning: Meaning,
-    /// What the meaning takes, about.
+    /// What grounds and meaning take, about.
     bytes: usize,
 }
 
@@ -110,15 +110,21 @@ impl PreparedStatements {
         }
     }
 
-    /// What a statement means under a snapshot of this epoch.
-    pub(crate) fn get(&self, id: &[u8], epoch: u64) -> Option<Meaning> {
+    /// What a statement means under a snapshot.
+    pub(crate) fn get(&self, id: &[u8], snapshot: &Snapshot) -> Option<Meaning> {
         let entry = self.by_id.get(id)?;
-        (entry.epoch == epoch).then_some(entry.meaning)
+        if entry.grounds.hold_at_once(snapshot) {
+            return Some(entry.meaning);
+        }
+        let grounds = entry.grounds.found_in(snapshot)?;
+        let meaning = entry.meaning.clone();
+        self.put(id, Entry { grounds, ..entry });
+        Some(meaning)
     }
 
-    /// Remembers what a statement was understood to mean under the snapshot of an epoch. It was made of so many bytes: the text,
-    /// and what the node told of it.
-    pub(crate) fn insert(&self, id: &[u8], epoch: u64, meaning: Meaning, made_of: usize) {
+    /// Remembers what a statement was understood to mean on these grounds. It was made of so many bytes: the text, and what the
+    /// node told of it.
+    pub(crate) fn insert(&self, id: &[u8], grounds: Grounds, meaning: Meaning, made_of: usize) {
         let bytes = match &meaning {
             Meaning::Plain | Meaning::Use => 0,
             // The table is that of the snapshot.
@@ -128,23 +134,42 @@ impl PreparedStatements {
             }
         };
         let entry = Entry {
-            epoch,
+            bytes: bytes + grounds.bytes().min(self.meaning_max),
+            grounds,
             meaning,
-            bytes,
         };
-        self.by_id.insert(Bytes::copy_from_slice(id), entry);
+        self.put(id, entry);
+    }
+
+    /// Replaces an entry, unless that was understood by a newer snapshot: an answer to PREPARE may come late, and whoever prepared
+    /// meanwhile is about to execute.
+    fn put(&self, id: &[u8], entry: Entry) {
+        let known = self.by_id.peek(id);
+        if known.is_none_or(|known| known.grounds.epoch() <= entry.grounds.epoch()) {
+            self.by_id.insert(Bytes::copy_from_slice(id), entry);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::Catalog;
+    use crate::recognise::Verb;
+    use crate::writes::test_tables::{events, products};
 
     const MIB: usize = 1 << 20;
 
+    /// Of a statement whose meaning rests on its text.
+    fn of_text() -> Grounds {
+        let snapshot = Snapshot::default();
+        Grounds::of(Verb::Select, b"SELECT 1", None, &snapshot)
+    }
+
     fn remembered(statements: &PreparedStatements, count: u32) -> usize {
+        let snapshot = Snapshot::default();
         (0..count)
-            .filter(|number| statements.get(&number.to_be_bytes(), 0).is_some())
+            .filter(|number| statements.get(&number.to_be_bytes(), &snapshot).is_some())
             .count()
     }
 
@@ -152,14 +177,12 @@ mod tests {
     fn ids_beyond_the_capacity_are_forgotten() {
         let statements = PreparedStatements::new(MIB);
         for number in 0u32..10_000 {
-            statements.insert(&number.to_be_bytes(), 0, Meaning::Plain, 1_000);
+            statements.insert(&number.to_be_bytes(), of_text(), Meaning::Plain, 1_000);
         }
         let known = remembered(&statements, 10_000);
         assert!((2_000..=MIB / ENTRY_BYTES).contains(&known), "{known}");
-        assert!(matches!(
-            statements.get(&9_999u32.to_be_bytes(), 0),
-            Some(Meaning::Plain)
-        ));
+        let last = statements.get(&9_999u32.to_be_bytes(), &Snapshot::default());
+        assert!(matches!(last, Some(Meaning::Plain)));
     }
 
     #[test]
@@ -168,14 +191,14 @@ mod tests {
         let columns = Arc::new(Metadata::default());
         for number in 0u32..1_000 {
             let meaning = Meaning::RingRows(columns.clone());
-            statements.insert(&number.to_be_bytes(), 0, meaning, 32 << 10);
+            statements.insert(&number.to_be_bytes(), of_text(), meaning, 32 << 10);
         }
         let known = remembered(&statements, 1_000);
         assert!((16..=64).contains(&known), "{known}");
         // One that is larger than any other is kept as well.
         let meaning = Meaning::RingRows(columns);
-        statements.insert(b"large", 0, meaning, 100 * MIB);
-        assert!(statements.get(b"large", 0).is_some());
+        statements.insert(b"large", of_text(), meaning, 100 * MIB);
+        assert!(statements.get(b"large", &Snapshot::default()).is_some());
     }
 
     #[test]
@@ -185,10 +208,36 @@ mod tests {
     }
 
     #[test]
-    fn what_another_snapshot_understood_is_forgotten() {
+    fn an_id_is_forgotten_with_the_grounds_of_its_meaning() {
         let statements = PreparedStatements::new(MIB);
-        statements.insert(b"id", 3, Meaning::Plain, 2);
-        assert!(statements.get(b"id", 3).is_some());
-        assert!(statements.get(b"id", 4).is_none());
+        let catalog = Catalog::new(Snapshot::default());
+        let is_known = |id: &[u8]| statements.get(id, &catalog.snapshot()).is_some();
+        let remember = |id: &[u8], text: &[u8]| {
+            let grounds = Grounds::of(Verb::Write, text, Some("shop"), &catalog.snapshot());
+            statements.insert(id, grounds, Meaning::Plain, text.len());
+        };
+        remember(b"write", b"INSERT INTO products (id) VALUES (?)");
+        remember(b"batch", b"BEGIN BATCH");
+        assert!(is_known(b"write") && is_known(b"batch"));
+        let events = Arc::new(events());
+        catalog.replace(Snapshot::new([events.clone()], []));
+        assert!(is_known(b"write") && !is_known(b"batch"));
+        // From here on it is known without a look.
+        let entry = statements.by_id.peek(&b"write"[..]).unwrap();
+        assert!(entry.grounds.hold_at_once(&catalog.snapshot()));
+        catalog.replace(Snapshot::new([events, Arc::new(products())], []));
+        assert!(!is_known(b"write"));
+    }
+
+    #[test]
+    fn an_answer_that_comes_late_takes_nothing_away() {
+        let statements = PreparedStatements::new(MIB);
+        let catalog = Catalog::new(Snapshot::default());
+        let grounds = || Grounds::of(Verb::Other, b"LIST ROLES", None, &catalog.snapshot());
+        let late = grounds();
+        catalog.replace(Snapshot::default());
+        statements.insert(b"id", grounds(), Meaning::Plain, 10);
+        statements.insert(b"id", late, Meaning::Plain, 10);
+        assert!(statements.get(b"id", &catalog.snapshot()).is_some());
     }
 }

@@ -1,14 +1,20 @@
 //! A table of the cluster, as its schema tells of it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cql::parser::parse_type;
 use cql::vector_index::TargetColumn;
+use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::cluster::{Cluster, ClusterError};
 use super::streams::Streams;
 use super::table::{Column, ColumnKind, LoggedTable};
+
+/// How often, and after which pauses, a table is read that comes or goes.
+const TRIES_MAX: usize = 20;
+const AGAIN_AFTER: Duration = Duration::from_millis(50);
 
 /// A table of the cluster.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +30,9 @@ pub(super) struct BaseTable {
 
 impl BaseTable {
     /// Reads it; `None` if there is no such table.
+    ///
+    /// # Errors
+    /// As the cluster has them; [`ClusterError::Unsettled`] for a table that comes or goes, of which only a part is seen.
     pub(super) async fn read(
         cluster: &Cluster,
         keyspace: &str,
@@ -33,12 +42,25 @@ impl BaseTable {
             "SELECT id FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?";
         const COLUMNS: &str = "SELECT column_name, kind, position, type FROM system_schema.columns \
                                WHERE keyspace_name = ? AND table_name = ?";
-        let ids: Vec<(Uuid,)> = cluster.rows(TABLE, (keyspace, name)).await?;
-        let Some((id,)) = ids.first().copied() else {
-            return Ok(None);
-        };
-        let columns = cluster.rows(COLUMNS, (keyspace, name)).await?;
-        Ok(Some(BaseTable::new(keyspace, name, id, columns)))
+        for _ in 0..TRIES_MAX {
+            let ids: Vec<(Uuid,)> = cluster.rows(TABLE, (keyspace, name)).await?;
+            let Some((id,)) = ids.first().copied() else {
+                return Ok(None);
+            };
+            let columns = cluster.rows(COLUMNS, (keyspace, name)).await?;
+            let table = BaseTable::new(keyspace, name, id, columns);
+            if table.is_whole() {
+                return Ok(Some(table));
+            }
+            sleep(AGAIN_AFTER).await;
+        }
+        Err(ClusterError::Unsettled)
+    }
+
+    /// Whether its columns are there. A node says which version of the schema it has only once it has changed all tables of that, so
+    /// a table without columns may be seen even while all nodes have said the same.
+    fn is_whole(&self) -> bool {
+        self.key().next().is_some()
     }
 
     /// A table of these columns: name, kind, position in the key, type.
@@ -123,5 +145,24 @@ fn kind_of(kind: &str) -> ColumnKind {
         "clustering" => ColumnKind::Clustering,
         "static" => ColumnKind::Static,
         _ => ColumnKind::Regular,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_whose_columns_are_gone_is_not_whole() {
+        let table = |columns: &[(&str, &str)]| {
+            let columns = columns.iter().map(|(name, kind)| {
+                let cql_type = "int".to_owned();
+                (name.to_string(), kind.to_string(), 0, cql_type)
+            });
+            BaseTable::new("k", "t", Uuid::nil(), columns.collect())
+        };
+        assert!(!table(&[]).is_whole());
+        assert!(!table(&[("v", "regular")]).is_whole());
+        assert!(table(&[("v", "regular"), ("id", "partition_key")]).is_whole());
     }
 }

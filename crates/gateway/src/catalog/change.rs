@@ -44,12 +44,6 @@ impl Definitions {
              IF revision = ?;"
         );
         let of_row = format!("WHERE scope = '{SCOPE}' AND keyspace_name = ? AND index_name = ?");
-        let of_notes = |sign: char| {
-            format!(
-                "{raise} UPDATE {keyspace}.vector_indexes SET truncates = truncates {sign} ? \
-                 {of_row}; APPLY BATCH"
-            )
-        };
         match change {
             Change::Create(index) => {
                 let text = format!(
@@ -81,25 +75,18 @@ impl Definitions {
                 let values = (next, known, state.name(), next, keyspace, name);
                 cluster.execute_if(&text, values).await
             }
-            Change::Note(index, note) => {
-                let values = (
-                    next,
-                    known,
-                    timeuuids(vec![note]),
-                    &index.keyspace,
-                    &index.name,
+            Change::Note(ref index, note) | Change::Forget(ref index, note) => {
+                let sign = match change {
+                    Change::Note(..) => '+',
+                    _ => '-',
+                };
+                let text = format!(
+                    "{raise} UPDATE {keyspace}.vector_indexes SET truncates = truncates {sign} ? \
+                     {of_row}; APPLY BATCH"
                 );
-                cluster.execute_if(&of_notes('+'), values).await
-            }
-            Change::Forget(index, note) => {
-                let values = (
-                    next,
-                    known,
-                    timeuuids(vec![note]),
-                    &index.keyspace,
-                    &index.name,
-                );
-                cluster.execute_if(&of_notes('-'), values).await
+                let notes = timeuuids(vec![note]);
+                let values = (next, known, notes, &index.keyspace, &index.name);
+                cluster.execute_if(&text, values).await
             }
             Change::Renew(index, version, notes) => {
                 let text = format!(

@@ -37,6 +37,9 @@ pub(crate) enum ClusterError {
     /// The clock here shows a time that cannot be.
     #[error("the clock cannot be right: {0}")]
     Clock(String),
+    /// Its nodes have several versions of the schema, or it changes all the time.
+    #[error("the nodes of the cluster do not agree on one version of the schema: try again")]
+    Unsettled,
     /// It answered something else than was asked for.
     #[error("an unexpected answer: {0}")]
     Malformed(String),

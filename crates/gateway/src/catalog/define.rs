@@ -17,6 +17,7 @@ use super::definition::{Definition, Definitions, State};
 use super::follower::{Round, table_updated};
 use super::index::VectorIndex;
 use super::indexable::indexable;
+use super::one_version::of_one_version;
 use super::statement::IndexStatement;
 use super::{Catalog, log_table, timeuuids};
 
@@ -89,7 +90,16 @@ impl Catalog {
                 .await?;
                 continue;
             }
-            let table = indexable(cluster, keyspace, create).await?;
+            // What stands in the way of an index may be about to go: the log of a table of this name that was dropped.
+            let (table, theirs) = of_one_version(
+                || cluster.agreed_schema_version(),
+                || async {
+                    let table = indexable(cluster, keyspace, create).await?;
+                    Ok::<_, CqlError>((table, cassandras_indexes(cluster, keyspace).await?))
+                },
+                deadline,
+            )
+            .await?;
             if definitions.is_left(&table) {
                 let is_free = |now: &Definitions| !now.is_left(&table);
                 self.wait_until(definitions.revision, deadline, is_free, || {
@@ -113,7 +123,6 @@ impl Catalog {
                 vector_index::check_column(target, false, |name| table.target(name))?;
             vector_index::check_key_columns(table.key().count())?;
             vector_index::check_options(&create.options, dimensions)?;
-            let theirs = cassandras_indexes(cluster, keyspace).await?;
             let ours = |name: &str| definitions.find(keyspace, name).is_some();
             let new_name = vector_index::new_name(
                 create.name.as_deref(),
@@ -316,7 +325,7 @@ pub(super) fn too_many_changes() -> CqlError {
 impl From<ClusterError> for CqlError {
     fn from(error: ClusterError) -> CqlError {
         CqlError::server(match error {
-            ClusterError::Clock(_) => error.to_string(),
+            ClusterError::Clock(_) | ClusterError::Unsettled => error.to_string(),
             _ => format!("The gateway's own session to the cluster: {error}"),
         })
     }

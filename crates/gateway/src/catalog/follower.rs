@@ -270,7 +270,14 @@ impl Follower {
         };
         if let Change::Remove(index) = &change {
             let (keyspace, table) = (&index.keyspace, &index.table);
-            if definitions.live_on(keyspace, table).next().is_none() {
+            if definitions.live_on(keyspace, table).next().is_none()
+                && log_table::is_there(cluster, keyspace, table).await?
+            {
+                // Another gateway may have done it all meanwhile, and a log that is there be one of a new index.
+                if Definitions::read(cluster).await?.revision != definitions.revision {
+                    self.catalog.nudge.notify_one();
+                    return Ok(());
+                }
                 log_table::drop(cluster, keyspace, table).await?;
             }
         }

@@ -5,10 +5,12 @@
 use std::time::Duration;
 
 use cql::quote::Quoted;
+use tokio::time::Instant;
 use uuid::{Uuid, uuid};
 
 use super::base_table::BaseTable;
 use super::cluster::{Cluster, ClusterError};
+use super::one_version::of_one_version;
 
 const SUFFIX: &str = "_scylla_cdc_log";
 
@@ -30,6 +32,9 @@ const GC_GRACE: Duration = Duration::from_secs(3 * 60 * 60);
 
 /// Compaction drops what has expired in whole windows; about so many make up the time that rows are kept.
 const WINDOWS: u64 = 24;
+
+/// How long to wait until the nodes agree on whether a log is there; then the next round tries.
+const SETTLED_WITHIN: Duration = Duration::from_secs(2);
 
 /// From what a log is made for to its id.
 const LOG_IDS: Uuid = uuid!("6f2a5f0e-9a37-4c0b-8a25-6f1b2d6f7d12");
@@ -65,19 +70,32 @@ pub(super) async fn create(
         .await
 }
 
-/// Drops the log of a table if it is there.
+/// Whether the log of a table is there.
+pub(super) async fn is_there(
+    cluster: &Cluster,
+    keyspace: &str,
+    table: &str,
+) -> Result<bool, ClusterError> {
+    let log = name_of(table);
+    // A node that has not heard of it would say that it is gone, and it would stay.
+    let there = of_one_version(
+        || cluster.agreed_schema_version(),
+        || BaseTable::read(cluster, keyspace, &log),
+        Instant::now() + SETTLED_WITHIN,
+    )
+    .await?;
+    // Somebody may have put another table in its place.
+    Ok(there.is_some_and(|table| table.is_log()))
+}
+
+/// Drops the log of a table. Not to be called if it is not there: Cassandra asks for the right to drop a table even then.
 pub(super) async fn drop(
     cluster: &Cluster,
     keyspace: &str,
     table: &str,
 ) -> Result<(), ClusterError> {
-    let log = name_of(table);
-    // Cassandra asks for the right to drop a table even if there is none. And somebody may have put another table in its place.
-    let there = BaseTable::read(cluster, keyspace, &log).await?;
-    if !there.is_some_and(|table| table.is_log()) {
-        return Ok(());
-    }
-    let (keyspace, log) = (super::quoted(keyspace), super::quoted(&log));
+    let log = super::quoted(&name_of(table));
+    let keyspace = super::quoted(keyspace);
     cluster
         .change_schema(&format!("DROP TABLE IF EXISTS {keyspace}.{log}"))
         .await

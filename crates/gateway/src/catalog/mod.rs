@@ -7,8 +7,8 @@
 //!
 //! While no index is defined the snapshot [is empty](Snapshot::is_empty), and nothing need be looked at for its sake.
 //!
-//! What was prepared was understood by a snapshot, so it holds as long as that: each snapshot has an
-//! [epoch](Snapshot::epoch), and a prepared statement of another is answered UNPREPARED.
+//! What was prepared was understood by a snapshot, each of which has an [epoch](Snapshot::epoch). Under another snapshot it holds as
+//! long as what it was understood by is the same there (`crate::grounds`), else it is answered UNPREPARED.
 
 mod base_table;
 mod change;
@@ -30,6 +30,7 @@ mod lease;
 mod life;
 mod log_table;
 mod next_change;
+mod one_version;
 mod options;
 mod snapshot;
 mod statement;

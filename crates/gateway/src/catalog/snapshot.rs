@@ -69,7 +69,7 @@ impl Snapshot {
         self.lapsed
     }
 
-    /// The number of this snapshot: what was prepared under another must be prepared again.
+    /// The number of this snapshot.
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch
     }

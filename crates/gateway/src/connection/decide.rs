@@ -12,7 +12,8 @@ use super::requests::Requests;
 use super::session::{Expected, Seen};
 use super::work::Work;
 use super::writes::seen_in_prepare;
-use crate::catalog::LoggedTable;
+use crate::catalog::{LoggedTable, Snapshot};
+use crate::grounds::Grounds;
 use crate::prepared::{Meaning, check_text};
 use crate::recognise::{self, Verb};
 use crate::writes::Errand;
@@ -114,11 +115,7 @@ impl Requests {
             _ => Seen::Nothing,
         };
         let expected = match (header.opcode, seen) {
-            (Opcode::Prepare, seen) => Expected::Prepared {
-                epoch: snapshot.epoch(),
-                seen,
-                text_bytes: text.len(),
-            },
+            (Opcode::Prepare, seen) => self.expected_of_prepare(verb, text, seen, &snapshot),
             (_, Seen::RingTable) => Expected::RingRows(None),
             (_, Seen::Truncate(table)) => return Ok(Decision::Truncate(table)),
             (_, Seen::Use) => return Ok(Decision::Use),
@@ -128,12 +125,28 @@ impl Requests {
         Ok(Decision::Pass)
     }
 
+    /// What the answer to PREPARE must be read for.
+    pub(super) fn expected_of_prepare(
+        &self,
+        verb: Verb,
+        text: &[u8],
+        seen: Seen,
+        snapshot: &Snapshot,
+    ) -> Expected {
+        let keyspace = self.session.keyspace();
+        Expected::Prepared {
+            grounds: Grounds::of(verb, text, keyspace.as_deref(), snapshot),
+            seen,
+            text_bytes: text.len(),
+        }
+    }
+
     fn execute(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
         let mut scratch = Bytes::new();
         let plain = self.session.plain(header, body, &mut scratch)?;
         let id = glance::executed_id(header.flags, plain)?;
         let snapshot = self.catalog.snapshot();
-        match self.prepared.get(id, snapshot.epoch()) {
+        match self.prepared.get(id, &snapshot) {
             Some(Meaning::Plain) => {}
             Some(Meaning::Use) => return Ok(Decision::Use),
             Some(Meaning::RingRows(columns)) => {

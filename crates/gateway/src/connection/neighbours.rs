@@ -11,8 +11,9 @@ use super::requests::Requests;
 use super::work::{Job, Work};
 use crate::ann::{AnnPlan, AnnStatement, statement_id};
 use crate::catalog::Snapshot;
+use crate::grounds::Grounds;
 use crate::prepared::check_text;
-use crate::recognise;
+use crate::recognise::{self, Verb};
 
 impl Requests {
     /// What to do about a SELECT that asks for nearest neighbours; `None` if it does not ask for those of an index of
@@ -41,7 +42,12 @@ impl Requests {
                 check_text(text.len())?;
                 Job::Prepare {
                     plan,
-                    epoch: snapshot.epoch(),
+                    grounds: Grounds::of(
+                        Verb::Select,
+                        text.as_bytes(),
+                        keyspace.as_deref(),
+                        snapshot,
+                    ),
                     id: statement_id(keyspace.as_deref(), text),
                     text_bytes: text.len(),
                 }

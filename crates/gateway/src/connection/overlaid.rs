@@ -42,7 +42,7 @@ impl Requests {
             && let Some(told) = rewrite::select(text, definitions)
         {
             if prepares {
-                self.expect_prepared(header, snapshot, Seen::Nothing, text.len());
+                self.expect_prepared(header, verb, text, Seen::Nothing, snapshot);
             }
             return Ok(Some(Decision::Replace(with_text(
                 header, plain, text, &told,
@@ -54,7 +54,7 @@ impl Requests {
         };
         if prepares {
             check_text(text.len())?;
-            self.expect_prepared(header, snapshot, Seen::Concern(concern), text.len());
+            self.expect_prepared(header, verb, text, Seen::Concern(concern), snapshot);
             return Ok(Some(Decision::Pass));
         }
         let answering = concern.answering(&Values::Positional(Vec::new()), None, snapshot);
@@ -108,15 +108,12 @@ impl Requests {
     fn expect_prepared(
         &self,
         header: &FrameHeader,
-        snapshot: &Snapshot,
+        verb: Verb,
+        text: &str,
         seen: Seen,
-        text_bytes: usize,
+        snapshot: &Snapshot,
     ) {
-        let expected = Expected::Prepared {
-            epoch: snapshot.epoch(),
-            seen,
-            text_bytes,
-        };
+        let expected = self.expected_of_prepare(verb, text.as_bytes(), seen, snapshot);
         self.session.expect(header.stream, expected);
     }
 }

@@ -47,8 +47,7 @@ async fn an_answer_is_remembered_for_the_request_that_it_answers() {
         let answer = client.response().await;
         assert_eq!(answer, (stream, prepared_as(b"insert")));
         assert_eq!(rest(client.socket).await, b"", "the connection ends");
-        let epoch = shared.catalog.snapshot().epoch();
-        let meaning = shared.prepared.get(b"insert", epoch);
+        let meaning = shared.prepared.get(b"insert", &shared.catalog.snapshot());
         assert!(matches!(meaning, Some(Meaning::Write(_))), "{meaning:?}");
     }
 }

@@ -18,6 +18,7 @@ use super::session::{Expected, Seen, Session};
 use super::socket::send;
 use super::writes::Writes;
 use crate::catalog::Catalog;
+use crate::grounds::Grounds;
 use crate::inquiry::{Answer, AnswerMemory};
 use crate::prepared::{Meaning, PreparedStatements};
 use crate::ring::{Ring, RingTable, translate_event, translate_rows};
@@ -287,11 +288,11 @@ impl Responses {
     ) -> Result<Decision, DecodeError> {
         match expected {
             Expected::Prepared {
-                epoch,
+                grounds,
                 seen,
                 text_bytes,
             } => {
-                self.remember(header, body, epoch, seen, text_bytes)?;
+                self.remember(header, body, grounds, seen, text_bytes)?;
                 Ok(Decision::Keep)
             }
             // Taken before, whatever the opcode.
@@ -323,7 +324,7 @@ impl Responses {
         &self,
         header: &FrameHeader,
         body: &[u8],
-        epoch: u64,
+        grounds: Grounds,
         seen: Seen,
         text_bytes: usize,
     ) -> Result<(), DecodeError> {
@@ -341,7 +342,7 @@ impl Responses {
             Seen::Write(write) => Meaning::Write(self.with_names(header, body, *write)),
         };
         let made_of = text_bytes + plain.len();
-        self.prepared.insert(id, epoch, meaning, made_of);
+        self.prepared.insert(id, grounds, meaning, made_of);
         Ok(())
     }
 

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::catalog::LoggedTable;
 use crate::clients::Client;
+use crate::grounds::Grounds;
 use crate::overlay::{Answering, Concern};
 use crate::writes::{Errand, PreparedWrite};
 
@@ -27,8 +28,8 @@ const STRANGERS_BODY_MAX: usize = 256 << 10;
 pub(super) enum Expected {
     /// It answers PREPARE.
     Prepared {
-        /// The epoch of the snapshot by which it was looked at.
-        epoch: u64,
+        /// What that is understood by.
+        grounds: Grounds,
         /// What was seen in its text.
         seen: Seen,
         /// How long that is.

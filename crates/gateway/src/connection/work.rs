@@ -10,6 +10,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::ann::{self, AnnPlan, AnnStatement};
+use crate::grounds::Grounds;
 use crate::inquiry::{Failure, Inquirer, holding, on_stream};
 use crate::prepared::{Meaning, PreparedStatements};
 
@@ -26,10 +27,10 @@ pub(super) struct Work {
 
 /// What is asked for.
 pub(super) enum Job {
-    /// PREPARE of a nearest-neighbour query, planned by the snapshot of an epoch, under an id.
+    /// PREPARE of a nearest-neighbour query, planned on these grounds, under an id.
     Prepare {
         plan: Box<AnnPlan>,
-        epoch: u64,
+        grounds: Grounds,
         id: Bytes,
         text_bytes: usize,
     },
@@ -131,7 +132,7 @@ impl Workshop {
         match job {
             Job::Prepare {
                 plan,
-                epoch,
+                grounds,
                 id,
                 text_bytes,
             } => {
@@ -139,7 +140,7 @@ impl Workshop {
                 let (statement, context, response) = prepared;
                 // What the node tells of the columns is about as long as the selection.
                 let meaning = Meaning::Ann(Arc::new(statement));
-                self.prepared.insert(&id, epoch, meaning, 2 * text_bytes);
+                self.prepared.insert(&id, grounds, meaning, 2 * text_bytes);
                 Ok((context, response))
             }
             Job::Query { plan, parameters } => {

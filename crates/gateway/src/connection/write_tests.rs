@@ -1,5 +1,6 @@
 //! Writes to logged tables on a whole connection, between a client and a node that are both played by the test.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,6 +16,7 @@ use super::played::{
     Shared, execute, is_prepare, prepare, prepared_as, query, rest, snapshot, soon,
 };
 use crate::catalog::Snapshot;
+use crate::writes::test_tables::products;
 
 const INSERT: &str = "INSERT INTO shop.products (id, name) VALUES (1, 'tea')";
 
@@ -109,6 +111,48 @@ async fn a_statement_prepared_before_its_table_was_logged_is_prepared_again() {
     assert!(is_prepare(&node.request().await));
     node.answer(&prepared_as(b"log"), 5).await;
     assert_eq!(node.batch(2).await, 5);
+}
+
+#[tokio::test]
+async fn what_was_prepared_outlives_definitions_of_other_tables() {
+    let shared = Shared::new(snapshot());
+    let (mut client, mut node) = shared.connect();
+    let statements: [(&[u8], &str); 3] = [
+        (b"select", "SELECT name FROM shop.other WHERE id = ?"),
+        (b"log", "SELECT * FROM shop.products_scylla_cdc_log"),
+        (b"insert", "INSERT INTO shop.other (id) VALUES (?)"),
+    ];
+    for (id, text) in statements {
+        client.ask(&prepare(text), 1).await;
+        node.request().await;
+        node.answer(&prepared_as(id), 1).await;
+        client.response().await;
+    }
+    let delete = "DELETE FROM shop.products WHERE id = ?";
+    client.ask(&prepare(delete), 1).await;
+    node.request().await;
+    node.answer(&prepared_as(b"delete"), 1).await;
+    client.response().await;
+
+    let other_definitions = [vec![Arc::new(products())], vec![]];
+    for tables in other_definitions.clone() {
+        shared.catalog.replace(Snapshot::new(tables, []));
+        for (id, text) in statements {
+            let request = execute(id, vec![]);
+            client.ask(&request, 2).await;
+            assert_eq!(node.request().await, (2, request), "{text}");
+            node.answer(&Response::Void, 2).await;
+            client.response().await;
+        }
+    }
+    shared
+        .catalog
+        .replace(Snapshot::new(other_definitions[0].clone(), []));
+    let key = BoundValue::Value(Bytes::from_static(&[0, 0, 0, 7]));
+    client.ask(&execute(b"delete", vec![key]), 3).await;
+    assert!(is_prepare(&node.request().await));
+    node.answer(&prepared_as(b"log"), 3).await;
+    assert_eq!(node.batch(2).await, 3);
 }
 
 #[tokio::test]

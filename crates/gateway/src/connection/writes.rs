@@ -113,7 +113,7 @@ impl Writes {
                         .is_ok_and(|text| writes::is_logged(text, keyspace.as_deref(), snapshot));
                     None
                 }
-                BatchedRef::Prepared(id) => match self.prepared.get(id, snapshot.epoch()) {
+                BatchedRef::Prepared(id) => match self.prepared.get(id, snapshot) {
                     Some(Meaning::Write(write)) => {
                         is_logged = true;
                         Some(write)
@@ -153,7 +153,7 @@ impl Writes {
             return self.query(header, body, plain, &snapshot);
         }
         let id = glance::executed_id(header.flags, plain)?;
-        match self.prepared.get(id, snapshot.epoch()) {
+        match self.prepared.get(id, &snapshot) {
             Some(Meaning::Write(write)) => self.execute(header, body, plain, &write, &snapshot),
             // Somebody has prepared it again, and it is a write to no logged table now.
             Some(_) => Ok(None),

@@ -79,10 +79,9 @@ impl Concern {
                 IndexStatement::read(text, keyspace_in_use, snapshot)?
                     .map(|statement| Concern::Define(Arc::new(statement)))
             }
-            Verb::Select if !snapshot.all_indexes().is_empty() && holds(b"indexes") => {
-                IndexesRead::read(text, keyspace_in_use)
-                    .map(|read| Concern::Indexes(Arc::new(read)))
-            }
+            // Told from the text alone, so that one who prepared it need not prepare it again for each new index.
+            Verb::Select if holds(b"indexes") => IndexesRead::read(text, keyspace_in_use)
+                .map(|read| Concern::Indexes(Arc::new(read))),
             Verb::Describe if !snapshot.all_indexes().is_empty() => {
                 Description::read(text, keyspace_in_use)
                     .map(|description| Concern::Describe(Arc::new(description)))

@@ -1,0 +1,100 @@
+//! Reading the schema in several parts that belong together.
+//!
+//! Each part may be answered by another node, and each node has its own copy of the schema. What is put together while they
+//! differ, or while it changes, tells of tables that never were: a log that is just dropped looks like a table without the columns of
+//! a log, and one that is just made like none.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+use uuid::Uuid;
+
+use super::cluster::ClusterError;
+
+/// How long to wait before the nodes are asked again.
+const AGAIN_AFTER: Duration = Duration::from_millis(50);
+
+/// What `read` finds while all nodes have one version of the schema, from its beginning to its end; `agreed` says which one, `None`
+/// while they differ. It reads again until that is so.
+///
+/// # Errors
+/// What `read` fails with then; [`ClusterError::Unsettled`] if it was not so by the deadline.
+pub(super) async fn of_one_version<T, E, A, R>(
+    agreed: impl Fn() -> A,
+    read: impl Fn() -> R,
+    deadline: Instant,
+) -> Result<T, E>
+where
+    E: From<ClusterError>,
+    A: Future<Output = Result<Option<Uuid>, ClusterError>>,
+    R: Future<Output = Result<T, E>>,
+{
+    loop {
+        let before = agreed().await?;
+        if before.is_some() {
+            let read = read().await;
+            if agreed().await? == before {
+                return read;
+            }
+        }
+        if Instant::now() >= deadline {
+            return Err(ClusterError::Unsettled.into());
+        }
+        sleep(AGAIN_AFTER).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+    use std::future::ready;
+
+    use super::*;
+
+    const LATER: Duration = Duration::from_secs(60);
+
+    /// What is read while the nodes say these versions, one after another, and how often it was read.
+    async fn read(versions: &[Option<u128>], within: Duration) -> (Result<i32, ClusterError>, i32) {
+        let versions = RefCell::new(versions.iter());
+        let reads = Cell::new(0);
+        let result = of_one_version(
+            || {
+                let said = versions.borrow_mut().next().expect("asked too often");
+                ready(Ok(said.map(Uuid::from_u128)))
+            },
+            || {
+                reads.set(reads.get() + 1);
+                // What is found first does not hold.
+                ready(match reads.get() {
+                    1 => Err(ClusterError::Refused("another table".to_owned())),
+                    number => Ok(number),
+                })
+            },
+            Instant::now() + within,
+        );
+        (result.await, reads.get())
+    }
+
+    #[tokio::test]
+    async fn what_was_read_while_the_schema_changed_is_read_again() {
+        let versions = [Some(1), Some(2), Some(2), Some(2)];
+        assert_eq!(read(&versions, LATER).await, (Ok(2), 2));
+        let versions = [Some(1), None, None, Some(2), Some(2)];
+        assert_eq!(read(&versions, LATER).await, (Ok(2), 2));
+    }
+
+    #[tokio::test]
+    async fn what_is_found_in_one_version_is_told_be_it_an_error() {
+        let refused = ClusterError::Refused("another table".to_owned());
+        let versions = [None, Some(1), Some(1)];
+        assert_eq!(read(&versions, LATER).await, (Err(refused), 1));
+    }
+
+    #[tokio::test]
+    async fn nodes_that_do_not_come_to_agree_are_not_waited_for_for_ever() {
+        let unsettled = Err(ClusterError::Unsettled);
+        let versions = [None; 4];
+        let within = 2 * AGAIN_AFTER;
+        assert_eq!(read(&versions, within).await, (unsettled, 0));
+    }
+}

@@ -1,0 +1,281 @@
+//! What the meaning of a prepared statement rests on, and so how long it holds.
+//!
+//! A definition anywhere in the cluster makes another snapshot. Were all ids forgotten then, every client would prepare all of its
+//! statements again each time an index comes or goes, and one that does so only once for a request (ScyllaDB's Rust driver) would
+//! fail when two snapshots come in a row, as they do: an index is first defined, then logged. So a meaning holds as long as what it rests on:
+//!
+//! - the text alone: what reads and asks for no neighbours, and USE;
+//! - what is known of one table: writes of one table, TRUNCATE, queries for neighbours;
+//! - the whole snapshot: anything else, which is rare.
+
+use std::sync::Arc;
+
+use cql::ast::{Statement, TableName};
+use cql::parser::{Changed, changed, parse_statement};
+
+use crate::catalog::{LoggedTable, Snapshot, VectorIndex};
+use crate::recognise::{Verb, may_order_by_ann};
+
+/// What a statement was understood by.
+#[derive(Clone, Debug)]
+pub(crate) struct Grounds {
+    /// The epoch of the snapshot, which says at once that they hold.
+    epoch: u64,
+    rest_on: RestOn,
+}
+
+#[derive(Clone, Debug)]
+enum RestOn {
+    Text,
+    Table(Arc<KnownTable>),
+    Snapshot,
+}
+
+/// What was known of a table, as far as it mattered.
+#[derive(Debug)]
+struct KnownTable {
+    keyspace: String,
+    name: String,
+    /// `None` if its writes were not logged.
+    logged: Option<Arc<LoggedTable>>,
+    /// Its usable indexes; `None` if they do not matter.
+    indexes: Option<Vec<Arc<VectorIndex>>>,
+}
+
+impl Grounds {
+    /// What a statement of this verb is understood by, with the names in it that have no keyspace in `keyspace_in_use`.
+    pub(crate) fn of(
+        verb: Verb,
+        text: &[u8],
+        keyspace_in_use: Option<&str>,
+        snapshot: &Snapshot,
+    ) -> Grounds {
+        Grounds {
+            epoch: snapshot.epoch(),
+            rest_on: rest_on(verb, text, keyspace_in_use, snapshot),
+        }
+    }
+
+    /// The number of the snapshot by which they were last found to hold.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Whether it is known without a look that they hold under a snapshot.
+    pub(crate) fn hold_at_once(&self, snapshot: &Snapshot) -> bool {
+        matches!(self.rest_on, RestOn::Text) || self.epoch == snapshot.epoch()
+    }
+
+    /// The same grounds as found in another snapshot; `None` if they do not hold any more. By one that has lapsed only those hold that
+    /// rest on the text: it may be out of date.
+    pub(crate) fn found_in(&self, snapshot: &Snapshot) -> Option<Grounds> {
+        let rest_on = match &self.rest_on {
+            RestOn::Text => RestOn::Text,
+            RestOn::Table(before) if !snapshot.lapsed() => {
+                let now = before.as_known_by(snapshot);
+                is_the_same(before, &now).then(|| RestOn::Table(Arc::new(now)))?
+            }
+            RestOn::Table(_) | RestOn::Snapshot => return None,
+        };
+        Some(Grounds {
+            epoch: snapshot.epoch(),
+            rest_on,
+        })
+    }
+
+    /// What they take beside themselves. Tables and indexes are those of a snapshot.
+    pub(crate) fn bytes(&self) -> usize {
+        match &self.rest_on {
+            RestOn::Table(table) => {
+                size_of::<KnownTable>() + table.keyspace.len() + table.name.len()
+            }
+            RestOn::Text | RestOn::Snapshot => 0,
+        }
+    }
+}
+
+fn rest_on(verb: Verb, text: &[u8], keyspace_in_use: Option<&str>, snapshot: &Snapshot) -> RestOn {
+    let Ok(text) = str::from_utf8(text) else {
+        return RestOn::Snapshot;
+    };
+    let known = |table: TableName, indexes_matter: bool| {
+        let keyspace = table.keyspace.as_deref().or(keyspace_in_use);
+        // Without one it is no table of anybody's.
+        keyspace.map_or(RestOn::Text, |keyspace| {
+            let table = KnownTable::of(keyspace, &table.name, indexes_matter, snapshot);
+            RestOn::Table(Arc::new(table))
+        })
+    };
+    match verb {
+        Verb::Use => RestOn::Text,
+        Verb::Select if !may_order_by_ann(text.as_bytes()) => RestOn::Text,
+        Verb::Select => match parse_statement(text).map(|parsed| parsed.statement) {
+            Ok(Statement::Select(select)) => known(select.table, true),
+            // Whatever it is, it asks for no neighbours.
+            _ => RestOn::Text,
+        },
+        Verb::Write | Verb::Truncate => match changed(text) {
+            Some(Changed::Rows(table) | Changed::All(table)) => known(table, false),
+            // Several tables, or nobody knows which.
+            Some(Changed::Batch) | None => RestOn::Snapshot,
+        },
+        _ => RestOn::Snapshot,
+    }
+}
+
+impl KnownTable {
+    fn of(keyspace: &str, name: &str, indexes_matter: bool, snapshot: &Snapshot) -> KnownTable {
+        KnownTable {
+            keyspace: keyspace.to_owned(),
+            name: name.to_owned(),
+            logged: snapshot.logged_table(keyspace, name),
+            indexes: indexes_matter.then(|| snapshot.indexes(keyspace, name).cloned().collect()),
+        }
+    }
+
+    fn as_known_by(&self, snapshot: &Snapshot) -> KnownTable {
+        let indexes_matter = self.indexes.is_some();
+        KnownTable::of(&self.keyspace, &self.name, indexes_matter, snapshot)
+    }
+}
+
+/// Whether two snapshots know the same of a table.
+fn is_the_same(before: &KnownTable, now: &KnownTable) -> bool {
+    before.logged == now.logged && before.indexes == now.indexes
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::ann::fixtures;
+    use crate::catalog::Catalog;
+    use crate::recognise::verb;
+    use crate::writes::test_tables::{events, products};
+
+    /// A catalog of `shop.products` (logged), and another with the same table and one more.
+    fn logged(products: LoggedTable) -> Snapshot {
+        Snapshot::new([Arc::new(products)], [])
+    }
+
+    fn with_more(products: LoggedTable) -> Snapshot {
+        Snapshot::new([Arc::new(products), Arc::new(events())], [])
+    }
+
+    /// Whether the grounds of a statement under the first snapshot hold under the second one.
+    fn hold(text: &str, first: Snapshot, second: Snapshot) -> bool {
+        let catalog = Catalog::new(first);
+        let grounds = Grounds::of(
+            verb(text.as_bytes()),
+            text.as_bytes(),
+            Some("shop"),
+            &catalog.snapshot(),
+        );
+        assert!(grounds.hold_at_once(&catalog.snapshot()), "{text}");
+        catalog.replace(second);
+        let snapshot = catalog.snapshot();
+        let found = grounds.found_in(&snapshot);
+        if let Some(found) = &found {
+            assert_eq!(found.epoch(), snapshot.epoch(), "{text}");
+            assert!(found.hold_at_once(&snapshot), "{text}");
+        }
+        assert!(
+            !grounds.hold_at_once(&snapshot) || found.is_some(),
+            "{text}"
+        );
+        found.is_some()
+    }
+
+    #[test]
+    fn what_is_said_of_other_tables_takes_nothing_away() {
+        for text in [
+            "SELECT name FROM products",
+            "SELECT name FROM products WHERE \"annual\" = ?",
+            "USE shop",
+            "INSERT INTO products (id) VALUES (?)",
+            "UPDATE shop.products SET name = ? WHERE id = ?",
+            "DELETE FROM other WHERE id = ?",
+            "TRUNCATE products",
+        ] {
+            assert!(
+                hold(text, logged(products()), with_more(products())),
+                "{text}"
+            );
+        }
+        // Those may concern any table.
+        for text in [
+            "BEGIN BATCH INSERT INTO products (id) VALUES (?); APPLY BATCH",
+            "DESCRIBE TABLE products",
+            "DROP INDEX products_v",
+        ] {
+            assert!(
+                !hold(text, logged(products()), with_more(products())),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_write_is_understood_anew_when_its_table_is_another() {
+        let text = "INSERT INTO products (id) VALUES (?)";
+        let mut made_anew = products();
+        made_anew.id = Uuid::from_u128(99);
+        let mut altered = products();
+        altered.columns.pop();
+        let none = Snapshot::default;
+        for (first, second) in [
+            (none(), logged(products())),
+            (logged(products()), none()),
+            (logged(products()), logged(made_anew)),
+            (logged(products()), logged(altered)),
+        ] {
+            assert!(!hold(text, first, second));
+        }
+        assert!(hold(text, none(), none()));
+        assert!(hold(
+            "SELECT name FROM products",
+            none(),
+            logged(products())
+        ));
+    }
+
+    #[test]
+    fn a_query_for_neighbours_is_understood_anew_when_the_indexes_are_others() {
+        let text = "SELECT name FROM films ORDER BY v ANN OF ? LIMIT 3";
+        let indexes = fixtures::snapshot().all_indexes().to_vec();
+        let films = || Arc::new(fixtures::table(&["id"], &[]));
+        let with = |indexes: &[Arc<VectorIndex>], tables: Vec<Arc<LoggedTable>>| {
+            Snapshot::new(tables, indexes.to_vec())
+        };
+        let all = || with(&indexes, vec![films()]);
+        assert!(hold(
+            text,
+            all(),
+            with(&indexes, vec![films(), Arc::new(events())])
+        ));
+        assert!(!hold(text, all(), with(&indexes[..1], vec![films()])));
+        let other_key = Arc::new(fixtures::table(&["id"], &["name"]));
+        assert!(!hold(text, all(), with(&indexes, vec![other_key])));
+        // A write of that table needs no index.
+        let insert = "INSERT INTO films (id) VALUES (?)";
+        assert!(hold(insert, all(), with(&indexes[..1], vec![films()])));
+    }
+
+    #[tokio::test]
+    async fn a_snapshot_that_has_lapsed_says_nothing_of_tables() {
+        let catalog = Catalog::new(logged(products()));
+        let of = |verb, text: &str| {
+            Grounds::of(verb, text.as_bytes(), Some("shop"), &catalog.snapshot())
+        };
+        let insert = of(Verb::Write, "INSERT INTO products (id) VALUES (?)");
+        let select = of(Verb::Select, "SELECT name FROM products");
+        catalog.prolong(Instant::now());
+        catalog.lapse_if_over();
+        let snapshot = catalog.snapshot();
+        assert!(snapshot.lapsed());
+        assert!(!insert.hold_at_once(&snapshot) && insert.found_in(&snapshot).is_none());
+        assert!(select.hold_at_once(&snapshot));
+    }
+}
