@@ -379,13 +379,7 @@ mod tests {
         let beside = Waiting::join(&compute.queue);
         compute.queue.mean_ns.store(100_000, Ordering::Relaxed);
         assert!(is_here(&compute, 1).await, "no other thread is idle");
-        let reactors = Reactors::start(1).unwrap();
-        let began = Instant::now();
-        while !reactors.any_idle() {
-            assert!(began.elapsed() < Duration::from_secs(20));
-            std::thread::yield_now();
-        }
-        let idle = compute.clone().on(reactors);
+        let idle = compute.clone().on(Reactors::start(1).unwrap());
         assert!(!is_here(&idle, 1).await, "it would be in the other's way");
         drop(beside);
         assert!(is_here(&idle, 1).await, "it is alone");
