@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
-use gateway::{Gateway, GatewayOptions};
-use reactors::Reactors;
+use gateway::Gateway;
 use store::tls::RenewableClient;
 use tokio::net::TcpStream;
 use tokio::signal::unix::{SignalKind, signal};
@@ -55,10 +54,7 @@ pub fn run(arguments: GatewayArguments) -> anyhow::Result<()> {
 
 async fn serve(settings: Resolved) -> anyhow::Result<()> {
     let mut stop = Stop::listen()?;
-    let options = GatewayOptions {
-        reactors: Reactors::start(settings.async_threads).context("starting the threads")?,
-        ..settings.options
-    };
+    let options = settings.options;
     let cassandra = options.cassandra.clone();
     warn_of_what_drivers_cannot_see(&options);
     let gateway = Gateway::start(options).await.map_err(|error| {

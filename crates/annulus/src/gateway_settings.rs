@@ -105,10 +105,6 @@ pub struct GatewaySettings {
     #[arg(long, env = "ANNULUS_MAX_BATCH_KIB", value_name = "KIB")]
     pub max_batch_kib: Option<u32>,
 
-    /// Threads that serve connections [default: the number of cores]
-    #[arg(long, env = "ANNULUS_ASYNC_THREADS", value_name = "N")]
-    pub async_threads: Option<usize>,
-
     /// What is logged: a level, or directives such as gateway=debug,info [default: info, and warn for libraries]
     #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]
     pub log: Option<String>,
@@ -157,8 +153,6 @@ impl FromStr for GatewayPair {
 #[derive(Debug)]
 pub struct Resolved {
     pub options: GatewayOptions,
-    /// Threads that serve connections.
-    pub async_threads: usize,
     /// Where certificates are read again.
     pub tls: GatewayTls,
     pub tls_for_clients: Option<ForClients>,
@@ -215,7 +209,6 @@ impl GatewaySettings {
             max_connections: self.max_connections.or(other.max_connections),
             max_frame_mib: self.max_frame_mib.or(other.max_frame_mib),
             max_batch_kib: self.max_batch_kib.or(other.max_batch_kib),
-            async_threads: self.async_threads.or(other.async_threads),
             log: self.log.or(other.log),
             log_format: self.log_format.or(other.log_format),
         }
@@ -270,8 +263,6 @@ impl GatewaySettings {
             Some(kib) => (kib as usize) << 10,
             None => defaults.batch_bytes_max,
         };
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let async_threads = at_least_one("async-threads", self.async_threads.unwrap_or(cores))?;
         let max_frame_mib = at_least_one("max-frame-mib", max_frame_mib)?;
         let connections_max = at_least_one("max-connections", connections_max)?;
         Ok(Resolved {
@@ -291,7 +282,6 @@ impl GatewaySettings {
                 batch_bytes_max,
                 ..defaults
             },
-            async_threads,
             check_interval: self.tls.check_interval()?,
             tls: self.tls,
             tls_for_clients,

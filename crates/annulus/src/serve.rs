@@ -11,7 +11,6 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Args;
 use node::{ListenerOptions, Node, NodeOptions};
-use reactors::Reactors;
 use storage::{Storage, StorageOptions};
 use store::{IndexesOptions, StartError, Store, StoreHandle, StoreOptions};
 use store_api::types::NodeStatus;
@@ -114,8 +113,6 @@ impl Servers {
             anyhow::bail!("the index service has two listeners");
         };
 
-        // What waits for a socket and what a request asks for; the rest of the process has threads besides.
-        let reactors = Reactors::start(settings.async_threads).context("starting the threads")?;
         let stores = Client::new(ClientOptions {
             base_uris: vec![format!("http://{internal_http}")],
             // It is in this process: what keeps it from answering is over soon.
@@ -126,7 +123,6 @@ impl Servers {
             name: "public",
             address: SocketAddr::new(settings.listen, settings.cql_port),
             requests_max: settings.max_requests,
-            reactors: reactors.clone(),
             connection: node::ConnectionOptions {
                 frame_body_max: settings.max_frame_bytes,
                 ..node::ConnectionOptions::default()
@@ -162,7 +158,6 @@ impl Servers {
             snapshots: settings.snapshots,
             repair: settings.repair.clone(),
             inline_searches_within: settings.inline_searches_within,
-            reactors,
             ..StoreOptions::embedded(internal_cql, http, internal_http, indexes)
         };
         let store = match Store::start_on(listeners, options) {

@@ -82,10 +82,6 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_SEARCH_THREADS", value_name = "N")]
     pub search_threads: Option<usize>,
 
-    /// Threads that serve connections [default: the number of cores]
-    #[arg(long, env = "ANNULUS_ASYNC_THREADS", value_name = "N")]
-    pub async_threads: Option<usize>,
-
     /// Hours from one comparison of every index with its table to the next; what differs is mended
     /// [default: never]
     #[arg(long, env = "ANNULUS_REPAIR_INTERVAL_H", value_name = "HOURS")]
@@ -157,8 +153,6 @@ pub struct Resolved {
     pub index_dir: PathBuf,
     pub snapshots: SnapshotOptions,
     pub search_threads: usize,
-    /// Threads that serve connections.
-    pub async_threads: usize,
     pub repair: RepairOptions,
     pub inline_searches_within: Duration,
     pub log: String,
@@ -184,7 +178,6 @@ impl Settings {
             index_dir: self.index_dir.or(other.index_dir),
             snapshot_interval: self.snapshot_interval.or(other.snapshot_interval),
             search_threads: self.search_threads.or(other.search_threads),
-            async_threads: self.async_threads.or(other.async_threads),
             repair_interval_h: self.repair_interval_h.or(other.repair_interval_h),
             inline_searches_us: self.inline_searches_us.or(other.inline_searches_us),
             log: self.log.or(other.log),
@@ -238,7 +231,6 @@ impl Settings {
                 .inline_searches_us
                 .map_or(store::INLINE_WITHIN, Duration::from_micros),
             search_threads: at_least_one("search-threads", self.search_threads.unwrap_or(cores))?,
-            async_threads: at_least_one("async-threads", self.async_threads.unwrap_or(cores))?,
             repair: RepairOptions {
                 schedule: self.repair_interval_h.map(schedule).transpose()?,
                 ..RepairOptions::default()

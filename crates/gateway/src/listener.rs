@@ -73,15 +73,11 @@ pub(crate) async fn accept(socket: TcpListener, shared: Arc<Shared>) {
             continue;
         }
         let shared = shared.clone();
-        let reactors = shared.options.reactors.clone();
-        let tracked = shared.tasks.token();
-        let served = reactors.serve(client, move |client| async move {
+        let tasks = shared.tasks.clone();
+        tasks.spawn(async move {
             connection::serve(client, shared).await;
-            drop((place, tracked));
+            drop(place);
         });
-        if let Err(error) = served {
-            tracing::debug!(%error, "a connection was gone before it was served");
-        }
     }
 }
 

@@ -4,8 +4,7 @@
 //! that a search of 20,000 x 1,536 for ten rows takes of a busy server (docs/benchmarks/serving.md). So a search for few rows
 //! is computed where it came in as long as searches lately took no longer than [`INLINE_WITHIN`]; sockets wait for no
 //! more than that. Whatever makes searches slow, a large limit, a disk or a scan, makes them go to threads of their own
-//! again. So does a search that keeps others of its thread waiting while another thread that serves connections is idle:
-//! its connections may all be silent when two of this one's are not.
+//! again.
 //!
 //! A search waits for one of as many permits as there are threads, but no longer than it has time.
 //! Who can't be served in time is better told at once: from how many wait and how long searches
@@ -17,7 +16,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use reactors::{PerReactor, Reactors};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinError;
 
@@ -55,15 +53,12 @@ pub struct Compute {
     searches: Arc<Semaphore>,
     builds: Arc<Semaphore>,
     queue: Arc<Queue>,
-    reactors: Reactors,
 }
 
 /// What is known of the searches that wait.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Queue {
     waiting: AtomicUsize,
-    /// How many of them came in on each thread.
-    waiting_here: PerReactor<AtomicUsize>,
     /// How long searches took lately.
     mean_ns: AtomicU64,
 }
@@ -95,11 +90,6 @@ impl Compute {
         Compute::with_turns(threads, inline_within, Turns::without(&without))
     }
 
-    /// For searches that come in on these threads.
-    pub fn on(self, reactors: Reactors) -> Compute {
-        Compute { reactors, ..self }
-    }
-
     fn with_turns(threads: usize, inline_within: Duration, turns: Turns) -> Compute {
         let threads = match threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -115,8 +105,7 @@ impl Compute {
             yields: turns.yields,
             searches: Arc::new(Semaphore::new(permits)),
             builds: Arc::new(Semaphore::new(threads)),
-            queue: Arc::new(Queue::new()),
-            reactors: Reactors::default(),
+            queue: Arc::default(),
         }
     }
 
@@ -138,7 +127,6 @@ impl Compute {
         F: FnOnce() -> T + Send + 'static,
     {
         let permit = self.turn(deadline).await?;
-        let inline = self.is_inline(rows) && !self.is_in_the_way();
         let queue = self.queue.clone();
         let work = move || {
             let began = Instant::now();
@@ -149,7 +137,7 @@ impl Compute {
             queue.took(began.elapsed());
             Some(result)
         };
-        if inline {
+        if self.is_inline(rows) {
             let result = catch_unwind(AssertUnwindSafe(work));
             drop(permit);
             let result = result.map_err(|_| NotSearched::Panicked)?;
@@ -181,12 +169,6 @@ impl Compute {
         let mean = self.queue.mean();
         // How long the first search takes is not known.
         rows <= INLINE_ROWS_MAX && mean > Duration::ZERO && mean <= self.inline_within
-    }
-
-    /// Whether a search on this thread would keep others waiting that an idle one could begin with.
-    fn is_in_the_way(&self) -> bool {
-        let waiting = self.queue.waiting_here.here().load(Ordering::Relaxed);
-        waiting > 0 && self.reactors.any_idle()
     }
 
     async fn turn(&self, deadline: Instant) -> Result<OwnedSemaphorePermit, NotSearched> {
@@ -221,14 +203,6 @@ impl Turns {
 }
 
 impl Queue {
-    fn new() -> Queue {
-        Queue {
-            waiting: AtomicUsize::new(0),
-            waiting_here: PerReactor::new(AtomicUsize::default),
-            mean_ns: AtomicU64::new(0),
-        }
-    }
-
     fn took(&self, time: Duration) {
         let took_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         // A sample that is lost between the two is no harm.
@@ -255,7 +229,6 @@ impl Queue {
 /// A place among those that wait.
 struct Waiting<'a> {
     queue: &'a Queue,
-    here: &'a AtomicUsize,
     /// How many came before.
     before: usize,
 }
@@ -263,20 +236,13 @@ struct Waiting<'a> {
 impl<'a> Waiting<'a> {
     fn join(queue: &'a Queue) -> Waiting<'a> {
         let before = queue.waiting.fetch_add(1, Ordering::Relaxed);
-        let here = queue.waiting_here.here();
-        here.fetch_add(1, Ordering::Relaxed);
-        Waiting {
-            queue,
-            here,
-            before,
-        }
+        Waiting { queue, before }
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.queue.waiting.fetch_sub(1, Ordering::Relaxed);
-        self.here.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -376,13 +342,6 @@ mod tests {
         assert!(!is_here(&compute, INLINE_ROWS_MAX + 1).await);
         compute.queue.mean_ns.store(50_000_000, Ordering::Relaxed);
         assert!(!is_here(&compute, 1).await, "searches have become slow");
-        let beside = Waiting::join(&compute.queue);
-        compute.queue.mean_ns.store(100_000, Ordering::Relaxed);
-        assert!(is_here(&compute, 1).await, "no other thread is idle");
-        let idle = compute.clone().on(Reactors::start(1).unwrap());
-        assert!(!is_here(&idle, 1).await, "it would be in the other's way");
-        drop(beside);
-        assert!(is_here(&idle, 1).await, "it is alone");
         let never = Compute::new(1, NEVER);
         never.queue.mean_ns.store(1, Ordering::Relaxed);
         assert!(!is_here(&never, 1).await);
@@ -439,7 +398,7 @@ mod tests {
 
     #[test]
     fn the_mean_follows_what_searches_take() {
-        let queue = Queue::new();
+        let queue = Queue::default();
         assert_eq!(queue.wait(100, 2), Duration::ZERO);
         queue.took(Duration::from_millis(1));
         assert_eq!(queue.wait(100, 2), Duration::from_millis(50));

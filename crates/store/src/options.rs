@@ -9,8 +9,6 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use reactors::Reactors;
-
 use crate::compute::INLINE_WITHIN;
 
 pub use ann::Placement;
@@ -49,8 +47,6 @@ pub struct StoreOptions {
     /// A search for few rows runs on the thread of its socket as long as searches lately took no longer;
     /// zero: never.
     pub inline_searches_within: Duration,
-    /// Which threads serve connections.
-    pub reactors: Reactors,
     /// How long requests in flight may go on after a shutdown was asked for.
     pub shutdown_timeout: Duration,
 }
@@ -145,7 +141,6 @@ impl Default for StoreOptions {
             memory: MemoryOptions::default(),
             compute_threads: 0,
             inline_searches_within: INLINE_WITHIN,
-            reactors: Reactors::default(),
             shutdown_timeout: Duration::from_secs(10),
         }
     }

@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reactors::Reactors;
 use store_api::types::{Info, NodeStatus};
 use tasks::Registry;
 use tokio::sync::{mpsc, watch};
@@ -36,7 +35,6 @@ pub struct StoreHandle {
     engine: Arc<Engine>,
     api: Api,
     listening: Vec<Listening>,
-    reactors: Reactors,
     database: watch::Sender<Target>,
     memory: watch::Sender<MemoryOptions>,
     snapshots: Arc<Snapshots>,
@@ -87,8 +85,7 @@ impl Store {
         let readers = &options.cdc.readers;
         let readers = readers.iter().map(|reader| reader.name.clone()).collect();
         let engine = Arc::new(Engine::new(Metrics::new(), readers));
-        let compute = Compute::new(options.compute_threads, options.inline_searches_within)
-            .on(options.reactors.clone());
+        let compute = Compute::new(options.compute_threads, options.inline_searches_within);
         let cancel = CancellationToken::new();
         let tasks = TaskTracker::new();
         let work = Registry::default();
@@ -108,9 +105,7 @@ impl Store {
             }),
         };
         let listening = bound.bound.into_iter();
-        let listening = listening
-            .map(|bound| bound.serve(api.clone(), &options.reactors))
-            .collect();
+        let listening = listening.map(|bound| bound.serve(api.clone())).collect();
 
         let (database, targets) = watch::channel(target);
         let (db, keep_open) = crate::db::start(targets, engine.clone(), cancel.clone());
@@ -170,7 +165,6 @@ impl Store {
             engine,
             api,
             listening,
-            reactors: options.reactors,
             database,
             memory: memory_options,
             snapshots,
@@ -227,8 +221,7 @@ impl StoreHandle {
                 }
                 Next::Comes(bound) => {
                     tracing::info!(address = %bound.address(), "listening");
-                    self.listening
-                        .push(bound.serve(self.api.clone(), &self.reactors));
+                    self.listening.push(bound.serve(self.api.clone()));
                 }
             }
         }

@@ -14,8 +14,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::Context;
-use reactors::Reactors;
-use store::{StartError, Store, StoreHandle, StoreOptions};
+use store::{StartError, Store, StoreHandle};
 use store_api::types::NodeStatus;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
@@ -60,6 +59,7 @@ pub fn run() -> anyhow::Result<()> {
         tracing::warn!(name, "this variable is set, but has no effect here");
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(resolved.async_threads)
         .enable_all()
         .build()
         .context("starting the threads")?;
@@ -74,11 +74,7 @@ async fn serve(Settings { mut set, resolved }: Settings) -> anyhow::Result<()> {
     let mut checks = tokio::time::interval(resolved.check_interval);
     checks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
 
-    let options = StoreOptions {
-        reactors: Reactors::start(resolved.async_threads).context("starting the threads")?,
-        ..resolved.options
-    };
-    let mut store = Store::start(options).await.map_err(failed)?;
+    let mut store = Store::start(resolved.options).await.map_err(failed)?;
     tracing::info!(http = ?store.addresses(), "listening");
     let mut status = store.status();
     let mut ready = false;

@@ -179,18 +179,14 @@ async fn accept<S: Service>(socket: TcpListener, shared: Arc<Shared<S>>) {
             continue;
         }
         let shared = shared.clone();
-        let reactors = shared.options.reactors.clone();
-        let tracked = shared.shutdown.tasks.token();
-        let served = reactors.serve(stream, move |stream| async move {
+        let tasks = shared.shutdown.tasks.clone();
+        tasks.spawn(async move {
             shared.counters.connections_accepted.add(1);
             shared.counters.connections_open.add(1);
             connection::serve(stream, shared.clone()).await;
             shared.counters.connections_open.subtract(1);
-            drop((place, tracked));
+            drop(place);
         });
-        if let Err(error) = served {
-            tracing::debug!(%error, "a connection was gone before it was served");
-        }
     }
 }
 

@@ -4,7 +4,6 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use cql::wire::DEFAULT_BODY_LIMIT;
-use reactors::Reactors;
 
 /// How a node serves.
 #[derive(Clone, Debug)]
@@ -39,8 +38,6 @@ pub struct ListenerOptions {
     /// Bytes of requests in memory at once, small ones apart; beyond it they are left in the socket until there is
     /// room.
     pub request_bytes_max: usize,
-    /// Which threads serve its connections.
-    pub reactors: Reactors,
     /// The bounds of each connection.
     pub connection: ConnectionOptions,
 }
@@ -53,7 +50,6 @@ impl Default for ListenerOptions {
             connections_max: 10_000,
             requests_max: 32_768,
             request_bytes_max: 512 << 20,
-            reactors: Reactors::default(),
             connection: ConnectionOptions::default(),
         }
     }

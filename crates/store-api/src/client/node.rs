@@ -14,7 +14,6 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::StatusCode;
 use hyper_util::client::legacy::Client as HttpClient;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use reactors::PerReactor;
 
 use super::answer::refusal;
 use super::ask::{Answer, Ask, Form, Question};
@@ -34,7 +33,7 @@ const LOOK_INTERVAL_MIN: Duration = Duration::from_millis(100);
 pub struct Node {
     base: BaseUri,
     address: SocketAddr,
-    http: PerReactor<HttpClient<Connector, Full<Bytes>>>,
+    http: HttpClient<Connector, Full<Bytes>>,
     /// Whether it was unavailable and has not yet said that it serves.
     quarantined: AtomicBool,
     /// Whether it has answered in the binary form, and so understands it.
@@ -49,12 +48,10 @@ impl Node {
             base,
             address: connector.address,
             look_interval_max: (2 * connector.timeout).max(LOOK_INTERVAL_MIN),
-            http: PerReactor::new(|| {
-                HttpClient::builder(TokioExecutor::new())
-                    .pool_timer(TokioTimer::new())
-                    .pool_max_idle_per_host(idle_connections_max)
-                    .build(connector.clone())
-            }),
+            http: HttpClient::builder(TokioExecutor::new())
+                .pool_timer(TokioTimer::new())
+                .pool_max_idle_per_host(idle_connections_max)
+                .build(connector),
             quarantined: AtomicBool::new(false),
             binary: AtomicBool::new(false),
         }
@@ -101,7 +98,7 @@ impl Node {
 
     async fn ask_in(&self, form: Form, ask: &Ask<'_>) -> Result<Answer, Refused> {
         let request = ask.request(&self.base, form);
-        let response = self.http.here().request(request).await.map_err(|error| {
+        let response = self.http.request(request).await.map_err(|error| {
             tracing::debug!(%error, service = %self.base, address = %self.address, "index service not reached");
             ClientError::Unavailable
         })?;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use reactors::Reactors;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -53,7 +52,7 @@ impl Bound {
     }
 
     /// Serves until the listening is stopped.
-    pub fn serve(self, api: Api, reactors: &Reactors) -> Listening {
+    pub fn serve(self, api: Api) -> Listening {
         let stop = CancellationToken::new();
         let shared = Arc::new(super::Listener::new(api, &self.options, stop.clone()));
         let entrance = entrance(&shared, self.tls, &self.options);
@@ -73,7 +72,6 @@ impl Bound {
             listening.stop.clone(),
             listening.connections.clone(),
             listening.tasks.clone(),
-            reactors.clone(),
         ));
         listening
     }
@@ -177,7 +175,6 @@ async fn accept(
     stop: CancellationToken,
     connections: Arc<ArcSwap<CancellationToken>>,
     tasks: TaskTracker,
-    reactors: Reactors,
 ) {
     let accept_all = async {
         loop {
@@ -196,14 +193,10 @@ async fn accept(
             // ones or is ended, but never stays by the old ones.
             let stop = CancellationToken::clone(&connections.load());
             let entrance = Entrance::clone(&entrance.load());
-            let tracked = tasks.token();
-            let served = reactors.serve(stream, move |stream| async move {
+            tasks.spawn(async move {
                 connection::serve(stream, entrance, stop).await;
-                drop((place, tracked));
+                drop(place);
             });
-            if let Err(error) = served {
-                tracing::debug!(%error, "a connection was gone before it was served");
-            }
         }
     };
     stop.run_until_cancelled(accept_all).await;

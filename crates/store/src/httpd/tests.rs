@@ -8,7 +8,6 @@ use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use reactors::Reactors;
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
 
@@ -82,7 +81,7 @@ impl Service {
                 engine: "e".into(),
             }),
         };
-        let listening = bound.serve(api, &Reactors::default());
+        let listening = bound.serve(api);
         Service {
             base,
             engine,
