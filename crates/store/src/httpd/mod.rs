@@ -59,7 +59,7 @@ pub struct Api {
 /// What the requests of one listener share.
 type Shared = Arc<Listener>;
 
-/// A listener's own.
+/// A listener with its own budgets, as its requests see it.
 struct Listener {
     api: Api,
     /// Searches that may still be taken in.
