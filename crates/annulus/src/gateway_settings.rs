@@ -277,7 +277,7 @@ impl GatewaySettings {
                 ring,
                 catalog,
                 connections_max,
-                stores: self.vector_store.client()?,
+                stores: self.vector_store.client()?.into(),
                 frame_body_max: max_frame_mib << 20,
                 batch_bytes_max,
                 ..defaults

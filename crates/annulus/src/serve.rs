@@ -1,7 +1,8 @@
 //! `annulus serve`: storage, CQL node and index service in one process, over loopback.
 //!
-//! The two halves meet through sockets only, on listeners of their own with their own budgets, so
-//! that users who overload the public ones cannot starve the index service or its answers.
+//! The index service is a client of the node as it is of a cluster, over a listener of its own. The node searches by a call
+//! ([`store::Listeners::local`]). Either has a budget of its own, so that users who overload the public listeners cannot
+//! starve the index service or its answers.
 
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -14,7 +15,6 @@ use node::{ListenerOptions, Node, NodeOptions};
 use storage::{Storage, StorageOptions};
 use store::{IndexesOptions, StartError, Store, StoreHandle, StoreOptions};
 use store_api::types::NodeStatus;
-use store_api::{Client, ClientOptions};
 
 use crate::exit::Failure;
 use crate::logging;
@@ -103,22 +103,15 @@ struct Servers {
 impl Servers {
     async fn start(settings: &Resolved, storage: Storage) -> anyhow::Result<Servers> {
         let loopback = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-        let listeners = store::Listeners::bind(&[
-            store::ListenerOptions::new(SocketAddr::new(settings.listen, settings.http_port)),
-            store::ListenerOptions::new(loopback),
-        ])
+        let listeners = store::Listeners::bind(&[store::ListenerOptions::new(SocketAddr::new(
+            settings.listen,
+            settings.http_port,
+        ))])
         .await
         .map_err(failed)?;
-        let [http, internal_http] = listeners.addresses()[..] else {
-            anyhow::bail!("the index service has two listeners");
+        let [http] = listeners.addresses()[..] else {
+            anyhow::bail!("the index service has one listener");
         };
-
-        let stores = Client::new(ClientOptions {
-            base_uris: vec![format!("http://{internal_http}")],
-            // It is in this process: what keeps it from answering is over soon.
-            connect_timeout: Duration::from_millis(250),
-            ..ClientOptions::default()
-        })?;
         let public = ListenerOptions {
             name: "public",
             address: SocketAddr::new(settings.listen, settings.cql_port),
@@ -136,7 +129,7 @@ impl Servers {
         };
         let node = Node::start(
             storage,
-            stores,
+            listeners.local(),
             NodeOptions {
                 listeners: vec![public, internal],
                 ..NodeOptions::default()
@@ -158,7 +151,7 @@ impl Servers {
             snapshots: settings.snapshots,
             repair: settings.repair.clone(),
             inline_searches_within: settings.inline_searches_within,
-            ..StoreOptions::embedded(internal_cql, http, internal_http, indexes)
+            ..StoreOptions::embedded(internal_cql, http, indexes)
         };
         let store = match Store::start_on(listeners, options) {
             Ok(store) => store,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cql::wire::DEFAULT_BODY_LIMIT;
 use rustls::{ClientConfig, ServerConfig};
-use store_api::Client;
+use store_api::Stores;
 
 use crate::catalog::CatalogOptions;
 use crate::ring::Ring;
@@ -42,7 +42,7 @@ pub struct GatewayOptions {
     /// drivers prepare them again.
     pub prepared_bytes_max: usize,
     /// The index services that know nearest neighbours.
-    pub stores: Client,
+    pub stores: Stores,
     /// Bytes up to which a write to a table with a vector index goes to the node in one batch with its log rows, as
     /// Cassandra counts the bytes of a batch: its `batch_size_warn_threshold`.
     pub batch_bytes_max: usize,
@@ -63,7 +63,7 @@ impl Default for GatewayOptions {
             connect_timeout: Duration::from_secs(5),
             drain_timeout: Duration::from_secs(60),
             prepared_bytes_max: 128 << 20,
-            stores: Client::disabled(),
+            stores: Stores::disabled(),
             batch_bytes_max: 5 << 10,
         }
     }

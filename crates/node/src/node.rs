@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use storage::Storage;
+use store_api::Stores;
 
 use crate::query::Database;
 use crate::server::{
@@ -28,14 +29,14 @@ impl Node {
     /// If one of the addresses cannot be listened on; then none is.
     pub async fn start(
         storage: Storage,
-        stores: store_api::Client,
+        stores: impl Into<Stores>,
         options: NodeOptions,
     ) -> Result<Node, BindError> {
         let listeners = bind(options.listeners).await?;
         let database = Arc::new(Database {
             storage,
             system: SystemTables::new(),
-            stores,
+            stores: stores.into(),
         });
         let service = Arc::new(Statements::new(database, options.prepared_bytes_max));
         Ok(Node {

@@ -9,6 +9,7 @@ use cql::ast::{Parsed, Statement};
 use cql::error::CqlError;
 use cql::types::CqlType;
 use storage::Storage;
+use store_api::Stores;
 
 use crate::system::SystemTables;
 use crate::{describe, modify, schema, select};
@@ -19,8 +20,8 @@ pub struct Database {
     pub storage: Storage,
     /// The tables of `system`, `system_schema` and the like, made from the catalog as they are read.
     pub system: SystemTables,
-    /// The index service. Cheap to clone.
-    pub stores: store_api::Client,
+    /// The index services.
+    pub stores: Stores,
 }
 
 /// A bind marker's or result column's name and type.

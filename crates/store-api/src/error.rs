@@ -1,5 +1,7 @@
 //! What can go wrong on the asking side.
 
+use hyper::StatusCode;
+
 /// Why there is no answer; `Display` is the text that the CQL user sees (contract, section 2.3).
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ClientError {
@@ -29,6 +31,19 @@ pub enum ClientError {
     /// The same of an answer in the binary form.
     #[error("Vector Store returned an invalid binary answer")]
     InvalidBinary,
+}
+
+impl ClientError {
+    /// Another answer than success.
+    pub fn of_answer(status: StatusCode, message: String) -> ClientError {
+        ClientError::Status {
+            status: match status.canonical_reason() {
+                Some(reason) => format!("{} {reason}", status.as_u16()),
+                None => status.as_u16().to_string(),
+            },
+            message,
+        }
+    }
 }
 
 /// A base URI that the client can't use.

@@ -2,13 +2,15 @@
 //!
 //! The index service keeps vectors and primary keys, never rows. A CQL node asks it for the keys
 //! of the nearest rows and reads the rows itself. Both sides share the types of this crate:
-//! [`types`] are the bodies of requests and answers, [`binary`] their form without JSON, and [`Client`]
-//! is what a node asks with.
+//! [`types`] are the bodies of requests and answers, [`binary`] their form without JSON, and [`Stores`]
+//! is whom a node asks: services over sockets by a [`Client`], or one in its own process.
 
 pub mod binary;
 mod client;
 mod error;
+mod stores;
 pub mod types;
 
 pub use client::{Client, ClientOptions, KeyValue, Neighbours, Zones};
 pub use error::{ClientError, InvalidUri, NotOneService};
+pub use stores::{LocalStore, Stores};

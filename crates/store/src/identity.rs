@@ -74,11 +74,20 @@ pub struct VectorOptions {
     pub maximum_node_connections: usize,
     /// The `ef_construction` of HNSW.
     pub construction_beam_width: usize,
-    /// The `ef` of HNSW.
-    pub search_beam_width: usize,
+    /// The `ef` of HNSW, if the schema has it: a search keeps about so many candidates then. Else as many as good
+    /// recall needs.
+    pub search_beam_width: Option<usize>,
 }
 
+/// What is said of an index whose schema has no `search_beam_width`.
+const SEARCH_BEAM_WIDTH: usize = 64;
+
 impl VectorOptions {
+    /// The width of a search as it is told (contract, section 3.2).
+    fn search_beam_width_told(&self) -> usize {
+        self.search_beam_width.unwrap_or(SEARCH_BEAM_WIDTH)
+    }
+
     /// A bit for each element leaves only the Hamming distance.
     pub fn effective_similarity(&self) -> SimilarityFunction {
         match self.quantization {
@@ -108,7 +117,7 @@ impl VectorOptions {
             placement,
             max_connections: self.maximum_node_connections,
             build_beam_width: self.construction_beam_width,
-            search_beam_width: self.search_beam_width,
+            search_beam_width: self.search_beam_width_told(),
         }
     }
 }
@@ -145,7 +154,7 @@ impl IndexIdentity {
                 dimensions: self.options.dimensions,
                 maximum_node_connections: self.options.maximum_node_connections,
                 construction_beam_width: self.options.construction_beam_width,
-                search_beam_width: self.options.search_beam_width,
+                search_beam_width: self.options.search_beam_width_told(),
                 similarity_function: self.options.similarity,
                 quantization: self.options.quantization,
             },

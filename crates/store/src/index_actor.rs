@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use ann::{Neighbour, VectorsState};
+use ann::{Neighbour, SearchOptions, VectorsState};
 use arc_swap::ArcSwap;
 use store_api::types::SimilarityFunction;
 
@@ -25,6 +25,8 @@ const SEARCHES_MAX: usize = 3;
 /// A vector index and the keys of its rows.
 pub struct VectorIndex {
     ann: ann::Index,
+    /// How wide a search is, if that was asked for.
+    beam: Option<usize>,
     similarity: SimilarityFunction,
     schema: KeySchema,
     keys: RwLock<KeyTable>,
@@ -70,6 +72,7 @@ impl VectorIndex {
     ) -> Result<VectorIndex, ann::Error> {
         Ok(VectorIndex {
             ann: ann::Index::new_in(options.ann(indexes.vectors), &indexes.directory)?,
+            beam: options.search_beam_width,
             similarity: options.effective_similarity(),
             keys: RwLock::new(Items::key_table(&schema)),
             schema,
@@ -86,6 +89,7 @@ impl VectorIndex {
     ) -> VectorIndex {
         VectorIndex {
             ann,
+            beam: options.search_beam_width,
             similarity: options.effective_similarity(),
             keys: RwLock::new(keys),
             schema,
@@ -141,7 +145,12 @@ impl VectorIndex {
             return Ok(self.answer(&[], limit)?.0);
         }
         loop {
-            let found = self.ann.search(vector, ask).map_err(|error| match error {
+            let search = SearchOptions {
+                beam: self.beam,
+                ..SearchOptions::new(ask)
+            };
+            let found = self.ann.search_with(vector, &search);
+            let found = found.map_err(|error| match error {
                 ann::Error::Dimensions { .. } | ann::Error::NotFinite { .. } => {
                     SearchError::Query(error)
                 }
@@ -315,6 +324,46 @@ mod tests {
         let all = index.search(&[0.0, 0.0], 10).unwrap();
         let all = serde_json::to_value(&all).unwrap();
         assert_eq!(all["distances"], serde_json::json!([4.0, 9.0]));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_width_that_was_asked_for_is_that_of_a_search() {
+        let mut identity = identity("idx");
+        identity.options.dimensions = 24;
+        let wide = Arc::new(index(&identity));
+        identity.options.search_beam_width = Some(1);
+        let narrow = Arc::new(index(&identity));
+        // A thread that builds makes the same index each time.
+        let compute = Compute::new(1, INLINE_WITHIN);
+        let mut state = 1u64;
+        let mut element = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 40) as f32
+        };
+        let vectors: Vec<Vec<f32>> = (0..3000)
+            .map(|_| (0..24).map(|_| element()).collect())
+            .collect();
+        for index in [&wide, &narrow] {
+            let inserts = (0..).zip(vectors.iter().cloned());
+            let inserts = inserts.map(|(id, vector)| Change::Insert { id, vector });
+            index.apply(&compute, inserts.collect()).await.unwrap();
+            for id in 0..3000u32 {
+                let key = identity.keys.encode([id.to_string().as_bytes()]);
+                index.keys_mut().insert(id, key);
+            }
+        }
+        let mut missed = 0;
+        for _ in 0..50 {
+            let query: Vec<f32> = (0..24).map(|_| element()).collect();
+            let nearest = |index: &VectorIndex| {
+                let found = index.search(&query, 1).unwrap();
+                serde_json::to_value(&found).unwrap()["primary_keys"].clone()
+            };
+            missed += usize::from(nearest(&wide) != nearest(&narrow));
+        }
+        assert!(missed > 10, "{missed} of 50");
     }
 
     #[test]

@@ -390,7 +390,7 @@ mod tests {
             |index| index.truncated_ms = Some(1),
             |index| index.table.id = uuid::Uuid::from_u128(7),
             |index| index.version = None,
-            |index| index.options.search_beam_width += 1,
+            |index| index.options.search_beam_width = Some(65),
             |index| index.range.end = 0,
         ];
         for change in changes {

@@ -150,14 +150,9 @@ impl StoreOptions {
     /// Options for a service in the same process as the database, which keeps a low-water mark
     /// for readers of its log: one reader that follows closely is enough.
     ///
-    /// `cql`: a listener of the database that only this service uses. `http`: where the API is
-    /// served, and where the database's own searches come in.
-    pub fn embedded(
-        cql: SocketAddr,
-        http: SocketAddr,
-        internal_http: SocketAddr,
-        indexes: IndexesOptions,
-    ) -> StoreOptions {
+    /// `cql`: a listener of the database that only this service uses. `http`: where the API is served. The database's own
+    /// searches come in by [`crate::Listeners::local`].
+    pub fn embedded(cql: SocketAddr, http: SocketAddr, indexes: IndexesOptions) -> StoreOptions {
         StoreOptions {
             database: DatabaseOptions {
                 contact_points: vec![cql.to_string()],
@@ -168,10 +163,7 @@ impl StoreOptions {
                 reconnect_interval: Duration::from_millis(100),
                 ..DatabaseOptions::default()
             },
-            listeners: vec![
-                ListenerOptions::new(http),
-                ListenerOptions::new(internal_http),
-            ],
+            listeners: vec![ListenerOptions::new(http)],
             discovery_interval: Duration::from_millis(50),
             cdc: CdcOptions {
                 readers: vec![ReaderOptions {

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use store_api::LocalStore;
 use store_api::types::{Info, NodeStatus};
 use tasks::Registry;
 use tokio::sync::{mpsc, watch};
@@ -14,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::compute::Compute;
 use crate::db::Target;
 use crate::engine::Engine;
-use crate::httpd::{Api, Bound, Listening, server_tls};
+use crate::httpd::{Api, Bound, Listening, LocalDoor, server_tls};
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::monitor_indexes::MonitorIndexes;
@@ -44,11 +45,12 @@ pub struct StoreHandle {
     shutdown_timeout: Duration,
 }
 
-/// Bound sockets of the HTTP API. Whoever embeds the service can tell others its addresses before
-/// it starts.
+/// Bound sockets of the HTTP API, and the door for a node in the same process. Whoever embeds the service can tell others of
+/// them before it starts.
 pub struct Listeners {
     bound: Vec<Bound>,
     addresses: Vec<SocketAddr>,
+    local: Arc<LocalDoor>,
 }
 
 impl Listeners {
@@ -61,12 +63,21 @@ impl Listeners {
             addresses.push(listener.address());
             bound.push(listener);
         }
-        Ok(Listeners { bound, addresses })
+        Ok(Listeners {
+            bound,
+            addresses,
+            local: Arc::default(),
+        })
     }
 
     /// Where they listen, in their order.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// The service for a node in the same process: not available until it starts.
+    pub fn local(&self) -> Arc<impl LocalStore + use<>> {
+        self.local.clone()
     }
 }
 
@@ -104,6 +115,7 @@ impl Store {
                 engine: concat!("annulus-", env!("CARGO_PKG_VERSION")).to_owned(),
             }),
         };
+        bound.local.open(api.clone());
         let listening = bound.bound.into_iter();
         let listening = listening.map(|bound| bound.serve(api.clone())).collect();
 

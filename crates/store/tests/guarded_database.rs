@@ -23,13 +23,7 @@ async fn start(
     indexes: store::IndexesOptions,
     change: impl FnOnce(&mut DatabaseOptions),
 ) -> (StoreHandle, StoreOptions) {
-    let mut options = StoreOptions::embedded(
-        guard.address,
-        common::loopback(),
-        common::loopback(),
-        indexes,
-    );
-    options.listeners.truncate(1);
+    let mut options = StoreOptions::embedded(guard.address, common::loopback(), indexes);
     change(&mut options.database);
     let store = Store::start(options.clone()).await.expect("a free port");
     (store, options)

@@ -71,7 +71,6 @@ async fn a_database_that_comes_later_is_found() {
     let options = store::StoreOptions::embedded(
         world.cql,
         common::loopback(),
-        common::loopback(),
         common::in_files(directory.path()),
     );
     let store = store::Store::start(options).await.unwrap();
@@ -98,7 +97,6 @@ async fn a_service_that_finds_no_database_says_so_and_stops() {
     let directory = tempfile::tempdir().unwrap();
     let options = store::StoreOptions::embedded(
         address,
-        common::loopback(),
         common::loopback(),
         common::in_files(directory.path()),
     );

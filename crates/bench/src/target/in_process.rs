@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use ann::SearchOptions;
 use anyhow::{Context, bail, ensure};
 use store_api::types::{IndexOptions, Quantization, SimilarityFunction};
 
@@ -13,6 +14,8 @@ use crate::load::thread_cpu_time;
 /// An index of the base.
 pub struct InProcess {
     index: ann::Index,
+    /// How wide searches are; none for as wide as good recall needs.
+    beam: Option<usize>,
     /// The ids in answers are positions.
     ids: Vec<i64>,
 }
@@ -54,6 +57,7 @@ impl InProcess {
         .context("building the index in this process")?;
         Ok(InProcess {
             index,
+            beam: beam(options),
             ids: (0..base.len()).map(|position| base.id(position)).collect(),
         })
     }
@@ -72,9 +76,13 @@ impl InProcess {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let query = questions.query(number);
                 let begin = thread_cpu_time();
+                let search = SearchOptions {
+                    beam: self.beam,
+                    ..SearchOptions::new(questions.k)
+                };
                 let found = self
                     .index
-                    .search(questions.queries.row(query), questions.k)?;
+                    .search_with(questions.queries.row(query), &search)?;
                 cpu += thread_cpu_time() - begin;
                 let ids = found.iter().map(|found| self.ids[found.id as usize]);
                 let mut ids: Vec<i64> = ids.collect();
@@ -105,6 +113,17 @@ impl InProcess {
             cpu,
             recall: recall.is_finite().then_some(recall),
         })
+    }
+}
+
+/// How wide the server searches. It tells of 64 where no width was asked for, and who asks for that very width is taken for
+/// one who did not.
+fn beam(options: &IndexOptions) -> Option<usize> {
+    match options {
+        IndexOptions::Vector {
+            search_beam_width, ..
+        } if *search_beam_width != 64 => Some(*search_beam_width),
+        _ => None,
     }
 }
 
@@ -213,5 +232,7 @@ mod tests {
             (half.quantization, half.search_beam_width),
             (ann::Quantization::F16, 16)
         );
+        assert_eq!(beam(&options(Quantization::F16)), Some(16));
+        assert_eq!(beam(&text), None);
     }
 }

@@ -9,7 +9,7 @@ use cql::wire::{
     BoundValue, Metadata, QueryParameters, Request, Response, ResponseContext, Rows, Values,
 };
 use futures::stream::{self, StreamExt, TryStreamExt};
-use store_api::{Client, ClientError, KeyValue};
+use store_api::{ClientError, KeyValue, Stores};
 
 use super::key_read::{Key, Layout};
 use super::prepared::prepare_read;
@@ -47,7 +47,7 @@ pub(crate) async fn execute(
     id: Bytes,
     parameters: QueryParameters,
     node: &Inquirer,
-    stores: &Client,
+    stores: &Stores,
     traced: bool,
 ) -> Result<(ResponseContext, Response), Failure> {
     let names = &statement.variables.columns;
@@ -69,7 +69,7 @@ pub(crate) async fn query(
     plan: &AnnPlan,
     parameters: QueryParameters,
     node: &Inquirer,
-    stores: &Client,
+    stores: &Stores,
     traced: bool,
 ) -> Result<(ResponseContext, Response), Failure> {
     let name = |position: usize| plan.markers.get(position)?.as_deref();
@@ -105,7 +105,7 @@ impl<'a> Search<'a> {
         &self,
         by: ReadBy<'_>,
         node: &Inquirer,
-        stores: &Client,
+        stores: &Stores,
     ) -> Result<(ResponseContext, Response), Failure> {
         let keys = self.candidates(stores).await?;
         let mut context = ResponseContext::default();
@@ -126,7 +126,7 @@ impl<'a> Search<'a> {
     }
 
     /// The keys of the nearest rows, nearest first.
-    async fn candidates(&self, stores: &Client) -> Result<Vec<Key>, CqlError> {
+    async fn candidates(&self, stores: &Stores) -> Result<Vec<Key>, CqlError> {
         let plan = self.plan;
         let key_columns = plan.table.primary_key();
         let names: Vec<&str> = key_columns
@@ -138,7 +138,7 @@ impl<'a> Search<'a> {
             .ann(
                 &plan.index.keyspace,
                 &plan.index.name,
-                &bounds::elements(&self.vector),
+                bounds::elements(&self.vector),
                 wanted,
                 &names,
             )

@@ -170,7 +170,7 @@ async fn setup() -> Setup {
     });
     let options = GatewayOptions {
         cassandra: node.local_addr().unwrap().to_string(),
-        stores: stores.unwrap(),
+        stores: stores.unwrap().into(),
         ..GatewayOptions::default()
     };
     let shared = Shared {

@@ -8,7 +8,7 @@ use cql::wire::{
     BoundValue, Compression, Direction, Frame, FrameHeader, HEADER_LENGTH, Metadata, Prepared,
     QueryParameters, Request, Response, ResponseContext, Startup, Values,
 };
-use store_api::Client as Stores;
+use store_api::Stores;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, DuplexStream, duplex, split};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;

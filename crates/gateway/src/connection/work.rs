@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{Compression, QueryParameters, Response, ResponseContext};
-use store_api::Client;
+use store_api::Stores;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -51,7 +51,7 @@ pub(super) enum Job {
 #[derive(Clone)]
 pub(super) struct Workshop {
     pub(super) node: Inquirer,
-    pub(super) stores: Client,
+    pub(super) stores: Stores,
     pub(super) prepared: Arc<PreparedStatements>,
     pub(super) answers: mpsc::Sender<Bytes>,
     /// The connection is closed: nobody waits for answers.
@@ -62,7 +62,7 @@ pub(super) struct Workshop {
 impl Workshop {
     pub(super) fn new(
         node: Inquirer,
-        stores: Client,
+        stores: Stores,
         prepared: Arc<PreparedStatements>,
         answers: mpsc::Sender<Bytes>,
         gone: CancellationToken,

@@ -369,7 +369,7 @@ mod tests {
         let database = Database {
             storage: Storage::open(directory, StorageOptions::default()).unwrap(),
             system: SystemTables::new(),
-            stores: store_api::Client::disabled(),
+            stores: store_api::Stores::disabled(),
         };
         run(&database, "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}").await;
         run(

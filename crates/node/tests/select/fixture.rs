@@ -44,7 +44,7 @@ impl Fixture {
             database: Database {
                 storage,
                 system,
-                stores,
+                stores: stores.into(),
             },
             runtime: tokio::runtime::Builder::new_multi_thread()
                 .worker_threads(1)

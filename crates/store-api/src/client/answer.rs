@@ -29,13 +29,7 @@ pub fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
         .and_then(|refusal| refusal.message)
         .or_else(|| serde_json::from_slice::<String>(body).ok())
         .unwrap_or_else(|| String::from_utf8_lossy(body).into_owned());
-    ClientError::Status {
-        status: match status.canonical_reason() {
-            Some(reason) => format!("{} {reason}", status.as_u16()),
-            None => status.as_u16().to_string(),
-        },
-        message,
-    }
+    ClientError::of_answer(status, message)
 }
 
 /// Turns the columns of an answer into rows.
@@ -46,7 +40,8 @@ pub fn neighbours(answer: Answer, key_columns: &[&str]) -> Result<Neighbours, Cl
     }
 }
 
-fn of_binary(body: Bytes, key_columns: &[&str]) -> Result<Neighbours, ClientError> {
+/// The same of an answer in the binary form.
+pub fn of_binary(body: Bytes, key_columns: &[&str]) -> Result<Neighbours, ClientError> {
     let mut rows = Rows::read(body).map_err(|_| ClientError::InvalidBinary)?;
     let mut columns = Vec::with_capacity(key_columns.len());
     for name in key_columns {

@@ -31,6 +31,7 @@ use serde_json::Value;
 use crate::types::{IndexStatus, NodeStatus};
 use crate::{ClientError, InvalidUri};
 use answer::neighbours;
+pub use answer::of_binary as neighbours_of_binary;
 use ask::{Answer, Ask, Question, Search};
 use tier::{Connections, Lookup, Member, Tier};
 use uri::{BaseUri, segment};

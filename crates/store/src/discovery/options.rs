@@ -42,7 +42,7 @@ pub fn vector_options(
         ),
         maximum_node_connections: read.number("maximum_node_connections", 1..=512, 16),
         construction_beam_width: read.number("construction_beam_width", 1..=4096, 128),
-        search_beam_width: read.number("search_beam_width", 1..=4096, 64),
+        search_beam_width: read.optional_number("search_beam_width", 1..=4096),
     }
 }
 
@@ -91,16 +91,26 @@ impl Reader<'_> {
     }
 
     fn number(&self, key: &str, range: RangeInclusive<usize>, default: usize) -> usize {
-        let Some(value) = self.options.get(key) else {
-            return default;
-        };
-        match value.parse() {
-            Ok(number) if range.contains(&number) => number,
-            _ => {
-                self.complain(key, value, &default);
-                default
-            }
+        let number = self.within(key, range, &default);
+        number.unwrap_or(default)
+    }
+
+    fn optional_number(&self, key: &str, range: RangeInclusive<usize>) -> Option<usize> {
+        self.within(key, range, &"none")
+    }
+
+    fn within(
+        &self,
+        key: &str,
+        range: RangeInclusive<usize>,
+        default: &dyn Display,
+    ) -> Option<usize> {
+        let value = self.options.get(key)?;
+        let number = value.parse().ok().filter(|number| range.contains(number));
+        if number.is_none() {
+            self.complain(key, value, default);
         }
+        number
     }
 
     fn complain(&self, key: &str, value: &str, default: &dyn Display) {
@@ -132,7 +142,7 @@ mod tests {
             quantization: Quantization::F32,
             maximum_node_connections: 16,
             construction_beam_width: 128,
-            search_beam_width: 64,
+            search_beam_width: None,
         };
         assert_eq!(options(&[]), defaults);
         assert_eq!(
@@ -162,7 +172,7 @@ mod tests {
                 quantization: Quantization::Bf16,
                 maximum_node_connections: 512,
                 construction_beam_width: 4096,
-                search_beam_width: 1,
+                search_beam_width: Some(1),
             }
         );
     }

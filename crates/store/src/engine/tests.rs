@@ -31,7 +31,7 @@ pub(crate) fn identity(index: &str) -> IndexIdentity {
             quantization: Quantization::F32,
             maximum_node_connections: 16,
             construction_beam_width: 128,
-            search_beam_width: 64,
+            search_beam_width: None,
         },
         version: Some(time_uuid(1)),
         keys: text_schema(1, 0),

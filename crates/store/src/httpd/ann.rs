@@ -11,12 +11,14 @@ use axum::response::{IntoResponse, Response};
 use store_api::binary::ANSWER_MEDIA_TYPE;
 use store_api::types::{AnnRequest, AnnResponse, Unavailable};
 
+use super::admission::Admission;
 use super::error::ApiError;
 use super::form::Form;
 use super::request::Admitted;
-use super::{Listener, Shared};
+use super::{Api, Listener, Shared};
 use crate::compute::NotSearched;
 use crate::engine::Routed;
+use crate::found::Found;
 use crate::identity::IndexName;
 use crate::index_actor::SearchError;
 
@@ -91,59 +93,59 @@ async fn found(
     name: IndexName,
     request: Admitted,
 ) -> Result<Response, ApiError> {
-    let began = Instant::now();
-    let Routed { index, requested } = shared
-        .api
-        .engine
-        .route(&name)
-        .map_err(|no_route| ApiError::no_route(name, &no_route))?;
     let Admitted {
         search,
         answer,
-        permit,
-        deadline,
+        admission,
     } = request;
-    check(&search, index.identity.options.dimensions)?;
-    let rows = search.limit.get().min(ROWS_MAX);
-    let body = shared
-        .api
-        .compute
-        .search(deadline, rows, move || -> Result<Bytes, ApiError> {
-            let found =
-                index
-                    .vectors
-                    .search(&search.vector, rows)
-                    .map_err(|error| match error {
-                        SearchError::Query(error) => ApiError::BadRequest(error.to_string()),
-                        SearchError::Internal(text) => ApiError::Internal(text),
-                    })?;
-            match answer {
-                Form::Json => serde_json::to_vec(&found)
-                    .map(Bytes::from)
-                    .map_err(|error| ApiError::Internal(error.to_string())),
-                Form::Binary => Ok(found.binary()),
-            }
-        })
-        .await
-        .map_err(|error| match error {
-            NotSearched::TooLate => {
-                shared.api.engine.metrics().search_refused("deadline");
-                ApiError::Overloaded
-            }
-            NotSearched::Stopped(_) | NotSearched::Panicked => {
-                ApiError::Internal(error.to_string())
-            }
-        })??;
-    drop(permit);
-    requested
-        .metrics
-        .request_latency
-        .observe(began.elapsed().as_secs_f64());
+    let write = move |found: Found<'_>| match answer {
+        Form::Json => serde_json::to_vec(&found)
+            .map(Bytes::from)
+            .map_err(|error| ApiError::Internal(error.to_string())),
+        Form::Binary => Ok(found.binary()),
+    };
+    let body = self::search(&shared.api, name, search, admission, write).await?;
     let media_type = HeaderValue::from_static(match answer {
         Form::Json => "application/json",
         Form::Binary => ANSWER_MEDIA_TYPE,
     });
     Ok(([(CONTENT_TYPE, media_type)], body).into_response())
+}
+
+/// Searches an index; `write` makes the answer of what was found, on the thread that searched.
+pub async fn search(
+    api: &Api,
+    name: IndexName,
+    search: AnnRequest,
+    admission: Admission,
+    write: impl FnOnce(Found<'_>) -> Result<Bytes, ApiError> + Send + 'static,
+) -> Result<Bytes, ApiError> {
+    let began = Instant::now();
+    let Routed { index, requested } = api
+        .engine
+        .route(&name)
+        .map_err(|no_route| ApiError::no_route(name, &no_route))?;
+    check(&search, index.identity.options.dimensions)?;
+    let rows = search.limit.get().min(ROWS_MAX);
+    let work = move || -> Result<Bytes, ApiError> {
+        let found = index.vectors.search(&search.vector, rows);
+        write(found.map_err(|error| match error {
+            SearchError::Query(error) => ApiError::BadRequest(error.to_string()),
+            SearchError::Internal(text) => ApiError::Internal(text),
+        })?)
+    };
+    let answer = api.compute.search(admission.deadline, rows, work).await;
+    let answer = answer.map_err(|error| match error {
+        NotSearched::TooLate => {
+            api.engine.metrics().search_refused("deadline");
+            ApiError::Overloaded
+        }
+        NotSearched::Stopped(_) | NotSearched::Panicked => ApiError::Internal(error.to_string()),
+    })??;
+    drop(admission);
+    let took = began.elapsed().as_secs_f64();
+    requested.metrics.request_latency.observe(took);
+    Ok(answer)
 }
 
 /// What every index of those dimensions refuses.

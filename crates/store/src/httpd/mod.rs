@@ -1,12 +1,14 @@
 //! The HTTP API (contract, section 1).
 //!
 //! Every listener serves the same routes and has its own budgets of searches and of answers, so that
-//! users who overload one can't starve the database behind another. A listener with a certificate speaks
+//! users who overload one can't starve the database behind another; a database in the same process has a door
+//! of its own ([`LocalDoor`]). A listener with a certificate speaks
 //! HTTPS and HTTP on one port; searches in clear are then refused with 403.
 //!
 //! Left out: text indexes (every name is missing for `bm25` and `highlight`), and the test
 //! hooks under `/api/internals`, which answer 404. A search with restrictions is refused.
 
+mod admission;
 mod ann;
 mod answer_budget;
 mod connection;
@@ -14,6 +16,7 @@ mod error;
 mod form;
 mod front;
 mod listener;
+mod local;
 mod openapi;
 mod query;
 mod quick_json;
@@ -27,7 +30,6 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::{MethodRouter, delete, get, post, put};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::compute::Compute;
@@ -35,9 +37,11 @@ use crate::engine::Engine;
 use crate::options::ListenerOptions;
 use crate::repair::{Repairs, Schedules};
 use ::tasks::Registry;
+use admission::Admissions;
 use answer_budget::AnswerBudget;
 
 pub use listener::{Bound, Listening, server_tls};
+pub use local::LocalDoor;
 
 /// What every request may read.
 #[derive(Clone)]
@@ -63,15 +67,13 @@ type Shared = Arc<Listener>;
 struct Listener {
     api: Api,
     /// Searches that may still be taken in.
-    admissions: Arc<Semaphore>,
+    admissions: Admissions,
     /// Room for answers that are on their way.
     answers: AnswerBudget,
     /// How many bytes a body may have.
     body_bytes_max: usize,
     /// How long a body may take to arrive.
     body_timeout: Duration,
-    /// How long a search may wait for its turn.
-    search_wait_max: Duration,
     /// The end of the listener: who waits for something that may take long is answered as things are.
     stop: CancellationToken,
 }
@@ -80,11 +82,10 @@ impl Listener {
     fn new(api: Api, options: &ListenerOptions, stop: CancellationToken) -> Listener {
         Listener {
             api,
-            admissions: Arc::new(Semaphore::new(options.searches_max)),
+            admissions: Admissions::new(options.searches_max, options.search_wait_max),
             answers: AnswerBudget::new(options.answer_bytes_max),
             body_bytes_max: options.body_bytes_max,
             body_timeout: options.body_timeout,
-            search_wait_max: options.search_wait_max,
             stop,
         }
     }

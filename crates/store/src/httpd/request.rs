@@ -11,20 +11,17 @@ use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 use store_api::types::AnnRequest;
-use tokio::sync::OwnedSemaphorePermit;
 
+use super::admission::Admission;
 use super::error::ApiError;
 use super::form::{self, Form};
 use super::{Listener, Shared};
 
-/// A body that was admitted: one of the listener's places is taken until this is dropped.
-///
-/// A place is asked for when the body is there but not yet parsed: a slow client takes none, and
+/// A body that was admitted. A place is asked for when the body is there but not yet parsed: a slow client takes none, and
 /// parsing is work that an overloaded service spares itself.
 struct Body {
     bytes: Bytes,
-    permit: OwnedSemaphorePermit,
-    deadline: Instant,
+    admission: Admission,
 }
 
 /// A search that was admitted, as a [`Body`].
@@ -33,18 +30,16 @@ pub struct Admitted {
     pub search: AnnRequest,
     /// How to answer.
     pub answer: Form,
-    /// The place.
-    pub permit: OwnedSemaphorePermit,
-    /// When an answer would be of no use any more.
-    pub deadline: Instant,
+    /// Its place.
+    pub admission: Admission,
 }
 
 /// Something else in JSON that was admitted likewise.
 pub struct AdmittedJson<T> {
     /// The body.
     pub body: T,
-    /// The place.
-    _permit: OwnedSemaphorePermit,
+    /// Its place.
+    _admission: Admission,
 }
 
 /// A header of a request: how many milliseconds the caller waits for the answer.
@@ -67,16 +62,9 @@ impl Body {
                 false => ApiError::BadRequest(format!("the request body broke off: {error}")),
             })?
             .to_bytes();
-        let permit = shared.admissions.clone().try_acquire_owned().map_err(|_| {
-            shared.api.engine.metrics().search_refused("admission");
-            ApiError::Overloaded
-        })?;
-        let ours = Instant::now() + shared.search_wait_max;
-        Ok(Body {
-            bytes,
-            permit,
-            deadline: callers_deadline.map_or(ours, |theirs| theirs.min(ours)),
-        })
+        let metrics = shared.api.engine.metrics();
+        let admission = shared.admissions.take(callers_deadline, metrics)?;
+        Ok(Body { bytes, admission })
     }
 }
 
@@ -101,8 +89,7 @@ impl Admitted {
         Ok(Admitted {
             search: search?,
             answer,
-            permit: body.permit,
-            deadline: body.deadline,
+            admission: body.admission,
         })
     }
 }
@@ -119,11 +106,11 @@ impl<T: DeserializeOwned> FromRequest<Shared> for AdmittedJson<T> {
             return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response());
         }
         let body = Body::take(request, shared).await;
-        let Body { bytes, permit, .. } = body.map_err(IntoResponse::into_response)?;
+        let Body { bytes, admission } = body.map_err(IntoResponse::into_response)?;
         let Json(body) = Json::from_bytes(&bytes).map_err(IntoResponse::into_response)?;
         Ok(AdmittedJson {
             body,
-            _permit: permit,
+            _admission: admission,
         })
     }
 }

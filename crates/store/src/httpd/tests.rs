@@ -13,6 +13,7 @@ use tokio_util::task::TaskTracker;
 
 mod allocations;
 mod binary;
+mod local;
 mod long_work;
 mod sockets;
 
@@ -28,6 +29,7 @@ use scylla::frame::response::result::NativeType;
 
 struct Service {
     base: String,
+    api: Api,
     engine: Arc<Engine>,
     compute: Compute,
     work: Registry,
@@ -81,9 +83,10 @@ impl Service {
                 engine: "e".into(),
             }),
         };
-        let listening = bound.serve(api);
+        let listening = bound.serve(api.clone());
         Service {
             base,
+            api,
             engine,
             compute,
             work,

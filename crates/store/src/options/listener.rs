@@ -63,13 +63,19 @@ impl fmt::Debug for Pem {
 }
 
 impl ListenerOptions {
+    /// The default of [`ListenerOptions::searches_max`].
+    pub const SEARCHES_MAX: usize = 4096;
+
+    /// The default of [`ListenerOptions::search_wait_max`].
+    pub const SEARCH_WAIT_MAX: Duration = Duration::from_secs(2);
+
     /// A listener with the default budgets.
     pub fn new(address: SocketAddr) -> ListenerOptions {
         ListenerOptions {
             address,
             tls: None,
-            searches_max: 4096,
-            search_wait_max: Duration::from_secs(2),
+            searches_max: Self::SEARCHES_MAX,
+            search_wait_max: Self::SEARCH_WAIT_MAX,
             // 100,000 rows, the most that a CQL query can ask for, with keys of 2 KiB.
             answer_bytes_max: 256 << 20,
             connections_max: 16_384,

@@ -112,8 +112,7 @@ impl World {
         let storage = Storage::open(directory.path(), options).expect("a storage");
         let node = start_node(storage.clone(), loopback()).await;
         let cql = node.addresses()[0];
-        let mut options =
-            StoreOptions::embedded(cql, loopback(), loopback(), in_files(directory.path()));
+        let mut options = StoreOptions::embedded(cql, loopback(), in_files(directory.path()));
         change(&mut options);
         let (store, client) = start_store(&options).await;
         let session = SessionBuilder::new()

@@ -134,7 +134,7 @@ async fn candidates(
         .ann(
             &plan.target.table.keyspace,
             &ann.index.name,
-            &bounds::elements(vector),
+            bounds::elements(vector),
             ann.candidates.wanted(limit),
             &names,
         )

@@ -143,6 +143,22 @@ async fn taken(service: &Service, request: &[u8]) -> Taken {
     least.expect("some searches")
 }
 
+/// The same of a call within the process, the keys of its answer included.
+async fn taken_here(service: &Service, query: &[f32]) -> Taken {
+    let stores = service.local();
+    let mut least = None;
+    for _ in 0..40 {
+        let before = Taken::so_far();
+        let found = stores.ann("ks", "idx", query.to_vec(), K, &["p0"]).await;
+        let taken = Taken::so_far().since(before);
+        assert_eq!(found.unwrap().keys.len(), K);
+        if least.is_none_or(|least| taken.bytes < Taken::bytes(least)) {
+            least = Some(taken);
+        }
+    }
+    least.expect("some searches")
+}
+
 impl Taken {
     fn bytes(self) -> usize {
         self.bytes
@@ -170,6 +186,11 @@ async fn a_search_takes_few_blocks_and_copies_its_vector_once() {
     let vector_bytes = 4 * DIMENSIONS;
     assert!(binary.blocks <= 26, "{binary:?}");
     assert!(binary.bytes <= 3 * vector_bytes, "{binary:?}");
+    let local = taken_here(&service, &query).await;
+    println!("in the same process {local:?}");
+    // Each key of the answer is a list of its own.
+    assert!(local.blocks <= 26 + K, "{local:?}");
+    assert!(local.bytes <= 2 * vector_bytes, "{local:?}");
     // A body of several reads is put together once.
     assert!(json.blocks <= 44, "{json:?}");
     assert!(json.bytes <= 3 * body.len() + 3 * vector_bytes, "{json:?}");

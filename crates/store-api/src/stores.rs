@@ -1,0 +1,130 @@
+//! Who is asked for neighbours: index services over sockets, or the one in the same process.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+
+use crate::client::neighbours_of_binary;
+use crate::{Client, ClientError, Neighbours};
+
+/// The index services of a CQL node. Cheap to clone; clones share connections and budgets.
+#[derive(Clone)]
+pub enum Stores {
+    /// Over sockets, with all that failing over takes.
+    Remote(Client),
+    /// In this process: a search is a call.
+    Local(Arc<dyn LocalStore>),
+}
+
+/// An index service that is called and not sent to.
+pub trait LocalStore: Send + Sync {
+    /// The up to `limit` nearest rows of an index, in the binary form of an answer ([`crate::binary`]).
+    ///
+    /// An error is what the same search would have come to over HTTP.
+    fn search<'a>(
+        &'a self,
+        keyspace: &'a str,
+        index: &'a str,
+        vector: Vec<f32>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Bytes, ClientError>>;
+}
+
+impl Stores {
+    /// Without any, so that every search is [`ClientError::Disabled`].
+    pub fn disabled() -> Stores {
+        Stores::Remote(Client::disabled())
+    }
+
+    /// The up to `limit` nearest rows of an index.
+    ///
+    /// `key_columns`: every column of the primary key, partition key first.
+    pub async fn ann(
+        &self,
+        keyspace: &str,
+        index: &str,
+        vector: Vec<f32>,
+        limit: usize,
+        key_columns: &[&str],
+    ) -> Result<Neighbours, ClientError> {
+        match self {
+            Stores::Remote(client) => {
+                let found = client.ann(keyspace, index, &vector, limit, key_columns);
+                found.await
+            }
+            Stores::Local(store) => {
+                let answer = store.search(keyspace, index, vector, limit).await?;
+                neighbours_of_binary(answer, key_columns)
+            }
+        }
+    }
+}
+
+impl From<Client> for Stores {
+    fn from(client: Client) -> Stores {
+        Stores::Remote(client)
+    }
+}
+
+impl<S: LocalStore + 'static> From<Arc<S>> for Stores {
+    fn from(store: Arc<S>) -> Stores {
+        Stores::Local(store)
+    }
+}
+
+impl fmt::Debug for Stores {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stores::Remote(client) => f.debug_tuple("Remote").field(client).finish(),
+            Stores::Local(_) => f.debug_struct("Local").finish_non_exhaustive(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::KeyValue;
+    use crate::binary::Writer;
+
+    /// Finds the query's own elements, as keys.
+    struct Echo;
+
+    impl LocalStore for Echo {
+        fn search<'a>(
+            &'a self,
+            keyspace: &'a str,
+            index: &'a str,
+            vector: Vec<f32>,
+            limit: usize,
+        ) -> BoxFuture<'a, Result<Bytes, ClientError>> {
+            Box::pin(async move {
+                if (keyspace, index) != ("ks", "idx") {
+                    return Err(ClientError::Unavailable);
+                }
+                let keys: Vec<[u8; 4]> = vector.iter().map(|e| e.to_be_bytes()).collect();
+                let keys = &keys[..limit];
+                let mut writer = Writer::new(keys.iter().map(|_| (0.0, 1.0)), 1, 4 * limit);
+                writer.column("id", 8, keys.iter().map(|key| &key[..]));
+                Ok(writer.finish())
+            })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_local_store_is_called() {
+        let stores = Stores::from(Arc::new(Echo));
+        let found = stores.ann("ks", "idx", vec![1.5, 2.5, 3.5], 2, &["id"]);
+        let key = |e: f32| vec![KeyValue::Cql(Bytes::copy_from_slice(&e.to_be_bytes()))];
+        assert_eq!(found.await.unwrap().keys, [key(1.5), key(2.5)]);
+        let no_such_column = stores.ann("ks", "idx", vec![1.5], 1, &["key"]).await;
+        assert_eq!(no_such_column, Err(ClientError::InvalidBinary));
+        let elsewhere = stores.ann("ks", "other", vec![1.5], 1, &["id"]).await;
+        assert_eq!(elsewhere, Err(ClientError::Unavailable));
+        let disabled = Stores::disabled();
+        let nobody = disabled.ann("ks", "idx", vec![1.5], 1, &["id"]).await;
+        assert_eq!(nobody, Err(ClientError::Disabled));
+    }
+}
