@@ -61,7 +61,11 @@ async fn a_set_is_loaded_indexed_searched_and_reported() {
         (counts("write"), counts("ingest"), counts("ratio")),
         (1, 1, 3)
     );
+    let paced = |result: &&Value| result["pacer_lateness_ms"].is_object();
+    // Searches and writes of `mixed`.
+    assert_eq!(results.iter().filter(paced).count(), 2);
     for result in &results {
+        assert_eq!(paced(&result), result["rate_asked_per_s"].is_number());
         assert_eq!(result["errors"], serde_json::json!({}), "{result}");
         if result["operation"] == "search" {
             assert_eq!(result["operations"], 200, "{result}");
