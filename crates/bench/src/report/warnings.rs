@@ -38,7 +38,7 @@ impl Measurement {
         }
         if self.not_sent > 0 {
             warnings.push(format!(
-                "{} requests were due but not sent before the time was up: the server, or the concurrency, is below \
+                "{} requests were due but not sent before the time was up: the server, the concurrency or this client is below \
                  the rate asked for, and the latencies are lower bounds",
                 self.not_sent
             ));
