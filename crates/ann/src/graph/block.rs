@@ -158,6 +158,12 @@ impl<'a> Block<'a> {
         self.header().state.load(Ordering::Acquire) & DEAD != 0
     }
 
+    /// Whether the slot links to others and is not dead. Then it has been filled, and stays so while the epoch is pinned.
+    pub(crate) fn is_linked(&self) -> bool {
+        let state = self.header().state.load(Ordering::Acquire);
+        state & DEAD == 0 && state & DEGREE != 0
+    }
+
     /// Whether others than [`Block::id`] may have the slot.
     pub(crate) fn is_shared(&self) -> bool {
         self.header().state.load(Ordering::Acquire) & SHARED != 0

@@ -1,9 +1,9 @@
-//! The graph: who is near whom, one level of it, walked from one entry.
+//! The graph: who is near whom, one level of it.
 //!
 //! It is the graph of Vamana (Subramanya et al., DiskANN, 2019): every slot links to a few others
 //! that are near it and lie in different directions, so that a walk which always goes on from the
 //! nearest slot it knows comes near any query in a few steps. Distances along the way are estimated
-//! from [codes](crate::codes); exact ones are the caller's business.
+//! from [codes](crate::codes); exact ones are the caller's business. A walk [starts](starts) from the nearest of some landmarks.
 //!
 //! # A slot's life
 //!
@@ -29,6 +29,7 @@ mod reach;
 mod restore;
 mod slots;
 mod space;
+mod starts;
 mod visited;
 mod walk;
 

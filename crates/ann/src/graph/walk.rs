@@ -1,4 +1,4 @@
-//! The walk: from the entry towards a query.
+//! The walk: from its starts towards a query.
 
 use super::pool::{Frontier, Pool};
 use super::reach::Reach;
@@ -54,8 +54,10 @@ impl Graph {
         bypassed.clear();
         let Some(entry) = self.entry() else { return };
         batch.clear();
-        if visited.insert(entry) {
-            batch.push(entry, self.block(entry));
+        for slot in std::iter::once(entry).chain(self.landmarks()) {
+            if visited.insert(slot) {
+                batch.push(slot, self.block(slot));
+            }
         }
         let mut walker = Walker {
             graph: self,

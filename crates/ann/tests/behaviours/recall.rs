@@ -1,18 +1,22 @@
 //! The default options find at least 99 of the 100 nearest that are asked for ten at a time.
 
-use ann::{Metric, Options};
+use ann::{Metric, Options, SearchOptions};
 
 use crate::data::{Rng, SPREAD, clustered};
 use crate::oracle::{Oracle, build};
 
 /// Mean share of the `k` nearest that is found.
 fn recall(metric: Metric, k: usize) -> f64 {
-    let mut rng = Rng(21);
-    let vectors = clustered(&mut rng, 6_100, 48, 60, SPREAD);
+    let vectors = clustered(&mut Rng(21), 6_100, 48, 60, SPREAD);
+    recall_among(&vectors, metric, k)
+}
+
+/// The same where the first hundred vectors are queries, and the others are searched.
+fn recall_among(vectors: &[Vec<f32>], metric: Metric, k: usize) -> f64 {
     let (queries, base) = vectors.split_at(100);
     let options = Options {
         metric,
-        ..Options::new(48)
+        ..Options::new(base[0].len())
     };
     let index = build(options, base);
     let oracle = Oracle::of(metric, base);
@@ -48,4 +52,47 @@ fn hamming() {
 fn cosine_of_the_nearest_hundred() {
     let recall = recall(Metric::Cosine, 100);
     assert!(recall >= 0.995, "{recall}");
+}
+
+/// Vectors in a few heaps, each of which spreads along some directions of its own.
+fn heaps(rng: &mut Rng, vectors: usize) -> Vec<Vec<f32>> {
+    const DIMENSIONS: usize = 96;
+    const DIRECTIONS: usize = 32;
+    let heaps: Vec<Vec<Vec<f32>>> = (0..20)
+        .map(|_| (0..=DIRECTIONS).map(|_| rng.vector(DIMENSIONS)).collect())
+        .collect();
+    let one = |_| {
+        let (centre, directions) = heaps[rng.below(heaps.len())].split_first().expect("some");
+        let mut vector: Vec<f32> = centre.iter().map(|x| 4.0 * x).collect();
+        for direction in directions {
+            let along = rng.uniform();
+            let ends = vector.iter_mut().zip(direction);
+            ends.for_each(|(x, d)| *x += along * d);
+        }
+        vector
+    };
+    (0..vectors).map(one).collect()
+}
+
+/// A narrow walk that begins in one heap has to come to another, and so have those that link what is new.
+#[test]
+fn a_narrow_walk_begins_near_its_query() {
+    let vectors = heaps(&mut Rng(22), 30_100);
+    let (queries, base) = vectors.split_at(100);
+    let options = Options {
+        metric: Metric::Euclidean,
+        build_beam_width: 32,
+        ..Options::new(base[0].len())
+    };
+    let index = build(options, base);
+    let oracle = Oracle::of(Metric::Euclidean, base);
+    let search = SearchOptions {
+        beam: Some(28),
+        ..SearchOptions::new(10)
+    };
+    let shares = queries
+        .iter()
+        .map(|query| oracle.check_with(&index, query, &search, 1e-6));
+    let recall = shares.sum::<f64>() / queries.len() as f64;
+    assert!(recall >= 0.96, "{recall}");
 }
