@@ -88,8 +88,6 @@ impl Host {
     /// What no setting says.
     pub fn adjust(&self, options: &mut StoreOptions) {
         if let Host::Gateway(_) = self {
-            // It is refused until the gateway knows what is in the cluster, which is soon.
-            options.database.reconnect_interval = Duration::from_millis(100);
             // The gateway has to stop after it within the ten seconds of the process.
             options.shutdown_timeout = Duration::from_secs(4);
         }

@@ -71,13 +71,17 @@ fn write_settings(directory: &Path, cql: SocketAddr, http: SocketAddr, more: &st
 
 /// Waits until the index service answers at that address: that it has no database.
 async fn wait_for_store(http: SocketAddr) {
-    let client = Client::new(ClientOptions {
-        base_uris: vec![format!("http://{http}")],
-        ..ClientOptions::default()
-    });
-    let client = client.expect("a URI");
+    let answers = async || {
+        // One that has found nobody asks no more for a while.
+        let client = Client::new(ClientOptions {
+            base_uris: vec![format!("http://{http}")],
+            ..ClientOptions::default()
+        });
+        let status = client.expect("a URI").node_status().await;
+        status == Ok(NodeStatus::ConnectingToDb)
+    };
     let began = Instant::now();
-    while client.node_status().await != Ok(NodeStatus::ConnectingToDb) {
+    while !answers().await {
         assert!(began.elapsed() < PATIENCE, "{http} answers");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
