@@ -15,7 +15,9 @@ use crate::commands::mixed::{self, MixedArguments};
 use crate::commands::read_rows::{self, ReadRowsArguments};
 use crate::commands::report::{self, ReportArguments};
 use crate::commands::restart::{self, RestartArguments};
-use crate::commands::schema::{self, BuildIndexArguments, BuildTableArguments, DropArguments};
+use crate::commands::schema::{
+    self, BuildIndexArguments, BuildTableArguments, DropIndexArguments, DropTableArguments,
+};
 use crate::commands::search::{self, SearchCqlArguments, SearchHttpArguments, SweepArguments};
 use crate::commands::serving_cost::{self, ServingCostArguments};
 use crate::commands::visible_after::{self, VisibleAfterArguments};
@@ -63,12 +65,16 @@ enum Command {
     /// Make an index on the table and wait until it serves
     ///
     /// What is measured is the time from CREATE INDEX until searches are answered. Options that are not given are the
-    /// server's.
+    /// server's. An index service notices a DROP INDEX only when it next looks at the schema, and until then tells of
+    /// the old index: with --http it is waited for before CREATE INDEX. Without, an index of the same name that was
+    /// dropped a moment ago may be taken for the new one: give drop-index the --http then.
     BuildIndex(BuildIndexArguments),
     /// Drop the index
-    DropIndex(DropArguments),
+    ///
+    /// With --http the index service is waited for until it has forgotten the index.
+    DropIndex(DropIndexArguments),
     /// Drop the table
-    DropTable(DropArguments),
+    DropTable(DropTableArguments),
     /// Search by the HTTP API: rate, latencies, recall
     ///
     /// Closed loop, without --rate: so many requests as --concurrency says are under way at any time, and a slow server

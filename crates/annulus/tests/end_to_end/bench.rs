@@ -1,35 +1,31 @@
-//! `annulus bench` measures `annulus serve`.
+//! `annulus bench` measures `annulus serve`, and knows a new index from a dropped one.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::Value;
 
 use crate::server::Server;
+use crate::store_alone::{Store, free_address};
 
 const ROWS: usize = 600;
 const DIMENSIONS: usize = 16;
 const HELD_OUT: &str = "100";
+
+/// How often the index service of a test looks at the schema: less often than the test goes from a DROP to what follows.
+const SELDOM: &str = "3s";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_set_is_loaded_indexed_searched_and_reported() {
     let directory = tempfile::tempdir().unwrap();
     let server = Server::start(&directory.path().join("data"));
     let path = |name: &str| directory.path().join(name).display().to_string();
-    write_vectors(&directory.path().join("base.npy"));
+    write_vectors(&directory.path().join("base.npy"), ROWS);
     let (cql, http) = (server.cql.to_string(), format!("http://{}", server.http));
     let (base, json) = (path("base.npy"), path("results.jsonl"));
     let data = ["--base", &base, "--hold-out", HELD_OUT, "--json", &json];
-    let bench = |arguments: &[&str]| {
-        let status = Command::new(env!("CARGO_BIN_EXE_annulus"))
-            .arg("bench")
-            .args(arguments)
-            .status()
-            .unwrap();
-        assert!(status.success(), "{arguments:?}");
-    };
     bench(&[&["build-table", "--cql", &cql][..], &data].concat());
     bench(&["build-index", "--cql", &cql, "--http", &http]);
     let few = ["--requests", "200", "--warm-up", "0"];
@@ -65,7 +61,11 @@ async fn a_set_is_loaded_indexed_searched_and_reported() {
         (counts("write"), counts("ingest"), counts("ratio")),
         (1, 1, 3)
     );
+    let paced = |result: &&Value| result["pacer_lateness_ms"].is_object();
+    // Searches and writes of `mixed`.
+    assert_eq!(results.iter().filter(paced).count(), 2);
     for result in &results {
+        assert_eq!(paced(&result), result["rate_asked_per_s"].is_number());
         assert_eq!(result["errors"], serde_json::json!({}), "{result}");
         if result["operation"] == "search" {
             assert_eq!(result["operations"], 200, "{result}");
@@ -93,15 +93,74 @@ async fn a_set_is_loaded_indexed_searched_and_reported() {
     assert!(page.matches("<svg").count() >= 4);
 }
 
+/// The service has not noticed a DROP yet when an index of the same name is made.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dropped_index_is_not_taken_for_the_next_of_its_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(&directory.path().join("data"));
+    let cql = server.cql.to_string();
+    let address = free_address().to_string();
+    let http = format!("http://{address}");
+    let settings = [
+        "--uri",
+        &address,
+        "--scylladb-uri",
+        &cql,
+        "--monitor-indexes-interval",
+        SELDOM,
+    ];
+    let _store = Store::start(directory.path(), &settings);
+    let json = directory.path().join("results.jsonl");
+    let json = json.display().to_string();
+    let index = ["--cql", &cql, "--http", &http];
+    let built = ["build-index", "--json", &json];
+    for rows in [ROWS, ROWS / 2] {
+        let base = directory.path().join(format!("{rows}.npy"));
+        write_vectors(&base, rows);
+        let base = base.display().to_string();
+        bench(&["build-table", "--cql", &cql, "--base", &base]);
+        bench(&[&built[..], &index].concat());
+        if rows == ROWS {
+            bench(&["drop-table", "--cql", &cql]);
+        }
+    }
+    let results = measurements(Path::new(&json));
+    let counts: Vec<_> = results.iter().map(|built| &built["operations"]).collect();
+    assert_eq!(counts, [ROWS, ROWS / 2]);
+
+    bench(&[&["drop-index"][..], &index].concat());
+    // It is not there to be searched: nothing is left that could be taken for an index made now.
+    let search = ["search-http", "--http", &http, "--requests", "1"];
+    let base = directory.path().join(format!("{ROWS}.npy"));
+    let base = base.display().to_string();
+    let data = ["--base", &base, "--hold-out", HELD_OUT];
+    let searched = run_bench(&[&search[..], &data].concat());
+    assert!(!searched.status.success());
+    let said = String::from_utf8_lossy(&searched.stderr);
+    assert!(said.contains("has no index bench.vectors_v"), "{said}");
+}
+
+/// Runs `annulus bench`, which must succeed.
+fn bench(arguments: &[&str]) {
+    let output = run_bench(arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {said}");
+}
+
+fn run_bench(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_annulus"));
+    command.arg("bench").args(arguments).output().unwrap()
+}
+
 /// Random vectors as an npy file.
-fn write_vectors(path: &Path) {
+fn write_vectors(path: &Path, rows: usize) {
     let mut numbers = StdRng::seed_from_u64(5);
     let header =
-        format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({ROWS}, {DIMENSIONS}), }}\n");
+        format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {DIMENSIONS}), }}\n");
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
     bytes.extend((header.len() as u16).to_le_bytes());
     bytes.extend(header.as_bytes());
-    for _ in 0..ROWS * DIMENSIONS {
+    for _ in 0..rows * DIMENSIONS {
         bytes.extend(numbers.random_range(-1.0_f32..1.0).to_le_bytes());
     }
     std::fs::write(path, bytes).unwrap();

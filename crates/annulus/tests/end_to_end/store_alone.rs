@@ -17,11 +17,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A running `annulus store`, killed when dropped.
-struct Store(Child);
+pub struct Store(Child);
 
 impl Store {
     /// Its settings are in `.env` of that directory.
-    fn start(directory: &Path, arguments: &[&str]) -> Store {
+    pub fn start(directory: &Path, arguments: &[&str]) -> Store {
         let process = Command::new(env!("CARGO_BIN_EXE_annulus"))
             .current_dir(directory)
             .args(["store", "--log", "info"])
@@ -58,7 +58,7 @@ impl Drop for Store {
     }
 }
 
-fn free_address() -> SocketAddr {
+pub fn free_address() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("bound")
 }

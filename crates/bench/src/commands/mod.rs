@@ -1,4 +1,4 @@
-//! What can be asked for: a file for each command, and [`arguments`] and [`searching`] for what several need.
+//! What can be asked for: a file for each command, and [`arguments`], [`searching`] and [`waiting`] for what several need.
 
 pub mod arguments;
 pub mod ceiling;
@@ -16,3 +16,4 @@ pub mod search;
 mod searching;
 pub mod serving_cost;
 pub mod visible_after;
+mod waiting;

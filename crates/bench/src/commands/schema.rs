@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use clap::Args;
-use store_api::types::{IndexState, IndexStatus};
 
 use super::arguments::CqlArguments;
+use super::waiting::{self, DROPPING_MAX, FORGETTING_MAX};
 use crate::data::{DataArguments, Metric};
 use crate::load::{self, Length, Plan};
 use crate::report::{Measurement, Output, OutputArguments};
 use crate::target::Names;
-use crate::target::cql::{Database, Inserter};
-use crate::target::http::{self, Url};
+use crate::target::cql::Inserter;
+use crate::target::http::Url;
 
 /// `build-table`.
 #[derive(Args, Debug)]
@@ -42,7 +42,7 @@ pub struct BuildTableArguments {
 pub struct BuildIndexArguments {
     #[command(flatten)]
     cql: CqlArguments,
-    /// The index service: says when the index serves, and how many rows it has
+    /// The index service: says when an earlier index of this name is gone, when this one serves, and how many rows it has
     #[arg(long, value_name = "http://HOST:PORT")]
     http: Option<Url>,
     #[command(flatten)]
@@ -72,9 +72,21 @@ pub struct BuildIndexArguments {
     output: OutputArguments,
 }
 
-/// `drop-index` and `drop-table`.
+/// `drop-index`.
 #[derive(Args, Debug)]
-pub struct DropArguments {
+pub struct DropIndexArguments {
+    #[command(flatten)]
+    cql: CqlArguments,
+    /// The index service: wait until it knows no such index any more
+    #[arg(long, value_name = "http://HOST:PORT")]
+    http: Option<Url>,
+    #[command(flatten)]
+    names: Names,
+}
+
+/// `drop-table`.
+#[derive(Args, Debug)]
+pub struct DropTableArguments {
     #[command(flatten)]
     cql: CqlArguments,
     #[command(flatten)]
@@ -144,6 +156,10 @@ pub async fn build_table(arguments: BuildTableArguments) -> anyhow::Result<()> {
 pub async fn build_index(arguments: BuildIndexArguments) -> anyhow::Result<()> {
     let database = arguments.cql.connect().await?;
     let names = &arguments.names;
+    if let Some(url) = &arguments.http {
+        waiting::dropped(&database, names, DROPPING_MAX).await?;
+        waiting::forgotten(url, names, FORGETTING_MAX).await?;
+    }
     let mut options = vec![("similarity_function", arguments.metric.name().to_owned())];
     let numbers = [
         ("maximum_node_connections", arguments.m),
@@ -175,9 +191,12 @@ pub async fn build_index(arguments: BuildIndexArguments) -> anyhow::Result<()> {
     let progress = output.progress("index")?;
     let deadline = begin + Duration::from_secs(arguments.patience);
     let rows = match &arguments.http {
-        Some(url) => serving(url, names, deadline, &progress).await?.count,
+        Some(url) => {
+            let status = waiting::serving(url, names, deadline, &progress).await?;
+            status.count
+        }
         None => {
-            answering(&database, names, deadline).await?;
+            waiting::answering(&database, names, deadline).await?;
             0
         }
     };
@@ -200,59 +219,24 @@ pub async fn build_index(arguments: BuildIndexArguments) -> anyhow::Result<()> {
     output.finish()
 }
 
-/// Waits until the index service says that the index serves.
-async fn serving(
-    url: &Url,
-    names: &Names,
-    deadline: Instant,
-    progress: &indicatif::ProgressBar,
-) -> anyhow::Result<IndexStatus> {
-    progress.set_length(100);
-    loop {
-        let status = http::index_status(url, names).await;
-        if let Ok(status) = &status {
-            if status.status == IndexState::Serving {
-                return Ok(*status);
-            }
-            progress.set_position(status.build_progress as u64);
-        }
-        if Instant::now() > deadline {
-            let last = status.context("the index is not known")?;
-            bail!("the index is still {:?} (--patience)", last.status);
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
-
-/// Waits until `ANN OF` answers.
-async fn answering(database: &Database, names: &Names, deadline: Instant) -> anyhow::Result<()> {
-    let searches = database.searches(names, 1).await?;
-    let dimensions = searches.dimensions()?;
-    let mut vector = vec![0.0; dimensions];
-    vector[0] = 1.0;
-    loop {
-        match searches.nearest(&vector).await {
-            Ok(_) => return Ok(()),
-            Err(failure) if Instant::now() > deadline => {
-                bail!("the index does not serve (--patience): {}", failure.0)
-            }
-            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
-        }
-    }
-}
-
-/// Drops the index.
-pub async fn drop_index(arguments: DropArguments) -> anyhow::Result<()> {
+/// Drops the index, and waits until the index service has noticed if there is one to ask.
+pub async fn drop_index(arguments: DropIndexArguments) -> anyhow::Result<()> {
     let names = &arguments.names;
     let database = arguments.cql.connect().await?;
     let (keyspace, index) = (&names.keyspace, &names.index);
     database
         .change(format!("DROP INDEX {keyspace}.{index}"))
+        .await?;
+    let Some(url) = &arguments.http else {
+        return Ok(());
+    };
+    waiting::forgotten(url, names, FORGETTING_MAX)
         .await
+        .context("the database has dropped the index")
 }
 
 /// Drops the table, with its indexes.
-pub async fn drop_table(arguments: DropArguments) -> anyhow::Result<()> {
+pub async fn drop_table(arguments: DropTableArguments) -> anyhow::Result<()> {
     let names = &arguments.names;
     let database = arguments.cql.connect().await?;
     let (keyspace, table) = (&names.keyspace, &names.table);

@@ -3,7 +3,7 @@
 //! In a **closed loop** a worker sends its next request when the last is answered, and so a slow server is asked less.
 //! In an **open loop** requests come at a fixed rate whatever the server does: a request's latency counts from when it was
 //! due, also if all workers were busy then, so that a stall is felt by every request that it delayed (no coordinated
-//! omission).
+//! omission). How late the load generator's own pacer was is in those latencies too, and is noted for itself.
 
 mod pacer;
 mod recall;
@@ -197,7 +197,7 @@ impl Phase {
         if let Some(pacer) = pacer {
             let started = turn.next.load(Ordering::Relaxed) - self.first;
             measured.not_sent = pacer.total.saturating_sub(started);
-            pacer.join();
+            measured.pacer_lateness = Some(pacer.join());
         }
         measured.finish(elapsed, process_cpu_time() - cpu, intervals);
         // The next phase goes on where this one's requests ended, not at the turns taken in vain.

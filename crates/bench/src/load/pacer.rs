@@ -1,25 +1,30 @@
 //! When requests are due in an open loop.
 //!
 //! A thread of its own says so: timers of the runtime are no finer than a millisecond, and a thread's sleep ends within
-//! some tens of microseconds.
+//! some tens of microseconds. Where processors are scarce the system stops it for longer. As a latency counts from when
+//! its request was due, that looks like the server's: so the pacer notes how late it was.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use hdrhistogram::Histogram;
 use tokio::sync::Semaphore;
+
+use super::latencies;
 
 /// A running pacer.
 pub struct Pacer {
     /// How many requests it makes due.
     pub total: u64,
-    thread: JoinHandle<()>,
+    thread: JoinHandle<Histogram<u64>>,
 }
 
 impl Pacer {
-    /// Waits for its end, which comes when the last request is due.
-    pub fn join(self) {
-        self.thread.join().expect("the pacer does not panic");
+    /// Waits for its end, which comes when the last request is due. Gives how late each request was handed out, in
+    /// nanoseconds: until a worker takes it up is not counted, as it waits for one while the server keeps all busy.
+    pub fn join(self) -> Histogram<u64> {
+        self.thread.join().expect("the pacer does not panic")
     }
 }
 
@@ -39,17 +44,24 @@ pub fn start(
 ) -> Pacer {
     let thread = std::thread::spawn(move || {
         let mut released = 0;
+        let mut lateness = latencies();
         while released < total {
             let now = begin.elapsed();
             let by_now = ((now.as_secs_f64() * rate_per_s) as u64 + 1).min(total);
             if by_now > released {
                 due.add_permits((by_now - released) as usize);
+                // As of `now`: workers that wake may take this thread's core, and then they are at their requests.
+                for number in released..by_now {
+                    let late = now.saturating_sub(due_after(number, rate_per_s));
+                    lateness.saturating_record(late.as_nanos() as u64);
+                }
                 released = by_now;
             }
             let next = due_after(released, rate_per_s);
             std::thread::sleep(next.saturating_sub(begin.elapsed()));
         }
         due.add_permits(workers);
+        lateness
     });
     Pacer { total, thread }
 }
@@ -68,5 +80,21 @@ mod tests {
         assert!(begin.elapsed() >= Duration::from_millis(99));
         assert_eq!(due.available_permits(), 103);
         assert_eq!(due_after(500, 1_000.0), Duration::from_millis(500));
+    }
+
+    #[test]
+    fn a_stop_counts_for_each_request_that_was_due_meanwhile() {
+        // The pacer comes 100 ms after the begin, as if it had been stopped: all are due by then.
+        let begin = Instant::now() - Duration::from_millis(100);
+        let due = Arc::new(Semaphore::new(0));
+        let lateness = start(due, begin, 1_000.0, 100, 1).join();
+        assert_eq!(lateness.len(), 100);
+        let least_ms = lateness.value_at_quantile(0.0) as f64 / 1e6;
+        let most_ms = lateness.value_at_quantile(1.0) as f64 / 1e6;
+        assert!(most_ms >= 100.0, "{most_ms}");
+        // However long the stop was, the first was due 99 ms before the last.
+        assert!(most_ms - least_ms > 95.0, "{least_ms} to {most_ms}");
+        let half = Duration::from_millis(50).as_nanos() as u64;
+        assert!(lateness.count_between(half, u64::MAX) >= 50);
     }
 }

@@ -1,5 +1,7 @@
 //! Loads of workers that sleep.
 
+use hdrhistogram::Histogram;
+
 use super::*;
 
 /// Takes a while, the longer at some request.
@@ -54,6 +56,21 @@ async fn every_request_is_counted_answered_or_failed() {
     assert_eq!(measured.recall(), Some(0.5));
     let of_intervals: u64 = measured.intervals.iter().map(|i| i.operations).sum();
     assert_eq!(of_intervals, 90);
+    assert!(measured.pacer_lateness.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_pacer_is_not_late_when_the_worker_is() {
+    // One worker that stalls: most requests wait for it.
+    let open = plan(Some(200.0), Length::Requests(150));
+    let workers = sleepers(1, Duration::from_millis(500));
+    let measured = run(&open, workers, &ProgressBar::hidden()).await.unwrap();
+    let lateness = measured.pacer_lateness.as_ref().unwrap();
+    assert_eq!(lateness.len(), 150);
+    let median = |times: &Histogram<u64>| Duration::from_nanos(times.value_at_quantile(0.5));
+    let (late, latency) = (median(lateness), median(&measured.latencies));
+    assert!(latency > Duration::from_millis(100), "{latency:?}");
+    assert!(late < latency / 4, "{late:?} of {latency:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -57,17 +57,21 @@ fn write_environment(html: &mut String, environment: &Environment) {
 fn write_table(html: &mut String, measurements: &[&Measurement]) {
     html.push_str(
         "<div class=\"table\"><table><tr><th>what<th>at once<th>asked /s<th>answered /s<th>mean ms<th>P50<th>P90<th>P99<th>P99.9<th>max\
-         <th>recall<th>failed<th>client cores<th>remarks</tr>",
+         <th>pacer late ms, P50, P99, max<th>recall<th>failed<th>client cores<th>remarks</tr>",
     );
     for measurement in measurements {
         let asked = measurement.rate_asked_per_s;
         let latency = measurement.latency_ms;
+        let late = measurement.pacer_lateness_ms;
+        let late = late.map_or(String::new(), |late| {
+            format!("{:.3}, {:.3}, {:.3}", late.p50, late.p99, late.max)
+        });
         let mut remarks = measurement.warnings();
         let figures = measurement.figures.iter();
         remarks.extend(figures.map(|(name, value)| format!("{name}: {value:.3}")));
         write!(
             html,
-            "<tr><td>{}, {}<td>{}<td>{}<td>{:.0}<td>{:.3}<td>{:.3}<td>{:.3}<td>{:.3}<td>{:.3}<td>{:.3}<td>{}<td>{}\
+            "<tr><td>{}, {}<td>{}<td>{}<td>{:.0}<td>{:.3}<td>{:.3}<td>{:.3}<td>{:.3}<td>{:.3}<td>{:.3}<td>{}<td>{}<td>{}\
              <td>{:.2}<td>{}</tr>",
             escape(&measurement.operation),
             escape(&measurement.series),
@@ -80,6 +84,7 @@ fn write_table(html: &mut String, measurements: &[&Measurement]) {
             latency.p99,
             latency.p999,
             latency.max,
+            late,
             measurement.recall.map_or(String::new(), |recall| format!("{recall:.4}")),
             measurement.failed(),
             measurement.client_cpu_cores,
@@ -123,6 +128,23 @@ mod tests {
         assert!(page.contains("&lt;b&gt;") && !page.contains("<b>"));
         assert!(!page.contains("src=") && !page.contains("href="));
         assert!(!page.contains("load"));
+    }
+
+    #[test]
+    fn the_pacers_lateness_has_a_column() {
+        let late = LatencyMs {
+            p50: 0.25,
+            p99: 0.5,
+            max: 4.25,
+            ..LatencyMs::default()
+        };
+        let record = Record::Measurement(Box::new(Measurement {
+            pacer_lateness_ms: Some(late),
+            ..Measurement::default()
+        }));
+        let page = page(&[record]);
+        assert!(page.contains("<td>0.250, 0.500, 4.250<td>"), "{page}");
+        assert_eq!(page.matches("<th>").count(), page.matches("<td>").count());
     }
 
     #[test]

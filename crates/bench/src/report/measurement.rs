@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use crate::load::Measured;
 use crate::spread::Spread;
-
-/// Where more fail than P99 leaves out, it says nothing of the slowest.
-const FAILED_SHARE_MAX: f64 = 0.01;
 
 /// A line of a JSON file of results.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -90,6 +88,8 @@ pub struct Measurement {
     pub rate_per_s: f64,
     /// Of the requests answered.
     pub latency_ms: LatencyMs,
+    /// How late the pacer of an open loop handed out its requests, sent or not: the generator's own part of `latency_ms`.
+    pub pacer_lateness_ms: Option<LatencyMs>,
     /// Mean share of the true neighbours that the answers measured held.
     pub recall: Option<f64>,
     /// Answers with fewer rows than asked for.
@@ -134,14 +134,14 @@ pub struct Moment {
 }
 
 impl LatencyMs {
-    /// The quantiles of what was measured; all 0 of nothing.
-    pub fn of(measured: &Measured) -> LatencyMs {
-        let at = |share| measured.quantile(share).as_secs_f64() * 1e3;
-        if measured.latencies.is_empty() {
+    /// The quantiles of times in nanoseconds; all 0 of none.
+    pub fn of(times: &Histogram<u64>) -> LatencyMs {
+        if times.is_empty() {
             return LatencyMs::default();
         }
+        let at = |share| times.value_at_quantile(share) as f64 / 1e6;
         LatencyMs {
-            mean: measured.latencies.mean() / 1e6,
+            mean: times.mean() / 1e6,
             p50: at(0.5),
             p90: at(0.9),
             p99: at(0.99),
@@ -159,7 +159,8 @@ impl Measurement {
             operations: measured.latencies.len(),
             seconds,
             rate_per_s: measured.rate_per_s(),
-            latency_ms: LatencyMs::of(measured),
+            latency_ms: LatencyMs::of(&measured.latencies),
+            pacer_lateness_ms: measured.pacer_lateness.as_ref().map(LatencyMs::of),
             recall: measured.recall(),
             short_answers: measured.short_answers,
             errors: measured.errors.clone(),
@@ -192,55 +193,6 @@ impl Measurement {
             self.figures.insert(format!("{name}, {which}"), value);
         }
     }
-
-    /// What a reader should know before trusting the figures.
-    pub fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
-        for (kind, count) in &self.errors {
-            warnings.push(format!("{count} failed: {kind}"));
-        }
-        let failed = self.failed() as f64 / (self.failed() + self.operations).max(1) as f64;
-        if failed >= FAILED_SHARE_MAX {
-            warnings.push(format!(
-                "{:.1} % failed: latencies are those of the others, and a P99 with the failed ones would be higher",
-                failed * 100.0
-            ));
-        }
-        // Of fewer requests a quantile is the longest of all.
-        let longest = match self.operations {
-            // What was not made of requests has no latencies.
-            _ if self.concurrency == 0 => None,
-            1..100 => Some("P99 and P99.9 are"),
-            100..1000 => Some("P99.9 is"),
-            _ => None,
-        };
-        if let Some(quantiles) = longest {
-            warnings.push(format!(
-                "{} answers only: {quantiles} the longest of them",
-                self.operations
-            ));
-        }
-        if self.not_sent > 0 {
-            warnings.push(format!(
-                "{} requests were due but not sent before the time was up: the server, or the concurrency, is below \
-                 the rate asked for, and the latencies are lower bounds",
-                self.not_sent
-            ));
-        }
-        if self.short_answers > 0 {
-            warnings.push(format!(
-                "{} answers had fewer rows than asked for",
-                self.short_answers
-            ));
-        }
-        if self.client_cpu_cores > 0.8 * self.client_cores as f64 {
-            warnings.push(format!(
-                "the client kept {:.1} of {} cores busy: it may be what is slow",
-                self.client_cpu_cores, self.client_cores
-            ));
-        }
-        warnings
-    }
 }
 
 #[cfg(test)]
@@ -259,6 +211,10 @@ mod tests {
         let line = serde_json::to_string(&record).unwrap();
         assert!(line.contains(r#""type":"measurement""#), "{line}");
         assert_eq!(serde_json::from_str::<Record>(&line).unwrap(), record);
+        // Results of before it was noted how late the pacer was are read still.
+        let older = line.replace(r#""pacer_lateness_ms":null,"#, "");
+        assert!(older.len() < line.len(), "{line}");
+        assert_eq!(serde_json::from_str::<Record>(&older).unwrap(), record);
     }
 
     #[test]
@@ -270,32 +226,5 @@ mod tests {
         assert_eq!((point.x, point.y, point.logarithmic), (1.0, 2.5, false));
         let other = serde_json::from_str::<Record>(r#"{"type":"growth","vectors":3}"#);
         assert_eq!(other.unwrap(), Record::Other);
-    }
-
-    #[test]
-    fn what_is_wrong_is_said() {
-        let measurement = Measurement {
-            errors: BTreeMap::from([("timeout".to_owned(), 3)]),
-            operations: 97,
-            concurrency: 1,
-            not_sent: 1,
-            short_answers: 2,
-            client_cpu_cores: 1.9,
-            client_cores: 2,
-            ..Measurement::default()
-        };
-        let warnings = measurement.warnings();
-        assert_eq!(warnings.len(), 6);
-        assert!(warnings[1].starts_with("3.0 % failed"), "{warnings:?}");
-        assert!(warnings[2].contains("P99 and"), "{warnings:?}");
-        assert_eq!(Measurement::default().warnings(), [""; 0]);
-        // What failed is told of, but is too little to hide behind P99; P99.9 has requests beyond it.
-        let many = Measurement {
-            operations: 1000,
-            concurrency: 1,
-            errors: BTreeMap::from([("timeout".to_owned(), 3)]),
-            ..Measurement::default()
-        };
-        assert_eq!(many.warnings(), ["3 failed: timeout"]);
     }
 }

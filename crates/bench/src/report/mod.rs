@@ -6,6 +6,7 @@ mod charts;
 mod html;
 mod measurement;
 mod output;
+mod warnings;
 
 pub use measurement::{Environment, LatencyMs, Measurement, Moment, Point, Record};
 pub use output::{Output, OutputArguments, read_records, write_charts, write_page};

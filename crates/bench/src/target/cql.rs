@@ -72,6 +72,19 @@ impl Database {
         Ok(rows.rows_num() > 0)
     }
 
+    /// Whether the keyspace has an index of that name, on this table or on another.
+    pub async fn has_index_name(&self, names: &Names) -> anyhow::Result<bool> {
+        let statement = "SELECT index_name FROM system_schema.indexes WHERE keyspace_name = ?";
+        let result = self.session.query_unpaged(statement, (&names.keyspace,));
+        let rows = result.await.context(statement)?.into_rows_result()?;
+        for row in rows.rows::<(&str,)>()? {
+            if row?.0 == names.index {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     async fn prepare(&self, statement: String) -> anyhow::Result<Arc<PreparedStatement>> {
         let prepared = self.session.prepare(statement.as_str()).await;
         Ok(Arc::new(prepared.with_context(|| statement)?))

@@ -192,33 +192,46 @@ fn refusal(status: StatusCode, body: &[u8]) -> Failure {
 
 /// What the server says of an index.
 pub async fn index_status(url: &Url, names: &Names) -> anyhow::Result<IndexStatus> {
+    let found = find_index_status(url, names).await?;
+    found.ok_or_else(|| no_index(url, names))
+}
+
+/// The same, and `None` of one that the server does not know.
+pub async fn find_index_status(url: &Url, names: &Names) -> anyhow::Result<Option<IndexStatus>> {
     let path = format!("/api/v1/indexes/{}/{}/status", names.keyspace, names.index);
-    get(url, names, &path).await
+    find(url, &path).await
 }
 
 /// What an index was made with.
 pub async fn index_info(url: &Url, names: &Names) -> anyhow::Result<IndexInfo> {
     let path = format!("/api/v1/indexes/{}/{}", names.keyspace, names.index);
-    get(url, names, &path).await
+    let found = find(url, &path).await?;
+    found.ok_or_else(|| no_index(url, names))
 }
 
-async fn get<T: DeserializeOwned>(url: &Url, names: &Names, path: &str) -> anyhow::Result<T> {
+fn no_index(url: &Url, names: &Names) -> anyhow::Error {
+    anyhow::anyhow!(
+        "{url} has no index {}.{}; `annulus bench build-index` makes one, --keyspace and --index name another",
+        names.keyspace,
+        names.index
+    )
+}
+
+/// What the server has at `path`; nothing if it answers 404.
+async fn find<T: DeserializeOwned>(url: &Url, path: &str) -> anyhow::Result<Option<T>> {
     let mut connection = Connection::new(url, Duration::from_secs(10), false);
     let (status, body) = connection
         .ask(Method::GET, path, Wire::Json, Bytes::new())
         .await
         .map_err(|Failure(kind)| anyhow::anyhow!("{url}: {kind}"))?;
     if status == StatusCode::NOT_FOUND {
-        bail!(
-            "{url} has no index {}.{}; `annulus bench build-index` makes one, --keyspace and --index name another",
-            names.keyspace,
-            names.index
-        );
+        return Ok(None);
     }
     if status != StatusCode::OK {
         bail!("{url}{path}: {}", refusal(status, &body).0);
     }
-    serde_json::from_slice(&body).with_context(|| format!("{url}{path}"))
+    let found = serde_json::from_slice(&body).with_context(|| format!("{url}{path}"))?;
+    Ok(Some(found))
 }
 
 /// What the server says to Prometheus.

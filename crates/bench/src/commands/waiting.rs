@@ -1,0 +1,204 @@
+//! Waits until an index serves, and until nothing is left of one that was dropped.
+//!
+//! An index service looks at the schema now and then, usually once a second. Until it has noticed a DROP INDEX it serves
+//! the old index under its name, and nothing in the HTTP API tells an index from a later one of the same name and
+//! options. So an index is made only once the service has forgotten the earlier one: what it says of the name after that,
+//! it says of the new index.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow, bail, ensure};
+use indicatif::ProgressBar;
+use store_api::types::{IndexState, IndexStatus};
+
+use crate::target::Names;
+use crate::target::cql::Database;
+use crate::target::http::{self, Url};
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// How long another server of the database than the one that dropped an index may take to hear of it.
+pub const DROPPING_MAX: Duration = Duration::from_secs(5);
+
+/// How long a service may take to notice that an index was dropped. It takes a second or two; this leaves time for one
+/// that has just lost its connection to the database, or frees a large index.
+pub const FORGETTING_MAX: Duration = Duration::from_secs(60);
+
+/// Waits until the index service says that the index serves.
+pub async fn serving(
+    url: &Url,
+    names: &Names,
+    deadline: Instant,
+    progress: &ProgressBar,
+) -> anyhow::Result<IndexStatus> {
+    progress.set_length(100);
+    loop {
+        let status = http::index_status(url, names).await;
+        if let Ok(status) = &status {
+            if status.status == IndexState::Serving {
+                return Ok(*status);
+            }
+            progress.set_position(status.build_progress as u64);
+        }
+        if Instant::now() > deadline {
+            let last = status.context("the index is not known")?;
+            bail!("the index is still {:?} (--patience)", last.status);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Waits until `ANN OF` answers.
+pub async fn answering(
+    database: &Database,
+    names: &Names,
+    deadline: Instant,
+) -> anyhow::Result<()> {
+    let searches = database.searches(names, 1).await?;
+    let dimensions = searches.dimensions()?;
+    let mut vector = vec![0.0; dimensions];
+    vector[0] = 1.0;
+    loop {
+        match searches.nearest(&vector).await {
+            Ok(_) => return Ok(()),
+            Err(failure) if Instant::now() > deadline => {
+                bail!("the index does not serve (--patience): {}", failure.0)
+            }
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}
+
+/// Waits until the database has no index of that name: of one that it has the index service won't forget anything.
+pub async fn dropped(database: &Database, names: &Names, patience: Duration) -> anyhow::Result<()> {
+    let deadline = Instant::now() + patience;
+    while database.has_index_name(names).await? {
+        ensure!(
+            Instant::now() < deadline,
+            "keyspace {} has an index {} already; `annulus bench drop-index` removes it, --index names another",
+            names.keyspace,
+            names.index
+        );
+        tokio::time::sleep(PAUSE).await;
+    }
+    Ok(())
+}
+
+/// Waits until the index service knows no such index, which the database must not have any more; at most for `patience`
+/// and one answer. A service that does not answer may still know it, and is waited for as well.
+pub async fn forgotten(url: &Url, names: &Names, patience: Duration) -> anyhow::Result<()> {
+    let Names {
+        keyspace, index, ..
+    } = names;
+    let deadline = Instant::now() + patience;
+    loop {
+        let status = http::find_index_status(url, names).await;
+        if let Ok(None) = status {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            let seconds = patience.as_secs();
+            return Err(match status {
+                Ok(_) => anyhow!(
+                    "{url} still knows an index {keyspace}.{index} after {seconds} s, and the database has none: see \
+                     whether the service reads the database that --cql names, and what it logs; --index names another"
+                ),
+                Err(error) => error.context(format!(
+                    "whether the index service still knows an earlier index {keyspace}.{index} can't be told after \
+                     {seconds} s; see whether it runs, and whether --http names it"
+                )),
+            });
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    const SERVING: &str = r#"{"status":"SERVING","count":3,"build_progress":100.0}"#;
+
+    fn names() -> Names {
+        Names {
+            keyspace: "ks".to_owned(),
+            table: "t".to_owned(),
+            index: "i".to_owned(),
+            key_column: "id".to_owned(),
+            vector_column: "v".to_owned(),
+        }
+    }
+
+    /// A service that gives these answers in turn, the last one again and again; and how many it has given.
+    async fn service(answers: &'static [(u16, &'static str)]) -> (Url, Arc<AtomicUsize>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let given = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&given);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let turn = counter.fetch_add(1, Ordering::SeqCst);
+                answer(stream, answers[turn.min(answers.len() - 1)]).await;
+            }
+        });
+        (url.parse().unwrap(), given)
+    }
+
+    async fn answer(mut stream: TcpStream, (status, body): (u16, &str)) {
+        let mut request = Vec::new();
+        while !request.ends_with(b"\r\n\r\n") {
+            assert_ne!(stream.read_buf(&mut request).await.unwrap(), 0);
+        }
+        let path = b"GET /api/v1/indexes/ks/i/status HTTP/1.1\r\n";
+        assert!(request.starts_with(path), "{request:?}");
+        let length = body.len();
+        let head = format!("HTTP/1.1 {status} Said\r\ncontent-length: {length}\r\n\r\n");
+        let whole = [head.as_bytes(), body.as_bytes()].concat();
+        stream.write_all(&whole).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn an_index_is_forgotten_when_it_is_not_found_and_not_before() {
+        let answers = &[
+            (200, SERVING),
+            (500, "a fault"),
+            (200, r#"{"status":"BOOTSTRAPPING","count":0}"#),
+            (404, "missing index: ks.i"),
+            (200, SERVING),
+        ];
+        let (url, given) = service(answers).await;
+        let patience = Duration::from_secs(60);
+        forgotten(&url, &names(), patience).await.unwrap();
+        assert_eq!(given.load(Ordering::SeqCst), 4);
+    }
+
+    #[tokio::test]
+    async fn one_that_stays_is_not_waited_for_without_end() {
+        let (url, given) = service(&[(200, SERVING)]).await;
+        let patience = Duration::from_millis(200);
+        let waited = forgotten(&url, &names(), patience).await;
+        let error = waited.unwrap_err().to_string();
+        assert!(error.contains(&format!("{url} still knows")), "{error}");
+        assert!(error.contains("ks.i after") && error.contains("--cql"));
+        assert!(given.load(Ordering::SeqCst) > 1);
+    }
+
+    #[tokio::test]
+    async fn a_service_that_does_not_answer_is_not_taken_for_one_that_has_forgotten() {
+        let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", closed.local_addr().unwrap());
+        drop(closed);
+        let patience = Duration::from_millis(100);
+        let waited = forgotten(&url.parse().unwrap(), &names(), patience).await;
+        let error = format!("{:#}", waited.unwrap_err());
+        assert!(error.contains("earlier index ks.i"), "{error}");
+        assert!(error.contains("cannot connect"), "{error}");
+    }
+}
