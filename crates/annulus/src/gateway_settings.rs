@@ -116,7 +116,7 @@ pub struct GatewaySettings {
     #[arg(long, env = "ANNULUS_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
 
-    /// Run the index service in this process too, and answer `ANN OF` by it: the place of an `annulus store` of its own
+    /// Run the index service in this process, in place of `annulus store` beside it
     ///
     /// It has the settings of `annulus store`, from the environment and `.env` under the names that `annulus store --help`
     /// shows, and from the table [store] of this gateway's file under their long names; there are no flags for them. Its
