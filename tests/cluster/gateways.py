@@ -13,7 +13,10 @@ NETWORK = free_network()
 class Gateway(Process):
     """One `annulus gateway` before one node; `settings` are more of them."""
 
-    def __init__(self, address, node, pairs, log, stores=(), settings=()):
+    # Its last line when it starts.
+    ready = READY
+
+    def __init__(self, address, node, pairs, log, stores=(), settings=(), directory=None):
         self.host, self.cql_port = address
         self.node = node
         arguments = ["gateway", "--listen", self.host, "--cql-port", str(self.cql_port), "--cassandra", _text(node)]
@@ -21,7 +24,7 @@ class Gateway(Process):
             arguments += ["--gateway", f"{_text(its_node)}={_text(its_gateway)}"]
         if stores:
             arguments += ["--vector-store-primary-uri", ",".join(stores)]
-        super().__init__([*arguments, *settings], READY, log)
+        super().__init__([*arguments, *settings], self.ready, log, directory)
 
     @property
     def address(self):

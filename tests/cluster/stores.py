@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 
+from gateways import Gateway
 from process import BINARY, Process
 from server import IndexService
 
@@ -11,25 +12,8 @@ READY = re.compile(r"store is ready: HTTP on ([\d.]+):(\d+)")
 REPAIR_SECONDS = 300
 
 
-class Store(Process, IndexService):
-    """One `annulus store` whose contact points are gateways; it listens on `address` (HOST:PORT), and
-    `settings` are more of them."""
-
-    def __init__(self, gateways, directory, address="127.0.0.1:0", settings=()):
-        contact_points = ",".join(f"{gateway.host}:{gateway.cql_port}" for gateway in gateways)
-        arguments = ["store", "--scylladb-uri", contact_points, "--uri", address]
-        arguments += ["--cdc-fine-safety-interval", "100ms", "--cdc-fine-sleep-interval", "200ms"]
-        super().__init__([*arguments, *settings], READY, directory / "store.log", directory)
-
-    def __enter__(self):
-        return self.start()
-
-    def __exit__(self, *_):
-        if self.is_running:
-            self.stop()
-
-    def became_ready(self, host, http_port):
-        self.host, self.http_port = host, int(http_port)
+class Following(IndexService):
+    """What an index service that follows a cluster is asked."""
 
     def serves(self, keyspace, index, rows):
         """Whether an index is ready and has so many rows."""
@@ -65,3 +49,38 @@ class Store(Process, IndexService):
         status, text = self.http(f"/api/v1/tasks/{task}/tree")
         assert status == 200, text
         return json.loads(text)
+
+
+class Store(Process, Following):
+    """One `annulus store` whose contact points are gateways; it listens on `address` (HOST:PORT), and
+    `settings` are more of them."""
+
+    def __init__(self, gateways, directory, address="127.0.0.1:0", settings=()):
+        contact_points = ",".join(f"{gateway.host}:{gateway.cql_port}" for gateway in gateways)
+        arguments = ["store", "--scylladb-uri", contact_points, "--uri", address]
+        arguments += ["--cdc-fine-safety-interval", "100ms", "--cdc-fine-sleep-interval", "200ms"]
+        super().__init__([*arguments, *settings], READY, directory / "store.log", directory)
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        if self.is_running:
+            self.stop()
+
+    def became_ready(self, host, http_port):
+        self.host, self.http_port = host, int(http_port)
+
+
+class GatewayWithStore(Gateway, Following):
+    """One `annulus gateway --with-store` before one node; its index service listens on `http_port` of the same address, and
+    keeps its files in `directory`."""
+
+    ready = READY
+
+    def __init__(self, address, http_port, node, directory, settings=()):
+        self.http_port = http_port
+        file = directory / "gateway.toml"
+        file.write_text(f'with-store = true\n[store]\nuri = "{address[0]}:{http_port}"\nindex-dir = "indexes"\n')
+        settings = ["--config", str(file), *settings]
+        super().__init__(address, node, [(node, address)], directory / "gateway.log", (), settings, directory)

@@ -54,7 +54,11 @@ pub enum Command {
     /// TOML file (--config) under its long name, or in the environment under the name shown; a flag wins over the environment,
     /// the environment over the file.
     ///
-    /// On SIGHUP, and every --tls-file-check-interval, the certificate for clients is read again. The rest needs a restart.
+    /// With --with-store the index service runs in the same process: one program to start for one machine, or beside each node
+    /// of a small cluster, and `ANN OF` asks it by a call. Its settings stand in the table [store] of the file.
+    ///
+    /// On SIGHUP, and every --tls-file-check-interval, the certificate for clients is read again, and what `annulus store` reads
+    /// again if the index service runs in this process. The rest needs a restart.
     Gateway(Box<GatewayArguments>),
 
     /// See and stop the long work of an index service: scans, builds, catching up, repair

@@ -1,8 +1,8 @@
-//! `annulus gateway`: a CQL server before a node of Apache Cassandra.
+//! `annulus gateway`: a CQL server before a node of Apache Cassandra, with the index service in its process if that is asked for.
 
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Args;
@@ -19,8 +19,10 @@ use crate::logging;
 use crate::open_files;
 use crate::settings_file;
 use crate::stop::Stop;
+use crate::store_service::{self, Asks, Bound, Host, OfGateway, READING_ENDS_WITHIN};
 
-/// How long answers in flight may take after a signal.
+/// How long answers in flight may take after a signal; less the time in which the index service ends, which is half of it at
+/// most.
 const STOP_GRACE: Duration = Duration::from_secs(8);
 
 /// How often Cassandra is tried until it is there.
@@ -43,45 +45,101 @@ pub fn run(arguments: GatewayArguments) -> anyhow::Result<()> {
         None => GatewaySettings::default(),
     };
     let settings = arguments.settings.or(file).resolve()?;
+    let store = match settings.with_store {
+        true => Some(store_service::Settings::read(host(
+            &settings,
+            arguments.config,
+        ))?),
+        false => None,
+    };
     logging::start(&settings.log, settings.log_format, true)?;
     open_files::raise_limit();
-    tokio::runtime::Builder::new_multi_thread()
+    if let Some(store) = &store {
+        store.warn_of_those_without_effect();
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .context("starting the threads")?
-        .block_on(serve(settings))
+        .context("starting the threads")?;
+    let served = runtime.block_on(serve(settings, store));
+    runtime.shutdown_timeout(READING_ENDS_WITHIN);
+    served
 }
 
-async fn serve(settings: Resolved) -> anyhow::Result<()> {
+/// What an index service in this process has to know.
+fn host(settings: &Resolved, file: Option<PathBuf>) -> Host {
+    Host::Gateway(OfGateway {
+        file,
+        address: settings.options.address,
+        asks: match &settings.tls_for_clients {
+            None => Asks::Nothing,
+            Some(_) if settings.tls.tls_client_ca_cert_path.is_some() => Asks::Certificate,
+            Some(_) => Asks::Tls,
+        },
+    })
+}
+
+/// `store`: the settings of the index service, if it runs in this process.
+async fn serve(settings: Resolved, store: Option<store_service::Settings>) -> anyhow::Result<()> {
     let mut stop = Stop::listen()?;
-    let options = settings.options;
+    let mut options = settings.options;
     let cassandra = options.cassandra.clone();
     warn_of_what_drivers_cannot_see(&options);
+    let bound = match store {
+        Some(settings) => Some(Bound::bind(settings).await?),
+        None => None,
+    };
+    if let Some(bound) = &bound {
+        options.stores = bound.local();
+    }
     let gateway = Gateway::start(options).await.map_err(|error| {
         Failure::AddressInUse(format!(
             "{error}; choose another port with --cql-port, or stop what uses it"
         ))
     })?;
     tracing::info!(cql = %gateway.address(), %cassandra, "listening");
+    // Its database listens now.
+    let started = bound.map(|bound| bound.start_in_gateway(gateway.address()));
+    let mut store = match started.transpose() {
+        Ok(store) => store,
+        Err(error) => {
+            gateway.stop(STOP_GRACE).await;
+            return Err(error);
+        }
+    };
     let certificates = Certificates {
         settings: settings.tls,
         for_clients: settings.tls_for_clients,
         for_cassandra: settings.tls_for_cassandra,
         check_interval: settings.check_interval,
     };
+    let ready = get_ready(&gateway, &cassandra);
     let running = async {
-        get_ready(&gateway, &cassandra).await?;
-        std::future::pending().await
+        match &mut store {
+            Some(store) => store.keep(ready).await,
+            None => {
+                ready.await?;
+                std::future::pending().await
+            }
+        }
     };
     let outcome = tokio::select! {
         signal = stop.asked_for() => Ok(signal),
-        ended = running => ended,
+        ended = running => ended.map(|never| match never {}),
         failed = certificates.keep(&gateway) => failed,
     };
     if let Ok(signal) = outcome {
         tracing::info!(signal, "stopping");
     }
-    if !gateway.stop(STOP_GRACE).await {
+    let began = Instant::now();
+    // It is a client of the gateway.
+    if let Some(store) = store {
+        store.stop().await;
+    }
+    if !gateway
+        .stop(STOP_GRACE.saturating_sub(began.elapsed()))
+        .await
+    {
         tracing::warn!("some requests were still unanswered when their time was up");
     }
     outcome.map(|_| ())

@@ -20,11 +20,14 @@ use crate::settings::{at_least_one, lacks};
 use crate::vector_stores::VectorStores;
 
 /// That an index service is available again is a fact of the library that asks it.
-const DEFAULT_LOG: &str = "warn,annulus=info,gateway=info,store_api=info";
+const DEFAULT_LOG: &str = "warn,annulus=info,gateway=info,store=info,store_api=info";
 
 /// What the names of TLS settings begin with, and those of settings about index services.
 const TLS_NAMES: [&str; 3] = ["tls-", "cassandra-certificate-", "cassandra-client-"];
 const VECTOR_STORE_NAMES: [&str; 1] = ["vector-store-"];
+
+/// Where `--help` shows settings about them.
+const INDEX_SERVICES: &str = "Index services";
 
 /// What may be set. Everything is optional here; [`GatewaySettings::resolve`] fills in the defaults.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
@@ -113,8 +116,27 @@ pub struct GatewaySettings {
     #[arg(long, env = "ANNULUS_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
 
+    /// Run the index service in this process, in place of `annulus store` beside it
+    ///
+    /// It has the settings of `annulus store`, from the environment and `.env` under the names that `annulus store --help`
+    /// shows, and from the table [store] of this gateway's file under their long names; there are no flags for them. Its
+    /// database is this gateway unless scylladb-uri (VECTOR_STORE_SCYLLADB_URI) says otherwise. No other index service is
+    /// asked then.
+    #[arg(
+        long,
+        env = "ANNULUS_WITH_STORE",
+        num_args = 0..=1,
+        default_missing_value = "true",
+        help_heading = INDEX_SERVICES
+    )]
+    pub with_store: Option<bool>,
+
+    /// That service's settings in the file; they are read by [`crate::store_service`].
+    #[arg(skip)]
+    pub store: Option<toml::Table>,
+
     // Last, as a heading holds for all that follows.
-    #[command(flatten, next_help_heading = "Index services")]
+    #[command(flatten, next_help_heading = INDEX_SERVICES)]
     #[serde(skip)]
     pub vector_store: VectorStores,
 
@@ -152,7 +174,10 @@ impl FromStr for GatewayPair {
 /// Settings with every default filled in, and checked.
 #[derive(Debug)]
 pub struct Resolved {
+    /// With the index services that are asked over sockets; without any if this process has one.
     pub options: GatewayOptions,
+    /// Whether the index service runs in this process.
+    pub with_store: bool,
     /// Where certificates are read again.
     pub tls: GatewayTls,
     pub tls_for_clients: Option<ForClients>,
@@ -209,6 +234,8 @@ impl GatewaySettings {
             max_connections: self.max_connections.or(other.max_connections),
             max_frame_mib: self.max_frame_mib.or(other.max_frame_mib),
             max_batch_kib: self.max_batch_kib.or(other.max_batch_kib),
+            with_store: self.with_store.or(other.with_store),
+            store: self.store.or(other.store),
             log: self.log.or(other.log),
             log_format: self.log_format.or(other.log_format),
         }
@@ -216,6 +243,7 @@ impl GatewaySettings {
 
     /// Fills in the defaults and checks what can be checked without acting.
     pub fn resolve(self) -> Result<Resolved, Failure> {
+        self.check_stores()?;
         let cassandra = self
             .cassandra
             .unwrap_or_else(|| "127.0.0.1:9042".to_owned());
@@ -282,6 +310,7 @@ impl GatewaySettings {
                 batch_bytes_max,
                 ..defaults
             },
+            with_store: self.with_store == Some(true),
             check_interval: self.tls.check_interval()?,
             tls: self.tls,
             tls_for_clients,
@@ -289,6 +318,30 @@ impl GatewaySettings {
             log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
             log_format: self.log_format.unwrap_or_default(),
         })
+    }
+
+    /// Either the index service is in this process, or others are asked.
+    fn check_stores(&self) -> Result<(), Failure> {
+        let conflict = |other: &str, why: &str| {
+            Failure::Configuration(format!(
+                "with-store and {other} are both set: {why}; leave one of them out"
+            ))
+        };
+        match self.with_store {
+            Some(true) if self.pass_through == Some(true) => Err(conflict(
+                "pass-through",
+                "a gateway that passes everything through has no vector indexes",
+            )),
+            Some(true) => match self.vector_store.names_some() {
+                Some(name) => Err(conflict(
+                    name,
+                    "a gateway with an index service in its process asks no others",
+                )),
+                None => Ok(()),
+            },
+            None if self.store.is_some() => Err(lacks("[store]", "with-store")),
+            None | Some(false) => Ok(()),
+        }
     }
 }
 
@@ -324,129 +377,4 @@ fn credentials(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn file(text: &str) -> GatewaySettings {
-        GatewaySettings::of_file(toml::from_str(text).unwrap()).unwrap()
-    }
-
-    #[test]
-    fn every_setting_stands_in_the_file_under_its_long_name() {
-        let settings = file(
-            "tls-cert-path = \"a\"\ncassandra-certificate-file = \"b\"\nvector-store-own-zone = \"c\"\n\
-             tls-file-check-interval = \"5s\"\nlisten = \"127.0.0.2\"",
-        );
-        assert_eq!(settings.tls.tls_cert_path, Some("a".into()));
-        assert_eq!(settings.tls.cassandra_certificate_file, Some("b".into()));
-        assert_eq!(
-            settings.tls.tls_file_check_interval,
-            Some("5s".parse().unwrap())
-        );
-        let zone = settings.vector_store.vector_store_own_zone;
-        assert_eq!(zone.as_deref(), Some("c"));
-        assert_eq!(settings.listen, Some(IpAddr::from([127, 0, 0, 2])));
-        // What the command line knows the file knows; those that are given once for each are tables there.
-        let known = GatewaySettings::augment_args(clap::Command::new("settings"));
-        for argument in known.get_arguments() {
-            let name = match argument.get_long().unwrap() {
-                "gateway" => "gateways",
-                "vector-store-zone" => "vector-store-zones",
-                long => long,
-            };
-            let nonsense = toml::Table::from_iter([(name.to_owned(), toml::Value::Array(vec![]))]);
-            let read = GatewaySettings::of_file(nonsense).map(drop);
-            let is_unknown = |error: &Failure| error.to_string().contains("unknown field");
-            assert!(!read.is_err_and(|error| is_unknown(&error)), "{name}");
-        }
-    }
-
-    #[test]
-    fn what_stands_in_the_file_and_makes_no_sense_is_named() {
-        for (text, named) in [
-            ("cql-prot = 1", "cql-prot"),
-            ("tls-crt-path = \"a\"", "tls-crt-path"),
-            ("vector-store-uri = \"a\"", "vector-store-uri"),
-            (
-                "tls-file-check-interval = \"soon\"",
-                "in `tls-file-check-interval`",
-            ),
-            ("cql-port = \"a\"", "in `cql-port`"),
-        ] {
-            let error = GatewaySettings::of_file(toml::from_str(text).unwrap()).unwrap_err();
-            assert!(error.to_string().contains(named), "{text}: {error}");
-        }
-    }
-
-    #[test]
-    fn gateways_are_read_from_the_file_unless_flags_name_some() {
-        let settings = file(
-            "cassandra = \"10.0.0.1:9042\"\n[gateways]\n\"10.0.0.1:9042\" = \"10.0.1.1:9043\"",
-        );
-        let node = "10.0.0.1:9042".parse().unwrap();
-        let resolved = settings.clone().resolve().unwrap();
-        let gateway = resolved.options.ring.gateway_of(node);
-        assert_eq!(gateway, Some("10.0.1.1:9043".parse().unwrap()));
-        let flags = GatewaySettings {
-            gateway_pairs: Some(vec!["10.0.0.1:9042=10.0.2.1:9043".parse().unwrap()]),
-            ..GatewaySettings::default()
-        };
-        let resolved = flags.or(settings).resolve().unwrap();
-        let gateway = resolved.options.ring.gateway_of(node);
-        assert_eq!(gateway, Some("10.0.2.1:9043".parse().unwrap()));
-        assert_eq!(resolved.options.cassandra, "10.0.0.1:9042");
-    }
-
-    #[test]
-    fn definitions_are_kept_in_the_cluster_unless_all_is_passed_through() {
-        let catalog = |text| file(text).resolve().unwrap().options.catalog;
-        let by_default = catalog("cassandra = \"10.0.0.1:9042\"").unwrap();
-        assert_eq!(by_default.contact_points, ["10.0.0.1:9042"]);
-        assert_eq!(by_default.keyspace, "annulus");
-        assert_eq!(by_default.log_ttl, Duration::from_secs(86_400));
-        assert_eq!(by_default.credentials, None);
-        assert!(catalog("pass-through = true").is_none());
-        let password = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(password.path(), "secret \n").unwrap();
-        let text = format!(
-            "cassandra-user = \"gateway\"\ncassandra-password-file = {:?}\nlog-hours = 2",
-            password.path()
-        );
-        let with_user = catalog(&text).unwrap();
-        let expected = ("gateway".to_owned(), "secret ".to_owned());
-        assert_eq!(with_user.credentials, Some(expected));
-        assert_eq!(with_user.log_ttl, Duration::from_secs(7_200));
-    }
-
-    #[test]
-    fn what_cannot_be_is_refused_by_name() {
-        for (text, named) in [
-            ("cassandra = \"10.0.0.1\"", "10.0.0.1"),
-            ("cassandra = \"10.0.0.1:0\"", "HOST:PORT"),
-            ("cassandra = \"10.0.0.1:x\"", "HOST:PORT"),
-            ("max-frame-mib = 0", "max-frame-mib"),
-            ("max-connections = 0", "max-connections"),
-            ("log-hours = 0", "log-hours"),
-            ("cassandra-user = \"a\"", "cassandra-password-file"),
-            ("cassandra-password-file = \"a\"", "cassandra-user"),
-            (
-                "cassandra-user = \"a\"\ncassandra-password-file = \"/nowhere/at/all\"",
-                "/nowhere/at/all",
-            ),
-            (
-                "[gateways]\n\"10.0.0.1:9042\" = \"0.0.0.0:9043\"",
-                "0.0.0.0:9043",
-            ),
-        ] {
-            let error = file(text).resolve().unwrap_err();
-            assert!(error.to_string().contains(named), "{error}");
-        }
-        assert!(
-            " 10.0.0.1:9042=10.0.0.1:9043"
-                .parse::<GatewayPair>()
-                .is_ok()
-        );
-        assert!("10.0.0.1:9042".parse::<GatewayPair>().is_err());
-        assert!("node:9042=10.0.0.1:9043".parse::<GatewayPair>().is_err());
-    }
-}
+mod tests;

@@ -111,6 +111,15 @@ impl VectorStores {
         }
     }
 
+    /// The name of the setting that names services, if one does.
+    pub fn names_some(&self) -> Option<&'static str> {
+        let primary = self.vector_store_primary_uri.as_ref();
+        let secondary = self.vector_store_secondary_uri.as_ref();
+        primary
+            .map(|_| "vector-store-primary-uri")
+            .or(secondary.map(|_| "vector-store-secondary-uri"))
+    }
+
     /// A client of these services.
     ///
     /// # Errors

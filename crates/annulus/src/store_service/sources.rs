@@ -1,16 +1,17 @@
-//! Where settings come from: the command line, the environment, `.env`, a TOML file.
+//! Where settings come from: flags, the environment, `.env`, a TOML file.
 //!
-//! All of them are put before the one parser of the command line, so that a setting means the same
-//! wherever it stands. A flag wins over the environment, that over `.env`, that over the file.
+//! All of them are put before one parser of flags, so that a setting means the same wherever it stands. A flag wins over
+//! the environment, that over `.env`, that over the file. A gateway has no flags for the index service in its process, and
+//! a table in its own file.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
-use clap::{Arg, Args, Command, Parser};
+use clap::{Arg, Args, Command, FromArgMatches};
 
+use super::host::Host;
 use super::settings::StoreSettings;
-use crate::cli;
 use crate::exit::Failure;
 
 /// Read from the working directory, if it is there.
@@ -28,30 +29,55 @@ const WITHOUT_EFFECT: [&str; 7] = [
     "VECTOR_STORE_ALTER_INDEX_SIMULATOR",
 ];
 
-/// What is set by the arguments of this process (the program and the subcommand first) and by all
-/// other sources.
-pub fn read(arguments: Vec<OsString>) -> Result<StoreSettings, Failure> {
-    layered(
-        arguments,
-        &|name| std::env::var_os(name).is_some(),
-        &dot_env(Path::new(DOT_ENV))?,
-    )
+/// Settings of the whole process, which have no effect on an index service in a gateway: their long names and variables, and
+/// whether the gateway has a setting of its own by that variable.
+const OF_THE_PROCESS: [(&str, &str, bool); 5] = [
+    ("config", "ANNULUS_CONFIG", true),
+    ("async-threads", "ANNULUS_ASYNC_THREADS", false),
+    ("disable-colors", "VECTOR_STORE_DISABLE_COLORS", false),
+    ("log", "ANNULUS_LOG", true),
+    ("log-format", "ANNULUS_LOG_FORMAT", true),
+];
+
+/// What is set by all sources of that host.
+pub fn read(host: &Host) -> Result<StoreSettings, Failure> {
+    let dot_env = dot_env(Path::new(DOT_ENV))?;
+    layered(host, &is_in_environment, &dot_env)
 }
 
 /// Which variables are set that have no effect.
-pub fn without_effect() -> Vec<&'static str> {
+pub fn without_effect(host: &Host) -> Vec<&'static str> {
     let dot_env = dot_env(Path::new(DOT_ENV)).unwrap_or_default();
-    let is_set = |name: &str| std::env::var_os(name).is_some() || dot_env.contains_key(name);
-    let names = WITHOUT_EFFECT.into_iter();
-    names.filter(|name| is_set(name)).collect()
+    without_effect_in(host, &is_in_environment, &dot_env)
+}
+
+fn is_in_environment(name: &str) -> bool {
+    std::env::var_os(name).is_some()
+}
+
+fn without_effect_in(
+    host: &Host,
+    in_environment: &dyn Fn(&str) -> bool,
+    dot_env: &BTreeMap<String, String>,
+) -> Vec<&'static str> {
+    let of_the_process = OF_THE_PROCESS
+        .iter()
+        .filter(|_| matches!(host, Host::Gateway(_)))
+        .map(|(_, name, is_gateways)| (*name, !is_gateways));
+    let names = WITHOUT_EFFECT.into_iter().map(|name| (name, true));
+    names
+        .chain(of_the_process)
+        .filter(|(name, in_vain)| dot_env.contains_key(*name) || (*in_vain && in_environment(name)))
+        .map(|(name, _)| name)
+        .collect()
 }
 
 fn layered(
-    mut arguments: Vec<OsString>,
+    host: &Host,
     in_environment: &dyn Fn(&str) -> bool,
     dot_env: &BTreeMap<String, String>,
 ) -> Result<StoreSettings, Failure> {
-    let known = StoreSettings::augment_args(Command::new("settings"));
+    let known = known(host);
     let in_environment = |argument: &Arg| {
         let name = argument.get_env();
         name.is_some_and(|name| in_environment(&name.to_string_lossy()))
@@ -65,44 +91,74 @@ fn layered(
             from_dot_env.push((long.to_owned(), value.clone()));
         }
     }
-    check(&from_dot_env, DOT_ENV)?;
-    insert(&mut arguments, &from_dot_env);
-    let settings = parse(arguments.clone())?;
-    let Some(path) = &settings.config else {
+    check(&known, &from_dot_env, DOT_ENV)?;
+    let mut typed: Vec<OsString> = flags(&from_dot_env).collect();
+    if let Host::Alone(flags) = host {
+        typed.extend_from_slice(flags);
+    }
+    let settings = parse(&known, &typed)?;
+    let file = match host {
+        Host::Alone(_) => &settings.config,
+        Host::Gateway(gateway) => &gateway.file,
+    };
+    let Some(path) = file else {
         return Ok(settings);
     };
-    let origin = format!("configuration file {}", path.display());
+    let mut origin = format!("configuration file {}", path.display());
+    let mut table = toml_file(path, &origin)?;
+    if let Host::Gateway(_) = host {
+        table = table_of(table, &origin)?;
+        origin.push_str(", [store]");
+    }
     let mut from_file = Vec::new();
-    for (long, value) in toml_file(path, &origin)? {
+    for (long, value) in as_typed(table, &origin)? {
         let argument = known
             .get_arguments()
             .find(|argument| argument.get_long() == Some(&long))
             .ok_or_else(|| {
                 Failure::Configuration(format!("{origin}: there is no setting `{long}`"))
             })?;
+        if matches!(host, Host::Gateway(_)) && is_of_the_process(argument) {
+            return Err(Failure::Configuration(format!(
+                "{origin}: `{long}` concerns the whole process, so it has no effect here: leave it out"
+            )));
+        }
         if !in_environment(argument) {
             from_file.push((long, value));
         }
     }
-    check(&from_file, &origin)?;
-    insert(&mut arguments, &from_file);
-    parse(arguments)
+    check(&known, &from_file, &origin)?;
+    let typed: Vec<OsString> = flags(&from_file).chain(typed).collect();
+    parse(&known, &typed)
+}
+
+/// The settings that can be made, as the parser knows them.
+fn known(host: &Host) -> Command {
+    let command = Command::new("settings").no_binary_name(true);
+    let known = StoreSettings::augment_args(command).args_override_self(true);
+    match host {
+        Host::Alone(_) => known,
+        Host::Gateway(_) => known.mut_args(|argument| match is_of_the_process(&argument) {
+            true => argument.env(None::<&str>),
+            false => argument,
+        }),
+    }
+}
+
+fn is_of_the_process(argument: &Arg) -> bool {
+    let is = |(long, _, _): &(&str, _, _)| argument.get_long() == Some(long);
+    OF_THE_PROCESS.iter().any(is)
 }
 
 /// Fails, naming where the settings come from, if they alone could not be parsed.
-fn check(settings: &[(String, String)], origin: &str) -> Result<(), Failure> {
-    StoreSettings::augment_args(Command::new("settings").args_override_self(true))
-        .mut_args(|argument| argument.env(None::<&str>))
-        .no_binary_name(true)
+fn check(known: &Command, settings: &[(String, String)], origin: &str) -> Result<(), Failure> {
+    let command = known
+        .clone()
+        .mut_args(|argument| argument.env(None::<&str>));
+    command
         .try_get_matches_from(flags(settings))
         .map(drop)
         .map_err(|error| configuration(origin, &error))
-}
-
-/// Puts settings behind the subcommand, so that whatever stands after them wins.
-fn insert(arguments: &mut Vec<OsString>, settings: &[(String, String)]) {
-    let behind = arguments.len().min(2);
-    arguments.splice(behind..behind, flags(settings));
 }
 
 fn flags(settings: &[(String, String)]) -> impl Iterator<Item = OsString> {
@@ -111,15 +167,12 @@ fn flags(settings: &[(String, String)]) -> impl Iterator<Item = OsString> {
         .map(|(long, value)| OsString::from(format!("--{long}={value}")))
 }
 
-fn parse(arguments: Vec<OsString>) -> Result<StoreSettings, Failure> {
-    let parsed = cli::CommandLine::try_parse_from(arguments)
-        .map_err(|error| configuration("settings", &error))?;
-    match parsed.command {
-        cli::Command::Store(settings) => Ok(*settings),
-        _ => Err(Failure::Configuration(
-            "these are not the arguments of `annulus store`".to_owned(),
-        )),
-    }
+/// What stands later wins; what does not stand there is taken from the environment.
+fn parse(known: &Command, typed: &[OsString]) -> Result<StoreSettings, Failure> {
+    let matches = known.clone().try_get_matches_from(typed);
+    matches
+        .and_then(|matches| StoreSettings::from_arg_matches(&matches))
+        .map_err(|error| configuration("settings", &error))
 }
 
 fn configuration(origin: &str, error: &clap::Error) -> Failure {
@@ -150,19 +203,35 @@ fn dot_env(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
     }
 }
 
+fn toml_file(path: &Path, origin: &str) -> Result<toml::Table, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(origin, &error))?;
+    toml::from_str(&text).map_err(|error| wrong(origin, &error))
+}
+
+/// The table of the index service in a gateway's file; an empty one if there is none.
+fn table_of(mut file: toml::Table, origin: &str) -> Result<toml::Table, Failure> {
+    match file.remove("store") {
+        None => Ok(toml::Table::new()),
+        Some(toml::Value::Table(table)) => Ok(table),
+        Some(_) => Err(wrong(origin, &"`store` is no table")),
+    }
+}
+
 /// Settings of a TOML file, as they would be typed.
-fn toml_file(path: &Path, origin: &str) -> Result<Vec<(String, String)>, Failure> {
-    let wrong =
-        |error: &dyn ToString| Failure::Configuration(format!("{origin}: {}", error.to_string()));
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
-    let table: toml::Table = toml::from_str(&text).map_err(|error| wrong(&error))?;
-    table
-        .into_iter()
-        .map(|(long, value)| match typed(&value) {
-            Some(value) => Ok((long, value)),
-            None => Err(wrong(&format!("`{long}` is not a string, number or list"))),
-        })
-        .collect()
+fn as_typed(table: toml::Table, origin: &str) -> Result<Vec<(String, String)>, Failure> {
+    let settings = table.into_iter();
+    let settings = settings.map(|(long, value)| match typed(&value) {
+        Some(value) => Ok((long, value)),
+        None => {
+            let what = format!("`{long}` is not a string, number or list");
+            Err(wrong(origin, &what))
+        }
+    });
+    settings.collect()
+}
+
+fn wrong(origin: &str, what: &dyn ToString) -> Failure {
+    Failure::Configuration(format!("{origin}: {}", what.to_string()))
 }
 
 fn typed(value: &toml::Value) -> Option<String> {

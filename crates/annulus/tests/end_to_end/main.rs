@@ -5,6 +5,7 @@ mod cdc;
 mod crash;
 mod equality;
 mod gateway_tls;
+mod gateway_with_store;
 mod index;
 mod log;
 mod operator;

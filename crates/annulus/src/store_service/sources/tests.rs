@@ -1,8 +1,17 @@
 use super::*;
+use crate::store_service::host::{Asks, OfGateway};
 
-fn arguments(flags: &[&str]) -> Vec<OsString> {
-    let all = ["annulus", "store"].iter().chain(flags);
-    all.map(OsString::from).collect()
+fn alone(flags: &[&str]) -> Host {
+    Host::Alone(flags.iter().map(OsString::from).collect())
+}
+
+/// In a gateway with such a file.
+fn in_gateway(file: &Path) -> Host {
+    Host::Gateway(OfGateway {
+        file: Some(file.to_owned()),
+        address: "127.0.0.1:9043".parse().unwrap(),
+        asks: Asks::Nothing,
+    })
 }
 
 fn no_environment(_: &str) -> bool {
@@ -27,8 +36,8 @@ fn a_flag_outranks_dot_env_and_that_the_file() {
         ("VECTOR_STORE_MTLS_URI", "dot:2"),
         ("UNRELATED", "x"),
     ]);
-    let flags = arguments(&["--uri", "flag:1"]);
-    let settings = layered(flags, &no_environment, &dot_env).unwrap();
+    let flags = alone(&["--uri", "flag:1"]);
+    let settings = layered(&flags, &no_environment, &dot_env).unwrap();
     assert_eq!(settings.uri.as_deref(), Some("flag:1"));
     assert_eq!(settings.mtls_uri.as_deref(), Some("dot:2"));
     assert_eq!(settings.scylladb_uri.as_deref(), Some("file:3,file:4"));
@@ -40,18 +49,18 @@ fn the_environment_outranks_dot_env_and_the_file() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("store.toml");
     std::fs::write(&file, "mtls-uri = 'file:2'").unwrap();
-    let flags = arguments(&["--config", file.to_str().unwrap()]);
+    let flags = alone(&["--config", file.to_str().unwrap()]);
     let dot_env = variables(&[("VECTOR_STORE_URI", "dot:1")]);
     let of_environment = |name: &str| ["VECTOR_STORE_URI", "VECTOR_STORE_MTLS_URI"].contains(&name);
     // The parser itself reads the environment, which a test can't change.
-    let settings = layered(flags, &of_environment, &dot_env).unwrap();
+    let settings = layered(&flags, &of_environment, &dot_env).unwrap();
     assert_eq!((settings.uri, settings.mtls_uri), (None, None));
 }
 
 #[test]
 fn a_mistake_is_told_with_its_place() {
     let dot_env = variables(&[("VECTOR_STORE_CDC_SLEEP_INTERVAL", "soon")]);
-    let error = layered(arguments(&[]), &no_environment, &dot_env).unwrap_err();
+    let error = layered(&alone(&[]), &no_environment, &dot_env).unwrap_err();
     let error = error.to_string();
     assert!(error.starts_with(".env: "), "{error}");
     assert!(error.contains("--cdc-sleep-interval"), "{error}");
@@ -66,7 +75,7 @@ fn a_mistake_is_told_with_its_place() {
         ("uri", "store.toml"),
     ] {
         std::fs::write(&file, text).unwrap();
-        let error = layered(arguments(&flags), &no_environment, &variables(&[])).unwrap_err();
+        let error = layered(&alone(&flags), &no_environment, &variables(&[])).unwrap_err();
         let error = error.to_string();
         assert!(error.contains("store.toml: "), "{error}");
         assert!(error.contains(named), "{error}");
@@ -107,5 +116,80 @@ fn every_variable_of_the_original_is_known() {
             .get_arguments()
             .any(|argument| argument.get_env().is_some_and(|env| env == name.as_str()));
         assert!(set != WITHOUT_EFFECT.contains(&name.as_str()), "{name}");
+    }
+}
+
+#[test]
+fn in_a_gateway_the_table_of_its_file_comes_last() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("gateway.toml");
+    let text =
+        "listen = 'x'\nthreads = 9\n[store]\nuri = 'file:1'\nmtls-uri = 'file:2'\nthreads = 5";
+    std::fs::write(&file, text).unwrap();
+    let dot_env = variables(&[
+        ("VECTOR_STORE_URI", "dot:1"),
+        // The gateway's own, and of no effect here.
+        ("ANNULUS_CONFIG", "/nowhere/at/all"),
+        ("ANNULUS_LOG", "debug"),
+    ]);
+    let settings = layered(&in_gateway(&file), &no_environment, &dot_env).unwrap();
+    assert_eq!(settings.uri.as_deref(), Some("dot:1"));
+    assert_eq!(settings.mtls_uri.as_deref(), Some("file:2"));
+    assert_eq!(settings.threads, Some(5));
+    assert_eq!((settings.config, settings.log), (None, None));
+
+    std::fs::write(&file, "listen = 'x'").unwrap();
+    let settings = layered(&in_gateway(&file), &no_environment, &variables(&[])).unwrap();
+    assert_eq!(settings.uri, None);
+}
+
+#[test]
+fn a_mistake_in_the_table_of_a_gateway_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("gateway.toml");
+    for (text, named) in [
+        (
+            "[store]\nurri = 'x:1'",
+            "[store]: there is no setting `urri`",
+        ),
+        ("[store]\nthreads = 'many'", "[store]: invalid value 'many'"),
+        ("[store]\nlog = 'debug'", "`log` concerns the whole process"),
+        ("[store.threads]", "`threads` is not"),
+        ("store = 1", "`store` is no table"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let error = layered(&in_gateway(&file), &no_environment, &variables(&[])).unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("gateway.toml"), "{error}");
+        assert!(error.contains(named), "{error}");
+    }
+}
+
+#[test]
+fn what_is_set_in_vain_is_told() {
+    let names = [
+        "VECTOR_STORE_USE_DISKANN",
+        "ANNULUS_ASYNC_THREADS",
+        "ANNULUS_LOG",
+        "VECTOR_STORE_THREADS",
+    ];
+    let in_environment = |name: &str| names.contains(&name);
+    let of = |host: &Host, dot_env: &[(&str, &str)]| {
+        without_effect_in(host, &in_environment, &variables(dot_env))
+    };
+    assert_eq!(of(&alone(&[]), &[]), names[..1]);
+    let in_gateway = in_gateway(Path::new("gateway.toml"));
+    assert_eq!(of(&in_gateway, &[]), names[..2]);
+    // The gateway takes its own from the environment, and doesn't read `.env`.
+    assert_eq!(of(&in_gateway, &[("ANNULUS_LOG", "debug")]), names[..3]);
+}
+
+#[test]
+fn what_concerns_the_process_is_known_by_its_names() {
+    let known = StoreSettings::augment_args(Command::new("settings"));
+    for (long, name, _) in OF_THE_PROCESS {
+        let is = |argument: &&Arg| argument.get_long() == Some(long);
+        let argument = known.get_arguments().find(is).expect(long);
+        assert_eq!(argument.get_env().unwrap(), name);
     }
 }

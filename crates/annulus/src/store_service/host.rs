@@ -1,0 +1,152 @@
+//! Which command runs an index service; where its settings stand, and what is set if nothing is said, follows from that.
+
+use std::ffi::OsString;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use store::StoreOptions;
+
+use super::StoreSettings;
+use crate::exit::Failure;
+
+/// Which command runs an index service.
+#[derive(Clone, Debug)]
+pub enum Host {
+    /// `annulus store`, with these flags.
+    Alone(Vec<OsString>),
+    /// `annulus gateway`, in its process.
+    Gateway(OfGateway),
+}
+
+/// What an index service needs to know of the gateway that it is in.
+#[derive(Clone, Debug)]
+pub struct OfGateway {
+    /// The gateway's TOML file, which may have a table `[store]`.
+    pub file: Option<PathBuf>,
+    /// Where the gateway listens.
+    pub address: SocketAddr,
+    /// What it asks of whoever connects.
+    pub asks: Asks,
+}
+
+/// What a gateway asks of whoever connects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asks {
+    /// No TLS.
+    Nothing,
+    Tls,
+    /// TLS, and a certificate.
+    Certificate,
+}
+
+impl OfGateway {
+    /// Where it is reached from its own process.
+    fn contact_point(&self) -> String {
+        let ip = match self.address.ip() {
+            IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),
+            ip => ip,
+        };
+        SocketAddr::new(ip, self.address.port()).to_string()
+    }
+
+    /// That settings of the database fit the gateway, which is the database.
+    fn check(&self, set: &StoreSettings) -> Result<(), Failure> {
+        let wrong = |what: &str| Err(Failure::Configuration(format!("with-store: {what}")));
+        match (self.asks, &set.scylladb_certificate_file) {
+            (Asks::Nothing, None) | (Asks::Tls, Some(_)) => Ok(()),
+            (Asks::Nothing, Some(_)) => wrong(
+                "scylladb-certificate-file is set, but this gateway, which is the index service's database, serves in \
+                 clear: leave it out, or set tls-cert-path",
+            ),
+            (Asks::Tls, None) => wrong(
+                "this gateway, which is the index service's database, serves under TLS alone (tls-cert-path): set \
+                 scylladb-certificate-file in [store], or VECTOR_STORE_SCYLLADB_CERTIFICATE_FILE, to the authorities that \
+                 sign its certificate",
+            ),
+            (Asks::Certificate, _) => wrong(
+                "this gateway asks for certificates (tls-client-ca-cert-path), and the index service has none to show: \
+                 leave that out, or set scylladb-uri in [store] to a gateway that asks for none",
+            ),
+        }
+    }
+}
+
+impl Host {
+    /// These settings, and what follows from the host where they are silent.
+    pub fn complete(&self, mut set: StoreSettings) -> Result<StoreSettings, Failure> {
+        if let Host::Gateway(gateway) = self
+            && set.scylladb_uri.is_none()
+        {
+            gateway.check(&set)?;
+            set.scylladb_uri = Some(gateway.contact_point());
+        }
+        Ok(set)
+    }
+
+    /// What no setting says.
+    pub fn adjust(&self, options: &mut StoreOptions) {
+        if let Host::Gateway(_) = self {
+            // The gateway has to stop after it within the ten seconds of the process.
+            options.shutdown_timeout = Duration::from_secs(4);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        settings: StoreSettings,
+    }
+
+    fn complete(listen: &str, asks: Asks, flags: &[&str]) -> Result<String, String> {
+        let host = Host::Gateway(OfGateway {
+            file: None,
+            address: listen.parse().unwrap(),
+            asks,
+        });
+        let line = Line::parse_from([&["annulus"], flags].concat());
+        let complete = host.complete(line.settings);
+        let complete = complete.map_err(|error| error.to_string())?;
+        Ok(complete.scylladb_uri.unwrap())
+    }
+
+    #[test]
+    fn the_gateway_is_the_database_unless_another_is_named() {
+        for (listen, reached_at) in [
+            ("10.0.0.1:9043", "10.0.0.1:9043"),
+            ("0.0.0.0:9043", "127.0.0.1:9043"),
+            ("[::]:9043", "[::1]:9043"),
+        ] {
+            let uri = complete(listen, Asks::Nothing, &[]).unwrap();
+            assert_eq!(uri, reached_at);
+        }
+        let named = ["--scylladb-uri", "10.0.0.2:9043"];
+        for asks in [Asks::Nothing, Asks::Tls, Asks::Certificate] {
+            let uri = complete("10.0.0.1:9043", asks, &named);
+            assert_eq!(uri.unwrap(), "10.0.0.2:9043");
+        }
+    }
+
+    #[test]
+    fn what_the_gateway_asks_for_is_set() {
+        let of = |asks, flags: &[&str]| complete("10.0.0.1:9043", asks, flags);
+        let authorities = ["--scylladb-certificate-file", "ca.pem"];
+        assert!(of(Asks::Tls, &authorities).is_ok());
+        for (asks, flags, named) in [
+            (Asks::Nothing, &authorities[..], "tls-cert-path"),
+            (Asks::Tls, &[], "VECTOR_STORE_SCYLLADB_CERTIFICATE_FILE"),
+            (Asks::Certificate, &authorities, "tls-client-ca-cert-path"),
+        ] {
+            let error = of(asks, flags).unwrap_err();
+            assert!(error.contains(named), "{error}");
+        }
+    }
+}

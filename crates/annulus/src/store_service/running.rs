@@ -1,0 +1,200 @@
+//! An index service that runs, and goes on with other settings when it is told to.
+
+use std::convert::Infallible;
+use std::io::Write as _;
+use std::net::SocketAddr;
+
+use anyhow::Context;
+use store::{Listeners, StartError, Store, StoreHandle};
+use store_api::Stores;
+use store_api::types::NodeStatus;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinHandle;
+use tokio::time::{Interval, MissedTickBehavior};
+
+use super::{Host, Settings, StoreSettings};
+use crate::exit::Failure;
+
+/// An index service whose HTTP addresses are bound, and which has not started.
+pub struct Bound {
+    settings: Settings,
+    listeners: Listeners,
+    hang_up: Signal,
+}
+
+impl Bound {
+    /// Binds the addresses, and heeds SIGHUP from now on.
+    pub async fn bind(settings: Settings) -> anyhow::Result<Bound> {
+        let hang_up = signal(SignalKind::hangup())?;
+        let listeners = Listeners::bind(&settings.resolved.options.listeners).await;
+        Ok(Bound {
+            listeners: listeners.map_err(failed)?,
+            settings,
+            hang_up,
+        })
+    }
+
+    /// The service for searches by a call; not available until it starts.
+    pub fn local(&self) -> Stores {
+        self.listeners.local().into()
+    }
+
+    /// Starts in the process of a gateway, now that this listens: its port may have been any that is free.
+    pub fn start_in_gateway(mut self, address: SocketAddr) -> anyhow::Result<Service> {
+        let Settings { mut host, set, .. } = self.settings;
+        if let Host::Gateway(gateway) = &mut host {
+            gateway.address = address;
+        }
+        self.settings = Settings::resolve(host, set)?;
+        self.start()
+    }
+
+    /// Starts. The database need not be there yet.
+    pub fn start(self) -> anyhow::Result<Service> {
+        let Settings {
+            host,
+            set,
+            resolved,
+        } = self.settings;
+        let mut checks = tokio::time::interval(resolved.check_interval);
+        checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let store = Store::start_on(self.listeners, resolved.options).map_err(failed)?;
+        tracing::info!(http = ?store.addresses(), "the index service listens");
+        Ok(Service {
+            store,
+            host,
+            set,
+            hang_up: self.hang_up,
+            checks,
+        })
+    }
+}
+
+/// A running index service.
+pub struct Service {
+    store: StoreHandle,
+    host: Host,
+    /// The settings in effect.
+    set: StoreSettings,
+    hang_up: Signal,
+    /// When files are looked at.
+    checks: Interval,
+}
+
+impl Service {
+    /// Says that the service serves once it does, and puts into effect what changes in the settings. Ends only with the service.
+    ///
+    /// `ahead`: what has to be ready, and to have said so, before the service says that it is.
+    pub async fn keep(
+        &mut self,
+        ahead: impl Future<Output = anyhow::Result<()>>,
+    ) -> anyhow::Result<Infallible> {
+        let mut status = self.store.status();
+        let serves = async {
+            ahead.await?;
+            let reached = status.wait_for(|status| *status == NodeStatus::Serving);
+            reached.await.map(drop).context("the index service ended")
+        };
+        tokio::pin!(serves);
+        let mut ready = false;
+        let mut last_failure = None;
+        // Files and names of hosts are read for as long as it takes; signals are heeded meanwhile.
+        let mut reading: Option<Reading> = None;
+        loop {
+            tokio::select! {
+                _ = self.hang_up.recv(), if reading.is_none() => {
+                    let host = self.host.clone();
+                    let settings = tokio::task::spawn_blocking(|| Settings::read(host));
+                    reading = Some(Reading { settings, asked_for: true });
+                }
+                _ = self.checks.tick(), if reading.is_none() => {
+                    let (host, set) = (self.host.clone(), self.set.clone());
+                    let settings = tokio::task::spawn_blocking(|| Settings::resolve(host, set));
+                    reading = Some(Reading { settings, asked_for: false });
+                }
+                (settings, asked_for) = ended(&mut reading) => {
+                    reading = None;
+                    match self.reload(settings).await {
+                        Ok(()) => {
+                            last_failure = None;
+                            if asked_for {
+                                tracing::info!("settings of the index service read again");
+                            }
+                        }
+                        // A failure is told once, not at every look.
+                        Err(error) => {
+                            if asked_for || last_failure.as_ref() != Some(&error) {
+                                tracing::error!(
+                                    error,
+                                    "the settings of the index service can't be used; all stays as it was"
+                                );
+                            }
+                            last_failure = Some(error);
+                        }
+                    }
+                }
+                reached = &mut serves, if !ready => {
+                    reached?;
+                    ready = true;
+                    println!("annulus store is ready: HTTP on {}", self.store.addresses()[0]);
+                    std::io::stdout().flush()?;
+                }
+            }
+        }
+    }
+
+    /// Puts into effect what has changed; or says why all stays as it was.
+    async fn reload(&mut self, settings: Result<Settings, String>) -> Result<(), String> {
+        let Settings { set, resolved, .. } = settings?;
+        let options = resolved.options;
+        self.store
+            .reload(&options.listeners, options.database, options.memory)
+            .await
+            .map_err(|error| error.to_string())?;
+        self.set = set;
+        Ok(())
+    }
+
+    /// Answers what is in flight, saves the indexes and ends, within the time that the host has for it.
+    pub async fn stop(self) {
+        self.store.shutdown().await;
+    }
+}
+
+/// Settings that are being read.
+struct Reading {
+    settings: JoinHandle<Result<Settings, Failure>>,
+    /// By a signal.
+    asked_for: bool,
+}
+
+/// What was read, and whether that was asked for; never, while nothing is being read.
+async fn ended(reading: &mut Option<Reading>) -> (Result<Settings, String>, bool) {
+    let Some(reading) = reading else {
+        return std::future::pending().await;
+    };
+    let settings = match (&mut reading.settings).await {
+        Ok(settings) => settings.map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    (settings, reading.asked_for)
+}
+
+/// The index service could not start.
+fn failed(error: StartError) -> anyhow::Error {
+    match error {
+        StartError::Listen { address, source } => Failure::AddressInUse(format!(
+            "cannot listen on {address}: {source}; choose another address by uri (VECTOR_STORE_URI) or mtls-uri \
+             (VECTOR_STORE_MTLS_URI), or stop what uses it"
+        ))
+        .into(),
+        StartError::IndexDirectory { .. } => Failure::Configuration(format!(
+            "{error}; choose another directory by index-dir (ANNULUS_INDEX_DIR), or keep vectors in memory by \
+             index-vectors memory (ANNULUS_INDEX_VECTORS)"
+        ))
+        .into(),
+        StartError::Certificates(_) | StartError::DatabaseAuthorities(_) => {
+            Failure::Configuration(error.to_string()).into()
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! `annulus gateway --with-store` before a Cassandra that is not there: both halves run and stop, and go on with other settings.
+//! What they do before a real one is in `tests/deployment`.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use store_api::types::NodeStatus;
+use store_api::{Client, ClientOptions};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long the process may take to stop.
+const STOP: Duration = Duration::from_secs(10);
+
+fn command(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_annulus"));
+    command
+        .current_dir(directory)
+        .args(["gateway", "--config", "gateway.toml"])
+        .args(arguments)
+        .stdout(Stdio::null());
+    command
+}
+
+/// A running gateway, killed when dropped.
+struct Gateway(Child);
+
+impl Gateway {
+    fn signal(&self, name: &str) {
+        let pid = self.0.id().to_string();
+        let sent = Command::new("kill").args([name, &pid]).status();
+        assert!(sent.expect("kill is there").success());
+    }
+
+    /// Its exit code.
+    fn end(&mut self) -> Option<i32> {
+        let began = Instant::now();
+        loop {
+            if let Some(status) = self.0.try_wait().expect("a child") {
+                return status.code();
+            }
+            assert!(began.elapsed() < STOP, "it ends in time");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("bound")
+}
+
+/// A gateway before a node that is not there.
+fn write_settings(directory: &Path, cql: SocketAddr, http: SocketAddr, more: &str) {
+    let text = format!(
+        "with-store = true\ncassandra = \"{}\"\ncql-port = {}\nlog = \"warn\"\n[store]\nuri = \"{http}\"\n{more}\n",
+        free_address(),
+        cql.port(),
+    );
+    std::fs::write(directory.join("gateway.toml"), text).expect("a file");
+}
+
+/// Waits until the index service answers at that address: that it has no database.
+async fn wait_for_store(http: SocketAddr) {
+    let answers = async || {
+        // One that has found nobody asks no more for a while.
+        let client = Client::new(ClientOptions {
+            base_uris: vec![format!("http://{http}")],
+            ..ClientOptions::default()
+        });
+        let status = client.expect("a URI").node_status().await;
+        status == Ok(NodeStatus::ConnectingToDb)
+    };
+    let began = Instant::now();
+    while !answers().await {
+        assert!(began.elapsed() < PATIENCE, "{http} answers");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_index_service_moves_and_both_stop_as_they_are_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let (cql, before, after) = (free_address(), free_address(), free_address());
+    write_settings(directory.path(), cql, before, "");
+    let mut gateway = Gateway(command(directory.path(), &[]).spawn().unwrap());
+    wait_for_store(before).await;
+    assert!(TcpStream::connect(cql).is_ok());
+
+    // What is of no use changes nothing.
+    write_settings(directory.path(), cql, after, "urri = 1");
+    gateway.signal("-HUP");
+    write_settings(directory.path(), cql, after, "");
+    gateway.signal("-HUP");
+    wait_for_store(after).await;
+    let began = Instant::now();
+    while TcpStream::connect(before).is_ok() {
+        assert!(began.elapsed() < PATIENCE, "the old address is closed");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(TcpStream::connect(cql).is_ok());
+    gateway.signal("-TERM");
+    assert_eq!(gateway.end(), Some(0));
+}
+
+/// A gateway that does not start: its exit code and what it said.
+fn refused(directory: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = command(directory, arguments);
+    let Output { status, stderr, .. } = command.output().expect("the binary starts");
+    (status.code(), String::from_utf8_lossy(&stderr).into_owned())
+}
+
+#[test]
+fn what_can_not_be_used_has_its_exit_code() {
+    let directory = tempfile::tempdir().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().map(|address| (taken, address)).unwrap();
+    let write = |http, more| write_settings(directory.path(), free_address(), http, more);
+    let is_refused = |arguments: &[&str], code, named| {
+        let (exit, said) = refused(directory.path(), arguments);
+        assert!(
+            exit == Some(code) && said.contains(named),
+            "{exit:?}: {said}"
+        );
+    };
+    write(taken.1, "");
+    is_refused(&[], 3, "VECTOR_STORE_URI");
+    write(free_address(), "index-dir = \"gateway.toml\"");
+    is_refused(&[], 2, "ANNULUS_INDEX_DIR");
+    write(free_address(), "urri = 1");
+    is_refused(&[], 2, "`urri`");
+
+    write(free_address(), "");
+    let elsewhere = ["--vector-store-primary-uri", "http://127.0.0.1:6080"];
+    is_refused(&elsewhere, 2, "vector-store-primary-uri");
+    let own = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    std::fs::write(
+        directory.path().join("key.pem"),
+        own.signing_key.serialize_pem(),
+    )
+    .unwrap();
+    std::fs::write(directory.path().join("cert.pem"), own.cert.pem()).unwrap();
+    let tls = ["--tls-cert-path=cert.pem", "--tls-key-path=key.pem"];
+    is_refused(&tls, 2, "scylladb-certificate-file");
+}
