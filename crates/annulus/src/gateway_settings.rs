@@ -332,7 +332,7 @@ impl GatewaySettings {
                 "pass-through",
                 "a gateway that passes everything through has no vector indexes",
             )),
-            Some(true) => match self.vector_store.names_some() {
+            Some(true) => match self.vector_store.any_set() {
                 Some(name) => Err(conflict(
                     name,
                     "a gateway with an index service in its process asks no others",

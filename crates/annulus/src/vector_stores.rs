@@ -111,13 +111,37 @@ impl VectorStores {
         }
     }
 
-    /// The name of the setting that names services, if one does.
-    pub fn names_some(&self) -> Option<&'static str> {
-        let primary = self.vector_store_primary_uri.as_ref();
-        let secondary = self.vector_store_secondary_uri.as_ref();
-        primary
-            .map(|_| "vector-store-primary-uri")
-            .or(secondary.map(|_| "vector-store-secondary-uri"))
+    /// The name of a setting that is set: it is about services in other processes.
+    pub fn any_set(&self) -> Option<&'static str> {
+        let settings = [
+            (
+                "vector-store-primary-uri",
+                self.vector_store_primary_uri.is_some(),
+            ),
+            (
+                "vector-store-secondary-uri",
+                self.vector_store_secondary_uri.is_some(),
+            ),
+            (
+                "vector-store-truststore",
+                self.vector_store_truststore.is_some(),
+            ),
+            (
+                "vector-store-unreachable-node-detection-time-in-ms",
+                self.vector_store_unreachable_node_detection_time_in_ms
+                    .is_some(),
+            ),
+            (
+                "vector-store-own-zone",
+                self.vector_store_own_zone.is_some(),
+            ),
+            (
+                "vector-store-zone",
+                self.zone_pairs.is_some() || self.vector_store_zones.is_some(),
+            ),
+        ];
+        let set = settings.into_iter().find(|(_, is_set)| *is_set);
+        set.map(|(name, _)| name)
     }
 
     /// A client of these services.

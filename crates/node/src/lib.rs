@@ -3,7 +3,7 @@
 //! A statement goes one way: bytes → [`server`] (frames, admission, prepared statements) →
 //! `cql::parser` → [`query`] (resolved against the catalog into a plan that can be printed) →
 //! the plan's own module, which does it: [`select`], [`modify`], [`schema`], [`describe`].
-//! An `ANN OF` asks the index service over HTTP for primary keys and reads the rows here.
+//! An `ANN OF` asks the index service (`store_api::Stores`) for primary keys and reads the rows here.
 
 pub mod bind;
 pub mod clock;

@@ -2,12 +2,16 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
 
 use crate::client::neighbours_of_binary;
 use crate::{Client, ClientError, Neighbours};
+
+/// How long a search in this process may take; as long as one elsewhere by default.
+const LOCAL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The index services of a CQL node. Cheap to clone; clones share connections and budgets.
 #[derive(Clone)]
@@ -55,7 +59,9 @@ impl Stores {
                 found.await
             }
             Stores::Local(store) => {
-                let answer = store.search(keyspace, index, vector, limit).await?;
+                let search = store.search(keyspace, index, vector, limit);
+                let answer = tokio::time::timeout(LOCAL_TIMEOUT, search).await;
+                let answer = answer.unwrap_or(Err(ClientError::Aborted))?;
                 neighbours_of_binary(answer, key_columns)
             }
         }

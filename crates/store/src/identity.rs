@@ -84,7 +84,7 @@ const SEARCH_BEAM_WIDTH: usize = 64;
 
 impl VectorOptions {
     /// The width of a search as it is told (contract, section 3.2).
-    fn search_beam_width_told(&self) -> usize {
+    pub fn search_beam_width_told(&self) -> usize {
         self.search_beam_width.unwrap_or(SEARCH_BEAM_WIDTH)
     }
 

@@ -268,7 +268,8 @@ impl StoreHandle {
     }
 
     /// Closes the listeners, answers what is in flight, saves the indexes, ends everything; within the
-    /// time that the options allow. What is not saved by then stays as it was saved before.
+    /// time that the options allow. What is not saved by then stays as it was saved before. A node in the same process
+    /// ([`Listeners::local`]) may go on searching what is there until it stops itself.
     pub async fn shutdown(self) {
         self.listening.iter().for_each(Listening::stop);
         let requests = async {

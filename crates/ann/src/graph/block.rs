@@ -158,7 +158,9 @@ impl<'a> Block<'a> {
         self.header().state.load(Ordering::Acquire) & DEAD != 0
     }
 
-    /// Whether the slot links to others and is not dead. Then it has been filled, and stays so while the epoch is pinned.
+    /// Whether the slot links to others and is not dead. Then it has been filled, and stays so while the epoch is pinned,
+    /// if it was before this: what was filled is written before a link from it, and a slot that has had one is free
+    /// again only when all are gone who may have seen it alive ([`mend`](super::mend)).
     pub(crate) fn is_linked(&self) -> bool {
         let state = self.header().state.load(Ordering::Acquire);
         state & DEAD == 0 && state & DEGREE != 0

@@ -19,7 +19,7 @@
 //!
 //! Everything, from any number of threads that have pinned the epoch. Links are atomics and
 //! change under a lock in their own block; nobody who only reads waits for it, and nobody holds two
-//! such locks. What a slot holds is written before the first link to it.
+//! such locks. What a slot holds is written before the first link from it or to it.
 
 mod block;
 mod link;

@@ -9,8 +9,8 @@
 //! Landmarks are not kept, but computed: every so many slots there is one, if it is linked just then. Slots are
 //! given out in the order of inserting, which tells nothing of where vectors lie unless it has a period; so the place within
 //! each stretch varies. Their number grows with the root of that of the slots: an unlucky start costs the more, the more
-//! there is, and measuring them never counts beside the walk. Few vectors are found from anywhere, and the nearer a walk
-//! starts the fewer ways to a slot it tries: so a small graph has none.
+//! there is, and measuring them counts for little beside a walk as wide as by default. Few vectors are found from
+//! anywhere, and the nearer a walk starts the fewer ways to a slot it tries: so a small graph has none.
 
 use super::Graph;
 
@@ -32,7 +32,8 @@ impl Graph {
 /// Slots below which there are no landmarks.
 const SLOTS_MIN: u32 = 1 << 14;
 
-/// Places of landmarks among so many slots. They stay where they are until there are twice as many slots.
+/// Places of landmarks among so many slots. They stay where they are while the stretch does: until there are four times as
+/// many slots, at the most.
 fn places(slots: u32) -> impl Iterator<Item = u32> {
     let slots = if slots < SLOTS_MIN { 0 } else { slots };
     let most = LANDMARKS_PER_ROOT * f64::from(slots).sqrt();

@@ -71,7 +71,7 @@ impl Graph {
         // It is expanded however far it is, even if that is beyond the floats.
         let mut start = Some(entry);
         loop {
-            // SAFETY: whoever comes here has pinned the epoch, and all slots come from links.
+            // SAFETY: whoever comes here has pinned the epoch, and all slots come from links or are landmarks.
             unsafe { walker.measure(frontier) };
             let next = walker.bypassed.pop().or_else(|| frontier.next());
             let Some(slot) = next.or(start) else {
@@ -110,8 +110,8 @@ impl Walker<'_> {
     #[inline(always)]
     unsafe fn measure(&mut self, frontier: &mut impl Frontier) {
         self.counts.distances += self.batch.len() as u64;
-        // SAFETY: a slot that a link names has been filled, and stays as it is while the epoch is
-        // pinned.
+        // SAFETY: a slot that a link names or that is linked itself (`Block::is_linked`) has been filled,
+        // and stays as it is while the epoch is pinned.
         for (slot, distance) in unsafe { self.batch.measure(self.codebook, self.query) } {
             if distance < frontier.bound() {
                 match self.graph.block(slot).is_dead() {

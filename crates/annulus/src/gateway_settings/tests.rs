@@ -111,6 +111,10 @@ fn what_cannot_be_is_refused_by_name() {
             "with-store and vector-store-primary-uri",
         ),
         (
+            "with-store = true\nvector-store-own-zone = \"a\"",
+            "with-store and vector-store-own-zone",
+        ),
+        (
             "with-store = true\nvector-store-secondary-uri = [\"http://10.0.0.1:6080\"]",
             "with-store and vector-store-secondary-uri",
         ),

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use store_api::types::NodeStatus;
 use store_api::{Client, ClientOptions};
 
+use crate::store_alone::free_address;
+
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long the process may take to stop.
@@ -54,11 +56,6 @@ impl Drop for Gateway {
     }
 }
 
-fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("bound")
-}
-
 /// A gateway before a node that is not there.
 fn write_settings(directory: &Path, cql: SocketAddr, http: SocketAddr, more: &str) {
     let text = format!(
@@ -92,13 +89,22 @@ async fn the_index_service_moves_and_both_stop_as_they_are_told() {
     let directory = tempfile::tempdir().unwrap();
     let (cql, before, after) = (free_address(), free_address(), free_address());
     write_settings(directory.path(), cql, before, "");
-    let mut gateway = Gateway(command(directory.path(), &[]).spawn().unwrap());
+    let log = directory.path().join("log");
+    let mut command = command(directory.path(), &[]);
+    command.stderr(std::fs::File::create(&log).unwrap());
+    let mut gateway = Gateway(command.spawn().unwrap());
     wait_for_store(before).await;
     assert!(TcpStream::connect(cql).is_ok());
 
     // What is of no use changes nothing.
     write_settings(directory.path(), cql, after, "urri = 1");
     gateway.signal("-HUP");
+    let began = Instant::now();
+    while !std::fs::read_to_string(&log).unwrap().contains("`urri`") {
+        assert!(began.elapsed() < PATIENCE, "the mistake is told");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(TcpStream::connect(before).is_ok());
     write_settings(directory.path(), cql, after, "");
     gateway.signal("-HUP");
     wait_for_store(after).await;

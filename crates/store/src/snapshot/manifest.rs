@@ -14,7 +14,7 @@ use uuid::Uuid;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::fault::Fault;
-use crate::identity::IndexIdentity;
+use crate::identity::{IndexIdentity, VectorOptions};
 
 /// The name of the file.
 pub const CURRENT: &str = "current";
@@ -127,7 +127,7 @@ pub fn words(identity: &IndexIdentity, log: Uuid) -> BTreeMap<String, String> {
             truncated_ms.map_or_else(none, |ms| ms.to_string()),
         ),
         ("column", column.clone()),
-        ("options", format!("{options:?}")),
+        ("options", options_in_words(options)),
         (
             "version",
             version.map_or_else(none, |version| version.to_string()),
@@ -140,6 +140,24 @@ pub fn words(identity: &IndexIdentity, log: Uuid) -> BTreeMap<String, String> {
     shown
         .map(|(field, value)| (field.to_owned(), value))
         .collect()
+}
+
+/// In the words of all snapshots so far. Nothing in a snapshot depends on whether the width of searches stands in the schema.
+fn options_in_words(options: &VectorOptions) -> String {
+    let VectorOptions {
+        dimensions,
+        similarity,
+        quantization,
+        maximum_node_connections,
+        construction_beam_width,
+        search_beam_width: _,
+    } = options;
+    let search_beam_width = options.search_beam_width_told();
+    format!(
+        "VectorOptions {{ dimensions: {dimensions}, similarity: {similarity:?}, quantization: {quantization:?}, \
+         maximum_node_connections: {maximum_node_connections}, construction_beam_width: {construction_beam_width}, \
+         search_beam_width: {search_beam_width} }}"
+    )
 }
 
 /// The first difference: the field, what was saved, and what is.
@@ -191,6 +209,19 @@ mod tests {
             assert!(Manifest::decode(&bytes).is_err(), "byte {at}");
             assert!(Manifest::decode(&sound[..at]).is_err(), "cut at {at}");
         }
+    }
+
+    #[test]
+    fn the_words_of_earlier_snapshots_are_kept() {
+        let mut identity = identity("idx");
+        let saved = "VectorOptions { dimensions: 2, similarity: Euclidean, quantization: F32, maximum_node_connections: 16, \
+                     construction_beam_width: 128, search_beam_width: 64 }";
+        for width in [None, Some(64)] {
+            identity.options.search_beam_width = width;
+            assert_eq!(words(&identity, LOG)["options"], saved);
+        }
+        identity.options.search_beam_width = Some(65);
+        assert_ne!(words(&identity, LOG)["options"], saved);
     }
 
     #[test]
