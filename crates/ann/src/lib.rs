@@ -33,7 +33,7 @@
 //! # How it works
 //!
 //! Vectors are kept twice. A compact *code* of each, by default of 4 bits a dimension, lies in memory
-//! beside its links in a graph of one level (`graph`, `codes`); a search walks the graph by
+//! beside its links in a graph of one level (`graph`, `codes`); a search walks the graph, from the nearest of some landmarks, by
 //! distances estimated from codes, until what is left to look at is farther by some factor than the
 //! nearest it has found; the factor is learned from how the data lie. The full vector lies in a file that is mapped, or in memory too
 //! ([`Placement`]), and only the last few candidates are measured from it. The first
