@@ -8,7 +8,7 @@ use rand::{Rng, SeedableRng};
 use serde_json::Value;
 
 use crate::server::Server;
-use crate::store_alone::{Store, free_address};
+use crate::store_alone::{self, free_address};
 
 const ROWS: usize = 600;
 const DIMENSIONS: usize = 16;
@@ -109,7 +109,7 @@ async fn a_dropped_index_is_not_taken_for_the_next_of_its_name() {
         "--monitor-indexes-interval",
         SELDOM,
     ];
-    let _store = Store::start(directory.path(), &settings);
+    let _store = store_alone::start(directory.path(), &settings);
     let json = directory.path().join("results.jsonl");
     let json = json.display().to_string();
     let index = ["--cql", &cql, "--http", &http];

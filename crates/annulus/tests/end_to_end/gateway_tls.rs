@@ -3,55 +3,38 @@
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use scylla::client::session::TlsContext;
 use scylla::client::session_builder::SessionBuilder;
 use store::{Pem, tls};
 
+use crate::running::Running;
 use crate::server::Server;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// A running gateway, killed when dropped.
-struct Gateway(Child);
-
-impl Gateway {
-    /// Passes everything through to a node, and shows clients the certificate of that directory.
-    fn start(node: SocketAddr, directory: &Path) -> (Gateway, SocketAddr) {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_annulus"))
-            .current_dir(directory)
-            .args(["gateway", "--pass-through", "--cql-port", "0"])
-            .args(["--cassandra", &node.to_string(), "--log", "warn"])
-            .args(["--tls-cert-path", "cert.pem", "--tls-key-path", "key.pem"])
-            // Only the signal has it look again.
-            .args(["--tls-file-check-interval", "1h"])
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the binary starts");
-        let mut line = String::new();
-        let stdout = process.stdout.take().expect("stdout is piped");
-        let read = BufReader::new(stdout).read_line(&mut line);
-        assert!(read.is_ok() && line.contains("is ready"), "{line:?}");
-        let mut words = line.split([' ', ',']);
-        let address = words.find_map(|word| word.parse().ok());
-        (Gateway(process), address.expect("an address"))
-    }
-
-    fn hang_up(&self) {
-        let pid = self.0.id().to_string();
-        let sent = Command::new("kill").args(["-HUP", &pid]).status();
-        assert!(sent.expect("kill is there").success());
-    }
-}
-
-impl Drop for Gateway {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Starts a gateway that passes everything through to a node, and shows clients the certificate of that directory.
+fn start(node: SocketAddr, directory: &Path) -> (Running, SocketAddr) {
+    let mut process = Command::new(env!("CARGO_BIN_EXE_annulus"))
+        .current_dir(directory)
+        .args(["gateway", "--pass-through", "--cql-port", "0"])
+        .args(["--cassandra", &node.to_string(), "--log", "warn"])
+        .args(["--tls-cert-path", "cert.pem", "--tls-key-path", "key.pem"])
+        // Only the signal has it look again.
+        .args(["--tls-file-check-interval", "1h"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut line = String::new();
+    let stdout = process.stdout.take().expect("stdout is piped");
+    let read = BufReader::new(stdout).read_line(&mut line);
+    assert!(read.is_ok() && line.contains("is ready"), "{line:?}");
+    let mut words = line.split([' ', ',']);
+    let address = words.find_map(|word| word.parse().ok());
+    (Running(process), address.expect("an address"))
 }
 
 /// Writes a certificate and its key for 127.0.0.1, and gives the former.
@@ -84,16 +67,16 @@ async fn drivers_are_served_by_the_certificate_that_is_there() {
     let directory = tempfile::tempdir().unwrap();
     let node = Server::start(&directory.path().join("data"));
     let before = write_certificate(directory.path());
-    let (gateway, address) = Gateway::start(node.cql, directory.path());
+    let (gateway, address) = start(node.cql, directory.path());
     assert!(is_answered(address, &before).await);
 
     // What can't be used changes nothing.
     std::fs::write(directory.path().join("cert.pem"), "no certificate").unwrap();
-    gateway.hang_up();
+    gateway.signal("-HUP");
     assert!(is_answered(address, &before).await);
 
     let after = write_certificate(directory.path());
-    gateway.hang_up();
+    gateway.signal("-HUP");
     let began = Instant::now();
     while !is_answered(address, &after).await {
         assert!(began.elapsed() < PATIENCE, "the certificate is used");

@@ -3,12 +3,13 @@
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use store_api::types::NodeStatus;
 use store_api::{Client, ClientOptions};
 
+use crate::running::Running;
 use crate::store_alone::free_address;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -24,36 +25,6 @@ fn command(directory: &Path, arguments: &[&str]) -> Command {
         .args(arguments)
         .stdout(Stdio::null());
     command
-}
-
-/// A running gateway, killed when dropped.
-struct Gateway(Child);
-
-impl Gateway {
-    fn signal(&self, name: &str) {
-        let pid = self.0.id().to_string();
-        let sent = Command::new("kill").args([name, &pid]).status();
-        assert!(sent.expect("kill is there").success());
-    }
-
-    /// Its exit code.
-    fn end(&mut self) -> Option<i32> {
-        let began = Instant::now();
-        loop {
-            if let Some(status) = self.0.try_wait().expect("a child") {
-                return status.code();
-            }
-            assert!(began.elapsed() < STOP, "it ends in time");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-}
-
-impl Drop for Gateway {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 /// A gateway before a node that is not there.
@@ -92,7 +63,7 @@ async fn the_index_service_moves_and_both_stop_as_they_are_told() {
     let log = directory.path().join("log");
     let mut command = command(directory.path(), &[]);
     command.stderr(std::fs::File::create(&log).unwrap());
-    let mut gateway = Gateway(command.spawn().unwrap());
+    let mut gateway = Running(command.spawn().unwrap());
     wait_for_store(before).await;
     assert!(TcpStream::connect(cql).is_ok());
 
@@ -115,7 +86,7 @@ async fn the_index_service_moves_and_both_stop_as_they_are_told() {
     }
     assert!(TcpStream::connect(cql).is_ok());
     gateway.signal("-TERM");
-    assert_eq!(gateway.end(), Some(0));
+    assert_eq!(gateway.end(STOP), Some(0));
 }
 
 /// A gateway that does not start: its exit code and what it said.

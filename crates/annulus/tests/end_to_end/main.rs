@@ -9,6 +9,7 @@ mod gateway_with_store;
 mod index;
 mod log;
 mod operator;
+mod running;
 mod rust_driver;
 mod server;
 mod snapshot_crash;

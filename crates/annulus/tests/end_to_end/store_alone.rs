@@ -3,12 +3,13 @@
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use store_api::types::NodeStatus;
 use store_api::{Client, ClientOptions, KeyValue};
 
+use crate::running::Running;
 use crate::server::Server;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -16,46 +17,16 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How often the files that settings name are looked at.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A running `annulus store`, killed when dropped.
-pub struct Store(Child);
-
-impl Store {
-    /// Its settings are in `.env` of that directory.
-    pub fn start(directory: &Path, arguments: &[&str]) -> Store {
-        let process = Command::new(env!("CARGO_BIN_EXE_annulus"))
-            .current_dir(directory)
-            .args(["store", "--log", "info"])
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the binary starts");
-        Store(process)
-    }
-
-    fn signal(&self, name: &str) {
-        let pid = self.0.id().to_string();
-        let sent = Command::new("kill").args([name, &pid]).status();
-        assert!(sent.expect("kill is there").success());
-    }
-
-    /// Its exit code.
-    fn end(&mut self) -> Option<i32> {
-        let began = Instant::now();
-        loop {
-            if let Some(status) = self.0.try_wait().expect("a child") {
-                return status.code();
-            }
-            assert!(began.elapsed() < PATIENCE, "it ends");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-}
-
-impl Drop for Store {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Starts `annulus store`, whose settings are in `.env` of that directory.
+pub fn start(directory: &Path, arguments: &[&str]) -> Running {
+    let process = Command::new(env!("CARGO_BIN_EXE_annulus"))
+        .current_dir(directory)
+        .args(["store", "--log", "info"])
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    Running(process)
 }
 
 pub fn free_address() -> SocketAddr {
@@ -105,7 +76,7 @@ async fn it_serves_and_moves_and_stops_as_it_is_told() {
     let (before, after) = (free_address(), free_address());
     let often = format!("VECTOR_STORE_TLS_FILE_CHECK_INTERVAL={CHECK_INTERVAL:?}");
     write_settings(directory.path(), database.cql, before, &often);
-    let mut store = Store::start(directory.path(), &[]);
+    let mut store = start(directory.path(), &[]);
     let stdout = store.0.stdout.take().unwrap();
     let ready = tokio::task::spawn_blocking(move || {
         let mut line = String::new();
@@ -142,7 +113,7 @@ async fn it_serves_and_moves_and_stops_as_it_is_told() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     store.signal("-TERM");
-    assert_eq!(store.end(), Some(0));
+    assert_eq!(store.end(PATIENCE), Some(0));
 }
 
 /// Writes a certificate and its key for 127.0.0.1, and gives the former.
@@ -159,7 +130,7 @@ async fn a_certificate_is_swapped_when_its_file_changes() {
     let http = free_address();
     let (uri, nobody) = (http.to_string(), free_address().to_string());
     let before = write_certificate(directory.path());
-    let mut store = Store::start(
+    let mut store = start(
         directory.path(),
         &[
             "--uri",
@@ -204,13 +175,13 @@ async fn a_certificate_is_swapped_when_its_file_changes() {
     tokio::time::sleep(10 * CHECK_INTERVAL).await;
     assert!(answers(&after).await);
     store.signal("-TERM");
-    assert_eq!(store.end(), Some(0));
+    assert_eq!(store.end(PATIENCE), Some(0));
 }
 
 #[test]
 fn what_can_not_be_used_has_its_exit_code() {
     let directory = tempfile::tempdir().unwrap();
-    let code = |arguments: &[&str]| Store::start(directory.path(), arguments).end();
+    let code = |arguments: &[&str]| start(directory.path(), arguments).end(PATIENCE);
     let no_key = ["--uri=127.0.0.1:0", "--tls-cert-path=/nowhere"];
     assert_eq!(code(&no_key), Some(2));
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
