@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Args;
-use gateway::Gateway;
+use gateway::{Gateway, GatewayOptions};
+use reactors::Reactors;
 use store::tls::RenewableClient;
 use tokio::net::TcpStream;
 use tokio::signal::unix::{SignalKind, signal};
@@ -82,7 +83,10 @@ fn host(settings: &Resolved, file: Option<PathBuf>) -> Host {
 /// `store`: the settings of the index service, if it runs in this process.
 async fn serve(settings: Resolved, store: Option<store_service::Settings>) -> anyhow::Result<()> {
     let mut stop = Stop::listen()?;
-    let mut options = settings.options;
+    let mut options = GatewayOptions {
+        reactors: Reactors::start(settings.async_threads).context("starting the threads")?,
+        ..settings.options
+    };
     let cassandra = options.cassandra.clone();
     warn_of_what_drivers_cannot_see(&options);
     let bound = match store {

@@ -108,6 +108,10 @@ pub struct GatewaySettings {
     #[arg(long, env = "ANNULUS_MAX_BATCH_KIB", value_name = "KIB")]
     pub max_batch_kib: Option<u32>,
 
+    /// Threads that serve connections [default: the number of cores]
+    #[arg(long, env = "ANNULUS_ASYNC_THREADS", value_name = "N")]
+    pub async_threads: Option<usize>,
+
     /// What is logged: a level, or directives such as gateway=debug,info [default: info, and warn for libraries]
     #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]
     pub log: Option<String>,
@@ -178,6 +182,8 @@ pub struct Resolved {
     pub options: GatewayOptions,
     /// Whether the index service runs in this process.
     pub with_store: bool,
+    /// Threads that serve connections.
+    pub async_threads: usize,
     /// Where certificates are read again.
     pub tls: GatewayTls,
     pub tls_for_clients: Option<ForClients>,
@@ -236,6 +242,7 @@ impl GatewaySettings {
             max_batch_kib: self.max_batch_kib.or(other.max_batch_kib),
             with_store: self.with_store.or(other.with_store),
             store: self.store.or(other.store),
+            async_threads: self.async_threads.or(other.async_threads),
             log: self.log.or(other.log),
             log_format: self.log_format.or(other.log_format),
         }
@@ -291,6 +298,8 @@ impl GatewaySettings {
             Some(kib) => (kib as usize) << 10,
             None => defaults.batch_bytes_max,
         };
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let async_threads = at_least_one("async-threads", self.async_threads.unwrap_or(cores))?;
         let max_frame_mib = at_least_one("max-frame-mib", max_frame_mib)?;
         let connections_max = at_least_one("max-connections", connections_max)?;
         Ok(Resolved {
@@ -311,6 +320,7 @@ impl GatewaySettings {
                 ..defaults
             },
             with_store: self.with_store == Some(true),
+            async_threads,
             check_interval: self.tls.check_interval()?,
             tls: self.tls,
             tls_for_clients,

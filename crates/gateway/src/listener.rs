@@ -73,11 +73,15 @@ pub(crate) async fn accept(socket: TcpListener, shared: Arc<Shared>) {
             continue;
         }
         let shared = shared.clone();
-        let tasks = shared.tasks.clone();
-        tasks.spawn(async move {
+        let reactors = shared.options.reactors.clone();
+        let tracked = shared.tasks.token();
+        let served = reactors.serve(client, move |client| async move {
             connection::serve(client, shared).await;
-            drop(place);
+            drop((place, tracked));
         });
+        if let Err(error) = served {
+            tracing::debug!(%error, "a connection was gone before it was served");
+        }
     }
 }
 

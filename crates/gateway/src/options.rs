@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cql::wire::DEFAULT_BODY_LIMIT;
+use reactors::Reactors;
 use rustls::{ClientConfig, ServerConfig};
 use store_api::Stores;
 
@@ -46,6 +47,8 @@ pub struct GatewayOptions {
     /// Bytes up to which a write to a table with a vector index goes to the node in one batch with its log rows, as
     /// Cassandra counts the bytes of a batch: its `batch_size_warn_threshold`.
     pub batch_bytes_max: usize,
+    /// Which threads serve the connections of clients, with what they ask of the node and of index services.
+    pub reactors: Reactors,
 }
 
 impl Default for GatewayOptions {
@@ -65,6 +68,7 @@ impl Default for GatewayOptions {
             prepared_bytes_max: 128 << 20,
             stores: Stores::disabled(),
             batch_bytes_max: 5 << 10,
+            reactors: Reactors::default(),
         }
     }
 }

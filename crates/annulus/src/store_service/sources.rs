@@ -33,7 +33,7 @@ const WITHOUT_EFFECT: [&str; 7] = [
 /// whether the gateway has a setting of its own by that variable.
 const OF_THE_PROCESS: [(&str, &str, bool); 5] = [
     ("config", "ANNULUS_CONFIG", true),
-    ("async-threads", "ANNULUS_ASYNC_THREADS", false),
+    ("async-threads", "ANNULUS_ASYNC_THREADS", true),
     ("disable-colors", "VECTOR_STORE_DISABLE_COLORS", false),
     ("log", "ANNULUS_LOG", true),
     ("log-format", "ANNULUS_LOG_FORMAT", true),

@@ -14,6 +14,7 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::StatusCode;
 use hyper_util::client::legacy::Client as HttpClient;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use reactors::PerReactor;
 
 use super::answer::refusal;
 use super::ask::{Answer, Ask, Form, Question};
@@ -33,7 +34,7 @@ const LOOK_INTERVAL_MIN: Duration = Duration::from_millis(100);
 pub struct Node {
     base: BaseUri,
     address: SocketAddr,
-    http: HttpClient<Connector, Full<Bytes>>,
+    http: PerReactor<HttpClient<Connector, Full<Bytes>>>,
     /// Whether it was unavailable and has not yet said that it serves.
     quarantined: AtomicBool,
     /// Whether it has answered in the binary form, and so understands it.
@@ -48,10 +49,12 @@ impl Node {
             base,
             address: connector.address,
             look_interval_max: (2 * connector.timeout).max(LOOK_INTERVAL_MIN),
-            http: HttpClient::builder(TokioExecutor::new())
-                .pool_timer(TokioTimer::new())
-                .pool_max_idle_per_host(idle_connections_max)
-                .build(connector),
+            http: PerReactor::new(|| {
+                HttpClient::builder(TokioExecutor::new())
+                    .pool_timer(TokioTimer::new())
+                    .pool_max_idle_per_host(idle_connections_max)
+                    .build(connector.clone())
+            }),
             quarantined: AtomicBool::new(false),
             binary: AtomicBool::new(false),
         }
@@ -98,7 +101,7 @@ impl Node {
 
     async fn ask_in(&self, form: Form, ask: &Ask<'_>) -> Result<Answer, Refused> {
         let request = ask.request(&self.base, form);
-        let response = self.http.request(request).await.map_err(|error| {
+        let response = self.http.here().request(request).await.map_err(|error| {
             tracing::debug!(%error, service = %self.base, address = %self.address, "index service not reached");
             ClientError::Unavailable
         })?;

@@ -169,7 +169,7 @@ fn a_mistake_in_the_table_of_a_gateway_is_named() {
 fn what_is_set_in_vain_is_told() {
     let names = [
         "VECTOR_STORE_USE_DISKANN",
-        "ANNULUS_ASYNC_THREADS",
+        "VECTOR_STORE_DISABLE_COLORS",
         "ANNULUS_LOG",
         "VECTOR_STORE_THREADS",
     ];

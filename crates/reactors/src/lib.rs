@@ -1,0 +1,170 @@
+//! Threads that serve connections, each with a runtime of its own.
+//!
+//! A runtime of many threads lets whichever is idle go on with any task. For that its threads wake each other: one that finds
+//! work wakes another to look for more. A gateway's request is some tens of microseconds of work between two sockets, and waking and
+//! falling asleep again cost as much (docs/benchmarks/gateway.md has the figures). Here a connection stays with one thread, with all
+//! that its requests ask for, and no other thread is woken for it: as Envoy, nginx and Seastar share work, too.
+//!
+//! A connection comes to the thread that serves the fewest. What it asks takes turns there: work that takes long belongs elsewhere
+//! ([`tokio::task::spawn_blocking`]), and a client that wants more than one core has to open more than one connection.
+//!
+//! The index service and the node do not serve so: whose thread the system has stopped waits, however many others are idle, and
+//! their requests are mostly searching (docs/benchmarks/serving.md).
+
+use std::cell::Cell;
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Handle};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+thread_local! {
+    /// The number of this thread among all reactors of the process, from 1; 0 elsewhere.
+    static NUMBER: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The last number given.
+static NUMBERS: AtomicUsize = AtomicUsize::new(0);
+
+/// One of each for every reactor and one for all other threads, so that what a connection asks for on its way, such as a
+/// connection to another service, stays with its thread.
+#[derive(Debug)]
+pub struct PerReactor<T>(Box<[T]>);
+
+impl<T> PerReactor<T> {
+    /// One for each core and one for the other threads. Where there are more reactors than cores some share.
+    pub fn new(make: impl FnMut() -> T) -> PerReactor<T> {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        PerReactor(std::iter::repeat_with(make).take(1 + cores).collect())
+    }
+
+    /// That of this thread.
+    pub fn here(&self) -> &T {
+        match NUMBER.get() {
+            0 => &self.0[0],
+            number => &self.0[1 + (number - 1) % (self.0.len() - 1)],
+        }
+    }
+}
+
+/// A reactor looks at its sockets after so many tasks at the latest: a task may be a search, and who asks meanwhile waits.
+const TASKS_BETWEEN_LOOKS: u32 = 8;
+
+/// Threads that serve connections. Cheap to clone; clones share the threads, which end with the last of them, and then
+/// connections that are left are closed.
+#[derive(Clone, Debug)]
+pub struct Reactors {
+    /// None: connections are tasks of the runtime that they come in on.
+    threads: Arc<[Reactor]>,
+    _stop: Option<Arc<DropGuard>>,
+}
+
+#[derive(Debug)]
+struct Reactor {
+    runtime: Handle,
+    connections: Arc<AtomicUsize>,
+}
+
+impl Reactors {
+    /// Starts so many threads, one at least.
+    ///
+    /// # Errors
+    /// If the system has no more threads or file descriptors.
+    pub fn start(threads: usize) -> io::Result<Reactors> {
+        let stop = CancellationToken::new();
+        let guard = stop.clone().drop_guard();
+        let threads = (0..threads.max(1)).map(|number| Reactor::start(number, stop.clone()));
+        Ok(Reactors {
+            threads: threads.collect::<io::Result<_>>()?,
+            _stop: Some(Arc::new(guard)),
+        })
+    }
+
+    /// No threads: a connection is a task of the runtime that it comes in on.
+    pub fn of_the_runtime() -> Reactors {
+        Reactors {
+            threads: Arc::new([]),
+            _stop: None,
+        }
+    }
+
+    /// Serves a connection until `serve` is done with it. Must be called within a Tokio runtime.
+    pub fn serve<F>(
+        &self,
+        stream: TcpStream,
+        serve: impl FnOnce(TcpStream) -> F + Send + 'static,
+    ) -> io::Result<()>
+    where
+        F: Future<Output = ()> + Send,
+    {
+        let fewest = |reactor: &&Reactor| reactor.connections.load(Ordering::Relaxed);
+        let Some(reactor) = self.threads.iter().min_by_key(fewest) else {
+            tokio::spawn(async move { serve(stream).await });
+            return Ok(());
+        };
+        // A socket belongs to the runtime that waits for it.
+        let stream = stream.into_std()?;
+        let place = Place::take(&reactor.connections);
+        reactor.runtime.spawn(async move {
+            // Fails only where the thread has no room for one more socket; it is closed then.
+            if let Ok(stream) = TcpStream::from_std(stream) {
+                serve(stream).await;
+            }
+            drop(place);
+        });
+        Ok(())
+    }
+}
+
+/// [`Reactors::of_the_runtime`].
+impl Default for Reactors {
+    fn default() -> Reactors {
+        Reactors::of_the_runtime()
+    }
+}
+
+impl Reactor {
+    fn start(number: usize, stop: CancellationToken) -> io::Result<Reactor> {
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .event_interval(TASKS_BETWEEN_LOOKS)
+            .thread_name(format!("reactor-{number}-blocking"))
+            .build()?;
+        let handle = runtime.handle().clone();
+        thread::Builder::new()
+            .name(format!("reactor-{number}"))
+            .spawn(move || {
+                NUMBER.set(1 + NUMBERS.fetch_add(1, Ordering::Relaxed));
+                runtime.block_on(stop.cancelled());
+                // Who is in the midst of blocking work is not waited for.
+                runtime.shutdown_background();
+            })?;
+        Ok(Reactor {
+            runtime: handle,
+            connections: Arc::default(),
+        })
+    }
+}
+
+/// A connection counted, until it ends.
+struct Place(Arc<AtomicUsize>);
+
+impl Place {
+    fn take(connections: &Arc<AtomicUsize>) -> Place {
+        connections.fetch_add(1, Ordering::Relaxed);
+        Place(connections.clone())
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests;
