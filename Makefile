@@ -69,7 +69,7 @@ ROWS ?= $(if $(FULL),50000,10000)
 .PHONY: cluster-test
 cluster-test: cassandra $(DRIVERS:%=$(VENVS)/%/.installed) ## Three nodes of Cassandra, gateways and stores that die, 10,000 texts (FULL=1: 50,000; needs Java 17 and Maven)
 	@# The binary, and the suite of the Rust driver, which tests/cluster runs.
-	cargo test --locked -p annulus --test end_to_end --no-run
+	cargo test --workspace --locked --no-run --quiet
 	NODES=$(NODES) ROWS=$(ROWS) $(VENVS)/cassandra/bin/python -m pytest -q tests/deployment
 	NODES=$(NODES) $(VENVS)/cassandra/bin/python -m pytest -q tests/cluster --ignore=tests/cluster/test_same_answers.py
 	@# Of several nodes one may not yet know of a change of the schema, and answers otherwise than another.

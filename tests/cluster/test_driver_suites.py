@@ -19,7 +19,7 @@ VENVS = pathlib.Path(sys.prefix).parent
 SUITE_SECONDS = 1800
 
 # One test after the other, as Cassandra changes its schema one step after the other.
-RUST = "cargo test --locked -p annulus --test end_to_end rust_driver:: -- --include-ignored --test-threads=1"
+RUST = "cargo test --workspace --locked --test end_to_end rust_driver:: -- --include-ignored --test-threads=1"
 RUST_PASSED_MIN = 24
 
 

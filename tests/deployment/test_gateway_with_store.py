@@ -1,6 +1,6 @@
 """One program beside a node of Cassandra: `annulus gateway --with-store` is gateway and index service in one process."""
 
-from clients import client_of_one
+from clients import client_of_all, client_of_one
 from gateways import NETWORK
 from ring import free_port
 from server import eventually
@@ -22,10 +22,13 @@ def test_an_index_is_made_searched_and_kept_by_one_process(ring, tmp_path):
     gateway = GatewayWithStore((HOST, free_port(HOST)), free_port(HOST), node, tmp_path, settings)
 
     gateway.start()
-    with client_of_one(gateway.address) as cluster:
+    # Through a gateway that tells of one node a driver can't wait until the others know the table.
+    with client_of_all([(host, ring.port) for host in ring.hosts]) as cluster:
         session = cluster.connect()
         session.execute("CREATE KEYSPACE solo WITH replication = {'class': 'NetworkTopologyStrategy', 'datacenter1': 1}")
         session.execute("CREATE TABLE solo.points (k int PRIMARY KEY, v vector<float, 2>)")
+    with client_of_one(gateway.address) as cluster:
+        session = cluster.connect()
         session.execute("INSERT INTO solo.points (k, v) VALUES (1, [0.9, 0.1])")
         session.execute("INSERT INTO solo.points (k, v) VALUES (2, [0.1, 0.9])")
         session.execute(
