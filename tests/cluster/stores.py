@@ -61,13 +61,6 @@ class Store(Process, Following):
         arguments += ["--cdc-fine-safety-interval", "100ms", "--cdc-fine-sleep-interval", "200ms"]
         super().__init__([*arguments, *settings], READY, directory / "store.log", directory)
 
-    def __enter__(self):
-        return self.start()
-
-    def __exit__(self, *_):
-        if self.is_running:
-            self.stop()
-
     def became_ready(self, host, http_port):
         self.host, self.http_port = host, int(http_port)
 

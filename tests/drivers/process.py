@@ -22,6 +22,13 @@ class Process:
         self._log = pathlib.Path(log)
         self._process = None
 
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        if self.is_running:
+            self.stop()
+
     @property
     def pid(self):
         return self._process.pid
