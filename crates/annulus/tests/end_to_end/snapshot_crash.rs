@@ -23,8 +23,8 @@ const WRITERS: u64 = 2;
 const KEYS: i32 = 600;
 const DIMENSIONS: usize = 48;
 
-/// How long a save is waited for.
-const SAVE_WITHIN: Duration = Duration::from_secs(20);
+/// How long a save is waited for: longer than the service waits for hints before it saves.
+const SAVE_WITHIN: Duration = Duration::from_secs(90);
 
 /// A save of so few rows takes that long at the most; a few milliseconds where the machine is quiet.
 const SAVE_TAKES: Duration = Duration::from_millis(40);
