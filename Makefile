@@ -66,7 +66,7 @@ record-compat: $(VENVS)/cassandra/.installed ## Record anew what a real Cassandr
 
 NODES ?= 3
 # Of several nodes one may not yet know of a change of the schema, and answers otherwise than another; and the suites change
-# it many hundred times, which on three nodes of one machine takes an hour.
+# it many hundred times, which on three nodes of one machine takes most of an hour.
 ON_ONE_NODE := tests/cluster/test_same_answers.py tests/cluster/test_driver_suites.py
 ROWS ?= $(if $(FULL),50000,10000)
 .PHONY: cluster-test

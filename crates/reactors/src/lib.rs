@@ -8,8 +8,8 @@
 //! A connection comes to the thread that serves the fewest. What it asks takes turns there: work that takes long belongs elsewhere
 //! ([`tokio::task::spawn_blocking`]), and a client that wants more than one core has to open more than one connection.
 //!
-//! The index service and the node do not serve so: whose thread the system has stopped waits, however many others are idle, and
-//! their requests are mostly searching (docs/benchmarks/serving.md).
+//! The index service and the node do not serve so: tried for them, searches waited longer when the machine was slow
+//! (docs/benchmarks/serving.md).
 
 use std::cell::Cell;
 use std::future::Future;

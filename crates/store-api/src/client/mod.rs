@@ -54,7 +54,7 @@ pub struct ClientOptions {
     /// How long a connection may take to open, and an open one may be without a sign of life. A
     /// service in quarantine is looked at every two times this at the latest.
     pub connect_timeout: Duration,
-    /// Idle connections kept to each address.
+    /// Idle connections kept to each address, by each reactor for itself.
     pub idle_connections_max: usize,
     /// Whether searches and answers are binary with services that understand that; else they are always JSON.
     pub binary: bool,
