@@ -29,6 +29,14 @@ const SETTLED_AT_STOP_WITHIN: Duration = Duration::from_secs(1);
 /// Saving takes no more than one part in so many of the time, however large an index is.
 const SHARE_OF_TIME: u32 = 20;
 
+/// An index that has come to so many times the vectors that it was saved with, and to so many more at least, is saved before
+/// its time: after a crash it would be served from a snapshot that is small beside it.
+const OUTGROWN_TIMES: usize = 2;
+const OUTGROWN_BY: usize = 1000;
+
+/// How often is looked whether it has.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
 /// What stands on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Saved {
@@ -40,7 +48,7 @@ pub struct Saved {
     pub revision: u64,
 }
 
-/// Saves one index when it is complete, at intervals, and when the service stops.
+/// Saves one index when it is complete, at intervals, when it has grown much, and when the service stops.
 pub struct Saver {
     /// The index.
     pub index: Arc<IndexHandle>,
@@ -76,19 +84,33 @@ impl Saver {
             Some(_) => Instant::now() + interval,
             None => Instant::now(),
         };
+        let mut rested = Instant::now();
+        let mut vectors = self.index.vectors.len();
         let mut told = None;
         loop {
             let stops = tokio::select! {
                 () = snapshots.stopping.cancelled() => true,
                 () = tokio::time::sleep_until(next) => false,
+                () = self.outgrown(vectors, rested) => false,
             };
+            self.advance(stops).await;
             let began = Instant::now();
-            let saved = self.save(stops).await;
+            vectors = self.index.vectors.len();
+            let saved = self.save().await;
             self.tell(saved, &mut told);
             if stops {
                 return;
             }
-            next = Instant::now() + interval.max(SHARE_OF_TIME * began.elapsed());
+            rested = Instant::now() + SHARE_OF_TIME * began.elapsed();
+            next = rested.max(Instant::now() + interval);
+        }
+    }
+
+    /// Waits until the index has outgrown so many vectors, and until then at least.
+    async fn outgrown(&self, vectors: usize, rested: Instant) {
+        tokio::time::sleep_until(rested).await;
+        while self.index.vectors.len() < (OUTGROWN_TIMES * vectors).max(vectors + OUTGROWN_BY) {
+            tokio::time::sleep(LOOK_EVERY).await;
         }
     }
 
@@ -122,8 +144,8 @@ impl Saver {
         }
     }
 
-    async fn save(&mut self, stops: bool) -> Result<(), Fault> {
-        self.advance(stops).await;
+    /// Writes what has changed.
+    async fn save(&mut self) -> Result<(), Fault> {
         let snapshots = self.snapshots.clone();
         // The semaphore is never closed.
         let _turn = snapshots.turn.acquire().await;

@@ -103,8 +103,12 @@ impl World {
                 monitor.send(request).await.unwrap();
             }
         };
+        let save = async {
+            self.saver.advance(false).await;
+            self.saver.save().await
+        };
         tokio::select! {
-            saved = self.saver.save(false) => saved,
+            saved = save => saved,
             () = pass_on => panic!("the saver has gone"),
         }
     }
@@ -204,4 +208,43 @@ async fn a_disk_that_refuses_is_the_error_of_the_task() {
     assert_eq!(task.state, State::Failed);
     let error = task.error.unwrap();
     assert!(error.contains(&*place.to_string_lossy()), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_has_outgrown_its_snapshot_is_saved_before_its_time() {
+    let world = World::start();
+    let saver = Saver {
+        index: world.saver.index.clone(),
+        snapshots: world.saver.snapshots.clone(),
+        work: world.work.clone(),
+        readers: Vec::new(),
+        hints: world.saver.hints.clone(),
+        rows: world.monitor.clone(),
+        log: world.saver.log,
+        saved: None,
+        position: Duration::ZERO,
+        cancel: CancellationToken::new(),
+    };
+    world.put_row("a").await;
+    let saving = tokio::spawn(saver.run());
+    let stands = async |generation| {
+        for _ in 0..500 {
+            if world.stands() == Some(generation) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("{:?} stands, not {generation}", world.stands());
+    };
+    stands(1).await;
+    // As many as it has, but not so many more as are worth a save.
+    for row in 1..OUTGROWN_BY {
+        world.put_row(&row.to_string()).await;
+    }
+    tokio::time::sleep(2 * LOOK_EVERY).await;
+    assert_eq!(world.stands(), Some(1));
+    world.put_row("one more").await;
+    stands(2).await;
+    world.saver.snapshots.stopping.cancel();
+    saving.await.unwrap();
 }
