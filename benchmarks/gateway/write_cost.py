@@ -69,7 +69,7 @@ class Way:
 def main():
     with cassandra_ring() as ring, tempfile.TemporaryDirectory() as directory:
         node = (ring.hosts[0], ring.port)
-        [gateway] = gateways_before([node], pathlib.Path(directory))
+        [gateway] = gateways_before([node], [], pathlib.Path(directory))
         gateway.start()
         try:
             measure(node, gateway.address)
