@@ -19,6 +19,10 @@ help: ## Show the targets
 run: ## Build and start the product with the film sample
 	cargo run --release --locked -p annulus -- serve --data-dir $(DATA_DIR) --sample movies
 
+.PHONY: dist
+dist: ## Build target/dist/annulus, the one to deploy: optimised as a whole, which takes longer than make run's
+	cargo build --profile dist --locked -p annulus
+
 # Set: leave out the tests that need a real Cassandra, and with it Java 17 and Maven.
 WITHOUT_CASSANDRA ?=
 
