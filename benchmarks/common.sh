@@ -49,6 +49,15 @@ start_store() { # arguments of `annulus store`, which is at $STORE when this ret
   done
 }
 
+start_layout() { # threads for sockets, threads for searches (0: none of their own)
+  # Always, however long searches take, or never.
+  if [ "$2" = 0 ]; then
+    start_store --async-threads "$1" --threads "$1" --inline-searches-us 10000000
+  else
+    start_store --async-threads "$1" --threads "$2" --inline-searches-us 0
+  fi
+}
+
 stop_store() {
   stop_one "$store_pid"
   store_pid=

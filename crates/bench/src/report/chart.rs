@@ -1,6 +1,7 @@
 //! Line charts.
 
 use super::canvas::{Anchor, Canvas, Colour, Place, Png, Svg};
+use crate::spread::Spread;
 
 /// Colours that are told apart by those who see colours differently too (Okabe and Ito).
 const COLOURS: &[Colour] = &[
@@ -53,7 +54,7 @@ pub enum Scale {
 pub struct Series {
     /// In the legend.
     pub name: String,
-    /// `(x, y)`, joined in this order.
+    /// `(x, y)`, joined in this order; of several that follow each other at one x, as rounds do, the line goes through the median.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -117,14 +118,13 @@ impl Chart {
                     HEIGHT - BOTTOM - y.share(py) * (HEIGHT - TOP - BOTTOM),
                 )
             };
-            let points = series.points.iter().filter(|point| self.is_drawable(point));
-            let drawn: Vec<(Place, &(f64, f64))> =
-                points.map(|point| (place(point), point)).collect();
-            let places: Vec<Place> = drawn.iter().map(|(place, _)| *place).collect();
-            canvas.line(&places, colour);
-            for (place, point) in drawn {
+            let mut points = series.points.clone();
+            points.retain(|point| self.is_drawable(point));
+            let line: Vec<Place> = medians(&points).iter().map(place).collect();
+            canvas.line(&line, colour);
+            for point in &points {
                 let (x, y) = (number(point.0), number(point.1));
-                canvas.point(place, colour, &format!("{}: {x}, {y}", series.name));
+                canvas.point(place(point), colour, &format!("{}: {x}, {y}", series.name));
             }
             let line = HEIGHT + LEGEND_LINE * at as f64;
             canvas.swatch((LEFT, line), colour);
@@ -228,6 +228,16 @@ impl Axis {
     }
 }
 
+/// One point for those that follow each other at one x.
+fn medians(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let at_one_x = points.chunk_by(|a, b| a.0 == b.0);
+    let median = |rounds: &[(f64, f64)]| {
+        let values: Vec<f64> = rounds.iter().map(|point| point.1).collect();
+        Spread::of(&values).map(|spread| (rounds[0].0, spread.median))
+    };
+    at_one_x.filter_map(median).collect()
+}
+
 /// 1, 2 or 5 times a power of ten, at least `step`.
 fn round_step(step: f64) -> f64 {
     let power = 10_f64.powf(step.log10().floor());
@@ -286,6 +296,14 @@ mod tests {
             }
             assert!(svg.contains("a &amp; b") && svg.contains("x &lt;s&gt;"));
         }
+    }
+
+    #[test]
+    fn a_line_goes_through_the_median_of_rounds() {
+        let rounds = [(1.0, 2.0), (4.0, 9.0), (4.0, 3.0), (4.0, 5.0), (16.0, 7.0)];
+        assert_eq!(medians(&rounds), [(1.0, 2.0), (4.0, 5.0), (16.0, 7.0)]);
+        let svg = chart(Scale::Linear, &rounds).svg().unwrap();
+        assert_eq!(svg.matches("<circle").count(), rounds.len());
     }
 
     #[test]
