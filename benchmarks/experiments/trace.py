@@ -27,6 +27,7 @@ MOMENTS = 21
 # Between them, so that everybody sleeps.
 PAUSE_S = 0.02
 WARM_UP = 200
+TIMEOUT_S = 10
 EVENT = re.compile(r"\[(\d+)\]\s+(\d+)\.(\d{9}): sched:(sched_switch|sched_waking): (.*)")
 SWITCH = re.compile(r"prev_comm=(.*) prev_pid=(\d+) .*prev_state=(\S+) ==> next_comm=(.*) next_pid=(\d+) ")
 WAKING = re.compile(r"comm=(.*) pid=(\d+) ")
@@ -117,7 +118,7 @@ def whole(events):
 
 def show(moment, events, names):
     """Writes a moment as a table."""
-    busy = {}
+    busy = {event.processor: "idle" for event in events}
     for event in events:
         if event.at < moment["begin"] and event.after is not None:
             busy[event.processor] = names.of(event.after)
@@ -160,7 +161,7 @@ def ask(url, queries, moments):
         f"Accept: application/vnd.annulus.neighbours.v1\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     request = head.encode() + body
-    connections = [socket.create_connection((address.hostname, address.port)) for _ in range(2)]
+    connections = [socket.create_connection((address.hostname, address.port), TIMEOUT_S) for _ in range(2)]
     for connection in connections:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -187,13 +188,18 @@ def take(connection):
     """Reads one whole answer."""
     answer = b""
     while b"\r\n\r\n" not in answer:
-        answer += connection.recv(1 << 16)
+        answer += received(connection)
     head, _, body = answer.partition(b"\r\n\r\n")
     if not head.startswith(b"HTTP/1.1 200"):
         sys.exit(f"{head.splitlines()[0].decode()}: {body.decode(errors='replace')}")
     [length] = re.findall(rb"(?i)content-length: (\d+)", head)
     while len(body) < int(length):
-        body += connection.recv(1 << 16)
+        body += received(connection)
+
+
+def received(connection):
+    """What has come next."""
+    return connection.recv(1 << 16) or sys.exit("the service closed the connection")
 
 
 if __name__ == "__main__":
