@@ -12,7 +12,7 @@ use bytes::Bytes;
 use cql::token::Token;
 
 use crate::catalog::{ColumnId, TableId};
-pub use crate::reader::RowStream;
+pub use crate::reader::{RowStream, View};
 
 #[derive(Clone, Debug)]
 pub struct ReadRequest {

@@ -20,7 +20,7 @@ use crate::forget::Forgetting;
 use crate::horizon::Horizon;
 use crate::mutation::{Write, WriteOutcome};
 use crate::read::ReadRequest;
-use crate::reader::{self, ReadContext, RowStream};
+use crate::reader::{ReadContext, RowStream, View};
 use crate::schema::Schema;
 use crate::shared::Shared;
 use crate::watch::{self, Watch};
@@ -235,19 +235,22 @@ impl Storage {
     /// Starts a read. The stream sees the state of this moment, whatever is written meanwhile, and
     /// does blocking file reads when it is advanced.
     pub fn read(&self, request: ReadRequest) -> Result<RowStream, StorageError> {
+        self.view(request.table)?.read(&request)
+    }
+
+    /// A table as it is at this moment, to look up many rows.
+    pub fn view(&self, table: TableId) -> Result<View, StorageError> {
         let shared = &self.inner.shared;
         let hold = shared.horizon.hold();
-        let schema = shared.schema();
-        let table = Arc::clone(schema.table(request.table)?);
-        let context = ReadContext {
+        let table = Arc::clone(shared.schema().table(table)?);
+        Ok(View::new(ReadContext {
             snapshot: shared.engine.snapshot()?,
             engine: Arc::clone(&shared.engine),
             lease: Arc::clone(&table.lease),
             table,
             now_s: hold.start_s(),
             hold,
-        };
-        reader::open(context, &request)
+        }))
     }
 
     /// Waits until no commit in flight can still add a CDC log row with a `cdc$time` below `until_micros`

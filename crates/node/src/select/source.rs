@@ -39,11 +39,6 @@ impl Reader {
             Reader::Memory(table) => Ok(Rows::Memory(table.read(&request)?.into_iter())),
         }
     }
-
-    /// The first row that a request finds.
-    pub(super) fn first(&self, request: ReadRequest) -> Result<Option<Row>, CqlError> {
-        self.open(request)?.next_row()
-    }
 }
 
 impl Rows {

@@ -12,7 +12,7 @@ use crate::cdc::CdcGate;
 use crate::engine::{Batch, Engine};
 use crate::key::{self, ROW};
 use crate::mutation::{Change, Condition, PartitionMutation, Write, WriteOutcome};
-use crate::reader::{RowParts, build_row};
+use crate::read::{Partition, Position, Row};
 use crate::record::{CellRecord, ColumnRecord, Liveness, Record};
 use crate::schema::{Schema, TableSchema};
 
@@ -203,8 +203,8 @@ fn evaluate(
         (key, record, deleted_to, cells)
     };
     match cells {
-        Some(cells) => Ok(Verdict::Fails(Box::new(build_row(RowParts {
-            partition: std::sync::Arc::new(crate::read::Partition {
+        Some(cells) => Ok(Verdict::Fails(Box::new(Row {
+            partition: std::sync::Arc::new(Partition {
                 token,
                 key: partition_key.clone(),
                 static_cells: statics,
@@ -216,8 +216,8 @@ fn evaluate(
                     .unwrap_or_else(|| clustering.clone())
             }),
             cells,
-            key: key.into(),
-        })))),
+            position: Position(key.into()),
+        }))),
         None => Ok(Verdict::Holds {
             floor: newest(&record).max(deleted_to).saturating_add(1),
         }),

@@ -4,36 +4,19 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cql::token::Token;
 
+use super::context::{Entered, ReadContext, damaged_key};
 use super::plan::{self, PartitionPlan, Plan, RingPlan, RowRange};
-use super::{RowParts, build_row};
 use crate::StorageError;
-use crate::engine::{Engine, Scan, Snapshot};
+use crate::engine::Scan;
 use crate::key::{self, HEADER, RANGE, ROW, SuffixRange};
 use crate::ranges::RangeDeletions;
-use crate::read::{Partition, ReadRequest, Row};
-use crate::record::{self, Liveness, Record};
-use crate::schema::TableSchema;
-
-/// What a stream reads from and what it sees.
-pub(crate) struct ReadContext {
-    pub engine: Arc<Engine>,
-    pub snapshot: Snapshot,
-    pub table: Arc<TableSchema>,
-    /// Whatever is dead by then is hidden. Seconds.
-    pub now_s: i64,
-    /// Held so that what the stream may see is not forgotten under it.
-    #[expect(dead_code, reason = "held for its drop")]
-    pub hold: crate::horizon::Hold,
-    /// Held so that the files of the table outlive it.
-    #[expect(dead_code, reason = "held for its drop")]
-    pub lease: Arc<()>,
-}
+use crate::read::{ReadRequest, Row};
+use crate::record;
 
 /// Live rows, one by one. Owns its snapshot of the storage; may be moved between threads.
 pub struct RowStream {
-    context: ReadContext,
+    context: Arc<ReadContext>,
     state: State,
 }
 
@@ -68,14 +51,10 @@ struct Current {
     found_rows: bool,
 }
 
-/// What counts for all rows of a partition.
-struct Entered {
-    partition: Arc<Partition>,
-    deleted_to: i64,
-    ranges: RangeDeletions,
-}
-
-pub(crate) fn open(context: ReadContext, request: &ReadRequest) -> Result<RowStream, StorageError> {
+pub(super) fn open(
+    context: Arc<ReadContext>,
+    request: &ReadRequest,
+) -> Result<RowStream, StorageError> {
     let state = match plan::plan(&context.table, request)? {
         Plan::Empty => State::Ended,
         Plan::Partition(plan) => State::Partition(Box::new(PartitionRead {
@@ -92,7 +71,7 @@ pub(crate) fn open(context: ReadContext, request: &ReadRequest) -> Result<RowStr
                 plan.range.clone(),
             )?;
             let current = match &plan.resumed_in {
-                Some(prefix) => Some(context.re_enter(prefix)?),
+                Some(prefix) => Some(Current::again(&context, prefix)?),
                 None => None,
             };
             State::Ring(Box::new(RingRead {
@@ -129,124 +108,17 @@ impl Iterator for RowStream {
     }
 }
 
-impl ReadContext {
-    fn get(&self, key: &[u8]) -> Result<Option<Record>, StorageError> {
-        self.engine
-            .get_at(&self.snapshot, self.table.space, key)?
-            .map(record::decode)
-            .transpose()
-    }
-
-    fn head(&self, partition: &[u8]) -> Result<Option<Record>, StorageError> {
-        if self.table.has_heads() {
-            self.get(&key::bound(partition, HEADER, &[]))
-        } else {
-            Ok(None)
-        }
-    }
-
-    fn enter(
-        &self,
-        token: Token,
-        key: Vec<Bytes>,
-        head: Option<&Record>,
-        ranges: RangeDeletions,
-    ) -> Entered {
-        let liveness = Liveness {
-            deleted_to: i64::MIN,
-            now_s: self.now_s,
-        };
-        Entered {
-            partition: Arc::new(Partition {
-                token,
-                key,
-                static_cells: head
-                    .map(|head| liveness.statics(head, &self.table.live))
-                    .unwrap_or_default(),
-            }),
-            deleted_to: head
-                .and_then(|head| head.deletion)
-                .map_or(i64::MIN, |deletion| deletion.timestamp),
-            ranges,
-        }
-    }
-
+impl Current {
     /// Enters a partition of which rows have been given out already.
-    fn re_enter(&self, prefix: &[u8]) -> Result<Current, StorageError> {
-        let head = self.head(prefix)?;
-        let ranges = self.ranges(prefix, head.as_ref())?;
-        let (token, key) = self.decode_partition(prefix)?;
+    fn again(context: &ReadContext, prefix: &[u8]) -> Result<Current, StorageError> {
+        let head = context.head(prefix)?;
+        let ranges = context.ranges(prefix, head.as_ref())?;
+        let (token, key) = context.decode_partition(prefix)?;
         Ok(Current {
             prefix: Bytes::copy_from_slice(prefix),
-            entered: self.enter(token, key, head.as_ref(), ranges),
+            entered: context.enter(token, key, head.as_ref(), ranges),
             found_rows: true,
         })
-    }
-
-    fn ranges(
-        &self,
-        partition: &[u8],
-        head: Option<&Record>,
-    ) -> Result<RangeDeletions, StorageError> {
-        if head.is_some_and(|head| head.has_ranges) {
-            RangeDeletions::read(&self.engine, &self.snapshot, self.table.space, partition)
-        } else {
-            Ok(RangeDeletions::default())
-        }
-    }
-
-    fn decode_partition(&self, partition: &[u8]) -> Result<(Token, Vec<Bytes>), StorageError> {
-        self.table
-            .keys
-            .decode_partition(partition)
-            .ok_or_else(damaged_key)
-    }
-
-    fn row(
-        &self,
-        entered: &Entered,
-        suffix: &[u8],
-        key: Bytes,
-        record: Record,
-    ) -> Result<Option<Row>, StorageError> {
-        let mut deleted_to = entered.deleted_to;
-        if let Some(deletion) = entered.ranges.covering(suffix) {
-            deleted_to = deleted_to.max(deletion.timestamp);
-        }
-        let liveness = Liveness {
-            deleted_to,
-            now_s: self.now_s,
-        };
-        let Some(cells) = liveness.row(&record, &self.table.live) else {
-            return Ok(None);
-        };
-        let clustering = match record.clustering {
-            Some(values) => values,
-            None => self
-                .table
-                .keys
-                .decode_clustering(suffix)
-                .ok_or_else(damaged_key)?,
-        };
-        Ok(Some(build_row(RowParts {
-            partition: Arc::clone(&entered.partition),
-            clustering: Some(clustering),
-            cells,
-            key,
-        })))
-    }
-
-    /// The row of a partition without live rows.
-    fn static_only(&self, entered: &Entered, prefix: &[u8]) -> Option<Row> {
-        if entered.partition.static_cells.is_empty() {
-            return None;
-        }
-        Some(build_row(RowParts {
-            partition: Arc::clone(&entered.partition),
-            clustering: None,
-            cells: Vec::new(),
-            key: key::bound(prefix, HEADER, &[]).into(),
-        }))
     }
 }
 
@@ -381,8 +253,4 @@ impl RingRead {
             None
         }
     }
-}
-
-fn damaged_key() -> StorageError {
-    StorageError::Corrupt("a stored key can't be read: its bytes are damaged".to_owned())
 }

@@ -533,6 +533,18 @@ impl World {
                 one.slices = vec![point(row.clustering.clone().expect("a row"))];
                 assert_eq!(shown(read(self.storage(), one)), [row]);
             }
+            let view = self.storage().view(self.table.id).expect("a view");
+            for slice in slices {
+                for bound in [&slice.start, &slice.end] {
+                    let (ClusteringBound::Inclusive(key) | ClusteringBound::Exclusive(key)) = bound
+                    else {
+                        panic!("{bound:?} is not of a key");
+                    };
+                    let row = view.row(vec![partition.clone()], key).expect("a look-up");
+                    let expected = self.oracle.row(&partition, key, now_s);
+                    assert_eq!(row.as_ref().map(show), expected);
+                }
+            }
         }
     }
 

@@ -1,28 +1,28 @@
 //! Asking for neighbours and reading their rows.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use ann_query::{Nearest, bounds, key_value};
 use bytes::Bytes;
 use cql::error::CqlError;
 use futures::stream::{self, StreamExt};
-use storage::catalog::TableId;
-use storage::read::{ClusteringBound, ClusteringSlice, Partitions, ReadRequest, Row};
+use storage::read::{Row, View};
 use store_api::{ClientError, KeyValue};
 
 use super::AnnPlan;
 use crate::bind::{Bound, StatementClock};
+use crate::failure::storage_error;
 use crate::query::{Answer, BoundValue, Database, Outcome, Parameters, Rows};
-use crate::select::execute::{on_blocking_thread, reader, terms};
+use crate::select::execute::{on_blocking_thread, terms};
 use crate::select::expression::Scope;
 use crate::select::limit;
 use crate::select::page::Page;
 use crate::select::plan::Resolved;
-use crate::select::source::Reader;
 use crate::select::values::Values;
 
-/// So few rows are read on the async thread, where that costs less than handing it over.
-const INLINE_ROWS_MAX: usize = 16;
+/// For so long rows are read on the async thread, where that costs less than handing them over.
+const INLINE_TIME: Duration = Duration::from_millis(1);
 /// Rows read by one visit to a blocking thread.
 const CHUNK_ROWS: usize = 64;
 /// Visits at the same time, for one query.
@@ -48,8 +48,10 @@ pub(in crate::select) async fn execute(
     let terms = terms(&plan.projection.terms, values)?;
     let keys = candidates(database, plan, ann, &vector, limit).await?;
 
-    let reader = reader(database, plan, &parameters)?;
-    let table = plan.target.table.id;
+    let view = database
+        .storage
+        .view(plan.target.table.id)
+        .map_err(storage_error)?;
     let page = match ann.candidates.rescoring {
         None => {
             let mut page = Page::new(None);
@@ -62,7 +64,7 @@ pub(in crate::select) async fn execute(
                 };
                 page.push(&plan.projection.outputs, scope)
             };
-            each_row(reader, table, ann, keys, &mut take).await?;
+            each_row(&view, ann, keys, &mut take).await?;
             page
         }
         Some(similarity) => {
@@ -73,7 +75,7 @@ pub(in crate::select) async fn execute(
                 }
                 Ok(())
             };
-            each_row(reader, table, ann, keys, &mut take).await?;
+            each_row(&view, ann, keys, &mut take).await?;
             let mut page = Page::new(None);
             for row in nearest.into_best() {
                 let scope = Scope {
@@ -168,8 +170,7 @@ fn read_key(ann: &AnnPlan, key: &[KeyValue]) -> Option<Key> {
 
 /// Reads the rows of the keys and hands on those that still have a vector, in the order of the keys.
 async fn each_row(
-    reader: Reader,
-    table: TableId,
+    view: &View,
     ann: &AnnPlan,
     keys: Vec<Key>,
     take: &mut (dyn FnMut(Row) -> Result<(), CqlError> + Send),
@@ -178,22 +179,27 @@ async fn each_row(
         Some(_) => take(row),
         None => Ok(()),
     };
-    if keys.len() <= INLINE_ROWS_MAX {
-        for key in keys {
-            if let Some(row) = read_row(&reader, table, key)? {
-                take_live(row)?;
-            }
+    let mut keys = keys.into_iter();
+    let started = Instant::now();
+    while started.elapsed() < INLINE_TIME {
+        let Some(key) = keys.next() else {
+            return Ok(());
+        };
+        if let Some(row) = read_row(view, key)? {
+            take_live(row)?;
         }
-        return Ok(());
     }
-    let chunks: Vec<Vec<Key>> = chunked(keys);
+    let chunks = std::iter::from_fn(|| {
+        let chunk: Vec<Key> = keys.by_ref().take(CHUNK_ROWS).collect();
+        (!chunk.is_empty()).then_some(chunk)
+    });
     let mut rows = stream::iter(chunks)
         .map(|chunk| {
-            let reader = reader.clone();
+            let view = view.clone();
             on_blocking_thread(move || {
                 chunk
                     .into_iter()
-                    .filter_map(|key| read_row(&reader, table, key).transpose())
+                    .filter_map(|key| read_row(&view, key).transpose())
                     .collect::<Result<Vec<Row>, CqlError>>()
             })
         })
@@ -206,31 +212,6 @@ async fn each_row(
     Ok(())
 }
 
-fn chunked(keys: Vec<Key>) -> Vec<Vec<Key>> {
-    let mut keys = keys.into_iter();
-    std::iter::from_fn(|| {
-        let chunk: Vec<Key> = keys.by_ref().take(CHUNK_ROWS).collect();
-        (!chunk.is_empty()).then_some(chunk)
-    })
-    .collect()
-}
-
-fn read_row(reader: &Reader, table: TableId, key: Key) -> Result<Option<Row>, CqlError> {
-    let (partition, clustering) = key;
-    let slices = if clustering.is_empty() {
-        Vec::new()
-    } else {
-        vec![ClusteringSlice {
-            start: ClusteringBound::Inclusive(clustering.clone()),
-            end: ClusteringBound::Inclusive(clustering),
-        }]
-    };
-    reader.first(ReadRequest {
-        table,
-        partitions: Partitions::One(partition),
-        slices,
-        reversed: false,
-        resume_after: None,
-        static_only_rows: false,
-    })
+fn read_row(view: &View, (partition, clustering): Key) -> Result<Option<Row>, CqlError> {
+    view.row(partition, &clustering).map_err(storage_error)
 }

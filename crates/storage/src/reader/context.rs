@@ -1,0 +1,152 @@
+//! What is read from, and how a record becomes a row.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cql::token::Token;
+
+use crate::StorageError;
+use crate::engine::{Engine, Snapshot};
+use crate::key::{self, HEADER};
+use crate::ranges::RangeDeletions;
+use crate::read::{Partition, Position, Row};
+use crate::record::{self, Liveness, Record};
+use crate::schema::TableSchema;
+
+/// What is read from and what of it is seen.
+pub(crate) struct ReadContext {
+    pub engine: Arc<Engine>,
+    pub snapshot: Snapshot,
+    pub table: Arc<TableSchema>,
+    /// Whatever is dead by then is hidden. Seconds.
+    pub now_s: i64,
+    /// Held so that what a reader may see is not forgotten under it.
+    #[expect(dead_code, reason = "held for its drop")]
+    pub hold: crate::horizon::Hold,
+    /// Held so that the files of the table outlive it.
+    #[expect(dead_code, reason = "held for its drop")]
+    pub lease: Arc<()>,
+}
+
+/// What counts for all rows of a partition.
+pub(super) struct Entered {
+    partition: Arc<Partition>,
+    deleted_to: i64,
+    pub(super) ranges: RangeDeletions,
+}
+
+impl ReadContext {
+    pub(super) fn get(&self, key: &[u8]) -> Result<Option<Record>, StorageError> {
+        self.engine
+            .get_at(&self.snapshot, self.table.space, key)?
+            .map(record::decode)
+            .transpose()
+    }
+
+    pub(super) fn head(&self, partition: &[u8]) -> Result<Option<Record>, StorageError> {
+        if self.table.has_heads() {
+            self.get(&key::bound(partition, HEADER, &[]))
+        } else {
+            Ok(None)
+        }
+    }
+
+    pub(super) fn enter(
+        &self,
+        token: Token,
+        key: Vec<Bytes>,
+        head: Option<&Record>,
+        ranges: RangeDeletions,
+    ) -> Entered {
+        let liveness = Liveness {
+            deleted_to: i64::MIN,
+            now_s: self.now_s,
+        };
+        Entered {
+            partition: Arc::new(Partition {
+                token,
+                key,
+                static_cells: head
+                    .map(|head| liveness.statics(head, &self.table.live))
+                    .unwrap_or_default(),
+            }),
+            deleted_to: head
+                .and_then(|head| head.deletion)
+                .map_or(i64::MIN, |deletion| deletion.timestamp),
+            ranges,
+        }
+    }
+
+    pub(super) fn ranges(
+        &self,
+        partition: &[u8],
+        head: Option<&Record>,
+    ) -> Result<RangeDeletions, StorageError> {
+        if head.is_some_and(|head| head.has_ranges) {
+            RangeDeletions::read(&self.engine, &self.snapshot, self.table.space, partition)
+        } else {
+            Ok(RangeDeletions::default())
+        }
+    }
+
+    pub(super) fn decode_partition(
+        &self,
+        partition: &[u8],
+    ) -> Result<(Token, Vec<Bytes>), StorageError> {
+        self.table
+            .keys
+            .decode_partition(partition)
+            .ok_or_else(damaged_key)
+    }
+
+    pub(super) fn row(
+        &self,
+        entered: &Entered,
+        suffix: &[u8],
+        key: Bytes,
+        record: Record,
+    ) -> Result<Option<Row>, StorageError> {
+        let mut deleted_to = entered.deleted_to;
+        if let Some(deletion) = entered.ranges.covering(suffix) {
+            deleted_to = deleted_to.max(deletion.timestamp);
+        }
+        let liveness = Liveness {
+            deleted_to,
+            now_s: self.now_s,
+        };
+        let Some(cells) = liveness.row(&record, &self.table.live) else {
+            return Ok(None);
+        };
+        let clustering = match record.clustering {
+            Some(values) => values,
+            None => self
+                .table
+                .keys
+                .decode_clustering(suffix)
+                .ok_or_else(damaged_key)?,
+        };
+        Ok(Some(Row {
+            partition: Arc::clone(&entered.partition),
+            clustering: Some(clustering),
+            cells,
+            position: Position(key),
+        }))
+    }
+
+    /// The row of a partition without live rows.
+    pub(super) fn static_only(&self, entered: &Entered, prefix: &[u8]) -> Option<Row> {
+        if entered.partition.static_cells.is_empty() {
+            return None;
+        }
+        Some(Row {
+            partition: Arc::clone(&entered.partition),
+            clustering: None,
+            cells: Vec::new(),
+            position: Position(key::bound(prefix, HEADER, &[]).into()),
+        })
+    }
+}
+
+pub(super) fn damaged_key() -> StorageError {
+    StorageError::Corrupt("a stored key can't be read: its bytes are damaged".to_owned())
+}

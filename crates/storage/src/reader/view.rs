@@ -1,0 +1,51 @@
+//! A table as it was at one moment.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::context::ReadContext;
+use super::stream::{self, RowStream};
+use crate::StorageError;
+use crate::key::{self, ROW};
+use crate::read::{ReadRequest, Row};
+
+/// A table as it was at one moment: all that is read from it sees the same state, whatever is written
+/// meanwhile. Cheap to clone.
+#[derive(Clone)]
+pub struct View {
+    context: Arc<ReadContext>,
+}
+
+impl View {
+    pub(crate) fn new(context: ReadContext) -> View {
+        View {
+            context: Arc::new(context),
+        }
+    }
+
+    /// The rows of a request, of this table. The stream does blocking file reads when it is advanced.
+    pub(crate) fn read(&self, request: &ReadRequest) -> Result<RowStream, StorageError> {
+        stream::open(Arc::clone(&self.context), request)
+    }
+
+    /// The live row with a primary key, by the serialised values of its columns; `clustering` is empty for a
+    /// table without clustering columns. Less work than a stream for one row. Does blocking file reads.
+    pub fn row(
+        &self,
+        partition: Vec<Bytes>,
+        clustering: &[Bytes],
+    ) -> Result<Option<Row>, StorageError> {
+        let context = &self.context;
+        let (token, prefix) = context.table.keys.partition(&partition)?;
+        let suffix = context.table.keys.clustering(clustering)?;
+        let row_key = key::bound(&prefix, ROW, &suffix);
+        let Some(record) = context.get(&row_key)? else {
+            return Ok(None);
+        };
+        let head = context.head(&prefix)?;
+        let ranges = context.ranges(&prefix, head.as_ref())?;
+        let entered = context.enter(token, partition, head.as_ref(), ranges);
+        context.row(&entered, &suffix, row_key.into(), record)
+    }
+}
