@@ -1,7 +1,8 @@
 """Cassandra with its own index, SAI. `CASSANDRA=ADDRESS:PORT:PID` names a node on this machine.
 
-SAI has no width of a search; what stands for it is the limit, of whose answer the first k count. Processor time is that
-of the node's whole process, what it does in the background included.
+SAI has no width of a search; what stands for it is the limit, of whose answer the first k count. Its graph is that of its
+defaults, 16 links and a beam of 100: it takes no others without a property of the system. Processor time is that of the
+node's whole process, what it does in the background included.
 """
 
 import os
@@ -15,7 +16,7 @@ import clock
 from data_set import DataSet
 
 LIMIT_MAX = 1000
-OPTIONS = "{{'similarity_function': '{similarity}', 'maximum_node_connections': 16, 'construction_beam_width': 128}}"
+BUILD_SECONDS_MAX = 1800
 
 
 class Cassandra:
@@ -40,10 +41,13 @@ class Cassandra:
 
     def build(self, data: DataSet, threads: int) -> None:
         """Only of the index; the table has been filled before. How many threads is the node's affair."""
-        options = OPTIONS.format(similarity=self._similarity)
+        options = f"{{'similarity_function': '{self._similarity}'}}"
         self._db.execute(f"CREATE INDEX items_v ON peers.items (v) USING 'sai' WITH OPTIONS = {options}")
         built = "SELECT index_name FROM system.\"IndexInfo\" WHERE table_name = 'peers'"
+        end = time.monotonic() + BUILD_SECONDS_MAX
         while "items_v" not in [row.index_name for row in self._db.execute(built)]:
+            if time.monotonic() > end:
+                raise TimeoutError(f"the index was not built within {BUILD_SECONDS_MAX} s")
             time.sleep(0.2)
 
     def search(self, queries: np.ndarray, k: int, beam: int) -> np.ndarray:

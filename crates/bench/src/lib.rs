@@ -11,6 +11,7 @@ mod commands;
 pub mod data;
 mod front;
 pub mod load;
+mod proc;
 pub mod report;
 mod spread;
 pub mod target;

@@ -30,7 +30,9 @@ async fn a_set_is_loaded_indexed_searched_and_reported() {
     bench(&["build-index", "--cql", &cql, "--http", &http]);
     let few = ["--requests", "200", "--warm-up", "0"];
     bench(&[&["search-http", "--http", &http][..], &data, &few].concat());
-    bench(&[&["search-cql", "--cql", &cql][..], &data, &few].concat());
+    let log = path("requests.csv");
+    let logged = ["search-cql", "--cql", &cql, "--requests-log", &log];
+    bench(&[&logged[..], &data, &few].concat());
     let steps = ["sweep", "--http", &http, "-c", "1,4", "--pause", "0.01"];
     bench(&[&steps[..], &data, &few].concat());
     let mixed = ["mixed", "--cql", &cql, "--write-cql", &cql, "--churn", "50"];
@@ -50,6 +52,20 @@ async fn a_set_is_loaded_indexed_searched_and_reported() {
     bench(&["drop-table", "--cql", &cql]);
     let page = path("report.html");
     bench(&["report", &json, "-o", &page]);
+
+    let requests = std::fs::read_to_string(&log).unwrap();
+    let mut lines = requests.lines();
+    assert_eq!(lines.next(), Some("due_ns,ended_ns,answered"));
+    let mut took = lines.map(|line| {
+        let fields: Vec<u64> = line
+            .split(',')
+            .map(|field| field.parse().unwrap())
+            .collect();
+        assert_eq!(fields[2], 1, "{line}");
+        fields[1].checked_sub(fields[0]).unwrap()
+    });
+    assert_eq!(took.clone().count(), 200);
+    assert!(took.all(|ns| ns > 0));
 
     let results = measurements(Path::new(&json));
     let counts = |operation: &str| {

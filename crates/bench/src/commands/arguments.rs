@@ -153,6 +153,7 @@ impl LoadArguments {
                 None => Length::Duration(seconds("--seconds", self.seconds)?),
             },
             warm_up: seconds_or_none("--warm-up", self.warm_up)?,
+            keep_requests: false,
         })
     }
 

@@ -83,6 +83,7 @@ pub fn run(arguments: &CeilingArguments) -> anyhow::Result<()> {
         rate_per_s: None,
         length: Length::Duration(seconds("--seconds", arguments.seconds)?),
         warm_up: Duration::ZERO,
+        keep_requests: false,
     };
     let progress = output.progress("ceiling")?;
     let begin = load::thread_cpu_time();

@@ -88,6 +88,7 @@ pub async fn run(arguments: IngestArguments) -> anyhow::Result<()> {
         rate_per_s: arguments.rate,
         length: Length::Requests((base.len() - arguments.from) as u64),
         warm_up: Duration::ZERO,
+        keep_requests: false,
     };
     let progress = output.progress("insert")?;
     let measured = load::run(&plan, workers, &progress).await?;

@@ -121,6 +121,7 @@ pub async fn build_table(arguments: BuildTableArguments) -> anyhow::Result<()> {
         rate_per_s: None,
         length: Length::Requests(base.len() as u64),
         warm_up: Duration::ZERO,
+        keep_requests: false,
     };
     let writes = database.writes(names).await?;
     let worker = || Inserter {

@@ -1,6 +1,7 @@
 //! `search-http`, `search-cql` and `sweep`: how fast and how well a target searches.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 
 use anyhow::ensure;
 use clap::Args;
@@ -49,6 +50,9 @@ struct OneArguments {
     /// Requests under way at once, at most
     #[arg(long, short, default_value_t = 8)]
     concurrency: usize,
+    /// Write of each request when it was due and when it ended, in nanoseconds of CLOCK_MONOTONIC (CSV)
+    #[arg(long, value_name = "FILE")]
+    requests_log: Option<PathBuf>,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -87,6 +91,9 @@ async fn one(target: &Target, reconnect: bool, arguments: OneArguments) -> anyho
     let mut searching = arguments.search.searching(target, &HashSet::new()).await?;
     if reconnect {
         searching = searching.reconnecting();
+    }
+    if let Some(path) = &arguments.requests_log {
+        searching = searching.logging(path)?;
     }
     let progress = output.progress("search")?;
     let measurement = searching

@@ -1,6 +1,9 @@
 //! Searches of a data set on a target: what `search`, `sweep`, `mixed` and `compare` have in common.
 
 use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +12,7 @@ use indicatif::ProgressBar;
 
 use super::arguments::{LoadArguments, RequestArguments, Target};
 use crate::data::{DataArguments, SearchSet};
-use crate::load::{self, Judge, Plan};
+use crate::load::{self, Judge, Measured, Plan};
 use crate::report::Measurement;
 use crate::target::cql::{self, Searches};
 use crate::target::wire::Bodies;
@@ -44,6 +47,8 @@ pub struct Searching {
     way: Way,
     /// The data set, in results.
     dataset: String,
+    /// Where each request is written down.
+    requests_log: Option<PathBuf>,
 }
 
 enum Way {
@@ -86,6 +91,7 @@ impl Searching {
             timeout: requests.timeout()?,
             way,
             dataset,
+            requests_log: None,
         })
     }
 
@@ -95,6 +101,14 @@ impl Searching {
             self.way = Way::Http(url, bodies.reconnecting());
         }
         self
+    }
+
+    /// The same, with each request written down in a file, which is made anew by each run.
+    pub fn logging(mut self, path: &Path) -> anyhow::Result<Searching> {
+        // Now, so that a load is not made in vain.
+        File::create(path).with_context(|| path.display().to_string())?;
+        self.requests_log = Some(path.to_owned());
+        Ok(self)
     }
 
     fn worker(&self) -> Searcher {
@@ -119,8 +133,15 @@ impl Searching {
         progress: &ProgressBar,
     ) -> anyhow::Result<Measurement> {
         let workers = (0..concurrency).map(|_| self.worker()).collect();
-        let measured = load::run(plan, workers, progress).await?;
+        let plan = Plan {
+            keep_requests: self.requests_log.is_some(),
+            ..plan.clone()
+        };
+        let measured = load::run(&plan, workers, progress).await?;
         progress.finish_and_clear();
+        if let Some(path) = &self.requests_log {
+            write_requests(path, &measured).with_context(|| path.display().to_string())?;
+        }
         Ok(Measurement {
             operation: "search".to_owned(),
             target: self.target.to_string(),
@@ -132,6 +153,17 @@ impl Searching {
             ..Measurement::of(&measured)
         })
     }
+}
+
+fn write_requests(path: &Path, measured: &Measured) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(path)?);
+    writeln!(file, "due_ns,ended_ns,answered")?;
+    for request in &measured.requests {
+        let [due, ended] = [request.due, request.ended]
+            .map(|after| u128::from(measured.begin_ns) + after.as_nanos());
+        writeln!(file, "{due},{ended},{}", u8::from(request.answered))?;
+    }
+    file.flush()
 }
 
 /// The arguments of a search on one target.

@@ -11,19 +11,17 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use clap::Args;
 
 use super::arguments::Target;
 use super::searching::{SearchArguments, Searching, questions};
 use crate::load::{Length, Plan};
+use crate::proc::process_cpu_time;
 use crate::report::{Measurement, Output, OutputArguments};
 use crate::target::http::{self, Url};
 use crate::target::in_process::InProcess;
 use crate::target::wire::Wire;
-
-/// In which `/proc` counts processor time: 100 a second on every architecture of Linux that there is today (proc(5)).
-const TICKS_PER_SECOND: f64 = 100.0;
 
 const CPU_FIGURE: &str = "processor time a search, µs";
 
@@ -205,35 +203,9 @@ async fn idle(pid: u32) -> anyhow::Result<f64> {
     Ok(cpu.as_secs_f64() / begin.elapsed().as_secs_f64())
 }
 
-/// Processor time that a process has taken, of all its threads, in itself and in the system.
-fn process_cpu_time(pid: u32) -> anyhow::Result<Duration> {
-    let path = format!("/proc/{pid}/stat");
-    let stat = std::fs::read_to_string(&path)
-        .with_context(|| format!("{path}: is --server-pid a process on this machine?"))?;
-    ticks(&stat)
-        .map(|ticks| Duration::from_secs_f64(ticks as f64 / TICKS_PER_SECOND))
-        .with_context(|| format!("{path}: {stat:?} is not understood"))
-}
-
-/// User and system time: the 14th and 15th field. The second is a name in brackets that may hold anything.
-fn ticks(stat: &str) -> Option<u64> {
-    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
-    let mut next = || fields.next()?.parse::<u64>().ok();
-    Some(next()? + next()?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn processor_time_stands_behind_a_name_with_brackets() {
-        let stat = "7 (a) b (c)) S 1 2 3 4 5 6 7 8 9 10 100 23 0 0 20 0 4 0";
-        assert_eq!(ticks(stat), Some(123));
-        assert_eq!(ticks("7 (a) S 1 2"), None);
-        let own = process_cpu_time(std::process::id());
-        assert!(own.is_ok(), "{own:?}");
-    }
 
     #[test]
     fn ratios_are_taken_within_rounds() {

@@ -24,7 +24,9 @@ use tokio::task::JoinSet;
 
 pub use recall::Judge;
 use recorder::Recorder;
-pub use recorder::{Interval, Measured, latencies};
+pub use recorder::{Interval, Measured, Request, latencies};
+
+use crate::proc::Stolen;
 
 /// How the load is made.
 #[derive(Clone, Debug)]
@@ -35,6 +37,8 @@ pub struct Plan {
     pub length: Length,
     /// How long before what counts.
     pub warm_up: Duration,
+    /// Keep of each request when it was due and when it ended.
+    pub keep_requests: bool,
 }
 
 /// When a load ends.
@@ -94,11 +98,16 @@ pub async fn run<W: Operation>(
     let mut workers = workers;
     if plan.warm_up > Duration::ZERO {
         progress.set_message("warm-up");
-        let phase = Phase::new(plan.rate_per_s, Length::Duration(plan.warm_up), &next);
+        let warm_up = Plan {
+            length: Length::Duration(plan.warm_up),
+            keep_requests: false,
+            ..plan.clone()
+        };
+        let phase = Phase::new(&warm_up, &next);
         workers = phase.run(workers, progress).await?.0;
     }
     progress.set_message("");
-    let phase = Phase::new(plan.rate_per_s, plan.length, &next);
+    let phase = Phase::new(plan, &next);
     let (_, measured) = phase.run(workers, progress).await?;
     Ok(measured)
 }
@@ -115,10 +124,17 @@ pub fn thread_cpu_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
 }
 
+/// Now, by the system's monotonic clock, which other programs read too.
+fn monotonic_ns() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
 /// A stretch of load, with the state that its workers share.
 struct Phase {
     rate_per_s: Option<f64>,
     length: Length,
+    keep_requests: bool,
     /// The number of the first request.
     first: u64,
     /// The number of the next request, over all phases.
@@ -127,10 +143,11 @@ struct Phase {
 }
 
 impl Phase {
-    fn new(rate_per_s: Option<f64>, length: Length, next: &Arc<AtomicU64>) -> Phase {
+    fn new(plan: &Plan, next: &Arc<AtomicU64>) -> Phase {
         Phase {
-            rate_per_s,
-            length,
+            rate_per_s: plan.rate_per_s,
+            length: plan.length,
+            keep_requests: plan.keep_requests,
             first: next.load(Ordering::Relaxed),
             next: Arc::clone(next),
             completed: Arc::new(AtomicU64::new(0)),
@@ -143,7 +160,9 @@ impl Phase {
         progress: &ProgressBar,
     ) -> anyhow::Result<(Vec<W>, Measured)> {
         let concurrency = workers.len();
+        let stolen = Stolen::now();
         let begin = Instant::now();
+        let begin_ns = monotonic_ns();
         let cpu = process_cpu_time();
         let deadline = match self.length {
             Length::Duration(duration) => Some(begin + duration),
@@ -176,7 +195,7 @@ impl Phase {
         let intervals = recorder::Intervals::new(begin, self.length);
         let mut tasks = JoinSet::new();
         for worker in workers {
-            let recorder = Recorder::new(&intervals);
+            let recorder = Recorder::new(&intervals, self.keep_requests);
             tasks.spawn(work(Arc::clone(&turn), worker, recorder));
         }
         let ticker = tokio::spawn(tick(
@@ -199,6 +218,10 @@ impl Phase {
             measured.not_sent = pacer.total.saturating_sub(started);
             measured.pacer_lateness = Some(pacer.join());
         }
+        measured.begin_ns = begin_ns;
+        measured.stolen_share = Stolen::now()
+            .zip(stolen)
+            .map(|(now, before)| now.share_since(&before));
         measured.finish(elapsed, process_cpu_time() - cpu, intervals);
         // The next phase goes on where this one's requests ended, not at the turns taken in vain.
         turn.next
@@ -254,7 +277,7 @@ async fn work<W: Operation>(
     while let Some((number, start)) = turn.take().await {
         match worker.perform(number).await {
             Ok(done) => recorder.done(start, &done),
-            Err(failure) => recorder.failed(failure),
+            Err(failure) => recorder.failed(start, failure),
         }
         turn.completed.fetch_add(1, Ordering::Relaxed);
     }

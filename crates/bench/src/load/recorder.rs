@@ -48,10 +48,27 @@ pub struct Measured {
     pub short_answers: u64,
     /// Processor time of this process.
     pub cpu_time: Duration,
+    /// The share of the machine's processors' time that a hypervisor gave to others, where the system says.
+    pub stolen_share: Option<f64>,
     /// One after the other, of equal length.
     pub intervals: Vec<Interval>,
+    /// When it began, by the system's monotonic clock.
+    pub begin_ns: u64,
+    /// As they were due, if they were to be kept.
+    pub requests: Vec<Request>,
     recall_sum: f64,
     recall_count: u64,
+}
+
+/// A request, by times after the begin of the load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Request {
+    /// From when it counts.
+    pub due: Duration,
+    /// When it was answered or had failed.
+    pub ended: Duration,
+    /// Whether it was answered.
+    pub answered: bool,
 }
 
 /// A part of the time of a load.
@@ -80,7 +97,10 @@ impl Measured {
             pacer_lateness: None,
             short_answers: 0,
             cpu_time: Duration::ZERO,
+            stolen_share: None,
             intervals: Vec::new(),
+            begin_ns: 0,
+            requests: Vec::new(),
             recall_sum: 0.0,
             recall_count: 0,
         }
@@ -108,9 +128,12 @@ impl Measured {
         self.short_answers += recorder.short_answers;
         self.recall_sum += recorder.recall_sum;
         self.recall_count += recorder.recall_count;
+        self.requests
+            .extend(recorder.requests.into_iter().flatten());
     }
 
     pub(super) fn finish(&mut self, elapsed: Duration, cpu_time: Duration, intervals: Intervals) {
+        self.requests.sort_unstable_by_key(|request| request.due);
         self.elapsed = elapsed;
         self.cpu_time = cpu_time;
         let slots = intervals
@@ -187,11 +210,13 @@ pub struct Recorder {
     /// The interval that `current` belongs to.
     slot: usize,
     current: Histogram<u64>,
+    /// If they are to be kept.
+    requests: Option<Vec<Request>>,
 }
 
 impl Recorder {
     /// Nothing yet.
-    pub fn new(intervals: &Intervals) -> Recorder {
+    pub fn new(intervals: &Intervals, keep_requests: bool) -> Recorder {
         Recorder {
             latencies: latencies(),
             errors: BTreeMap::new(),
@@ -201,6 +226,7 @@ impl Recorder {
             intervals: intervals.clone(),
             slot: 0,
             current: histogram(INTERVAL_DIGITS),
+            requests: keep_requests.then(Vec::new),
         }
     }
 
@@ -214,6 +240,7 @@ impl Recorder {
             self.slot = slot;
         }
         self.current.saturating_record(latency);
+        self.keep(start, done.answered, true);
         self.short_answers += u64::from(done.short);
         if let Some(recall) = done.recall {
             self.recall_sum += recall;
@@ -222,8 +249,20 @@ impl Recorder {
     }
 
     /// A request failed.
-    pub fn failed(&mut self, failure: Failure) {
+    pub fn failed(&mut self, start: Instant, failure: Failure) {
         count_error(&mut self.errors, failure.0, 1);
+        self.keep(start, Instant::now(), false);
+    }
+
+    fn keep(&mut self, start: Instant, end: Instant, answered: bool) {
+        let begin = self.intervals.begin;
+        if let Some(requests) = &mut self.requests {
+            requests.push(Request {
+                due: start.saturating_duration_since(begin),
+                ended: end.saturating_duration_since(begin),
+                answered,
+            });
+        }
     }
 
     /// Adds the current interval to that of all.
@@ -272,7 +311,7 @@ mod tests {
     fn the_last_interval_of_a_run_that_nobody_foresaw_is_as_long_as_it_was() {
         let begin = Instant::now();
         let intervals = Intervals::new(begin, Length::Requests(2));
-        let mut recorder = Recorder::new(&intervals);
+        let mut recorder = Recorder::new(&intervals, false);
         for second in [0, 1000] {
             let start = begin + Duration::from_secs(second);
             let done = Done {
@@ -296,7 +335,7 @@ mod tests {
     #[test]
     fn quantiles_are_right_to_a_thousandth() {
         let intervals = Intervals::new(Instant::now(), Length::Requests(1));
-        let mut recorder = Recorder::new(&intervals);
+        let mut recorder = Recorder::new(&intervals, false);
         let start = Instant::now();
         for micros in 1..=10_000 {
             let answered = start + Duration::from_micros(micros);

@@ -43,6 +43,7 @@ fn plan(rate_per_s: Option<f64>, length: Length) -> Plan {
         rate_per_s,
         length,
         warm_up: Duration::ZERO,
+        keep_requests: false,
     }
 }
 
@@ -57,6 +58,29 @@ async fn every_request_is_counted_answered_or_failed() {
     let of_intervals: u64 = measured.intervals.iter().map(|i| i.operations).sum();
     assert_eq!(of_intervals, 90);
     assert!(measured.pacer_lateness.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_are_kept_as_they_were_due() {
+    let plan = Plan {
+        keep_requests: true,
+        ..plan(Some(1_000.0), Length::Requests(50))
+    };
+    let before_ns = monotonic_ns();
+    let workers = sleepers(3, Duration::from_millis(30));
+    let measured = run(&plan, workers, &ProgressBar::hidden()).await.unwrap();
+    assert!((before_ns..monotonic_ns()).contains(&measured.begin_ns));
+    let requests = &measured.requests;
+    assert_eq!(requests.len(), 50);
+    let answered: Vec<_> = requests.iter().filter(|r| r.answered).collect();
+    assert_eq!(answered.len() as u64, measured.latencies.len());
+    let slowest = answered.iter().map(|r| r.ended - r.due).max().unwrap();
+    let recorded = measured.latencies.max() as f64 / slowest.as_nanos() as f64;
+    assert!((recorded - 1.0).abs() < 2e-3, "{recorded}");
+    for (number, request) in requests.iter().enumerate() {
+        assert_eq!(request.due, pacer::due_after(number as u64, 1_000.0));
+        assert!(request.ended >= request.due + Duration::from_millis(1));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -107,12 +131,13 @@ async fn what_could_not_be_sent_in_time_is_counted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_warm_up_does_not_count() {
     let plan = Plan {
-        rate_per_s: None,
-        length: Length::Requests(20),
         warm_up: Duration::from_millis(100),
+        keep_requests: true,
+        ..plan(None, Length::Requests(20))
     };
     let workers = sleepers(2, Duration::ZERO);
     let measured = run(&plan, workers, &ProgressBar::hidden()).await.unwrap();
+    assert_eq!(measured.requests.len(), 20);
     let errors: u64 = measured.errors.values().sum();
     assert_eq!(measured.latencies.len() + errors, 20);
 }

@@ -1,6 +1,7 @@
 //! Line charts.
 
-use super::canvas::{Anchor, Canvas, Colour, Place, Png, Svg};
+use super::axis::{Axis, Scale, number};
+use super::canvas::{Anchor, Canvas, Colour, Pen, Place, Png, Svg};
 use crate::spread::Spread;
 
 /// Colours that are told apart by those who see colours differently too (Okabe and Ito).
@@ -20,7 +21,6 @@ const LEFT: f64 = 64.0;
 const RIGHT: f64 = 30.0;
 const TOP: f64 = 24.0;
 const BOTTOM: f64 = 46.0;
-const TICKS: usize = 6;
 const LEGEND_LINE: f64 = 18.0;
 
 /// A chart.
@@ -38,15 +38,6 @@ pub struct Chart {
     pub y_scale: Scale,
     /// Its lines.
     pub series: Vec<Series>,
-}
-
-/// How values become lengths.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Scale {
-    /// Upwards from zero.
-    Linear,
-    /// Powers of ten at equal distances; values above zero only.
-    Logarithmic,
 }
 
 /// A line.
@@ -111,7 +102,7 @@ impl Chart {
     fn draw(&self, canvas: &mut impl Canvas, x: &Axis, y: &Axis) {
         self.draw_axes(canvas, x, y);
         for (at, series) in self.series.iter().enumerate() {
-            let colour = COLOURS[at % COLOURS.len()];
+            let pen = pen(at);
             let place = |&(px, py): &(f64, f64)| {
                 (
                     LEFT + x.share(px) * (WIDTH - LEFT - RIGHT),
@@ -121,13 +112,13 @@ impl Chart {
             let mut points = series.points.clone();
             points.retain(|point| self.is_drawable(point));
             let line: Vec<Place> = medians(&points).iter().map(place).collect();
-            canvas.line(&line, colour);
+            canvas.line(&line, pen);
             for point in &points {
                 let (x, y) = (number(point.0), number(point.1));
-                canvas.point(place(point), colour, &format!("{}: {x}, {y}", series.name));
+                canvas.point(place(point), pen, &format!("{}: {x}, {y}", series.name));
             }
             let line = HEIGHT + LEGEND_LINE * at as f64;
-            canvas.swatch((LEFT, line), colour);
+            canvas.swatch((LEFT, line), pen);
             canvas.text((LEFT + 20.0, line + 6.0), Anchor::Start, &series.name);
         }
     }
@@ -154,77 +145,11 @@ impl Chart {
     }
 }
 
-impl Scale {
-    /// Whether a value has a place on it.
-    fn takes(self, value: f64) -> bool {
-        value.is_finite() && (self == Scale::Linear || value > 0.0)
-    }
-}
-
-/// Where values lie between the ends of a line.
-struct Axis {
-    low: f64,
-    high: f64,
-    logarithmic: bool,
-    ticks: Vec<f64>,
-}
-
-impl Axis {
-    fn new(scale: Scale, (low, high): (f64, f64), from_zero: bool) -> Axis {
-        match scale {
-            Scale::Linear => Axis::linear(low, high, from_zero),
-            Scale::Logarithmic => Axis::logarithmic(low, high),
-        }
-    }
-
-    fn linear(low: f64, high: f64, from_zero: bool) -> Axis {
-        let low = if from_zero { low.min(0.0) } else { low };
-        let range = if high > low {
-            high - low
-        } else {
-            high.abs().max(1.0)
-        };
-        let step = round_step(range / TICKS as f64);
-        let first = (low / step).floor();
-        let last = (high / step).ceil().max(first + 1.0);
-        let ticks: Vec<f64> = (0..=(last - first) as usize)
-            .map(|at| (first + at as f64) * step)
-            .collect();
-        Axis {
-            low: first * step,
-            high: last * step,
-            logarithmic: false,
-            ticks,
-        }
-    }
-
-    /// Both ends must be above zero.
-    fn logarithmic(low: f64, high: f64) -> Axis {
-        let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
-        let last = last.max(first + 1);
-        let (low, high) = (10_f64.powi(first), 10_f64.powi(last));
-        // Over many powers of ten the ticks between them would lie on each other.
-        let digits: &[f64] = match last - first {
-            ..=3 => &[1.0, 2.0, 5.0],
-            _ => &[1.0],
-        };
-        let ticks = (first..=last)
-            .flat_map(|power| digits.iter().map(move |digit| digit * 10_f64.powi(power)));
-        Axis {
-            low,
-            high,
-            logarithmic: true,
-            ticks: ticks.filter(|tick| *tick <= high * 1.001).collect(),
-        }
-    }
-
-    /// 0 at the low end, 1 at the high one.
-    fn share(&self, value: f64) -> f64 {
-        if self.logarithmic {
-            (value / self.low).ln() / (self.high / self.low).ln()
-        } else {
-            (value - self.low) / (self.high - self.low)
-        }
+/// What the series at a place is drawn with: twice as many are told apart as there are colours.
+fn pen(at: usize) -> Pen {
+    Pen {
+        colour: COLOURS[at % COLOURS.len()],
+        broken: at / COLOURS.len() % 2 == 1,
     }
 }
 
@@ -236,30 +161,6 @@ fn medians(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
         Spread::of(&values).map(|spread| (rounds[0].0, spread.median))
     };
     at_one_x.filter_map(median).collect()
-}
-
-/// 1, 2 or 5 times a power of ten, at least `step`.
-fn round_step(step: f64) -> f64 {
-    let power = 10_f64.powf(step.log10().floor());
-    let digits = [1.0, 2.0, 5.0];
-    let fits = digits.iter().find(|digit| *digit * power >= step * 0.999);
-    fits.map_or(10.0 * power, |digit| digit * power)
-}
-
-/// A number in few digits.
-fn number(value: f64) -> String {
-    let digits = match value.abs() {
-        0.0 => 0,
-        size if size >= 100.0 => 0,
-        size if size >= 10.0 => 1,
-        size if size >= 1.0 => 2,
-        _ => 4,
-    };
-    let text = format!("{value:.digits$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
-    }
 }
 
 #[cfg(test)]
@@ -307,6 +208,24 @@ mod tests {
     }
 
     #[test]
+    fn as_many_lines_are_told_apart_as_there_are_pens() {
+        let one = chart(Scale::Linear, &[(1.0, 2.0), (2.0, 3.0)]);
+        let count = 2 * COLOURS.len();
+        let many = Chart {
+            series: vec![one.series[0].clone(); count],
+            ..one
+        };
+        for (at, other) in (0..count).flat_map(|at| (0..at).map(move |other| (at, other))) {
+            assert_ne!(pen(at), pen(other));
+        }
+        let svg = many.svg().unwrap();
+        assert_eq!(svg.matches("stroke-dasharray").count(), COLOURS.len());
+        assert_eq!(svg.matches(r#"r="3" fill="none""#).count(), count);
+        // A piece in the legend, or two of a broken line.
+        assert_eq!(svg.matches("<rect").count(), 3 * COLOURS.len());
+    }
+
+    #[test]
     fn a_single_point_and_none() {
         assert!(chart(Scale::Linear, &[(1.0, 0.0)]).svg().is_some());
         assert!(chart(Scale::Logarithmic, &[(1.0, 1.0)]).svg().is_some());
@@ -331,20 +250,5 @@ mod tests {
         let width = u32::from_be_bytes(file[16..20].try_into().unwrap());
         assert_eq!(f64::from(width), 2.0 * WIDTH);
         assert_eq!(chart(Scale::Linear, &[]).png().unwrap(), None);
-    }
-
-    #[test]
-    fn ticks_are_round() {
-        assert_eq!(
-            Axis::linear(0.0, 970.0, true).ticks,
-            [0.0, 200.0, 400.0, 600.0, 800.0, 1000.0]
-        );
-        assert_eq!(
-            Axis::logarithmic(0.3, 4.0).ticks,
-            [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
-        );
-        assert_eq!(Axis::logarithmic(2.0, 90_000.0).ticks.len(), 6);
-        assert_eq!(number(0.25), "0.25");
-        assert_eq!(number(1200.0), "1200");
     }
 }

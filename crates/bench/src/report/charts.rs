@@ -1,6 +1,7 @@
 //! Which charts a set of results has.
 
-use super::chart::{Chart, Scale, Series};
+use super::axis::Scale;
+use super::chart::{Chart, Series};
 use super::measurement::{Measurement, Point, Record};
 
 /// Lines in the chart over time; more can't be told apart.
@@ -31,21 +32,49 @@ fn of_measurements(measurements: &[&Measurement]) -> Vec<Chart> {
         .filter(|m| m.operation == "search" && m.operations > 0)
         .copied()
         .collect();
-    let closed: Vec<_> = searches
-        .iter()
-        .filter(|m| m.rate_asked_per_s.is_none())
-        .copied()
-        .collect();
-    let chart = |title: &str, x: &str, y: &str, y_scale, series| Chart {
+    let mut ks: Vec<Option<usize>> = searches.iter().map(|m| m.k).collect();
+    ks.sort_unstable();
+    ks.dedup();
+    let mut charts = Vec::new();
+    // Each number of rows has charts of its own: lines of several would be compared, and they are of different work.
+    for k in &ks {
+        let of_k: Vec<_> = searches.iter().filter(|m| m.k == *k).copied().collect();
+        let mut of_searches = of_searches(&of_k);
+        if let (Some(k), 2..) = (k, ks.len()) {
+            for chart in &mut of_searches {
+                chart.title = format!("{}, k = {k}", chart.title);
+            }
+        }
+        charts.extend(of_searches);
+    }
+    charts.push(chart(
+        "P99 over time",
+        "seconds",
+        "P99, ms",
+        Scale::Logarithmic,
+        over_time(measurements),
+    ));
+    charts
+}
+
+fn chart(title: &str, x: &str, y: &str, y_scale: Scale, series: Vec<Series>) -> Chart {
+    Chart {
         title: title.to_owned(),
         x_label: x.to_owned(),
         y_label: y.to_owned(),
         x_scale: Scale::Linear,
         y_scale,
         series,
-    };
+    }
+}
+
+fn of_searches(searches: &[&Measurement]) -> Vec<Chart> {
+    let closed: Vec<_> = searches
+        .iter()
+        .filter(|m| m.rate_asked_per_s.is_none())
+        .copied()
+        .collect();
     let concurrency = "requests under way at once";
-    let latency = "latency, ms";
     vec![
         chart(
             "Queries a second against concurrency",
@@ -64,7 +93,7 @@ fn of_measurements(measurements: &[&Measurement]) -> Vec<Chart> {
         chart(
             "Latency against queries a second",
             "queries a second",
-            latency,
+            "latency, ms",
             Scale::Logarithmic,
             [("P50", 0.5), ("P99", 0.99)]
                 .iter()
@@ -73,7 +102,7 @@ fn of_measurements(measurements: &[&Measurement]) -> Vec<Chart> {
                         0.5 => m.latency_ms.p50,
                         _ => m.latency_ms.p99,
                     };
-                    let mut series = by_series(&searches, |m| (m.rate_per_s, of(m)));
+                    let mut series = by_series(searches, |m| (m.rate_per_s, of(m)));
                     for series in &mut series {
                         series.name = format!("{}, {name}", series.name);
                     }
@@ -86,17 +115,10 @@ fn of_measurements(measurements: &[&Measurement]) -> Vec<Chart> {
             "recall",
             "queries a second",
             Scale::Linear,
-            by_series(&searches, |m| (m.recall.unwrap_or(f64::NAN), m.rate_per_s))
+            by_series(searches, |m| (m.recall.unwrap_or(f64::NAN), m.rate_per_s))
                 .into_iter()
                 .filter(|series| series.points.iter().all(|point| point.0.is_finite()))
                 .collect(),
-        ),
-        chart(
-            "P99 over time",
-            "seconds",
-            "P99, ms",
-            Scale::Logarithmic,
-            over_time(measurements),
         ),
     ]
 }
@@ -208,6 +230,27 @@ mod tests {
         let (a, b) = (search(4), search(1));
         let series = by_series(&[&a, &b], |m| (m.concurrency as f64, m.rate_per_s));
         assert_eq!(series[0].points, [(1.0, 10.0), (4.0, 40.0)]);
+    }
+
+    #[test]
+    fn each_number_of_rows_has_charts_of_its_own() {
+        let of_k = |k| Measurement {
+            operation: "search".to_owned(),
+            operations: 1,
+            k,
+            ..search(1)
+        };
+        let titles = |ks: &[Option<usize>]| -> Vec<String> {
+            let all: Vec<Measurement> = ks.iter().map(|k| of_k(*k)).collect();
+            let charts = of_measurements(&all.iter().collect::<Vec<_>>());
+            let rates = charts.into_iter().map(|chart| chart.title);
+            rates.filter(|title| title.starts_with("Queries")).collect()
+        };
+        let title = "Queries a second against concurrency";
+        assert_eq!(titles(&[Some(10), Some(10)]), [title]);
+        assert_eq!(titles(&[None]), [title]);
+        let both = [format!("{title}, k = 10"), format!("{title}, k = 100")];
+        assert_eq!(titles(&[Some(100), Some(10)]), both);
     }
 
     #[test]

@@ -102,6 +102,8 @@ pub struct Measurement {
     pub client_cpu_cores: f64,
     /// Cores that the client may use.
     pub client_cores: usize,
+    /// The share of the client machine's processors' time that a hypervisor gave to others meanwhile, where the system says.
+    pub stolen_share: Option<f64>,
     /// Over time.
     pub moments: Vec<Moment>,
     /// Other figures, by name with unit.
@@ -167,6 +169,7 @@ impl Measurement {
             not_sent: measured.not_sent,
             client_cpu_cores: measured.cpu_time.as_secs_f64() / seconds.max(f64::MIN_POSITIVE),
             client_cores: std::thread::available_parallelism().map_or(1, usize::from),
+            stolen_share: measured.stolen_share,
             moments: measured
                 .intervals
                 .iter()

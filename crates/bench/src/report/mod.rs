@@ -1,5 +1,6 @@
 //! What becomes of results: lines on the terminal, JSON lines, an HTML page with charts, and the charts as PNG.
 
+mod axis;
 mod canvas;
 mod chart;
 mod charts;

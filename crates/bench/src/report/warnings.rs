@@ -8,6 +8,9 @@ const FAILED_SHARE_MAX: f64 = 0.01;
 /// A pacer that is later than this share of the latency, in the same quantile, may be what is slow.
 const LATENESS_SHARE_MAX: f64 = 0.1;
 
+/// A stop is a few milliseconds: where they are a larger share of the time, P99 is theirs rather than a server's.
+const STOLEN_SHARE_MAX: f64 = 0.002;
+
 impl Measurement {
     /// What a reader should know before trusting the figures.
     pub fn warnings(&self) -> Vec<String> {
@@ -56,6 +59,12 @@ impl Measurement {
                 self.client_cpu_cores, self.client_cores
             ));
         }
+        if let Some(share) = self.stolen_share.filter(|share| *share > STOLEN_SHARE_MAX) {
+            warnings.push(format!(
+                "the hypervisor gave {:.1} % of this machine's processors to others: latencies have its stops in them",
+                share * 100.0
+            ));
+        }
         warnings
     }
 
@@ -93,10 +102,12 @@ mod tests {
             short_answers: 2,
             client_cpu_cores: 1.9,
             client_cores: 2,
+            stolen_share: Some(0.011),
             ..Measurement::default()
         };
         let warnings = measurement.warnings();
-        assert_eq!(warnings.len(), 6);
+        assert_eq!(warnings.len(), 7);
+        assert!(warnings[6].contains("gave 1.1 %"), "{warnings:?}");
         assert!(warnings[1].starts_with("3.0 % failed"), "{warnings:?}");
         assert!(warnings[2].contains("P99 and"), "{warnings:?}");
         assert_eq!(Measurement::default().warnings(), [""; 0]);

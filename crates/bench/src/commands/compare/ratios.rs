@@ -22,11 +22,13 @@ pub type Rounds = Vec<Measurement>;
 /// Median and range of the rounds' ratios, A by B.
 pub fn summary(a: &Rounds, b: &Rounds) -> Measurement {
     let recall: (&str, Figure) = ("recall", |m| m.recall.unwrap_or(f64::NAN));
+    let rounds = answered([a, b].into_iter());
     let mut summary = empty();
     for (name, of) in FIGURES.into_iter().chain([recall]) {
-        let ratios: Vec<f64> = a.iter().zip(b).map(|(a, b)| of(a) / of(b)).collect();
+        let ratios: Vec<f64> = rounds.iter().map(|&n| of(&a[n]) / of(&b[n])).collect();
         summary.add_spread(name, &ratios);
     }
+    add_left_out(&mut summary, a.len() - rounds.len());
     summary
 }
 
@@ -53,6 +55,7 @@ pub fn at_recall(sides: [&[Rounds]; 2], recall: f64) -> Result<Measurement, (usi
         let above = matches!(place, front::Place::Below(_)) && reached > recall + RECALL_TOLERANCE;
         places.push((place, above.then_some(reached)));
     }
+    let rounds = answered(sides.into_iter().flatten());
     let mut found = empty();
     for (name, of) in FIGURES {
         let of_round = |side: usize, round: usize| {
@@ -60,12 +63,13 @@ pub fn at_recall(sides: [&[Rounds]; 2], recall: f64) -> Result<Measurement, (usi
                 .0
                 .seconds(|setting| of(&sides[side][setting][round]))
         };
-        let rounds = sides[0].iter().chain(sides[1]).map(Vec::len).min();
-        let ratios: Vec<f64> = (0..rounds.unwrap_or(0))
-            .map(|round| of_round(0, round) / of_round(1, round))
+        let ratios: Vec<f64> = rounds
+            .iter()
+            .map(|&round| of_round(0, round) / of_round(1, round))
             .collect();
         found.add_spread(name, &ratios);
     }
+    add_left_out(&mut found, sides[0][0].len() - rounds.len());
     for (name, (_, above)) in ["recall of A, which is above", "recall of B, which is above"]
         .into_iter()
         .zip(&places)
@@ -75,6 +79,21 @@ pub fn at_recall(sides: [&[Rounds]; 2], recall: f64) -> Result<Measurement, (usi
         }
     }
     Ok(found)
+}
+
+/// The rounds in which each index answered something. A server that was gone has no latency to compare.
+fn answered<'a>(indexes: impl Iterator<Item = &'a Rounds> + Clone) -> Vec<usize> {
+    let rounds = indexes.clone().map(Vec::len).min().unwrap_or(0);
+    (0..rounds)
+        .filter(|&round| indexes.clone().all(|index| index[round].rate_per_s > 0.0))
+        .collect()
+}
+
+fn add_left_out(ratios: &mut Measurement, rounds: usize) {
+    if rounds > 0 {
+        let name = "rounds left out, in which one of them answered nothing";
+        ratios.figures.insert(name.to_owned(), rounds as f64);
+    }
 }
 
 fn empty() -> Measurement {
@@ -94,8 +113,9 @@ fn measured(rounds: &Rounds) -> Measured {
 }
 
 fn mean_recall(rounds: &Rounds) -> Option<f64> {
-    let recalls: Option<Vec<f64>> = rounds.iter().map(|round| round.recall).collect();
-    let recalls = recalls?;
+    let answered = rounds.iter().filter(|round| round.rate_per_s > 0.0);
+    let recalls: Option<Vec<f64>> = answered.map(|round| round.recall).collect();
+    let recalls = recalls.filter(|recalls| !recalls.is_empty())?;
     Some(recalls.iter().sum::<f64>() / recalls.len() as f64)
 }
 
@@ -124,6 +144,32 @@ mod tests {
         assert_eq!(even.figures["answers a second, median"], 1.5);
         // Nothing was known of the recall.
         assert!(!found.figures.contains_key("recall, median"));
+    }
+
+    /// It would otherwise be a ratio of nothing, or vanish.
+    #[test]
+    fn rounds_without_an_answer_are_left_out_and_counted() {
+        let a = index(Some(0.9), &[200.0, 0.0, 300.0]);
+        let b = index(Some(0.9), &[100.0, 100.0, 100.0]);
+        let left_out = |found: &Measurement| {
+            let mut names = found.figures.iter();
+            names.find_map(|(name, count)| name.starts_with("rounds left out").then_some(*count))
+        };
+        for (a, b, median) in [(&a, &b, 2.5), (&b, &a, (0.5 + 1.0 / 3.0) / 2.0)] {
+            let found = summary(a, b);
+            assert_eq!(found.figures["answers a second, median"], median);
+            assert_eq!(left_out(&found), Some(1.0));
+            let (a, b) = ([a.clone()], [b.clone()]);
+            let found = at_recall([&a, &b], 0.9).unwrap();
+            let at_recall = found.figures["answers a second, median"];
+            assert!((at_recall - median).abs() < 1e-9, "{at_recall}");
+            assert_eq!(left_out(&found), Some(1.0));
+        }
+        assert_eq!(left_out(&summary(&b, &b)), None);
+        let nothing = index(None, &[0.0, 0.0, 0.0]);
+        let found = summary(&nothing, &b);
+        assert_eq!(left_out(&found), Some(3.0));
+        assert!(!found.figures.contains_key("answers a second, median"));
     }
 
     #[test]

@@ -5,11 +5,12 @@
 //! Made by `pyftsubset Roboto-Regular.ttf --no-hinting --layout-features='' --unicodes=20-7E,B5,B7,D7,2013,2019,2026,3BC`.
 
 use tiny_skia::{
-    Color, FillRule, LineCap, LineJoin, Paint, Path, PathBuilder, Pixmap, Rect, Stroke, Transform,
+    Color, FillRule, LineCap, LineJoin, Paint, Path, PathBuilder, Pixmap, Rect, Stroke, StrokeDash,
+    Transform,
 };
 use ttf_parser::{Face, OutlineBuilder};
 
-use super::{Anchor, Canvas, Colour, LINE, POINT, Place, SWATCH, TEXT};
+use super::{Anchor, Canvas, Colour, DASH, LINE, POINT, Pen, Place, SWATCH, TEXT, swatch_pieces};
 
 const FONT: &[u8] = include_bytes!("roboto.ttf");
 /// Pixels a unit.
@@ -48,7 +49,7 @@ impl Png {
         }
     }
 
-    fn stroke(&mut self, places: &[Place], colour: Colour, width: f64) {
+    fn stroke(&mut self, places: &[Place], pen: Pen, width: f64) {
         let mut path = PathBuilder::new();
         for (at, &(x, y)) in places.iter().enumerate() {
             match at {
@@ -56,15 +57,23 @@ impl Png {
                 _ => path.line_to(x as f32, y as f32),
             }
         }
+        let dash = pen
+            .broken
+            .then(|| StrokeDash::new(vec![DASH.0 as f32, DASH.1 as f32], 0.0));
         let stroke = Stroke {
             width: width as f32,
-            line_cap: LineCap::Round,
+            line_cap: if pen.broken {
+                LineCap::Butt
+            } else {
+                LineCap::Round
+            },
             line_join: LineJoin::Round,
+            dash: dash.flatten(),
             ..Stroke::default()
         };
         if let Some(path) = path.finish() {
             self.pixels
-                .stroke_path(&path, &paint(colour), &stroke, scaled(), None);
+                .stroke_path(&path, &paint(pen.colour), &stroke, scaled(), None);
         }
     }
 
@@ -93,22 +102,31 @@ impl Png {
 
 impl Canvas for Png {
     fn grid(&mut self, from: Place, to: Place) {
-        self.stroke(&[from, to], GRID_COLOUR, 1.0);
+        let pen = Pen {
+            colour: GRID_COLOUR,
+            broken: false,
+        };
+        self.stroke(&[from, to], pen, 1.0);
     }
 
-    fn line(&mut self, places: &[Place], colour: Colour) {
-        self.stroke(places, colour, LINE);
+    fn line(&mut self, places: &[Place], pen: Pen) {
+        self.stroke(places, pen, LINE);
     }
 
-    fn point(&mut self, (x, y): Place, colour: Colour, _: &str) {
-        let circle = PathBuilder::from_circle(x as f32, y as f32, POINT as f32);
-        self.fill(circle, colour, scaled());
+    fn point(&mut self, (x, y): Place, pen: Pen, _: &str) {
+        let circle = |radius: f64| PathBuilder::from_circle(x as f32, y as f32, radius as f32);
+        self.fill(circle(POINT + 0.5), pen.colour, scaled());
+        if pen.broken {
+            self.fill(circle(POINT - 1.0), (0xff, 0xff, 0xff), scaled());
+        }
     }
 
-    fn swatch(&mut self, (x, y): Place, colour: Colour) {
-        let (width, height) = SWATCH;
-        let rect = Rect::from_xywh(x as f32, y as f32, width as f32, height as f32);
-        self.fill(rect.map(PathBuilder::from_rect), colour, scaled());
+    fn swatch(&mut self, (x, y): Place, pen: Pen) {
+        for (from, length) in swatch_pieces(pen) {
+            let height = SWATCH.1 as f32;
+            let rect = Rect::from_xywh((x + from) as f32, y as f32, length as f32, height);
+            self.fill(rect.map(PathBuilder::from_rect), pen.colour, scaled());
+        }
     }
 
     fn text(&mut self, (x, y): Place, anchor: Anchor, text: &str) {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Anchor, Canvas, Colour, LINE, POINT, Place, SWATCH};
+use super::{Anchor, Canvas, Colour, DASH, LINE, POINT, Pen, Place, SWATCH, swatch_pieces};
 
 /// An image as text.
 pub struct Svg(String);
@@ -34,33 +34,41 @@ impl Canvas for Svg {
         ));
     }
 
-    fn line(&mut self, places: &[Place], colour: Colour) {
+    fn line(&mut self, places: &[Place], pen: Pen) {
         let places: Vec<String> = places
             .iter()
             .map(|(x, y)| format!("{x:.1},{y:.1}"))
             .collect();
         self.push(format_args!(
-            r#"<polyline fill="none" stroke="{}" stroke-width="{LINE}" points="{}"/>"#,
-            hex(colour),
+            r#"<polyline fill="none" stroke="{}" stroke-width="{LINE}"{} points="{}"/>"#,
+            hex(pen.colour),
+            if pen.broken {
+                format!(r#" stroke-dasharray="{} {}""#, DASH.0, DASH.1)
+            } else {
+                String::new()
+            },
             places.join(" ")
         ));
     }
 
-    fn point(&mut self, (x, y): Place, colour: Colour, title: &str) {
+    fn point(&mut self, (x, y): Place, pen: Pen, title: &str) {
+        let colour = hex(pen.colour);
+        let fill = if pen.broken { "none" } else { &colour };
         self.push(format_args!(
-            r#"<circle cx="{x:.1}" cy="{y:.1}" r="{POINT}" fill="{}"><title>{}</title></circle>"#,
-            hex(colour),
+            r#"<circle cx="{x:.1}" cy="{y:.1}" r="{POINT}" fill="{fill}" stroke="{colour}"><title>{}</title></circle>"#,
             escape(title)
         ));
     }
 
-    fn swatch(&mut self, (x, y): Place, colour: Colour) {
-        self.push(format_args!(
-            r#"<rect x="{x}" y="{y}" width="{}" height="{}" fill="{}"/>"#,
-            SWATCH.0,
-            SWATCH.1,
-            hex(colour)
-        ));
+    fn swatch(&mut self, (x, y): Place, pen: Pen) {
+        for (from, length) in swatch_pieces(pen) {
+            self.push(format_args!(
+                r#"<rect x="{}" y="{y}" width="{length}" height="{}" fill="{}"/>"#,
+                x + from,
+                SWATCH.1,
+                hex(pen.colour)
+            ));
+        }
     }
 
     fn text(&mut self, (x, y): Place, anchor: Anchor, text: &str) {

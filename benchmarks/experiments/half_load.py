@@ -1,0 +1,113 @@
+"""The table of `half_load`: P99 by P50 of each load, with and without the requests that met a stop of the machine.
+
+    half_load.py RATIOS      lines: way, most a second, file of requests (`--requests-log`), file of stops (or -), not sent
+
+A request met a stop if it was under way during it, or within as long a time after it, in which what had come meanwhile is worked
+off. What leaving out those says, it says only if leaving out as many others does not say it too: so the same is done with the
+stops moved to times at which there were none.
+"""
+
+import csv
+import statistics
+import sys
+
+GOAL = 3
+# A stop moved by this is at an arbitrary other time; where the load has ended by then it comes at its begin.
+MOVED_NS = 137_000_000
+
+
+def read_requests(path):
+    with open(path) as file:
+        return [(int(row["due_ns"]), int(row["ended_ns"])) for row in csv.DictReader(file) if row["answered"] == "1"]
+
+
+def read_stops(path):
+    with open(path) as file:
+        return sorted((int(due), int(woke)) for _, due, woke in csv.reader(file))
+
+
+def quantile(latencies, share):
+    """In ms; the smallest that so large a share does not exceed."""
+    ordered = sorted(latencies)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))] / 1e6
+
+
+def outside(requests, stops):
+    """Those that met no stop."""
+    kept, first = [], 0
+    spans = [(due, woke + (woke - due)) for due, woke in stops]
+    longest = max((end - begin for begin, end in spans), default=0)
+    for due, ended in requests:
+        while first < len(spans) and spans[first][0] + longest < due:
+            first += 1
+        met = False
+        for begin, end in spans[first:]:
+            if begin > ended:
+                break
+            met = met or end >= due
+        if not met:
+            kept.append((due, ended))
+    return kept
+
+
+def moved(stops, requests):
+    begin, length = requests[0][0], max(requests[-1][0] - requests[0][0], 1)
+    shift = [(begin + (due + MOVED_NS - begin) % length, woke - due) for due, woke in stops]
+    return sorted((due, due + late) for due, late in shift)
+
+
+def ratio(requests):
+    latencies = [ended - due for due, ended in requests]
+    return quantile(latencies, 0.99) / quantile(latencies, 0.5)
+
+
+def spread(values, digits):
+    values = [value for value in values if value is not None]
+    if not values:
+        return "–"
+    return f"{statistics.median(values):,.{digits}f} ({min(values):,.{digits}f} to {max(values):,.{digits}f})"
+
+
+def main():
+    ways = {}
+    for line in open(sys.argv[1]):
+        way, most, requests_path, stops_path, not_sent = line.split()
+        requests = read_requests(requests_path)
+        latencies = [ended - due for due, ended in requests]
+        round = {
+            "most": float(most),
+            "p50": quantile(latencies, 0.5),
+            "p99": quantile(latencies, 0.99),
+            "ratio": ratio(requests),
+            "not_sent": int(float(not_sent)),
+        }
+        if stops_path != "-":
+            begin, end = requests[0][0], requests[-1][1]
+            stops = [stop for stop in read_stops(stops_path) if begin <= stop[1] and stop[0] <= end]
+            kept = outside(requests, stops)
+            round |= {
+                "stops": len(stops) / (end - begin) * 1e10,
+                "longest": max((woke - due for due, woke in stops), default=0) / 1e6,
+                "left_out": 100 * (1 - len(kept) / len(requests)),
+                "outside": ratio(kept) if kept else None,
+                "moved": ratio(outside(requests, moved(stops, requests)) or requests),
+            }
+        ways.setdefault(way, []).append(round)
+    print(
+        "| | most a second | at half: P50 ms | P99 ms | P99 / P50 | goal: at most 3 | stops of the machine in 10 s | longest, ms"
+        " | met one, % | P99 / P50 of the others | of all but those at other times |\n"
+        "| --- | --: | --: | --: | --: | --- | --: | --: | --: | --: | --: |"
+    )
+    for way, rounds in ways.items():
+        def of(name):
+            return [round.get(name) for round in rounds]
+
+        ratios = of("ratio")
+        reached = statistics.median(ratios) <= GOAL and not any(of("not_sent"))
+        cells = [spread(of("most"), 0), spread(of("p50"), 2), spread(of("p99"), 2), spread(ratios, 2)]
+        cells += ["reached" if reached else "missed", spread(of("stops"), 0), spread(of("longest"), 1)]
+        cells += [spread(of("left_out"), 1), spread(of("outside"), 2), spread(of("moved"), 2)]
+        print(f"| {way} | {' | '.join(cells)} |")
+
+
+main()
