@@ -14,8 +14,9 @@ server_pid=
 store_pid=
 mkdir -p "$OUT" "$DATA"
 
-# SERVER_CPUS and CLIENT_CPUS pin the processes, as `taskset -c` takes them.
-bench() { ${CLIENT_CPUS:+taskset -c "$CLIENT_CPUS"} "$ANNULUS" bench "$@"; }
+# SERVER_CPUS and CLIENT_CPUS pin the processes, as `taskset -c` takes them. PRIORITY, as "chrt -f 10" (root), has server and client run before
+# whatever else the machine does: for latencies of a machine that has other things to do.
+bench() { ${PRIORITY:-} ${CLIENT_CPUS:+taskset -c "$CLIENT_CPUS"} "$ANNULUS" bench "$@"; }
 
 # Seconds, shorter for a quick look: SCALE=0.2
 seconds() { awk -v s="$1" -v f="${SCALE:-1}" 'BEGIN { print s * f }'; }
@@ -32,7 +33,7 @@ await() { # file with a ready line, process id
 }
 
 start_server() { # arguments of `annulus serve`; PRELOAD names a library to load first
-  LD_PRELOAD=${PRELOAD:-} ${SERVER_CPUS:+taskset -c "$SERVER_CPUS"} "$ANNULUS" serve --data-dir "$WORK/data" --cql-port "$CQL_PORT" --http-port "$HTTP_PORT" \
+  LD_PRELOAD=${PRELOAD:-} ${PRIORITY:-} ${SERVER_CPUS:+taskset -c "$SERVER_CPUS"} "$ANNULUS" serve --data-dir "$WORK/data" --cql-port "$CQL_PORT" --http-port "$HTTP_PORT" \
     --log warn "$@" >"$WORK/server" 2>&1 &
   server_pid=$!
   await "$WORK/server" "$server_pid"

@@ -95,7 +95,12 @@ pub async fn run<W: Operation>(
         ensure!(rate > 0.0 && rate.is_finite(), "the rate must be above 0");
     }
     let next = Arc::new(AtomicU64::new(0));
-    let mut workers = workers;
+    // Made, and once used, before the load that counts: the memory of hundreds of histograms takes a machine some 40 ms, in which an
+    // open loop has as many requests due as make its P99.
+    let mut workers: Vec<(W, Recorder)> = workers
+        .into_iter()
+        .map(|worker| (worker, Recorder::new()))
+        .collect();
     if plan.warm_up > Duration::ZERO {
         progress.set_message("warm-up");
         let warm_up = Plan {
@@ -156,10 +161,13 @@ impl Phase {
 
     async fn run<W: Operation>(
         self,
-        workers: Vec<W>,
+        mut workers: Vec<(W, Recorder)>,
         progress: &ProgressBar,
-    ) -> anyhow::Result<(Vec<W>, Measured)> {
+    ) -> anyhow::Result<(Vec<(W, Recorder)>, Measured)> {
         let concurrency = workers.len();
+        for (_, recorder) in &mut workers {
+            recorder.reset(self.keep_requests);
+        }
         let stolen = Stolen::now();
         let begin = Instant::now();
         let begin_ns = monotonic_ns();
@@ -194,9 +202,8 @@ impl Phase {
         let turn = Arc::new(turn);
         let intervals = recorder::Intervals::new(begin, self.length);
         let mut tasks = JoinSet::new();
-        for worker in workers {
-            let recorder = Recorder::new(&intervals, self.keep_requests);
-            tasks.spawn(work(Arc::clone(&turn), worker, recorder));
+        for (worker, recorder) in workers {
+            tasks.spawn(work(Arc::clone(&turn), intervals.clone(), worker, recorder));
         }
         let ticker = tokio::spawn(tick(
             progress.clone(),
@@ -207,12 +214,14 @@ impl Phase {
         let mut done = Vec::with_capacity(concurrency);
         let mut measured = Measured::empty();
         while let Some(task) = tasks.join_next().await {
-            let (worker, recorder) = task?;
-            measured.add(recorder);
-            done.push(worker);
+            done.push(task?);
         }
         ticker.abort();
         let elapsed = begin.elapsed();
+        let cpu = process_cpu_time() - cpu;
+        for (_, recorder) in &mut done {
+            measured.add(recorder, &intervals);
+        }
         if let Some(pacer) = pacer {
             let started = turn.next.load(Ordering::Relaxed) - self.first;
             measured.not_sent = pacer.total.saturating_sub(started);
@@ -222,7 +231,7 @@ impl Phase {
         measured.stolen_share = Stolen::now()
             .zip(stolen)
             .map(|(now, before)| now.share_since(&before));
-        measured.finish(elapsed, process_cpu_time() - cpu, intervals);
+        measured.finish(elapsed, cpu, intervals);
         // The next phase goes on where this one's requests ended, not at the turns taken in vain.
         turn.next
             .fetch_min(self.first.saturating_add(total), Ordering::Relaxed);
@@ -271,13 +280,14 @@ impl Turn {
 
 async fn work<W: Operation>(
     turn: Arc<Turn>,
+    intervals: recorder::Intervals,
     mut worker: W,
     mut recorder: Recorder,
 ) -> (W, Recorder) {
     while let Some((number, start)) = turn.take().await {
         match worker.perform(number).await {
-            Ok(done) => recorder.done(start, &done),
-            Err(failure) => recorder.failed(start, failure),
+            Ok(done) => recorder.done(&intervals, start, &done),
+            Err(failure) => recorder.failed(&intervals, start, failure),
         }
         turn.completed.fetch_add(1, Ordering::Relaxed);
     }

@@ -117,19 +117,19 @@ impl Measured {
     }
 
     /// Adds what a worker recorded.
-    pub(super) fn add(&mut self, mut recorder: Recorder) {
-        recorder.flush();
+    pub(super) fn add(&mut self, recorder: &mut Recorder, intervals: &Intervals) {
+        recorder.flush(intervals);
         self.latencies
             .add(&recorder.latencies)
             .expect("histograms of the same bounds");
-        for (kind, count) in recorder.errors {
+        for (kind, count) in std::mem::take(&mut recorder.errors) {
             count_error(&mut self.errors, kind, count);
         }
         self.short_answers += recorder.short_answers;
         self.recall_sum += recorder.recall_sum;
         self.recall_count += recorder.recall_count;
         self.requests
-            .extend(recorder.requests.into_iter().flatten());
+            .extend(recorder.requests.take().into_iter().flatten());
     }
 
     pub(super) fn finish(&mut self, elapsed: Duration, cpu_time: Duration, intervals: Intervals) {
@@ -206,7 +206,6 @@ pub struct Recorder {
     short_answers: u64,
     recall_sum: f64,
     recall_count: u64,
-    intervals: Intervals,
     /// The interval that `current` belongs to.
     slot: usize,
     current: Histogram<u64>,
@@ -216,31 +215,42 @@ pub struct Recorder {
 
 impl Recorder {
     /// Nothing yet.
-    pub fn new(intervals: &Intervals, keep_requests: bool) -> Recorder {
+    pub fn new() -> Recorder {
         Recorder {
             latencies: latencies(),
             errors: BTreeMap::new(),
             short_answers: 0,
             recall_sum: 0.0,
             recall_count: 0,
-            intervals: intervals.clone(),
             slot: 0,
             current: histogram(INTERVAL_DIGITS),
-            requests: keep_requests.then(Vec::new),
+            requests: None,
         }
     }
 
+    /// Nothing yet again, in memory that is there. Each request may be kept.
+    pub fn reset(&mut self, keep_requests: bool) {
+        self.latencies.reset();
+        self.errors.clear();
+        self.short_answers = 0;
+        self.recall_sum = 0.0;
+        self.recall_count = 0;
+        self.slot = 0;
+        self.current.reset();
+        self.requests = keep_requests.then(Vec::new);
+    }
+
     /// A request that counts from `start` was answered.
-    pub fn done(&mut self, start: Instant, done: &Done) {
+    pub fn done(&mut self, intervals: &Intervals, start: Instant, done: &Done) {
         let latency = done.answered.saturating_duration_since(start).as_nanos() as u64;
         self.latencies.saturating_record(latency);
-        let slot = self.intervals.slot(done.answered);
+        let slot = intervals.slot(done.answered);
         if slot != self.slot {
-            self.flush();
+            self.flush(intervals);
             self.slot = slot;
         }
         self.current.saturating_record(latency);
-        self.keep(start, done.answered, true);
+        self.keep(intervals, start, done.answered, true);
         self.short_answers += u64::from(done.short);
         if let Some(recall) = done.recall {
             self.recall_sum += recall;
@@ -249,13 +259,13 @@ impl Recorder {
     }
 
     /// A request failed.
-    pub fn failed(&mut self, start: Instant, failure: Failure) {
+    pub fn failed(&mut self, intervals: &Intervals, start: Instant, failure: Failure) {
         count_error(&mut self.errors, failure.0, 1);
-        self.keep(start, Instant::now(), false);
+        self.keep(intervals, start, Instant::now(), false);
     }
 
-    fn keep(&mut self, start: Instant, end: Instant, answered: bool) {
-        let begin = self.intervals.begin;
+    fn keep(&mut self, intervals: &Intervals, start: Instant, end: Instant, answered: bool) {
+        let begin = intervals.begin;
         if let Some(requests) = &mut self.requests {
             requests.push(Request {
                 due: start.saturating_duration_since(begin),
@@ -266,12 +276,11 @@ impl Recorder {
     }
 
     /// Adds the current interval to that of all.
-    fn flush(&mut self) {
+    fn flush(&mut self, intervals: &Intervals) {
         if self.current.is_empty() {
             return;
         }
-        let mut slots = self
-            .intervals
+        let mut slots = intervals
             .slots
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
@@ -311,7 +320,7 @@ mod tests {
     fn the_last_interval_of_a_run_that_nobody_foresaw_is_as_long_as_it_was() {
         let begin = Instant::now();
         let intervals = Intervals::new(begin, Length::Requests(2));
-        let mut recorder = Recorder::new(&intervals, false);
+        let mut recorder = Recorder::new();
         for second in [0, 1000] {
             let start = begin + Duration::from_secs(second);
             let done = Done {
@@ -319,10 +328,10 @@ mod tests {
                 recall: None,
                 short: false,
             };
-            recorder.done(start, &done);
+            recorder.done(&intervals, start, &done);
         }
         let mut measured = Measured::empty();
-        measured.add(recorder);
+        measured.add(&mut recorder, &intervals);
         measured.finish(Duration::from_secs(1001), Duration::ZERO, intervals);
         let all = &measured.intervals;
         assert_eq!(all.len(), INTERVALS_MAX as usize + 1);
@@ -335,7 +344,7 @@ mod tests {
     #[test]
     fn quantiles_are_right_to_a_thousandth() {
         let intervals = Intervals::new(Instant::now(), Length::Requests(1));
-        let mut recorder = Recorder::new(&intervals, false);
+        let mut recorder = Recorder::new();
         let start = Instant::now();
         for micros in 1..=10_000 {
             let answered = start + Duration::from_micros(micros);
@@ -344,10 +353,10 @@ mod tests {
                 recall: None,
                 short: false,
             };
-            recorder.done(start, &done);
+            recorder.done(&intervals, start, &done);
         }
         let mut measured = Measured::empty();
-        measured.add(recorder);
+        measured.add(&mut recorder, &intervals);
         for (share, micros) in [
             (0.5, 5_000.0),
             (0.99, 9_900.0),
