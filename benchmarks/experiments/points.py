@@ -1,6 +1,6 @@
 """Adds charts to a file of results, as points, for experiments whose charts `annulus bench` does not draw by itself.
 
-points.py isolation|wire FILE
+points.py isolation|wire|nagle FILE
 """
 
 import json
@@ -20,9 +20,18 @@ def wire(record):
         yield "Processor time of a search", record["series"], record["k"], cost
 
 
+def nagle(record):
+    """P50 by the rows asked for, of each way to write requests."""
+    if record["operation"] == "search":
+        way, writes, nagle = record["series"].split(" k=")[0].split(", ")
+        series = f"{way}, {writes} write{'s' * (writes == 'two')}, Nagle {nagle}"
+        yield "P50 of one search at a time", series, record["k"], record["latency_ms"]["p50"]
+
+
 CHARTS = {
     "isolation": (isolation, "requests a second", "P99, ms"),
     "wire": (wire, "rows asked for (k)", "µs a search"),
+    "nagle": (nagle, "rows asked for (k)", "P50, ms"),
 }
 
 
