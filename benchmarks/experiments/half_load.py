@@ -73,6 +73,9 @@ def main():
     for line in open(sys.argv[1]):
         way, most, requests_path, stops_path, not_sent = line.split()
         requests = read_requests(requests_path)
+        if not requests:
+            print(f"{way}: a load in which nothing was answered is left out", file=sys.stderr)
+            continue
         latencies = [ended - due for due, ended in requests]
         round = {
             "most": float(most),

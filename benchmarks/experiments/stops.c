@@ -4,7 +4,7 @@
  *
  *   stops SECONDS >FILE      lines: processor, when it should have woken, when it woke; ns of CLOCK_MONOTONIC
  *
- * Needs root or CAP_SYS_NICE, and takes about a hundredth of each processor. */
+ * Needs root or CAP_SYS_NICE, and takes a little of each processor. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
