@@ -16,8 +16,10 @@ use crate::{Error, Explanation, Filter, Metric, Neighbour, SearchOptions, Way};
 /// Codes measured in one go by a scan.
 const BATCH: usize = 64;
 
-/// How many times as many candidates as in the mean a walk keeps if a query is hard.
-const HARD: usize = 2;
+/// How many times as many candidates as in the mean a walk keeps if a query is hard. The more, the longer the slowest
+/// searches take: with 2 and 0.75 of a spread for [reach](crate::graph) as much was found in as many steps in the mean, and
+/// those of the 99th percentile were a third more (docs/benchmarks/engine.md).
+const HARD: f64 = 1.25;
 
 /// Ids tried to see how many a predicate admits.
 const TRIED: usize = 512;
@@ -206,7 +208,7 @@ impl Index {
                 reach.blurred(codebook.error(prepared.squared_length()))
             }
         };
-        (HARD * beam, reach)
+        ((HARD * beam as f64) as usize, reach)
     }
 
     /// About how many of the vectors held a filter admits.

@@ -10,7 +10,7 @@ pub struct SearchOptions<'a> {
     /// Neighbours wanted.
     pub k: usize,
     /// Candidates kept on the way, about: more find better and take longer. A query whose neighbours
-    /// stand out takes fewer, a hard one up to twice as many. At least `k` are kept. None for as
+    /// stand out takes fewer, a hard one up to a quarter more. At least `k` are kept. None for as
     /// many as good recall needs, or [`crate::Options::search_beam_width`] if that is more.
     pub beam: Option<usize>,
     /// Candidates measured exactly, of which the `k` nearest are the answer; at least `k`. None for

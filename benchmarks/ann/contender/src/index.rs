@@ -54,6 +54,8 @@ pub struct Effort {
     pub hops: f64,
     /// Distances computed on codes, or on vectors where there are no codes.
     pub distances: f64,
+    /// As many as 99 of 100 searches compute at most: how much longer than most the slow ones take. None of one search.
+    pub distances_p99: Option<f64>,
     /// Distances computed again on full vectors, where the index can tell.
     pub rescored: Option<f64>,
     /// Bytes of the index read, where the index can tell.
@@ -65,9 +67,12 @@ impl Effort {
     pub fn mean(all: &[Effort]) -> Option<Effort> {
         let mean = |of: fn(&Effort) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
         let first = all.first()?;
+        let mut distances: Vec<f64> = all.iter().map(|effort| effort.distances).collect();
+        distances.sort_by(f64::total_cmp);
         Some(Effort {
             hops: mean(|effort| effort.hops),
             distances: mean(|effort| effort.distances),
+            distances_p99: Some(distances[(all.len() * 99).div_ceil(100) - 1]),
             rescored: first
                 .rescored
                 .map(|_| mean(|effort| effort.rescored.unwrap_or(0.0))),

@@ -7,9 +7,9 @@ use crate::sweep::{Curve, Scope};
 /// Every width that was measured.
 pub fn settings(curves: &[Curve], scope: &Scope, k: usize) {
     println!(
-        "| contender | beam | rescored | recall | queries/s CPU | wall | µs | hops | distances | rescored | KiB |"
+        "| contender | beam | rescored | recall | queries/s CPU | wall | µs | hops | distances | of P99 | rescored | KiB |"
     );
-    println!("| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |");
+    println!("| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |");
     for curve in curves {
         for setting in &curve.settings {
             let or_dash = |value: Option<f64>, decimals: usize| {
@@ -18,7 +18,7 @@ pub fn settings(curves: &[Curve], scope: &Scope, k: usize) {
             let seconds = setting.seconds(scope);
             let effort = setting.effort;
             println!(
-                "| {} | {} | {} | {:.4} | {} | {} | {} | {} | {} | {} | {} |",
+                "| {} | {} | {} | {:.4} | {} | {} | {} | {} | {} | {} | {} | {} |",
                 curve.contender,
                 setting.width.beam,
                 setting
@@ -31,6 +31,7 @@ pub fn settings(curves: &[Curve], scope: &Scope, k: usize) {
                 or_dash(seconds.map(|s| s * 1e6), 1),
                 or_dash(effort.map(|e| e.hops), 1),
                 or_dash(effort.map(|e| e.distances), 0),
+                or_dash(effort.and_then(|e| e.distances_p99), 0),
                 or_dash(effort.and_then(|e| e.rescored), 0),
                 or_dash(effort.and_then(|e| e.bytes).map(|bytes| bytes / 1024.0), 1),
             );

@@ -153,6 +153,7 @@ impl Contender for Annulus {
         Ok(Some(Effort {
             hops: explanation.hops as f64,
             distances: explanation.distances as f64,
+            distances_p99: None,
             rescored: Some(explanation.rescored as f64),
             bytes: Some(explanation.bytes as f64),
         }))

@@ -21,7 +21,7 @@ use super::pool::Pool;
 /// What part of a spread makes the factor. With all of it, a walk as wide as before would find more
 /// and take longer. With this much it finds about as much: a little more where data fill few
 /// dimensions, a little less where they fill many.
-const SHARE: f32 = 0.75;
+const SHARE: f32 = 0.8;
 
 /// Deviations of an estimate that something may seem farther than it is.
 const ERRORS: f32 = 2.0;
