@@ -15,7 +15,8 @@ store_pid=
 mkdir -p "$OUT" "$DATA"
 
 # SERVER_CPUS and CLIENT_CPUS pin the processes, as `taskset -c` takes them. PRIORITY, as "chrt -f 10" (root), has server and client run before
-# whatever else the machine does: for latencies of a machine that has other things to do.
+# whatever else the machine does: for latencies of a machine that has other things to do. Not with a server pinned to one processor: while a
+# table is filled, a worker of the storage engine that turns over messages until another is done never lets that one run. `nice -n -20` does.
 bench() { ${PRIORITY:-} ${CLIENT_CPUS:+taskset -c "$CLIENT_CPUS"} "$ANNULUS" bench "$@"; }
 
 # Seconds, shorter for a quick look: SCALE=0.2
