@@ -14,10 +14,10 @@ server_pid=
 store_pid=
 mkdir -p "$OUT" "$DATA"
 
-# SERVER_CPUS and CLIENT_CPUS pin the processes, as `taskset -c` takes them. PRIORITY, as "chrt -f 10" (root), has server and client run before
-# whatever else the machine does: for latencies of a machine that has other things to do. Not with a server pinned to one processor: while a
-# table is filled, a worker of the storage engine that turns over messages until another is done never lets that one run. `nice -n -20` does.
-bench() { ${PRIORITY:-} ${CLIENT_CPUS:+taskset -c "$CLIENT_CPUS"} "$ANNULUS" bench "$@"; }
+# SERVER_CPUS and CLIENT_CPUS pin the processes, as `taskset -c` takes them. REALTIME, a priority such as 10 (root), has client and server run before
+# whatever else the machine does: for latencies of a machine that has other things to do. The server does so once its table is filled: a worker
+# of the storage engine that turns over messages until another is done would never let that one run on the same processor.
+bench() { ${REALTIME:+chrt -f "$REALTIME"} ${CLIENT_CPUS:+taskset -c "$CLIENT_CPUS"} "$ANNULUS" bench "$@"; }
 
 # Seconds, shorter for a quick look: SCALE=0.2
 seconds() { awk -v s="$1" -v f="${SCALE:-1}" 'BEGIN { print s * f }'; }
@@ -34,7 +34,7 @@ await() { # file with a ready line, process id
 }
 
 start_server() { # arguments of `annulus serve`; PRELOAD names a library to load first
-  LD_PRELOAD=${PRELOAD:-} ${PRIORITY:-} ${SERVER_CPUS:+taskset -c "$SERVER_CPUS"} "$ANNULUS" serve --data-dir "$WORK/data" --cql-port "$CQL_PORT" --http-port "$HTTP_PORT" \
+  LD_PRELOAD=${PRELOAD:-} ${SERVER_CPUS:+taskset -c "$SERVER_CPUS"} "$ANNULUS" serve --data-dir "$WORK/data" --cql-port "$CQL_PORT" --http-port "$HTTP_PORT" \
     --log warn "$@" >"$WORK/server" 2>&1 &
   server_pid=$!
   await "$WORK/server" "$server_pid"
@@ -90,6 +90,7 @@ lifted() { # vectors
 fill() { # --data and other arguments of both; the index is built when this returns
   bench build-table --cql "$CQL" "$@" --json "$OUT/$NAME.jsonl"
   bench build-index --cql "$CQL" --http "$HTTP" ${INDEX_OPTIONS:-} --json "$OUT/$NAME.jsonl"
+  [ -z "${REALTIME:-}" ] || chrt -a -f -p "$REALTIME" "$server_pid"
 }
 
 begin() { # name of the results

@@ -328,10 +328,10 @@ mod tests {
     fn what_lies_beyond_reach_is_neither_expanded_nor_kept() {
         let spread = Spread::of(1.0);
         let mut pool = Pool::default();
-        // Twice as wide as wanted: 2^0.75 times as far.
+        // Twice as wide as wanted: 2^0.8 times as far.
         pool.reset_within(spread.reach(2, 4).expect("a known spread"), 100, 3);
-        for (slot, distance) in (0..).zip([1.0, 2.0, 3.0, 3.4, 9.0]) {
-            assert_eq!(pool.bound() > distance, distance < 3.4, "{distance}");
+        for (slot, distance) in (0..).zip([1.0, 2.0, 3.0, 3.5, 9.0]) {
+            assert_eq!(pool.bound() > distance, distance < 3.5, "{distance}");
             pool.offer(distance, slot);
         }
         let given: Vec<u32> = std::iter::from_fn(|| pool.next()).collect();
