@@ -70,8 +70,8 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Leaves in `ranked` what the proposed slots stand for now, in no order. Of the ids that
-    /// share a slot these are the first `k` that the filter admits.
+    /// Leaves in `ranked` what the proposed slots stand for now, in no order, as far as the filter admits it. Of the
+    /// ids that share a slot these are the first `k` of those.
     ///
     /// # Safety
     /// The epoch is pinned since before the slots were found.
@@ -94,6 +94,10 @@ impl<'a> Contents<'a> {
                 continue;
             }
             let id = block.id();
+            // When the slot was found, it may have been shared with one that is admitted and has left it since.
+            if search.filter.is_some_and(|filter| !filter.admits(id)) {
+                continue;
+            }
             // SAFETY: the caller's promise.
             let rank = unsafe { self.rank_of(self.ids.get(id), scorer) };
             ranked.extend(rank.map(|rank| Ranked { rank, id }));
