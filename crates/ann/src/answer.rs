@@ -248,3 +248,42 @@ impl Ranked {
         ranked.dedup_by_key(|ranked| ranked.id);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::{Tools, Workspace};
+    use crate::{Index, Options};
+
+    #[test]
+    fn a_slot_that_was_found_for_another_id_is_no_answer() {
+        let index = Index::new(Options::new(2)).expect("valid options");
+        for id in 0..4 {
+            let vector = [1.0, id as f32];
+            index.insert(id, &vector).expect("an insert");
+        }
+        let slot_of = |id| match index.ids.get(id) {
+            Entry::Slot(slot) => slot,
+            other => panic!("{id} has {other:?}"),
+        };
+        // As a walk leaves them that found 1 and 3 while each shared its slot with an even id.
+        let slots: Vec<u32> = (0..4).map(slot_of).collect();
+        let is_even = |id: u32| id.is_multiple_of(2);
+        let search = SearchOptions {
+            filter: Some(Filter::Predicate(&is_even)),
+            ..SearchOptions::new(4)
+        };
+        let query = [1.0, 1.0];
+        index.with_workspace(|Workspace { participant, tools }| {
+            let Tools { kept, ranked, .. } = tools;
+            assert!(index.form.keep(&query, kept));
+            let _pin = participant.pin();
+            let mut scorer = Scorer::new(index.form, index.options.metric, &query, kept);
+            // SAFETY: the epoch is pinned, and the ids still have their slots.
+            unsafe { index.contents().rank(&slots, &search, &mut scorer, ranked) };
+            let mut ids: Vec<u32> = ranked.iter().map(|ranked| ranked.id).collect();
+            ids.sort_unstable();
+            assert_eq!(ids, [0, 2]);
+        });
+    }
+}
