@@ -102,8 +102,8 @@ fn for_each_line(start: *const u8, bytes: usize, show: impl Fn(*const u8)) {
 /// Into the first-level cache, which waits for some twenty lines at a time.
 const FIRST_LEVEL: bool = true;
 
-/// Into the second-level cache, which waits for more: the codes of a hop are some hundred lines. On the EPYC a search
-/// takes 0.6 (1,536 dimensions) to 0.7 (96 and 384) of the time that it takes with those in the first level.
+/// Into the second-level cache, which waits for more: the codes of a hop are some hundred lines. On the EPYC a search takes
+/// 0.5 to 0.8 of the time where codes come from memory, and as long where they are in a cache (`docs/benchmarks/engine.md`).
 const SECOND_LEVEL: bool = false;
 
 /// Asks for a cache line, without waiting for it. Any address will do: it is a hint, not a read.

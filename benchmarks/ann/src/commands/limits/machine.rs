@@ -3,7 +3,8 @@
 //! - **Stream**: a set of bytes read from one end to the other, again and again.
 //! - **Chase**: a ring through all cache lines of a set in random order, each telling where the next
 //!   one is: the latency.
-//! - **Blocks**: blocks here and there in a set, each asked for a little ahead, as a graph walk does.
+//! - **Blocks**: blocks here and there in a set, each asked for a little ahead, as a graph walk does; into the
+//!   first-level cache, or into the second, which on many processors waits for more lines at a time.
 //!
 //! Sets lie in huge pages where the system has them, and times are of the processor, so that what
 //! other processes take of a shared machine does not count (but for the caches that they fill).
@@ -27,7 +28,7 @@ const SETS: [(&str, usize); 5] = [
 /// Bytes of the blocks.
 const BLOCKS: [usize; 5] = [64, 128, 256, 512, 1024];
 /// Blocks asked for ahead of the one being read.
-const AHEAD: usize = 8;
+const AHEAD: usize = 16;
 const LINE: usize = 64;
 /// Bytes read for one figure, at the least.
 const BYTES_READ: usize = 1 << 30;
@@ -37,7 +38,7 @@ const STEPS: usize = 2_000_000;
 const REPEATS: usize = 3;
 const STREAM: u64 = 5_001;
 
-/// Speeds by bytes of the set and of the block.
+/// Speeds by bytes of the set and of the block, of the faster way to ask for it.
 pub struct Blocks {
     speeds: Vec<(usize, Vec<(usize, f64)>)>,
 }
@@ -76,7 +77,7 @@ pub fn print_caches() {
 pub fn measure() -> Blocks {
     let blocks: Vec<String> = BLOCKS
         .iter()
-        .map(|block| format!("blocks of {block} B, GB/s"))
+        .map(|block| format!("blocks of {block} B by L1, by L2, GB/s"))
         .collect();
     println!(
         "\n| set | stream, GB/s | chase, ns | {} |",
@@ -91,14 +92,14 @@ pub fn measure() -> Blocks {
         link(&mut set);
         let stream = stream(&set);
         let chase = chase(&set);
-        let of_blocks: Vec<(usize, f64)> = BLOCKS
-            .iter()
-            .map(|&block| (block, scattered(&set, block)))
-            .collect();
-        let cells: Vec<String> = of_blocks
-            .iter()
-            .map(|(_, speed)| format!("{:.1}", speed / 1e9))
-            .collect();
+        let mut cells = Vec::new();
+        let mut of_blocks = Vec::new();
+        for block in BLOCKS {
+            let near = scattered::<true>(&set, block);
+            let far = scattered::<false>(&set, block);
+            cells.push(format!("{:.1}, {:.1}", near / 1e9, far / 1e9));
+            of_blocks.push((block, near.max(far)));
+        }
         println!(
             "| {name} | {:.1} | {:.1} | {} |",
             stream / 1e9,
@@ -159,8 +160,8 @@ fn chase(set: &[u64]) -> f64 {
     seconds / STEPS as f64
 }
 
-/// Bytes a second.
-fn scattered(set: &[u64], block: usize) -> f64 {
+/// Bytes a second, of blocks asked for into the first-level cache (`NEAR`) or the second.
+fn scattered<const NEAR: bool>(set: &[u64], block: usize) -> f64 {
     let words = block / size_of::<u64>();
     let reads = BYTES_READ / block / 4;
     let mut random = Random::of_row(STREAM, block);
@@ -175,7 +176,7 @@ fn scattered(set: &[u64], block: usize) -> f64 {
             ahead
                 .iter()
                 .step_by(LINE / size_of::<u64>())
-                .for_each(prefetch);
+                .for_each(prefetch::<NEAR>);
             total += sum(&set[place(read)..][..words]);
         }
         black_box(total);
@@ -206,12 +207,15 @@ fn sum(words: &[u64]) -> u64 {
 }
 
 /// Asks for the line that a word is in.
-fn prefetch(word: &u64) {
+fn prefetch<const NEAR: bool>(word: &u64) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch reads nothing that the program sees and faults nowhere.
     unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(word).cast());
+        use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+        match NEAR {
+            true => _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(word).cast()),
+            false => _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(word).cast()),
+        }
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = word;
