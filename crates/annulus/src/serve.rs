@@ -28,6 +28,9 @@ use crate::stop::Stop;
 /// than what is left of ten seconds.
 const STOP_GRACE: Duration = Duration::from_secs(4);
 
+/// The listener that only the index service comes to.
+const INTERNAL: &str = "internal";
+
 #[derive(Args, Debug)]
 pub struct ServeArguments {
     /// TOML file with any of these settings, by their long names
@@ -123,15 +126,17 @@ impl Servers {
             ..ListenerOptions::default()
         };
         let internal = ListenerOptions {
-            name: "internal",
+            name: INTERNAL,
             address: loopback,
             ..ListenerOptions::default()
         };
+        let schema_changes = storage.schema_changes();
         let node = Node::start(
             storage,
             listeners.local(),
             NodeOptions {
                 listeners: vec![public, internal],
+                followers: Some(INTERNAL),
                 ..NodeOptions::default()
             },
         )
@@ -147,6 +152,7 @@ impl Servers {
         };
         let options = StoreOptions {
             service: "annulus".to_owned(),
+            schema_changes: Some(schema_changes),
             compute_threads: settings.search_threads,
             snapshots: settings.snapshots,
             repair: settings.repair.clone(),

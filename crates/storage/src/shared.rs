@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
+use tokio::sync::watch::Sender;
 
 use crate::cdc::CdcGate;
 use crate::clock::Clock;
@@ -23,6 +24,8 @@ pub(crate) struct Shared {
     pub durability: Durability,
     pub statistics: Counters,
     schema: ArcSwap<Schema>,
+    /// Told of each schema that is set.
+    pub schema_changes: Sender<()>,
     /// Why writes are refused.
     failure: Mutex<Option<Failure>>,
 }
@@ -63,6 +66,7 @@ impl Shared {
             durability,
             statistics: Counters::default(),
             schema: ArcSwap::from_pointee(schema),
+            schema_changes: Sender::new(()),
             failure: Mutex::default(),
         }
     }
@@ -74,6 +78,7 @@ impl Shared {
     pub(crate) fn set_schema(&self, schema: Schema) {
         self.forgetting.set_schema(&schema);
         self.schema.store(Arc::new(schema));
+        self.schema_changes.send_replace(());
     }
 
     fn failure(&self) -> MutexGuard<'_, Option<Failure>> {

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use tokio::sync::watch::Receiver;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use uuid::Uuid;
 
@@ -261,6 +262,18 @@ impl Storage {
         let mark = until_micros.min(shared.clock.now_micros());
         shared.gate.settle(mark).await;
         Ok(())
+    }
+
+    /// Waits until a commit has added a row with a `cdc$time` at or after `from_micros` (microseconds since the epoch)
+    /// to some CDC log; at once if one has since the storage was opened. For readers of a log that have read it up
+    /// to there, and found nothing.
+    pub async fn log_growth(&self, from_micros: i64) {
+        self.inner.shared.gate.grown(from_micros).await;
+    }
+
+    /// Tells of each change of the schema from now on, a table's truncation included.
+    pub fn schema_changes(&self) -> Receiver<()> {
+        self.inner.shared.schema_changes.subscribe()
     }
 
     /// Drops all rows of a table (and of its CDC log's base side only; the log stays). Writes

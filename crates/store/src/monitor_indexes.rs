@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::cdc::Interrupted;
@@ -28,6 +28,9 @@ const UNCLEAR_MAX: u32 = 10;
 /// The pause between looks from then on.
 const UNCLEAR_PAUSE: Duration = Duration::from_secs(1);
 
+/// The pause between looks where each change is told of, and the last look found none.
+const TOLD_PAUSE: Duration = Duration::from_secs(1);
+
 /// A table as the readers of its log know it.
 type TableKey = (TableIdentity, Vec<String>);
 
@@ -35,6 +38,8 @@ type TableKey = (TableIdentity, Vec<String>);
 pub struct MonitorIndexes {
     context: TableContext,
     interval: Duration,
+    /// Told of changes of the schema.
+    changes: Option<watch::Receiver<()>>,
     discovery: Discovery,
     tables: HashMap<TableKey, Table>,
     /// Every index that is built or being built.
@@ -50,11 +55,12 @@ pub struct MonitorIndexes {
 }
 
 impl MonitorIndexes {
-    /// Before the first look. `damaged`, `interrupted`: the other ends of the context's channels. `cancel`: the parent
+    /// Before the first look. `interval`, `changes`: when there is another one. `damaged`, `interrupted`: the other ends of the context's channels. `cancel`: the parent
     /// of all that runs for tables.
     pub fn new(
         context: TableContext,
         interval: Duration,
+        changes: Option<watch::Receiver<()>>,
         damaged: mpsc::Receiver<Arc<IndexHandle>>,
         interrupted: mpsc::Receiver<Interrupted>,
         cancel: CancellationToken,
@@ -62,6 +68,7 @@ impl MonitorIndexes {
         MonitorIndexes {
             context,
             interval,
+            changes,
             discovery: Discovery::default(),
             tables: HashMap::new(),
             indexes: HashMap::new(),
@@ -88,6 +95,7 @@ impl MonitorIndexes {
             let round = tokio::time::timeout(ROUND_TIMEOUT, self.discovery.round(&session))
                 .await
                 .unwrap_or_else(|_| Err(DiscoveryError::Unreachable("no answer".to_owned())));
+            let unchanged = matches!(round, Ok(Round::Unchanged));
             match round {
                 Ok(Round::Unchanged | Round::Unsettled) => silences = 0,
                 Ok(Round::Found(discovered)) => {
@@ -108,20 +116,24 @@ impl MonitorIndexes {
                     tracing::warn!(%error, "the schema can't be read");
                 }
             }
-            let pause = self.pause();
+            let pause = self.pause(unchanged);
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
+                () = told(&mut self.changes) => {}
                 Some(index) = self.damaged.recv() => self.rebuild(&session, &index).await,
                 Some(interrupted) = self.interrupted.recv() => self.reopen(&session, interrupted).await,
             }
         }
     }
 
-    /// How long until the next look. What stays unclear isn't worth looking at as often.
-    fn pause(&self) -> Duration {
-        match self.unclear_rounds >= UNCLEAR_MAX {
-            true => self.interval.max(UNCLEAR_PAUSE),
-            false => self.interval,
+    /// How long until the next look. What stays unclear isn't worth looking at as often, nor what would be told of.
+    fn pause(&self, unchanged: bool) -> Duration {
+        if self.unclear_rounds >= UNCLEAR_MAX {
+            self.interval.max(UNCLEAR_PAUSE)
+        } else if unchanged && self.changes.is_some() {
+            self.interval.max(TOLD_PAUSE)
+        } else {
+            self.interval
         }
     }
 
@@ -298,6 +310,17 @@ impl MonitorIndexes {
         self.context.engine.remove(name);
         let snapshots = self.context.snapshots.clone();
         blocking(move || snapshots.remove(&identity)).await;
+    }
+}
+
+/// Ends when a change is told of that was not before; never, if none is.
+async fn told(changes: &mut Option<watch::Receiver<()>>) {
+    let told = match changes {
+        Some(changes) => changes.changed().await.is_ok(),
+        None => false,
+    };
+    if !told {
+        std::future::pending().await
     }
 }
 

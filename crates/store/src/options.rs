@@ -9,6 +9,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tokio::sync::watch;
+
 use crate::compute::INLINE_WITHIN;
 
 pub use ann::Placement;
@@ -30,6 +32,9 @@ pub struct StoreOptions {
     pub listeners: Vec<ListenerOptions>,
     /// How often the database is asked whether its schema has changed.
     pub discovery_interval: Duration,
+    /// Told of each change of the schema, where the database can tell: then it is asked at once, and otherwise as if
+    /// for certainty, once a second.
+    pub schema_changes: Option<watch::Receiver<()>>,
     /// How the log is followed.
     pub cdc: CdcOptions,
     /// How tables are scanned.
@@ -133,6 +138,7 @@ impl Default for StoreOptions {
                 6080,
             )))],
             discovery_interval: Duration::from_secs(1),
+            schema_changes: None,
             cdc: CdcOptions::default(),
             scan: ScanOptions::default(),
             indexes: IndexesOptions::default(),
@@ -169,7 +175,7 @@ impl StoreOptions {
                 readers: vec![ReaderOptions {
                     name: "fine".to_owned(),
                     safety_interval: Duration::from_millis(5),
-                    sleep_interval: Duration::from_millis(20),
+                    sleep_interval: Duration::from_millis(10),
                 }],
                 lookback: Duration::from_secs(5),
                 restart_interval: Duration::from_millis(100),

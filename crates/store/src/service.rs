@@ -155,6 +155,7 @@ impl Store {
                 repairs: repairs.clone(),
             },
             options.discovery_interval,
+            options.schema_changes,
             damaged_receiver,
             interrupted_receiver,
             cancel.clone(),

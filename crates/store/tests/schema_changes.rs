@@ -181,3 +181,32 @@ async fn keyspaces_without_tablets_are_followed_too() {
     wait_count(&world, "i", 49).await;
     world.store.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_is_told_of_is_looked_at() {
+    let hour = std::time::Duration::from_secs(3600);
+    let world = World::start_with(|options| options.discovery_interval = hour).await;
+    table(&world).await;
+    insert(&world, 0..5).await;
+    world.create_index("i", "t").await;
+    wait_count(&world, "i", 5).await;
+    world.cql("TRUNCATE ks.t").await;
+    wait_count(&world, "i", 0).await;
+    world.cql("DROP INDEX ks.i").await;
+    wait_missing(&world, "i").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_follows_a_table_to_which_nothing_happens_asks_little() {
+    let world = World::start().await;
+    table(&world).await;
+    insert(&world, 0..5).await;
+    world.create_index("i", "t").await;
+    world.wait_serving("i").await;
+    let requests = || world.node.counters()[0].1.requests;
+    let before = requests();
+    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+    // Fifteen for rows, three for streams, three for the schema; without waiting answers it is some three hundred.
+    let asked = requests() - before;
+    assert!(asked < 100, "{asked}");
+}

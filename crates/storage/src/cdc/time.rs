@@ -15,6 +15,11 @@ const STEPS_PER_MICROSECOND: i64 = 10;
 pub(crate) struct LogTime(i64);
 
 impl LogTime {
+    /// The microsecond that it lies in, since 1970.
+    pub(crate) fn micros(self) -> i64 {
+        self.0.div_euclid(STEPS_PER_MICROSECOND)
+    }
+
     /// A timeuuid of that time that no other equals: the rest of its bits is random.
     pub(crate) fn timeuuid(self) -> Uuid {
         let steps = (self.0 + EPOCH_STEPS) as u64;
@@ -61,8 +66,7 @@ impl CdcClock {
 
     /// Where the mark has to be after a restart, so that no time is given out twice or below it.
     pub(crate) fn persistent_mark(&self) -> i64 {
-        self.mark_micros
-            .max(self.last_commit.0.div_euclid(STEPS_PER_MICROSECOND))
+        self.mark_micros.max(self.last_commit.micros())
     }
 }
 

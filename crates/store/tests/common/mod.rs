@@ -64,13 +64,14 @@ impl Database {
     }
 }
 
-/// Starts a node on a storage.
+/// Starts a node on a storage, with one listener for all.
 pub async fn start_node(storage: Storage, address: SocketAddr) -> Node {
     let listener = node::ListenerOptions {
         address,
         ..node::ListenerOptions::default()
     };
     let options = NodeOptions {
+        followers: Some(listener.name),
         listeners: vec![listener],
         ..NodeOptions::default()
     };
@@ -113,6 +114,7 @@ impl World {
         let node = start_node(storage.clone(), loopback()).await;
         let cql = node.addresses()[0];
         let mut options = StoreOptions::embedded(cql, loopback(), in_files(directory.path()));
+        options.schema_changes = Some(storage.schema_changes());
         change(&mut options);
         let (store, client) = start_store(&options).await;
         let session = SessionBuilder::new()
