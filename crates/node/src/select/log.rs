@@ -51,7 +51,9 @@ impl Awaited {
             let is_present = clock.micros() - end < PRESENT.as_micros() as i64;
             return is_present.then_some(Awaited::Rows(end.saturating_sub(1)));
         }
-        system::tells_of_streams(table).then(|| Awaited::Streams(storage.schema_changes()))
+        let newer = !slices.is_empty() && slices.iter().all(are_newer);
+        (newer && system::tells_of_streams(table))
+            .then(|| Awaited::Streams(storage.schema_changes()))
     }
 
     /// Waits for it, for a while.
@@ -86,6 +88,13 @@ fn end_micros(slices: &[ClusteringSlice]) -> Option<i64> {
     ends?.into_iter().max()
 }
 
+/// Whether a slice of a table with the latest first is of what is later than something. Of what is earlier, streams that
+/// come will be none.
+fn are_newer(slice: &ClusteringSlice) -> bool {
+    let is_open = |bound| matches!(bound, &ClusteringBound::Unbounded);
+    is_open(&slice.start) && !is_open(&slice.end)
+}
+
 fn end_of(bound: &ClusteringBound) -> Option<i64> {
     let (ClusteringBound::Inclusive(prefix) | ClusteringBound::Exclusive(prefix)) = bound else {
         return None;
@@ -96,8 +105,6 @@ fn end_of(bound: &ClusteringBound) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use bytes::Bytes;
     use storage::StorageOptions;
 
@@ -124,8 +131,8 @@ mod tests {
         assert_eq!(end_micros(&[]), None);
     }
 
-    /// A database with a table that has a log, and its log.
-    async fn database(directory: &tempfile::TempDir) -> (Database, Arc<Table>) {
+    /// A database with a table that has a log.
+    async fn database(directory: &tempfile::TempDir) -> Database {
         let storage = Storage::open(&directory.path().join("data"), StorageOptions::default());
         let database = Database {
             storage: storage.unwrap(),
@@ -142,62 +149,76 @@ mod tests {
             "CREATE TABLE ks.t (p int PRIMARY KEY) WITH cdc = {'enabled': true}",
         )
         .await;
-        let catalog = database.storage.catalog();
-        let log = catalog.table("ks", "t_scylla_cdc_log").unwrap().clone();
-        (database, log)
+        database
     }
 
     async fn run(database: &Database, cql: &str) {
         let parsed = cql::parser::parse_statement(cql).unwrap();
         let plan = query::prepare(database, None, &parsed).unwrap();
-        plan.execute(database, Parameters::default()).await.unwrap();
+        let parameters = Parameters {
+            follows_logs: true,
+            ..Parameters::default()
+        };
+        plan.execute(database, parameters).await.unwrap();
     }
 
-    /// By the runtime's clock, which stands still while anything is done and jumps to the end of what is waited for.
-    async fn waited(awaited: Awaited, storage: &Storage) -> Duration {
+    /// How long a statement of a follower takes, by the runtime's clock: it stands still while anything is done, and jumps to
+    /// the end of what is waited for.
+    async fn waited(database: &Database, cql: &str) -> Duration {
         let began = tokio::time::Instant::now();
-        awaited.wait(storage).await;
+        run(database, cql).await;
         began.elapsed()
+    }
+
+    /// What the CDC library asks for, from a minute ago to then.
+    fn window(end_ms: i64) -> String {
+        format!(
+            "SELECT * FROM ks.t_scylla_cdc_log WHERE \"cdc$stream_id\" IN (0x00, 0x01) \
+             AND \"cdc$time\" >= minTimeuuid({}) AND \"cdc$time\" < minTimeuuid({end_ms}) BYPASS CACHE",
+            end_ms - 60_000
+        )
     }
 
     #[tokio::test(start_paused = true)]
     async fn without_rows_there_is_a_wait_for_a_write_behind_the_window() {
         let directory = tempfile::tempdir().unwrap();
-        let (database, log) = database(&directory).await;
-        let storage = &database.storage;
-        let clock = StatementClock::start();
-        let now_ms = clock.micros() / 1_000;
-        let by = |table: &Table, slices: &[_]| Awaited::by(storage, table, slices, &clock);
-        let rows = || by(&log, &[until(now_ms)]).unwrap();
-        assert!(waited(rows(), storage).await >= ROWS_PATIENCE);
-        run(&database, "INSERT INTO ks.t (p) VALUES (1)").await;
-        assert_eq!(waited(rows(), storage).await, Duration::ZERO);
+        let database = database(&directory).await;
+        let now_ms = StatementClock::start().micros() / 1_000;
+        assert!(waited(&database, &window(now_ms)).await >= ROWS_PATIENCE);
         // Who is behind goes on, and what has no end has been answered with all that there is.
-        assert!(by(&log, &[until(now_ms - 60_000)]).is_none());
-        assert!(by(&log, &[]).is_none());
-        let catalog = storage.catalog();
-        let table = catalog.table("ks", "t").unwrap();
-        assert!(by(table, &[until(now_ms)]).is_none());
+        assert_eq!(
+            waited(&database, &window(now_ms - 60_000)).await,
+            Duration::ZERO
+        );
+        let all = "SELECT * FROM ks.t_scylla_cdc_log WHERE \"cdc$stream_id\" = 0x00";
+        assert_eq!(waited(&database, all).await, Duration::ZERO);
+        let row = "SELECT * FROM ks.t WHERE p = 1";
+        assert_eq!(waited(&database, row).await, Duration::ZERO);
+        // The streams are others: there is none of its rows, and the next window may have some.
+        run(&database, "INSERT INTO ks.t (p) VALUES (1)").await;
+        assert_eq!(waited(&database, &window(now_ms)).await, Duration::ZERO);
     }
 
     #[tokio::test(start_paused = true)]
     async fn without_newer_streams_there_is_a_wait_for_a_change_of_the_schema() {
         let directory = tempfile::tempdir().unwrap();
-        let (database, _) = database(&directory).await;
-        let storage = &database.storage;
-        let tables = [
-            ("system", "cdc_timestamps"),
-            ("system_distributed", "cdc_generation_timestamps"),
-        ];
-        for (keyspace, name) in tables {
-            let table = database.system.table(keyspace, name).unwrap();
-            let clock = StatementClock::start();
-            let streams = || Awaited::by(storage, table, &[], &clock).unwrap();
-            assert!(waited(streams(), storage).await >= STREAMS_PATIENCE);
-            let awaited = streams();
-            run(&database, "ALTER TABLE ks.t ADD v int").await;
-            assert_eq!(waited(awaited, storage).await, Duration::ZERO);
-            run(&database, "ALTER TABLE ks.t DROP v").await;
+        let database = database(&directory).await;
+        let now_ms = StatementClock::start().micros() / 1_000;
+        let tablets = "timestamp FROM system.cdc_timestamps WHERE keyspace_name = 'ks' AND table_name = 't' AND timestamp";
+        let ring = "time FROM system_distributed.cdc_generation_timestamps WHERE key = 'timestamps' AND time";
+        for table in [tablets, ring] {
+            let column = table.rsplit(' ').next().unwrap();
+            let newer = format!("SELECT {table} > {now_ms} ORDER BY {column} ASC LIMIT 1");
+            assert!(waited(&database, &newer).await >= STREAMS_PATIENCE);
+            // There were none then, and there will be none.
+            let older = format!("SELECT {table} <= 1 ORDER BY {column} DESC LIMIT 1");
+            assert_eq!(waited(&database, &older).await, Duration::ZERO);
         }
+        let storage = &database.storage;
+        let awaited = Awaited::Streams(storage.schema_changes());
+        run(&database, "ALTER TABLE ks.t ADD v int").await;
+        let began = tokio::time::Instant::now();
+        awaited.wait(storage).await;
+        assert_eq!(began.elapsed(), Duration::ZERO);
     }
 }
