@@ -55,8 +55,8 @@ pub struct MonitorIndexes {
 }
 
 impl MonitorIndexes {
-    /// Before the first look. `interval`, `changes`: when there is another one. `damaged`, `interrupted`: the other ends of the context's channels. `cancel`: the parent
-    /// of all that runs for tables.
+    /// Before the first look. `interval`, `changes`: when there is another one. `damaged`, `interrupted`: the other ends
+    /// of the context's channels. `cancel`: the parent of all that runs for tables.
     pub fn new(
         context: TableContext,
         interval: Duration,

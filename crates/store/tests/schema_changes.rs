@@ -206,7 +206,7 @@ async fn who_follows_a_table_to_which_nothing_happens_asks_little() {
     let requests = || world.node.counters()[0].1.requests;
     let before = requests();
     tokio::time::sleep(std::time::Duration::from_secs(3)).await;
-    // Fifteen for rows, three for streams, three for the schema; without waiting answers it is some three hundred.
+    // Fifteen for rows and streams each, three for the schema; without waiting answers some six hundred.
     let asked = requests() - before;
     assert!(asked < 100, "{asked}");
 }

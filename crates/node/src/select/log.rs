@@ -4,9 +4,10 @@
 //! asks the storage to settle the log up to the end of the window; after that no row can come to
 //! lie in it.
 //!
-//! A reader that comes again and again finds nothing most times. To one that does nothing else
-//! ([`Parameters::follows_logs`](crate::query::Parameters::follows_logs)) an answer without rows is given only when there is something to come back for, or after a
-//! while: the answer is as true as it was, and an idle database is idle.
+//! A reader that comes again and again finds nothing most times. To one that does nothing else (it
+//! [follows logs](crate::query::Parameters::follows_logs)) an answer without rows is given only when
+//! there is something to come back for, or after a while: the answer is as true as it was, and an idle
+//! database is idle.
 
 use std::time::Duration;
 
@@ -23,18 +24,16 @@ use crate::clock::StatementClock;
 use crate::failure::storage_error;
 use crate::system;
 
-/// How long an answer without rows of a log waits for a write: a reader says how far it is by what it was answered.
-const ROWS_PATIENCE: Duration = Duration::from_millis(200);
+/// How long an answer waits: a reader says how far it is by what it was answered, and a node that stops answers what it was asked.
+const PATIENCE: Duration = Duration::from_millis(200);
 /// A window of a log that ended so shortly ago ends at what is the present to its reader.
 const PRESENT: Duration = Duration::from_secs(1);
-/// How long an answer without newer streams waits for a change of the schema, which alone brings some.
-const STREAMS_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What a follower of a log waits for that is answered without rows.
 pub(super) enum Awaited {
     /// A row of some log at or after this time, in microseconds since the epoch.
     Rows(i64),
-    /// A change of the schema.
+    /// A change of the schema, which alone brings streams.
     Streams(watch::Receiver<()>),
 }
 
@@ -60,12 +59,10 @@ impl Awaited {
     pub(super) async fn wait(self, storage: &Storage) {
         // Whether it came or not, there is nothing more to say.
         let _ = match self {
-            Awaited::Rows(from_micros) => {
-                timeout(ROWS_PATIENCE, storage.log_growth(from_micros)).await
-            }
+            Awaited::Rows(from_micros) => timeout(PATIENCE, storage.log_growth(from_micros)).await,
             Awaited::Streams(mut changes) => {
                 let changed = async { drop(changes.changed().await) };
-                timeout(STREAMS_PATIENCE, changed).await
+                timeout(PATIENCE, changed).await
             }
         };
     }
@@ -184,7 +181,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let database = database(&directory).await;
         let now_ms = StatementClock::start().micros() / 1_000;
-        assert!(waited(&database, &window(now_ms)).await >= ROWS_PATIENCE);
+        assert!(waited(&database, &window(now_ms)).await >= PATIENCE);
         // Who is behind goes on, and what has no end has been answered with all that there is.
         assert_eq!(
             waited(&database, &window(now_ms - 60_000)).await,
@@ -209,7 +206,7 @@ mod tests {
         for table in [tablets, ring] {
             let column = table.rsplit(' ').next().unwrap();
             let newer = format!("SELECT {table} > {now_ms} ORDER BY {column} ASC LIMIT 1");
-            assert!(waited(&database, &newer).await >= STREAMS_PATIENCE);
+            assert!(waited(&database, &newer).await >= PATIENCE);
             // There were none then, and there will be none.
             let older = format!("SELECT {table} <= 1 ORDER BY {column} DESC LIMIT 1");
             assert_eq!(waited(&database, &older).await, Duration::ZERO);
