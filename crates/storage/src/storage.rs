@@ -264,9 +264,9 @@ impl Storage {
         Ok(())
     }
 
-    /// Waits until a commit has added a row with a `cdc$time` at or after `from_micros` (microseconds since the epoch)
-    /// to some CDC log; at once if one has since the storage was opened. For readers of a log that have read it up
-    /// to there, and found nothing.
+    /// Waits until a commit has given a row of some CDC log a `cdc$time` at or after `from_micros` (microseconds since
+    /// the epoch); at once if one has since the storage was opened. That commit may still be under way, or have failed: for
+    /// readers of a log that have read it up to there, and look again with [`Storage::settle_log`].
     pub async fn log_growth(&self, from_micros: i64) {
         self.inner.shared.gate.grown(from_micros).await;
     }

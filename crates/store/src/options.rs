@@ -32,8 +32,8 @@ pub struct StoreOptions {
     pub listeners: Vec<ListenerOptions>,
     /// How often the database is asked whether its schema has changed.
     pub discovery_interval: Duration,
-    /// Told of each change of the schema, where the database can tell: then it is asked at once, and otherwise as if
-    /// for certainty, once a second.
+    /// Told of each change of the schema, if the database is in this process: then it is asked at once, and while
+    /// nothing is told only once a second.
     pub schema_changes: Option<watch::Receiver<()>>,
     /// How the log is followed.
     pub cdc: CdcOptions,
