@@ -52,6 +52,16 @@ pub(crate) struct Kept {
     pub floats: Vec<f32>,
 }
 
+/// The position of the first element that is NaN or infinite.
+pub fn first_not_finite(vector: &[f32]) -> Option<usize> {
+    // Mostly there is none. A loop without a way out of it looks at a register of elements at a time.
+    let finite = vector.iter().map(|element| element.is_finite());
+    match finite.fold(true, |all, this| all & this) {
+        true => None,
+        false => vector.iter().position(|element| !element.is_finite()),
+    }
+}
+
 impl Form {
     pub(crate) fn of(options: &Options) -> Form {
         let float = match options.quantization {
@@ -184,6 +194,17 @@ mod tests {
         let mut floats = Vec::new();
         form.widen(&bytes(form, vector), &mut floats);
         floats
+    }
+
+    #[test]
+    fn the_first_element_that_is_no_finite_number_is_named() {
+        let mut vector = vec![f32::MAX; 37];
+        assert_eq!(first_not_finite(&vector), None);
+        for (at, element) in [(36, f32::NAN), (17, f32::INFINITY), (3, f32::NEG_INFINITY)] {
+            vector[at] = element;
+            assert_eq!(first_not_finite(&vector), Some(at));
+        }
+        assert_eq!(first_not_finite(&[]), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::answer::{Contents, Ranked};
 use crate::codes::{Codebook, Kind};
 use crate::epoch::{Epochs, Participant};
-use crate::form::{Form, Kept};
+use crate::form::{Form, Kept, first_not_finite};
 use crate::graph::{Graph, Space};
 use crate::ids::{Entry, Ids};
 use crate::memory::Place;
@@ -248,7 +248,7 @@ impl Index {
         if actual != expected {
             return Err(Error::Dimensions { expected, actual });
         }
-        match vector.iter().position(|x| !x.is_finite()) {
+        match first_not_finite(vector) {
             Some(position) => Err(Error::NotFinite { position }),
             None => Ok(()),
         }

@@ -92,6 +92,7 @@ mod verification;
 mod written;
 
 pub use error::Error;
+pub use form::first_not_finite;
 pub use id_set::IdSet;
 pub use index::Index;
 pub use memory_use::Memory;

@@ -135,15 +135,9 @@ impl VectorIndex {
 
     /// The up to `limit` nearest rows.
     pub fn search(&self, vector: &[f32], limit: usize) -> Result<Found<'_>, SearchError> {
-        if let Some(position) = vector.iter().position(|element| !element.is_finite()) {
-            return Err(SearchError::Query(ann::Error::NotFinite { position }));
-        }
         let _epoch = self.epoch.load_full();
         let mut searches = 0;
         let mut ask = limit.min(self.ann.len());
-        if ask == 0 {
-            return Ok(self.answer(&[], limit)?.0);
-        }
         loop {
             let search = SearchOptions {
                 beam: self.beam,

@@ -237,7 +237,7 @@ fn decode_vector(column: &VectorColumn, bytes: &[u8]) -> Result<Vec<f32>, Unusab
         .iter()
         .map(|element| f32::from_be_bytes(*element))
         .collect();
-    match vector.iter().position(|element| !element.is_finite()) {
+    match ann::first_not_finite(&vector) {
         Some(position) => Err(Unusable::NotFinite { position }),
         None => Ok(vector),
     }

@@ -156,7 +156,7 @@ fn check(request: &AnnRequest, dimensions: usize) -> Result<(), ApiError> {
             "Wrong embedding dimension: expected {dimensions}, got {actual}"
         )));
     }
-    if let Some(position) = request.vector.iter().position(|e| !e.is_finite()) {
+    if let Some(position) = ann::first_not_finite(&request.vector) {
         return Err(ApiError::BadRequest(format!(
             "vector[{position}] is not a finite 32-bit number"
         )));
