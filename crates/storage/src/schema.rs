@@ -9,6 +9,7 @@ use cql::types::CqlType;
 use crate::StorageError;
 use crate::catalog::persist::Generations;
 use crate::catalog::{Catalog, Column, ColumnId, Table, TableId};
+use crate::cdc::Growth;
 use crate::engine::{SpaceId, SpaceOptions};
 use crate::key::KeyCodec;
 use crate::record::LiveColumns;
@@ -29,6 +30,8 @@ pub(crate) struct TableSchema {
     by_id: HashMap<ColumnId, usize>,
     /// Cloned by whoever reads the space, so that its files outlive the table's end.
     pub lease: Arc<()>,
+    /// Of a CDC log, how far it goes.
+    pub growth: Arc<Growth>,
 }
 
 impl Schema {
@@ -50,11 +53,7 @@ impl Schema {
                     .filter(|old| old.space == space);
                 let schema = match old {
                     Some(old) if Arc::ptr_eq(&old.table, table) => Arc::clone(old),
-                    _ => Arc::new(TableSchema::new(
-                        table,
-                        space,
-                        old.map(|old| Arc::clone(&old.lease)).unwrap_or_default(),
-                    )),
+                    _ => Arc::new(TableSchema::new(table, space, old)),
                 };
                 (table.id, schema)
             })
@@ -78,7 +77,11 @@ impl Schema {
 }
 
 impl TableSchema {
-    fn new(table: &Arc<Table>, space: SpaceId, lease: Arc<()>) -> TableSchema {
+    /// `old` is of the same rows.
+    fn new(table: &Arc<Table>, space: SpaceId, old: Option<&Arc<TableSchema>>) -> TableSchema {
+        let (lease, growth) = old
+            .map(|old| (old.lease.clone(), old.growth.clone()))
+            .unwrap_or_default();
         TableSchema {
             keys: KeyCodec::new(table),
             live: LiveColumns::new(table),
@@ -90,6 +93,7 @@ impl TableSchema {
                 .map(|(position, column)| (column.id, position))
                 .collect(),
             lease,
+            growth,
             table: Arc::clone(table),
         }
     }

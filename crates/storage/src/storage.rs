@@ -264,11 +264,18 @@ impl Storage {
         Ok(())
     }
 
-    /// Waits until a commit has given a row of some CDC log a `cdc$time` at or after `from_micros` (microseconds since
-    /// the epoch); at once if one has since the storage was opened. That commit may still be under way, or have failed: for
-    /// readers of a log that have read it up to there, and look again with [`Storage::settle_log`].
-    pub async fn log_growth(&self, from_micros: i64) {
-        self.inner.shared.gate.grown(from_micros).await;
+    /// Waits until a commit has given a row of this CDC log a `cdc$time` at or after `from_micros` (microseconds since
+    /// the epoch); not at all if one has since the storage was opened, or if there is no such table (any more). That commit
+    /// may still be under way, or fail: for readers of a log that have read it up to there, and look again with
+    /// [`Storage::settle_log`].
+    pub async fn log_growth(&self, log: TableId, from_micros: i64) {
+        // Whoever waits holds on to nothing of the table.
+        let schema = self.inner.shared.schema();
+        let reached = schema.table(log).map(|log| log.growth.reached(from_micros));
+        drop(schema);
+        if let Ok(reached) = reached {
+            reached.await;
+        }
     }
 
     /// Tells of each change of the schema from now on, a table's truncation included.

@@ -14,7 +14,7 @@ use std::time::Duration;
 use cql::error::CqlError;
 use cql::value::timeuuid;
 use storage::Storage;
-use storage::catalog::Table;
+use storage::catalog::{Table, TableId};
 use storage::read::{ClusteringBound, ClusteringSlice};
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -31,8 +31,8 @@ const PRESENT: Duration = Duration::from_secs(1);
 
 /// What a follower of a log waits for that is answered without rows.
 pub(super) enum Awaited {
-    /// A row of some log at or after this time, in microseconds since the epoch.
-    Rows(i64),
+    /// A row of a log at or after a time, in microseconds since the epoch.
+    Rows { log: TableId, from_micros: i64 },
     /// A change of the schema, which alone brings streams.
     Streams(watch::Receiver<()>),
 }
@@ -48,7 +48,10 @@ impl Awaited {
         if table.log_of.is_some() {
             let end = end_micros(slices)?;
             let is_present = clock.micros() - end < PRESENT.as_micros() as i64;
-            return is_present.then_some(Awaited::Rows(end.saturating_sub(1)));
+            return is_present.then_some(Awaited::Rows {
+                log: table.id,
+                from_micros: end.saturating_sub(1),
+            });
         }
         let newer = !slices.is_empty() && slices.iter().all(are_newer);
         (newer && system::tells_of_streams(table))
@@ -59,7 +62,9 @@ impl Awaited {
     pub(super) async fn wait(self, storage: &Storage) {
         // Whether it came or not, there is nothing more to say.
         let _ = match self {
-            Awaited::Rows(from_micros) => timeout(PATIENCE, storage.log_growth(from_micros)).await,
+            Awaited::Rows { log, from_micros } => {
+                timeout(PATIENCE, storage.log_growth(log, from_micros)).await
+            }
             Awaited::Streams(mut changes) => {
                 let changed = async { drop(changes.changed().await) };
                 timeout(PATIENCE, changed).await
@@ -141,11 +146,10 @@ mod tests {
             "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
         )
         .await;
-        run(
-            &database,
-            "CREATE TABLE ks.t (p int PRIMARY KEY) WITH cdc = {'enabled': true}",
-        )
-        .await;
+        for table in ["t", "other"] {
+            let table = format!("CREATE TABLE ks.{table} (p int PRIMARY KEY)");
+            run(&database, &(table + " WITH cdc = {'enabled': true}")).await;
+        }
         database
     }
 
@@ -191,6 +195,12 @@ mod tests {
         assert_eq!(waited(&database, all).await, Duration::ZERO);
         let row = "SELECT * FROM ks.t WHERE p = 1";
         assert_eq!(waited(&database, row).await, Duration::ZERO);
+        let other = "INSERT INTO ks.other (p) VALUES (1)";
+        run(&database, other).await;
+        assert!(
+            waited(&database, &window(now_ms)).await >= PATIENCE,
+            "another log's"
+        );
         // The streams are others: there is none of its rows, and the next window may have some.
         run(&database, "INSERT INTO ks.t (p) VALUES (1)").await;
         assert_eq!(waited(&database, &window(now_ms)).await, Duration::ZERO);

@@ -19,8 +19,6 @@ struct State {
     clock: CdcClock,
     /// The number of the last commit that began.
     begun: u64,
-    /// The latest time given out, in microseconds.
-    latest_micros: i64,
 }
 
 impl CdcGate {
@@ -29,7 +27,6 @@ impl CdcGate {
             state: Mutex::new(State {
                 clock: CdcClock::new(mark_micros),
                 begun: 0,
-                latest_micros: i64::MIN,
             }),
             ended: watch::Sender::new(0),
         }
@@ -50,10 +47,7 @@ impl CdcGate {
     }
 
     pub(crate) fn take(&self, timestamp: i64, now_micros: i64) -> LogTime {
-        let mut state = self.state();
-        let time = state.clock.take(timestamp, now_micros);
-        state.latest_micros = state.latest_micros.max(time.micros());
-        time
+        self.state().clock.take(timestamp, now_micros)
     }
 
     pub(crate) fn persistent_mark(&self) -> i64 {
@@ -71,14 +65,6 @@ impl CdcGate {
         // The sender lives as long as `self`.
         let _ = ended.wait_for(|ended| *ended >= in_flight).await;
     }
-
-    /// Waits until a commit that took a time at or after `from_micros` has ended, or is about to.
-    pub(crate) async fn grown(&self, from_micros: i64) {
-        let mut ended = self.ended.subscribe();
-        let _ = ended
-            .wait_for(|_| self.state().latest_micros >= from_micros)
-            .await;
-    }
 }
 
 /// A commit between its first log time and its end, whatever that is.
@@ -91,39 +77,5 @@ pub(crate) struct InFlight<'a> {
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         self.gate.ended.send_replace(self.number);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::pin::{Pin, pin};
-    use std::task::{Context, Waker};
-
-    use super::*;
-
-    fn is_ready(future: Pin<&mut impl Future>) -> bool {
-        future
-            .poll(&mut Context::from_waker(Waker::noop()))
-            .is_ready()
-    }
-
-    #[test]
-    fn a_log_has_grown_once_a_commit_took_a_time_that_late() {
-        let gate = CdcGate::new(0);
-        let mut grown = pin!(gate.grown(1_500));
-        // One that takes no time, and one that takes an earlier one.
-        drop(gate.begin());
-        let commit = gate.begin();
-        gate.take(1_499, 2_000);
-        drop(commit);
-        assert!(!is_ready(grown.as_mut()));
-
-        let commit = gate.begin();
-        gate.take(1_500, 2_000);
-        drop(commit);
-        assert!(is_ready(grown));
-        // Later ones need not wait.
-        assert!(is_ready(pin!(gate.grown(1_500))));
-        assert!(!is_ready(pin!(gate.grown(1_501))));
     }
 }

@@ -5,9 +5,11 @@
 //! changes, then the post-images, and the last row says `cdc$end_of_batch`.
 
 mod gate;
+mod growth;
 mod rows;
 mod time;
 
 pub(crate) use gate::CdcGate;
+pub(crate) use growth::Growth;
 pub(crate) use rows::{Group, ImageRow, Images};
 pub(crate) use time::{CdcClock, LogTime};

@@ -181,12 +181,14 @@ impl Pending<'_> {
         // Nobody looks for rows from before the streams began.
         let is_older = self.timestamp < generation.since_ms.saturating_mul(1_000);
         let timestamp = if is_older { i64::MIN } else { self.timestamp };
+        let time = gate.take(timestamp, moment.now_micros);
+        log_table.growth.reach(time.micros());
         let rows = Group {
             base: self.table,
             log: log_table,
             options: &log.options,
             stream,
-            time: gate.take(timestamp, moment.now_micros).timeuuid(),
+            time: time.timeuuid(),
             partition_key: self.partition_key,
             changes: &self.changes,
             images: self.images,
