@@ -28,6 +28,8 @@ def read(path):
             process, thread, core, seconds, nanoseconds, kind, rest = match.groups()
             process_of[int(thread)] = int(process)
             events.append((int(seconds) * 10**9 + int(nanoseconds), int(core), kind, rest))
+    if not events:
+        sys.exit(f"{path}: no event of the scheduler; was perf allowed to trace?")
     return sorted(events), process_of
 
 

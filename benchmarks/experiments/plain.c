@@ -1,6 +1,6 @@
 /* The plainest server that does as much for a request as a search: it reads the request, multiplies its body with so many rows of a
  * table in memory, at random places, and sends an answer that it was given. No runtime, no allocation, one thread awake for a request.
- * What latencies it has a machine gives no server less of.
+ * A measure beside a real server's latencies, not a bound: one that takes turns in another way can have less.
  *
  *   plain PORT THREADS ROWS READS ANSWERS
  *
@@ -70,7 +70,7 @@ static size_t whole(const struct connection *from, size_t *headers)
     *headers = (size_t)(end + 4 - from->request);
     const char *length = strcasestr(from->request, "\r\ncontent-length:");
     size_t body = length && length < end ? strtoul(length + 17, NULL, 10) : 0;
-    if (*headers + body > REQUEST_MAX)
+    if (body > REQUEST_MAX - *headers)
         return 0; /* and the next recv, which has no room left, closes */
     return from->have >= *headers + body ? *headers + body : 0;
 }
@@ -154,6 +154,10 @@ int main(int count, char **arguments)
     }
     rows = strtoul(arguments[3], NULL, 10);
     reads = strtoul(arguments[4], NULL, 10);
+    if (rows == 0) {
+        fprintf(stderr, "ROWS: at least 1\n");
+        return 2;
+    }
     read_answer(&status_answer, arguments[5], "status");
     read_answer(&index_answer, arguments[5], "index");
     read_answer(&ann_answer, arguments[5], "ann");
@@ -179,8 +183,11 @@ int main(int count, char **arguments)
     fflush(stdout);
     for (unsigned number = 0;; number++) {
         int socket = accept(listener, NULL, NULL);
-        if (socket < 0)
-            continue;
+        if (socket < 0) {
+            if (errno == EINTR || errno == ECONNABORTED)
+                continue;
+            fail("accept");
+        }
         setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
         struct connection *from = calloc(1, sizeof *from);
         if (!from)
