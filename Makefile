@@ -85,6 +85,10 @@ cluster-test: cassandra $(DRIVERS:%=$(VENVS)/%/.installed) ## Three nodes of Cas
 crash-test: ## 200 kill -9 under load, 300 while indexes are saved (about 30 minutes; ROUNDS=n, KILLS=n for other numbers)
 	ANNULUS_CRASH_ROUNDS=$${ROUNDS:-200} ANNULUS_SNAPSHOT_KILLS=$${KILLS:-300} cargo test --release --locked -p annulus --test end_to_end crash -- --nocapture
 
+.PHONY: upgrade-fixture
+upgrade-fixture: ## The data directory of this version that later ones must read: once, before it is released
+	cargo test --locked -p annulus --test end_to_end upgrades::making -- --ignored
+
 .PHONY: films
 films: $(VENVS)/films/.installed ## Find films by a sentence: make films QUERY="..."
 	@$(VENVS)/films/bin/python examples/films/films.py --port $(PORT) $(if $(QUERY),"$(QUERY)")

@@ -14,3 +14,4 @@ mod rust_driver;
 mod server;
 mod snapshot_crash;
 mod store_alone;
+mod upgrades;

@@ -27,19 +27,7 @@ impl Server {
 
     /// The same with more settings.
     pub fn start_with(data_dir: &Path, settings: &[&str]) -> Server {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_annulus"))
-            .args([
-                "serve",
-                "--cql-port",
-                "0",
-                "--http-port",
-                "0",
-                "--log",
-                "warn",
-            ])
-            .arg("--data-dir")
-            .arg(data_dir)
-            .args(settings)
+        let mut process = Server::command(data_dir, settings)
             .stdout(Stdio::piped())
             .spawn()
             .expect("the binary starts");
@@ -67,9 +55,46 @@ impl Server {
         Server { process, cql, http }
     }
 
+    fn command(data_dir: &Path, settings: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_annulus"));
+        command
+            .args([
+                "serve",
+                "--cql-port",
+                "0",
+                "--http-port",
+                "0",
+                "--log",
+                "warn",
+            ])
+            .arg("--data-dir")
+            .arg(data_dir)
+            .args(settings);
+        command
+    }
+
+    /// Starts the binary and kills it so long afterwards, ready or not.
+    pub fn kill_after(data_dir: &Path, settings: &[&str], wait: Duration) {
+        let mut process = Server::command(data_dir, settings)
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("the binary starts");
+        std::thread::sleep(wait);
+        let _ = process.kill();
+        let _ = process.wait();
+    }
+
     /// `kill -9`, and waits until the process is gone.
     pub fn kill(mut self) {
         self.end();
+    }
+
+    /// Asks it to stop, and waits until it has.
+    pub fn stop(mut self) {
+        let id = rustix::process::Pid::from_child(&self.process);
+        rustix::process::kill_process(id, rustix::process::Signal::TERM).expect("it is told");
+        let status = self.process.wait().expect("it ends");
+        assert!(status.success(), "{status}");
     }
 
     fn end(&mut self) {

@@ -1,0 +1,119 @@
+//! Makes the fixture of the version that is built: `make upgrade-fixture`.
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use scylla::client::session::Session;
+use storage::{Storage, StorageOptions};
+
+use super::answers::Answers;
+use super::{ANSWERS, ARCHIVE, PAUSE, WAIT, archive, assert_answers, fixtures, unpacked};
+use crate::server::Server;
+
+/// Dimensions of a vector that is spelt out.
+const WIDE: u32 = 300;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "writes a fixture into the tree: make upgrade-fixture"]
+async fn make_the_fixture_of_this_version() {
+    let version = fixtures().join(env!("CARGO_PKG_VERSION"));
+    assert!(!version.exists(), "{} is there already", version.display());
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let data = directory.path().join("data");
+    let statements = read("statements.cql");
+    let questions = read("questions.cql");
+    let questions: Vec<&str> = lines(&questions).collect();
+
+    let mut server = start(&data);
+    for line in lines(&statements) {
+        match line {
+            "@stop" => {
+                settle(&server.connect().await, &questions).await;
+                server.stop();
+                server = start(&data);
+            }
+            "@flush" => {
+                settle(&server.connect().await, &questions).await;
+                server.stop();
+                write_out(&data).await;
+                server = start(&data);
+            }
+            statement => {
+                let session = server.connect().await;
+                let result = session.query_unpaged(spelt_out(statement), ()).await;
+                result.unwrap_or_else(|error| panic!("{statement}: {error}"));
+            }
+        }
+    }
+    settle(&server.connect().await, &questions).await;
+    let answers = Answers::ask(&server.connect().await, &questions).await;
+    let text = answers.text();
+    assert!(!text.contains("    ! "), "an answer is an error:\n{text}");
+    server.kill();
+
+    fs::create_dir_all(&version).expect("the fixture's folder");
+    archive::pack(directory.path(), "data", &version.join(ARCHIVE));
+    fs::write(version.join(ANSWERS), text).expect("the answers are written");
+    let (_copy, data) = unpacked(&version);
+    let server = start(&data);
+    assert_answers(&server, &answers, "unpacked at once").await;
+}
+
+/// Snapshots are taken when the server stops.
+fn start(data: &Path) -> Server {
+    Server::start_with(data, &["--snapshot-interval", "1h"])
+}
+
+fn read(name: &str) -> String {
+    fs::read_to_string(fixtures().join(name)).expect(name)
+}
+
+/// All that is no comment.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines()
+        .map(str::trim_end)
+        .filter(|line| !line.is_empty() && !line.starts_with("--"))
+}
+
+/// Writes the tables out as files, by the storage itself.
+async fn write_out(data: &Path) {
+    let storage = Storage::open(data, StorageOptions::default()).expect("the storage opens");
+    let catalog = storage.catalog();
+    for keyspace in catalog.keyspaces.values() {
+        for table in keyspace.tables.values() {
+            storage.compact(table.id).expect("the table is written out");
+        }
+    }
+    storage.close().await.expect("the storage closes");
+}
+
+/// Waits until the answers no longer change, which the indexes' do for a while, and what was to expire has.
+async fn settle(session: &Session, questions: &[&str]) {
+    /// Longer than what expires lives, and than an index takes to follow.
+    const STEADY: std::time::Duration = std::time::Duration::from_secs(3);
+    let mut answers = Answers::ask(session, questions).await;
+    let began = Instant::now();
+    let mut since = Instant::now();
+    while since.elapsed() < STEADY {
+        assert!(began.elapsed() < WAIT, "the answers do not settle");
+        tokio::time::sleep(PAUSE).await;
+        let now = Answers::ask(session, questions).await;
+        if now != answers {
+            (answers, since) = (now, Instant::now());
+        }
+    }
+}
+
+/// A text with `{wide n}` spelt out as a vector that differs with `n` in every element.
+pub fn spelt_out(text: &str) -> String {
+    let Some((before, rest)) = text.split_once("{wide ") else {
+        return text.to_owned();
+    };
+    let (number, after) = rest.split_once('}').expect("a closing brace");
+    let number: u32 = number.parse().expect("a number");
+    let elements: Vec<String> = (0..WIDE)
+        .map(|at| format!("{}", f64::from(number) + f64::from(at % 4) / 4.0))
+        .collect();
+    format!("{before}[{}]{after}", elements.join(", "))
+}

@@ -1,0 +1,107 @@
+//! A directory that a former version left, opened by this one, gives the answers that it gave then.
+//!
+//! `crates/annulus/tests/fixtures/<version>/` holds such a directory and its answers. `make upgrade-fixture` writes those of
+//! the version that is built; a fixture is never made anew once its version is out.
+
+mod answers;
+mod archive;
+mod making;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::server::Server;
+use answers::Answers;
+
+/// How long an index may take to be what its table is.
+const WAIT: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// No snapshot is taken while the answers are compared, so that the one that the fixture has is what is used.
+const SETTINGS: [&str; 2] = ["--snapshot-interval", "1h"];
+
+const ARCHIVE: &str = "data.tar.gz";
+const ANSWERS: &str = "answers.txt";
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
+}
+
+/// The versions that have a fixture, by their folders.
+fn versions() -> Vec<PathBuf> {
+    let entries = fs::read_dir(fixtures()).expect("the fixtures are there");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let mut versions: Vec<PathBuf> = paths.filter(|path| path.is_dir()).collect();
+    versions.sort();
+    versions
+}
+
+/// A copy of a fixture's data directory that may be written to.
+fn unpacked(version: &Path) -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    archive::unpack(&version.join(ARCHIVE), directory.path());
+    let data = directory.path().join("data");
+    (directory, data)
+}
+
+/// Asks what a fixture was asked until the answers are those recorded, or the time is over: an index takes up what changed
+/// behind its snapshot.
+async fn assert_answers(server: &Server, expected: &Answers, when: &str) {
+    let session = server.connect().await;
+    let deadline = Instant::now() + WAIT;
+    loop {
+        let given = Answers::ask(&session, &expected.questions()).await;
+        if given == *expected {
+            return;
+        }
+        if Instant::now() > deadline {
+            panic!("{when}: {}", expected.difference(&given));
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_former_versions_left_is_read() {
+    let versions = versions();
+    assert!(!versions.is_empty(), "there is no fixture");
+    for version in versions {
+        let expected = Answers::parse(
+            &fs::read_to_string(version.join(ANSWERS)).expect("the answers are readable"),
+        );
+        let (_directory, data) = unpacked(&version);
+        let name = version.display();
+        // Killed, stopped in peace and opened again, it stays what it was.
+        let server = Server::start_with(&data, &SETTINGS);
+        assert_answers(&server, &expected, &format!("{name}, opened")).await;
+        server.kill();
+        let server = Server::start_with(&data, &SETTINGS);
+        assert_answers(&server, &expected, &format!("{name}, after a kill")).await;
+        server.stop();
+        let server = Server::start_with(&data, &SETTINGS);
+        assert_answers(&server, &expected, &format!("{name}, after a stop")).await;
+    }
+}
+
+/// However early a first start is killed, the next one finds everything.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_first_start_may_be_killed_at_any_moment() {
+    /// Between two moments at which it is killed; the last is past the ready line of a quiet machine.
+    const STEP: Duration = Duration::from_millis(7);
+    const KILLS: u32 = 12;
+    for version in versions() {
+        let expected = Answers::parse(
+            &fs::read_to_string(version.join(ANSWERS)).expect("the answers are readable"),
+        );
+        let (_directory, data) = unpacked(&version);
+        for kill in 0..KILLS {
+            Server::kill_after(&data, &SETTINGS, STEP * kill);
+        }
+        let server = Server::start_with(&data, &SETTINGS);
+        let when = format!("{}, after {KILLS} kills", version.display());
+        assert_answers(&server, &expected, &when).await;
+    }
+}
