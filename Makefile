@@ -45,6 +45,12 @@ test-drivers: $(DRIVERS:%=$(VENVS)/%/.installed)
 	$(foreach driver,$(DRIVERS),$(VENVS)/$(driver)/bin/python -m pytest -q tests/drivers &&) true
 	$(VENVS)/cassandra/bin/python -m pytest -q tests/cqlsh
 	$(VENVS)/cassandra/bin/python -m pytest -q tests/compat
+	SEEDS=12 $(VENVS)/cassandra/bin/python -m pytest -q tests/histories
+
+.PHONY: histories
+histories: $(VENVS)/cassandra/.installed ## Random writes and reads beside a naive model, with kills (200 of them; SEEDS=n for another number)
+	cargo build --locked -p annulus
+	SEEDS=$${SEEDS:-200} $(VENVS)/cassandra/bin/python -m pytest -q tests/histories
 
 $(VENVS)/%/.installed: tests/drivers/requirements-%.txt
 	$(PYTHON) -m venv $(VENVS)/$*

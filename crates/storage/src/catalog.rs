@@ -111,10 +111,14 @@ pub enum ColumnKind {
     Regular,
 }
 
+/// A column that was dropped, and may have come back under the same name and id.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DroppedColumn {
+    /// `None` for a column that a version before 0.2 dropped: it comes back with another id, without its values.
+    pub id: Option<ColumnId>,
     pub cql_type: CqlType,
     pub is_static: bool,
+    /// Cells with this timestamp or a lower one stay hidden when the column comes back. Microseconds.
     pub dropped_at_micros: i64,
 }
 

@@ -171,7 +171,10 @@ fn add_column(
     if definition.is_static && table.clustering_key().is_empty() {
         return Err(useless_static());
     }
+    // A column that comes back keeps its id, and with it the cells that are newer than the drop.
+    let mut former = None;
     if let Some(dropped) = table.dropped_columns.get(name) {
+        former = dropped.id;
         let kind = |is_static| if is_static { "STATIC" } else { "REGULAR" };
         if dropped.is_static != definition.is_static {
             return Err(CqlError::invalid(format!(
@@ -190,8 +193,10 @@ fn add_column(
         }
     }
     check_column_count(table.columns.len() + 1)?;
-    let id = table.next_column;
-    table.next_column = ColumnId(id.0 + 1);
+    let id = former.unwrap_or(table.next_column);
+    if id == table.next_column {
+        table.next_column = ColumnId(id.0 + 1);
+    }
     table.columns.push(Column {
         id,
         name: name.clone(),
@@ -245,10 +250,15 @@ fn drop_column(
             "Cannot drop column {name} because it has dependent secondary indexes ({dependents})"
         )));
     }
+    // What an earlier drop hid stays hidden.
+    let earlier = table.dropped_columns.get(name);
     let dropped = DroppedColumn {
+        id: Some(column.id),
         cql_type: column.cql_type.clone(),
         is_static,
-        dropped_at_micros,
+        dropped_at_micros: earlier.map_or(dropped_at_micros, |earlier| {
+            dropped_at_micros.max(earlier.dropped_at_micros)
+        }),
     };
     table.dropped_columns.insert(name.to_owned(), dropped);
     table.columns.retain(|column| column.name != name);

@@ -9,9 +9,16 @@ use crate::read::{Cell, LiveCell};
 /// The columns that exist, by id; cells of others (dropped ones) are hidden.
 #[derive(Debug)]
 pub(crate) struct LiveColumns {
-    /// Whether the column is a non-frozen collection.
-    regular: BTreeMap<ColumnId, bool>,
-    statics: BTreeMap<ColumnId, bool>,
+    regular: BTreeMap<ColumnId, LiveColumn>,
+    statics: BTreeMap<ColumnId, LiveColumn>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct LiveColumn {
+    /// Whether it is a non-frozen collection.
+    is_multi_cell: bool,
+    /// Cells up to this timestamp are of the column before it was dropped; `i64::MIN` if it never was.
+    dropped_to: i64,
 }
 
 impl LiveColumns {
@@ -21,7 +28,16 @@ impl LiveColumns {
                 .columns
                 .iter()
                 .filter(|column| column.kind == kind)
-                .map(|column| (column.id, column.cql_type.is_multi_cell()))
+                .map(|column| {
+                    let dropped = table.dropped_columns.get(&column.name);
+                    let live = LiveColumn {
+                        is_multi_cell: column.cql_type.is_multi_cell(),
+                        dropped_to: dropped
+                            .filter(|dropped| dropped.id == Some(column.id))
+                            .map_or(i64::MIN, |dropped| dropped.dropped_at_micros),
+                    };
+                    (column.id, live)
+                })
                 .collect()
         };
         LiveColumns {
@@ -77,12 +93,13 @@ impl Liveness {
         &self,
         deleted_to: i64,
         record: &Record,
-        columns: &BTreeMap<ColumnId, bool>,
+        columns: &BTreeMap<ColumnId, LiveColumn>,
     ) -> Vec<(ColumnId, Cell)> {
         let mut live = Vec::with_capacity(record.cells.len());
         for (id, column) in &record.cells {
-            if let Some(multi_cell) = columns.get(id)
-                && let Some(cell) = self.column(deleted_to, column, *multi_cell)
+            if let Some(live_column) = columns.get(id)
+                && let deleted_to = deleted_to.max(live_column.dropped_to)
+                && let Some(cell) = self.column(deleted_to, column, live_column.is_multi_cell)
             {
                 live.push((*id, cell));
             }

@@ -39,7 +39,8 @@ impl Operation {
                 Bound::Value(bytes) => {
                     Some(CellOperation::ReplaceElements(collection.elements(&bytes)?))
                 }
-                Bound::Null => Some(CellOperation::Delete),
+                // As Cassandra: elements of the same write stay, which DELETE would take.
+                Bound::Null => Some(CellOperation::ReplaceElements(Vec::new())),
                 Bound::Unset => None,
             },
             Action::Add(collection, term) => match evaluate(term)? {
