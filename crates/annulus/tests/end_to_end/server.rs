@@ -67,6 +67,11 @@ impl Server {
         Server { process, cql, http }
     }
 
+    /// Its number in the system.
+    pub fn process_id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// `kill -9`, and waits until the process is gone.
     pub fn kill(mut self) {
         self.end();
