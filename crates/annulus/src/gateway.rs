@@ -16,6 +16,7 @@ use tokio::time::MissedTickBehavior;
 use crate::exit::Failure;
 use crate::gateway_settings::{GatewaySettings, Resolved};
 use crate::gateway_tls::{ForCassandra, ForClients, GatewayTls};
+use crate::heap;
 use crate::logging;
 use crate::open_files;
 use crate::settings_file;
@@ -72,6 +73,7 @@ fn host(settings: &Resolved, file: Option<PathBuf>) -> Host {
     Host::Gateway(OfGateway {
         file,
         address: settings.options.address,
+        memory: settings.memory,
         asks: match &settings.tls_for_clients {
             None => Asks::Nothing,
             Some(_) if settings.tls.tls_client_ca_cert_path.is_some() => Asks::Certificate,
@@ -88,6 +90,7 @@ async fn serve(settings: Resolved, store: Option<store_service::Settings>) -> an
         ..settings.options
     };
     let cassandra = options.cassandra.clone();
+    tokio::spawn(heap::keep_trimmed(vec![options.memory.clone()]));
     warn_of_what_drivers_cannot_see(&options);
     let bound = match store {
         Some(settings) => Some(Bound::bind(settings).await?),

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
+use client_memory::Budget;
 use gateway::{CatalogOptions, GatewayOptions, Ring};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -16,7 +17,9 @@ use crate::exit::Failure;
 use crate::files::password;
 use crate::gateway_tls::{ForCassandra, ForClients, GatewayTls};
 use crate::logging::LogFormat;
+use crate::memory_limit::MemoryLimit;
 use crate::settings::{at_least_one, lacks};
+use crate::store_service::Size;
 use crate::vector_stores::VectorStores;
 
 /// That an index service is available again is a fact of the library that asks it.
@@ -108,6 +111,11 @@ pub struct GatewaySettings {
     #[arg(long, env = "ANNULUS_MAX_BATCH_KIB", value_name = "KIB")]
     pub max_batch_kib: Option<u32>,
 
+    /// Memory that the process may take, mapped files aside, such as 4GiB; beyond it new rows of an index service in this process wait, and of it clients can pin
+    /// 512 MiB, or a quarter if that is less [default: half of what the machine or the control group has]
+    #[arg(long, env = "ANNULUS_MEMORY_LIMIT", value_name = "BYTES")]
+    pub memory_limit: Option<Size>,
+
     /// Threads that serve connections [default: the number of cores]
     #[arg(long, env = "ANNULUS_ASYNC_THREADS", value_name = "N")]
     pub async_threads: Option<usize>,
@@ -182,6 +190,7 @@ pub struct Resolved {
     pub options: GatewayOptions,
     /// Whether the index service runs in this process.
     pub with_store: bool,
+    pub memory: MemoryLimit,
     /// Threads that serve connections.
     pub async_threads: usize,
     /// Where certificates are read again.
@@ -239,6 +248,7 @@ impl GatewaySettings {
             vector_store: self.vector_store.or(other.vector_store),
             max_connections: self.max_connections.or(other.max_connections),
             max_frame_mib: self.max_frame_mib.or(other.max_frame_mib),
+            memory_limit: self.memory_limit.or(other.memory_limit),
             max_batch_kib: self.max_batch_kib.or(other.max_batch_kib),
             with_store: self.with_store.or(other.with_store),
             store: self.store.or(other.store),
@@ -290,6 +300,8 @@ impl GatewaySettings {
             None => self.gateways.unwrap_or_default().into_iter().collect(),
         };
         let ring = Ring::new(pairs).map_err(|error| Failure::Configuration(error.to_string()))?;
+        let memory = MemoryLimit::resolve(self.memory_limit)?;
+        let shares = memory.shares();
         let defaults = GatewayOptions::default();
         let max_frame_mib = self.max_frame_mib.unwrap_or(256) as usize;
         let connections_max = self.max_connections.unwrap_or(defaults.connections_max);
@@ -317,9 +329,13 @@ impl GatewaySettings {
                 stores: self.vector_store.client()?.into(),
                 frame_body_max: max_frame_mib << 20,
                 batch_bytes_max,
+                memory: Budget::new(shares.cql),
+                answer_bytes_max: shares.internal,
+                prepared_bytes_max: shares.prepared,
                 ..defaults
             },
             with_store: self.with_store == Some(true),
+            memory,
             async_threads,
             check_interval: self.tls.check_interval()?,
             tls: self.tls,

@@ -8,7 +8,9 @@ mod films;
 mod gateway;
 mod gateway_settings;
 mod gateway_tls;
+mod heap;
 mod logging;
+mod memory_limit;
 mod open_files;
 mod operator;
 mod sample;
@@ -25,6 +27,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
+    heap::set_up();
     let command_line = cli::CommandLine::parse();
     match run(command_line) {
         Ok(()) => ExitCode::SUCCESS,

@@ -11,12 +11,14 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
+use client_memory::Budget;
 use node::{ListenerOptions, Node, NodeOptions};
 use storage::{Storage, StorageOptions};
-use store::{IndexesOptions, StartError, Store, StoreHandle, StoreOptions};
+use store::{IndexesOptions, MemoryOptions, StartError, Store, StoreHandle, StoreOptions};
 use store_api::types::NodeStatus;
 
 use crate::exit::Failure;
+use crate::heap;
 use crate::logging;
 use crate::open_files;
 use crate::sample;
@@ -106,16 +108,17 @@ struct Servers {
 impl Servers {
     async fn start(settings: &Resolved, storage: Storage) -> anyhow::Result<Servers> {
         let loopback = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-        let listeners = store::Listeners::bind(&[store::ListenerOptions::new(SocketAddr::new(
-            settings.listen,
-            settings.http_port,
-        ))])
-        .await
-        .map_err(failed)?;
+        let shares = settings.memory.shares();
+        let http = SocketAddr::new(settings.listen, settings.http_port);
+        let http = store::ListenerOptions::new(http).with_memory(shares, 1);
+        let listeners = store::Listeners::bind(&[http]).await.map_err(failed)?;
         let [http] = listeners.addresses()[..] else {
             anyhow::bail!("the index service has one listener");
         };
+        let memory = Budget::new(shares.cql);
+        tokio::spawn(heap::keep_trimmed(vec![memory.clone()]));
         let public = ListenerOptions {
+            memory,
             name: "public",
             address: SocketAddr::new(settings.listen, settings.cql_port),
             requests_max: settings.max_requests,
@@ -128,6 +131,7 @@ impl Servers {
         let internal = ListenerOptions {
             name: INTERNAL,
             address: loopback,
+            memory: Budget::new(shares.internal),
             ..ListenerOptions::default()
         };
         let schema_changes = storage.schema_changes();
@@ -137,6 +141,7 @@ impl Servers {
             NodeOptions {
                 listeners: vec![public, internal],
                 followers: Some(INTERNAL),
+                prepared_bytes_max: shares.prepared as u64,
                 ..NodeOptions::default()
             },
         )
@@ -156,6 +161,10 @@ impl Servers {
             compute_threads: settings.search_threads,
             snapshots: settings.snapshots,
             repair: settings.repair.clone(),
+            memory: MemoryOptions {
+                limit_bytes: settings.memory.bytes,
+                ..MemoryOptions::default()
+            },
             inline_searches_within: settings.inline_searches_within,
             ..StoreOptions::embedded(internal_cql, http, indexes)
         };

@@ -11,7 +11,9 @@ use store::{Placement, RepairOptions, RepairSchedule, SnapshotOptions};
 
 use crate::exit::Failure;
 use crate::logging::LogFormat;
+use crate::memory_limit::MemoryLimit;
 use crate::span::Span;
+use crate::store_service::Size;
 
 /// Facts of our own; of the libraries below only what is wrong. The driver warns of what its callers
 /// report themselves.
@@ -53,7 +55,12 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_SYNC_INTERVAL_MS", value_name = "MS")]
     pub sync_interval_ms: Option<u64>,
 
-    /// MiB of memory for cached blocks of rows [default: 256]
+    /// Memory that the process may take, mapped files aside, such as 4GiB; beyond it new rows of indexes wait, and of it clients can pin
+    /// 512 MiB, or a quarter if that is less [default: half of what the machine or the control group has]
+    #[arg(long, env = "ANNULUS_MEMORY_LIMIT", value_name = "BYTES")]
+    pub memory_limit: Option<Size>,
+
+    /// MiB of memory for cached blocks of rows [default: 256, or an eighth of --memory-limit if that is less]
     #[arg(long, env = "ANNULUS_CACHE_MIB", value_name = "MIB")]
     pub cache_mib: Option<u64>,
 
@@ -146,6 +153,7 @@ pub struct Resolved {
     pub http_port: u16,
     pub sample: Option<Sample>,
     pub durability: Durability,
+    pub memory: MemoryLimit,
     pub cache_bytes: u64,
     pub max_frame_bytes: usize,
     pub max_requests: usize,
@@ -171,6 +179,7 @@ impl Settings {
             sample: self.sample.or(other.sample),
             durability: self.durability.or(other.durability),
             sync_interval_ms: self.sync_interval_ms.or(other.sync_interval_ms),
+            memory_limit: self.memory_limit.or(other.memory_limit),
             cache_mib: self.cache_mib.or(other.cache_mib),
             max_frame_mib: self.max_frame_mib.or(other.max_frame_mib),
             max_requests: self.max_requests.or(other.max_requests),
@@ -202,6 +211,7 @@ impl Settings {
                     .to_owned(),
             ));
         }
+        let memory = MemoryLimit::resolve(self.memory_limit)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let data_dir = self.data_dir.unwrap_or_else(|| "annulus-data".into());
         Ok(Resolved {
@@ -220,7 +230,8 @@ impl Settings {
                     sync_interval: Duration::from_millis(sync_interval_ms),
                 },
             },
-            cache_bytes: self.cache_mib.unwrap_or(256) << 20,
+            memory,
+            cache_bytes: self.cache_mib.map_or(memory.cache_bytes(), |mib| mib << 20),
             max_frame_bytes: at_least_one(
                 "max-frame-mib",
                 self.max_frame_mib.unwrap_or(256) as usize,

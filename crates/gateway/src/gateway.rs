@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::catalog::Catalog;
 use crate::clients::Clients;
-use crate::inquiry::gateway_memory;
+use crate::inquiry::AnswerMemory;
 use crate::listener::{Shared, accept};
 use crate::options::GatewayOptions;
 use crate::prepared::PreparedStatements;
@@ -68,7 +68,7 @@ impl Gateway {
             log: Arc::new(ChangeLog::new(options.batch_bytes_max)),
             catalog,
             clients,
-            answer_memory: gateway_memory(),
+            answer_memory: AnswerMemory::new(options.answer_bytes_max),
             stop,
             kill,
             tasks,

@@ -14,7 +14,7 @@ use cql::wire::{Compression, Flags, Frame, Opcode, Request, Response, ResponseCo
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-pub(crate) use self::memory::{AnswerMemory, Held, gateway_memory, holding};
+pub(crate) use self::memory::{AnswerMemory, Held, holding};
 
 /// Inquiries of one connection on their way at once; more wait.
 pub(crate) const IN_FLIGHT_MAX: usize = 512;

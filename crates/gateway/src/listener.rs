@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::catalog::Catalog;
 use crate::clients::Clients;
 use crate::connection;
+use crate::inquiry::AnswerMemory;
 use crate::options::GatewayOptions;
 use crate::prepared::PreparedStatements;
 use crate::ring::Ring;
@@ -38,7 +39,7 @@ pub(crate) struct Shared {
     pub(crate) log: Arc<ChangeLog>,
     pub(crate) clients: Arc<Clients>,
     /// Bytes that the rows of searches may hold.
-    pub(crate) answer_memory: Arc<Semaphore>,
+    pub(crate) answer_memory: AnswerMemory,
     /// No more connections, no more requests.
     pub(crate) stop: CancellationToken,
     /// No more waiting for answers.

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use client_memory::{Budget, Shares};
 use cql::wire::DEFAULT_BODY_LIMIT;
 use reactors::Reactors;
 use rustls::{ClientConfig, ServerConfig};
@@ -32,6 +33,12 @@ pub struct GatewayOptions {
     pub connections_max: usize,
     /// Bytes of a request's body, plain or compressed; more are refused.
     pub frame_body_max: usize,
+    /// What requests may hold that are on their way in: they are left in the socket until there is room.
+    pub memory: Budget,
+    /// Bytes that the rows of searches may hold.
+    pub answer_bytes_max: usize,
+    /// How long a client may take to send the whole of a request.
+    pub frame_timeout: Duration,
     /// How long a client may take until the node has let it in, but for the time that the node takes: who has no business
     /// here has no place among the connections for long.
     pub handshake_timeout: Duration,
@@ -62,10 +69,13 @@ impl Default for GatewayOptions {
             catalog: None,
             connections_max: 10_000,
             frame_body_max: DEFAULT_BODY_LIMIT,
+            memory: Budget::new(Shares::default().cql),
+            answer_bytes_max: Shares::default().internal,
+            frame_timeout: Duration::from_secs(120),
             handshake_timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(5),
             drain_timeout: Duration::from_secs(60),
-            prepared_bytes_max: 128 << 20,
+            prepared_bytes_max: Shares::default().prepared,
             stores: Stores::disabled(),
             batch_bytes_max: 5 << 10,
             reactors: Reactors::default(),

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
+use client_memory::{Account, Charge};
 use cql::ast::{Parsed, Statement};
 use cql::error::CqlError;
 use cql::types::CqlType;
@@ -65,6 +66,8 @@ pub struct Parameters {
     pub server_address: Option<SocketAddr>,
     /// Whether the client follows CDC logs: an answer from one that has no rows then waits a while for some to come.
     pub follows_logs: bool,
+    /// What the answer is charged to while it grows.
+    pub memory: Account,
 }
 
 /// The answer of a statement.
@@ -101,6 +104,8 @@ pub struct Rows {
     pub count: u32,
     /// There are more rows; give this back to get them.
     pub paging_state: Option<Bytes>,
+    /// What the body is charged for, if it was as it grew.
+    pub charge: Option<Charge>,
 }
 
 /// What drivers are told of a changed schema.

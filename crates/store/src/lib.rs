@@ -49,6 +49,7 @@ pub mod tls;
 
 pub use compute::INLINE_WITHIN;
 pub use httpd::openapi;
+pub use memory::{default_limit_bytes, half_of_machine_bytes};
 pub use options::{
     CdcOptions, Consistency, Credentials, DatabaseOptions, IndexesOptions, ListenerOptions,
     MemoryOptions, Pem, Placement, Preferred, ReaderOptions, RepairOptions, RepairSchedule,

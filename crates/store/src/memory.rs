@@ -23,6 +23,16 @@ pub use claim::{Claim, NoMemory};
 /// Once the limit was reached, there is room again this part of the limit below it.
 const RELIEF: u64 = 64;
 
+/// Half of the memory that the machine or the control group has, in bytes, if the system tells.
+pub fn half_of_machine_bytes() -> Option<u64> {
+    limits::half_bytes(Path::new("/"))
+}
+
+/// All of it that a process which is alone there may take, in bytes, if the system tells.
+pub fn default_limit_bytes() -> Option<u64> {
+    limits::default_limit_bytes(Path::new("/"))
+}
+
 /// Whether there is memory for more rows. By default nobody tells, and it is as was noted.
 #[derive(Debug, Default)]
 pub struct Memory {

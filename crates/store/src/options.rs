@@ -9,6 +9,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use client_memory::Shares;
 use tokio::sync::watch;
 
 use crate::compute::INLINE_WITHIN;
@@ -188,6 +189,18 @@ impl StoreOptions {
             // The database has to stop after it within the ten seconds of the process.
             shutdown_timeout: Duration::from_secs(4),
             ..StoreOptions::default()
+        }
+    }
+}
+
+impl StoreOptions {
+    /// Has the listeners share what clients may pin of the memory.
+    pub fn share_memory(&mut self) {
+        let limit_bytes = self.memory.limit_bytes.or_else(crate::default_limit_bytes);
+        let shares = limit_bytes.map_or_else(Shares::default, Shares::of_limit);
+        let count = self.listeners.len().max(1);
+        for listener in &mut self.listeners {
+            *listener = listener.clone().with_memory(shares, count);
         }
     }
 }

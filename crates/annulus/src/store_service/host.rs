@@ -9,6 +9,7 @@ use store::StoreOptions;
 
 use super::StoreSettings;
 use crate::exit::Failure;
+use crate::memory_limit::MemoryLimit;
 
 /// Which command runs an index service.
 #[derive(Clone, Debug)]
@@ -28,6 +29,8 @@ pub struct OfGateway {
     pub address: SocketAddr,
     /// What it asks of whoever connects.
     pub asks: Asks,
+    /// What its process may take.
+    pub memory: MemoryLimit,
 }
 
 /// What a gateway asks of whoever connects.
@@ -87,7 +90,10 @@ impl Host {
 
     /// What no setting says.
     pub fn adjust(&self, options: &mut StoreOptions) {
-        if let Host::Gateway(_) = self {
+        if let Host::Gateway(gateway) = self {
+            let limit = &mut options.memory.limit_bytes;
+            *limit = limit.or(gateway.memory.bytes);
+            options.share_memory();
             // The gateway has to stop after it within the ten seconds of the process.
             options.shutdown_timeout = Duration::from_secs(4);
         }
@@ -108,6 +114,7 @@ mod tests {
 
     fn complete(listen: &str, asks: Asks, flags: &[&str]) -> Result<String, String> {
         let host = Host::Gateway(OfGateway {
+            memory: MemoryLimit { bytes: None },
             file: None,
             address: listen.parse().unwrap(),
             asks,

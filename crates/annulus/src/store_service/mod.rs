@@ -25,6 +25,7 @@ pub use host::{Asks, Host, OfGateway};
 pub use running::Bound;
 use settings::Resolved;
 pub use settings::StoreSettings;
+pub use values::Size;
 
 /// How long threads that still read files or look names up are waited for at the end.
 pub const READING_ENDS_WITHIN: Duration = Duration::from_secs(1);

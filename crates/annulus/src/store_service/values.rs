@@ -4,9 +4,27 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
+use serde::{Deserialize, Deserializer};
+
 /// A number of bytes: `4000000000`, `4GiB`, `512 MiB`, `4GB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size(pub u64);
+
+impl<'de> Deserialize<'de> for Size {
+    /// A text, or a number of bytes.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Size, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Bytes(u64),
+            Text(String),
+        }
+        match Written::deserialize(deserializer)? {
+            Written::Bytes(bytes) => Ok(Size(bytes)),
+            Written::Text(text) => text.parse().map_err(serde::de::Error::custom),
+        }
+    }
+}
 
 impl FromStr for Size {
     type Err = String;

@@ -8,6 +8,7 @@ mod gateway_tls;
 mod gateway_with_store;
 mod index;
 mod log;
+mod memory;
 mod operator;
 mod running;
 mod rust_driver;

@@ -84,6 +84,11 @@ impl Server {
         let _ = process.wait();
     }
 
+    /// Its number in the system.
+    pub fn process_id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// `kill -9`, and waits until the process is gone.
     pub fn kill(mut self) {
         self.end();

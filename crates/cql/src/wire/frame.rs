@@ -136,6 +136,11 @@ impl FrameDecoder {
         }
     }
 
+    /// Refuses bodies above another number of bytes from now on.
+    pub fn set_body_limit(&mut self, bytes: usize) {
+        self.body_limit = bytes;
+    }
+
     /// Takes the next frame off the front of `input`; `None` if more bytes are needed.
     ///
     /// # Errors

@@ -88,8 +88,7 @@ impl Response {
             Response::Void => out.put_i32(kind::VOID),
             Response::Rows(rows) => {
                 out.put_i32(kind::ROWS);
-                rows.put_head(out);
-                return rows.content().clone();
+                return rows.put(out);
             }
             Response::SetKeyspace(keyspace) => {
                 out.put_i32(kind::SET_KEYSPACE);

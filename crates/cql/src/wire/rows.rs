@@ -13,7 +13,7 @@ use super::reader::{DecodeError, Reader};
 use super::writer::Writer;
 
 /// A result set in its encoded form.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Rows {
     /// Where the next page begins; `None` on the last page.
     pub paging_state: Option<Bytes>,
@@ -23,6 +23,18 @@ pub struct Rows {
     row_count: usize,
     /// From the columns on.
     content: Bytes,
+    /// What comes behind it: rows that were encoded elsewhere and lie where they were written.
+    rest: Bytes,
+}
+
+/// Two that read the same on the wire.
+impl PartialEq for Rows {
+    fn eq(&self, other: &Rows) -> bool {
+        let of = |rows: &Rows| (rows.flags, rows.column_count, rows.row_count);
+        of(self) == of(other)
+            && self.paging_state == other.paging_state
+            && self.joined() == other.joined()
+    }
 }
 
 /// A result set taken apart.
@@ -49,7 +61,7 @@ impl Rows {
     /// # Errors
     /// If it is malformed; never for what a [`RowsEncoder`] made.
     pub fn decode(&self) -> Result<DecodedRows, DecodeError> {
-        let mut reader = Reader::new(self.content.clone());
+        let mut reader = Reader::new(self.joined());
         let metadata = self.read_columns(&mut reader)?;
         let row_count = reader.count(WHAT)?;
         let row_bytes_min = 4 * self.column_count;
@@ -76,7 +88,7 @@ impl Rows {
     }
 
     /// Appends what comes before the content.
-    pub(super) fn put_head(&self, out: &mut BytesMut) {
+    fn put_head(&self, out: &mut BytesMut) {
         match &self.paging_state {
             None => {
                 out.put_i32(self.flags);
@@ -90,9 +102,22 @@ impl Rows {
         }
     }
 
-    /// What comes after [`Rows::put_head`].
-    pub(super) fn content(&self) -> &Bytes {
-        &self.content
+    /// Appends what comes before the bytes that are best left where they lie, and gives those.
+    pub(super) fn put(&self, out: &mut BytesMut) -> Bytes {
+        self.put_head(out);
+        if self.rest.is_empty() {
+            return self.content.clone();
+        }
+        out.extend_from_slice(&self.content);
+        self.rest.clone()
+    }
+
+    /// Everything from the columns on.
+    fn joined(&self) -> Bytes {
+        match self.rest.is_empty() {
+            true => self.content.clone(),
+            false => [&self.content[..], &self.rest[..]].concat().into(),
+        }
     }
 
     /// Reads what a frame holds of a result set; the cells are left for [`Rows::decode`].
@@ -109,6 +134,7 @@ impl Rows {
             column_count,
             row_count: 0,
             content: reader.into_rest(),
+            rest: Bytes::new(),
         };
         let mut reader = Reader::new(rows.content.clone());
         rows.read_columns(&mut reader)?;
@@ -135,6 +161,8 @@ pub struct RowsEncoder {
     flags: i32,
     column_count: usize,
     content: BytesMut,
+    /// Whole rows that were encoded elsewhere.
+    rest: Bytes,
     /// Where in `content` the row count lies.
     count_at: usize,
     /// Where in `content` the current row begins.
@@ -161,6 +189,7 @@ impl RowsEncoder {
             column_count: metadata.columns.len(),
             row_at: content.len(),
             content,
+            rest: Bytes::new(),
             count_at,
             row_count: 0,
             cells: 0,
@@ -184,16 +213,19 @@ impl RowsEncoder {
         self.cells = 0;
     }
 
-    /// Appends `count` whole rows that are in the form of the wire already: each cell its length as a
-    /// big-endian i32 (-1 for null) and that many bytes.
+    /// The result set is of these `count` whole rows, which are in the form of the wire already: each cell its length as a
+    /// big-endian i32 (-1 for null) and that many bytes. They are not copied.
     ///
     /// # Panics
-    /// If a row was begun and not ended: that is a bug of the caller.
-    pub fn encoded_rows(&mut self, count: usize, cells: &[u8]) {
-        assert_eq!(self.cells, 0, "bug: rows into the midst of a row");
-        self.content.extend_from_slice(cells);
-        self.row_count += count;
-        self.row_at = self.content.len();
+    /// If there are rows or cells already: that is a bug of the caller.
+    pub fn encoded_rows(&mut self, count: usize, cells: Bytes) {
+        assert_eq!(
+            (self.cells, self.row_count),
+            (0, 0),
+            "bug: rows behind rows"
+        );
+        self.rest = cells;
+        self.row_count = count;
     }
 
     /// Takes back the cells of the row that was not ended yet.
@@ -209,7 +241,7 @@ impl RowsEncoder {
 
     /// Bytes written so far, metadata included: what a page bounded by size is measured by.
     pub fn encoded_length(&self) -> usize {
-        self.content.len()
+        self.content.len() + self.rest.len()
     }
 
     /// Ends the result set; `paging_state` tells where the next page begins, `None` that this is the last.
@@ -227,6 +259,7 @@ impl RowsEncoder {
             column_count: self.column_count,
             row_count: self.row_count,
             content: self.content.freeze(),
+            rest: self.rest,
         }
     }
 }
@@ -251,8 +284,8 @@ mod tests {
 
     fn read_back(rows: &Rows) -> DecodedRows {
         let mut body = BytesMut::new();
-        rows.put_head(&mut body);
-        body.extend_from_slice(rows.content());
+        let rest = rows.put(&mut body);
+        body.extend_from_slice(&rest);
         let read = Rows::read(Reader::new(body.freeze())).unwrap();
         assert_eq!(&read, rows);
         read.decode().unwrap()
@@ -270,7 +303,7 @@ mod tests {
             cells.put_nullable_bytes(Some(&7i32.to_be_bytes()));
             cells.put_nullable_bytes(name);
         }
-        as_they_are.encoded_rows(2, &cells);
+        as_they_are.encoded_rows(2, cells.freeze());
         assert_eq!(as_they_are.row_count(), 2);
         assert_eq!(as_they_are.finish(None), cell_by_cell.finish(None));
     }

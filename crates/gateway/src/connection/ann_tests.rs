@@ -25,7 +25,7 @@ use super::serve;
 use crate::ann::fixtures::{column, snapshot};
 use crate::catalog::Catalog;
 use crate::clients::Clients;
-use crate::inquiry::gateway_memory;
+use crate::inquiry::AnswerMemory;
 use crate::listener::Shared;
 use crate::options::GatewayOptions;
 use crate::prepared::PreparedStatements;
@@ -180,7 +180,7 @@ async fn setup() -> Setup {
         catalog: Arc::new(Catalog::new(snapshot())),
         log: Arc::new(ChangeLog::new(5 << 10)),
         clients: Arc::new(Clients::default()),
-        answer_memory: gateway_memory(),
+        answer_memory: AnswerMemory::new(64 << 20),
         stop: CancellationToken::new(),
         kill: CancellationToken::new(),
         tasks: TaskTracker::new(),

@@ -42,6 +42,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use client_memory::Account;
 use cql::error::CqlError;
 use cql::wire::{Direction, FrameHeader};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
@@ -59,7 +60,7 @@ use self::socket::{Socket, send};
 use self::work::Workshop;
 use self::writes::Writes;
 use crate::clients::Client;
-use crate::inquiry::{AnswerMemory, Inquirer};
+use crate::inquiry::Inquirer;
 use crate::listener::{Shared, prepare};
 
 /// Answers made here that may wait for the client to read; then its requests wait, too.
@@ -76,6 +77,10 @@ const LINGER_BYTES: u64 = 64 << 20;
 
 /// Serves a connection to its end.
 pub(crate) async fn serve(client: TcpStream, shared: Arc<Shared>) {
+    let Ok(account) = shared.options.memory.client() else {
+        tracing::warn!("clients hold all the memory that they may: a connection is refused");
+        return;
+    };
     let tls = shared.client_tls.load_full();
     let accepting = Socket::of_client(client, tls);
     let client = match timeout(shared.options.handshake_timeout, accepting).await {
@@ -96,7 +101,7 @@ pub(crate) async fn serve(client: TcpStream, shared: Arc<Shared>) {
         Err(_) => None,
     };
     let served = match node {
-        Some(Ok(node)) => pass(client, node, &shared).await,
+        Some(Ok(node)) => pass(client, node, account, &shared).await,
         None => {
             let trouble = shared.catalog.trouble();
             let trouble = trouble
@@ -141,13 +146,13 @@ async fn connect(shared: &Shared) -> io::Result<Socket> {
 }
 
 /// Runs both directions.
-async fn pass(client: Socket, node: Socket, shared: &Shared) -> io::Result<()> {
+async fn pass(client: Socket, node: Socket, account: Account, shared: &Shared) -> io::Result<()> {
     let (sender, receiver) = mpsc::channel(ANSWERS_MAX);
     let known_as = Arc::new(Client::new(sender.downgrade()));
     shared.clients.enter(&known_as);
     let session = Arc::new(Session::new(
         canonical(client.local_addr()?),
-        shared.options.frame_body_max,
+        shared.options.frame_body_max.min(account.bytes_max()),
         known_as,
     ));
     let (inquirer, inquiries) = Inquirer::new();
@@ -176,6 +181,9 @@ async fn pass(client: Socket, node: Socket, shared: &Shared) -> io::Result<()> {
         steps_sender: steps_sender.downgrade(),
         write_memory: writes::write_memory(),
         stop: shared.stop.clone(),
+        charge: account.charge(),
+        has_passed: false,
+        frame_timeout: shared.options.frame_timeout,
         handshake_timeout: shared.options.handshake_timeout,
         drain_timeout: shared.options.drain_timeout,
     };
@@ -186,7 +194,7 @@ async fn pass(client: Socket, node: Socket, shared: &Shared) -> io::Result<()> {
         ring: shared.ring.clone(),
         catalog: shared.catalog.clone(),
         answers: receiver,
-        answer_memory: AnswerMemory::new(shared.answer_memory.clone()),
+        answer_memory: shared.answer_memory.of_connection(),
         writes,
         steps: steps_sender,
         drain_timeout: shared.options.drain_timeout,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use client_memory::Account;
 use cql::wire::{
     BoundValue, Compression, Direction, Frame, FrameHeader, HEADER_LENGTH, Metadata, Prepared,
     QueryParameters, Request, Response, ResponseContext, Startup, Values,
@@ -20,7 +21,7 @@ use super::work::Workshop;
 use super::writes::{Writes, write_memory};
 use crate::catalog::{Catalog, Snapshot};
 use crate::clients::Client;
-use crate::inquiry::{AnswerMemory, Inquirer, gateway_memory};
+use crate::inquiry::{AnswerMemory, Inquirer};
 use crate::prepared::PreparedStatements;
 use crate::ring::Ring;
 use crate::writes::ChangeLog;
@@ -75,6 +76,9 @@ impl Shared {
             log: self.log.clone(),
         };
         let requests = Requests {
+            charge: Account::default().charge(),
+            has_passed: false,
+            frame_timeout: Duration::from_secs(120),
             session: session.clone(),
             prepared: self.prepared.clone(),
             catalog: self.catalog.clone(),
@@ -100,7 +104,7 @@ impl Shared {
             ring: Arc::new(Ring::default()),
             catalog: self.catalog.clone(),
             answers,
-            answer_memory: AnswerMemory::new(gateway_memory()),
+            answer_memory: AnswerMemory::new(64 << 20),
             writes,
             steps: steps_sender,
             drain_timeout: Duration::from_secs(20),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use client_memory::{Charge, FLOOR_BYTES};
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{Direction, FrameHeader, HEADER_LENGTH};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -23,6 +24,9 @@ use super::writes::Writes;
 use crate::catalog::Catalog;
 use crate::inquiry::Inquiry;
 use crate::prepared::PreparedStatements;
+
+/// How long a request on its way in waits for memory; then what it holds makes room for others.
+const ROOM_WITHIN: Duration = Duration::from_secs(5);
 
 /// Why no more requests are read.
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +62,13 @@ pub(super) struct Requests {
     pub(super) steps_sender: mpsc::WeakUnboundedSender<Bytes>,
     /// Bytes that writes under way may hold.
     pub(super) write_memory: Arc<Semaphore>,
+    /// Whether a request has been dealt with since the last read.
+    pub(super) has_passed: bool,
     pub(super) stop: CancellationToken,
+    /// What is charged for requests that are on their way in.
+    pub(super) charge: Charge,
+    /// How long the whole of one may take.
+    pub(super) frame_timeout: Duration,
     /// How long the client may take until the node has let it in.
     pub(super) handshake_timeout: Duration,
     /// How long to go on with what is worked on once there are no more requests.
@@ -121,10 +131,30 @@ impl Requests {
         // Bytes of a refused request's body that are still to come.
         let mut to_skip = 0;
         let mut time_is_up = pin!(sleep(self.handshake_timeout));
+        // By when the request is to be whole that has begun to come in.
+        let mut whole_by: Option<Instant> = None;
         loop {
             self.pass_whole_frames(&mut intake, &mut to_skip, node)
                 .await?;
             let is_stranger = !self.session.is_let_in();
+            let came = intake.bytes().len();
+            whole_by = match whole_by {
+                // The node may have taken its time for what came before.
+                _ if came == 0 || self.has_passed => None,
+                None => Some(Instant::now() + self.frame_timeout),
+                begun => begun,
+            };
+            self.has_passed = false;
+            let deadline = whole_by.unwrap_or_else(Instant::now);
+            if came <= FLOOR_BYTES {
+                // To make it smaller never fails.
+                let _ = self.charge.resize(0);
+            } else {
+                let room = self.charge.resize_when_free(came);
+                tokio::time::timeout(ROOM_WITHIN, room)
+                    .await
+                    .map_err(|_| RequestsEnd::Client(io::ErrorKind::TimedOut.into()))?;
+            }
             let read = tokio::select! {
                 read = intake.fill(client) => read.map_err(RequestsEnd::Client)?,
                 Some(inquiry) = self.inquiries.recv() => {
@@ -134,6 +164,9 @@ impl Requests {
                 Some(step) = self.steps.recv() => {
                     send(node, &step).await.map_err(RequestsEnd::Node)?;
                     continue;
+                }
+                () = sleep_until(deadline), if whole_by.is_some() => {
+                    return Err(RequestsEnd::Client(io::ErrorKind::TimedOut.into()));
                 }
                 () = self.stop.cancelled() => return Ok(RequestsEnd::Stopping),
                 () = &mut time_is_up, if is_stranger => {
@@ -182,6 +215,7 @@ impl Requests {
                             .await;
                         return Err(RequestsEnd::Refused);
                     }
+                    self.has_passed = true;
                     self.session.client.asked(header.stream);
                     match self.decide(&header, body) {
                         Decision::Pass => {

@@ -5,21 +5,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Bytes of answers that one connection may hold, and all of a gateway together. One answer may be larger when nothing else is
-/// held.
-const CONNECTION_MAX: usize = 128 << 20;
-const GATEWAY_MAX: usize = 1 << 30;
-
-/// What all connections of a gateway may hold.
-pub(crate) fn gateway_memory() -> Arc<Semaphore> {
-    Arc::new(Semaphore::new(GATEWAY_MAX))
-}
-
-/// What one connection may hold.
+/// What answers of a gateway may hold: each connection half of it at most. One answer may be larger when nothing else is held.
 #[derive(Clone, Debug)]
 pub(crate) struct AnswerMemory {
     of_connection: Arc<Semaphore>,
     of_gateway: Arc<Semaphore>,
+    gateway_max: usize,
 }
 
 /// Memory that is held until this is dropped.
@@ -30,11 +21,21 @@ pub(crate) struct Held {
 }
 
 impl AnswerMemory {
-    /// That of a new connection of this gateway.
-    pub(crate) fn new(of_gateway: Arc<Semaphore>) -> AnswerMemory {
+    /// That of a gateway: so many bytes.
+    pub(crate) fn new(bytes_max: usize) -> AnswerMemory {
+        let gateway_max = bytes_max.clamp(2, u32::MAX as usize);
         AnswerMemory {
-            of_connection: Arc::new(Semaphore::new(CONNECTION_MAX)),
-            of_gateway,
+            of_connection: Arc::new(Semaphore::new(gateway_max / 2)),
+            of_gateway: Arc::new(Semaphore::new(gateway_max)),
+            gateway_max,
+        }
+    }
+
+    /// That of a new connection of this gateway.
+    pub(crate) fn of_connection(&self) -> AnswerMemory {
+        AnswerMemory {
+            of_connection: Arc::new(Semaphore::new(self.gateway_max / 2)),
+            ..self.clone()
         }
     }
 
@@ -46,8 +47,8 @@ impl AnswerMemory {
             semaphore.clone().try_acquire_many_owned(permits).ok()
         };
         Some(Held {
-            _of_connection: hold(&self.of_connection, CONNECTION_MAX)?,
-            _of_gateway: hold(&self.of_gateway, GATEWAY_MAX)?,
+            _of_connection: hold(&self.of_connection, self.gateway_max / 2)?,
+            _of_gateway: hold(&self.of_gateway, self.gateway_max)?,
         })
     }
 }
@@ -76,9 +77,12 @@ pub(crate) fn holding(frame: Bytes, held: Vec<Held>) -> Bytes {
 mod tests {
     use super::*;
 
+    const GATEWAY_MAX: usize = 1 << 20;
+    const CONNECTION_MAX: usize = GATEWAY_MAX / 2;
+
     #[test]
     fn memory_is_held_until_the_frame_is_gone() {
-        let memory = AnswerMemory::new(gateway_memory());
+        let memory = AnswerMemory::new(GATEWAY_MAX).of_connection();
         let half = memory.hold(CONNECTION_MAX / 2).unwrap();
         assert!(memory.hold(CONNECTION_MAX).is_none());
         let rest = memory.hold(CONNECTION_MAX / 2).unwrap();
@@ -92,11 +96,11 @@ mod tests {
 
     #[test]
     fn connections_share_the_memory_of_their_gateway() {
-        let of_gateway = gateway_memory();
+        let of_gateway = AnswerMemory::new(GATEWAY_MAX);
         let held: Vec<_> = (0..GATEWAY_MAX / CONNECTION_MAX)
-            .map(|_| AnswerMemory::new(of_gateway.clone()).hold(CONNECTION_MAX))
+            .map(|_| of_gateway.of_connection().hold(CONNECTION_MAX))
             .collect();
         assert!(held.iter().all(Option::is_some));
-        assert!(AnswerMemory::new(of_gateway).hold(1).is_none());
+        assert!(of_gateway.of_connection().hold(1).is_none());
     }
 }

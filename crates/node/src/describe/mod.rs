@@ -141,6 +141,7 @@ fn answer(plan: &Plan, rows: &[Vec<String>]) -> Answer {
             body,
             count: rows.len() as u32,
             paging_state: None,
+            charge: None,
         }),
         warnings: Vec::new(),
     }

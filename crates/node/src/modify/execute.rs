@@ -155,6 +155,7 @@ impl WritePlan {
                 body,
                 count: 1,
                 paging_state: None,
+                charge: None,
             }),
             warnings: Vec::new(),
         })

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use client_memory::Account;
 use cql::error::CqlError;
 use storage::read::Row;
 
@@ -57,6 +58,8 @@ pub(super) struct Cursor {
     pub filters: Vec<Filter>,
     pub source: Source,
     pub output: Output,
+    /// What the answer is charged to.
+    pub memory: Account,
     /// For merged partitions, the rows returned of each; else empty.
     pub returned_by_slot: Vec<u32>,
     pub per_partition_max: Option<u32>,
@@ -212,7 +215,7 @@ impl Cursor {
                     .into_iter()
                     .map(Accumulator::finish)
                     .collect::<Result<Vec<_>, _>>()?;
-                let mut page = Page::new(None);
+                let mut page = Page::new(None, &self.memory);
                 let scope = Scope {
                     row: first.as_deref(),
                     terms: &self.terms,

@@ -99,17 +99,20 @@ async fn execute_at(
         cursor = run_blocking(cursor, pace).await?;
     }
     let (page, state) = cursor.finish()?;
+    let count = page.count;
     if let Some(awaited) = awaited
-        && page.count == 0
+        && count == 0
         && state.is_none()
     {
         awaited.wait(&database.storage).await;
     }
+    let (body, charge) = page.into_body();
     Ok(Answer {
         outcome: Outcome::Rows(Rows {
             columns: plan.projection.columns.clone(),
-            body: page.body,
-            count: page.count,
+            body,
+            count,
+            charge: Some(charge),
             paging_state: state.map(|state| state.encode(table.id)),
         }),
         warnings,
@@ -267,8 +270,12 @@ fn cursor(
                 first: None,
             }
         } else {
-            Output::Page(Page::new(page_rows.filter(|_| is_paged)))
+            Output::Page(Page::new(
+                page_rows.filter(|_| is_paged),
+                &parameters.memory,
+            ))
         },
+        memory: parameters.memory.clone(),
         returned_by_slot,
         per_partition_max: if rows.distinct {
             Some(1)

@@ -8,10 +8,11 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::BytesMut;
+use client_memory::{Account, Charge, FLOOR_BYTES};
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{
-    Compression, Direction, EVENT_STREAM, EventKind, Frame, FrameDecoder, HEADER_LENGTH, Opcode,
-    Request, Response, ResponseContext, Startup,
+    Compression, Direction, EVENT_STREAM, EventKind, Frame, FrameDecoder, Opcode, Request,
+    Response, ResponseContext, Startup,
 };
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::net::TcpStream;
@@ -20,16 +21,25 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::admission::{Reservation, semaphore};
+use super::admission::{charge_plain, semaphore};
 use super::listener::Shared;
 use super::outbox::{Outbox, encode, outbox};
-use super::request;
+use super::request::{self, Of};
 use super::service::Service;
 
 /// Room made for reading from the socket, and how little of it may be left before there is more made. Requests
 /// hold on to the room they came in, so it is used up by many of them.
 const READ_BYTES: usize = 16 << 10;
 const READ_BYTES_MIN: usize = 2 << 10;
+
+/// Bodies of frames before STARTUP: who has not even said hello may not have much kept here.
+const STRANGERS_BODY_MAX: usize = 16 << 10;
+
+/// How long a frame on its way in waits for memory.
+const ROOM_WITHIN: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// What a request is charged for beside its bytes: its task.
+const REQUEST_BYTES: usize = 2 << 10;
 
 /// How long, and for how many bytes, a client that is being closed may go on sending: closing a socket with unread bytes in
 /// it would take the error away that tells the client why.
@@ -51,6 +61,7 @@ enum End {
 struct Connection<S: Service> {
     shared: Arc<Shared<S>>,
     session: Arc<S::Session>,
+    account: Account,
     outbox: Outbox,
     in_flight: Arc<Semaphore>,
     /// Cancelled when the reader ends, or when it must.
@@ -66,11 +77,18 @@ pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>)
         // The client has gone already.
         return;
     };
+    let Ok(account) = shared.options.memory.client() else {
+        shared.counters.connections_refused.add(1);
+        tracing::warn!("clients hold all the memory that they may: a connection is refused");
+        return;
+    };
     let (reader, writer_half) = stream.into_split();
-    let (outbox, writer) = outbox(shared.options.connection.unread_bytes_max);
+    let unread_bytes_max = shared.options.connection.unread_bytes_max;
+    let (outbox, writer) = outbox(unread_bytes_max.min(account.bytes_max() / 2));
     let closing = shared.shutdown.stop.child_token();
     let connection = Connection {
         session: Arc::new(shared.service.open_session(address)),
+        account,
         in_flight: semaphore(shared.options.connection.requests_max),
         outbox,
         closing: closing.clone(),
@@ -127,14 +145,22 @@ impl<S: Service> Connection<S> {
     async fn read_frames(&mut self, reader: &mut (impl AsyncRead + Unpin)) -> End {
         let options = self.shared.options.connection.clone();
         let handshake_deadline = Instant::now() + options.handshake_timeout;
-        let mut decoder = FrameDecoder::new(Direction::Request, options.frame_body_max);
+        let mut decoder = FrameDecoder::new(Direction::Request, self.body_max());
         let mut input = BytesMut::new();
-        let mut reservation: Option<Reservation> = None;
+        // What has come of a frame is charged as it comes; the frame takes the charge with it.
+        let mut charge = self.account.charge();
+        let mut frame_deadline: Option<Instant> = None;
         loop {
-            self.outbox.has_room().await;
+            if self.outbox.has_room().await {
+                // It was not read, so it could not go on.
+                frame_deadline = None;
+            }
             match decoder.decode(&mut input) {
                 Ok(Some(frame)) => {
-                    self.take(frame, reservation.take());
+                    frame_deadline = None;
+                    let charge = std::mem::replace(&mut charge, self.account.charge());
+                    self.take(frame, charge);
+                    decoder.set_body_limit(self.body_max());
                     continue;
                 }
                 Ok(None) => {}
@@ -147,18 +173,26 @@ impl<S: Service> Connection<S> {
                     continue;
                 }
             }
-            if reservation.is_none()
-                && let Some(length) = announced_length(&input, options.frame_body_max)
-            {
-                reservation = self.shared.admission.reserve(length).await;
-            }
             let deadline = if !self.started {
                 Some(handshake_deadline)
             } else if !input.is_empty() {
-                Some(Instant::now() + options.stall_timeout)
+                let now = Instant::now();
+                let whole = frame_deadline.get_or_insert(now + options.frame_timeout);
+                Some((*whole).min(now + options.stall_timeout))
             } else {
                 None
             };
+            if input.len() > FLOOR_BYTES
+                && let Some(deadline) = deadline
+            {
+                let room = charge.resize_when_free(input.capacity());
+                let patience = deadline.min(Instant::now() + ROOM_WITHIN);
+                if timeout_at(patience, room).await.is_err() {
+                    // What it holds makes room for others, who may be waiting for it.
+                    self.overloaded(stream_of(&input), "no memory for so large a request");
+                    return End::Refused;
+                }
+            }
             if input.capacity() - input.len() < READ_BYTES_MIN {
                 input.reserve(READ_BYTES);
             }
@@ -178,8 +212,17 @@ impl<S: Service> Connection<S> {
         }
     }
 
+    /// How long bodies of frames may be now, in bytes.
+    fn body_max(&self) -> usize {
+        let options = &self.shared.options.connection;
+        match self.started {
+            true => options.frame_body_max.min(self.account.bytes_max()),
+            false => options.frame_body_max.min(STRANGERS_BODY_MAX),
+        }
+    }
+
     /// Answers what belongs to the connection itself, and gives statements a task.
-    fn take(&mut self, frame: Frame, reservation: Option<Reservation>) {
+    fn take(&mut self, frame: Frame, charge: Charge) {
         let stream = frame.header.stream;
         match frame.header.opcode {
             Opcode::Options => {
@@ -204,7 +247,7 @@ impl<S: Service> Connection<S> {
                     "Unexpected message {opcode:?}, expecting STARTUP or OPTIONS"
                 )),
             ),
-            _ => self.spawn(frame, reservation),
+            _ => self.spawn(frame, charge),
         }
     }
 
@@ -239,7 +282,7 @@ impl<S: Service> Connection<S> {
     /// Passes schema events on until the connection closes.
     fn follow_schema(&self) {
         let mut events = self.shared.service.events();
-        let outbox = self.outbox.clone();
+        let (outbox, account) = (self.outbox.clone(), self.account.clone());
         let closing = self.closing.clone();
         let compression = self.compression;
         self.shared.shutdown.tasks.spawn(async move {
@@ -249,11 +292,15 @@ impl<S: Service> Connection<S> {
                     () = closing.cancelled() => return,
                 };
                 match event {
-                    Ok(event) => outbox.send(encode(
-                        &Response::Event(event),
-                        &ResponseContext::new(EVENT_STREAM),
-                        compression,
-                    )),
+                    Ok(event) => {
+                        let event = Response::Event(event);
+                        let context = ResponseContext::new(EVENT_STREAM);
+                        let frame = encode(&event, &context, compression);
+                        match frame.charged(account.charge(), None) {
+                            Ok(frame) => outbox.send(frame),
+                            Err(_) => return closing.cancel(),
+                        }
+                    }
                     Err(RecvError::Lagged(missed)) => {
                         tracing::warn!(missed, "a client is behind with schema events: closed");
                         closing.cancel();
@@ -265,7 +312,7 @@ impl<S: Service> Connection<S> {
         });
     }
 
-    fn spawn(&self, frame: Frame, reservation: Option<Reservation>) {
+    fn spawn(&self, frame: Frame, mut charge: Charge) {
         let stream = frame.header.stream;
         let shared = self.shared.clone();
         shared.counters.requests.add(1);
@@ -273,21 +320,28 @@ impl<S: Service> Connection<S> {
             self.overloaded(stream, "too many requests in flight");
             return;
         };
-        let Ok(plain_reservation) = shared.admission.reserve_plain(&frame, self.compression) else {
-            self.overloaded(stream, "too many bytes of requests in flight");
+        let charged = charge
+            .resize(frame.body.len() + REQUEST_BYTES)
+            .and_then(|()| charge_plain(&self.account, &frame, self.compression));
+        let Ok(plain) = charged else {
+            drop((admitted, charge));
+            self.overloaded(stream, "too many bytes of requests and answers in memory");
             return;
         };
-        let session = self.session.clone();
+        let of = Of {
+            session: self.session.clone(),
+            account: self.account.clone(),
+            compression: self.compression,
+        };
         let outbox = self.outbox.clone();
-        let compression = self.compression;
         let tasks = shared.shutdown.tasks.clone();
         tasks.spawn(async move {
             let Some(turn) = outbox.turn().await else {
                 return;
             };
-            let frame = request::answer(&shared, &session, frame, compression).await;
+            let frame = request::answer(&shared, &of, frame, charge).await;
             turn.send(frame);
-            drop((admitted, reservation, plain_reservation));
+            drop((admitted, plain));
         });
     }
 
@@ -306,16 +360,19 @@ impl<S: Service> Connection<S> {
 
     fn send(&self, stream: i16, response: &Response) {
         // Never compressed: these are small, and a client may not know yet what was agreed on.
-        self.outbox
-            .send(encode(response, &ResponseContext::new(stream), None));
+        let frame = encode(response, &ResponseContext::new(stream), None);
+        match frame.charged(self.account.charge(), None) {
+            Ok(frame) => self.outbox.send(frame),
+            // Not even this much: it has not read what it was sent before.
+            Err(_) => self.closing.cancel(),
+        }
     }
 }
 
-/// The body length that the frame at the front of `input` announces, if it is one to be waited for.
-fn announced_length(input: &[u8], limit: usize) -> Option<usize> {
-    let length = input.get(HEADER_LENGTH - 4..HEADER_LENGTH)?;
-    let length = u32::from_be_bytes(length.try_into().ok()?) as usize;
-    (length <= limit).then_some(length)
+/// The stream of the frame at the front, of which at least the header is there.
+fn stream_of(input: &[u8]) -> i16 {
+    let stream = input.get(2..4).and_then(|bytes| bytes.try_into().ok());
+    stream.map_or(0, i16::from_be_bytes)
 }
 
 fn check_version(startup: &Startup) -> Result<(), CqlError> {

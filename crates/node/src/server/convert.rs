@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use client_memory::Charge;
 use cql::wire::{self, Metadata, Response, RowsEncoder, SchemaTarget};
 
 use crate::query::{ColumnSpec, Rows, SchemaChange, SchemaChangeKind};
@@ -32,11 +33,16 @@ pub(super) fn metadata(columns: &[ColumnSpec]) -> Metadata {
     }
 }
 
-/// A result set, with its columns if the client wants them.
-pub(super) fn rows(rows: Rows, metadata: &Metadata, skip_metadata: bool) -> Response {
+/// A result set, with its columns if the client wants them, and what it is charged for.
+pub(super) fn rows(
+    rows: Rows,
+    metadata: &Metadata,
+    skip_metadata: bool,
+) -> (Response, Option<Charge>) {
     let mut encoder = RowsEncoder::new(metadata, skip_metadata);
-    encoder.encoded_rows(rows.count as usize, &rows.body);
-    Response::Rows(encoder.finish(rows.paging_state))
+    encoder.encoded_rows(rows.count as usize, rows.body.freeze());
+    let response = Response::Rows(encoder.finish(rows.paging_state));
+    (response, rows.charge)
 }
 
 /// What a DDL statement answers.

@@ -104,10 +104,7 @@ pub fn serve<S: Service>(listeners: Vec<BoundListener>, service: Arc<S>) -> Serv
         .map(|listener| {
             let shared = Arc::new(Shared {
                 service: service.clone(),
-                admission: Admission::new(
-                    listener.options.requests_max,
-                    listener.options.request_bytes_max,
-                ),
+                admission: Admission::new(listener.options.requests_max),
                 counters: Counters::default(),
                 shutdown: shutdown.clone(),
                 options: listener.options,

@@ -23,6 +23,7 @@ mod service;
 mod statements;
 mod unread;
 mod values;
+mod weight;
 
 pub use counters::CounterValues;
 pub use listener::{BindError, BoundListener, Server, serve};

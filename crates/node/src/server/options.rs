@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use client_memory::{Budget, Shares};
 use cql::wire::DEFAULT_BODY_LIMIT;
 
 /// How a node serves.
@@ -13,8 +14,8 @@ pub struct NodeOptions {
     /// The name of the listener, if there is one, whose clients follow CDC logs and do nothing else with them: an answer
     /// that would tell them of nothing new waits a while for something to tell.
     pub followers: Option<&'static str>,
-    /// Bytes of statement text that prepared statements may hold on to; beyond it the least useful are
-    /// forgotten, and drivers prepare them again.
+    /// Bytes that prepared statements may take, about: beyond it the least useful are forgotten, and drivers prepare them
+    /// again.
     pub prepared_bytes_max: u64,
 }
 
@@ -23,7 +24,7 @@ impl Default for NodeOptions {
         NodeOptions {
             listeners: vec![ListenerOptions::default()],
             followers: None,
-            prepared_bytes_max: 64 << 20,
+            prepared_bytes_max: Shares::default().prepared as u64,
         }
     }
 }
@@ -39,9 +40,9 @@ pub struct ListenerOptions {
     pub connections_max: usize,
     /// Requests worked on at once; more are answered Overloaded.
     pub requests_max: usize,
-    /// Bytes of requests in memory at once, small ones apart; beyond it they are left in the socket until there is
-    /// room.
-    pub request_bytes_max: usize,
+    /// What requests and answers may hold. Requests are left in the socket until there is room, and answers for which there
+    /// is none are Overloaded.
+    pub memory: Budget,
     /// The bounds of each connection.
     pub connection: ConnectionOptions,
 }
@@ -53,7 +54,7 @@ impl Default for ListenerOptions {
             address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9042),
             connections_max: 10_000,
             requests_max: 32_768,
-            request_bytes_max: 512 << 20,
+            memory: Budget::new(Shares::default().cql),
             connection: ConnectionOptions::default(),
         }
     }
@@ -73,6 +74,8 @@ pub struct ConnectionOptions {
     /// How long a client may take to send the next bytes of a frame it has begun, or to take the next bytes
     /// of an answer.
     pub stall_timeout: Duration,
+    /// How long a client may take to send the whole of a frame.
+    pub frame_timeout: Duration,
 }
 
 impl Default for ConnectionOptions {
@@ -83,6 +86,7 @@ impl Default for ConnectionOptions {
             unread_bytes_max: 32 << 20,
             handshake_timeout: Duration::from_secs(30),
             stall_timeout: Duration::from_secs(60),
+            frame_timeout: Duration::from_secs(120),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use client_memory::{Charge, NoRoom};
 use cql::wire::{Compression, Response, ResponseContext};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
@@ -22,13 +23,13 @@ const COPY_BYTES_MAX: usize = 16 << 10;
 /// Where answers are handed in. Cheap to clone; the writer ends when the last clone is gone.
 #[derive(Clone)]
 pub(super) struct Outbox {
-    frames: mpsc::UnboundedSender<[Bytes; 2]>,
+    frames: mpsc::UnboundedSender<Encoded>,
     unread: Arc<Unread>,
 }
 
 /// The task's side of an outbox.
 pub(super) struct Writer {
-    frames: mpsc::UnboundedReceiver<[Bytes; 2]>,
+    frames: mpsc::UnboundedReceiver<Encoded>,
     unread: Arc<Unread>,
 }
 
@@ -48,12 +49,26 @@ pub(super) fn outbox(unread_bytes_max: usize) -> (Outbox, Writer) {
     (outbox, writer)
 }
 
-/// A response ready to be sent.
-pub(super) struct Encoded([Bytes; 2]);
+/// A response ready to be sent, with what its memory is charged to.
+pub(super) struct Encoded {
+    parts: [Bytes; 2],
+    charges: [Option<Charge>; 2],
+}
 
 impl Encoded {
     fn length(&self) -> usize {
-        self.0.iter().map(Bytes::len).sum()
+        self.parts.iter().map(Bytes::len).sum()
+    }
+
+    /// Charges its memory, less what `rows` are charged for that lie in it, to a charge that was for something else.
+    ///
+    /// # Errors
+    /// If there is no room.
+    pub fn charged(mut self, mut charge: Charge, rows: Option<Charge>) -> Result<Encoded, NoRoom> {
+        let of_rows = rows.as_ref().map_or(0, Charge::bytes);
+        charge.resize(self.length().saturating_sub(of_rows))?;
+        self.charges = [Some(charge), rows];
+        Ok(self)
     }
 }
 
@@ -65,7 +80,10 @@ pub(super) fn encode(
 ) -> Encoded {
     let mut head = BytesMut::new();
     let tail = response.encode_parts(context, compression, &mut head);
-    Encoded([head.freeze(), tail])
+    Encoded {
+        parts: [head.freeze(), tail],
+        charges: [None, None],
+    }
 }
 
 impl Outbox {
@@ -73,7 +91,7 @@ impl Outbox {
     pub fn send(&self, frame: Encoded) {
         self.unread.add(frame.length());
         // The writer is gone only when the connection is.
-        let _ = self.frames.send(frame.0);
+        let _ = self.frames.send(frame);
     }
 
     /// Waits until the answer to one more request may be worked out; `None` if the client is gone.
@@ -86,8 +104,9 @@ impl Outbox {
     }
 
     /// Waits until the client has read enough of its answers to be listened to again.
-    pub async fn has_room(&self) {
-        self.unread.has_room().await;
+    /// False if there was no need to wait.
+    pub async fn has_room(&self) -> bool {
+        self.unread.has_room().await
     }
 }
 
@@ -130,10 +149,13 @@ impl Writer {
         counters: &Counters,
     ) -> io::Result<()> {
         let mut batch = BytesMut::new();
+        // Of the frames in the batch.
+        let mut charges = Vec::new();
         while let Some(first) = self.frames.recv().await {
             let mut next = Some(first);
-            while let Some(parts) = next {
-                for part in parts {
+            while let Some(frame) = next {
+                charges.push(frame.charges);
+                for part in frame.parts {
                     if part.len() > COPY_BYTES_MAX {
                         self.write(&mut socket, &batch, stall, counters).await?;
                         batch.clear();
@@ -149,6 +171,7 @@ impl Writer {
             }
             self.write(&mut socket, &batch, stall, counters).await?;
             batch.clear();
+            charges.clear();
         }
         socket.shutdown().await
     }
@@ -207,7 +230,10 @@ mod tests {
     }
 
     fn frame(head: &[u8], tail: &[u8]) -> Encoded {
-        Encoded([Bytes::copy_from_slice(head), Bytes::copy_from_slice(tail)])
+        Encoded {
+            parts: [Bytes::copy_from_slice(head), Bytes::copy_from_slice(tail)],
+            charges: [None, None],
+        }
     }
 
     #[tokio::test]

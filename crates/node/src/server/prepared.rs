@@ -7,11 +7,12 @@ use bytes::Bytes;
 use cql::ast::Parsed;
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::Metadata;
-use quick_cache::Weighter;
 use quick_cache::sync::Cache;
+use quick_cache::{OptionsBuilder, Weighter};
 use uuid::Uuid;
 
 use super::convert::metadata;
+use super::weight;
 use crate::query::{self, ColumnSpec, Database, Plan};
 
 /// The id of a prepared statement: a hash of its keyspace and text, so every node and every restart gives the
@@ -40,7 +41,8 @@ pub(super) struct Prepared {
     pub parsed: Parsed,
     /// The keyspace that was in use when it was prepared.
     keyspace: Option<String>,
-    text_bytes: usize,
+    /// What it takes in memory, about.
+    bytes: usize,
     resolved: ArcSwap<Resolved>,
 }
 
@@ -92,9 +94,15 @@ impl Prepared {
             id: PreparedId::of(keyspace, text),
             parsed,
             keyspace: keyspace.map(str::to_owned),
-            text_bytes: text.len(),
+            bytes: weight::of_prepared(text, &resolved.plan),
             resolved: ArcSwap::from_pointee(resolved),
         })
+    }
+
+    /// What it takes in memory, in bytes, about.
+    #[cfg(test)]
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The plan for the schema as it stands.
@@ -117,28 +125,42 @@ impl Prepared {
 
 /// The prepared statements of a node.
 pub(super) struct PreparedStatements {
-    by_id: Cache<PreparedId, Arc<Prepared>, ByText>,
+    by_id: Cache<PreparedId, Arc<Prepared>, ByBytes>,
+    /// The most that one may take.
+    statement_bytes_max: usize,
 }
 
-/// What a prepared statement weighs: its text stands for its parsed form and plan, which grow with it.
 #[derive(Clone)]
-struct ByText;
+struct ByBytes;
 
-/// What even the shortest statement takes.
-const OVERHEAD_BYTES: usize = 512;
+/// The table is in so many parts, each with its share of the bytes, which the largest statement must fit in with others.
+const PARTS: usize = 4;
 
-impl Weighter<PreparedId, Arc<Prepared>> for ByText {
+/// What is expected of statements that are prepared, in bytes: for the size of the table.
+const EXPECTED_BYTES: u64 = 4 << 10;
+
+impl Weighter<PreparedId, Arc<Prepared>> for ByBytes {
     fn weight(&self, _: &PreparedId, prepared: &Arc<Prepared>) -> u64 {
-        (prepared.text_bytes + OVERHEAD_BYTES) as u64
+        prepared.bytes as u64
     }
 }
 
 impl PreparedStatements {
     /// Keeps statements of together `bytes_max` bytes.
+    ///
+    /// # Panics
+    /// Never: the options are whole.
     pub fn new(bytes_max: u64) -> Self {
-        let expected = usize::try_from(bytes_max).unwrap_or(usize::MAX) / (2 * OVERHEAD_BYTES);
+        let expected = usize::try_from(bytes_max / EXPECTED_BYTES).unwrap_or(usize::MAX);
+        let options = OptionsBuilder::new()
+            .shards(PARTS)
+            .estimated_items_capacity(expected.max(1))
+            .weight_capacity(bytes_max)
+            .build()
+            .expect("both capacities are given");
         PreparedStatements {
-            by_id: Cache::with_weighter(expected, bytes_max, ByText),
+            by_id: Cache::with_options(options, ByBytes, Default::default(), Default::default()),
+            statement_bytes_max: usize::try_from(bytes_max).unwrap_or(usize::MAX) / PARTS / 2,
         }
     }
 
@@ -166,8 +188,21 @@ impl PreparedStatements {
         self.by_id.get(&PreparedId::of(keyspace, text))
     }
 
-    pub fn insert(&self, prepared: Arc<Prepared>) {
+    /// Keeps a statement, for which the least useful others may have to go.
+    ///
+    /// # Errors
+    /// If it is so large that it could not be kept.
+    pub fn insert(&self, prepared: Arc<Prepared>) -> Result<(), CqlError> {
+        if prepared.bytes > self.statement_bytes_max {
+            return Err(CqlError::invalid(format!(
+                "This statement is too large to be prepared: it would take about {} KiB, and {} KiB is the most; \
+                 use fewer markers and literals, or do not prepare it",
+                prepared.bytes >> 10,
+                self.statement_bytes_max >> 10
+            )));
+        }
         self.by_id.insert(prepared.id, prepared);
+        Ok(())
     }
 }
 

@@ -2,26 +2,39 @@
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
-use cql::error::CqlError;
+use client_memory::{Account, Charge, NoRoom};
+use cql::error::{CqlError, ErrorKind};
 use cql::wire::{Compression, Flags, Frame, Request, Response, ResponseContext};
 use futures::FutureExt;
 
 use super::listener::Shared;
 use super::outbox::{Encoded, encode};
-use super::service::{Reply, Service};
+use super::service::Service;
 
 const TRACING_WARNING: &str = "Tracing is not supported: the request was executed without a trace.";
 
-/// The frame that answers a statement's frame.
+/// Rows up to this many bytes are compressed without a look at the memory that this takes meanwhile.
+const COMPRESSED_UNCHARGED_BYTES: usize = 1 << 20;
+
+/// What a connection has for its requests.
+pub(super) struct Of<S: Service> {
+    pub session: Arc<S::Session>,
+    pub account: Account,
+    pub compression: Option<Compression>,
+}
+
+/// The frame that answers a statement's frame, which `charge` is for.
 pub(super) async fn answer<S: Service>(
     shared: &Shared<S>,
-    session: &S::Session,
+    of: &Of<S>,
     frame: Frame,
-    compression: Option<Compression>,
+    charge: Charge,
 ) -> Encoded {
+    let compression = of.compression;
     let stream = frame.header.stream;
-    let answer = AssertUnwindSafe(work_out(shared, session, frame, compression));
+    let answer = AssertUnwindSafe(work_out(shared, of, frame, charge));
     match answer.catch_unwind().await {
         Ok(frame) => frame,
         Err(panic) => {
@@ -39,33 +52,72 @@ pub(super) async fn answer<S: Service>(
 
 async fn work_out<S: Service>(
     shared: &Shared<S>,
-    session: &S::Session,
+    of: &Of<S>,
     frame: Frame,
-    compression: Option<Compression>,
+    charge: Charge,
 ) -> Encoded {
+    let compression = of.compression;
     let mut context = ResponseContext::new(frame.header.stream);
     let traced = frame.header.flags.contains(Flags::TRACING);
     let limit = shared.options.connection.frame_body_max;
     let request = Request::decode(&frame, compression, limit);
     drop(frame);
+    let mut rows = None;
     let answer = match request {
-        Ok(request) => shared.service.answer(session, request).await,
+        Ok(request) => {
+            let answer = shared.service.answer(&of.session, request, &of.account);
+            answer.await
+        }
         Err(error) => Err(error.into()),
     };
     let response = match answer {
-        Ok(Reply { response, warnings }) => {
-            context.warnings = warnings;
-            response
+        Ok(reply) => {
+            context.warnings = reply.warnings;
+            rows = reply.charge;
+            reply.response
         }
         Err(error) => {
             shared.counters.requests_failed.add(1);
+            if error.kind == ErrorKind::Overloaded {
+                shared.counters.requests_overloaded.add(1);
+            }
             Response::Error(error)
         }
     };
     if traced {
         context.warnings.push(TRACING_WARNING.to_owned());
     }
-    encode(&response, &context, compression)
+    let stream = context.stream;
+    encoded(response, &context, compression, charge, rows).unwrap_or_else(|NoRoom| {
+        shared.counters.requests_failed.add(1);
+        shared.counters.requests_overloaded.add(1);
+        let message = "Overloaded: there is no memory for this answer, as others are not read yet";
+        let error = CqlError::new(ErrorKind::Overloaded, message);
+        encode(&Response::Error(error), &ResponseContext::new(stream), None)
+    })
+}
+
+/// The response in its frame, which is charged for.
+fn encoded(
+    response: Response,
+    context: &ResponseContext,
+    compression: Option<Compression>,
+    mut charge: Charge,
+    mut rows: Option<Charge>,
+) -> Result<Encoded, NoRoom> {
+    if compression.is_some() {
+        // They are copied to be compressed, and then gone.
+        let bytes = rows.as_ref().map_or(0, Charge::bytes);
+        if bytes > COMPRESSED_UNCHARGED_BYTES {
+            charge.resize(2 * bytes)?;
+        }
+    }
+    let frame = encode(&response, context, compression);
+    drop(response);
+    if compression.is_some() {
+        rows = None;
+    }
+    frame.charged(charge, rows)
 }
 
 fn bug(panic: &(dyn Any + Send)) -> CqlError {

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::net::SocketAddr;
 
+use client_memory::{Account, Charge};
 use cql::error::CqlError;
 use cql::wire::{Event, Request, Response};
 use tokio::sync::broadcast;
@@ -19,11 +20,12 @@ pub trait Service: Send + Sync + 'static {
     /// The answer to `OPTIONS`.
     fn supported(&self) -> Vec<(String, Vec<String>)>;
 
-    /// Answers a request. A panic in here becomes a ServerError for this request alone.
+    /// Answers a request. What grows with the answer is charged to `memory` as it grows. A panic in here becomes a ServerError for this request alone.
     fn answer(
         &self,
         session: &Self::Session,
         request: Request,
+        memory: &Account,
     ) -> impl Future<Output = Result<Reply, CqlError>> + Send;
 
     /// Schema events from now on, for a connection that registers for them. A receiver that falls behind loses its
@@ -38,6 +40,8 @@ pub struct Reply {
     pub response: Response,
     /// Shown by drivers beside it.
     pub warnings: Vec<String>,
+    /// What the rows of the answer are charged for already.
+    pub charge: Option<Charge>,
 }
 
 impl From<Response> for Reply {
@@ -45,6 +49,7 @@ impl From<Response> for Reply {
         Reply {
             response,
             warnings: Vec::new(),
+            charge: None,
         }
     }
 }

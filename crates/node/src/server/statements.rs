@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
+use client_memory::{Account, Charge};
 use cql::ast::{BatchKind, Parsed};
-use cql::error::CqlError;
+use cql::error::{CqlError, ErrorKind};
 use cql::wire::{
     Batch, BatchStatement, BatchedStatement, Compression, Event, QueryParameters, Request,
     Response, Values,
@@ -17,12 +18,16 @@ use super::events::SchemaEvents;
 use super::prepared::{Prepared, PreparedStatements};
 use super::service::{Reply, Service};
 use super::values;
+use super::weight;
 use crate::modify;
 use crate::query::{self, Answer, Database, Outcome, Parameters, Plan};
 use crate::system::CQL_VERSION;
 
 /// Texts above this many bytes are parsed where they hold up no socket.
 const LARGE_TEXT_BYTES: usize = 128 << 10;
+
+/// What texts up to this many bytes take while they are parsed is within what a request is charged for anyway, about.
+const UNCHARGED_TEXT_BYTES: usize = 1 << 10;
 
 /// Executes statements on a [`Database`].
 pub(crate) struct Statements {
@@ -70,7 +75,9 @@ impl Statements {
         session: &Session,
         text: String,
         parameters: QueryParameters,
+        memory: &Account,
     ) -> Result<Reply, CqlError> {
+        let _parsed = charge_text(&text, memory)?;
         let parsed = parse(text).await?;
         let keyspace = session.keyspace();
         let plan = query::prepare(
@@ -78,22 +85,33 @@ impl Statements {
             keyspace.as_deref().map(String::as_str),
             &parsed,
         )?;
-        let (parameters, skip_metadata) =
-            bind(session, &parsed.markers, plan.variables(), parameters)?;
+        let (parameters, skip_metadata) = bind(
+            session,
+            memory,
+            &parsed.markers,
+            plan.variables(),
+            parameters,
+        )?;
         let answer = plan.execute(&self.database, parameters).await?;
         Ok(self.reply(session, answer, skip_metadata))
     }
 
-    async fn prepare(&self, session: &Session, text: String) -> Result<Reply, CqlError> {
+    async fn prepare(
+        &self,
+        session: &Session,
+        text: String,
+        memory: &Account,
+    ) -> Result<Reply, CqlError> {
         let keyspace = session.keyspace();
         let keyspace = keyspace.as_deref().map(String::as_str);
         let prepared = match self.prepared.find_text(keyspace, &text) {
             Some(prepared) => prepared,
             None => {
+                let _parsed = charge_text(&text, memory)?;
                 let parsed = parse(text.clone()).await?;
                 let prepared = Prepared::new(&self.database, keyspace, &text, parsed)?;
                 let prepared = Arc::new(prepared);
-                self.prepared.insert(prepared.clone());
+                self.prepared.insert(prepared.clone())?;
                 prepared
             }
         };
@@ -112,12 +130,14 @@ impl Statements {
         session: &Session,
         id: bytes::Bytes,
         parameters: QueryParameters,
+        memory: &Account,
     ) -> Result<Reply, CqlError> {
         let prepared = self.prepared.find(&id)?;
         let resolved = prepared.resolved(&self.database)?;
         let plan = &resolved.plan;
         let (parameters, skip_metadata) = bind(
             session,
+            memory,
             &prepared.parsed.markers,
             plan.variables(),
             parameters,
@@ -128,13 +148,14 @@ impl Statements {
             return Ok(self.reply(session, answer, false));
         };
         let skip_metadata = skip_metadata && resolved.columns_are_as_prepared;
-        let response = match answer.outcome {
+        let (response, charge) = match answer.outcome {
             Outcome::Rows(rows) => convert::rows(rows, metadata, skip_metadata),
-            outcome => self.without_rows(session, outcome),
+            outcome => (self.without_rows(session, outcome), None),
         };
         Ok(Reply {
             response,
             warnings: answer.warnings,
+            charge,
         })
     }
 
@@ -153,9 +174,15 @@ impl Statements {
         }
     }
 
-    async fn batch(&self, session: &Session, batch: Batch) -> Result<Reply, CqlError> {
+    async fn batch(
+        &self,
+        session: &Session,
+        batch: Batch,
+        memory: &Account,
+    ) -> Result<Reply, CqlError> {
         let keyspace = session.keyspace();
         let keyspace = keyspace.as_deref().map(String::as_str);
+        let mut texts: Vec<Charge> = Vec::new();
         let mut plans: Vec<Arc<Plan>> = Vec::with_capacity(batch.statements.len());
         let mut parameters: Vec<Parameters> = Vec::with_capacity(batch.statements.len());
         for BatchStatement { statement, values } in batch.statements {
@@ -164,6 +191,7 @@ impl Statements {
             let values = Values::Positional(values);
             let (plan, values) = match statement {
                 BatchedStatement::Text(text) => {
+                    texts.push(charge_text(&text, memory)?);
                     let parsed = parse(text).await?;
                     let plan = query::prepare(&self.database, keyspace, &parsed)?;
                     let values = values::in_order(&parsed.markers, plan.variables(), values)?;
@@ -203,16 +231,17 @@ impl Statements {
 
     /// The reply to a statement whose columns the client was not told beforehand.
     fn reply(&self, session: &Session, answer: Answer, skip_metadata: bool) -> Reply {
-        let response = match answer.outcome {
+        let (response, charge) = match answer.outcome {
             Outcome::Rows(rows) => {
                 let metadata = convert::metadata(&rows.columns);
                 convert::rows(rows, &metadata, skip_metadata)
             }
-            outcome => self.without_rows(session, outcome),
+            outcome => (self.without_rows(session, outcome), None),
         };
         Reply {
             response,
             warnings: answer.warnings,
+            charge,
         }
     }
 }
@@ -237,15 +266,22 @@ impl Service for Statements {
         ]
     }
 
-    async fn answer(&self, session: &Session, request: Request) -> Result<Reply, CqlError> {
+    async fn answer(
+        &self,
+        session: &Session,
+        request: Request,
+        memory: &Account,
+    ) -> Result<Reply, CqlError> {
         match request {
             Request::Query {
                 statement,
                 parameters,
-            } => self.query(session, statement, parameters).await,
-            Request::Prepare { statement } => self.prepare(session, statement).await,
-            Request::Execute { id, parameters } => self.execute(session, id, parameters).await,
-            Request::Batch(batch) => self.batch(session, batch).await,
+            } => self.query(session, statement, parameters, memory).await,
+            Request::Prepare { statement } => self.prepare(session, statement, memory).await,
+            Request::Execute { id, parameters } => {
+                self.execute(session, id, parameters, memory).await
+            }
+            Request::Batch(batch) => self.batch(session, batch, memory).await,
             Request::Startup(_)
             | Request::Options
             | Request::Register { .. }
@@ -256,6 +292,18 @@ impl Service for Statements {
     fn events(&self) -> broadcast::Receiver<Event> {
         self.events.subscribe()
     }
+}
+
+/// What a text of any length takes while it is parsed and planned is charged for as long as that is held.
+fn charge_text(text: &str, memory: &Account) -> Result<Charge, CqlError> {
+    let mut charge = memory.charge();
+    if text.len() > UNCHARGED_TEXT_BYTES && charge.resize(weight::while_parsed(text)).is_err() {
+        return Err(CqlError::new(
+            ErrorKind::Overloaded,
+            "Overloaded: there is no memory to parse this statement; send its values apart from its text, or split it",
+        ));
+    }
+    Ok(charge)
 }
 
 async fn parse(text: String) -> Result<Parsed, CqlError> {
@@ -271,6 +319,7 @@ async fn parse(text: String) -> Result<Parsed, CqlError> {
 /// What a plan is executed with, and whether the client knows the columns of the answer.
 fn bind(
     session: &Session,
+    memory: &Account,
     markers: &[Option<String>],
     variables: &[query::ColumnSpec],
     parameters: QueryParameters,
@@ -283,6 +332,7 @@ fn bind(
         timestamp_micros: parameters.timestamp,
         server_address: Some(session.address),
         follows_logs: session.follows_logs,
+        memory: memory.clone(),
     };
     Ok((bound, parameters.skip_metadata))
 }

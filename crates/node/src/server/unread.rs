@@ -1,7 +1,8 @@
 //! How much of a connection's answers the client has not read, and who must wait for that.
 //!
 //! Answers are of any size, and a client may ask for thousands before it reads the first. So each request waits for
-//! its turn before it is worked on, and sets aside what the answers of its connection take on average.
+//! its turn before it is worked on, and sets aside what the answers of its connection lately took. That bounds one connection;
+//! what all of them hold is charged as it grows (`client-memory`).
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,14 +13,14 @@ use tokio_util::sync::CancellationToken;
 /// What the first answers of a connection are taken for, until it is known better.
 const EXPECTED_BYTES_FIRST: usize = 256 << 10;
 
-/// How many answers the average goes over.
-const AVERAGE_OVER: usize = 16;
+/// An answer larger than expected is expected again at once; smaller ones bring the expectation down by one part in so many.
+const FORGET_OVER: usize = 16;
 
 pub(super) struct Unread {
     limit: usize,
     /// Bytes handed in and not yet written, and bytes set aside for answers being worked out.
     bytes: AtomicUsize,
-    /// What an answer takes on average.
+    /// What an answer is taken for.
     expected: AtomicUsize,
     /// Told when there are fewer bytes: the requests that wait for their turn, one after the other.
     turns: Notify,
@@ -68,12 +69,12 @@ impl Unread {
             .map(|_| expected)
     }
 
-    /// Takes a size into the average.
+    /// Takes a size into what is expected.
     pub fn learn(&self, bytes: usize) {
-        let average = self.expected.load(Ordering::Relaxed);
-        // Two answers at once may count as one: it is an average all the same.
-        let average = average - average / AVERAGE_OVER + bytes.div_ceil(AVERAGE_OVER);
-        self.expected.store(average, Ordering::Relaxed);
+        let expected = self.expected.load(Ordering::Relaxed);
+        // Two answers at once may count as one: it is an expectation all the same.
+        let lower = expected - expected / FORGET_OVER + bytes.div_ceil(FORGET_OVER);
+        self.expected.store(lower.max(bytes), Ordering::Relaxed);
     }
 
     pub fn add(&self, bytes: usize) {
@@ -86,14 +87,16 @@ impl Unread {
         self.room.notify_one();
     }
 
-    /// Waits until the bytes are within the limit.
-    pub async fn has_room(&self) {
+    /// Waits until the bytes are within the limit; false if there was no need to wait.
+    pub async fn has_room(&self) -> bool {
+        let mut has_waited = false;
         loop {
             let mut fewer = pin!(self.room.notified());
             fewer.as_mut().enable();
             if self.bytes.load(Ordering::Relaxed) <= self.limit {
-                return;
+                return has_waited;
             }
+            has_waited = true;
             fewer.await;
         }
     }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use client_memory::Account;
 use cql::error::CqlError;
 use cql::types::CqlType;
 use cql::wire::{
@@ -47,6 +48,7 @@ impl Echo {
             "warn" => Ok(Reply {
                 response: Response::Void,
                 warnings: vec!["careful".to_owned()],
+                charge: None,
             }),
             "change" => {
                 let change = change(argument);
@@ -67,7 +69,7 @@ impl Service for Echo {
         vec![("COMPRESSION".to_owned(), vec!["lz4".to_owned()])]
     }
 
-    async fn answer(&self, _: &(), request: Request) -> Result<Reply, CqlError> {
+    async fn answer(&self, _: &(), request: Request, _: &Account) -> Result<Reply, CqlError> {
         let answer = match request {
             Request::Query { statement, .. } | Request::Prepare { statement } => {
                 self.obey(&statement).await

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use client_memory::Budget;
 use node::{ListenerOptions, Node, NodeOptions};
 use storage::{Durability, Storage, StorageOptions};
 use tempfile::TempDir;
@@ -17,6 +18,10 @@ pub struct RealNode {
 }
 
 pub async fn start() -> RealNode {
+    start_on(ListenerOptions::default().memory).await
+}
+
+async fn start_on(memory: Budget) -> RealNode {
     let directory = tempfile::tempdir().unwrap();
     let options = StorageOptions {
         durability: Durability::Buffered {
@@ -27,6 +32,7 @@ pub async fn start() -> RealNode {
     let storage = Storage::open(directory.path(), options).unwrap();
     let listener = ListenerOptions {
         address: "127.0.0.1:0".parse().unwrap(),
+        memory,
         ..ListenerOptions::default()
     };
     let options = NodeOptions {
@@ -45,7 +51,12 @@ pub async fn start() -> RealNode {
 
 /// A node with keyspace `k`, and a connection that uses it.
 pub async fn start_with_keyspace() -> (RealNode, Client) {
-    let node = start().await;
+    start_with_memory(ListenerOptions::default().memory).await
+}
+
+/// The same, whose clients may hold so much.
+pub async fn start_with_memory(memory: Budget) -> (RealNode, Client) {
+    let node = start_on(memory).await;
     let mut client = Client::open(node.address).await;
     client
         .run("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")

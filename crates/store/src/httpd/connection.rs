@@ -13,8 +13,8 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
-use tokio_util::sync::CancellationToken;
 
+use super::crowd::Guest;
 use super::front::Front;
 
 /// The first byte of a TLS connection: a record of the handshake. No HTTP request begins with it.
@@ -28,10 +28,16 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// the service for dead: so this is long, and the number of connections is bounded instead.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 
+/// How long a connection that never asked anything may be mute.
+const MUTE_MAX: Duration = Duration::from_secs(30);
+
+/// What may come of a request head, and of a body before it is taken: heads are not charged, so they are short.
+const HTTP1_BUFFER_BYTES: usize = 64 << 10;
+
 /// How long a connection may do without its first request, and how long the last ones may take when it
 /// is to end: a client of HTTP/2 need not answer that it knows.
 const PATIENCE: Patience = Patience {
-    first_request: IDLE_TIMEOUT,
+    first_request: MUTE_MAX,
     last_answers: Duration::from_secs(10),
 };
 
@@ -61,7 +67,8 @@ pub struct Entrance {
 }
 
 /// Serves a connection until the client or `stop` ends it. Requests in flight are answered first.
-pub async fn serve(stream: TcpStream, entrance: Entrance, stop: CancellationToken) {
+pub async fn serve(stream: TcpStream, entrance: Entrance, guest: Arc<Guest>) {
+    let stop = guest.end.clone();
     let peer = stream.peer_addr().ok();
     if let Err(error) = prepare(&stream) {
         tracing::debug!(%error, ?peer, "a connection was gone before it was served");
@@ -69,7 +76,7 @@ pub async fn serve(stream: TcpStream, entrance: Entrance, stop: CancellationToke
     }
     let ended = match entrance.tls {
         None => match entrance.in_clear {
-            Some(front) => http(stream, front, stop, PATIENCE).await,
+            Some(front) => http(stream, front, guest, PATIENCE).await,
             None => Ok(()),
         },
         Some(config) => {
@@ -82,10 +89,10 @@ pub async fn serve(stream: TcpStream, entrance: Entrance, stop: CancellationToke
                 Some(Err(_)) => Err("no handshake in time".to_owned()),
                 Some(Ok(Err(error))) => Err(error.to_string()),
                 Some(Ok(Ok(Begun::Tls(stream)))) => {
-                    http(*stream, entrance.in_tls, stop, PATIENCE).await
+                    http(*stream, entrance.in_tls, guest, PATIENCE).await
                 }
                 Some(Ok(Ok(Begun::Clear(stream)))) => match entrance.in_clear {
-                    Some(front) => http(stream, front, stop, PATIENCE).await,
+                    Some(front) => http(stream, front, guest, PATIENCE).await,
                     None => Ok(()),
                 },
             }
@@ -139,7 +146,7 @@ async fn begin(stream: TcpStream, config: Arc<ServerConfig>, clear: bool) -> io:
 async fn http<S>(
     stream: S,
     front: Arc<Front>,
-    stop: CancellationToken,
+    guest: Arc<Guest>,
     patience: Patience,
 ) -> Result<(), String>
 where
@@ -150,6 +157,7 @@ where
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(IDLE_TIMEOUT)
+        .max_buf_size(HTTP1_BUFFER_BYTES)
         // Answers to requests that came together leave together.
         .pipeline_flush(true);
     builder
@@ -160,9 +168,16 @@ where
     let asked = Arc::new(AtomicBool::new(false));
     let service = service_fn({
         let asked = asked.clone();
+        let guest = guest.clone();
         move |request| {
             asked.store(true, Ordering::Relaxed);
-            front.clone().answer(request)
+            let asking = guest.asks();
+            let answer = front.clone().answer(request);
+            async move {
+                let answer = answer.await;
+                drop(asking);
+                answer
+            }
         }
     });
     let connection = builder.serve_connection(TokioIo::new(stream), service);
@@ -177,7 +192,7 @@ where
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
         () = first_request => return Err("no request in time".to_owned()),
-        () = stop.cancelled() => {
+        () = guest.end.cancelled() => {
             connection.as_mut().graceful_shutdown();
             tokio::time::timeout(patience.last_answers, connection)
                 .await
@@ -191,6 +206,7 @@ where
 mod tests {
     use axum::Router;
     use tokio::io::AsyncWriteExt;
+    use tokio_util::sync::CancellationToken;
 
     use super::super::answer_budget::AnswerBudget;
     use super::*;
@@ -206,7 +222,7 @@ mod tests {
     async fn end_after(sent: &[u8], stop: CancellationToken, patience: Patience) -> String {
         let (mut client, server) = tokio::io::duplex(1 << 16);
         client.write_all(sent).await.unwrap();
-        let ended = http(server, front(), stop, patience);
+        let ended = http(server, front(), Guest::new(stop), patience);
         let ended = tokio::time::timeout(LONG, ended).await.expect("it ends");
         ended.unwrap_err()
     }
@@ -231,7 +247,7 @@ mod tests {
             last_answers: LONG,
         };
         let stop = CancellationToken::new();
-        let serving = http(server, front(), stop, patience);
+        let serving = http(server, front(), Guest::new(stop), patience);
         client
             .write_all(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
             .await

@@ -63,6 +63,11 @@ pub enum ApiError {
         "answers that their clients have not yet taken fill this listener's room for them; try again later"
     )]
     AnswersWait,
+    /// No room for the body, as others are on their way.
+    #[error(
+        "bodies of requests that are still on their way fill this listener's room for them; try again later"
+    )]
+    BodiesWait,
     /// A fault of ours.
     #[error("{0}")]
     Internal(String),
@@ -99,6 +104,13 @@ impl IntoResponse for ApiError {
             ApiError::SlowBody => {
                 let close = [(CONNECTION, HeaderValue::from_static("close"))];
                 (StatusCode::REQUEST_TIMEOUT, close, text).into_response()
+            }
+            ApiError::BodiesWait => {
+                let headers = [
+                    (CONNECTION, HeaderValue::from_static("close")),
+                    (RETRY_AFTER, HeaderValue::from_static("1")),
+                ];
+                (StatusCode::SERVICE_UNAVAILABLE, headers, text).into_response()
             }
             ApiError::NodeBootstrapping => unavailable(UnavailableReason::NodeBootstrapping, None),
             ApiError::IndexBuilding { .. } => {

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::connection::{self, Entrance};
+use super::crowd::{Crowd, Guest};
 use super::front::Front;
 use super::{Api, Shared, router, router_in_clear};
 use crate::options::{ListenerOptions, TlsClients, TlsOptions};
@@ -20,6 +21,9 @@ use crate::tls::ServerTls;
 /// How long to wait after the system refused a connection: mostly there are no file descriptors
 /// left, and some connection has to end first.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How often at the limit another silent connection is ended until there is a place.
+const ROOM_EVERY: Duration = Duration::from_millis(100);
 
 /// A socket that is bound but not yet served.
 pub struct Bound {
@@ -176,11 +180,9 @@ async fn accept(
     connections: Arc<ArcSwap<CancellationToken>>,
     tasks: TaskTracker,
 ) {
+    let crowd = Arc::new(Crowd::default());
     let accept_all = async {
         loop {
-            let Ok(place) = places.clone().acquire_owned().await else {
-                return;
-            };
             let stream = match listener.accept().await {
                 Ok((stream, _)) => stream,
                 Err(error) => {
@@ -189,12 +191,27 @@ async fn accept(
                     continue;
                 }
             };
+            let place = loop {
+                if let Ok(place) = places.clone().try_acquire_owned() {
+                    break place;
+                }
+                crowd.make_room();
+                let place = tokio::time::timeout(ROOM_EVERY, places.clone().acquire_owned());
+                match place.await {
+                    Ok(Ok(place)) => break place,
+                    Ok(Err(_)) => return,
+                    Err(_) => {}
+                }
+            };
             // In this order: were the rules to change in between, this connection comes in by the new
             // ones or is ended, but never stays by the old ones.
-            let stop = CancellationToken::clone(&connections.load());
+            let guest = Guest::new(connections.load().child_token());
+            crowd.enter(guest.clone());
+            let crowd = crowd.clone();
             let entrance = Entrance::clone(&entrance.load());
             tasks.spawn(async move {
-                connection::serve(stream, entrance, stop).await;
+                connection::serve(stream, entrance, guest.clone()).await;
+                crowd.leave(&guest);
                 drop(place);
             });
         }

@@ -12,6 +12,7 @@ mod admission;
 mod ann;
 mod answer_budget;
 mod connection;
+mod crowd;
 mod error;
 mod form;
 mod front;
@@ -30,6 +31,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::{MethodRouter, delete, get, post, put};
+use client_memory::Budget;
 use tokio_util::sync::CancellationToken;
 
 use crate::compute::Compute;
@@ -70,6 +72,8 @@ struct Listener {
     admissions: Admissions,
     /// Room for answers that are on their way.
     answers: AnswerBudget,
+    /// What bodies on their way may hold.
+    bodies: Budget,
     /// How many bytes a body may have.
     body_bytes_max: usize,
     /// How long a body may take to arrive.
@@ -84,6 +88,7 @@ impl Listener {
             api,
             admissions: Admissions::new(options.searches_max, options.search_wait_max),
             answers: AnswerBudget::new(options.answer_bytes_max),
+            bodies: Budget::new(options.bodies_bytes_max),
             body_bytes_max: options.body_bytes_max,
             body_timeout: options.body_timeout,
             stop,

@@ -1,5 +1,6 @@
 //! Taking a search, or a wish for a change, in.
 
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use axum::BoxError;
@@ -8,7 +9,9 @@ use axum::body::{Bytes, HttpBody};
 use axum::extract::FromRequest;
 use axum::http::{HeaderMap, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use bytes::BytesMut;
+use client_memory::Charge;
+use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
 use store_api::types::AnnRequest;
 
@@ -51,21 +54,57 @@ impl Body {
         B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
     {
         let callers_deadline = callers_deadline(request.headers(), Instant::now())?;
-        let bytes = Limited::new(request.into_body(), shared.body_bytes_max).collect();
-        let bytes = tokio::time::timeout(shared.body_timeout, bytes)
+        let bytes = pin!(collect(request.into_body(), shared));
+        let (bytes, charge) = tokio::time::timeout(shared.body_timeout, bytes)
             .await
-            .map_err(|_| ApiError::SlowBody)?
-            .map_err(|error| match error.is::<LengthLimitError>() {
-                true => ApiError::LongBody {
-                    bytes_max: shared.body_bytes_max,
-                },
-                false => ApiError::BadRequest(format!("the request body broke off: {error}")),
-            })?
-            .to_bytes();
+            .map_err(|_| ApiError::SlowBody)??;
         let metrics = shared.api.engine.metrics();
         let admission = shared.admissions.take(callers_deadline, metrics)?;
+        // What is there is worked on now, and bounded by the admissions.
+        drop(charge);
         Ok(Body { bytes, admission })
     }
+}
+
+/// The whole body. One that comes in pieces is charged for as they come.
+async fn collect<B>(body: B, shared: &Listener) -> Result<(Bytes, Option<Charge>), ApiError>
+where
+    B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
+{
+    let bytes_max = shared.body_bytes_max;
+    let mut body = pin!(body);
+    let mut pieces: Option<(BytesMut, Charge)> = None;
+    while let Some(frame) = body.as_mut().frame().await {
+        let frame = frame.map_err(|error| {
+            let error: BoxError = error.into();
+            ApiError::BadRequest(format!("the request body broke off: {error}"))
+        })?;
+        let Ok(piece) = frame.into_data() else {
+            continue;
+        };
+        let before = pieces.as_ref().map_or(0, |(bytes, _)| bytes.len());
+        let length = before + piece.len();
+        if length > bytes_max {
+            return Err(ApiError::LongBody { bytes_max });
+        }
+        if pieces.is_none() && body.is_end_stream() {
+            return Ok((piece, None));
+        }
+        let (mut bytes, mut charge) = match pieces.take() {
+            Some(pieces) => pieces,
+            None => {
+                let client = shared.bodies.client().map_err(|_| ApiError::BodiesWait)?;
+                (BytesMut::new(), client.charge())
+            }
+        };
+        charge.resize(length).map_err(|_| ApiError::BodiesWait)?;
+        bytes.extend_from_slice(&piece);
+        pieces = Some((bytes, charge));
+    }
+    Ok(pieces.map_or_else(
+        || (Bytes::new(), None),
+        |(bytes, charge)| (bytes.freeze(), Some(charge)),
+    ))
 }
 
 impl Admitted {

@@ -14,10 +14,20 @@ pub fn used_bytes(root: &Path) -> Option<u64> {
 /// What there is, for the machine or the control group, less a hundredth or 200 MB, whichever is
 /// more; never less than half of it.
 pub fn default_limit_bytes(root: &Path) -> Option<u64> {
-    let machine = field_bytes(&root.join("proc/meminfo"), "MemTotal:")?;
-    let total = group_limits_bytes(root).fold(machine, u64::min);
+    let total = total_bytes(root)?;
     let reserve = (total / 100).max(RESERVE_BYTES_MIN).min(total / 2);
     Some(total - reserve)
+}
+
+/// Half of what there is, for the machine or the control group: for a process that is not alone there.
+pub fn half_bytes(root: &Path) -> Option<u64> {
+    total_bytes(root).map(|total| total / 2)
+}
+
+/// What the machine or the control group has.
+fn total_bytes(root: &Path) -> Option<u64> {
+    let machine = field_bytes(&root.join("proc/meminfo"), "MemTotal:")?;
+    Some(group_limits_bytes(root).fold(machine, u64::min))
 }
 
 /// The number in a line such as `MemTotal:   24046 kB`.
@@ -75,6 +85,7 @@ mod tests {
         let large = root(&[MACHINE]);
         let limit = default_limit_bytes(large.path());
         assert_eq!(limit, Some(32_000_000_000 / 100 * 99));
+        assert_eq!(half_bytes(large.path()), Some(16_000_000_000));
         let small = root(&[("proc/meminfo", "MemTotal: 1000000 kB")]);
         let limit = default_limit_bytes(small.path());
         assert_eq!(limit, Some(1_024_000_000 - 200_000_000));

@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use client_memory::Shares;
+
 /// A socket of the HTTP API.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListenerOptions {
@@ -18,7 +20,10 @@ pub struct ListenerOptions {
     pub search_wait_max: Duration,
     /// Bytes of answers that clients have not yet taken; answers beyond this are refused with 503.
     pub answer_bytes_max: usize,
-    /// Connections at a time; more wait until one ends.
+    /// Bytes of bodies that are on their way, charged as they come; bodies beyond this are refused with 503. One that comes at once
+    /// is not waited for, and so not counted.
+    pub bodies_bytes_max: usize,
+    /// Connections at a time; at the limit the one that has been silent for the longest gives way.
     pub connections_max: usize,
     /// Bodies beyond this are refused with 413.
     pub body_bytes_max: usize,
@@ -76,12 +81,21 @@ impl ListenerOptions {
             tls: None,
             searches_max: Self::SEARCHES_MAX,
             search_wait_max: Self::SEARCH_WAIT_MAX,
-            // 100,000 rows, the most that a CQL query can ask for, with keys of 2 KiB.
-            answer_bytes_max: 256 << 20,
+            answer_bytes_max: Shares::default().http_answers,
+            bodies_bytes_max: Shares::default().http_bodies,
             connections_max: 16_384,
             // What the original's framework allows; 16,000 dimensions take about 340 KB.
             body_bytes_max: 2 << 20,
             body_timeout: Duration::from_secs(10),
+        }
+    }
+
+    /// With the memory that it has as one of so many listeners.
+    pub fn with_memory(self, shares: Shares, listeners: usize) -> ListenerOptions {
+        ListenerOptions {
+            answer_bytes_max: shares.http_answers / listeners,
+            bodies_bytes_max: shares.http_bodies / listeners,
+            ..self
         }
     }
 }

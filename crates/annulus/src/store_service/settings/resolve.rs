@@ -40,7 +40,7 @@ impl StoreSettings {
         let cdc = self.cdc()?;
         let repair_schedule = self.repair_schedule()?;
         let defaults = StoreOptions::default();
-        let options = StoreOptions {
+        let mut options = StoreOptions {
             service: "annulus-store".to_owned(),
             database,
             listeners,
@@ -75,6 +75,7 @@ impl StoreSettings {
                 .map_or(defaults.inline_searches_within, Duration::from_micros),
             ..StoreOptions::default()
         };
+        options.share_memory();
         Ok(Resolved {
             options,
             async_threads: threads("async-threads", self.async_threads.unwrap_or(cores))?,

@@ -8,6 +8,7 @@ fn alone(flags: &[&str]) -> Host {
 /// In a gateway with such a file.
 fn in_gateway(file: &Path) -> Host {
     Host::Gateway(OfGateway {
+        memory: crate::memory_limit::MemoryLimit { bytes: None },
         file: Some(file.to_owned()),
         address: "127.0.0.1:9043".parse().unwrap(),
         asks: Asks::Nothing,

@@ -54,7 +54,7 @@ pub(in crate::select) async fn execute(
         .map_err(storage_error)?;
     let page = match ann.candidates.rescoring {
         None => {
-            let mut page = Page::new(None);
+            let mut page = Page::new(None, &parameters.memory);
             let mut take = |row: Row| {
                 let scope = Scope {
                     row: Some(&row),
@@ -76,7 +76,7 @@ pub(in crate::select) async fn execute(
                 Ok(())
             };
             each_row(&view, ann, keys, &mut take).await?;
-            let mut page = Page::new(None);
+            let mut page = Page::new(None, &parameters.memory);
             for row in nearest.into_best() {
                 let scope = Scope {
                     row: Some(&row),
@@ -89,12 +89,15 @@ pub(in crate::select) async fn execute(
             page
         }
     };
+    let count = page.count;
+    let (body, charge) = page.into_body();
     Ok(Answer {
         outcome: Outcome::Rows(Rows {
             columns: plan.projection.columns.clone(),
-            body: page.body,
-            count: page.count,
+            body,
+            count,
             paging_state: None,
+            charge: Some(charge),
         }),
         warnings: if bounds::is_cut_short(parameters.page_size, limit) {
             vec![bounds::PAGING_WARNING.to_owned()]

@@ -100,6 +100,50 @@ impl Service {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn one_more_connection_can_always_come_in() {
+    let service = Service::serving_with(|options| options.connections_max = 3).await;
+    let mut mute = Vec::new();
+    for _ in 0..3 {
+        mute.push(service.connect().await);
+    }
+    for _ in 0..3 {
+        let answer = exchange(service.connect().await, &status(CLOSE)).await;
+        let answer = answer.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+    }
+    // The first has given way.
+    assert_eq!(rest(&mut mute[0]).await.unwrap(), "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_on_their_way_are_charged_as_they_come() {
+    let service = Service::serving_with(|options| options.bodies_bytes_max = 1 << 20).await;
+    let part = vec![b' '; 600 << 10];
+    let head = "POST /api/v1/indexes/ks/idx/ann HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n\
+                Content-Length: 2000000\r\n\r\n";
+    // Announced alone, it takes nothing.
+    let mut announced = Vec::new();
+    for _ in 0..20 {
+        let mut stream = service.connect().await;
+        stream.write_all(head.as_bytes()).await.unwrap();
+        announced.push(stream);
+    }
+    let mut stream = service.connect().await;
+    stream.write_all(head.as_bytes()).await.unwrap();
+    // The socket may be closed before all of it is taken.
+    let _ = stream.write_all(&part).await;
+    let mut answer = [0; 12];
+    tokio::time::timeout(PATIENCE, stream.read_exact(&mut answer))
+        .await
+        .expect("an answer")
+        .unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 503");
+    let found = exchange(service.connect().await, &search(CLOSE, BODY)).await;
+    let found = found.unwrap();
+    assert!(found.starts_with("HTTP/1.1 200 OK"), "{found}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn requests_may_come_before_the_last_is_answered() {
     let service = Service::serving().await;
     let text = [status(""), search("", BODY), search(CLOSE, BODY)].concat();

@@ -1,0 +1,66 @@
+//! The one number that bounds the memory of the process.
+
+use client_memory::Shares;
+
+use crate::exit::Failure;
+use crate::store_service::Size;
+
+/// With less than this the process does not get far.
+const LIMIT_BYTES_MIN: u64 = 64 << 20;
+
+/// Blocks of rows are cached in this many bytes, and in no more than one part in so many of the limit.
+const CACHE_BYTES: u64 = 256 << 20;
+const CACHE_PART: u64 = 8;
+
+/// How much memory the process may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryLimit {
+    /// In bytes, mapped files aside; absent where the system does not tell what it has.
+    pub bytes: Option<u64>,
+}
+
+impl MemoryLimit {
+    /// What was set, or half of what the machine or the control group has.
+    pub fn resolve(set: Option<Size>) -> Result<MemoryLimit, Failure> {
+        match set {
+            Some(Size(bytes)) if bytes < LIMIT_BYTES_MIN => Err(Failure::Configuration(format!(
+                "memory-limit must be at least {} MiB",
+                LIMIT_BYTES_MIN >> 20
+            ))),
+            Some(Size(bytes)) => Ok(MemoryLimit { bytes: Some(bytes) }),
+            None => Ok(MemoryLimit {
+                bytes: store::half_of_machine_bytes(),
+            }),
+        }
+    }
+
+    /// What of it clients may pin.
+    pub fn shares(self) -> Shares {
+        self.bytes.map_or_else(Shares::default, Shares::of_limit)
+    }
+
+    /// What blocks of rows may be cached in if nothing is set, in bytes.
+    pub fn cache_bytes(self) -> u64 {
+        let part = self.bytes.map_or(u64::MAX, |bytes| bytes / CACHE_PART);
+        CACHE_BYTES.min(part)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_process_has_small_shares() {
+        let limit = |text: &str| MemoryLimit::resolve(Some(text.parse().unwrap()));
+        let large = limit("8GiB").unwrap();
+        assert_eq!(large.shares(), Shares::default());
+        assert_eq!(large.cache_bytes(), 256 << 20);
+        let small = limit("1GiB").unwrap();
+        assert_eq!(small.shares(), Shares::of_limit(1 << 30));
+        assert_eq!(small.cache_bytes(), 128 << 20);
+        assert!(limit("1MiB").is_err());
+        let default = MemoryLimit::resolve(None).unwrap();
+        assert_eq!(default.bytes, store::half_of_machine_bytes());
+    }
+}

@@ -1,0 +1,290 @@
+//! Memory that clients can pin, counted against one number.
+//!
+//! Frames and bodies that are still coming in, requests, and answers that nobody has read yet lie in memory for as long as a
+//! client likes. They are charged as they grow, never by what a client announces. Where there is no room the client waits,
+//! or is told that the server is overloaded; the memory is not taken.
+//!
+//! **The rule.** A client may hold as much as is left free for all others (the dynamic threshold of shared-memory switches:
+//! Choudhury and Hahne, 1998). One client alone gets half of a budget, two get a third each, and a part always stays free for
+//! who comes next. The first [`FLOOR_BYTES`] of a client are asked of nobody but the whole.
+
+mod shares;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+pub use shares::Shares;
+
+/// What every client holds from its beginning: room to read in, and what its tasks take.
+pub const FLOOR_BYTES: usize = 16 << 10;
+
+/// A client takes and gives back so many bytes at a time, so that most requests stay within what it has.
+const UNIT_BYTES: usize = 16 << 10;
+
+/// The bytes that the clients of some listeners may hold together. Cheap to clone; clones share the bytes.
+#[derive(Clone)]
+pub struct Budget(Arc<Whole>);
+
+struct Whole {
+    bytes_max: usize,
+    used: AtomicUsize,
+    /// The most that was used since somebody asked.
+    peak: AtomicUsize,
+    /// How many wait for room.
+    waiting: AtomicUsize,
+    room: Notify,
+}
+
+/// There is no room for more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoRoom;
+
+impl Budget {
+    /// Room for so many bytes.
+    pub fn new(bytes_max: usize) -> Budget {
+        Budget(Arc::new(Whole {
+            bytes_max,
+            used: AtomicUsize::new(0),
+            peak: AtomicUsize::new(0),
+            waiting: AtomicUsize::new(0),
+            room: Notify::new(),
+        }))
+    }
+
+    /// For who is no client: as much as it likes.
+    pub fn unbounded() -> Budget {
+        Budget::new(usize::MAX / 4)
+    }
+
+    /// All there is, in bytes.
+    pub fn bytes_max(&self) -> usize {
+        self.0.bytes_max
+    }
+
+    /// The most that one client can ever hold, in bytes.
+    pub fn client_bytes_max(&self) -> usize {
+        self.0.bytes_max / 2
+    }
+
+    /// What is held now, in bytes.
+    pub fn used(&self) -> usize {
+        self.0.used.load(Ordering::Relaxed)
+    }
+
+    /// The most that was held since the last call, in bytes.
+    pub fn take_peak(&self) -> usize {
+        self.0.peak.swap(self.used(), Ordering::Relaxed)
+    }
+
+    /// A new client, with its [`FLOOR_BYTES`].
+    ///
+    /// # Errors
+    /// If all is held.
+    pub fn client(&self) -> Result<Account, NoRoom> {
+        self.take(0, FLOOR_BYTES)?;
+        Ok(Account(Arc::new(Client {
+            budget: self.clone(),
+            held: Mutex::new(Held {
+                bytes: 0,
+                granted: FLOOR_BYTES,
+            }),
+        })))
+    }
+
+    /// Takes more for a client that has `granted`.
+    fn take(&self, granted: usize, more: usize) -> Result<(), NoRoom> {
+        let whole = &*self.0;
+        let grown = |used: usize| {
+            let used = used + more;
+            let free = whole.bytes_max.checked_sub(used)?;
+            (granted + more <= FLOOR_BYTES.max(free)).then_some(used)
+        };
+        let before = whole
+            .used
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown)
+            .map_err(|_| NoRoom)?;
+        whole.peak.fetch_max(before + more, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.0.used.fetch_sub(bytes, Ordering::SeqCst);
+        if self.0.waiting.load(Ordering::SeqCst) > 0 {
+            self.0.room.notify_waiters();
+        }
+    }
+}
+
+impl fmt::Debug for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Budget({} of {} bytes)", self.used(), self.0.bytes_max)
+    }
+}
+
+/// Of the same bytes.
+impl PartialEq for Budget {
+    fn eq(&self, other: &Budget) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+/// What one client holds: a connection with all that is done for it. Cheap to clone; clones are the same client.
+#[derive(Clone, Debug)]
+pub struct Account(Arc<Client>);
+
+#[derive(Debug)]
+struct Client {
+    budget: Budget,
+    held: Mutex<Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    /// All charges.
+    bytes: usize,
+    /// What the budget has counted: the bytes rounded up, and the floor at least.
+    granted: usize,
+}
+
+/// That of nobody in particular, for whom nothing is bounded.
+impl Default for Account {
+    fn default() -> Account {
+        Account(Arc::new(Client {
+            budget: Budget::unbounded(),
+            held: Mutex::new(Held {
+                bytes: 0,
+                granted: 0,
+            }),
+        }))
+    }
+}
+
+impl Account {
+    /// A charge of nothing yet.
+    pub fn charge(&self) -> Charge {
+        Charge {
+            client: self.0.clone(),
+            bytes: 0,
+        }
+    }
+
+    /// All that is charged, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.0.held.lock().bytes
+    }
+
+    /// The most that the client can ever hold, in bytes.
+    pub fn bytes_max(&self) -> usize {
+        self.0.budget.client_bytes_max()
+    }
+}
+
+impl Client {
+    fn add(&self, more: usize) -> Result<(), NoRoom> {
+        let mut held = self.held.lock();
+        let bytes = held.bytes + more;
+        if bytes > held.granted {
+            let wanted = bytes.next_multiple_of(UNIT_BYTES);
+            self.budget.take(held.granted, wanted - held.granted)?;
+            held.granted = wanted;
+        }
+        held.bytes = bytes;
+        Ok(())
+    }
+
+    fn subtract(&self, less: usize) {
+        let mut held = self.held.lock();
+        held.bytes -= less;
+        let needed = held.bytes.next_multiple_of(UNIT_BYTES).max(FLOOR_BYTES);
+        // A unit is kept, as the next request wants it again.
+        if held.granted > needed + UNIT_BYTES {
+            let back = held.granted - needed;
+            held.granted = needed;
+            drop(held);
+            self.budget.give_back(back);
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let granted = self.held.get_mut().granted;
+        self.budget.give_back(granted);
+    }
+}
+
+/// Bytes of a client that are in memory; given back when dropped.
+#[derive(Debug)]
+pub struct Charge {
+    client: Arc<Client>,
+    bytes: usize,
+}
+
+impl Charge {
+    /// The bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Is of so many bytes from now on.
+    ///
+    /// # Errors
+    /// If they are more, and there is no room; then it is what it was.
+    pub fn resize(&mut self, bytes: usize) -> Result<(), NoRoom> {
+        if bytes > self.bytes {
+            self.client.add(bytes - self.bytes)?;
+        } else if bytes < self.bytes {
+            self.client.subtract(self.bytes - bytes);
+        }
+        self.bytes = bytes;
+        Ok(())
+    }
+
+    /// The same, and waits until there is room.
+    pub async fn resize_when_free(&mut self, bytes: usize) {
+        if self.resize(bytes).is_ok() {
+            return;
+        }
+        let whole = self.client.budget.0.clone();
+        let _waiting = Waiting::begin(&whole);
+        loop {
+            let mut room = std::pin::pin!(whole.room.notified());
+            room.as_mut().enable();
+            if self.resize(bytes).is_ok() {
+                return;
+            }
+            room.await;
+        }
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            self.client.subtract(self.bytes);
+        }
+    }
+}
+
+/// Somebody waits for room.
+struct Waiting<'a>(&'a Whole);
+
+impl<'a> Waiting<'a> {
+    fn begin(whole: &'a Whole) -> Waiting<'a> {
+        whole.waiting.fetch_add(1, Ordering::SeqCst);
+        Waiting(whole)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,44 @@
+//! Who gets how much of a process's memory.
+
+/// What clients may pin together at most: answers, requests and prepared statements.
+const CLIENTS_BYTES_MAX: u64 = 512 << 20;
+
+/// Of a process with little memory clients may pin one part in so many.
+const CLIENTS_PART: u64 = 4;
+
+/// How the memory that clients can pin is shared out. None can take the share of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shares {
+    /// Requests and answers of CQL clients, in bytes.
+    pub cql: usize,
+    /// Bodies of HTTP requests, in bytes.
+    pub http_bodies: usize,
+    /// Answers of the HTTP API, in bytes.
+    pub http_answers: usize,
+    /// Prepared statements, in bytes.
+    pub prepared: usize,
+    /// What the process asks of itself, which users must not starve: the index service's requests, rows of searches.
+    pub internal: usize,
+}
+
+impl Shares {
+    /// The shares of a process that may take so many bytes.
+    pub fn of_limit(limit_bytes: u64) -> Shares {
+        let all = (limit_bytes / CLIENTS_PART).min(CLIENTS_BYTES_MAX) as usize;
+        let eighth = all / 8;
+        Shares {
+            cql: 4 * eighth,
+            http_bodies: eighth,
+            http_answers: eighth,
+            prepared: eighth,
+            internal: eighth,
+        }
+    }
+}
+
+/// Those of a process with memory enough.
+impl Default for Shares {
+    fn default() -> Shares {
+        Shares::of_limit(u64::MAX)
+    }
+}

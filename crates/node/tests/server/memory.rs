@@ -1,0 +1,136 @@
+//! What clients may hold together, whatever they do not read or do not finish.
+
+use std::time::Duration;
+
+use bytes::BytesMut;
+use client_memory::Budget;
+use cql::error::ErrorKind;
+use cql::wire::Response;
+use tokio::time::timeout;
+
+use crate::client::{Client, error, query, raw_frame};
+use crate::{echo, real};
+
+const MIB: usize = 1 << 20;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The first bytes of a frame that says that it is of so many, and so many of them.
+fn begun(opcode: u8, announced: u32, sent: usize) -> BytesMut {
+    let mut frame = raw_frame(4, 0, 1, opcode, &vec![b'x'; sent]);
+    frame[5..9].copy_from_slice(&announced.to_be_bytes());
+    frame
+}
+
+#[tokio::test]
+async fn answers_that_nobody_reads_are_refused_before_they_fill_the_memory() {
+    let memory = Budget::new(16 * MIB);
+    let (node, mut client) = real::start_with_memory(memory.clone()).await;
+    client
+        .run("CREATE TABLE k.t (p int, c int, b blob, PRIMARY KEY (p, c))")
+        .await;
+    let blob = "00".repeat(100_000);
+    for c in 0..40 {
+        let text = format!("INSERT INTO k.t (p, c, b) VALUES (1, {c}, 0x{blob})");
+        client.run(&text).await;
+    }
+    let _ = memory.take_peak();
+    // 4 MB each, 400 MB together, and nobody reads.
+    let mut deaf = Vec::new();
+    for _ in 0..4 {
+        let mut client = Client::open(node.address).await;
+        let mut out = BytesMut::new();
+        for stream in 0..25 {
+            query("SELECT * FROM k.t").encode(stream, None, &mut out);
+        }
+        client.send_bytes(&out).await;
+        deaf.push(client);
+    }
+    for _ in 0..20 {
+        assert!(
+            client
+                .rows("SELECT c FROM k.t WHERE p = 1 AND c = 7")
+                .await
+                .len()
+                == 1
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let peak = memory.take_peak();
+    assert!((4 * MIB..=16 * MIB).contains(&peak), "{peak}");
+    // Who reads gets all that there was memory for, and is told of the rest.
+    let mut whole = 0;
+    for client in &mut deaf {
+        for _ in 0..25 {
+            match timeout(PATIENCE, client.receive()).await.unwrap().1 {
+                Response::Rows(rows) => {
+                    assert_eq!(rows.row_count(), 40);
+                    whole += 1;
+                }
+                refused => assert_eq!(error(refused).kind, ErrorKind::Overloaded),
+            }
+        }
+    }
+    assert!(whole >= 1, "{whole}");
+    drop((deaf, client));
+    for _ in 0..1000 {
+        if memory.used() == 0 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{memory:?} when all have gone");
+}
+
+#[tokio::test]
+async fn a_frame_is_charged_for_what_came_of_it_and_not_for_what_it_announces() {
+    let memory = Budget::new(16 * MIB);
+    let server = echo::start(|options| options.memory = memory.clone()).await;
+    let mut strangers = Vec::new();
+    for opcode in [1, 7] {
+        let mut stranger = Client::connect(server.address).await;
+        stranger.send_bytes(&begun(opcode, 256 << 20, 9)).await;
+        strangers.push(stranger);
+    }
+    let mut known = Vec::new();
+    for _ in 0..10 {
+        let mut client = Client::open(server.address).await;
+        client.send_bytes(&begun(7, 7 << 20, 100 << 10)).await;
+        known.push(client);
+    }
+    let mut client = Client::open(server.address).await;
+    for bytes in [100, 10 << 10, 100 << 10, MIB] {
+        let text = format!("warn {}", "x".repeat(bytes));
+        let answer = timeout(PATIENCE, client.ask(&text)).await;
+        assert_eq!(answer.expect("nobody is held up"), Response::Void);
+    }
+    assert!(memory.used() < 4 * MIB, "{memory:?}");
+}
+
+#[tokio::test]
+async fn before_startup_only_small_frames_are_taken() {
+    let server = echo::start(|_| {}).await;
+    let mut stranger = Client::connect(server.address).await;
+    stranger.send_bytes(&begun(1, 17 << 10, 0)).await;
+    let refused = error(stranger.receive().await.1);
+    assert!(refused.message.contains("too big"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_frame_that_never_comes_to_its_end_is_given_up() {
+    let server = echo::start(|options| {
+        options.connection.frame_timeout = Duration::from_millis(300);
+    })
+    .await;
+    let mut slow = Client::open(server.address).await;
+    slow.send_bytes(&begun(7, 10_000, 9)).await;
+    let trickle = async {
+        loop {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            use tokio::io::AsyncWriteExt;
+            if slow.socket.write_all(b"x").await.is_err() {
+                return;
+            }
+        }
+    };
+    timeout(PATIENCE, trickle).await.expect("it is closed");
+}
