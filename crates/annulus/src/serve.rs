@@ -137,6 +137,7 @@ impl Servers {
             NodeOptions {
                 listeners: vec![public, internal],
                 followers: Some(INTERNAL),
+                data_center: settings.datacenter.clone(),
                 ..NodeOptions::default()
             },
         )

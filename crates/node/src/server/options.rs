@@ -16,6 +16,8 @@ pub struct NodeOptions {
     /// Bytes of statement text that prepared statements may hold on to; beyond it the least useful are
     /// forgotten, and drivers prepare them again.
     pub prepared_bytes_max: u64,
+    /// The name of the data center that the node is in.
+    pub data_center: String,
 }
 
 impl Default for NodeOptions {
@@ -24,6 +26,7 @@ impl Default for NodeOptions {
             listeners: vec![ListenerOptions::default()],
             followers: None,
             prepared_bytes_max: 64 << 20,
+            data_center: crate::system::DATA_CENTER.to_owned(),
         }
     }
 }
