@@ -10,6 +10,7 @@ use clap::Args;
 use gateway::{CatalogOptions, GatewayOptions, Ring};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use store::Secret;
 use store::tls::RenewableClient;
 
 use crate::exit::Failure;
@@ -377,7 +378,7 @@ fn log_ttl(hours: Option<u32>) -> Result<Duration, Failure> {
 fn credentials(
     user: Option<String>,
     password_file: Option<PathBuf>,
-) -> Result<Option<(String, String)>, Failure> {
+) -> Result<Option<(String, Secret<String>)>, Failure> {
     match (user, password_file) {
         (None, None) => Ok(None),
         (Some(user), Some(file)) => Ok(Some((user, password(&file)?))),

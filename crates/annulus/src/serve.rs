@@ -49,6 +49,13 @@ pub fn run(arguments: ServeArguments) -> anyhow::Result<()> {
     let settings = arguments.settings.or(file).resolve()?;
     logging::start(&settings.log, settings.log_format, true)?;
     open_files::raise_limit();
+    if settings.insecure {
+        tracing::warn!(
+            listen = %settings.listen,
+            "--insecure: whoever reaches this address can read and change everything, and nothing is encrypted; put a \
+             firewall before it, or listen on 127.0.0.1"
+        );
+    }
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -106,10 +113,11 @@ struct Servers {
 impl Servers {
     async fn start(settings: &Resolved, storage: Storage) -> anyhow::Result<Servers> {
         let loopback = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-        let listeners = store::Listeners::bind(&[store::ListenerOptions::new(SocketAddr::new(
-            settings.listen,
-            settings.http_port,
-        ))])
+        let http = SocketAddr::new(settings.listen, settings.http_port);
+        let listeners = store::Listeners::bind(&[store::ListenerOptions {
+            names: settings.http_hosts.clone(),
+            ..store::ListenerOptions::new(http)
+        }])
         .await
         .map_err(failed)?;
         let [http] = listeners.addresses()[..] else {

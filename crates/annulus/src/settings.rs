@@ -37,6 +37,12 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_HTTP_PORT", value_name = "PORT")]
     pub http_port: Option<u16>,
 
+    /// Names that the HTTP API is asked by, separated by commas, beside those of the loopback address. On a loopback
+    /// address it answers to no other, elsewhere to any if none is given: a browser's page that has its name resolved to
+    /// this machine sends that name [default: none]
+    #[arg(long, env = "ANNULUS_HTTP_HOST", value_name = "NAME,...")]
+    pub http_host: Option<String>,
+
     /// Listen beyond loopback although there is no authentication yet
     #[arg(long, env = "ANNULUS_INSECURE", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub insecure: Option<bool>,
@@ -148,6 +154,9 @@ pub struct Resolved {
     pub listen: IpAddr,
     pub cql_port: u16,
     pub http_port: u16,
+    pub http_hosts: Vec<String>,
+    /// Whether it may listen where others reach it, although it asks nobody who they are.
+    pub insecure: bool,
     pub datacenter: String,
     pub sample: Option<Sample>,
     pub durability: Durability,
@@ -172,6 +181,7 @@ impl Settings {
             listen: self.listen.or(other.listen),
             cql_port: self.cql_port.or(other.cql_port),
             http_port: self.http_port.or(other.http_port),
+            http_host: self.http_host.or(other.http_host),
             insecure: self.insecure.or(other.insecure),
             datacenter: self.datacenter.or(other.datacenter),
             sample: self.sample.or(other.sample),
@@ -219,6 +229,8 @@ impl Settings {
             listen,
             cql_port: self.cql_port.unwrap_or(9042),
             http_port: self.http_port.unwrap_or(6080),
+            http_hosts: names(self.http_host.as_deref()),
+            insecure: self.insecure.unwrap_or(false),
             datacenter: datacenter(self.datacenter)?,
             sample: self.sample,
             durability: match self.durability.unwrap_or(DurabilityName::Synced) {
@@ -262,6 +274,16 @@ pub fn snapshots(interval: Option<Span>) -> Result<SnapshotOptions, Failure> {
         }
     };
     Ok(SnapshotOptions { interval })
+}
+
+/// Names separated by commas.
+pub fn names(text: Option<&str>) -> Vec<String> {
+    text.unwrap_or_default()
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The name of the data center, which a replication option has to be able to name.

@@ -15,6 +15,7 @@ mod connection;
 mod error;
 mod form;
 mod front;
+mod guard;
 mod listener;
 mod local;
 mod openapi;
