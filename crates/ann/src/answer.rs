@@ -14,7 +14,7 @@ use crate::ids::{Entry, Ids};
 use crate::kernels::prefetch_bytes;
 use crate::nearest::Nearest;
 use crate::sharers::Sharers;
-use crate::vectors::{Scorer, UNDIRECTED, Vectors};
+use crate::vectors::{Scorer, Vectors};
 use crate::{Filter, Neighbour, SearchOptions};
 
 /// Vectors fetched ahead of the one that is measured.
@@ -64,7 +64,7 @@ impl<'a> Contents<'a> {
     pub(crate) unsafe fn measure(&self, id: u32, scorer: &mut Scorer<'_>) -> Option<f32> {
         match self.ids.get(id) {
             Entry::Vacant | Entry::Reserved => None,
-            Entry::Undirected => Some(UNDIRECTED),
+            Entry::Undirected => Some(scorer.undirected_distance()),
             // SAFETY: the table names filled slots, and the epoch is pinned since before.
             Entry::Slot(slot) => Some(scorer.measure(unsafe { self.kept(slot) })),
         }

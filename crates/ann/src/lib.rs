@@ -27,7 +27,8 @@
 //! - **The nearest are found with recall@k of 0.99 and better** at the default options, on the real
 //!   embeddings and images of `make bench-ann`. A [width](SearchOptions::beam) of one's own trades
 //!   recall for speed. A thousand vectors are scanned, exactly.
-//! - **Zero vectors** have no direction, and under [`Metric::Cosine`] the distance 1 to everything.
+//! - **Zero vectors** have no direction, and under [`Metric::Cosine`] the distance 0 to each other and 1 to all
+//!   others.
 //!   They are kept beside the graph and take part in every answer.
 //!
 //! # How it works

@@ -3,7 +3,7 @@
 /// How the distance of two vectors is measured. Smaller is nearer for all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Metric {
-    /// `1 - cos`, in [0, 2]; a zero vector has distance 1 to everything.
+    /// `1 - cos`, in [0, 2]; two zero vectors have the distance 0, one has the distance 1 to every other.
     Cosine,
     /// The squared Euclidean distance.
     Euclidean,

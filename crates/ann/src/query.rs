@@ -84,7 +84,7 @@ impl Index {
             ranked,
         } = tools;
         if !self.form.keep(query, kept) {
-            let nearest = self.equally_far(search);
+            let nearest = self.undirected_query(search);
             return (nearest, explanation);
         }
         let _pin = participant.pin();
@@ -239,11 +239,19 @@ impl Index {
         admitted.take(search.k).collect()
     }
 
-    /// The answer to a query that is as far from everything as from anything.
-    fn equally_far(&self, search: &SearchOptions<'_>) -> Vec<Neighbour> {
-        let mut nearest = Vec::new();
+    /// The answer to a query without direction: it is at the distance 0 from vectors that have none either, and as far
+    /// from all others.
+    fn undirected_query(&self, search: &SearchOptions<'_>) -> Vec<Neighbour> {
+        let alike = self.undirected_admitted(search);
+        let mut nearest: Vec<Neighbour> = alike
+            .iter()
+            .map(|&id| Neighbour { id, distance: 0.0 })
+            .collect();
+        // One that is given a direction meanwhile is not told of twice.
+        let told: HashSet<u32> = alike.into_iter().collect();
         self.contents().for_each_admitted(search.filter, |id| {
-            if nearest.len() < search.k && self.ids.get(id).is_held() {
+            let has_direction = matches!(self.ids.get(id), Entry::Slot(_));
+            if nearest.len() < search.k && has_direction && !told.contains(&id) {
                 nearest.push(Neighbour {
                     id,
                     distance: UNDIRECTED,

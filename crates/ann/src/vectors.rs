@@ -15,7 +15,7 @@ use crate::memory::{Array, GrowError, Place, Retired};
 use crate::snapshot::Shape;
 use crate::written::Written;
 
-/// The distance of a vector without direction from everything under [`Metric::Cosine`].
+/// The distance of a vector without direction from every one that has a direction, under [`Metric::Cosine`].
 pub(crate) const UNDIRECTED: f32 = 1.0;
 
 /// Vectors at least this long start on a cache line of their own.
@@ -154,7 +154,15 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// The rank of a vector without direction: as if its product with the query were zero.
+    /// The distance of a vector without direction, which is near another without one alone.
+    pub(crate) fn undirected_distance(&self) -> f32 {
+        match self.squared {
+            0.0 => 0.0,
+            _ => UNDIRECTED,
+        }
+    }
+
+    /// The rank of a vector without direction from a query that has one: as if its product with the query were zero.
     pub(crate) fn undirected_rank(&self) -> f32 {
         match self.form {
             Form::ByteDirection => UNDIRECTED,

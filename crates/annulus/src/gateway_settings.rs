@@ -11,6 +11,7 @@ use client_memory::Budget;
 use gateway::{CatalogOptions, GatewayOptions, Ring};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use store::Secret;
 use store::tls::RenewableClient;
 
 use crate::exit::Failure;
@@ -393,7 +394,7 @@ fn log_ttl(hours: Option<u32>) -> Result<Duration, Failure> {
 fn credentials(
     user: Option<String>,
     password_file: Option<PathBuf>,
-) -> Result<Option<(String, String)>, Failure> {
+) -> Result<Option<(String, Secret<String>)>, Failure> {
     match (user, password_file) {
         (None, None) => Ok(None),
         (Some(user), Some(file)) => Ok(Some((user, password(&file)?))),

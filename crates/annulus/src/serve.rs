@@ -51,6 +51,13 @@ pub fn run(arguments: ServeArguments) -> anyhow::Result<()> {
     let settings = arguments.settings.or(file).resolve()?;
     logging::start(&settings.log, settings.log_format, true)?;
     open_files::raise_limit();
+    if settings.insecure {
+        tracing::warn!(
+            listen = %settings.listen,
+            "--insecure: whoever reaches this address can read and change everything, and nothing is encrypted; put a \
+             firewall before it, or listen on 127.0.0.1"
+        );
+    }
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -110,7 +117,10 @@ impl Servers {
         let loopback = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
         let shares = settings.memory.shares();
         let http = SocketAddr::new(settings.listen, settings.http_port);
-        let http = store::ListenerOptions::new(http).with_memory(shares, 1);
+        let http = store::ListenerOptions {
+            names: settings.http_hosts.clone(),
+            ..store::ListenerOptions::new(http).with_memory(shares, 1)
+        };
         let listeners = store::Listeners::bind(&[http]).await.map_err(failed)?;
         let [http] = listeners.addresses()[..] else {
             anyhow::bail!("the index service has one listener");
@@ -142,6 +152,7 @@ impl Servers {
                 listeners: vec![public, internal],
                 followers: Some(INTERNAL),
                 prepared_bytes_max: shares.prepared as u64,
+                data_center: settings.datacenter.clone(),
                 ..NodeOptions::default()
             },
         )

@@ -39,9 +39,19 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_HTTP_PORT", value_name = "PORT")]
     pub http_port: Option<u16>,
 
+    /// Names that the HTTP API is asked by, separated by commas, beside those of the loopback address. On a loopback
+    /// address it answers to no other, elsewhere to any if none is given: a browser's page that has its name resolved to
+    /// this machine sends that name [default: none]
+    #[arg(long, env = "ANNULUS_HTTP_HOST", value_name = "NAME,...")]
+    pub http_host: Option<String>,
+
     /// Listen beyond loopback although there is no authentication yet
     #[arg(long, env = "ANNULUS_INSECURE", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub insecure: Option<bool>,
+
+    /// Name of the data center that drivers are told of, and that replication options may name [default: datacenter1]
+    #[arg(long, env = "ANNULUS_DATACENTER", value_name = "NAME")]
+    pub datacenter: Option<String>,
 
     /// Load a sample on start, unless it is there already
     #[arg(long, env = "ANNULUS_SAMPLE", value_name = "NAME")]
@@ -151,6 +161,10 @@ pub struct Resolved {
     pub listen: IpAddr,
     pub cql_port: u16,
     pub http_port: u16,
+    pub http_hosts: Vec<String>,
+    /// Whether it may listen where others reach it, although it asks nobody who they are.
+    pub insecure: bool,
+    pub datacenter: String,
     pub sample: Option<Sample>,
     pub durability: Durability,
     pub memory: MemoryLimit,
@@ -175,7 +189,9 @@ impl Settings {
             listen: self.listen.or(other.listen),
             cql_port: self.cql_port.or(other.cql_port),
             http_port: self.http_port.or(other.http_port),
+            http_host: self.http_host.or(other.http_host),
             insecure: self.insecure.or(other.insecure),
+            datacenter: self.datacenter.or(other.datacenter),
             sample: self.sample.or(other.sample),
             durability: self.durability.or(other.durability),
             sync_interval_ms: self.sync_interval_ms.or(other.sync_interval_ms),
@@ -223,6 +239,9 @@ impl Settings {
             listen,
             cql_port: self.cql_port.unwrap_or(9042),
             http_port: self.http_port.unwrap_or(6080),
+            http_hosts: names(self.http_host.as_deref()),
+            insecure: self.insecure.unwrap_or(false),
+            datacenter: datacenter(self.datacenter)?,
             sample: self.sample,
             durability: match self.durability.unwrap_or(DurabilityName::Synced) {
                 DurabilityName::Synced => Durability::Synced,
@@ -268,6 +287,32 @@ pub fn snapshots(interval: Option<Span>) -> Result<SnapshotOptions, Failure> {
     Ok(SnapshotOptions { interval })
 }
 
+/// Names separated by commas.
+pub fn names(text: Option<&str>) -> Vec<String> {
+    text.unwrap_or_default()
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The name of the data center, which a replication option has to be able to name.
+fn datacenter(name: Option<String>) -> Result<String, Failure> {
+    let name = name.unwrap_or_else(|| node::DATA_CENTER.to_owned());
+    let is_word = |c: char| c.is_ascii_alphanumeric() || "_-.:".contains(c);
+    if name.is_empty()
+        || !name.chars().all(is_word)
+        || ["class", "replication_factor"].contains(&name.as_str())
+    {
+        return Err(Failure::Configuration(format!(
+            "datacenter '{name}' is no name of a data center: letters, digits, '_', '-', '.' and ':' \
+             make one, such as eu-west"
+        )));
+    }
+    Ok(name)
+}
+
 /// A repair every so many hours, gently.
 fn schedule(interval_h: u32) -> Result<RepairSchedule, Failure> {
     let interval_h = at_least_one("repair-interval-h", interval_h as usize)?;
@@ -309,6 +354,20 @@ mod tests {
             ..settings
         };
         assert!(insecure.resolve().is_ok());
+    }
+
+    #[test]
+    fn the_data_center_has_a_name_that_replication_can_name() {
+        let named = |name: &str| {
+            let settings: Settings = toml::from_str(&format!("datacenter = {name:?}")).unwrap();
+            settings.resolve().map(|resolved| resolved.datacenter)
+        };
+        assert_eq!(named("eu-west").unwrap(), "eu-west");
+        for name in ["", "it's", "class", "replication_factor"] {
+            assert!(named(name).is_err(), "{name}");
+        }
+        let default = Settings::default().resolve().unwrap();
+        assert_eq!(default.datacenter, "datacenter1");
     }
 
     #[test]

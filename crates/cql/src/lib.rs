@@ -6,6 +6,8 @@
 //!   [`vector_index`]: what the definition of a vector index may say;
 //! - [`wire`]: what a frame of the native protocol holds.
 //!
+//! [`secret`] keeps passwords out of what is printed.
+//!
 //! Everything that comes from outside (frames, statements, serialised values) is read with
 //! bounds on nesting and allocation: the memory taken is a small multiple of the input.
 
@@ -13,6 +15,7 @@ pub mod ast;
 pub mod error;
 pub mod parser;
 pub mod quote;
+pub mod secret;
 pub mod token;
 pub mod types;
 pub mod value;

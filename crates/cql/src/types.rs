@@ -96,6 +96,19 @@ impl CqlType {
         copy
     }
 
+    /// Whether values hold durations, which have no order, as Cassandra sees it: a vector counts as ordered.
+    pub fn holds_durations(&self) -> bool {
+        match self {
+            CqlType::Duration => true,
+            CqlType::List { element, .. } | CqlType::Set { element, .. } => {
+                element.holds_durations()
+            }
+            CqlType::Map { key, value, .. } => key.holds_durations() || value.holds_durations(),
+            CqlType::Tuple(types) => types.iter().any(CqlType::holds_durations),
+            _ => false,
+        }
+    }
+
     /// The length in bytes of every serialised value, for types where it is fixed.
     ///
     /// This is what decides whether the elements of a vector carry a length each.

@@ -25,3 +25,4 @@ mod fixtures;
 
 pub use node::Node;
 pub use server::{BindError, ConnectionOptions, ListenerOptions, NodeOptions};
+pub use system::DATA_CENTER;

@@ -40,7 +40,7 @@ impl Node {
         let followers = followers.map(|listener| listeners[listener].address());
         let database = Arc::new(Database {
             storage,
-            system: SystemTables::new(),
+            system: SystemTables::new().in_data_center(&options.data_center),
             stores: stores.into(),
         });
         let service = Arc::new(Statements::new(

@@ -3,6 +3,7 @@
 mod support;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use storage::{Storage, StorageError};
@@ -62,6 +63,26 @@ fn a_foreign_directory_is_refused_and_left_alone() {
 
     fs::write(directory.path().join("annulus-storage"), "something else").unwrap();
     assert!(matches!(error(directory.path()), StorageError::Corrupt(_)));
+}
+
+#[test]
+fn nobody_else_may_look_into_it() {
+    let parent = tempfile::tempdir().unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let new = parent.path().join("new");
+    drop(open(&new));
+    assert_eq!(mode(&new), 0o700);
+    // One of an older version, or one that was there before.
+    fs::set_permissions(&new, fs::Permissions::from_mode(0o755)).unwrap();
+    drop(open(&new));
+    assert_eq!(mode(&new), 0o700);
+    // What is refused is left as it is.
+    let foreign = parent.path().join("foreign");
+    fs::create_dir(&foreign).unwrap();
+    fs::set_permissions(&foreign, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(foreign.join("file"), "").unwrap();
+    error(&foreign);
+    assert_eq!(mode(&foreign), 0o755);
 }
 
 #[test]

@@ -48,6 +48,7 @@ mod table;
 pub mod tls;
 
 pub use compute::INLINE_WITHIN;
+pub use cql::secret::Secret;
 pub use httpd::openapi;
 pub use memory::{default_limit_bytes, half_of_machine_bytes};
 pub use options::{

@@ -1,7 +1,8 @@
 //! Starting and stopping the whole.
 
-use std::fs;
+use std::fs::DirBuilder;
 use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -195,7 +196,11 @@ fn prepare(indexes: &IndexesOptions) -> Result<(), StartError> {
         return Ok(());
     }
     let directory = &indexes.directory;
-    fs::create_dir_all(directory)
+    // Its owner's alone: vectors and keys lie in it.
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)
         .and_then(|()| tempfile::tempfile_in(directory))
         .map(drop)
         .map_err(|source| StartError::IndexDirectory {
@@ -227,9 +232,10 @@ impl StoreHandle {
         let mut before: Vec<_> = self.listening.drain(..).map(Some).collect();
         for next in next {
             match next {
-                Next::Stays(at, tls) => {
+                Next::Stays { at, tls, names } => {
                     let mut listening = before[at].take().expect("claimed once");
                     listening.set_tls(tls);
+                    listening.set_names(&names);
                     self.listening.push(listening);
                 }
                 Next::Comes(bound) => {
@@ -253,10 +259,11 @@ impl StoreHandle {
         for options in options {
             let is_at = |at: &usize| self.listening[*at].is_at(options);
             next.push(match unclaimed.iter().position(is_at) {
-                Some(claimed) => {
-                    let tls = server_tls(options.tls.as_ref())?;
-                    Next::Stays(unclaimed.remove(claimed), tls)
-                }
+                Some(claimed) => Next::Stays {
+                    at: unclaimed.remove(claimed),
+                    tls: server_tls(options.tls.as_ref())?,
+                    names: options.names.clone(),
+                },
                 None => Next::Comes(Box::new(Bound::bind(options.clone()).await?)),
             });
         }
@@ -295,8 +302,12 @@ impl StoreHandle {
 
 /// What becomes of a listener.
 enum Next {
-    /// The one of that number stays, with this to prove itself.
-    Stays(usize, Option<ServerTls>),
+    /// The one of that number stays, with this to prove itself and these names.
+    Stays {
+        at: usize,
+        tls: Option<ServerTls>,
+        names: Vec<String>,
+    },
     Comes(Box<Bound>),
 }
 
@@ -319,6 +330,9 @@ impl Drop for StoreHandle {
 mod tests {
     use super::*;
 
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
     #[test]
     fn a_directory_for_indexes_is_made_or_refused() {
         let parent = tempfile::tempdir().unwrap();
@@ -330,7 +344,9 @@ mod tests {
         };
         let directory = parent.path().join("made").join("indexes");
         prepare(&in_files(directory.clone())).unwrap();
-        assert_eq!(fs::read_dir(directory).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
+        let mode = fs::metadata(directory).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
 
         let refused = in_files(file.join("indexes"));
         let error = prepare(&refused).unwrap_err().to_string();

@@ -13,7 +13,7 @@ const LOGIN: (&str, &str) = ("annulus", "right");
 fn credentials(password: &str) -> Option<Credentials> {
     Some(Credentials {
         user: LOGIN.0.to_owned(),
-        password: password.to_owned(),
+        password: password.to_owned().into(),
     })
 }
 

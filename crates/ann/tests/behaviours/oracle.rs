@@ -13,6 +13,7 @@ pub fn distance(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
             let a_norm: f64 = pairs().map(|(x, _)| x * x).sum::<f64>().sqrt();
             let b_norm: f64 = pairs().map(|(_, y)| y * y).sum::<f64>().sqrt();
             match a_norm * b_norm {
+                0.0 if a_norm == b_norm => 0.0,
                 0.0 => 1.0,
                 norms => 1.0 - dot / norms,
             }

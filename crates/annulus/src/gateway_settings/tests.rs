@@ -86,7 +86,7 @@ fn definitions_are_kept_in_the_cluster_unless_all_is_passed_through() {
         password.path()
     );
     let with_user = catalog(&text).unwrap();
-    let expected = ("gateway".to_owned(), "secret ".to_owned());
+    let expected = ("gateway".to_owned(), "secret ".to_owned().into());
     assert_eq!(with_user.credentials, Some(expected));
     assert_eq!(with_user.log_ttl, Duration::from_secs(7_200));
 }

@@ -24,6 +24,12 @@ pub struct StoreSettings {
     #[arg(long, env = "VECTOR_STORE_URI", value_name = "HOST:PORT")]
     pub uri: Option<String>,
 
+    /// Names that the HTTP API is asked by, separated by commas, beside those of the loopback address. On a loopback
+    /// address it answers to no other, elsewhere to any if none is given: a browser's page that has its name resolved to
+    /// this machine sends that name [default: none]
+    #[arg(long, env = "ANNULUS_HTTP_HOST", value_name = "NAME,...")]
+    pub http_host: Option<String>,
+
     /// Certificate for HTTPS on the same port, PEM; searches in clear get 403 then
     #[arg(long, env = "VECTOR_STORE_TLS_CERT_PATH", value_name = "FILE")]
     pub tls_cert_path: Option<PathBuf>,

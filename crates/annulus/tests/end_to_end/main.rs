@@ -7,6 +7,7 @@ mod equality;
 mod gateway_tls;
 mod gateway_with_store;
 mod index;
+mod insecure;
 mod log;
 mod memory;
 mod operator;

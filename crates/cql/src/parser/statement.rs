@@ -1,7 +1,8 @@
 //! Which statement it is, told by its first words.
 
 use super::cursor::{Cursor, Parse, is_word};
-use crate::ast::Statement;
+use super::lexer::Kind;
+use crate::ast::{Statement, Term};
 
 /// First words of statements that are known but not carried out, with as many more words as it
 /// takes to name what they are about.
@@ -158,10 +159,10 @@ impl Cursor<'_> {
             // As everywhere, a timeout is accepted and without effect. A marker for it would be one that
             // nothing in the tree refers to.
             self.expect_word("TIMEOUT")?;
-            if self.at_marker() {
+            let token = self.current();
+            if token.kind != Kind::Duration || !matches!(self.term()?, Term::Literal(_)) {
                 return Err(self.expected("a duration"));
             }
-            self.term()?;
         }
         Ok(Statement::Truncate { table })
     }

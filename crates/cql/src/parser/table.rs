@@ -23,7 +23,7 @@ impl Cursor<'_> {
             options: Vec::new(),
             id: None,
         };
-        self.parenthesised(|cursor| cursor.table_element(&mut create))?;
+        self.table_elements(&mut create)?;
         if self.eat_word("WITH")? {
             self.table_option(&mut create)?;
             while self.eat_word("AND")? {
@@ -31,6 +31,19 @@ impl Cursor<'_> {
             }
         }
         Ok(Statement::CreateTable(create))
+    }
+
+    /// Columns and `PRIMARY KEY (..)` in parentheses. As in Cassandra, a comma may have nothing behind it.
+    fn table_elements(&mut self, create: &mut CreateTable) -> Parse<()> {
+        self.expect_symbol("(")?;
+        self.table_element(create)?;
+        while self.eat_symbol(",")? {
+            let token = self.current();
+            if !is_symbol(&token, ",") && !is_symbol(&token, ")") {
+                self.table_element(create)?;
+            }
+        }
+        self.expect_symbol(")")
     }
 
     /// A column or `PRIMARY KEY (..)`.

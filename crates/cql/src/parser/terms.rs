@@ -6,7 +6,8 @@ use super::cursor::{Cursor, Parse, is_symbol, is_word};
 use super::lexer::{Kind, Token};
 use super::names::{is_reserved, unquoted};
 use crate::ast::{FunctionCall, Literal, Term};
-use crate::value::parse_duration;
+use crate::error::CqlError;
+use crate::value::{NoDuration, parse_duration};
 
 /// The words that are values.
 const CONSTANTS: [&str; 5] = ["NULL", "TRUE", "FALSE", "NAN", "INFINITY"];
@@ -16,11 +17,25 @@ pub(super) fn is_constant(token: &Token<'_>) -> bool {
     CONSTANTS.iter().any(|constant| is_word(token, constant))
 }
 
-/// The duration that a word in a place for terms says, as in `P1DT2H`.
-fn duration_word(token: &Token<'_>) -> Option<(i32, i32, i64)> {
-    (token.kind == Kind::Word && token.text.starts_with('P'))
-        .then(|| parse_duration(token.text))
-        .flatten()
+/// Whether a word in a place for terms is a duration, as `P1DT2H` is.
+fn is_duration_word(token: &Token<'_>) -> bool {
+    token.kind == Kind::Word
+        && token.text.starts_with('P')
+        && parse_duration(token.text) != Err(NoDuration::Form)
+}
+
+/// A duration of either kind of token. What is wrong with its value is no matter of syntax, as in Cassandra.
+fn duration(token: &Token<'_>, negative: bool) -> Parse<Literal> {
+    let (months, days, nanoseconds) = parse_duration(token.text).map_err(|error| match error {
+        NoDuration::Value(why) => CqlError::invalid(why),
+        NoDuration::Form => CqlError::invalid(format!("'{}' is no duration", token.text)),
+    })?;
+    let sign = if negative { -1 } else { 1 };
+    Ok(Literal::Duration {
+        months: sign * months,
+        days: sign * days,
+        nanoseconds: i64::from(sign) * nanoseconds,
+    })
 }
 
 impl Cursor<'_> {
@@ -63,15 +78,13 @@ impl Cursor<'_> {
                     arguments: self.separated_until(")", Self::term)?,
                 }))
             }
-            Kind::Word => match duration_word(&token) {
-                Some(_) => self.literal(false).map(Term::Literal),
-                None if is_reserved(token.text) => Err(self.expected("a value")),
-                None => Err(self.expected_with_remedy(
-                    "a value",
-                    &format!("the name '{}'", token.text),
-                    "a string is written in single quotes",
-                )),
-            },
+            Kind::Word if is_duration_word(&token) => self.literal(false).map(Term::Literal),
+            Kind::Word if is_reserved(token.text) => Err(self.expected("a value")),
+            Kind::Word => Err(self.expected_with_remedy(
+                "a value",
+                &format!("the name '{}'", token.text),
+                "a string is written in single quotes",
+            )),
             Kind::QuotedName => Err(self.expected_with_remedy(
                 "a value",
                 &format!("the name {}", token.text),
@@ -132,12 +145,10 @@ impl Cursor<'_> {
         let literal = match token.kind {
             Kind::Integer => Literal::Integer(format!("{sign}{}", token.text)),
             Kind::Float => Literal::Float(format!("{sign}{}", token.text)),
-            Kind::Duration => self.duration(parse_duration(token.text), negative)?,
+            Kind::Duration => duration(&token, negative)?,
             Kind::Word if is_word(&token, "NAN") => Literal::Float("NaN".to_owned()),
             Kind::Word if is_word(&token, "INFINITY") => Literal::Float(format!("{sign}Infinity")),
-            Kind::Word if duration_word(&token).is_some() => {
-                self.duration(duration_word(&token), negative)?
-            }
+            Kind::Word if is_duration_word(&token) => duration(&token, negative)?,
             _ if negative => return Err(self.expected("a number or duration after '-'")),
             Kind::Word if is_word(&token, "TRUE") => Literal::Boolean(true),
             Kind::Word if is_word(&token, "FALSE") => Literal::Boolean(false),
@@ -151,21 +162,6 @@ impl Cursor<'_> {
         };
         self.take()?;
         Ok(literal)
-    }
-
-    fn duration(&self, duration: Option<(i32, i32, i64)>, negative: bool) -> Parse<Literal> {
-        let (months, days, nanoseconds) = duration.ok_or_else(|| {
-            self.error_here(
-                "this duration is out of range, or its units are not from the largest to the \
-                 smallest",
-            )
-        })?;
-        let sign = if negative { -1 } else { 1 };
-        Ok(Literal::Duration {
-            months: sign * months,
-            days: sign * days,
-            nanoseconds: i64::from(sign) * nanoseconds,
-        })
     }
 
     fn blob(&self, token: &Token<'_>) -> Parse<Bytes> {
@@ -216,7 +212,7 @@ impl Cursor<'_> {
     /// `(type) term`, `(term)` or `(term, ..)`, after a look at what follows the parenthesis.
     fn hint_or_tuple(&mut self) -> Parse<Term> {
         self.expect_symbol("(")?;
-        if self.at_type() && !self.at_function() && duration_word(&self.current()).is_none() {
+        if self.at_type() && !self.at_function() && !is_duration_word(&self.current()) {
             let cql_type = self.cql_type()?;
             self.expect_symbol(")")?;
             return Ok(Term::TypeHint {

@@ -105,9 +105,17 @@ impl Scan<'_> {
         Some(nanoseconds)
     }
 
-    /// `Z`, `UTC`, `GMT`, `+hh`, `+hhmm`, `+hh:mm` or nothing, as minutes east of Greenwich.
-    fn zone(&mut self) -> Option<i64> {
-        if self.0.is_empty() || self.eat("Z") || self.eat("UTC") || self.eat("GMT") {
+    /// `Z`, `+hh`, `+hhmm`, `+hh:mm` or nothing, as minutes east of Greenwich. `UTC` and `GMT` want a blank before
+    /// them, and `z` a date, as in Cassandra.
+    fn zone(&mut self, behind_date: bool) -> Option<i64> {
+        let spaced = self.eat(" ");
+        if self.0.is_empty() {
+            return (!spaced).then_some(0);
+        }
+        if self.eat("Z")
+            || spaced && (self.eat("UTC") || self.eat("GMT"))
+            || behind_date && !spaced && self.eat("z")
+        {
             return Some(0);
         }
         let sign = if self.eat("+") {
@@ -191,12 +199,16 @@ pub(super) fn parse_timestamp(text: &str) -> Result<i64, ValueError> {
     let millis = (|| {
         let year = scan.number(4, 4)?;
         let mut millis = scan.month_and_day(year)? * MILLISECONDS_PER_DAY;
-        let spaced = scan.eat("T") || scan.eat(" ");
-        if spaced && scan.0.starts_with(|c: char| c.is_ascii_digit()) {
+        let time = ["T", " "].iter().find_map(|mark| {
+            scan.0
+                .strip_prefix(mark)
+                .filter(|time| time.starts_with(|c: char| c.is_ascii_digit()))
+        });
+        if let Some(time) = time {
+            scan.0 = time;
             millis += scan.time_of_day(false)? / 1_000_000;
-            scan.eat(" ");
         }
-        millis -= scan.zone()? * 60_000;
+        millis -= scan.zone(time.is_none())? * 60_000;
         scan.0.is_empty().then_some(millis)
     })();
     millis.ok_or_else(|| {
@@ -322,7 +334,9 @@ mod tests {
         ] {
             assert_eq!(parse_timestamp(text), Ok(1_296_720_000_000), "{text}");
         }
-        assert_eq!(parse_timestamp("2011-02-03"), Ok(1_296_691_200_000));
+        for text in ["2011-02-03", "2011-02-03Z", "2011-02-03z", "2011-02-03 UTC"] {
+            assert_eq!(parse_timestamp(text), Ok(1_296_691_200_000), "{text}");
+        }
         assert_eq!(parse_timestamp("2011-02-03+0100"), Ok(1_296_687_600_000));
         assert_eq!(parse_timestamp("1969-12-31 23:59:59.999"), Ok(-1));
         assert_eq!(parse_timestamp("-5"), Ok(-5));
@@ -333,6 +347,10 @@ mod tests {
             "2011-02-03 25:00",
             "2011-02-03 08:00 Mars",
             "2011-02-03 08",
+            "2011-02-03T08:00z",
+            "2011-02-03 z",
+            "2011-02-03UTC",
+            "2011-02-03TZ",
             "2011-02-03 08:00+19",
             "2011-02-03T08:00+1",
             "9223372036854775808",

@@ -50,6 +50,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<(i32, i32, i64), ValueError> {
 /// A unit of the short form (`1h30m`), and which of the three counts it adds to.
 struct Unit {
     name: &'static str,
+    /// As messages call it.
+    plural: &'static str,
     count: Count,
     factor: i64,
 }
@@ -61,95 +63,135 @@ enum Count {
     Nanoseconds,
 }
 
-const fn unit(name: &'static str, count: Count, factor: i64) -> Unit {
+impl Count {
+    fn name(self) -> &'static str {
+        match self {
+            Count::Months => "months",
+            Count::Days => "days",
+            Count::Nanoseconds => "nanoseconds",
+        }
+    }
+
+    fn max(self) -> i64 {
+        match self {
+            Count::Months | Count::Days => i64::from(i32::MAX),
+            Count::Nanoseconds => i64::MAX,
+        }
+    }
+}
+
+const fn unit(name: &'static str, plural: &'static str, count: Count, factor: i64) -> Unit {
     Unit {
         name,
+        plural,
         count,
         factor,
     }
 }
 
 /// From the largest to the smallest, which is the order they must be written in.
-const UNITS: [Unit; 11] = [
-    unit("y", Count::Months, 12),
-    unit("mo", Count::Months, 1),
-    unit("w", Count::Days, 7),
-    unit("d", Count::Days, 1),
-    unit("h", Count::Nanoseconds, 3_600 * NANOSECONDS_PER_SECOND),
-    unit("m", Count::Nanoseconds, 60 * NANOSECONDS_PER_SECOND),
-    unit("s", Count::Nanoseconds, NANOSECONDS_PER_SECOND),
-    unit("ms", Count::Nanoseconds, 1_000_000),
-    unit("us", Count::Nanoseconds, 1_000),
-    unit("\u{b5}s", Count::Nanoseconds, 1_000),
-    unit("ns", Count::Nanoseconds, 1),
+const UNITS: [Unit; 10] = [
+    unit("y", "years", Count::Months, 12),
+    unit("mo", "months", Count::Months, 1),
+    unit("w", "weeks", Count::Days, 7),
+    unit("d", "days", Count::Days, 1),
+    unit(
+        "h",
+        "hours",
+        Count::Nanoseconds,
+        3_600 * NANOSECONDS_PER_SECOND,
+    ),
+    unit(
+        "m",
+        "minutes",
+        Count::Nanoseconds,
+        60 * NANOSECONDS_PER_SECOND,
+    ),
+    unit("s", "seconds", Count::Nanoseconds, NANOSECONDS_PER_SECOND),
+    unit("ms", "milliseconds", Count::Nanoseconds, 1_000_000),
+    unit("us", "microseconds", Count::Nanoseconds, 1_000),
+    unit("ns", "nanoseconds", Count::Nanoseconds, 1),
 ];
 
-/// The sum of the parts read so far.
+/// Why a text is no duration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NoDuration {
+    /// It does not have the form of one.
+    Form,
+    /// It has the form, and units in the wrong order or too large a count: a sentence that says so.
+    Value(String),
+}
+
+/// The sum of the parts read so far: months, days and nanoseconds.
 #[derive(Default)]
 struct Sum {
-    months: i32,
-    days: i32,
-    nanoseconds: i64,
+    counts: [i64; 3],
     /// The unit read last, as a position in [`UNITS`].
     last: Option<usize>,
 }
 
 impl Sum {
-    /// Adds `digits` times the unit at `position`. `None` if the count overflows or the units are
-    /// out of order or repeated.
-    fn add(&mut self, digits: &str, position: usize) -> Option<()> {
-        if self.last.is_some_and(|last| last >= position) {
-            return None;
-        }
-        self.last = Some(position);
-        let amount = digits
-            .parse::<i64>()
-            .ok()?
-            .checked_mul(UNITS[position].factor)?;
-        match UNITS[position].count {
-            Count::Months => {
-                self.months = self.months.checked_add(i32::try_from(amount).ok()?)?;
+    /// Adds `digits` times the unit at `position`, which must lie behind the last one.
+    fn add(&mut self, digits: &str, position: usize) -> Result<(), NoDuration> {
+        let unit = &UNITS[position];
+        let invalid = |what: String| NoDuration::Value(format!("Invalid duration. The {what}"));
+        match self.last {
+            Some(last) if last == position => {
+                return Err(invalid(format!(
+                    "{} are specified multiple times",
+                    unit.plural
+                )));
             }
-            Count::Days => self.days = self.days.checked_add(i32::try_from(amount).ok()?)?,
-            Count::Nanoseconds => self.nanoseconds = self.nanoseconds.checked_add(amount)?,
+            Some(last) if last > position => {
+                let last = UNITS[last].plural;
+                return Err(invalid(format!("{last} should be after {}", unit.plural)));
+            }
+            _ => self.last = Some(position),
         }
-        Some(())
+        let count = &mut self.counts[unit.count as usize];
+        let sum = (digits.parse::<i64>().ok())
+            .and_then(|amount| amount.checked_mul(unit.factor))
+            .and_then(|amount| count.checked_add(amount))
+            .filter(|sum| *sum <= unit.count.max());
+        *count = sum.ok_or_else(|| {
+            invalid(format!(
+                "total number of {} must be less or equal to {}",
+                unit.count.name(),
+                unit.count.max()
+            ))
+        })?;
+        Ok(())
     }
 }
 
 fn position(name: &str) -> Option<usize> {
+    // The micro sign is the other way to write the u.
+    let name = match name.strip_prefix('\u{b5}') {
+        Some("s" | "S") => "us",
+        _ => name,
+    };
     UNITS
         .iter()
         .position(|unit| unit.name.eq_ignore_ascii_case(name))
 }
 
 /// Months, days and nanoseconds of a duration literal without its sign: `1h30m`, `P1Y2DT3H`,
-/// `P4W` or `P0001-02-03T04:05:06`. `None` if `text` is none of these, if its units are not in
-/// decreasing order, or if a count overflows.
-pub(crate) fn parse_duration(text: &str) -> Option<(i32, i32, i64)> {
+/// `P4W` or `P0001-02-03T04:05:06`.
+///
+/// # Errors
+/// If `text` is none of these, if its units are not in decreasing order, or if a count overflows.
+pub(crate) fn parse_duration(text: &str) -> Result<(i32, i32, i64), NoDuration> {
     let mut sum = Sum::default();
     match text.strip_prefix('P') {
         None => short_form(text, &mut sum)?,
         Some(rest) if rest.contains('-') => alternative_form(rest, &mut sum)?,
-        Some(rest) => {
-            let (date, time) = match rest.split_once('T') {
-                Some((_, "")) => return None,
-                Some((date, time)) => (date, time),
-                None => (rest, ""),
-            };
-            if rest.is_empty() {
-                return None;
-            }
-            designators(
-                date,
-                &[("Y", "y"), ("M", "mo"), ("W", "w"), ("D", "d")],
-                &mut sum,
-            )?;
-            designators(time, &[("H", "h"), ("M", "m"), ("S", "s")], &mut sum)?;
-        }
+        Some(rest) => standard_form(rest, &mut sum)?,
     }
-    sum.last?;
-    Some((sum.months, sum.days, sum.nanoseconds))
+    let [months, days, nanoseconds] = sum.counts;
+    match (sum.last, i32::try_from(months), i32::try_from(days)) {
+        (Some(_), Ok(months), Ok(days)) => Ok((months, days, nanoseconds)),
+        _ => Err(NoDuration::Form),
+    }
 }
 
 /// Splits `12abc..` into its digits and what follows; `None` without digits.
@@ -160,51 +202,77 @@ fn split_digits(text: &str) -> Option<(&str, &str)> {
     (end > 0).then(|| text.split_at(end))
 }
 
-fn short_form(mut text: &str, sum: &mut Sum) -> Option<()> {
+/// Splits `12ab34..` into its digits, the name of a unit and what follows.
+fn split_part(text: &str) -> Option<(&str, usize, &str)> {
+    let (digits, rest) = split_digits(text)?;
+    let end = rest
+        .find(|c: char| c.is_ascii_digit())
+        .unwrap_or(rest.len());
+    let (name, rest) = rest.split_at(end);
+    Some((digits, position(name)?, rest))
+}
+
+fn short_form(mut text: &str, sum: &mut Sum) -> Result<(), NoDuration> {
     while !text.is_empty() {
-        let (digits, rest) = split_digits(text)?;
-        let end = rest
-            .find(|c: char| c.is_ascii_digit())
-            .unwrap_or(rest.len());
-        let (name, rest) = rest.split_at(end);
-        sum.add(digits, position(name)?)?;
+        let (digits, position, rest) = split_part(text).ok_or(NoDuration::Form)?;
+        sum.add(digits, position)?;
         text = rest;
     }
-    Some(())
+    Ok(())
 }
 
 /// Whether `text` is made of digits and units as the short form is, however large and in whatever
 /// order.
 pub(crate) fn resembles_duration(mut text: &str) -> bool {
-    let mut parts = 0;
-    while let Some((_, rest)) = split_digits(text) {
-        let end = rest
-            .find(|c: char| c.is_ascii_digit())
-            .unwrap_or(rest.len());
-        let (name, rest) = rest.split_at(end);
-        if position(name).is_none() {
-            return false;
+    while let Some((_, _, rest)) = split_part(text) {
+        if rest.is_empty() {
+            return true;
         }
-        parts += 1;
         text = rest;
     }
-    parts > 0 && text.is_empty()
+    false
 }
 
-fn designators(mut text: &str, names: &[(&str, &str)], sum: &mut Sum) -> Option<()> {
+/// What follows the `P` of `P1Y2M3DT4H5M6S`, or of `P4W`, which stands alone.
+fn standard_form(text: &str, sum: &mut Sum) -> Result<(), NoDuration> {
+    let (date, time) = match text.split_once('T') {
+        Some((_, "")) => return Err(NoDuration::Form),
+        Some((date, time)) => (date, Some(time)),
+        None => (text, None),
+    };
+    if let (Some(weeks), None) = (date.strip_suffix('W'), time) {
+        return designators(weeks, &[("", "w")], sum);
+    }
+    designators(date, &[("Y", "y"), ("M", "mo"), ("D", "d")], sum)?;
+    designators(
+        time.unwrap_or_default(),
+        &[("H", "h"), ("M", "m"), ("S", "s")],
+        sum,
+    )
+}
+
+/// Numbers with these letters behind them, each letter at most once and in this order.
+fn designators(
+    mut text: &str,
+    mut names: &[(&str, &str)],
+    sum: &mut Sum,
+) -> Result<(), NoDuration> {
     while !text.is_empty() {
-        let (digits, rest) = split_digits(text)?;
-        let (written, name) = names
+        let (digits, rest) = split_digits(text).ok_or(NoDuration::Form)?;
+        let at = names
             .iter()
-            .find(|(written, _)| rest.starts_with(written))?;
-        sum.add(digits, position(name)?)?;
+            .position(|(written, _)| rest.starts_with(written))
+            .ok_or(NoDuration::Form)?;
+        let (written, name) = names[at];
+        sum.add(digits, position(name).ok_or(NoDuration::Form)?)?;
+        names = &names[at + 1..];
         text = &rest[written.len()..];
     }
-    Some(())
+    Ok(())
 }
 
 /// `0001-02-03T04:05:06`: years to seconds, all of them.
-fn alternative_form(text: &str, sum: &mut Sum) -> Option<()> {
+fn alternative_form(text: &str, sum: &mut Sum) -> Result<(), NoDuration> {
     const SHAPE: &[u8] = b"0000-00-00T00:00:00";
     let fits = text.len() == SHAPE.len()
         && text.bytes().zip(SHAPE).all(|(byte, shape)| match shape {
@@ -212,13 +280,13 @@ fn alternative_form(text: &str, sum: &mut Sum) -> Option<()> {
             separator => byte == *separator,
         });
     if !fits {
-        return None;
+        return Err(NoDuration::Form);
     }
     let names = ["y", "mo", "d", "h", "m", "s"];
     for (digits, name) in text.split(['-', 'T', ':']).zip(names) {
-        sum.add(digits, position(name)?)?;
+        sum.add(digits, position(name).ok_or(NoDuration::Form)?)?;
     }
-    Some(())
+    Ok(())
 }
 
 /// The short form, with its sign: `-1mo2d3ns`, and `0s` for nothing at all.
@@ -255,21 +323,21 @@ mod tests {
 
     #[test]
     fn every_form_of_the_literal_is_read() {
-        assert_eq!(parse_duration("1h30m"), Some((0, 0, HOUR + 30 * MINUTE)));
+        assert_eq!(parse_duration("1h30m"), Ok((0, 0, HOUR + 30 * MINUTE)));
         assert_eq!(
             parse_duration("1Y2MO3W4D5H6M7S8MS9US10NS"),
-            Some((14, 25, 5 * HOUR + 6 * MINUTE + 7_008_009_010))
+            Ok((14, 25, 5 * HOUR + 6 * MINUTE + 7_008_009_010))
         );
-        assert_eq!(parse_duration("3\u{b5}s"), Some((0, 0, 3_000)));
+        assert_eq!(parse_duration("3\u{b5}s"), Ok((0, 0, 3_000)));
         assert_eq!(
             parse_duration("P1Y2M3DT4H5M6S"),
-            Some((14, 3, 4 * HOUR + 5 * MINUTE + 6 * NANOSECONDS_PER_SECOND))
+            Ok((14, 3, 4 * HOUR + 5 * MINUTE + 6 * NANOSECONDS_PER_SECOND))
         );
-        assert_eq!(parse_duration("P4W"), Some((0, 28, 0)));
-        assert_eq!(parse_duration("PT5M"), Some((0, 0, 5 * MINUTE)));
+        assert_eq!(parse_duration("P4W"), Ok((0, 28, 0)));
+        assert_eq!(parse_duration("PT5M"), Ok((0, 0, 5 * MINUTE)));
         assert_eq!(
             parse_duration("P0001-02-03T04:05:06"),
-            Some((14, 3, 4 * HOUR + 5 * MINUTE + 6 * NANOSECONDS_PER_SECOND))
+            Ok((14, 3, 4 * HOUR + 5 * MINUTE + 6 * NANOSECONDS_PER_SECOND))
         );
     }
 
@@ -280,22 +348,50 @@ mod tests {
             "1",
             "h",
             "1x",
-            "1h1h",
-            "1s1h",
             "P",
             "PT",
+            "PW",
             "P1",
             "P1H",
             "PT1D",
             "P1DT",
+            "P1Y1W",
+            "P1W1D",
+            "P1WT1H",
+            "P1D1Y",
+            "PT1M1M",
             "1h 2m",
             "P0001-02-03",
             "P01-02-03T04:05:06",
-            "99999999999999999999h",
-            "9999999999h",
-            "200000000y",
         ] {
-            assert_eq!(parse_duration(text), None, "{text}");
+            assert_eq!(parse_duration(text), Err(NoDuration::Form), "{text}");
+        }
+    }
+
+    #[test]
+    fn order_and_range_are_explained() {
+        for (text, what) in [
+            ("1h1h", "The hours are specified multiple times"),
+            (
+                "2us3\u{b5}s",
+                "The microseconds are specified multiple times",
+            ),
+            ("1s1h", "The seconds should be after hours"),
+            (
+                "178956970y8mo",
+                "The total number of months must be less or equal to 2147483647",
+            ),
+            (
+                "P306783379W",
+                "The total number of days must be less or equal to 2147483647",
+            ),
+            (
+                "99999999999999999999h",
+                "The total number of nanoseconds must be less or equal to 9223372036854775807",
+            ),
+        ] {
+            let value = NoDuration::Value(format!("Invalid duration. {what}"));
+            assert_eq!(parse_duration(text), Err(value), "{text}");
         }
     }
 

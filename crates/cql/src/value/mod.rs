@@ -35,7 +35,7 @@ use crate::types::CqlType;
 pub use canonical::canonical;
 pub use collection::{join_elements, join_entries, split_elements, split_entries};
 pub use compare::compare;
-pub(crate) use duration::{parse_duration, resembles_duration};
+pub(crate) use duration::{NoDuration, parse_duration, resembles_duration};
 pub use from_literal::from_literal;
 pub use validate::validate;
 

@@ -8,6 +8,7 @@ use super::event::EventKind;
 use super::header::Opcode;
 use super::reader::DecodeError;
 use crate::error::CqlError;
+use crate::secret::Secret;
 
 /// A request of protocol v4.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,8 +45,8 @@ pub enum Request {
     },
     /// A step of authentication.
     AuthResponse {
-        /// The client's token.
-        token: Option<Bytes>,
+        /// The client's token, which may hold its password.
+        token: Secret<Option<Bytes>>,
     },
 }
 

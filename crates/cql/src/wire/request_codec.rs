@@ -73,7 +73,7 @@ impl Request {
                 events: read_event_kinds(&mut reader)?,
             }),
             Opcode::AuthResponse => Ok(Request::AuthResponse {
-                token: reader.bytes("the token")?,
+                token: reader.bytes("the token")?.into(),
             }),
             opcode => Err(DecodeError::Invalid(format!(
                 "opcode {:#04x} is no request",
@@ -113,7 +113,7 @@ impl Request {
                     out.put_string(event.name());
                 }
             }
-            Request::AuthResponse { token } => out.put_nullable_bytes(token.as_deref()),
+            Request::AuthResponse { token } => out.put_nullable_bytes(token.expose().as_deref()),
         }
         // STARTUP is what agrees on the compression, so it is never compressed.
         let compression = compression.filter(|_| self.opcode() != Opcode::Startup);

@@ -8,6 +8,7 @@ use super::header::Opcode;
 use super::metadata::Prepared;
 use super::rows::Rows;
 use crate::error::CqlError;
+use crate::secret::Secret;
 
 /// A response of protocol v4.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,12 +25,12 @@ pub enum Response {
     /// Another step of authentication is needed.
     AuthChallenge {
         /// The server's token.
-        token: Option<Bytes>,
+        token: Secret<Option<Bytes>>,
     },
     /// The client is who it says.
     AuthSuccess {
         /// The server's last token.
-        token: Option<Bytes>,
+        token: Secret<Option<Bytes>>,
     },
     /// What the server supports: names with their possible values.
     Supported(Vec<(String, Vec<String>)>),

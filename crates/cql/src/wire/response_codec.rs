@@ -76,7 +76,7 @@ impl Response {
             Response::Ready => {}
             Response::Authenticate { authenticator } => out.put_string(authenticator),
             Response::AuthChallenge { token } | Response::AuthSuccess { token } => {
-                out.put_nullable_bytes(token.as_deref());
+                out.put_nullable_bytes(token.expose().as_deref());
             }
             Response::Supported(options) => {
                 out.put_short_count(options.len());
@@ -125,10 +125,10 @@ impl Response {
                 authenticator: reader.string("the authenticator")?,
             },
             Opcode::AuthChallenge => Response::AuthChallenge {
-                token: reader.bytes("the token")?,
+                token: reader.bytes("the token")?.into(),
             },
             Opcode::AuthSuccess => Response::AuthSuccess {
-                token: reader.bytes("the token")?,
+                token: reader.bytes("the token")?.into(),
             },
             Opcode::Supported => Response::Supported(read_supported(&mut reader)?),
             Opcode::Result => read_result(reader)?,

@@ -96,7 +96,9 @@ pub fn request() -> impl Strategy<Value = Request> {
         (bytes(20), parameters()).prop_map(|(id, parameters)| Request::Execute { id, parameters }),
         batch().prop_map(Request::Batch),
         vec(select(kinds), 0..4).prop_map(|events| Request::Register { events }),
-        option::of(bytes(20)).prop_map(|token| Request::AuthResponse { token }),
+        option::of(bytes(20)).prop_map(|token| Request::AuthResponse {
+            token: token.into()
+        }),
     ]
 }
 
@@ -284,8 +286,12 @@ pub fn response() -> impl Strategy<Value = Response> {
         error().prop_map(Response::Error),
         Just(Response::Ready),
         text().prop_map(|authenticator| Response::Authenticate { authenticator }),
-        option::of(bytes(20)).prop_map(|token| Response::AuthChallenge { token }),
-        option::of(bytes(20)).prop_map(|token| Response::AuthSuccess { token }),
+        option::of(bytes(20)).prop_map(|token| Response::AuthChallenge {
+            token: token.into()
+        }),
+        option::of(bytes(20)).prop_map(|token| Response::AuthSuccess {
+            token: token.into()
+        }),
         vec((text(), vec(text(), 0..3)), 0..4).prop_map(Response::Supported),
         Just(Response::Void),
         rows().prop_map(Response::Rows),

@@ -71,7 +71,7 @@ impl Cluster {
             .pool_size(PoolSize::PerHost(std::num::NonZeroUsize::MIN))
             .default_execution_profile_handle(profile.into_handle());
         if let Some((user, password)) = &options.credentials {
-            builder = builder.user(user, password);
+            builder = builder.user(user, password.expose());
         }
         let session = tokio::time::timeout(OPEN_TIMEOUT, builder.build())
             .await

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cql::secret::Secret;
 use rustls::ClientConfig;
 
 /// How a gateway keeps the definitions of vector indexes in its cluster.
@@ -11,7 +12,7 @@ pub struct CatalogOptions {
     /// Nodes of the cluster, as `HOST:PORT`, that the internal session begins with.
     pub contact_points: Vec<String>,
     /// The gateway's own user and password; `None` if the cluster asks for none.
-    pub credentials: Option<(String, String)>,
+    pub credentials: Option<(String, Secret<String>)>,
     /// Talk TLS with the nodes, whose certificates have to name their addresses. `None`: in clear.
     pub tls: Option<Arc<ClientConfig>>,
     /// The keyspace of the definitions. All gateways of a cluster must name the same.

@@ -67,7 +67,7 @@ pub fn natural_type(term: &Term) -> Option<CqlType> {
 }
 
 /// How well a value of type `from` fits where `to` is wanted.
-pub(super) fn type_assignability(from: &CqlType, to: &CqlType) -> Assignability {
+pub fn type_assignability(from: &CqlType, to: &CqlType) -> Assignability {
     // Whether a collection is frozen says how it is stored, not what its value is.
     if from.frozen() == to.frozen() {
         return Assignability::Exact;
@@ -78,6 +78,8 @@ pub(super) fn type_assignability(from: &CqlType, to: &CqlType) -> Assignability 
         | (CqlType::Timeuuid, CqlType::Uuid)
         | (CqlType::Bigint, CqlType::Timestamp)
         | (CqlType::Timestamp, CqlType::Bigint)
+        | (CqlType::Int, CqlType::Date)
+        | (CqlType::Bigint, CqlType::Time)
         | (CqlType::Int | CqlType::Bigint, CqlType::Varint) => Assignability::Weak,
         _ => Assignability::No,
     }

@@ -11,6 +11,7 @@ mod prepare;
 #[cfg(test)]
 mod tests;
 mod text;
+mod timeout;
 
 use bytes::Bytes;
 use cql::ast;
@@ -18,9 +19,10 @@ use cql::error::CqlError;
 use cql::types::CqlType;
 
 pub use crate::clock::StatementClock;
-pub use assign::{Assignability, assignability, natural_type};
+pub use assign::{Assignability, assignability, natural_type, type_assignability};
 pub use in_list::{PreparedInList, prepare_in_list};
 pub use prepare::prepare_term;
+pub use timeout::Timeout;
 
 use crate::query::ColumnSpec;
 

@@ -1,5 +1,7 @@
 //! The schema that is described: the user's keyspaces and the system's, by name.
 
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cql::error::CqlError;
@@ -21,7 +23,7 @@ impl<'a> Schema<'a> {
             .keyspaces()
             .chain(self.catalog.keyspaces.values())
             .collect();
-        keyspaces.sort_by(|a, b| a.name.cmp(&b.name));
+        keyspaces.sort_by(|a, b| order(&a.name, &b.name));
         keyspaces.into_iter()
     }
 
@@ -73,9 +75,8 @@ impl<'a> Schema<'a> {
             statement,
         )];
         if !only {
-            let tables = keyspace.tables.values();
             rows.extend(
-                tables
+                by_name(&keyspace.tables)
                     .filter(|table| table.log_of.is_none())
                     .flat_map(|table| self.describe_table(table, false)),
             );
@@ -110,6 +111,19 @@ impl<'a> Schema<'a> {
         }));
         rows
     }
+}
+
+/// Tables in the order in which they are listed.
+pub(super) fn by_name(tables: &BTreeMap<String, Arc<Table>>) -> impl Iterator<Item = &Arc<Table>> {
+    let mut tables: Vec<&Arc<Table>> = tables.values().collect();
+    tables.sort_by(|a, b| order(&a.name, &b.name));
+    tables.into_iter()
+}
+
+/// Names are in order whatever their case, as in Cassandra.
+fn order(a: &str, b: &str) -> Ordering {
+    let lower = |name: &str| name.to_ascii_lowercase();
+    lower(a).cmp(&lower(b)).then_with(|| a.cmp(b))
 }
 
 /// For what no statement creates: shown, but without effect when the text is executed.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use bytes::{BufMut, BytesMut};
 use cql::ast::{Describe, DescribeTarget, TableName};
 use cql::error::CqlError;
+use cql::quote::Identifier;
 use cql::types::CqlType;
 
 use crate::query::{Answer, ColumnSpec, Database, Outcome, Parameters, Rows};
@@ -273,7 +274,7 @@ fn rows(schema: &Schema<'_>, target: &Target) -> Result<Vec<Vec<String>>, CqlErr
         Target::Tables { keyspace } => schema
             .keyspaces()
             .filter(|candidate| keyspace.as_ref().is_none_or(|name| candidate.name == *name))
-            .flat_map(|keyspace| keyspace.tables.values())
+            .flat_map(|keyspace| elements::by_name(&keyspace.tables))
             .map(|table| named(&table.keyspace, "table", &table.name))
             .collect(),
         Target::Schema { full } => schema
@@ -299,8 +300,13 @@ fn rows(schema: &Schema<'_>, target: &Target) -> Result<Vec<Vec<String>>, CqlErr
     })
 }
 
+/// Names as a statement would have them, as in Cassandra.
 fn named(keyspace: &str, kind: &str, name: &str) -> Vec<String> {
-    vec![keyspace.to_owned(), kind.to_owned(), name.to_owned()]
+    vec![
+        Identifier(keyspace).to_string(),
+        kind.to_owned(),
+        Identifier(name).to_string(),
+    ]
 }
 
 fn described(keyspace: &str, kind: &str, name: &str, statement: String) -> Vec<String> {

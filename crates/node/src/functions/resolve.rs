@@ -6,7 +6,7 @@ use cql::types::CqlType;
 
 use super::table::{Declaration, Signature, overloads};
 use super::{Argument, ScalarFunction, term_excerpt};
-use crate::bind::{Assignability, assignability, natural_type};
+use crate::bind::{Assignability, assignability, natural_type, type_assignability};
 
 /// Finds the function that a call means.
 ///
@@ -109,7 +109,10 @@ fn choose(
         else {
             continue;
         };
-        if receiver.is_some_and(|receiver| receiver != result) || types.len() != arguments.len() {
+        // A timestamp is read as a bigint and the other way round, and so on: the result need only fit.
+        let result_fits = receiver
+            .is_none_or(|receiver| type_assignability(result, receiver) != Assignability::No);
+        if !result_fits || types.len() != arguments.len() {
             continue;
         }
         let worst = types
@@ -268,13 +271,8 @@ fn literal_vector(length: usize) -> Option<CqlType> {
 
 /// Whether every value of a type is one of the other too, in the same bytes.
 fn is_read_as(from: &CqlType, to: &CqlType) -> bool {
-    matches!(
-        (from, to),
-        (CqlType::Ascii, CqlType::Text)
-            | (CqlType::Timeuuid, CqlType::Uuid)
-            | (CqlType::Timestamp | CqlType::Counter, CqlType::Bigint)
-            | (_, CqlType::Blob)
-    )
+    type_assignability(from, to) != Assignability::No
+        || (from, to) == (&CqlType::Counter, &CqlType::Bigint)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `USING TTL` and `USING TIMESTAMP`.
+//! `USING TTL`, `USING TIMESTAMP` and `USING TIMEOUT`.
 
 use bytes::Bytes;
 use cql::ast::{Term, Using};
@@ -6,7 +6,7 @@ use cql::error::CqlError;
 use cql::types::CqlType;
 use storage::catalog::Table;
 
-use crate::bind::{Bound, PrepareContext, PreparedTerm, StatementClock, prepare_term};
+use crate::bind::{Bound, PrepareContext, PreparedTerm, StatementClock, Timeout, prepare_term};
 use crate::query::Parameters;
 
 /// 20 years: what is written with a longer life would expire behind what 32 bits of seconds hold.
@@ -17,20 +17,24 @@ pub const MAX_TTL_S: i32 = 20 * 365 * 24 * 60 * 60;
 pub(super) struct UsingPlan {
     pub timestamp: Option<PreparedTerm>,
     ttl: Option<PreparedTerm>,
+    timeout: Option<Timeout>,
 }
 
 impl UsingPlan {
     pub fn prepare(using: &Using, ctx: &mut PrepareContext) -> Result<Self, CqlError> {
+        let timeout = using.timeout.as_ref();
+        let timeout = timeout
+            .map(|term| Timeout::prepare(term, ctx))
+            .transpose()?;
         let mut prepare = |term: &Option<Term>, cql_type: CqlType, name: &str| {
             term.as_ref()
                 .map(|term| prepare_term(term, &cql_type, name, ctx))
                 .transpose()
         };
-        // Without effect, but its marker has a type like any other.
-        prepare(&using.timeout, CqlType::Duration, "[timeout]")?;
         Ok(UsingPlan {
             timestamp: prepare(&using.timestamp, CqlType::Bigint, "[timestamp]")?,
             ttl: prepare(&using.ttl, CqlType::Int, "[ttl]")?,
+            timeout,
         })
     }
 
@@ -41,6 +45,9 @@ impl UsingPlan {
         parameters: &Parameters,
         clock: &StatementClock,
     ) -> Result<Option<i64>, CqlError> {
+        if let Some(timeout) = &self.timeout {
+            timeout.check(parameters, clock)?;
+        }
         let Some(term) = &self.timestamp else {
             return Ok(None);
         };

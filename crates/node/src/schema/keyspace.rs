@@ -7,7 +7,7 @@ use cql::ast::{CreateKeyspace, OptionValue};
 use cql::error::{CqlError, ErrorKind};
 use storage::catalog::{Catalog, Keyspace};
 
-use super::{Applied, names, properties};
+use super::{Applied, names, properties, replication};
 use crate::query::SchemaChangeKind;
 
 #[derive(Clone, Debug)]
@@ -38,9 +38,9 @@ struct KeyspaceProperties {
 }
 
 impl CreateKeyspacePlan {
-    pub fn prepare(create: &CreateKeyspace) -> Result<Self, CqlError> {
+    pub fn prepare(create: &CreateKeyspace, data_center: &str) -> Result<Self, CqlError> {
         names::check_keyspace(&create.name)?;
-        let properties = KeyspaceProperties::parse(&create.options)?;
+        let properties = KeyspaceProperties::parse(&create.options, &create.name, data_center)?;
         let replication = properties
             .replication
             .ok_or_else(|| CqlError::config("Missing mandatory replication strategy class"))?;
@@ -49,11 +49,17 @@ impl CreateKeyspacePlan {
                 name: create.name.clone(),
                 replication,
                 durable_writes: properties.durable_writes.unwrap_or(true),
-                tablets: properties.tablets.unwrap_or(true),
+                // Drivers take a keyspace with tablets for one whose replicas they are told of as they ask, which
+                // this node does not do.
+                tablets: properties.tablets.unwrap_or(false),
                 tables: BTreeMap::new(),
             },
             if_not_exists: create.if_not_exists,
         })
+    }
+
+    pub fn warning(&self) -> Option<String> {
+        replication::warning(&self.keyspace.name, &self.keyspace.replication)
     }
 
     pub fn apply(&self, catalog: &mut Catalog) -> Result<Applied, CqlError> {
@@ -82,12 +88,17 @@ impl AlterKeyspacePlan {
         name: &str,
         if_exists: bool,
         options: &[(String, OptionValue)],
+        data_center: &str,
     ) -> Result<Self, CqlError> {
         Ok(AlterKeyspacePlan {
             name: name.to_owned(),
             if_exists,
-            properties: KeyspaceProperties::parse(options)?,
+            properties: KeyspaceProperties::parse(options, name, data_center)?,
         })
+    }
+
+    pub fn warning(&self) -> Option<String> {
+        replication::warning(&self.name, self.properties.replication.as_ref()?)
     }
 
     pub fn apply(&self, catalog: &mut Catalog) -> Result<Applied, CqlError> {
@@ -126,11 +137,18 @@ impl DropKeyspacePlan {
 }
 
 impl KeyspaceProperties {
-    fn parse(options: &[(String, OptionValue)]) -> Result<Self, CqlError> {
+    fn parse(
+        options: &[(String, OptionValue)],
+        keyspace: &str,
+        data_center: &str,
+    ) -> Result<Self, CqlError> {
         let mut parsed = KeyspaceProperties::default();
         for (name, value) in options {
             match name.as_str() {
-                "replication" => parsed.replication = Some(replication(name, value)?),
+                "replication" => {
+                    parsed.replication =
+                        Some(replication::parse(name, value, keyspace, data_center)?);
+                }
                 "durable_writes" => {
                     parsed.durable_writes = Some(properties::boolean(name, value)?);
                 }
@@ -140,33 +158,6 @@ impl KeyspaceProperties {
         }
         Ok(parsed)
     }
-}
-
-fn replication(name: &str, value: &OptionValue) -> Result<BTreeMap<String, String>, CqlError> {
-    let replication: BTreeMap<String, String> =
-        properties::map(name, value)?.iter().cloned().collect();
-    let class = replication
-        .get("class")
-        .filter(|class| !class.is_empty())
-        .ok_or_else(|| CqlError::config("Missing mandatory replication strategy class"))?;
-    let class = class.rsplit('.').next().unwrap_or(class);
-    // Drivers read the factors of these two, and drop a keyspace whose factors they can't read.
-    if class == "SimpleStrategy" && !replication.contains_key("replication_factor") {
-        return Err(CqlError::config(
-            "SimpleStrategy requires a replication_factor strategy option.",
-        ));
-    }
-    if ["SimpleStrategy", "NetworkTopologyStrategy"].contains(&class) {
-        for (key, factor) in &replication {
-            if key != "class" && factor.parse::<u32>().is_err() {
-                return Err(CqlError::config(format!(
-                    "Replication factor must be numeric and non-negative, found '{factor}' for \
-                     '{key}'"
-                )));
-            }
-        }
-    }
-    Ok(replication)
 }
 
 /// `{'enabled': true, 'initial': 8}`; how many tablets there are at first is left to the storage.

@@ -7,11 +7,15 @@
 mod alter_table;
 mod cdc;
 mod column_type;
+mod compaction;
+mod compression;
 mod create_table;
 mod index;
 mod keyspace;
 mod names;
 mod properties;
+mod replication;
+mod retry;
 mod table_options;
 
 use cql::ast::{Statement, TableName};
@@ -87,10 +91,11 @@ pub fn prepare(
         Ok(name.to_owned())
     };
     let keyspace_of = |table: &TableName| user_keyspace(table.keyspace.as_deref());
+    let data_center = database.system.data_center();
     let work = match statement {
         Statement::CreateKeyspace(create) => {
             refuse_system(database, &create.name)?;
-            Work::CreateKeyspace(CreateKeyspacePlan::prepare(create)?)
+            Work::CreateKeyspace(CreateKeyspacePlan::prepare(create, data_center)?)
         }
         Statement::AlterKeyspace {
             name,
@@ -98,7 +103,8 @@ pub fn prepare(
             options,
         } => {
             refuse_system(database, name)?;
-            Work::AlterKeyspace(AlterKeyspacePlan::prepare(name, *if_exists, options)?)
+            let plan = AlterKeyspacePlan::prepare(name, *if_exists, options, data_center)?;
+            Work::AlterKeyspace(plan)
         }
         Statement::DropKeyspace { name, if_exists } => {
             refuse_system(database, name)?;
@@ -148,6 +154,7 @@ pub fn prepare(
 /// What the schema as it stands does not allow, and whatever the storage refuses.
 pub async fn execute(database: &Database, plan: &Plan) -> Result<Answer, CqlError> {
     let plan = plan.clone();
+    let warning = plan.warning();
     let applied = database
         .storage
         .change_catalog(move |catalog| plan.apply(catalog))
@@ -161,11 +168,20 @@ pub async fn execute(database: &Database, plan: &Plan) -> Result<Answer, CqlErro
             Applied::Nothing => Outcome::Void,
             Applied::Changed(change) => Outcome::SchemaChange(change),
         },
-        warnings: Vec::new(),
+        warnings: warning.into_iter().collect(),
     })
 }
 
 impl Plan {
+    /// What the client is told beside the result.
+    fn warning(&self) -> Option<String> {
+        match &self.work {
+            Work::CreateKeyspace(plan) => plan.warning(),
+            Work::AlterKeyspace(plan) => plan.warning(),
+            _ => None,
+        }
+    }
+
     /// Changes the catalog, or refuses and leaves it as it is.
     fn apply(&self, catalog: &mut Catalog) -> Result<Applied, CqlError> {
         match &self.work {

@@ -10,7 +10,7 @@ use cql::ast::OptionValue;
 use cql::error::CqlError;
 use storage::catalog::{CdcOptions, Table};
 
-use super::{cdc, properties};
+use super::{cdc, compaction, compression, properties, retry};
 use crate::modify::MAX_TTL_S;
 
 /// As in Cassandra: ten days.
@@ -43,6 +43,7 @@ enum Kind {
     BloomFilterChance,
     Map,
     Compaction,
+    Compression,
     Caching,
     Retry,
     ReadRepair,
@@ -56,8 +57,9 @@ fn kind(name: &str) -> Option<Kind> {
         "min_index_interval" | "max_index_interval" => Kind::Integer(1),
         "crc_check_chance" | "read_repair_chance" | "dclocal_read_repair_chance" => Kind::Chance,
         "bloom_filter_fp_chance" => Kind::BloomFilterChance,
-        "compression" | "extensions" | "tombstone_gc" | "per_partition_rate_limit" => Kind::Map,
+        "extensions" | "tombstone_gc" | "per_partition_rate_limit" => Kind::Map,
         "compaction" => Kind::Compaction,
+        "compression" => Kind::Compression,
         "caching" => Kind::Caching,
         "speculative_retry" | "additional_write_policy" => Kind::Retry,
         "read_repair" => Kind::ReadRepair,
@@ -179,17 +181,10 @@ fn text(name: &str, value: &OptionValue, kind: Kind) -> Result<String, CqlError>
             format!("{chance:?}")
         }
         Kind::Map => properties::map_text(properties::map(name, value)?),
-        Kind::Compaction => {
-            let entries = properties::map(name, value)?;
-            if !entries.iter().any(|(key, _)| key == "class") {
-                return Err(CqlError::config(format!(
-                    "Missing sub-option 'class' for the '{name}' option."
-                )));
-            }
-            properties::map_text(entries)
-        }
+        Kind::Compaction => compaction::text(value)?,
+        Kind::Compression => compression::text(value)?,
         Kind::Caching => caching(name, value)?,
-        Kind::Retry => retry(name, value)?,
+        Kind::Retry => retry::text(name, value)?,
         Kind::ReadRepair => {
             let text = properties::scalar(name, value)?;
             let upper = text.to_ascii_uppercase();
@@ -204,14 +199,17 @@ fn text(name: &str, value: &OptionValue, kind: Kind) -> Result<String, CqlError>
 }
 
 fn caching(name: &str, value: &OptionValue) -> Result<String, CqlError> {
-    let entries = properties::map(name, value)?;
-    for (key, text) in entries {
+    let mut kept = BTreeMap::from([
+        ("keys".to_owned(), "ALL".to_owned()),
+        ("rows_per_partition".to_owned(), "NONE".to_owned()),
+    ]);
+    for (key, text) in properties::map(name, value)? {
         let upper = text.to_ascii_uppercase();
-        let is_valid = match key.to_ascii_lowercase().as_str() {
-            "keys" => ["ALL", "NONE"].contains(&upper.as_str()),
-            "rows_per_partition" => {
-                ["ALL", "NONE"].contains(&upper.as_str()) || text.parse::<u32>().is_ok()
-            }
+        let is_word = ["ALL", "NONE"].contains(&upper.as_str());
+        let is_valid = match key.as_str() {
+            "keys" => is_word,
+            "rows_per_partition" => is_word || text.parse::<u32>().is_ok(),
+            // Of ScyllaDB.
             "enabled" => properties::read_boolean(text).is_some(),
             _ => {
                 return Err(CqlError::config(format!(
@@ -225,38 +223,11 @@ fn caching(name: &str, value: &OptionValue) -> Result<String, CqlError> {
                 "Invalid value '{text}' for caching sub-option '{key}'"
             )));
         }
+        let text = if is_word { &upper } else { text };
+        kept.insert(key.clone(), text.clone());
     }
-    Ok(properties::map_text(entries))
-}
-
-/// `NONE`, `ALWAYS`, `99p`, `99PERCENTILE`, `50ms`, `MIN(99p, 50ms)`.
-fn retry(name: &str, value: &OptionValue) -> Result<String, CqlError> {
-    let text = properties::scalar(name, value)?;
-    let lower = text.to_ascii_lowercase();
-    let one = |policy: &str| {
-        let policy = policy.trim();
-        ["ms", "percentile", "p"]
-            .iter()
-            .find_map(|unit| policy.strip_suffix(unit))
-            .is_some_and(|number| {
-                number
-                    .parse::<f64>()
-                    .is_ok_and(|n| n.is_finite() && n >= 0.0)
-            })
-    };
-    let both = |policies: &str| policies.split(',').count() == 2 && policies.split(',').all(one);
-    let hybrid = ["min(", "max("]
-        .iter()
-        .find_map(|start| lower.strip_prefix(start)?.strip_suffix(')'));
-    let is_valid = ["none", "never", "always"].contains(&lower.as_str())
-        || one(&lower)
-        || hybrid.is_some_and(both);
-    if !is_valid {
-        return Err(CqlError::config(format!(
-            "Invalid value {text} for option '{name}'"
-        )));
-    }
-    Ok(properties::quoted(text))
+    let kept: Vec<(String, String)> = kept.into_iter().collect();
+    Ok(properties::map_text(&kept))
 }
 
 #[cfg(test)]
@@ -289,14 +260,19 @@ mod tests {
         assert_eq!(kept(scalar("min_index_interval", "64")), "64");
         assert_eq!(
             kept(scalar("speculative_retry", "MIN(99p, 50ms)")),
-            "'MIN(99p, 50ms)'"
+            "'MIN(99p,50ms)'"
         );
         assert_eq!(kept(scalar("read_repair", "none")), "'NONE'");
         assert_eq!(
             kept(map("compaction", &[("class", "LeveledCompactionStrategy")])),
-            "{'class': 'LeveledCompactionStrategy'}"
+            "{'class': 'org.apache.cassandra.db.compaction.LeveledCompactionStrategy', \
+             'max_threshold': '32', 'min_threshold': '4'}"
         );
-        assert_eq!(kept(map("compression", &[])), "{}");
+        assert_eq!(kept(map("compression", &[])), "{'enabled': 'false'}");
+        assert_eq!(
+            kept(map("caching", &[("keys", "none")])),
+            "{'keys': 'NONE', 'rows_per_partition': 'NONE'}"
+        );
     }
 
     #[test]
@@ -341,16 +317,6 @@ mod tests {
                 "min_index_interval must be greater than or equal to 1 (got 0)",
             ),
             (
-                "speculative_retry",
-                "fast",
-                "Invalid value fast for option 'speculative_retry'",
-            ),
-            (
-                "speculative_retry",
-                "max(1ms)",
-                "Invalid value max(1ms) for option 'speculative_retry'",
-            ),
-            (
                 "read_repair",
                 "maybe",
                 "Invalid value maybe for option 'read_repair'",
@@ -369,7 +335,7 @@ mod tests {
         }
         assert_eq!(
             map("compaction", &[("enabled", "true")]).unwrap_err(),
-            "Missing sub-option 'class' for the 'compaction' option."
+            "Missing sub-option 'class' for the 'compaction' option"
         );
         assert_eq!(
             map("caching", &[("key", "ALL")]).unwrap_err(),

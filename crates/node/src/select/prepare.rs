@@ -10,7 +10,7 @@ use super::plan::{Kind, Resolved, RowsPlan};
 use super::projection::Projection;
 use super::relation::{Relation, RelationKind};
 use super::{ann, limit, order, projection, relation, target};
-use crate::bind::PrepareContext;
+use crate::bind::{PrepareContext, Timeout};
 use crate::query::Database;
 
 /// Resolves a SELECT.
@@ -28,6 +28,9 @@ pub(super) fn prepare(
     let table = target.table.clone();
     let mut ctx = PrepareContext::new(&table.keyspace, &table.name, markers);
     let projection = projection::prepare(&table, &select.projection, &mut ctx)?;
+    if let Some(timeout) = &select.timeout {
+        Timeout::prepare(timeout, &mut ctx)?;
+    }
     let kind = if is_ann(&select.order_by)? {
         Kind::Ann(ann::prepare(&table, select, &projection, &mut ctx)?)
     } else {

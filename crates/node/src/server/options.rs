@@ -17,6 +17,8 @@ pub struct NodeOptions {
     /// Bytes that prepared statements may take, about: beyond it the least useful are forgotten, and drivers prepare them
     /// again.
     pub prepared_bytes_max: u64,
+    /// The name of the data center that the node is in.
+    pub data_center: String,
 }
 
 impl Default for NodeOptions {
@@ -25,6 +27,7 @@ impl Default for NodeOptions {
             listeners: vec![ListenerOptions::default()],
             followers: None,
             prepared_bytes_max: Shares::default().prepared as u64,
+            data_center: crate::system::DATA_CENTER.to_owned(),
         }
     }
 }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::definition::Declaration;
 use super::record::{Record, record, text};
-use super::{CQL_VERSION, DATA_CENTER, PARTITIONER, RACK, RELEASE_VERSION, Source};
+use super::{CQL_VERSION, PARTITIONER, RACK, RELEASE_VERSION, Source};
 
 pub(super) const TABLES: &[Declaration] = &[
     Declaration {
@@ -63,6 +63,9 @@ pub(super) const TABLES: &[Declaration] = &[
     },
 ];
 
+/// Where nodes of a cluster speak with each other. There is no other node, but drivers read a port here.
+const STORAGE_PORT: i32 = 7000;
+
 fn local(source: &Source<'_>) -> Vec<Record> {
     let catalog = source.catalog;
     let address = source.server;
@@ -73,12 +76,14 @@ fn local(source: &Source<'_>) -> Vec<Record> {
         ("key", text("local")),
         ("bootstrapped", text("COMPLETED")),
         ("broadcast_address", inet(address.ip())),
+        ("broadcast_port", Value::Int(STORAGE_PORT)),
         ("cluster_name", text(&catalog.cluster_name)),
         ("cql_version", text(CQL_VERSION)),
-        ("data_center", text(DATA_CENTER)),
+        ("data_center", text(source.system.data_center())),
         ("gossip_generation", Value::Int(generation)),
         ("host_id", Value::Uuid(catalog.host_id)),
         ("listen_address", inet(address.ip())),
+        ("listen_port", Value::Int(STORAGE_PORT)),
         ("native_protocol_version", text("4")),
         ("partitioner", text(PARTITIONER)),
         ("rack", text(RACK)),

@@ -29,7 +29,7 @@ pub(crate) use cdc::tells_of_streams;
 use record::Record;
 pub(crate) use schema::cdc_options;
 
-/// The one data center.
+/// The one data center, unless it is given another name.
 pub const DATA_CENTER: &str = "datacenter1";
 /// The one rack.
 pub const RACK: &str = "rack1";
@@ -54,6 +54,7 @@ const UNCONNECTED: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST),
 pub struct SystemTables {
     keyspaces: BTreeMap<String, Arc<Keyspace>>,
     contents: HashMap<TableId, fn(&Source<'_>) -> Vec<Record>>,
+    data_center: String,
     /// Seconds since the epoch.
     started_at_s: i64,
 }
@@ -101,8 +102,23 @@ impl SystemTables {
                 .map(|(name, keyspace)| (name, Arc::new(keyspace)))
                 .collect(),
             contents,
+            data_center: DATA_CENTER.to_owned(),
             started_at_s: crate::clock::now_micros() / 1_000_000,
         }
+    }
+
+    /// The same tables of a node in a data center of this name.
+    #[must_use]
+    pub fn in_data_center(self, data_center: &str) -> SystemTables {
+        SystemTables {
+            data_center: data_center.to_owned(),
+            ..self
+        }
+    }
+
+    /// The name of the one data center.
+    pub fn data_center(&self) -> &str {
+        &self.data_center
     }
 
     /// A system keyspace by its name.

@@ -11,7 +11,7 @@ use storage::catalog::{
 
 use super::definition::Declaration;
 use super::record::{Record, record, text, text_map};
-use super::{DATA_CENTER, Source, table_options};
+use super::{Source, table_options};
 
 pub(super) const TABLES: &[Declaration] = &[
     Declaration {
@@ -116,7 +116,10 @@ fn keyspaces(source: &Source<'_>) -> Vec<Record> {
             record([
                 ("keyspace_name", text(&keyspace.name)),
                 ("durable_writes", Value::Boolean(keyspace.durable_writes)),
-                ("replication", text_map(&replication(keyspace))),
+                (
+                    "replication",
+                    text_map(&replication(keyspace, source.system.data_center())),
+                ),
             ])
         })
         .collect()
@@ -124,7 +127,7 @@ fn keyspaces(source: &Source<'_>) -> Vec<Record> {
 
 /// The replication as drivers compute with it: the class with its package, and the factor
 /// by data center.
-fn replication(keyspace: &Keyspace) -> BTreeMap<String, String> {
+fn replication(keyspace: &Keyspace, data_center: &str) -> BTreeMap<String, String> {
     let mut replication = keyspace.replication.clone();
     if let Some(class) = replication.get_mut("class")
         && !class.contains('.')
@@ -135,7 +138,7 @@ fn replication(keyspace: &Keyspace) -> BTreeMap<String, String> {
         .get("class")
         .is_some_and(|class| class.ends_with(".NetworkTopologyStrategy"));
     if by_data_center && let Some(factor) = replication.remove("replication_factor") {
-        replication.entry(DATA_CENTER.to_owned()).or_insert(factor);
+        replication.entry(data_center.to_owned()).or_insert(factor);
     }
     replication
 }

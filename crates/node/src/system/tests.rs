@@ -133,6 +133,21 @@ fn a_partition_is_shared_and_its_rows_are_in_clustering_order() {
 }
 
 #[test]
+fn the_data_center_bears_the_name_it_was_given() {
+    let system = tables().in_data_center("eu-west");
+    let catalog = fixtures::catalog();
+    let rows = |keyspace: &str, name: &str| -> Vec<BTreeMap<String, Value>> {
+        let table = system.table(keyspace, name).unwrap();
+        let rows = system.rows_of(&catalog, table, SERVER).unwrap();
+        rows.iter().map(|row| decoded(table, row)).collect()
+    };
+    assert_eq!(text(&rows("system", "local")[0], "data_center"), "eu-west");
+    let keyspaces = rows("system_schema", "keyspaces");
+    let old = named(&keyspaces, &[("keyspace_name", "old")]);
+    assert_eq!(map(old, "replication")["eu-west"], "3");
+}
+
+#[test]
 fn local_says_what_drivers_ask_for() {
     let catalog = fixtures::catalog();
     let rows = rows(&catalog, "system", "local");
@@ -142,6 +157,9 @@ fn local_says_what_drivers_ask_for() {
     assert_eq!(text(local, "key"), "local");
     assert_eq!(text(local, "cluster_name"), "Test Cluster");
     assert_eq!(text(local, "data_center"), "datacenter1");
+    for port in ["broadcast_port", "listen_port"] {
+        assert_eq!(local[port], Value::Int(7000), "{port}");
+    }
     assert_eq!(local["host_id"], Value::Uuid(catalog.host_id));
     assert_eq!(local["schema_version"], Value::Uuid(catalog.version));
     assert_eq!(

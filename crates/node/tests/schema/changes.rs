@@ -9,11 +9,11 @@ fn every_change_is_told_and_no_change_is_not() {
     let f = Fixture::new();
     for (cql, expected) in [
         (
-            "CREATE KEYSPACE a WITH replication = {'class': 'X'}",
+            "CREATE KEYSPACE a WITH replication = {'class': 'EverywhereStrategy'}",
             "Created a",
         ),
         (
-            "CREATE KEYSPACE IF NOT EXISTS a WITH replication = {'class': 'X'}",
+            "CREATE KEYSPACE IF NOT EXISTS a WITH replication = {'class': 'EverywhereStrategy'}",
             "nothing",
         ),
         ("ALTER KEYSPACE a WITH durable_writes = false", "Updated a"),

@@ -3,6 +3,8 @@
 use cql::error::ErrorKind;
 
 use crate::fixture::Fixture;
+use node::query::Parameters;
+
 use crate::{all_invalid, error};
 
 const SIMPLE: &str = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
@@ -10,10 +12,14 @@ const SIMPLE: &str = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
 #[test]
 fn what_is_given_is_remembered() {
     let f = Fixture::new().with(&[
-        "CREATE KEYSPACE a WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': 3, \
-         'dc2': 2} AND durable_writes = false AND tablets = {'enabled': false}",
-        "CREATE KEYSPACE b WITH replication = {'class': 'my.own.Strategy', 'x': 'y'} AND tablets \
-         = {'initial': 8}",
+        "CREATE KEYSPACE a WITH replication = {'class': 'NetworkTopologyStrategy', 'datacenter1': 3} \
+         AND durable_writes = false AND tablets = {'enabled': false}",
+        "CREATE KEYSPACE b WITH replication = {'class': 'EverywhereStrategy'} AND tablets = \
+         {'initial': 8}",
+        "CREATE KEYSPACE c WITH replication = {'class': 'NetworkTopologyStrategy', \
+         'replication_factor': 2}",
+        "CREATE KEYSPACE d WITH replication = {'class': \
+         'org.apache.cassandra.locator.NetworkTopologyStrategy'}",
     ]);
     let catalog = f.database.storage.catalog();
     let a = catalog.keyspace("a").unwrap();
@@ -24,19 +30,49 @@ fn what_is_given_is_remembered() {
         .collect();
     assert_eq!(
         replication,
-        ["class=NetworkTopologyStrategy", "dc1=3", "dc2=2"]
+        ["class=NetworkTopologyStrategy", "datacenter1=3"]
     );
     assert!(!a.durable_writes && !a.tablets);
     let b = catalog.keyspace("b").unwrap();
     assert!(b.durable_writes && b.tablets);
-    assert_eq!(b.replication["class"], "my.own.Strategy");
+    assert_eq!(b.replication["class"], "EverywhereStrategy");
+    // Drivers take a keyspace with tablets for one whose replicas they are told of, so there are none unless asked for.
+    let c = catalog.keyspace("c").unwrap();
+    assert!(!c.tablets);
+    assert_eq!(
+        f.rows("SELECT keyspace_name, initial_tablets FROM system_schema.scylla_keyspaces WHERE keyspace_name IN ('b', 'c')"),
+        ["'b' | 0", "'c' | null"]
+    );
+    assert_eq!(
+        f.rows("SELECT replication FROM system_schema.keyspaces WHERE keyspace_name IN ('c', 'd')"),
+        [
+            "{'class': 'org.apache.cassandra.locator.NetworkTopologyStrategy', 'datacenter1': '2'}",
+            "{'class': 'org.apache.cassandra.locator.NetworkTopologyStrategy', 'datacenter1': '1'}",
+        ]
+    );
+}
+
+#[test]
+fn factors_beyond_one_node_are_warned_of() {
+    let f = Fixture::new();
+    let warnings = |cql: &str| f.execute(cql, Parameters::default()).unwrap().warnings;
+    let three = "{'class': 'NetworkTopologyStrategy', 'datacenter1': 3}";
+    assert_eq!(
+        warnings(&format!("CREATE KEYSPACE a WITH replication = {three}")),
+        ["Your replication factor 3 for keyspace a is higher than the number of nodes 1"]
+    );
+    assert!(warnings(&format!("ALTER KEYSPACE a WITH replication = {SIMPLE}")).is_empty());
+    assert_eq!(
+        warnings(&format!("ALTER KEYSPACE a WITH replication = {three}")).len(),
+        1
+    );
 }
 
 #[test]
 fn if_not_exists_leaves_what_is_there() {
     let f = Fixture::new().with(&[
         &format!("CREATE KEYSPACE a WITH replication = {SIMPLE}"),
-        "CREATE KEYSPACE IF NOT EXISTS a WITH replication = {'class': 'Other'}",
+        "CREATE KEYSPACE IF NOT EXISTS a WITH replication = {'class': 'EverywhereStrategy'}",
     ]);
     let catalog = f.database.storage.catalog();
     assert_eq!(
@@ -64,7 +100,7 @@ fn alter_changes_what_it_names() {
         "CREATE TABLE a.t (k int PRIMARY KEY)",
         "ALTER KEYSPACE a WITH durable_writes = false",
         "ALTER KEYSPACE a WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3} \
-         AND tablets = {'enabled': true}",
+         AND tablets = {'enabled': false}",
         "ALTER KEYSPACE IF EXISTS nowhere WITH durable_writes = false",
     ]);
     let catalog = f.database.storage.catalog();
@@ -105,7 +141,7 @@ fn mistakes_are_explained() {
             ),
             ("DROP KEYSPACE nowhere", "Keyspace 'nowhere' doesn't exist"),
             (
-                "ALTER KEYSPACE ks WITH tablets = {'enabled': false}",
+                "ALTER KEYSPACE ks WITH tablets = {'enabled': true}",
                 "Cannot switch tablets on or off for the existing keyspace 'ks': the CDC streams \
                  of its tables depend on it",
             ),
@@ -128,19 +164,43 @@ fn mistakes_are_explained() {
             "SimpleStrategy requires a replication_factor strategy option.",
         ),
         (
-            "CREATE KEYSPACE a WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': \
+            "CREATE KEYSPACE a WITH replication = {'class': 'NetworkTopologyStrategy', 'datacenter1': \
              'x'}",
             ErrorKind::ConfigError,
-            "Replication factor must be numeric and non-negative, found 'x' for 'dc1'",
+            "Replication factor must be numeric and non-negative, found 'x' for 'datacenter1'",
         ),
         (
-            "CREATE KEYSPACE a WITH replication = {'class': 'X'} AND tablets = {'enabled': \
+            "CREATE KEYSPACE a WITH replication = {'class': 'NetworkTopologyStrategy', 'dc9': 1}",
+            ErrorKind::ConfigError,
+            "Unrecognized strategy option {dc9} passed to NetworkTopologyStrategy for keyspace a: \
+             the one data centre here is 'datacenter1', and annulus serve --datacenter gives it \
+             another name",
+        ),
+        (
+            "CREATE KEYSPACE a WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1, \
+             'Replication_factor': 1}",
+            ErrorKind::ConfigError,
+            "Unrecognized strategy option {Replication_factor} passed to SimpleStrategy for keyspace a",
+        ),
+        (
+            "CREATE KEYSPACE a WITH replication = {'class': 'X', 'x': 1}",
+            ErrorKind::ConfigError,
+            "Unable to find replication strategy class 'X': there are SimpleStrategy, \
+             NetworkTopologyStrategy and EverywhereStrategy",
+        ),
+        (
+            "CREATE KEYSPACE a WITH replication = {'class': 'LocalStrategy'}",
+            ErrorKind::Invalid,
+            "Unable to use given strategy class: LocalStrategy is reserved for internal use.",
+        ),
+        (
+            "CREATE KEYSPACE a WITH replication = {'class': 'EverywhereStrategy'} AND tablets = {'enabled': \
              'maybe'}",
             ErrorKind::ConfigError,
             "Invalid value 'maybe' for 'enabled' of property 'tablets'",
         ),
         (
-            "CREATE KEYSPACE a WITH replication = {'class': 'X'} AND foo = 1",
+            "CREATE KEYSPACE a WITH replication = {'class': 'EverywhereStrategy'} AND foo = 1",
             ErrorKind::SyntaxError,
             "Unknown property 'foo'",
         ),

@@ -11,6 +11,7 @@ mod alter_table;
 mod cdc;
 mod changes;
 mod concurrent;
+mod describe;
 mod keyspaces;
 mod protected;
 mod tables;

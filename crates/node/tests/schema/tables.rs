@@ -51,7 +51,8 @@ fn columns_are_what_the_statement_says() {
     assert_eq!(table.options["comment"], "'it''s'");
     assert_eq!(
         table.options["compaction"],
-        "{'class': 'LeveledCompactionStrategy'}"
+        "{'class': 'org.apache.cassandra.db.compaction.LeveledCompactionStrategy', \
+         'max_threshold': '32', 'min_threshold': '4'}"
     );
     assert_eq!(table.options["bloom_filter_fp_chance"], "0.1");
     assert!(table.log.is_none());

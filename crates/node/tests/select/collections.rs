@@ -71,10 +71,6 @@ fn elements_are_found_and_selected() {
             &["1"],
         ),
         (
-            "SELECT p FROM t WHERE fm[1] = 'one' ALLOW FILTERING",
-            &["1"],
-        ),
-        (
             "SELECT p FROM t WHERE fs = {'x', 'y'} ALLOW FILTERING",
             &["1"],
         ),

@@ -11,7 +11,8 @@ const FILTERING: &str = "Cannot execute this query as it might involve data filt
 fn fixture() -> Fixture {
     Fixture::new().with(&[
         "CREATE TABLE t (p int, q int, a int, b int, c int, s int static, r int, l list<int>, f frozen<set<int>>, \
-         m map<text, int>, d duration, PRIMARY KEY ((p, q), a, b, c))",
+         m map<text, int>, fm frozen<map<int, int>>, d duration, t tuple<int, duration>, fd frozen<list<duration>>, \
+         PRIMARY KEY ((p, q), a, b, c))",
         "CREATE TABLE one (p text PRIMARY KEY, v int)",
     ])
 }
@@ -152,6 +153,42 @@ fn wrong_restrictions_are_explained() {
         (
             "d > 1d ALLOW FILTERING".to_owned(),
             "Slice restrictions are not supported on duration columns",
+        ),
+        (
+            "t > (1, 89h) ALLOW FILTERING".to_owned(),
+            "Slice restrictions are not supported on tuples containing durations",
+        ),
+        (
+            "t <= ? ALLOW FILTERING".to_owned(),
+            "Slice restrictions are not supported on tuples containing durations",
+        ),
+        (
+            "fd > [1h] ALLOW FILTERING".to_owned(),
+            "Slice restrictions are not supported on collections containing durations",
+        ),
+        (
+            "fm[1] = 1 ALLOW FILTERING".to_owned(),
+            "Map-entry equality predicates on frozen map column fm are not supported",
+        ),
+        (
+            "r = 1 ALLOW FILTERING USING TIMEOUT 'hey'".to_owned(),
+            "Invalid STRING constant ('hey') for \"[timeout]\" of type duration",
+        ),
+        (
+            "r = 1 ALLOW FILTERING USING TIMEOUT 5".to_owned(),
+            "Invalid INTEGER constant (5) for \"[timeout]\" of type duration",
+        ),
+        (
+            "r = 1 ALLOW FILTERING USING TIMEOUT -10ms".to_owned(),
+            "Timeout values must be non-negative",
+        ),
+        (
+            "r = 1 ALLOW FILTERING USING TIMEOUT 3us".to_owned(),
+            "Timeout values cannot have a granularity finer than milliseconds",
+        ),
+        (
+            "r = 1 ALLOW FILTERING USING TIMEOUT 1d".to_owned(),
+            "Timeout values cannot be expressed in days or longer units",
         ),
         ("r != 1".to_owned(), "Unsupported \"!=\" relation: r != 1"),
         (

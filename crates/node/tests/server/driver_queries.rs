@@ -51,7 +51,7 @@ const QUERIES: &[&str] = &[
     "SELECT type FROM system_schema.columns WHERE keyspace_name = 'k' AND table_name = 't' AND column_name = 'v'",
     "SELECT state_id FROM system.group0_history WHERE key = 'history' ORDER BY state_id DESC LIMIT 1",
     "SELECT version FROM system.versions WHERE key = 'local'",
-    "SELECT timestamp FROM system.cdc_timestamps WHERE keyspace_name = 'k' AND table_name = 't'",
+    "SELECT time FROM system_distributed.cdc_generation_timestamps WHERE key = 'timestamps'",
     "SELECT timestamp FROM system.cdc_timestamps WHERE keyspace_name = 'k' AND table_name = 't' AND timestamp <= '2100-01-01' ORDER BY timestamp DESC LIMIT 1",
     "SELECT timestamp FROM system.cdc_timestamps WHERE keyspace_name = 'k' AND table_name = 't' AND timestamp > 0 ORDER BY timestamp ASC LIMIT 1",
     "SELECT stream_id FROM system.cdc_streams WHERE keyspace_name = 'k' AND table_name = 't' AND timestamp = 0 AND stream_state = 0",
@@ -174,7 +174,7 @@ async fn an_index_is_discovered_with_its_log() {
         .await;
     assert_eq!(log, [["'com.scylladb.dht.CDCPartitioner'"]]);
     let streams = client
-        .rows("SELECT timestamp FROM system.cdc_timestamps WHERE keyspace_name = 'k' AND table_name = 't'")
+        .rows("SELECT time FROM system_distributed.cdc_generation_timestamps WHERE key = 'timestamps'")
         .await;
     assert_eq!(streams.len(), 1);
 }

@@ -54,7 +54,7 @@ async fn nothing_else_may_come_before_startup() {
             statement: "x".to_owned(),
         },
         Request::Register { events: vec![] },
-        Request::AuthResponse { token: None },
+        Request::AuthResponse { token: None.into() },
     ] {
         client.send(1, &request).await;
         let error = error(client.receive().await.1);

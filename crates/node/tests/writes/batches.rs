@@ -1,8 +1,9 @@
 //! Batches, in text and of the protocol.
 
 use cql::ast::BatchKind;
+use cql::value::Value;
 use node::modify;
-use node::query::{Outcome, Parameters, Plan};
+use node::query::{BoundValue, Outcome, Parameters, Plan};
 
 use crate::fixture::{Fixture, int};
 
@@ -59,6 +60,28 @@ fn a_timeout_is_taken_and_left_aside() {
              APPLY BATCH"
         ),
         ["[timeout] duration"]
+    );
+    for timeout in ["'hey'", "5", "-10ms", "1mo", "1us", "null"] {
+        let refused = f.refused(
+            &format!("INSERT INTO t (k, v) VALUES (1, 1) USING TIMEOUT {timeout}"),
+            &[],
+        );
+        assert!(
+            refused.to_lowercase().contains("timeout"),
+            "{timeout}: {refused}"
+        );
+    }
+    let negative = Value::Duration {
+        months: 0,
+        days: 0,
+        nanoseconds: -1_000_000,
+    };
+    assert_eq!(
+        f.refused(
+            "UPDATE t USING TIMEOUT ? SET v = 1 WHERE k = 1",
+            &[BoundValue::Value(negative.serialize())]
+        ),
+        "Timeout values must be non-negative"
     );
 }
 

@@ -128,6 +128,13 @@ fn markers_in_brackets_and_for_elements() {
         f.rows("SELECT l, m FROM t"),
         ["[5, 6, 1, 2] | {'a': 1, 'q': 5}"]
     );
+    // As in Cassandra, what is left unset is no element to take out.
+    for statement in [
+        "DELETE l[?] FROM t WHERE k = 1",
+        "DELETE s[?] FROM t WHERE k = 1",
+    ] {
+        execute(statement, vec![BoundValue::Unset]).unwrap();
+    }
     for (statement, value, message) in [
         (
             "UPDATE t SET l[?] = 1 WHERE k = 1",
@@ -155,9 +162,9 @@ fn markers_in_brackets_and_for_elements() {
             "Invalid null value for map key (column m)",
         ),
         (
-            "DELETE s[?] FROM t WHERE k = 1",
+            "DELETE m[?] FROM t WHERE k = 1",
             BoundValue::Unset,
-            "Invalid unset value for set element (column s)",
+            "Invalid unset value for map key (column m)",
         ),
     ] {
         assert_eq!(

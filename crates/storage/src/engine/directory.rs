@@ -7,8 +7,9 @@
 //! DIR/db/               the engine's files
 //! ```
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::StorageError;
@@ -35,7 +36,7 @@ impl Directory {
         let failed = |what: &str, error: io::Error| {
             StorageError::Io(format!("can't {what} {}: {error}", path.display()))
         };
-        fs::create_dir_all(path).map_err(|error| failed("create", error))?;
+        create_private(path).map_err(|error| failed("create", error))?;
         let is_marked = read_marker(path).map_err(|error| failed("read", error))?;
         if is_marked.is_none() && holds_something(path).map_err(|error| failed("read", error))? {
             return Err(StorageError::Io(format!(
@@ -50,6 +51,7 @@ impl Directory {
             Some(text) => parse_marker(path, &text)?,
             None => true,
         };
+        make_private(path);
         let directory = Directory {
             path: path.to_path_buf(),
             lock,
@@ -106,6 +108,27 @@ impl Directory {
         file.sync_all()?;
         fs::rename(&draft, self.path.join(MARKER))?;
         sync_folder(&self.path)
+    }
+}
+
+/// Its owner's alone: rows lie in it as they are.
+const PRIVATE: u32 = 0o700;
+
+/// Makes a directory that only its owner can look into.
+fn create_private(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(PRIVATE).create(path)
+}
+
+/// Shuts others out of a directory that was there before.
+fn make_private(path: &Path) {
+    let is_open = |meta: &Metadata| meta.permissions().mode() & 0o777 != PRIVATE;
+    let shut = match fs::metadata(path) {
+        Ok(meta) if is_open(&meta) => fs::set_permissions(path, Permissions::from_mode(PRIVATE)),
+        other => other.map(drop),
+    };
+    if let Err(error) = shut {
+        let path = path.display();
+        tracing::warn!(%error, %path, "others may be able to read the data directory: give it mode 0700");
     }
 }
 

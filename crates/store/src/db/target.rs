@@ -69,7 +69,7 @@ impl Target {
             builder = builder.pool_size(PoolSize::PerHost(connections));
         }
         if let Some(credentials) = &options.credentials {
-            builder = builder.user(&credentials.user, &credentials.password);
+            builder = builder.user(&credentials.user, credentials.password.expose());
         }
         if let Some(preferred) = options.preferred.clone() {
             builder = match preferred.rack {

@@ -209,13 +209,16 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     use super::super::answer_budget::AnswerBudget;
+    use super::super::guard::Guard;
     use super::*;
 
     const LONG: Duration = Duration::from_secs(20);
     const SHORT: Duration = Duration::from_millis(100);
 
     fn front() -> Arc<Front> {
-        Arc::new(Front::new(Router::new(), None, AnswerBudget::new(1 << 20)))
+        let guard = Guard::new(([127, 0, 0, 1], 6080).into(), &[]);
+        let answers = AnswerBudget::new(1 << 20);
+        Arc::new(Front::new(Router::new(), None, answers, Arc::new(guard)))
     }
 
     /// How a connection ends whose client sends this and then nothing.

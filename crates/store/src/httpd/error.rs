@@ -35,6 +35,14 @@ pub enum ApiError {
     /// A search or a change in clear on a listener that speaks TLS.
     #[error("searches and changes are answered over HTTPS only: use https:// on this port")]
     InClear,
+    /// The request names a server that this one is not.
+    #[error(
+        "this is not '{0}': ask by a loopback name or address, or start the service with --http-host and the name"
+    )]
+    ForeignHost(String),
+    /// The request comes from a page of another server.
+    #[error("requests of pages from elsewhere ({0}) are refused")]
+    ForeignOrigin(String),
     /// The body has more bytes than one may have.
     #[error("the request body is longer than {bytes_max} bytes, the most that is taken")]
     LongBody {
@@ -99,7 +107,9 @@ impl IntoResponse for ApiError {
             ApiError::UnknownForm => (StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response(),
             ApiError::LongBody { .. } => (StatusCode::PAYLOAD_TOO_LARGE, text).into_response(),
             ApiError::Unprocessable(_) => (StatusCode::UNPROCESSABLE_ENTITY, text).into_response(),
-            ApiError::InClear => (StatusCode::FORBIDDEN, text).into_response(),
+            ApiError::InClear | ApiError::ForeignHost(_) | ApiError::ForeignOrigin(_) => {
+                (StatusCode::FORBIDDEN, text).into_response()
+            }
             // The rest of the body may still come: the connection can't be used again.
             ApiError::SlowBody => {
                 let close = [(CONNECTION, HeaderValue::from_static("close"))];

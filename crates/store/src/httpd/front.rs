@@ -15,6 +15,7 @@ use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 
 use super::answer_budget::{AnswerBudget, Charged};
+use super::guard::Guard;
 use super::{Shared, ann};
 use crate::identity::IndexName;
 
@@ -28,15 +29,22 @@ pub struct Front {
     /// What answers searches; absent where they are refused, which the router does.
     searches: Option<Shared>,
     answers: AnswerBudget,
+    guard: Arc<Guard>,
 }
 
 impl Front {
     /// In front of routes, whose answers are charged for.
-    pub fn new(router: Router, searches: Option<Shared>, answers: AnswerBudget) -> Front {
+    pub fn new(
+        router: Router,
+        searches: Option<Shared>,
+        answers: AnswerBudget,
+        guard: Arc<Guard>,
+    ) -> Front {
         Front {
             router: TowerToHyperService::new(router),
             searches,
             answers,
+            guard,
         }
     }
 
@@ -45,6 +53,9 @@ impl Front {
         self: Arc<Front>,
         request: Request<Incoming>,
     ) -> Result<Response<Charged>, Infallible> {
+        if let Err(refused) = self.guard.admit(&request) {
+            return Ok(self.answers.charge(refused.into_response()));
+        }
         let answer = match (&self.searches, searched(&request)) {
             (Some(shared), Some(name)) => {
                 let answer = ann::answer(shared, name, request).await;

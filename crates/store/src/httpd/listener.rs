@@ -13,6 +13,7 @@ use tokio_util::task::TaskTracker;
 use super::connection::{self, Entrance};
 use super::crowd::{Crowd, Guest};
 use super::front::Front;
+use super::guard::Guard;
 use super::{Api, Shared, router, router_in_clear};
 use crate::options::{ListenerOptions, TlsClients, TlsOptions};
 use crate::start_error::StartError;
@@ -59,11 +60,13 @@ impl Bound {
     pub fn serve(self, api: Api) -> Listening {
         let stop = CancellationToken::new();
         let shared = Arc::new(super::Listener::new(api, &self.options, stop.clone()));
-        let entrance = entrance(&shared, self.tls, &self.options);
+        let guard = Arc::new(Guard::new(self.address, &self.options.names));
+        let entrance = entrance(&shared, self.tls, &self.options, &guard);
         let listening = Listening {
             address: self.address,
             entrance: Arc::new(ArcSwap::from_pointee(entrance)),
             shared,
+            guard,
             options: self.options,
             connections: Arc::new(ArcSwap::from_pointee(stop.child_token())),
             stop,
@@ -86,6 +89,7 @@ pub struct Listening {
     address: SocketAddr,
     options: ListenerOptions,
     shared: Shared,
+    guard: Arc<Guard>,
     entrance: Arc<ArcSwap<Entrance>>,
     stop: CancellationToken,
     /// Ends the connections of this moment, not those to come.
@@ -113,12 +117,22 @@ impl Listening {
         }
         let other_rules = clients(&self.options) != options.as_ref().map(|tls| &tls.clients);
         self.options.tls = options;
-        self.entrance
-            .store(Arc::new(entrance(&self.shared, tls, &self.options)));
+        self.entrance.store(Arc::new(entrance(
+            &self.shared,
+            tls,
+            &self.options,
+            &self.guard,
+        )));
         if other_rules {
             let from_now_on = Arc::new(self.stop.child_token());
             self.connections.swap(from_now_on).cancel();
         }
+    }
+
+    /// Answers to other names from now on.
+    pub fn set_names(&mut self, names: &[String]) {
+        self.guard.set_names(names);
+        self.options.names = names.to_vec();
     }
 
     /// Closes the socket at once, and connections when their requests are answered.
@@ -149,18 +163,29 @@ fn clients(options: &ListenerOptions) -> Option<&TlsClients> {
     options.tls.as_ref().map(|tls| &tls.clients)
 }
 
-fn entrance(shared: &Shared, tls: Option<ServerTls>, options: &ListenerOptions) -> Entrance {
+fn entrance(
+    shared: &Shared,
+    tls: Option<ServerTls>,
+    options: &ListenerOptions,
+    guard: &Arc<Guard>,
+) -> Entrance {
     let answers = &shared.answers;
     let open = Front::new(
         router(shared.clone()),
         Some(shared.clone()),
         answers.clone(),
+        guard.clone(),
     );
     let open = Arc::new(open);
     let in_clear = match clients(options) {
         None => Some(open.clone()),
         Some(TlsClients::Anyone) => {
-            let guarded = Front::new(router_in_clear(shared.clone()), None, answers.clone());
+            let guarded = Front::new(
+                router_in_clear(shared.clone()),
+                None,
+                answers.clone(),
+                guard.clone(),
+            );
             Some(Arc::new(guarded))
         }
         Some(TlsClients::SignedBy(_)) => None,

@@ -16,6 +16,7 @@ mod crowd;
 mod error;
 mod form;
 mod front;
+mod guard;
 mod listener;
 mod local;
 mod openapi;

@@ -1,11 +1,11 @@
 //! Where the database is and how to talk to it.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use cql::secret::Secret;
 use scylla::statement::Consistency;
 
 use super::Pem;
@@ -53,20 +53,12 @@ pub struct Preferred {
 }
 
 /// A user of the database.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credentials {
     /// The role.
     pub user: String,
     /// Its password.
-    pub password: String,
-}
-
-impl fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Credentials")
-            .field("user", &self.user)
-            .finish_non_exhaustive()
-    }
+    pub password: Secret<String>,
 }
 
 impl Default for DatabaseOptions {

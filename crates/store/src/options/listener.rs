@@ -12,6 +12,9 @@ use client_memory::Shares;
 pub struct ListenerOptions {
     /// Where it listens; port 0 takes a free one.
     pub address: SocketAddr,
+    /// Names that it answers to beside those of the loopback address. On a loopback address it answers to no other;
+    /// elsewhere to any if there are none here.
+    pub names: Vec<String>,
     /// With a certificate it speaks HTTPS too; absent: HTTP alone.
     pub tls: Option<TlsOptions>,
     /// Searches taken in at a time, waiting ones included; more are refused with 503.
@@ -78,6 +81,7 @@ impl ListenerOptions {
     pub fn new(address: SocketAddr) -> ListenerOptions {
         ListenerOptions {
             address,
+            names: Vec::new(),
             tls: None,
             searches_max: Self::SEARCHES_MAX,
             search_wait_max: Self::SEARCH_WAIT_MAX,

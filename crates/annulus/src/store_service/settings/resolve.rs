@@ -13,7 +13,7 @@ use super::StoreSettings;
 use crate::exit::Failure;
 use crate::files::{password, pem};
 use crate::logging::LogFormat;
-use crate::settings::{DEFAULT_LOG, IndexVectors, lacks, snapshots};
+use crate::settings::{DEFAULT_LOG, IndexVectors, lacks, names, snapshots};
 use crate::span::{bounded, distance, interval};
 
 /// More threads than any machine has cores.
@@ -106,7 +106,9 @@ impl StoreSettings {
             })
         };
         let uri = self.uri.as_deref().unwrap_or("127.0.0.1:6080");
+        let names = names(self.http_host.as_deref());
         let mut listeners = vec![ListenerOptions {
+            names: names.clone(),
             tls: tls(TlsClients::Anyone),
             ..ListenerOptions::new(address("uri", uri)?)
         }];
@@ -114,6 +116,7 @@ impl StoreSettings {
             let authorities = pem(authorities)?;
             let uri = self.mtls_uri.as_deref().unwrap_or("127.0.0.1:6081");
             listeners.push(ListenerOptions {
+                names,
                 tls: Some(
                     tls(TlsClients::SignedBy(authorities))
                         .ok_or_else(|| lacks("mtls-ca-cert-path", "tls-cert-path"))?,
@@ -301,7 +304,7 @@ mod tests {
         }
         let both = ["--scylladb-username", "u", "--scylladb-password-file", file];
         let credentials = resolve(&both).unwrap().options.database.credentials;
-        assert_eq!(credentials.unwrap().password, "secret");
+        assert_eq!(credentials.unwrap().password.expose(), "secret");
         let mtls = [
             "--tls-cert-path",
             file,

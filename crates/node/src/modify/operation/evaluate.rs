@@ -80,9 +80,11 @@ impl Operation {
                     (Bound::Null, path) => Some(path.deletion()),
                 }
             }
-            Action::DeleteElement(collection, key) => {
-                Some(self.path(*collection, evaluate(key)?)?.deletion())
-            }
+            Action::DeleteElement(collection, key) => match (collection, evaluate(key)?) {
+                // As in Cassandra, where it is an error for the key of a map alone.
+                (Collection::List | Collection::Set, Bound::Unset) => None,
+                (_, key) => Some(self.path(*collection, key)?.deletion()),
+            },
         })
     }
 

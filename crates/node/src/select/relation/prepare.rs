@@ -98,10 +98,15 @@ fn column_test(
     match Comparison::of(operator) {
         None => prepare_in_list(&relation.comparand, cql_type, name, ctx).map(Test::In),
         Some(comparison) => {
-            if comparison != Comparison::Eq && *cql_type == CqlType::Duration {
-                return Err(CqlError::invalid(
-                    "Slice restrictions are not supported on duration columns",
-                ));
+            if comparison != Comparison::Eq && cql_type.holds_durations() {
+                let what = match cql_type {
+                    CqlType::Duration => "duration columns",
+                    CqlType::Tuple(_) => "tuples containing durations",
+                    _ => "collections containing durations",
+                };
+                return Err(CqlError::invalid(format!(
+                    "Slice restrictions are not supported on {what}"
+                )));
             }
             let term = prepare_term(single_term(relation, name)?, cql_type, name, ctx)?;
             Ok(Test::Compare(comparison, term))
@@ -151,6 +156,11 @@ fn entry(
             _ => format!("Column {name} cannot be used as a map"),
         }));
     };
+    if !column.cql_type.is_multi_cell() {
+        return Err(CqlError::invalid(format!(
+            "Map-entry equality predicates on frozen map column {name} are not supported"
+        )));
+    }
     if relation.operator != Operator::Eq {
         return Err(CqlError::invalid(
             "Only EQ relations are supported on map entries",

@@ -111,7 +111,7 @@ async fn service() -> Service {
 
 fn request(query: &str, content_type: &str, accept: &str, body: &[u8]) -> Vec<u8> {
     let head = format!(
-        "POST /api/v1/indexes/ks/idx/ann{query} HTTP/1.1\r\nHost: h\r\nContent-Type: {content_type}\r\n\
+        "POST /api/v1/indexes/ks/idx/ann{query} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {content_type}\r\n\
          Accept: {accept}\r\nContent-Length: {}\r\n\r\n",
         body.len()
     );

@@ -163,7 +163,7 @@ async fn promise(service: &Service, length: usize, body: &[u8]) -> String {
         ""
     };
     let head = format!(
-        "POST /api/v1/indexes/ks/idx/ann HTTP/1.1\r\nHost: h\r\nContent-Type: {SEARCH_MEDIA_TYPE}\r\n\
+        "POST /api/v1/indexes/ks/idx/ann HTTP/1.1\r\nHost: localhost\r\nContent-Type: {SEARCH_MEDIA_TYPE}\r\n\
          Content-Length: {length}\r\n{close}\r\n"
     );
     stream.write_all(head.as_bytes()).await.unwrap();

@@ -27,14 +27,14 @@ const BODY: &str = r#"{"vector":[0,0]}"#;
 
 fn search(more_headers: &str, body: &str) -> String {
     format!(
-        "POST /api/v1/indexes/ks/idx/ann HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n\
+        "POST /api/v1/indexes/ks/idx/ann HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
          Content-Length: {}\r\n{more_headers}\r\n{body}",
         body.len()
     )
 }
 
 fn status(more_headers: &str) -> String {
-    format!("GET /api/v1/status HTTP/1.1\r\nHost: h\r\n{more_headers}\r\n")
+    format!("GET /api/v1/status HTTP/1.1\r\nHost: localhost\r\n{more_headers}\r\n")
 }
 
 const CLOSE: &str = "Connection: close\r\n";
@@ -165,7 +165,7 @@ where
             .unwrap();
     tokio::spawn(connection);
     let request = || {
-        hyper::Request::post("http://h/api/v1/indexes/ks/idx/ann")
+        hyper::Request::post("http://localhost/api/v1/indexes/ks/idx/ann")
             .header("content-type", "application/json")
             .body(Full::new(Bytes::from_static(BODY.as_bytes())))
             .unwrap()
@@ -210,7 +210,7 @@ async fn answers_that_nobody_takes_leave_no_room_for_more() {
         .unwrap();
     tokio::spawn(connection);
     let mut ask = async || {
-        let request = hyper::Request::get("http://h/api/v1/indexes").body(Full::default());
+        let request = hyper::Request::get("http://localhost/api/v1/indexes").body(Full::default());
         sender.send_request(request.unwrap()).await.unwrap()
     };
     let first = ask().await;
@@ -341,6 +341,37 @@ async fn where_clients_need_a_certificate_no_other_gets_in() {
     }
     let in_clear = exchange(service.connect().await, &text).await;
     assert!(!in_clear.unwrap_or_default().contains("HTTP/1.1"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_with_a_name_of_its_own_reads_and_changes_nothing() {
+    let mut service = Service::serving_with(|options| options.names = vec!["vs".into()]).await;
+    let rebound = |text: String| text.replace("Host: localhost", "Host: evil.example:6080");
+    let requests = [
+        search(CLOSE, BODY),
+        status(CLOSE),
+        format!("DELETE /api/v1/tasks/1 HTTP/1.1\r\nHost: localhost\r\n{CLOSE}\r\n"),
+    ];
+    for request in requests {
+        for refused in [
+            rebound(request.clone()),
+            request.replace(CLOSE, &format!("{CLOSE}Origin: http://evil.example\r\n")),
+        ] {
+            let answer = exchange(service.connect().await, &refused).await.unwrap();
+            assert!(answer.starts_with("HTTP/1.1 403"), "{refused}: {answer}");
+        }
+        let named = request.replace("Host: localhost", "Host: VS:6080");
+        for taken in [request, named] {
+            let answer = exchange(service.connect().await, &taken).await.unwrap();
+            assert!(!answer.starts_with("HTTP/1.1 403"), "{taken}: {answer}");
+        }
+    }
+    // Names are changed while it listens.
+    service.listening.set_names(&[]);
+    let named = status(CLOSE).replace("Host: localhost", "Host: vs");
+    let answer = exchange(service.connect().await, &named).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
+    assert!(answer.contains("--http-host"), "{answer}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,64 @@
+//! `USING TIMEOUT`: a statement waits for no other node, so it has no effect, but what is no time is refused.
+
+use cql::ast::Term;
+use cql::error::CqlError;
+use cql::types::CqlType;
+use cql::value::Value;
+
+use super::{Bound, PrepareContext, PreparedTerm, StatementClock, prepare_term};
+use crate::query::Parameters;
+
+const NANOSECONDS_PER_MILLISECOND: i64 = 1_000_000;
+
+/// The prepared clause of a statement.
+#[derive(Clone, Debug)]
+pub struct Timeout(PreparedTerm);
+
+impl Timeout {
+    /// Checks the term of a clause, and its value if that is known.
+    ///
+    /// # Errors
+    /// What is no duration, or not one that a statement could take.
+    pub fn prepare(term: &Term, ctx: &mut PrepareContext) -> Result<Timeout, CqlError> {
+        let term = prepare_term(term, &CqlType::Duration, "[timeout]", ctx)?;
+        if let Some(bound) = term.constant() {
+            check(bound)?;
+        }
+        Ok(Timeout(term))
+    }
+
+    /// Checks the value that a marker stands for.
+    ///
+    /// # Errors
+    /// As [`Timeout::prepare`].
+    pub fn check(&self, parameters: &Parameters, clock: &StatementClock) -> Result<(), CqlError> {
+        check(&self.0.evaluate(parameters, clock)?)
+    }
+}
+
+fn check(bound: &Bound) -> Result<(), CqlError> {
+    let refused = |what: &str| Err(CqlError::invalid(format!("Timeout values {what}")));
+    let bytes = match bound {
+        Bound::Unset => return Ok(()),
+        Bound::Null => return refused("cannot be null"),
+        Bound::Value(bytes) => bytes,
+    };
+    let Ok(Value::Duration {
+        months,
+        days,
+        nanoseconds,
+    }) = Value::deserialize(&CqlType::Duration, bytes)
+    else {
+        return refused("must be durations such as 500ms");
+    };
+    if months < 0 || days < 0 || nanoseconds < 0 {
+        return refused("must be non-negative");
+    }
+    if months > 0 || days > 0 {
+        return refused("cannot be expressed in days or longer units");
+    }
+    if nanoseconds % NANOSECONDS_PER_MILLISECOND != 0 {
+        return refused("cannot have a granularity finer than milliseconds");
+    }
+    Ok(())
+}

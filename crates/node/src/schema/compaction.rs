@@ -1,0 +1,353 @@
+//! `compaction = {...}`: checked, and kept in the form that Cassandra 5 shows.
+//!
+//! Nothing here is compacted by it. What Cassandra or ScyllaDB knows is taken, whatever neither knows is refused.
+
+use cql::ast::OptionValue;
+use cql::error::CqlError;
+
+use super::properties;
+
+const NAME: &str = "compaction";
+const PACKAGE: &str = "org.apache.cassandra.db.compaction.";
+
+/// What the value of a sub-option is.
+#[derive(Clone, Copy)]
+enum Kind {
+    Boolean,
+    /// Not below the number.
+    Integer(i64),
+    /// Not below 0.
+    Number,
+    /// Above 0.
+    Positive,
+    /// One of these, in capitals.
+    Word(&'static [&'static str]),
+    /// Bytes with a unit: `512MiB`.
+    Size,
+    /// Comma-separated `N`, `L4`, `T8`, `-4`.
+    Scaling,
+    Text,
+}
+
+type Options = &'static [(&'static str, Kind)];
+
+struct Strategy {
+    class: &'static str,
+    /// ScyllaDB's, which has no package.
+    is_scyllas: bool,
+    /// Whether it counts tables, and shows the defaults of both thresholds.
+    has_thresholds: bool,
+    options: &'static [Options],
+}
+
+const COMMON: Options = &[
+    ("class", Kind::Text),
+    ("enabled", Kind::Boolean),
+    ("log_all", Kind::Boolean),
+    ("only_purge_repaired_tombstones", Kind::Boolean),
+    (
+        "provide_overlapping_tombstones",
+        Kind::Word(&["NONE", "ROW", "CELL"]),
+    ),
+    ("tombstone_compaction_interval", Kind::Integer(1)),
+    ("tombstone_threshold", Kind::Positive),
+    ("unchecked_tombstone_compaction", Kind::Boolean),
+];
+const THRESHOLDS: Options = &[
+    ("min_threshold", Kind::Integer(2)),
+    ("max_threshold", Kind::Integer(1)),
+];
+const TIERED: Options = &[
+    ("bucket_high", Kind::Number),
+    ("bucket_low", Kind::Number),
+    ("min_sstable_size", Kind::Integer(0)),
+    ("cold_reads_to_omit", Kind::Number),
+];
+const LEVELED: Options = &[
+    ("sstable_size_in_mb", Kind::Integer(1)),
+    ("fanout_size", Kind::Integer(1)),
+    ("single_sstable_uplevel", Kind::Boolean),
+];
+const EXPIRING: Options = &[
+    ("expired_sstable_check_frequency_seconds", Kind::Integer(0)),
+    ("unsafe_aggressive_sstable_expiration", Kind::Boolean),
+];
+const WINDOWS: Options = &[
+    ("compaction_window_size", Kind::Integer(1)),
+    (
+        "compaction_window_unit",
+        Kind::Word(&["MINUTES", "HOURS", "DAYS"]),
+    ),
+    (
+        "timestamp_resolution",
+        Kind::Word(&["SECONDS", "MILLISECONDS", "MICROSECONDS", "NANOSECONDS"]),
+    ),
+    ("enable_optimized_twcs_queries", Kind::Boolean),
+];
+const UNIFIED: Options = &[
+    ("base_shard_count", Kind::Integer(1)),
+    ("flush_size_override", Kind::Size),
+    ("min_sstable_size", Kind::Size),
+    (
+        "overlap_inclusion_method",
+        Kind::Word(&["NONE", "SINGLE", "TRANSITIVE"]),
+    ),
+    ("parallelize_output_shards", Kind::Boolean),
+    ("scaling_parameters", Kind::Scaling),
+    ("sstable_growth", Kind::Number),
+    ("target_sstable_size", Kind::Size),
+];
+const INCREMENTAL: Options = &[
+    ("sstable_size_in_mb", Kind::Integer(1)),
+    ("space_amplification_goal", Kind::Positive),
+];
+
+const fn of_cassandra(class: &'static str, options: &'static [Options]) -> Strategy {
+    Strategy {
+        class,
+        is_scyllas: false,
+        has_thresholds: true,
+        options,
+    }
+}
+
+const fn of_scylla(class: &'static str, options: &'static [Options]) -> Strategy {
+    Strategy {
+        class,
+        is_scyllas: true,
+        has_thresholds: false,
+        options,
+    }
+}
+
+const STRATEGIES: [Strategy; 7] = [
+    of_cassandra(
+        "SizeTieredCompactionStrategy",
+        &[COMMON, THRESHOLDS, TIERED],
+    ),
+    of_cassandra(
+        "LeveledCompactionStrategy",
+        &[COMMON, THRESHOLDS, TIERED, LEVELED],
+    ),
+    of_cassandra(
+        "TimeWindowCompactionStrategy",
+        &[COMMON, THRESHOLDS, TIERED, EXPIRING, WINDOWS],
+    ),
+    Strategy {
+        has_thresholds: false,
+        ..of_cassandra("UnifiedCompactionStrategy", &[COMMON, EXPIRING, UNIFIED])
+    },
+    of_scylla(
+        "IncrementalCompactionStrategy",
+        &[COMMON, THRESHOLDS, TIERED, INCREMENTAL],
+    ),
+    of_scylla("InMemoryCompactionStrategy", &[COMMON]),
+    of_scylla("NullCompactionStrategy", &[COMMON]),
+];
+
+/// The option as CQL text: the class with its package, and both thresholds where the class has them.
+pub(super) fn text(value: &OptionValue) -> Result<String, CqlError> {
+    let entries = properties::map(NAME, value)?;
+    let class = entries
+        .iter()
+        .find(|(key, _)| key == "class")
+        .map(|(_, class)| class)
+        .ok_or_else(|| {
+            CqlError::config("Missing sub-option 'class' for the 'compaction' option")
+        })?;
+    let strategy = known(class)?;
+    for (key, value) in entries {
+        let kind = strategy
+            .options
+            .iter()
+            .flat_map(|options| options.iter())
+            .find_map(|(name, kind)| (name == key).then_some(*kind))
+            .ok_or_else(|| {
+                CqlError::config(format!(
+                    "Properties specified [{key}] are not understood by {}",
+                    strategy.class
+                ))
+            })?;
+        check(kind, key, value)?;
+    }
+    let package = if strategy.is_scyllas { "" } else { PACKAGE };
+    let mut kept = entries.to_vec();
+    kept.retain(|(key, _)| key != "class");
+    kept.push(("class".to_owned(), format!("{package}{}", strategy.class)));
+    if strategy.has_thresholds {
+        for (key, default) in [("max_threshold", "32"), ("min_threshold", "4")] {
+            if !kept.iter().any(|(name, _)| name == key) {
+                kept.push((key.to_owned(), default.to_owned()));
+            }
+        }
+    }
+    kept.sort();
+    check_together(&kept)?;
+    Ok(properties::map_text(&kept))
+}
+
+fn known(class: &str) -> Result<&'static Strategy, CqlError> {
+    let full = match class.contains('.') {
+        true => class.to_owned(),
+        false => format!("{PACKAGE}{class}"),
+    };
+    let short = full.strip_prefix(PACKAGE);
+    STRATEGIES
+        .iter()
+        .find(|known| short == Some(known.class))
+        .ok_or_else(|| {
+            CqlError::config(format!("Unable to find compaction strategy class '{full}'"))
+        })
+}
+
+fn check(kind: Kind, key: &str, value: &str) -> Result<(), CqlError> {
+    let number = value.parse::<f64>().ok().filter(|n| n.is_finite());
+    let (is_valid, expected) = match kind {
+        Kind::Text => (true, String::new()),
+        Kind::Boolean => {
+            let lower = value.to_ascii_lowercase();
+            (
+                ["true", "false"].contains(&lower.as_str()),
+                "'true' or 'false'".to_owned(),
+            )
+        }
+        Kind::Integer(least) => (
+            value.parse::<i64>().is_ok_and(|number| number >= least),
+            format!("an integer of at least {least}"),
+        ),
+        Kind::Number => (
+            number.is_some_and(|number| number >= 0.0),
+            "a number that is not negative".to_owned(),
+        ),
+        Kind::Positive => (
+            number.is_some_and(|number| number > 0.0),
+            "a number above 0".to_owned(),
+        ),
+        Kind::Word(words) => (
+            words.contains(&value.to_ascii_uppercase().as_str()),
+            format!("one of {}", words.join(", ")),
+        ),
+        Kind::Size => (is_size(value), "a size in bytes, such as 512MiB".to_owned()),
+        Kind::Scaling => (
+            value.split(',').all(|part| is_scaling(part.trim())),
+            "N, L and T with a number of at least 2, or a number, separated by commas".to_owned(),
+        ),
+    };
+    if is_valid {
+        return Ok(());
+    }
+    Err(CqlError::config(format!(
+        "Invalid value {value} for '{key}' compaction sub-option - must be {expected}"
+    )))
+}
+
+/// Whether the sub-options, with their defaults, agree with one another.
+fn check_together(kept: &[(String, String)]) -> Result<(), CqlError> {
+    let number = |name: &str| -> Option<f64> {
+        let (_, value) = kept.iter().find(|(key, _)| key == name)?;
+        value.parse().ok()
+    };
+    if let (Some(min), Some(max)) = (number("min_threshold"), number("max_threshold"))
+        && min > max
+    {
+        return Err(CqlError::config(format!(
+            "Min compaction threshold (got {min}) cannot be greater than max compaction threshold \
+             (got {max})"
+        )));
+    }
+    let (low, high) = (number("bucket_low"), number("bucket_high"));
+    let (least, most) = (low.unwrap_or(0.5), high.unwrap_or(1.5));
+    if (low.is_some() || high.is_some()) && most <= least {
+        return Err(CqlError::config(format!(
+            "bucket_high value ({most:?}) is less than or equal to the bucket_low value ({least:?})"
+        )));
+    }
+    Ok(())
+}
+
+/// A number, a prefix and `B`: `1GiB`, `0.5 MB`, `100B`.
+fn is_size(text: &str) -> bool {
+    let Some(rest) = text.strip_suffix('B') else {
+        return false;
+    };
+    let rest = rest.strip_suffix('i').unwrap_or(rest);
+    let number = rest
+        .strip_suffix(['k', 'K', 'M', 'G', 'T', 'P', 'E'])
+        .unwrap_or(rest);
+    number
+        .trim_end()
+        .parse::<f64>()
+        .is_ok_and(|number| number.is_finite() && number >= 0.0)
+}
+
+fn is_scaling(text: &str) -> bool {
+    if text == "N" {
+        return true;
+    }
+    match text.strip_prefix(['L', 'T']) {
+        Some(digits) => {
+            digits.bytes().all(|byte| byte.is_ascii_digit())
+                && digits.parse::<i32>().is_ok_and(|fan| fan >= 2)
+        }
+        None => text.parse::<i32>().is_ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(entries: &[(&str, &str)]) -> Result<String, String> {
+        let entries = entries.iter().map(|(k, v)| (k.to_string(), v.to_string()));
+        text(&OptionValue::Map(entries.collect())).map_err(|error| error.message)
+    }
+
+    // What Cassandra says is recorded in tests/compat, area `definitions`.
+    #[test]
+    fn what_scylladb_alone_knows_is_taken() {
+        assert_eq!(
+            kept(&[
+                ("class", "IncrementalCompactionStrategy"),
+                ("space_amplification_goal", "1.5")
+            ])
+            .unwrap(),
+            "{'class': 'IncrementalCompactionStrategy', 'space_amplification_goal': '1.5'}"
+        );
+        assert!(kept(&[("class", "InMemoryCompactionStrategy")]).is_ok());
+        let optimised = ("enable_optimized_twcs_queries", "false");
+        assert!(kept(&[("class", "TimeWindowCompactionStrategy"), optimised]).is_ok());
+        assert!(kept(&[("class", "SizeTieredCompactionStrategy"), optimised]).is_err());
+    }
+
+    #[test]
+    fn a_mistake_is_named_with_what_may_stand_there() {
+        assert_eq!(
+            kept(&[
+                ("class", "SizeTieredCompactionStrategy"),
+                ("min_threshold", "1")
+            ])
+            .unwrap_err(),
+            "Invalid value 1 for 'min_threshold' compaction sub-option - must be an integer of at \
+             least 2"
+        );
+        assert_eq!(
+            kept(&[
+                ("class", "UnifiedCompactionStrategy"),
+                ("target_sstable_size", "big")
+            ])
+            .unwrap_err(),
+            "Invalid value big for 'target_sstable_size' compaction sub-option - must be a size in \
+             bytes, such as 512MiB"
+        );
+    }
+
+    #[test]
+    fn scaling_parameters_are_letters_with_numbers() {
+        for text in ["N", "T4", "L8", "-4", "4"] {
+            assert!(is_scaling(text), "{text}");
+        }
+        for text in ["", "X4", "T", "T1", "L-4", "NN"] {
+            assert!(!is_scaling(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! `compression = {...}`: checked, and kept in the form that Cassandra 5 shows.
+//!
+//! Nothing here is compressed by it. It is judged all the same, so that a mistake shows where it is made, and drivers
+//! and tools read what a Cassandra would say. What ScyllaDB alone knows is taken too, under Cassandra's names.
+
+use cql::ast::OptionValue;
+use cql::error::CqlError;
+
+use super::properties;
+
+const NAME: &str = "compression";
+const PACKAGE: &str = "org.apache.cassandra.io.compress.";
+const DEFAULT_CHUNK_KB: &str = "16";
+
+/// A class and the options that it knows beside those of all.
+struct Compressor {
+    class: &'static str,
+    options: &'static [&'static str],
+    /// ScyllaDB's, which has no package.
+    is_scyllas: bool,
+}
+
+const COMPRESSORS: [Compressor; 7] = [
+    of_cassandra(
+        "LZ4Compressor",
+        &["lz4_compressor_type", "lz4_high_compressor_level"],
+    ),
+    of_cassandra("SnappyCompressor", &[]),
+    of_cassandra("DeflateCompressor", &[]),
+    of_cassandra("ZstdCompressor", &["compression_level"]),
+    of_cassandra("NoopCompressor", &[]),
+    of_scylla("LZ4WithDictsCompressor", &[]),
+    of_scylla("ZstdWithDictsCompressor", &["compression_level"]),
+];
+
+const fn of_cassandra(class: &'static str, options: &'static [&'static str]) -> Compressor {
+    Compressor {
+        class,
+        options,
+        is_scyllas: false,
+    }
+}
+
+const fn of_scylla(class: &'static str, options: &'static [&'static str]) -> Compressor {
+    Compressor {
+        class,
+        options,
+        is_scyllas: true,
+    }
+}
+
+/// The option as CQL text: the class with its package and every default, or `{'enabled': 'false'}`.
+pub(super) fn text(value: &OptionValue) -> Result<String, CqlError> {
+    let entries = in_cassandras_names(properties::map(NAME, value)?);
+    let entry = |key: &str| {
+        let found = entries.iter().find(|(name, _)| name == key);
+        found.map(|(_, value)| value.as_str())
+    };
+    let enabled = entry("enabled").is_none_or(|text| text.eq_ignore_ascii_case("true"));
+    let off = || properties::map_text(&[("enabled".to_owned(), "false".to_owned())]);
+    match (entry("class"), enabled) {
+        _ if entries.is_empty() => Ok(off()),
+        (_, false) if entries.len() > 1 => {
+            refused("If the 'enabled' option is set to false no other options must be specified")
+        }
+        (_, false) => Ok(off()),
+        (None, true) => refused("Missing sub-option 'class' for the 'compression' option."),
+        (Some(""), true) => refused(
+            "The 'class' option must not be empty. To disable compression use 'enabled' : false",
+        ),
+        (Some(class), true) => of_class(known(class)?, &entries),
+    }
+}
+
+/// The options of a class, checked and with their defaults.
+fn of_class(compressor: &Compressor, entries: &[(String, String)]) -> Result<String, CqlError> {
+    let mut kept: Vec<(String, String)> = vec![
+        ("chunk_length_in_kb".to_owned(), DEFAULT_CHUNK_KB.to_owned()),
+        ("class".to_owned(), full_name(compressor)),
+    ];
+    for (key, value) in entries {
+        check(compressor, key, value)?;
+        match key.as_str() {
+            "class" | "enabled" => {}
+            "chunk_length_in_kb" => kept[0].1.clone_from(value),
+            _ => kept.push((key.clone(), value.clone())),
+        }
+    }
+    kept.sort();
+    Ok(properties::map_text(&kept))
+}
+
+/// ScyllaDB's own names of the class and of the length of chunks become Cassandra's, unless both are given: then the
+/// former stay what they are, which is unknown.
+fn in_cassandras_names(entries: &[(String, String)]) -> Vec<(String, String)> {
+    let given = |name: &str| entries.iter().any(|(key, _)| key == name);
+    let mut renamed = Vec::with_capacity(entries.len());
+    for (key, value) in entries {
+        let key = match key.as_str() {
+            "sstable_compression" if !given("class") => {
+                if value.is_empty() {
+                    renamed.push(("enabled".to_owned(), "false".to_owned()));
+                    continue;
+                }
+                "class"
+            }
+            "chunk_length_kb" if !given("chunk_length_in_kb") => "chunk_length_in_kb",
+            other => other,
+        };
+        renamed.push((key.to_owned(), value.clone()));
+    }
+    renamed
+}
+
+fn known(class: &str) -> Result<&'static Compressor, CqlError> {
+    let full = match class.contains('.') {
+        true => class.to_owned(),
+        false => format!("{PACKAGE}{class}"),
+    };
+    let short = full.strip_prefix(PACKAGE);
+    COMPRESSORS
+        .iter()
+        .find(|known| short == Some(known.class))
+        .ok_or_else(|| CqlError::config(format!("Could not create Compression for type {full}")))
+}
+
+fn full_name(compressor: &Compressor) -> String {
+    let package = if compressor.is_scyllas { "" } else { PACKAGE };
+    format!("{package}{}", compressor.class)
+}
+
+fn check(compressor: &Compressor, key: &str, value: &str) -> Result<(), CqlError> {
+    match key {
+        "class" | "enabled" => Ok(()),
+        "chunk_length_in_kb" => {
+            let length: i32 = value
+                .parse()
+                .map_err(|_| CqlError::config("Invalid value for chunk_length_in_kb"))?;
+            match length {
+                i32::MIN..=0 => refused("Invalid negative or null chunk_length_in_kb"),
+                _ if length.count_ones() != 1 => refused("chunk_length_in_kb must be a power of 2"),
+                _ => Ok(()),
+            }
+        }
+        "min_compress_ratio" => match number(key, value)? {
+            ratio if ratio == 0.0 || ratio >= 1.0 => Ok(()),
+            _ => refused("min_compress_ratio can either be 0 or greater than or equal to 1"),
+        },
+        // Of ScyllaDB.
+        "crc_check_chance" => match number(key, value)? {
+            chance if (0.0..=1.0).contains(&chance) => Ok(()),
+            _ => refused("crc_check_chance must be between 0.0 and 1.0"),
+        },
+        _ if !compressor.options.contains(&key) => {
+            refused(&format!("Unknown compression options {key}"))
+        }
+        "compression_level" => level(key, value, -131_072..=22),
+        "lz4_high_compressor_level" => level(key, value, 1..=17),
+        _ if ["high", "fast"].contains(&value) => Ok(()),
+        _ => refused(&format!(
+            "Invalid compressor type '{value}' specified for LZ4 parameter '{key}'. Valid options \
+             are [high, fast]."
+        )),
+    }
+}
+
+fn number(key: &str, value: &str) -> Result<f64, CqlError> {
+    value
+        .parse()
+        .map_err(|_| CqlError::config(format!("Invalid value {value} for {key}")))
+}
+
+fn level(key: &str, value: &str, range: std::ops::RangeInclusive<i32>) -> Result<(), CqlError> {
+    if value.parse().is_ok_and(|level| range.contains(&level)) {
+        return Ok(());
+    }
+    refused(&format!(
+        "Invalid value [{value}] for parameter '{key}'. Value must be between {} and {}.",
+        range.start(),
+        range.end()
+    ))
+}
+
+fn refused<T>(why: &str) -> Result<T, CqlError> {
+    Err(CqlError::config(why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(entries: &[(&str, &str)]) -> Result<String, String> {
+        let entries = entries.iter().map(|(k, v)| (k.to_string(), v.to_string()));
+        text(&OptionValue::Map(entries.collect())).map_err(|error| error.message)
+    }
+
+    // What Cassandra says is recorded in tests/compat, area `definitions`.
+    #[test]
+    fn what_scylladb_alone_knows_is_kept_under_cassandras_names() {
+        assert_eq!(
+            kept(&[
+                ("sstable_compression", "LZ4Compressor"),
+                ("chunk_length_kb", "4")
+            ])
+            .unwrap(),
+            "{'chunk_length_in_kb': '4', 'class': 'org.apache.cassandra.io.compress.LZ4Compressor'}"
+        );
+        assert_eq!(
+            kept(&[("sstable_compression", "")]).unwrap(),
+            "{'enabled': 'false'}"
+        );
+        assert_eq!(
+            kept(&[
+                ("sstable_compression", "ZstdWithDictsCompressor"),
+                ("compression_level", "3")
+            ])
+            .unwrap(),
+            "{'chunk_length_in_kb': '16', 'class': 'ZstdWithDictsCompressor', 'compression_level': '3'}"
+        );
+        assert!(
+            kept(&[
+                ("class", "LZ4WithDictsCompressor"),
+                ("crc_check_chance", "0.5")
+            ])
+            .is_ok()
+        );
+    }
+
+    #[test]
+    fn what_is_kept_is_read_back_as_itself() {
+        for entries in [
+            &[][..],
+            &[("class", "LZ4Compressor"), ("lz4_compressor_type", "high")],
+            &[("sstable_compression", "LZ4WithDictsCompressor")],
+        ] {
+            let first = kept(entries).unwrap();
+            let statement = format!("ALTER TABLE t WITH compression = {first}");
+            let parsed = cql::parser::parse_statement(&statement).unwrap();
+            let cql::ast::Statement::AlterTable(cql::ast::AlterTable {
+                change: cql::ast::AlterTableChange::Options(options),
+                ..
+            }) = parsed.statement
+            else {
+                panic!("{statement}");
+            };
+            assert_eq!(text(&options[0].1).unwrap(), first);
+        }
+    }
+
+    #[test]
+    fn both_names_of_one_thing_are_refused() {
+        let twice = [
+            ("class", "LZ4Compressor"),
+            ("sstable_compression", "LZ4Compressor"),
+        ];
+        assert_eq!(
+            kept(&twice).unwrap_err(),
+            "Unknown compression options sstable_compression"
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! `replication = {...}`: where copies of a keyspace would lie. There is one node in one data centre, so it is checked,
+//! kept and shown, and nothing else.
+
+use std::collections::BTreeMap;
+
+use cql::ast::OptionValue;
+use cql::error::CqlError;
+
+use super::properties;
+
+const PACKAGE: &str = "org.apache.cassandra.locator.";
+const FACTOR: &str = "replication_factor";
+/// What Cassandra fills in where no factor is given.
+const DEFAULT_FACTOR: &str = "1";
+
+/// Checks the option and gives it as it is kept: the class by its short name, and a factor where there has to be one.
+/// `replication_factor` stays what it is, so that it holds for the data centre by whatever name.
+///
+/// # Errors
+/// A class or an option that neither Cassandra nor ScyllaDB knows, another data centre, and what is no factor.
+pub(super) fn parse(
+    name: &str,
+    value: &OptionValue,
+    keyspace: &str,
+    data_center: &str,
+) -> Result<BTreeMap<String, String>, CqlError> {
+    let mut given: BTreeMap<String, String> =
+        properties::map(name, value)?.iter().cloned().collect();
+    let class = given
+        .remove("class")
+        .filter(|class| !class.is_empty())
+        .ok_or_else(|| CqlError::config("Missing mandatory replication strategy class"))?;
+    let class = class.strip_prefix(PACKAGE).unwrap_or(&class);
+    match class {
+        // Drivers read the factors of these two, and drop a keyspace whose factors they can't read.
+        "SimpleStrategy" if !given.contains_key(FACTOR) => {
+            return Err(CqlError::config(
+                "SimpleStrategy requires a replication_factor strategy option.",
+            ));
+        }
+        "SimpleStrategy" => known_only(&given, class, keyspace, &[FACTOR], "")?,
+        "NetworkTopologyStrategy" => {
+            let remedy = format!(
+                ": the one data centre here is '{data_center}', and annulus serve --datacenter \
+                 gives it another name"
+            );
+            known_only(&given, class, keyspace, &[FACTOR, data_center], &remedy)?;
+            if given.is_empty() {
+                given.insert(FACTOR.to_owned(), DEFAULT_FACTOR.to_owned());
+            }
+        }
+        "EverywhereStrategy" => known_only(&given, class, keyspace, &[], "")?,
+        "LocalStrategy" => {
+            return Err(CqlError::invalid(
+                "Unable to use given strategy class: LocalStrategy is reserved for internal use.",
+            ));
+        }
+        _ => {
+            return Err(CqlError::config(format!(
+                "Unable to find replication strategy class '{class}': there are SimpleStrategy, \
+                 NetworkTopologyStrategy and EverywhereStrategy"
+            )));
+        }
+    }
+    for (key, factor) in &given {
+        check_factor(key, factor)?;
+    }
+    given.insert("class".to_owned(), class.to_owned());
+    Ok(given)
+}
+
+/// What a client is told of copies that one node can't keep.
+pub(super) fn warning(keyspace: &str, replication: &BTreeMap<String, String>) -> Option<String> {
+    let most = replication
+        .iter()
+        .filter(|(key, _)| *key != "class")
+        .filter_map(|(_, factor)| factor.parse::<u32>().ok())
+        .max()?;
+    (most > 1).then(|| {
+        format!(
+            "Your replication factor {most} for keyspace {keyspace} is higher than the number of \
+             nodes 1"
+        )
+    })
+}
+
+fn known_only(
+    given: &BTreeMap<String, String>,
+    class: &str,
+    keyspace: &str,
+    known: &[&str],
+    remedy: &str,
+) -> Result<(), CqlError> {
+    match given.keys().find(|key| !known.contains(&key.as_str())) {
+        None => Ok(()),
+        Some(key) => Err(CqlError::config(format!(
+            "Unrecognized strategy option {{{key}}} passed to {class} for keyspace {keyspace}{remedy}"
+        ))),
+    }
+}
+
+fn check_factor(key: &str, factor: &str) -> Result<(), CqlError> {
+    if factor.parse::<u32>().is_ok() {
+        return Ok(());
+    }
+    Err(CqlError::config(format!(
+        "Replication factor must be numeric and non-negative, found '{factor}' for '{key}'"
+    )))
+}

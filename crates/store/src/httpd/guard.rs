@@ -1,0 +1,218 @@
+//! By which name a listener is asked, and from where.
+//!
+//! A page of a browser may have its own name resolved to the loopback address, and then ask whatever listens there as if it
+//! were its own server. Its requests still bear its name. So a listener on a loopback address answers to loopback names and
+//! to those that were configured. Elsewhere any name is taken unless some are configured, as a ScyllaDB node sends the one
+//! it was told. A page of another origin is refused everywhere.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use axum::http::header::{HOST, ORIGIN};
+use axum::http::uri::Authority;
+use axum::http::{HeaderValue, Request};
+
+use super::error::ApiError;
+
+/// Whom a listener answers.
+pub struct Guard {
+    on_loopback: bool,
+    /// Configured names.
+    names: ArcSwap<Vec<String>>,
+}
+
+impl Guard {
+    /// Of a listener that is bound there and has these names besides.
+    pub fn new(address: SocketAddr, names: &[String]) -> Guard {
+        let guard = Guard {
+            on_loopback: address.ip().to_canonical().is_loopback(),
+            names: ArcSwap::default(),
+        };
+        guard.set_names(names);
+        guard
+    }
+
+    /// Gives it other names from now on.
+    pub fn set_names(&self, names: &[String]) {
+        self.names.store(Arc::new(names.to_vec()));
+    }
+
+    /// Whether a request may be answered.
+    ///
+    /// # Errors
+    /// The answer that refuses it.
+    pub fn admit<B>(&self, request: &Request<B>) -> Result<(), ApiError> {
+        let hosts = || {
+            let named = request.headers().get_all(HOST).iter().map(text);
+            named.chain(request.uri().authority().map(Authority::as_str))
+        };
+        // A client of HTTP/1.0 may name none; a browser always does.
+        if let Some(foreign) = hosts().find(|host| !self.answers_to(host)) {
+            return Err(ApiError::ForeignHost(foreign.to_owned()));
+        }
+        for origin in request.headers().get_all(ORIGIN) {
+            let origin = text(origin);
+            let is_own = hosts()
+                .next()
+                .is_some_and(|host| is_origin_of(origin, host));
+            if !is_own {
+                return Err(ApiError::ForeignOrigin(origin.to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    fn answers_to(&self, host: &str) -> bool {
+        let names = self.names.load();
+        if !self.on_loopback && names.is_empty() {
+            return true;
+        }
+        let name = without_port(host);
+        let name = name.strip_suffix('.').unwrap_or(name);
+        is_loopback_name(name) || names.iter().any(|known| known.eq_ignore_ascii_case(name))
+    }
+}
+
+/// A value that is no text is a name that nobody has.
+fn text(value: &HeaderValue) -> &str {
+    value.to_str().unwrap_or("\u{fffd}")
+}
+
+/// `name`, `name:port`, `[::1]` or `[::1]:port` without the port.
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
+            // The last group of a bare IPv6 address is no port.
+            let is_address = name.contains(':') && !name.ends_with(']');
+            if is_address { host } else { name }
+        }
+        _ => host,
+    }
+}
+
+fn is_loopback_name(name: &str) -> bool {
+    let address = name
+        .strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'))
+        .unwrap_or(name);
+    name.eq_ignore_ascii_case("localhost")
+        || address
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.to_canonical().is_loopback())
+}
+
+/// Whether an origin, `scheme://host[:port]`, is that of a page of this host.
+fn is_origin_of(origin: &str, host: &str) -> bool {
+    let Some((scheme, authority)) = origin.split_once("://") else {
+        return false;
+    };
+    let default_port = match scheme {
+        "http" => ":80",
+        "https" => ":443",
+        _ => return false,
+    };
+    let bare = |authority: &str| {
+        let lower = authority.to_ascii_lowercase();
+        lower
+            .strip_suffix(default_port)
+            .map_or(lower.clone(), str::to_owned)
+    };
+    bare(authority) == bare(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard(address: &str, names: &[&str]) -> Guard {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        Guard::new(address.parse().unwrap(), &names)
+    }
+
+    fn admits(guard: &Guard, headers: &[(&str, &str)]) -> bool {
+        let mut request = Request::builder().uri("/api/v1/status");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        guard.admit(&request.body(()).unwrap()).is_ok()
+    }
+
+    #[test]
+    fn on_loopback_only_loopback_and_configured_names_are_answered() {
+        for address in ["127.0.0.1:6080", "[::1]:6080", "127.0.0.9:1"] {
+            let guard = guard(address, &["Vectors.Example"]);
+            for host in [
+                "localhost",
+                "LOCALHOST:6080",
+                "localhost.",
+                "127.0.0.1:6080",
+                "127.8.9.10",
+                "[::1]",
+                "[::1]:6080",
+                "[::ffff:127.0.0.1]:80",
+                "vectors.example:6080",
+            ] {
+                assert!(admits(&guard, &[("host", host)]), "{host}");
+            }
+            for host in [
+                "evil.example:6080",
+                "localhost.evil.example",
+                "127.0.0.1.evil.example",
+                "127.0.0.1:x",
+                "10.0.0.1",
+                "",
+            ] {
+                assert!(!admits(&guard, &[("host", host)]), "{host}");
+            }
+            assert!(admits(&guard, &[]), "HTTP/1.0");
+            let both = [("host", "localhost"), ("host", "evil.example")];
+            assert!(!admits(&guard, &both));
+        }
+    }
+
+    #[test]
+    fn elsewhere_any_name_is_taken_unless_some_are_configured() {
+        let open = guard("10.0.0.1:6080", &[]);
+        assert!(admits(&open, &[("host", "what.scylladb.was.told")]));
+        let named = guard("0.0.0.0:6080", &["vs.internal"]);
+        assert!(admits(&named, &[("host", "vs.internal:6080")]));
+        assert!(!admits(&named, &[("host", "evil.example")]));
+        named.set_names(&[]);
+        assert!(admits(&named, &[("host", "evil.example")]));
+    }
+
+    #[test]
+    fn an_absolute_uri_is_a_name_too() {
+        let guard = guard("127.0.0.1:6080", &[]);
+        let asked = |uri: &str| {
+            let request = Request::builder().uri(uri).header("host", "localhost");
+            guard.admit(&request.body(()).unwrap()).is_ok()
+        };
+        assert!(asked("http://localhost:6080/metrics"));
+        assert!(!asked("http://evil.example/metrics"));
+    }
+
+    #[test]
+    fn a_foreign_origin_is_refused_everywhere() {
+        for address in ["127.0.0.1:6080", "10.0.0.1:6080"] {
+            let guard = guard(address, &[]);
+            let from =
+                |origin: &str, host: &str| admits(&guard, &[("host", host), ("origin", origin)]);
+            assert!(from("http://localhost:6080", "localhost:6080"));
+            assert!(from("http://LOCALHOST", "localhost:80"));
+            assert!(from("https://localhost:443", "localhost"));
+            for foreign in [
+                "http://localhost:8000",
+                "http://localhost",
+                "http://evil.example",
+                "null",
+                "",
+                "chrome-extension://localhost:6080",
+            ] {
+                assert!(!from(foreign, "localhost:6080"), "{foreign}");
+            }
+            assert!(!admits(&guard, &[("origin", "http://localhost")]));
+        }
+    }
+}
