@@ -11,7 +11,9 @@ mod gateway_tls;
 mod logging;
 mod open_files;
 mod operator;
+mod recover;
 mod sample;
+mod scrub;
 mod serve;
 mod settings;
 mod settings_file;
@@ -43,6 +45,8 @@ fn run(command_line: cli::CommandLine) -> anyhow::Result<()> {
         cli::Command::Tasks(arguments) => operator::tasks::run(*arguments),
         // It reads its settings again while it runs, and so the first time too.
         cli::Command::Store(_) => store_service::run(),
+        cli::Command::Recover(arguments) => recover::run(arguments),
+        cli::Command::Scrub(arguments) => scrub::run(arguments),
         cli::Command::Bench(arguments) => bench::run(*arguments),
     }
 }
