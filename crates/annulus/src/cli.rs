@@ -5,6 +5,8 @@ use clap::{Parser, Subcommand};
 use crate::gateway::GatewayArguments;
 use crate::operator::repair::RepairArguments;
 use crate::operator::tasks::TasksArguments;
+use crate::recover::RecoverArguments;
+use crate::scrub::ScrubArguments;
 use crate::serve::ServeArguments;
 use crate::store_service::StoreSettings;
 
@@ -15,7 +17,7 @@ use crate::store_service::StoreSettings;
     version,
     propagate_version = true,
     after_help = "Exit codes: 0 stopped as asked, 1 failed, 2 bad command line or configuration, \
-                  3 address in use, 4 data directory in use, 5 data directory unreadable, 124 not in time."
+                  3 address in use, 4 data directory in use, 5 data directory unreadable or damaged, 124 not in time."
 )]
 pub struct CommandLine {
     #[command(subcommand)]
@@ -68,4 +70,16 @@ pub enum Command {
     ///
     /// Exit code 0: they are equal now. The counters say how many ranges and rows differed.
     Repair(Box<RepairArguments>),
+
+    /// See what a damaged journal of a stopped `annulus serve` would lose, and go on without it
+    ///
+    /// A server that finds its journal damaged does not start. This lists, by table and time, the writes that
+    /// stand behind the damage. Nothing is changed without --accept-loss; with it the journal is cut there, and what is
+    /// cut is kept in a file beside it. Exit code 5: it is damaged, and nothing was changed.
+    Recover(RecoverArguments),
+
+    /// Read all files of a stopped `annulus serve` and check every checksum
+    ///
+    /// Exit code 5: a file is not as it was written; each is named. Nothing is changed.
+    Scrub(ScrubArguments),
 }

@@ -13,7 +13,9 @@ mod logging;
 mod memory_limit;
 mod open_files;
 mod operator;
+mod recover;
 mod sample;
+mod scrub;
 mod serve;
 mod settings;
 mod settings_file;
@@ -46,6 +48,8 @@ fn run(command_line: cli::CommandLine) -> anyhow::Result<()> {
         cli::Command::Tasks(arguments) => operator::tasks::run(*arguments),
         // It reads its settings again while it runs, and so the first time too.
         cli::Command::Store(_) => store_service::run(),
+        cli::Command::Recover(arguments) => recover::run(arguments),
+        cli::Command::Scrub(arguments) => scrub::run(arguments),
         cli::Command::Bench(arguments) => bench::run(*arguments),
     }
 }

@@ -25,11 +25,15 @@ mod key;
 mod ranges;
 mod reader;
 mod record;
+mod recover;
 mod schema;
+mod scrub;
 mod shared;
 mod storage;
 mod watch;
 
+pub use recover::{Loss, TableLoss, recover};
+pub use scrub::{Scrubbed, scrub};
 pub use storage::Storage;
 
 /// When a write is acknowledged.

@@ -204,8 +204,9 @@ impl Storage {
     /// Applies mutations as one atomic batch, with the CDC log rows that the catalog asks for, and
     /// returns once they are durable (see [`crate::Durability`]).
     ///
-    /// A caller that stops waiting does not undo the write. After [`StorageError::ReadOnly`] from a
-    /// write that was under way when the disk failed, it is open whether the write was applied.
+    /// A caller that stops waiting does not undo the write. One that was under way when the disk failed is answered with
+    /// [`StorageError::ReadOnly`] and not applied, unless the disk fails in a way that lets nothing be taken back and
+    /// the process is killed.
     pub async fn write(&self, write: Write) -> Result<WriteOutcome, StorageError> {
         let bytes = write.size();
         let max = self.inner.max_write_bytes;
@@ -316,7 +317,8 @@ impl Storage {
         }
     }
 
-    /// Stops taking writes, finishes those in flight, and syncs. Later calls fail with [`StorageError::Closed`].
+    /// Stops taking writes, finishes those in flight, and writes out what is in memory, so that the next start reads no
+    /// journal. Later calls fail with [`StorageError::Closed`].
     pub async fn close(&self) -> Result<(), StorageError> {
         let (reply, answer) = oneshot::channel();
         self.ask(Request::Close { reply }).await?;
@@ -355,7 +357,7 @@ fn make(engine: &Engine, now_micros: i64) -> Result<(), StorageError> {
         vnode_streams: StreamGeneration::of_vnodes(now_ms),
         keyspaces: Default::default(),
     };
-    commit::store(engine, &catalog, &Generations::new())?;
+    commit::store(engine, &catalog, &Generations::new(), now_micros)?;
     engine.directory().mark_made()
 }
 

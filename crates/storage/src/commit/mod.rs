@@ -35,7 +35,7 @@ use overlay::Changes;
 use sweep::Sweep;
 
 pub(crate) use expiring::load as load_expiring;
-pub(crate) use schema_change::{load, store};
+pub(crate) use schema_change::{CATALOG_KEY, load, store};
 pub(crate) use sweep::load as load_sweeps;
 
 /// Writes that go into one batch: more would make the first of them wait too long.
@@ -196,8 +196,7 @@ impl Committer {
         }
     }
 
-    /// The engine may come back with a write, or a schema, that was answered with an error: it was
-    /// open whether that was applied.
+    /// The engine comes back with what was acknowledged alone.
     fn reopen(&mut self) {
         if self.shared.health() == Health::Writable {
             return;
@@ -232,7 +231,9 @@ impl Committer {
     /// that goes back over a restart is what it guards against.
     fn persist_mark(&self) {
         let batch = vec![self.mark_entry()];
-        if let Err(error) = self.shared.engine.commit(batch, Sync::Kernel) {
+        let now_micros = self.shared.clock.now_micros();
+        let written = self.shared.engine.commit(batch, Sync::Kernel, now_micros);
+        if let Err(error) = written {
             tracing::warn!(%error, "the CDC low-water mark could not be written");
         }
     }
@@ -362,7 +363,8 @@ impl Committer {
             batch.extend(log_rows);
             batch.push(self.mark_entry());
         }
-        self.shared.engine.commit(batch, self.sync())?;
+        let now_micros = self.shared.clock.now_micros();
+        self.shared.engine.commit(batch, self.sync(), now_micros)?;
         if !expiring.is_empty() {
             self.shared.forgetting.set_expiring(expiring);
         }

@@ -16,7 +16,7 @@ use crate::engine::{Engine, SpaceId, Sync};
 use crate::schema::Schema;
 
 /// The key of the catalog in the meta space.
-const CATALOG_KEY: &[u8] = b"catalog";
+pub(crate) const CATALOG_KEY: &[u8] = b"catalog";
 
 /// Reads the catalog; `None` in a new directory.
 pub(crate) fn load(engine: &Engine) -> Result<Option<(Catalog, Generations)>, StorageError> {
@@ -31,10 +31,11 @@ pub(crate) fn store(
     engine: &Engine,
     catalog: &Catalog,
     generations: &Generations,
+    now_micros: i64,
 ) -> Result<(), StorageError> {
     let record = persist::encode(catalog, generations);
     let batch = vec![(SpaceId::META, Bytes::from_static(CATALOG_KEY), Some(record))];
-    engine.commit(batch, Sync::Disk)
+    engine.commit(batch, Sync::Disk, now_micros)
 }
 
 impl Committer {
@@ -109,7 +110,8 @@ impl Committer {
         for table in new.tables() {
             engine.create_space(table.space, table.space_options())?;
         }
-        store(engine, &new.catalog, &new.generations)
+        let now_micros = self.shared.clock.now_micros();
+        store(engine, &new.catalog, &new.generations, now_micros)
     }
 
     /// Drops the spaces of former tables that nobody reads any more.

@@ -178,7 +178,7 @@ impl Committer {
         }
         if !batch.is_empty() {
             // It comes again after a crash if it is lost.
-            engine.commit(batch, Sync::Kernel)?;
+            engine.commit(batch, Sync::Kernel, self.shared.clock.now_micros())?;
         }
         Ok(is_done)
     }

@@ -64,6 +64,26 @@ impl Directory {
         Ok((directory, is_new))
     }
 
+    /// Locks a directory that holds data, changing nothing in it.
+    pub(crate) fn open_existing(path: &Path) -> Result<Directory, StorageError> {
+        let marker = read_marker(path)
+            .map_err(|error| StorageError::Io(format!("can't read {}: {error}", path.display())))?;
+        let is_unfinished = match marker {
+            Some(text) => parse_marker(path, &text)?,
+            None => true,
+        };
+        if is_unfinished {
+            return Err(StorageError::Io(format!(
+                "{} is no data directory of Annulus",
+                path.display()
+            )));
+        }
+        Ok(Directory {
+            path: path.to_path_buf(),
+            lock: lock(path)?,
+        })
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -75,7 +95,7 @@ impl Directory {
         }
     }
 
-    pub(super) fn database(&self) -> PathBuf {
+    pub(crate) fn database(&self) -> PathBuf {
         self.path.join(DATABASE)
     }
 

@@ -11,7 +11,8 @@
 mod directory;
 mod error;
 mod filter;
-mod journal;
+pub(crate) mod journal;
+pub(crate) mod manifest;
 mod space;
 
 use std::collections::HashMap;
@@ -25,6 +26,7 @@ use fjall::{KeyspaceCreateOptions, KvSeparationOptions, PersistMode, Readable};
 
 use crate::StorageError;
 pub(crate) use directory::Directory;
+pub(crate) use error::{damage_error, fault_error};
 use error::{open_error, read_error, write_error};
 pub(crate) use filter::{Examiner, Examiners, Fate, Stored};
 pub(crate) use space::SpaceId;
@@ -74,6 +76,10 @@ pub(crate) struct Engine {
     open: RwLock<Option<Opened>>,
     incarnation: AtomicU64,
     is_closed: AtomicBool,
+    /// The number of the last batch that was acknowledged.
+    written: AtomicU64,
+    /// The number of a batch up to which all is on the disk.
+    synced: AtomicU64,
 }
 
 struct Opened {
@@ -96,7 +102,7 @@ impl Engine {
         options: EngineOptions,
         examiners: Examiners,
     ) -> Result<Engine, StorageError> {
-        let opened = Opened::open(&directory, options, &examiners)?;
+        let (opened, number) = Opened::open(&directory, options, &examiners)?;
         Ok(Engine {
             directory,
             options,
@@ -104,6 +110,9 @@ impl Engine {
             open: RwLock::new(Some(opened)),
             incarnation: AtomicU64::new(0),
             is_closed: AtomicBool::new(false),
+            written: AtomicU64::new(number),
+            // fjall syncs the journal when it opens.
+            synced: AtomicU64::new(number),
         })
     }
 
@@ -115,27 +124,64 @@ impl Engine {
         &self.directory
     }
 
-    /// Closes the database and opens it anew, which forgets an I/O error. After a failure it stays
-    /// closed until the next attempt.
+    /// Closes the database and opens it anew, which forgets an I/O error. A batch that was refused is gone then.
+    /// After a failure it stays closed until the next attempt.
     pub(crate) fn reopen(&self) -> Result<(), StorageError> {
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
         self.incarnation.fetch_add(1, Ordering::Relaxed);
         // The old one must let go of its files first.
         *open = None;
-        *open = Some(Opened::open(
-            &self.directory,
-            self.options,
-            &self.examiners,
-        )?);
+        // fjall writes what it had buffered of a refused batch when it lets go.
+        let acknowledged = self.written.load(Ordering::Acquire);
+        journal::cut_refused(&self.directory.database(), acknowledged)
+            .map_err(|error| open_error(self.path(), fjall::Error::Io(error)))?;
+        let (opened, number) = Opened::open(&self.directory, self.options, &self.examiners)?;
+        *open = Some(opened);
+        self.written.store(number, Ordering::Release);
+        self.synced.store(number, Ordering::Release);
         Ok(())
     }
 
-    /// Closes it for good and lets go of the directory.
+    /// Writes out what is in memory, closes it for good and lets go of the directory. No journal is read
+    /// at the next start if that succeeds; if not, the journals stay.
     pub(crate) fn close(&self) {
+        let flushed = self.flush();
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
         self.is_closed.store(true, Ordering::Relaxed);
-        *open = None;
+        let was_open = open.take().is_some();
+        let database = self.directory.database();
+        let settled = match &flushed {
+            Ok(()) if was_open => journal::empty(&database),
+            _ => {
+                let acknowledged = self.written.load(Ordering::Acquire);
+                journal::cut_refused(&database, acknowledged).map(drop)
+            }
+        };
+        if let Err(error) = settled {
+            tracing::warn!(%error, "the journals could not be put in order at the end");
+        }
         self.directory.unlock();
+    }
+
+    /// Writes out what all spaces hold in memory, and waits until it is on the disk.
+    fn flush(&self) -> Result<(), StorageError> {
+        self.with(|open| {
+            for keyspace in open.spaces.values() {
+                keyspace.rotate_memtable().map_err(write_error)?;
+            }
+            while open
+                .spaces
+                .values()
+                .any(|keyspace| keyspace.sealed_memtable_count() > 0)
+            {
+                // An error here says that the workers have died.
+                open.database
+                    .persist(PersistMode::Buffer)
+                    .map_err(write_error)?;
+                std::thread::sleep(BACK_PRESSURE_POLL);
+            }
+            Ok(())
+        })
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Option<Opened>> {
@@ -210,8 +256,14 @@ impl Engine {
         }
     }
 
-    /// Applies a batch, whole or not at all. An error leaves open whether it was applied.
-    pub(crate) fn commit(&self, batch: Batch, sync: Sync) -> Result<(), StorageError> {
+    /// Applies a batch, whole or not at all. After an error it is not applied, unless the process is killed
+    /// before the journal can be changed again. Called by one thread.
+    pub(crate) fn commit(
+        &self,
+        batch: Batch,
+        sync: Sync,
+        now_micros: i64,
+    ) -> Result<(), StorageError> {
         self.with(|open| {
             let mut touched: Vec<SpaceId> = batch.iter().map(|(space, ..)| *space).collect();
             touched.sort_unstable();
@@ -219,11 +271,24 @@ impl Engine {
             for space in touched {
                 open.wait_for_room(space)?;
             }
-            let mut all = fjall::OwnedWriteBatch::with_capacity(open.database.clone(), batch.len())
+            let count = batch.len() + 1;
+            let mut all = fjall::OwnedWriteBatch::with_capacity(open.database.clone(), count)
                 .durability(Some(match sync {
                     Sync::Disk => PersistMode::SyncData,
                     Sync::Kernel => PersistMode::Buffer,
                 }));
+            let number = self.written.load(Ordering::Acquire) + 1;
+            let record = journal::Record {
+                number,
+                synced_through: self.synced.load(Ordering::Acquire),
+                sequence_floor: open.database.seqno(),
+                time_micros: now_micros,
+            };
+            all.insert(
+                open.space(SpaceId::META)?,
+                journal::RECORD_KEY,
+                record.encode(),
+            );
             for (space, key, value) in batch {
                 let keyspace = open.space(space)?;
                 match value {
@@ -231,16 +296,39 @@ impl Engine {
                     None => all.remove(keyspace, key),
                 }
             }
-            all.commit().map_err(write_error)
+            match all.commit() {
+                Ok(()) => {
+                    self.written.store(number, Ordering::Release);
+                    if sync == Sync::Disk {
+                        self.synced.fetch_max(number, Ordering::AcqRel);
+                    }
+                    Ok(())
+                }
+                Err(error) => {
+                    self.withdraw(number - 1);
+                    Err(write_error(error))
+                }
+            }
         })
+    }
+
+    /// Takes a refused batch out of the journal at once, before its writer hears of the refusal: a kill must not
+    /// bring it to life. Where the disk refuses that too, it is done when the engine is closed or opened again.
+    fn withdraw(&self, acknowledged: u64) {
+        if let Err(error) = journal::cut_refused(&self.directory.database(), acknowledged) {
+            tracing::warn!(%error, "a refused write could not be taken out of the journal yet");
+        }
     }
 
     /// Syncs all that was committed to the disk.
     pub(crate) fn sync(&self) -> Result<(), StorageError> {
         self.with(|open| {
+            let number = self.written.load(Ordering::Acquire);
             open.database
                 .persist(PersistMode::SyncData)
-                .map_err(write_error)
+                .map_err(write_error)?;
+            self.synced.fetch_max(number, Ordering::AcqRel);
+            Ok(())
         })
     }
 
@@ -335,16 +423,13 @@ impl Opened {
         directory: &Directory,
         options: EngineOptions,
         examiners: &Examiners,
-    ) -> Result<Opened, StorageError> {
+    ) -> Result<(Opened, u64), StorageError> {
         let path: PathBuf = directory.database();
-        let torn = journal::cut_torn_end(&path)
-            .map_err(|error| open_error(&path, fjall::Error::Io(error)))?;
-        if torn > 0 {
-            tracing::warn!(
-                bytes = torn,
-                "dropped a batch that was not whole when the storage stopped"
-            );
-        }
+        // The engine deletes and cuts what it does not understand, so all is judged before.
+        manifest::verify(&path).map_err(fault_error)?;
+        let number = journal::prepare(&path)
+            .map_err(|error| open_error(&path, fjall::Error::Io(error)))?
+            .map_err(|damage| damage_error(directory.path(), &damage))?;
         let database = fjall::Database::builder(&path)
             .cache_size(options.cache_bytes)
             .worker_threads(WORKERS)
@@ -363,7 +448,7 @@ impl Opened {
                 .map_err(|error| open_error(&path, error))?;
             spaces.insert(id, keyspace);
         }
-        Ok(Opened { database, spaces })
+        Ok((Opened { database, spaces }, number))
     }
 
     fn space(&self, id: SpaceId) -> Result<&fjall::Keyspace, StorageError> {

@@ -39,7 +39,7 @@ impl SpaceId {
         }
     }
 
-    pub(super) fn parse(name: &str) -> Option<SpaceId> {
+    pub(crate) fn parse(name: &str) -> Option<SpaceId> {
         if name == "meta" {
             return Some(SpaceId::META);
         }

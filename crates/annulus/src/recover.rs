@@ -1,0 +1,68 @@
+//! `annulus recover`: the way on from a damaged journal.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use jiff::Timestamp;
+use storage::{Loss, StorageError, TableLoss};
+
+#[derive(Args, Debug)]
+pub struct RecoverArguments {
+    /// The data directory of a server that is stopped
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+
+    /// Cut the journal where the damage begins, and keep what is cut in a file beside it
+    #[arg(long)]
+    accept_loss: bool,
+}
+
+pub fn run(arguments: RecoverArguments) -> anyhow::Result<()> {
+    let Some(loss) = storage::recover(&arguments.directory, arguments.accept_loss)? else {
+        println!("No journal is damaged; nothing was changed.");
+        return Ok(());
+    };
+    print!("{}", shown(&loss));
+    if loss.kept.is_empty() {
+        return Err(StorageError::Corrupt(
+            "nothing was changed: restore a backup, or go on without these writes by --accept-loss"
+                .to_owned(),
+        )
+        .into());
+    }
+    for file in &loss.kept {
+        println!("What was cut off is kept in {}", file.display());
+    }
+    Ok(())
+}
+
+fn shown(loss: &Loss) -> String {
+    let mut text = format!(
+        "{} is damaged at offset {}: the batch of writes there can't be trusted.\n\
+         {} whole batches stand behind it. Cutting there loses, as far as it is not in other files already:\n",
+        loss.journal.display(),
+        loss.offset,
+        loss.batches_behind,
+    );
+    for TableLoss {
+        table,
+        writes,
+        first_micros,
+        last_micros,
+    } in &loss.tables
+    {
+        text += &format!(
+            "  {table}: {writes} writes from {} to {}\n",
+            time(*first_micros),
+            time(*last_micros)
+        );
+    }
+    text
+}
+
+fn time(micros: i64) -> String {
+    match Timestamp::from_microsecond(micros) {
+        Ok(time) if micros != 0 => time.to_string(),
+        _ => "an unknown time".to_owned(),
+    }
+}

@@ -1,0 +1,209 @@
+//! Reads batches of a journal, one after the other.
+
+use std::io::{self, Read};
+
+use xxhash_rust::xxh3::Xxh3;
+
+use super::record::{RECORD_KEY, Record};
+
+pub(super) const START: u8 = 1;
+pub(super) const ITEM: u8 = 2;
+const END: u8 = 3;
+const CLEAR: u8 = 4;
+pub(super) const TRAILER: &[u8; 4] = b"FJL\x03";
+/// fjall's number for a stored value; others remove a key.
+const VALUE: u8 = 0;
+
+/// A whole batch.
+#[derive(Clone, Debug)]
+pub(super) struct Batch {
+    pub offset: u64,
+    /// The offset behind it.
+    pub end: u64,
+    pub sequence: u64,
+    /// `None` if a version of Annulus wrote it that knew no records.
+    pub record: Option<Record>,
+}
+
+/// A change in a batch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Item<'a> {
+    /// The engine's number of the space.
+    pub space: u64,
+    pub key: &'a [u8],
+    /// `None` if the key is removed.
+    pub value: Option<&'a [u8]>,
+}
+
+/// What stands at an offset.
+#[derive(Debug)]
+pub(super) enum Step {
+    Whole(Batch),
+    /// A zero, or the end of the file.
+    End,
+    /// No whole batch. The second value says that items and checksum agree and only the
+    /// trailer behind them is wrong, without being cut off.
+    Broken {
+        wrong_trailer: bool,
+    },
+}
+
+pub(super) struct Batches<R> {
+    input: R,
+    position: u64,
+    length: u64,
+    key: Vec<u8>,
+    value: Vec<u8>,
+}
+
+enum Stop {
+    Broken,
+    WrongTrailer,
+    Io(io::Error),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Stop {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => Stop::Broken,
+            _ => Stop::Io(error),
+        }
+    }
+}
+
+impl<R: Read> Batches<R> {
+    /// `input` stands at `position` of a file of `length` bytes.
+    pub(super) fn new(input: R, position: u64, length: u64) -> Batches<R> {
+        Batches {
+            input,
+            position,
+            length,
+            key: Vec::new(),
+            value: Vec::new(),
+        }
+    }
+
+    /// Reads a batch. Items are shown before it is known whether the batch is whole.
+    pub(super) fn next(&mut self, visit: &mut dyn FnMut(Item<'_>)) -> io::Result<Step> {
+        let offset = self.position;
+        let tag = match self.take::<1>() {
+            Ok([tag]) => tag,
+            Err(Stop::Io(error)) => return Err(error),
+            Err(_) => return Ok(Step::End),
+        };
+        if tag == 0 {
+            return Ok(Step::End);
+        }
+        match self.behind_tag(tag, offset, visit) {
+            Ok(batch) => Ok(Step::Whole(batch)),
+            Err(Stop::Broken) => Ok(Step::Broken {
+                wrong_trailer: false,
+            }),
+            Err(Stop::WrongTrailer) => Ok(Step::Broken {
+                wrong_trailer: true,
+            }),
+            Err(Stop::Io(error)) => Err(error),
+        }
+    }
+
+    fn behind_tag(
+        &mut self,
+        tag: u8,
+        offset: u64,
+        visit: &mut dyn FnMut(Item<'_>),
+    ) -> Result<Batch, Stop> {
+        if tag != START {
+            return Err(Stop::Broken);
+        }
+        let items = u32::from_le_bytes(self.take()?);
+        let sequence = u64::from_le_bytes(self.take()?);
+        let mut hash = Xxh3::new();
+        let mut record = None;
+        for number in 0..items {
+            self.item(&mut hash)?;
+            let Some(item) = self.shown() else { continue };
+            if number == 0 && item.key == RECORD_KEY {
+                record = item.value.and_then(Record::decode);
+            }
+            visit(item);
+        }
+        let [END] = self.take::<1>()? else {
+            return Err(Stop::Broken);
+        };
+        let checksum = u64::from_le_bytes(self.take()?);
+        if hash.digest() != checksum {
+            return Err(Stop::Broken);
+        }
+        let trailer = self.take::<4>()?;
+        if trailer != *TRAILER {
+            return Err(if trailer.contains(&0) {
+                Stop::Broken
+            } else {
+                Stop::WrongTrailer
+            });
+        }
+        Ok(Batch {
+            offset,
+            end: self.position,
+            sequence,
+            record,
+        })
+    }
+
+    /// Reads an item into `key` and `value`; its space and kind stand before the key.
+    fn item(&mut self, hash: &mut Xxh3) -> Result<(), Stop> {
+        let tag = self.take::<1>()?;
+        hash.update(&tag);
+        self.key.clear();
+        match tag {
+            [ITEM] => {
+                let head = self.take::<20>()?;
+                hash.update(&head);
+                let key = u64::from(u16::from_le_bytes([head[10], head[11]]));
+                let stored =
+                    u64::from(u32::from_le_bytes([head[16], head[17], head[18], head[19]]));
+                if key + stored > self.length - self.position {
+                    return Err(Stop::Broken);
+                }
+                self.key.extend_from_slice(&head[..10]);
+                read_into(&mut self.input, &mut self.key, key)?;
+                self.value.clear();
+                read_into(&mut self.input, &mut self.value, stored)?;
+                self.position += key + stored;
+                hash.update(&self.key[10..]);
+                hash.update(&self.value);
+                Ok(())
+            }
+            [CLEAR] => {
+                hash.update(&self.take::<8>()?);
+                Ok(())
+            }
+            _ => Err(Stop::Broken),
+        }
+    }
+
+    fn shown(&self) -> Option<Item<'_>> {
+        let (head, key) = self.key.split_at_checked(10)?;
+        Some(Item {
+            space: u64::from_le_bytes(*head[2..].first_chunk()?),
+            key,
+            value: (head[0] == VALUE).then_some(&self.value),
+        })
+    }
+
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], Stop> {
+        let mut bytes = [0; N];
+        self.input.read_exact(&mut bytes)?;
+        self.position += N as u64;
+        Ok(bytes)
+    }
+}
+
+fn read_into(input: &mut impl Read, buffer: &mut Vec<u8>, count: u64) -> Result<(), Stop> {
+    let read = input.take(count).read_to_end(buffer)?;
+    if read as u64 == count {
+        Ok(())
+    } else {
+        Err(Stop::Broken)
+    }
+}

@@ -1,0 +1,273 @@
+//! The engine's journals, judged before the engine reads them.
+//!
+//! fjall drops a batch that is not whole and all that stands behind it, and cuts the file there, without
+//! a word. So everything is looked at before it opens:
+//!
+//! - A batch that was being written when process or power went is cut off. It was not acknowledged.
+//! - A broken batch is *damage* if a whole batch behind it says in its [record](Record) that the broken one was
+//!   synced, if it stands in an older journal, which was synced whole before the next was begun, or if it
+//!   has the form of a whole write (`tear.rs`).
+//! - The head of a batch is in no checksum. Its number of items must agree with what follows. Its
+//!   sequence number must rise from batch to batch, through all journals, and lie at the number that the record
+//!   says.
+//! - A record's number is one more than the last, so a batch or a journal that is missing is seen too.
+//!
+//! Damage is refused: the start fails, and [`recover`] cuts when the operator says so. Batches of former versions have
+//! no record; of them only order and form are judged.
+//!
+//! ```text
+//! DIR/N.jnl  batches, then zeros or the end of the file; the highest N is written to
+//! batch      01, number of items (4), sequence number (8)
+//!            items: 02, kind (1), compression (1), space (8), key length (2), value length (4),
+//!              stored length (4), key, stored value; or 04, space (8)
+//!            03, xxh3 of the items (8), "FJL\x03"
+//! ```
+//!
+//! All numbers are little-endian.
+
+mod batch;
+#[cfg(test)]
+mod flip_tests;
+mod record;
+mod survey;
+mod tear;
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub(crate) use batch::Item;
+use batch::Step;
+pub(crate) use record::{RECORD_KEY, Record};
+pub(crate) use survey::{Cause, Damage, survey};
+
+use super::directory::sync_folder;
+
+/// Cuts a journal off.
+fn cut(path: &Path, offset: u64) -> io::Result<()> {
+    let file = OpenOptions::new().write(true).open(path)?;
+    file.set_len(offset)?;
+    file.sync_all()
+}
+
+/// Judges the journals and cuts off what was being written when the storage stopped. Gives the number of
+/// the last batch, or the damage, which is left as it is.
+pub(super) fn prepare(database: &Path) -> io::Result<Result<u64, Damage>> {
+    let survey = survey(database)?;
+    if let Some(damage) = survey.damage {
+        return Ok(Err(damage));
+    }
+    if let Some(torn) = survey.torn {
+        cut(&torn.path, torn.offset)?;
+        tracing::warn!(
+            bytes = torn.bytes,
+            "dropped a batch that was not whole when the storage stopped"
+        );
+    }
+    Ok(Ok(survey.last_number))
+}
+
+/// Removes the batch that was refused to its writer, if it stands whole in a journal: those that have a number above
+/// the last acknowledged.
+pub(super) fn cut_refused(database: &Path, acknowledged: u64) -> io::Result<bool> {
+    let journals = survey::journals(database)?;
+    for (index, path) in journals.iter().enumerate() {
+        let mut batches = survey::open(path)?;
+        while let Step::Whole(batch) = batches.next(&mut |_| {})? {
+            if batch
+                .record
+                .is_some_and(|record| record.number > acknowledged)
+            {
+                for later in &journals[index + 1..] {
+                    cut(later, 0)?;
+                }
+                cut(path, batch.offset)?;
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// Empties all journals, once what they hold has been written out.
+pub(super) fn empty(database: &Path) -> io::Result<()> {
+    let mut journals = survey::journals(database)?;
+    let newest = journals.pop();
+    for path in journals {
+        fs::remove_file(path)?;
+    }
+    if let Some(path) = newest {
+        cut(&path, 0)?;
+    }
+    sync_folder(database)
+}
+
+/// All items of whole batches up to the damage, and with `true` those from there on.
+pub(crate) fn read_all(
+    database: &Path,
+    damage: &Damage,
+    visit: &mut dyn FnMut(bool, i64, Item<'_>),
+) -> io::Result<()> {
+    let mut is_behind = false;
+    for path in survey::journals(database)? {
+        let content = survey::content_from(&path, 0)?;
+        let split = if path == damage.path {
+            (damage.offset as usize).min(content.len())
+        } else if is_behind {
+            0
+        } else {
+            content.len()
+        };
+        let mut each = |lost: bool, part: &[u8], offset: u64| {
+            let mut time = 0;
+            let mut show = |item: Item<'_>| {
+                if item.key == RECORD_KEY
+                    && let Some(record) = item.value.and_then(Record::decode)
+                {
+                    time = record.time_micros;
+                }
+                visit(lost, time, item);
+            };
+            survey::scan(part, offset, &mut show, &mut |_| {})
+        };
+        each(false, &content[..split], 0)?;
+        each(true, &content[split..], split as u64)?;
+        is_behind |= path == damage.path;
+    }
+    Ok(())
+}
+
+/// Cuts the journals at the damage, and keeps what is cut in a file beside each. Gives those files.
+pub(crate) fn cut_at(database: &Path, damage: &Damage) -> io::Result<Vec<PathBuf>> {
+    let mut kept = Vec::new();
+    let mut is_behind = false;
+    for path in survey::journals(database)? {
+        let offset = match (path == damage.path, is_behind) {
+            (true, _) => damage.offset,
+            (false, true) => 0,
+            (false, false) => continue,
+        };
+        is_behind = true;
+        let content = survey::content_from(&path, offset)?;
+        if content.is_empty() {
+            continue;
+        }
+        kept.push(keep(&path, offset, &content)?);
+        cut(&path, offset)?;
+    }
+    Ok(kept)
+}
+
+/// Writes what is cut to `N.jnl.cut-at-OFFSET`, with a further number if there is one already.
+fn keep(path: &Path, offset: u64, content: &[u8]) -> io::Result<PathBuf> {
+    use std::io::Write;
+    let mut attempt = 0_u32;
+    loop {
+        let suffix = match attempt {
+            0 => format!("jnl.cut-at-{offset}"),
+            more => format!("jnl.cut-at-{offset}.{more}"),
+        };
+        let target = path.with_extension(suffix);
+        match OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&target)
+        {
+            Ok(mut file) => {
+                file.write_all(content)?;
+                file.sync_all()?;
+                if let Some(folder) = target.parent() {
+                    sync_folder(folder)?;
+                }
+                return Ok(target);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => attempt += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fjall::{KeyspaceCreateOptions, PersistMode};
+
+    use super::*;
+
+    const BATCHES: u8 = 4;
+    const VALUE_BYTES: usize = 9_000;
+
+    /// A database with a few batches in its journal, and the length of the journal's content.
+    fn filled() -> (tempfile::TempDir, PathBuf, u64) {
+        let directory = tempfile::tempdir().unwrap();
+        let database = fjall::Database::builder(directory.path())
+            .journal_compression(fjall::CompressionType::None)
+            .open()
+            .unwrap();
+        let space = database
+            .keyspace("s", KeyspaceCreateOptions::default)
+            .unwrap();
+        for number in 0..BATCHES {
+            let mut batch = database.batch().durability(Some(PersistMode::SyncData));
+            for part in 0..2 {
+                batch.insert(&space, [number, part], vec![number + 1; VALUE_BYTES]);
+            }
+            batch.remove(&space, [number, 9]);
+            batch.commit().unwrap();
+        }
+        drop((space, database));
+        let path = survey::journals(directory.path()).unwrap().pop().unwrap();
+        let length = survey::content_from(&path, 0).unwrap().len() as u64;
+        (directory, path, length)
+    }
+
+    fn batches_in(directory: &Path) -> usize {
+        let database = fjall::Database::builder(directory).open().unwrap();
+        let space = database
+            .keyspace("s", KeyspaceCreateOptions::default)
+            .unwrap();
+        let count = space.len().unwrap();
+        assert_eq!(count % 2, 0, "batches are whole");
+        count / 2
+    }
+
+    #[test]
+    fn a_whole_journal_is_left_alone() {
+        let (directory, _, _) = filled();
+        assert!(survey(directory.path()).unwrap().torn.is_none());
+        assert_eq!(prepare(directory.path()).unwrap().unwrap(), 0);
+        assert_eq!(batches_in(directory.path()), usize::from(BATCHES));
+    }
+
+    #[test]
+    fn a_batch_with_a_hole_is_cut_off() {
+        use std::os::unix::fs::FileExt;
+        let (directory, path, length) = filled();
+        let file = OpenOptions::new().write(true).open(path).unwrap();
+        // In the midst of the last batch: its start and its end stay.
+        file.write_all_at(&[0; 4096], length - 6_000).unwrap();
+        assert!(
+            fjall::Database::builder(directory.path()).open().is_err(),
+            "fjall alone can't read it, which is what this module is for"
+        );
+        assert!(survey(directory.path()).unwrap().torn.is_some());
+        prepare(directory.path()).unwrap().unwrap();
+        assert_eq!(batches_in(directory.path()), usize::from(BATCHES) - 1);
+    }
+
+    #[test]
+    fn a_journal_cut_anywhere_keeps_its_whole_batches() {
+        let (_directory, path, length) = filled();
+        let content = fs::read(&path).unwrap();
+        let mut whole = 0;
+        for cut in (0..=length as usize).step_by(997) {
+            let copy = tempfile::tempdir().unwrap();
+            fs::write(copy.path().join("0.jnl"), &content[..cut]).unwrap();
+            prepare(copy.path()).unwrap().unwrap();
+            let kept = fs::read(copy.path().join("0.jnl")).unwrap();
+            assert!(content.starts_with(&kept) && kept.len() <= cut);
+            assert!(kept.len() >= whole, "a longer journal keeps no less");
+            whole = kept.len();
+        }
+        assert!(whole > 3 * VALUE_BYTES * 2);
+    }
+}

@@ -1,0 +1,59 @@
+//! What the committer writes with each batch, so that the batches behind it can be judged.
+//!
+//! The record is the first item of a batch, in the meta space. No key of a row is as short.
+//!
+//! ```text
+//! key     "journal"
+//! value   version (1 byte: 1), number (8), number through which all was synced (8), the engine's next
+//!         sequence number before the batch was written (8), microseconds since the epoch (8)
+//! ```
+//!
+//! All numbers are little-endian.
+
+/// The key of the record in the meta space.
+pub(crate) const RECORD_KEY: &[u8] = b"journal";
+const VERSION: u8 = 1;
+/// The engine's own threads take sequence numbers too, a few between two looks.
+const SEQUENCES_BETWEEN: u64 = 1 << 20;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    /// One more than that of the batch before it.
+    pub number: u64,
+    /// When this batch was written, all up to that number were on the disk.
+    pub synced_through: u64,
+    pub sequence_floor: u64,
+    pub time_micros: i64,
+}
+
+impl Record {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = vec![VERSION];
+        out.extend(self.number.to_le_bytes());
+        out.extend(self.synced_through.to_le_bytes());
+        out.extend(self.sequence_floor.to_le_bytes());
+        out.extend(self.time_micros.to_le_bytes());
+        out
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Option<Record> {
+        let (&VERSION, rest) = bytes.split_first()? else {
+            return None;
+        };
+        let (parts, _) = rest.as_chunks::<8>();
+        let [number, synced_through, sequence_floor, time] = *parts.first_chunk()?;
+        Some(Record {
+            number: u64::from_le_bytes(number),
+            synced_through: u64::from_le_bytes(synced_through),
+            sequence_floor: u64::from_le_bytes(sequence_floor),
+            time_micros: i64::from_le_bytes(time),
+        })
+    }
+
+    /// Whether the head of the batch can be what was written.
+    pub(super) fn allows(&self, sequence: u64) -> bool {
+        sequence
+            .checked_sub(self.sequence_floor)
+            .is_some_and(|above| above < SEQUENCES_BETWEEN)
+    }
+}

@@ -1,0 +1,277 @@
+//! Walks through all journals and judges what does not belong.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use super::batch::{Batch, Batches, ITEM, Item, START, Step};
+use super::record::Record;
+use super::tear;
+
+/// What the journals hold.
+#[derive(Debug, Default)]
+pub(crate) struct Survey {
+    /// How many there are.
+    pub journals: u64,
+    /// The number of the last batch that has one, else 0.
+    pub last_number: u64,
+    /// A write that was cut off.
+    pub torn: Option<Torn>,
+    pub damage: Option<Damage>,
+}
+
+/// The end of the newest journal from where it is not whole.
+#[derive(Debug)]
+pub(crate) struct Torn {
+    pub path: PathBuf,
+    pub offset: u64,
+    pub bytes: u64,
+}
+
+/// A place of a journal that is not as it was written.
+#[derive(Clone, Debug)]
+pub(crate) struct Damage {
+    pub path: PathBuf,
+    pub offset: u64,
+    pub cause: Cause,
+    /// Whole batches behind the one at the offset.
+    pub batches_behind: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    Broken,
+    /// The sequence number does not rise, or is not the batch's own.
+    Sequence,
+    /// A batch before this one is missing.
+    Missing,
+}
+
+/// What a batch must follow.
+#[derive(Default)]
+struct Order {
+    sequence: Option<u64>,
+    number: Option<u64>,
+}
+
+impl Order {
+    fn take(&mut self, batch: &Batch) -> Result<(), Cause> {
+        let rises = self.sequence.is_none_or(|last| batch.sequence > last);
+        let is_own = batch
+            .record
+            .is_none_or(|record| record.allows(batch.sequence));
+        if !rises || !is_own {
+            return Err(Cause::Sequence);
+        }
+        if let Some(Record { number, .. }) = batch.record {
+            if self.number.is_some_and(|last| number != last + 1) {
+                return Err(Cause::Missing);
+            }
+            self.number = Some(number);
+        }
+        self.sequence = Some(batch.sequence);
+        Ok(())
+    }
+}
+
+pub(crate) fn survey(database: &Path) -> io::Result<Survey> {
+    let journals = journals(database)?;
+    let mut order = Order::default();
+    let mut survey = Survey {
+        journals: journals.len() as u64,
+        ..Survey::default()
+    };
+    for (index, path) in journals.iter().enumerate() {
+        let later = &journals[index + 1..];
+        if let Some(stop) = walk(path, &mut order)? {
+            judge(path, later, &order, &stop, &mut survey)?;
+            break;
+        }
+    }
+    survey.last_number = order.number.unwrap_or(0);
+    Ok(survey)
+}
+
+/// Where a journal does not go on.
+struct Stopped {
+    offset: u64,
+    /// `None` if no whole batch stands there.
+    cause: Option<Cause>,
+    wrong_trailer: bool,
+}
+
+fn walk(path: &Path, order: &mut Order) -> io::Result<Option<Stopped>> {
+    let mut batches = open(path)?;
+    let mut end = 0;
+    let mut wrong_trailer = false;
+    loop {
+        match batches.next(&mut |_| {})? {
+            Step::Whole(batch) => {
+                if let Err(cause) = order.take(&batch) {
+                    return Ok(Some(Stopped {
+                        offset: batch.offset,
+                        cause: Some(cause),
+                        wrong_trailer: false,
+                    }));
+                }
+                end = batch.end;
+            }
+            Step::End => break,
+            Step::Broken {
+                wrong_trailer: wrong,
+            } => {
+                wrong_trailer = wrong;
+                break;
+            }
+        }
+    }
+    let torn = content_bytes(path, end)?;
+    Ok((torn > 0).then_some(Stopped {
+        offset: end,
+        cause: None,
+        wrong_trailer,
+    }))
+}
+
+fn judge(
+    path: &Path,
+    later: &[PathBuf],
+    order: &Order,
+    stop: &Stopped,
+    survey: &mut Survey,
+) -> io::Result<()> {
+    let mut behind = Vec::new();
+    let is_first_whole = stop.cause.is_some();
+    let rest = content_from(path, stop.offset)?;
+    scan(&rest, stop.offset, &mut |_| {}, &mut |batch| {
+        if !(is_first_whole && batch.offset == stop.offset) {
+            behind.push(batch.record);
+        }
+    })?;
+    for path in later {
+        let content = content_from(path, 0)?;
+        scan(&content, 0, &mut |_| {}, &mut |batch| {
+            behind.push(batch.record)
+        })?;
+    }
+    let is_damage = stop.cause.is_some()
+        // A journal is synced whole before the next one is begun.
+        || !later.is_empty()
+        || proves_damage(order, &behind)
+        || (behind.is_empty() && !tear::may_be_torn(&rest, stop.offset, stop.wrong_trailer));
+    if is_damage {
+        survey.damage = Some(Damage {
+            path: path.to_path_buf(),
+            offset: stop.offset,
+            cause: stop.cause.unwrap_or(Cause::Broken),
+            batches_behind: behind.len() as u64,
+        });
+    } else {
+        survey.torn = Some(Torn {
+            path: path.to_path_buf(),
+            offset: stop.offset,
+            bytes: rest.len() as u64,
+        });
+    }
+    Ok(())
+}
+
+/// Whether a batch behind the broken one says that the broken one was synced.
+fn proves_damage(order: &Order, behind: &[Option<Record>]) -> bool {
+    let mut records = behind.iter().flatten();
+    let Some(first) = records.clone().next() else {
+        return false;
+    };
+    let broken = order
+        .number
+        .map_or_else(|| first.number.saturating_sub(1), |last| last + 1);
+    records.any(|record| record.synced_through >= broken)
+}
+
+/// All whole batches of `content`, which begins at `offset` of its file.
+pub(super) fn scan(
+    content: &[u8],
+    offset: u64,
+    visit: &mut dyn FnMut(Item<'_>),
+    take: &mut dyn FnMut(Batch),
+) -> io::Result<()> {
+    let mut at = 0;
+    while let Some(skipped) = content[at..].windows(14).position(looks_like_a_batch) {
+        at += skipped;
+        let length = offset + content.len() as u64;
+        let mut batches = Batches::new(&content[at..], offset + at as u64, length);
+        // Seen twice, as items are shown before it is known whether the batch is whole.
+        match batches.next(&mut |_| {})? {
+            Step::Whole(batch) => {
+                Batches::new(&content[at..], batch.offset, length).next(visit)?;
+                at = (batch.end - offset) as usize;
+                take(batch);
+            }
+            _ => at += 1,
+        }
+    }
+    Ok(())
+}
+
+fn looks_like_a_batch(bytes: &[u8]) -> bool {
+    bytes[0] == START && bytes[13] == ITEM && bytes[1..5] != [0; 4]
+}
+
+/// All journals, the oldest first.
+pub(super) fn journals(database: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(database) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        let number: Option<u64> = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .and_then(|name| name.strip_suffix(".jnl"))
+            .and_then(|number| number.parse().ok());
+        if let Some(number) = number {
+            found.push((number, path));
+        }
+    }
+    found.sort();
+    Ok(found.into_iter().map(|(_, path)| path).collect())
+}
+
+pub(super) fn open(path: &Path) -> io::Result<Batches<BufReader<File>>> {
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
+    Ok(Batches::new(
+        BufReader::with_capacity(1 << 16, file),
+        0,
+        length,
+    ))
+}
+
+/// The bytes from an offset to the last one that is not zero.
+fn content_bytes(path: &Path, offset: u64) -> io::Result<u64> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(offset))?;
+    let mut buffer = vec![0; 1 << 16];
+    let (mut read, mut content) = (0, 0);
+    loop {
+        let count = file.read(&mut buffer)?;
+        if count == 0 {
+            return Ok(content);
+        }
+        if let Some(last) = buffer[..count].iter().rposition(|byte| *byte != 0) {
+            content = read + last as u64 + 1;
+        }
+        read += count as u64;
+    }
+}
+
+pub(super) fn content_from(path: &Path, offset: u64) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(offset))?;
+    let mut content = Vec::new();
+    file.take(content_bytes(path, offset)?)
+        .read_to_end(&mut content)?;
+    Ok(content)
+}

@@ -1,0 +1,34 @@
+//! Whether a batch was cut off while it was written, or written whole and changed afterwards.
+//!
+//! A killed process leaves the beginning of a batch, and zeros. A power cut leaves zeros where a page
+//! or a sector was not written. What ends with the trailer and has no such gap was
+//! written whole.
+
+use super::batch::TRAILER;
+
+/// What a disk writes whole or not at all.
+const SECTOR_BYTES: u64 = 512;
+/// What the kernel writes, perhaps before a later part of it was there.
+const PAGE_BYTES: u64 = 4096;
+
+/// Whether `content`, which begins at `offset` of the file, ends at the last byte that is not zero and
+/// holds no whole batch at its beginning, may be the rest of a write that was cut off.
+pub(super) fn may_be_torn(content: &[u8], offset: u64, wrong_trailer: bool) -> bool {
+    let ends_whole = content.ends_with(TRAILER) || wrong_trailer;
+    !ends_whole || lacks_a_sector(content, offset) || lacks_the_end_of_a_page(content, offset)
+}
+
+fn lacks_a_sector(content: &[u8], offset: u64) -> bool {
+    let first = (SECTOR_BYTES - offset % SECTOR_BYTES).min(content.len() as u64) as usize;
+    let (first, rest) = content.split_at(first);
+    std::iter::once(first)
+        .chain(rest.chunks(SECTOR_BYTES as usize))
+        .any(|piece| piece.iter().all(|byte| *byte == 0))
+}
+
+fn lacks_the_end_of_a_page(content: &[u8], offset: u64) -> bool {
+    let first = (PAGE_BYTES - offset % PAGE_BYTES) as usize;
+    (first..content.len())
+        .step_by(PAGE_BYTES as usize)
+        .any(|boundary| content[boundary - 1] == 0)
+}

@@ -1,0 +1,214 @@
+//! The way on from damage of a journal, for the operator.
+//!
+//! What stands behind the damage is listed, and cut off only when that is accepted. The directory stays closed
+//! all the while.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use fjall::LsmError;
+use lsm_tree::{AbstractTree, AnyTree, Guard, SeqNo, SequenceNumberCounter};
+
+use crate::StorageError;
+use crate::catalog::{Catalog, persist};
+use crate::commit::CATALOG_KEY;
+use crate::engine::journal::{self, Damage, RECORD_KEY};
+use crate::engine::{Directory, SpaceId, manifest};
+
+/// Where copies of the engine's small tables are read, below the data directory, while this runs.
+const SCRATCH: &str = "recover";
+const KEYSPACES: &str = "keyspaces";
+
+/// What a recovery loses, at most: rows that were written out already are not lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// The damaged journal.
+    pub journal: PathBuf,
+    /// Where in it the damage begins, in bytes.
+    pub offset: u64,
+    /// Whole batches of writes behind the damaged one.
+    pub batches_behind: u64,
+    /// What these batches write, by table; the damaged one itself can't be read.
+    pub tables: Vec<TableLoss>,
+    /// The files that hold what was cut off; empty if nothing was.
+    pub kept: Vec<PathBuf>,
+}
+
+/// Writes to a table that a recovery loses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableLoss {
+    /// `keyspace.table`, or its number where the schema can't be read.
+    pub table: String,
+    /// Rows and other records.
+    pub writes: u64,
+    /// When the first of them was written, in microseconds since the epoch; 0 if that is not known.
+    pub first_micros: i64,
+    /// When the last of them was written, in microseconds since the epoch; 0 if that is not known.
+    pub last_micros: i64,
+}
+
+/// Looks for damage in the journals of a data directory that nobody has open; `None` if there is none. With
+/// `accept_loss` it cuts the journals where the damage begins and keeps what it cuts in files beside them.
+pub fn recover(directory: &Path, accept_loss: bool) -> Result<Option<Loss>, StorageError> {
+    let directory = Directory::open_existing(directory)?;
+    let database = directory.database();
+    let failed = |error: io::Error| {
+        StorageError::Io(format!("can't recover {}: {error}", database.display()))
+    };
+    manifest::verify(&database).map_err(crate::engine::fault_error)?;
+    let Some(damage) = journal::survey(&database).map_err(failed)?.damage else {
+        return Ok(None);
+    };
+    let tables = lost(&directory, &damage).map_err(failed)?;
+    let kept = if accept_loss {
+        journal::cut_at(&database, &damage).map_err(failed)?
+    } else {
+        Vec::new()
+    };
+    Ok(Some(Loss {
+        journal: damage.path,
+        offset: damage.offset,
+        batches_behind: damage.batches_behind,
+        tables,
+        kept,
+    }))
+}
+
+#[derive(Default)]
+struct Counted {
+    writes: u64,
+    times: Option<(i64, i64)>,
+}
+
+fn lost(directory: &Directory, damage: &Damage) -> io::Result<Vec<TableLoss>> {
+    let mut counted: HashMap<u64, Counted> = HashMap::new();
+    let mut catalog = None;
+    journal::read_all(&directory.database(), damage, &mut |is_lost, time, item| {
+        if item.key == CATALOG_KEY
+            && let Some(value) = item.value
+        {
+            // The newest, lost or not: it knows all tables.
+            catalog = persist::decode(&Bytes::copy_from_slice(value)).ok();
+        }
+        if !is_lost || item.key == RECORD_KEY {
+            return;
+        }
+        let space = counted.entry(item.space).or_default();
+        space.writes += 1;
+        let (first, last) = space.times.get_or_insert((time, time));
+        *first = time.min(*first);
+        *last = time.max(*last);
+    })?;
+    let names = names(directory).unwrap_or_else(|error| {
+        tracing::warn!(%error, "the names of the tables could not be read");
+        Names::default()
+    });
+    let catalog = catalog.map(|(catalog, _)| catalog).or(names.catalog);
+    let mut tables: Vec<TableLoss> = counted
+        .into_iter()
+        .map(|(space, counted)| {
+            let (first_micros, last_micros) = counted.times.unwrap_or_default();
+            TableLoss {
+                table: name(space, &names.spaces, catalog.as_ref()),
+                writes: counted.writes,
+                first_micros,
+                last_micros,
+            }
+        })
+        .collect();
+    tables.sort_by(|a, b| a.table.cmp(&b.table));
+    Ok(tables)
+}
+
+fn name(space: u64, spaces: &BTreeMap<u64, SpaceId>, catalog: Option<&Catalog>) -> String {
+    let Some(id) = spaces.get(&space) else {
+        return format!("space {space}");
+    };
+    if *id == SpaceId::META {
+        return "(schema and internal records)".to_owned();
+    }
+    catalog
+        .and_then(|catalog| {
+            let mut tables = catalog
+                .keyspaces
+                .values()
+                .flat_map(|keyspace| keyspace.tables.values());
+            tables.find(|table| table.id == id.table())
+        })
+        .map_or_else(
+            || format!("table {}", id.table().0),
+            |table| format!("{}.{}", table.keyspace, table.name),
+        )
+}
+
+#[derive(Default)]
+struct Names {
+    spaces: BTreeMap<u64, SpaceId>,
+    catalog: Option<Catalog>,
+}
+
+/// Reads the engine's table of spaces and the catalog from copies, as opening them may delete files.
+fn names(directory: &Directory) -> Result<Names, LsmError> {
+    let scratch = directory.path().join(SCRATCH);
+    remove(&scratch)?;
+    let names = read_names(&directory.database().join(KEYSPACES), &scratch);
+    remove(&scratch)?;
+    names
+}
+
+fn read_names(keyspaces: &Path, scratch: &Path) -> Result<Names, LsmError> {
+    let mut names = Names::default();
+    let spaces = open_copy(&keyspaces.join("0"), &scratch.join("0"))?;
+    for entry in spaces.prefix(b"n", SeqNo::MAX, None) {
+        let (key, value) = entry.into_inner()?;
+        let number = key.get(1..).and_then(|key| key.try_into().ok());
+        let id = std::str::from_utf8(&value).ok().and_then(SpaceId::parse);
+        if let (Some(number), Some(id)) = (number, id) {
+            names.spaces.insert(u64::from_be_bytes(number), id);
+        }
+    }
+    let meta = names.spaces.iter().find(|(_, id)| **id == SpaceId::META);
+    if let Some((number, _)) = meta {
+        let number = number.to_string();
+        let meta = open_copy(&keyspaces.join(&number), &scratch.join(&number))?;
+        if let Some(value) = meta.get(CATALOG_KEY, SeqNo::MAX)? {
+            let decoded = persist::decode(&Bytes::copy_from_slice(&value));
+            names.catalog = decoded.ok().map(|(catalog, _)| catalog);
+        }
+    }
+    Ok(names)
+}
+
+fn open_copy(from: &Path, to: &Path) -> Result<AnyTree, LsmError> {
+    copy(from, to)?;
+    lsm_tree::Config::new(
+        to,
+        SequenceNumberCounter::default(),
+        SequenceNumberCounter::default(),
+    )
+    .open()
+}
+
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
