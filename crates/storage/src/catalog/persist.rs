@@ -95,6 +95,8 @@ enum KindRecord {
 
 #[derive(Serialize, Deserialize)]
 struct DroppedRecord {
+    #[serde(default)]
+    id: Option<u32>,
     cql_type: String,
     is_static: bool,
     dropped_at_micros: i64,
@@ -299,6 +301,7 @@ fn table_record(table: &Table) -> TableRecord {
             .iter()
             .map(|(name, dropped)| {
                 let record = DroppedRecord {
+                    id: dropped.id.map(|id| id.0),
                     cql_type: dropped.cql_type.to_string(),
                     is_static: dropped.is_static,
                     dropped_at_micros: dropped.dropped_at_micros,
@@ -362,6 +365,7 @@ fn table_of(record: TableRecord, keyspace: &str) -> Result<Table, StorageError> 
         .into_iter()
         .map(|(name, dropped)| {
             let column = DroppedColumn {
+                id: dropped.id.map(ColumnId),
                 cql_type: type_of(&dropped.cql_type)?,
                 is_static: dropped.is_static,
                 dropped_at_micros: dropped.dropped_at_micros,
@@ -504,6 +508,7 @@ mod tests {
             version: Uuid::from_u128(5),
         };
         let dropped = DroppedColumn {
+            id: Some(ColumnId(8)),
             cql_type: CqlType::Text,
             is_static: true,
             dropped_at_micros: -3,

@@ -32,9 +32,12 @@ pub(crate) fn store(
     catalog: &Catalog,
     generations: &Generations,
 ) -> Result<(), StorageError> {
+    engine.commit(vec![entry(catalog, generations)], Sync::Disk)
+}
+
+fn entry(catalog: &Catalog, generations: &Generations) -> (SpaceId, Bytes, Option<Bytes>) {
     let record = persist::encode(catalog, generations);
-    let batch = vec![(SpaceId::META, Bytes::from_static(CATALOG_KEY), Some(record))];
-    engine.commit(batch, Sync::Disk)
+    (SpaceId::META, Bytes::from_static(CATALOG_KEY), Some(record))
 }
 
 impl Committer {
@@ -109,7 +112,11 @@ impl Committer {
         for table in new.tables() {
             engine.create_space(table.space, table.space_options())?;
         }
-        store(engine, &new.catalog, &new.generations)
+        let mut batch = vec![entry(&new.catalog, &new.generations)];
+        let mark = self.carry_mark(&mut batch);
+        engine.commit(batch, Sync::Disk)?;
+        self.carried(mark);
+        Ok(())
     }
 
     /// Drops the spaces of former tables that nobody reads any more.
