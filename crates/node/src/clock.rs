@@ -1,35 +1,35 @@
-//! The clock of writes and statements.
+//! Time as one statement sees it.
 //!
-//! Write timestamps and timeuuids made by this process never repeat and never go back, whatever
-//! the clock of the machine does: two writes that follow each other are ordered by them.
+//! Write timestamps and timeuuids never repeat and never go back, over restarts neither, whatever the clock of the
+//! machine does ([`storage::Storage::clock`]): two writes that follow each other are ordered by them.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, OnceLock};
 
+use storage::clock::ServerClock;
 use uuid::Uuid;
 
 /// 100-ns ticks between the epoch of timeuuids (1582-10-15) and the Unix epoch.
 const UUID_EPOCH_OFFSET_TICKS: i64 = 0x01b2_1dd2_1381_4000;
-const TICKS_PER_MICRO: i64 = 10;
-
-/// The last write timestamp given out. Microseconds since the Unix epoch.
-static LAST_WRITE_MICROS: AtomicI64 = AtomicI64::new(0);
-/// The last tick given to a timeuuid. 100-ns units since the Unix epoch.
-static LAST_TICK: AtomicI64 = AtomicI64::new(0);
 
 /// Time as one statement sees it: the present stands still, but every timeuuid is another.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct StatementClock {
+    clock: Arc<ServerClock>,
     micros: i64,
 }
 
 impl StatementClock {
     /// The clock of a statement that begins now.
-    pub fn start() -> Self {
+    pub fn start(clock: &Arc<ServerClock>) -> Self {
         StatementClock {
-            micros: now_micros(),
+            micros: clock.now_micros(),
+            clock: Arc::clone(clock),
         }
+    }
+
+    /// Of a term that asks for no time: nothing is executed, and what it is told is told nobody.
+    pub fn of_none() -> Self {
+        StatementClock::start(&ServerClock::of_machine())
     }
 
     /// The present. Microseconds since the Unix epoch.
@@ -37,39 +37,31 @@ impl StatementClock {
         self.micros
     }
 
-    /// A timeuuid that no other call gets (`now()`).
+    /// How far the present lies ahead of the machine's clock. Microseconds.
+    pub fn lead_micros(&self) -> i64 {
+        self.clock.lead_micros()
+    }
+
+    /// The timestamp of a write whose client gave none: later than all given out before.
+    pub fn next_write_micros(&self) -> i64 {
+        self.clock.next_write_micros()
+    }
+
+    /// A timeuuid that no other call gets (`now()`), later than all made before.
     pub fn timeuuid(&self) -> Uuid {
-        timeuuid()
+        timeuuid(&self.clock)
+    }
+
+    /// Takes `count` consecutive ticks that no other timeuuid has; returns the first.
+    /// 100-ns units since the Unix epoch.
+    pub fn reserve_ticks(&self, count: i64) -> i64 {
+        self.clock.reserve_ticks(count)
     }
 }
 
-/// The machine's clock. Microseconds since the Unix epoch.
-pub fn now_micros() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |elapsed| {
-            i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX)
-        })
-}
-
-/// The timestamp of a write whose client gave none: later than all given out before.
-pub fn next_write_micros() -> i64 {
-    reserve(&LAST_WRITE_MICROS, now_micros(), 1)
-}
-
 /// A timeuuid of the present, later than all made before.
-pub fn timeuuid() -> Uuid {
-    timeuuid_at(reserve_ticks(1))
-}
-
-/// Takes `count` consecutive ticks that no other timeuuid has; returns the first.
-/// 100-ns units since the Unix epoch.
-pub fn reserve_ticks(count: i64) -> i64 {
-    reserve(
-        &LAST_TICK,
-        now_micros().saturating_mul(TICKS_PER_MICRO),
-        count,
-    )
+pub fn timeuuid(clock: &ServerClock) -> Uuid {
+    timeuuid_at(clock.reserve_ticks(1))
 }
 
 /// The timeuuid of a tick (100-ns units since the Unix epoch), with this process's node id.
@@ -93,47 +85,9 @@ pub fn timeuuid_at(tick: i64) -> Uuid {
     Uuid::from_bytes(bytes)
 }
 
-/// Takes `count` consecutive numbers that begin at `now` or behind the last one taken.
-fn reserve(last: &AtomicI64, now: i64, count: i64) -> i64 {
-    let mut seen = last.load(Ordering::Relaxed);
-    loop {
-        let first = now.max(seen + 1);
-        match last.compare_exchange_weak(
-            seen,
-            first + count - 1,
-            Ordering::Relaxed,
-            Ordering::Relaxed,
-        ) {
-            Ok(_) => return first,
-            Err(other) => seen = other,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn write_timestamps_rise() {
-        let before = now_micros();
-        let taken: Vec<i64> = (0..1000).map(|_| next_write_micros()).collect();
-        assert!(taken[0] >= before);
-        assert!(taken.windows(2).all(|pair| pair[0] < pair[1]));
-    }
-
-    #[test]
-    fn reserved_ticks_do_not_overlap() {
-        let threads: Vec<_> = (0..4)
-            .map(|_| std::thread::spawn(|| (0..1000).map(|_| reserve_ticks(3)).collect::<Vec<_>>()))
-            .collect();
-        let mut firsts: Vec<i64> = threads
-            .into_iter()
-            .flat_map(|thread| thread.join().unwrap())
-            .collect();
-        firsts.sort_unstable();
-        assert!(firsts.windows(2).all(|pair| pair[1] - pair[0] >= 3));
-    }
 
     #[test]
     fn a_timeuuid_tells_its_tick() {

@@ -23,7 +23,7 @@ use uuid::Uuid;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableId(pub Uuid);
 
-/// The identity of a column within its table; never used twice, even after DROP and ADD.
+/// The identity of a column within its table; used again by the column alone that takes a dropped one's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ColumnId(pub u32);
 
@@ -74,7 +74,7 @@ pub struct Table {
     pub indexes: BTreeMap<String, Arc<Index>>,
     /// `WITH cdc = {...}` as the user gave it; `None` if never given.
     pub cdc: Option<CdcOptions>,
-    /// The CDC log, while there is one: because `cdc.enabled`, or because of a vector index.
+    /// The CDC log, while there is one: because `cdc.enabled`, now or before, or because of a vector index.
     pub log: Option<CdcLog>,
     /// For a CDC log: the table it belongs to.
     pub log_of: Option<TableId>,
@@ -114,7 +114,8 @@ pub enum ColumnKind {
 /// A column that was dropped, and may have come back under the same name and id.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DroppedColumn {
-    /// `None` for a column that a version before 0.2 dropped: it comes back with another id, without its values.
+    /// The id that its cells lie under: a column that is added anew under the name takes it, and shows the cells that are newer
+    /// than the drop. `None` if it was dropped by a version that forgot it.
     pub id: Option<ColumnId>,
     pub cql_type: CqlType,
     pub is_static: bool,
@@ -167,7 +168,8 @@ pub enum DeltaMode {
 #[derive(Clone, Debug, PartialEq)]
 pub struct CdcLog {
     pub table: TableId,
-    /// What is written into it: the user's options, or keys only where an index alone needs it.
+    /// What is written into it: the user's options, or keys only where an index alone needs it; nothing if it is not
+    /// `enabled` any more.
     pub options: CdcOptions,
     /// The table's own streams in tablets mode; `None` in vnode mode ([`Catalog::vnode_streams`]).
     pub streams: Option<StreamGeneration>,
@@ -201,7 +203,7 @@ impl Catalog {
 
     /// Puts a table in, or in the place of the one of its name, and makes its CDC log what
     /// [`Table::cdc`] and the indexes ask for: creates `<table>_scylla_cdc_log` with its stream
-    /// generation, adapts its columns after ALTER TABLE, or drops it.
+    /// generation, adapts its columns after ALTER TABLE, or drops it with the index that needed it.
     ///
     /// This is the one way to change a table inside [`crate::Storage::change_catalog`].
     ///

@@ -7,11 +7,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::clock::{Clock, seconds};
+use crate::clock::ServerClock;
 
 #[derive(Debug)]
 pub(crate) struct Horizon {
-    clock: Arc<dyn Clock>,
+    clock: Arc<ServerClock>,
     state: Mutex<State>,
 }
 
@@ -19,12 +19,10 @@ pub(crate) struct Horizon {
 struct State {
     /// Reads by the second of their start.
     reads: BTreeMap<i64, usize>,
-    /// Seconds never go back here, whatever the clock does.
-    latest_s: i64,
 }
 
 impl Horizon {
-    pub(crate) fn new(clock: Arc<dyn Clock>) -> Arc<Horizon> {
+    pub(crate) fn new(clock: Arc<ServerClock>) -> Arc<Horizon> {
         Arc::new(Horizon {
             clock,
             state: Mutex::default(),
@@ -38,7 +36,7 @@ impl Horizon {
     /// A read begins.
     pub(crate) fn hold(self: &Arc<Self>) -> Hold {
         let mut state = self.state();
-        let start_s = self.now_s(&mut state);
+        let start_s = self.clock.now_s();
         *state.reads.entry(start_s).or_default() += 1;
         Hold {
             horizon: Arc::clone(self),
@@ -48,18 +46,13 @@ impl Horizon {
 
     /// Whatever died at or before this second is seen by no read, now or later.
     pub(crate) fn seen_by_none_s(&self) -> i64 {
-        let mut state = self.state();
-        let now_s = self.now_s(&mut state);
+        let state = self.state();
+        let now_s = self.clock.now_s();
         state
             .reads
             .keys()
             .next()
             .map_or(now_s, |first| now_s.min(*first))
-    }
-
-    fn now_s(&self, state: &mut State) -> i64 {
-        state.latest_s = state.latest_s.max(seconds(self.clock.now_micros()));
-        state.latest_s
     }
 }
 

@@ -12,7 +12,6 @@
 //! syncs once and acknowledges all. As nothing else writes, reading before writing needs no lock.
 
 pub mod catalog;
-pub mod clock;
 pub mod mutation;
 pub mod read;
 
@@ -32,6 +31,7 @@ mod shared;
 mod storage;
 mod watch;
 
+pub use clock;
 pub use recover::{Loss, TableLoss, recover};
 pub use scrub::{Scrubbed, scrub};
 pub use storage::Storage;
@@ -136,4 +136,6 @@ pub struct Statistics {
     pub commit_micros: u64,
     /// Deletions of partitions and ranges whose rows, hidden already, are still to be removed.
     pub sweeps_waiting: u64,
+    /// How far the storage's time is ahead of the machine's clock, which was set back. Microseconds.
+    pub clock_lead_micros: i64,
 }

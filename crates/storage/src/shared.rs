@@ -1,13 +1,13 @@
 //! What the doors, the committer and the watcher have in common.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use tokio::sync::watch::Sender;
 
 use crate::cdc::CdcGate;
-use crate::clock::Clock;
+use crate::clock::ServerClock;
 use crate::engine::Engine;
 use crate::forget::Forgetting;
 use crate::horizon::Horizon;
@@ -20,7 +20,9 @@ pub(crate) struct Shared {
     pub gate: CdcGate,
     pub horizon: Arc<Horizon>,
     pub forgetting: Arc<Forgetting>,
-    pub clock: Arc<dyn Clock>,
+    pub clock: Arc<ServerClock>,
+    /// What the disk says of the times that were given out: a later process begins behind it. Microseconds.
+    pub kept_micros: AtomicI64,
     pub durability: Durability,
     pub statistics: Counters,
     schema: ArcSwap<Schema>,
@@ -49,20 +51,21 @@ pub(crate) struct Counters {
 impl Shared {
     pub(crate) fn new(
         engine: Arc<Engine>,
-        gate: CdcGate,
         horizon: Arc<Horizon>,
         forgetting: Arc<Forgetting>,
-        clock: Arc<dyn Clock>,
+        clock: Arc<ServerClock>,
+        kept_micros: i64,
         durability: Durability,
         schema: Schema,
     ) -> Shared {
         forgetting.set_schema(&schema);
         Shared {
             engine,
-            gate,
+            gate: CdcGate::new(clock.now_micros()),
             horizon,
             forgetting,
             clock,
+            kept_micros: AtomicI64::new(kept_micros),
             durability,
             statistics: Counters::default(),
             schema: ArcSwap::from_pointee(schema),

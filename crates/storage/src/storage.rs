@@ -13,9 +13,8 @@ use uuid::Uuid;
 
 use crate::catalog::persist::Generations;
 use crate::catalog::{Catalog, StreamGeneration, TableId};
-use crate::cdc::CdcGate;
-use crate::clock::{Clock, SystemClock};
-use crate::commit::{self, Committer, Edited, MARK_KEY, Request, SchemaChange};
+use crate::clock::{Clock, ServerClock, SystemClock};
+use crate::commit::{self, Committer, Edited, Request, SchemaChange};
 use crate::engine::{Directory, Engine, EngineOptions, Examiners, SpaceId, SpaceOptions};
 use crate::forget::Forgetting;
 use crate::horizon::Horizon;
@@ -86,13 +85,14 @@ impl Storage {
         Storage::open_with_clock(directory, options, Arc::new(SystemClock))
     }
 
-    /// As [`Storage::open`], with the present as `clock` says it: expiry and CDC times go by it.
+    /// As [`Storage::open`], with the present as `clock` says it ([`Storage::clock`]).
     pub fn open_with_clock(
         directory: &Path,
         options: StorageOptions,
         clock: Arc<dyn Clock>,
     ) -> Result<Storage, StorageError> {
         let (directory, is_new) = Directory::open(directory)?;
+        let clock = ServerClock::new(clock);
         let horizon = Horizon::new(Arc::clone(&clock));
         let forgetting = Forgetting::new(Arc::clone(&horizon));
         let examiners: Examiners = {
@@ -107,10 +107,11 @@ impl Storage {
             },
             examiners,
         )?;
-        let now_micros = clock.now_micros();
         if is_new {
-            make(&engine, now_micros)?;
+            make(&engine, clock.now_micros())?;
         }
+        let kept_micros = commit::load_mark(&engine)?;
+        clock.raise(kept_micros);
         let (catalog, generations) = commit::load(&engine)?.ok_or_else(|| {
             StorageError::Corrupt(format!("{} holds no schema", engine.path().display()))
         })?;
@@ -118,13 +119,12 @@ impl Storage {
         remove_orphans(&engine, &schema)?;
         forgetting.set_expiring(commit::load_expiring(&engine)?);
         let sweeps = commit::load_sweeps(&engine)?;
-        let mark = read_mark(&engine)?.max(now_micros);
         let shared = Arc::new(Shared::new(
             Arc::new(engine),
-            CdcGate::new(mark),
             horizon,
             forgetting,
             clock,
+            kept_micros,
             options.durability,
             schema,
         ));
@@ -151,6 +151,12 @@ impl Storage {
                 watch: Mutex::new(Some(watch)),
             }),
         })
+    }
+
+    /// Time as it counts here: for write timestamps, expiry and the times of log rows. It never goes back, over restarts
+    /// neither.
+    pub fn clock(&self) -> &Arc<ServerClock> {
+        &self.inner.shared.clock
     }
 
     /// The schema as it stands. One atomic load.
@@ -261,6 +267,16 @@ impl Storage {
     pub async fn settle_log(&self, until_micros: i64) -> Result<(), StorageError> {
         let shared = &self.inner.shared;
         let mark = until_micros.min(shared.clock.now_micros());
+        // A later process must not give out less, and nothing says so yet but this process.
+        if mark > shared.kept_micros.load(Ordering::Relaxed) {
+            let (reply, kept) = oneshot::channel();
+            self.ask(Request::Keep {
+                until_micros: mark,
+                reply,
+            })
+            .await?;
+            let _ = kept.await;
+        }
         shared.gate.settle(mark).await;
         Ok(())
     }
@@ -314,6 +330,7 @@ impl Storage {
             writes: counters.writes.load(Ordering::Relaxed),
             commit_micros: counters.commit_micros.load(Ordering::Relaxed),
             sweeps_waiting: counters.sweeps_waiting.load(Ordering::Relaxed),
+            clock_lead_micros: self.inner.shared.clock.lead_micros(),
         }
     }
 
@@ -381,11 +398,4 @@ fn remove_orphans(engine: &Engine, schema: &Schema) -> Result<(), StorageError> 
         engine.drop_space(*orphan)?;
     }
     Ok(())
-}
-
-fn read_mark(engine: &Engine) -> Result<i64, StorageError> {
-    let bytes = engine.get(SpaceId::META, MARK_KEY)?;
-    Ok(bytes
-        .and_then(|bytes| bytes.first_chunk::<8>().copied())
-        .map_or(i64::MIN, i64::from_be_bytes))
 }

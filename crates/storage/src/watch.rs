@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::WeakSender;
 
+use crate::clock::{LeadNews, LeadReport};
 use crate::commit::Request;
 use crate::shared::Shared;
 use crate::{Durability, Health};
@@ -43,6 +44,7 @@ pub(crate) fn start(shared: Arc<Shared>, requests: WeakSender<Request>) -> io::R
         requests,
         synced: Instant::now(),
         looked: Instant::now(),
+        lead: LeadReport::default(),
     };
     let thread = thread::Builder::new()
         .name("storage-watch".to_owned())
@@ -59,6 +61,7 @@ struct Watcher {
     requests: WeakSender<Request>,
     synced: Instant,
     looked: Instant,
+    lead: LeadReport,
 }
 
 impl Watcher {
@@ -74,6 +77,7 @@ impl Watcher {
             if self.looked.elapsed() >= LOOK_INTERVAL {
                 self.looked = Instant::now();
                 self.look();
+                self.look_at_clock();
             }
         }
     }
@@ -106,6 +110,25 @@ impl Watcher {
         if let Some(requests) = self.requests.upgrade() {
             // If the queue is full, the committer is busy refusing; there is another look.
             let _ = requests.try_send(Request::Reopen);
+        }
+    }
+}
+
+impl Watcher {
+    /// A clock that was set back stops nothing, but the times here are not the machine's until it has caught up.
+    fn look_at_clock(&mut self) {
+        let clock = &self.shared.clock;
+        match self.lead.look(clock.lead_micros(), clock.steady_micros()) {
+            Some(LeadNews::Behind(lead_micros)) => tracing::error!(
+                lead_s = lead_micros / 1_000_000,
+                "the machine's clock was set back: write timestamps, expiry and change logs are ahead of it by so many \
+                 seconds, and come nearer by one in sixteen; readers of a change log that go by a clock of their own find \
+                 rows as much later. If the clock is wrong, set it right; run NTP"
+            ),
+            Some(LeadNews::CaughtUp) => {
+                tracing::info!("the machine's clock has caught up with the database's time");
+            }
+            None => {}
         }
     }
 }

@@ -81,12 +81,21 @@ fn an_index_alone_needs_keys_only_and_takes_the_log_with_it() {
         enabled: false,
         ..cdc_options()
     };
+    let write_row = |c: i32| {
+        let change = insert(vec![int(c)], vec![set(V, text("x"))], START_MICROS);
+        write(&storage, &table_of(&storage), vec![int(1)], vec![change]);
+    };
+    let rows = || read_all(&storage, &log_of(&storage).unwrap()).len();
+    write_row(1);
     alter(&storage, |table| table.cdc = Some(disabled));
-    assert!(log_of(&storage).is_none());
-    assert!(table_of(&storage).log.is_none());
+    assert_eq!(log_of(&storage).unwrap().id, first.id, "its rows are there");
+    write_row(2);
+    assert_eq!(rows(), 1, "and no more come");
 
     alter(&storage, |table| table.cdc = Some(cdc_options()));
-    assert_ne!(log_of(&storage).unwrap().id, first.id, "a new log");
+    assert_eq!(log_of(&storage).unwrap().id, first.id, "the log goes on");
+    write_row(3);
+    assert_eq!(rows(), 2);
     block_on(storage.change_catalog(|catalog| {
         catalog.remove_table("ks", "t");
         Ok::<(), ()>(())

@@ -119,7 +119,7 @@ impl PreparedTerm {
         if !foldable {
             return Ok(self);
         }
-        let bound = self.evaluate(&Parameters::default(), &StatementClock::start())?;
+        let bound = self.evaluate(&Parameters::default(), &StatementClock::of_none())?;
         Ok(PreparedTerm {
             node: Node::Constant(bound),
             ..self

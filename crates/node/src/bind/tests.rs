@@ -38,7 +38,7 @@ fn evaluate(text: &str, cql_type: &str, values: Vec<BoundValue>) -> Result<Bound
         ..Parameters::default()
     };
     prepared
-        .evaluate(&parameters, &StatementClock::start())
+        .evaluate(&parameters, &StatementClock::of_none())
         .map_err(|error| error.message)
 }
 
@@ -378,7 +378,7 @@ fn in_takes_one_marker_for_all() {
             values: vec![value],
             ..Parameters::default()
         };
-        list.evaluate(&parameters, &StatementClock::start())
+        list.evaluate(&parameters, &StatementClock::of_none())
             .map_err(|error| error.message)
     };
     let two = bind(Value::List(vec![Value::Int(2), Value::Int(2)]));

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     fn clock() -> StatementClock {
-        StatementClock::start()
+        StatementClock::of_none()
     }
 
     #[test]

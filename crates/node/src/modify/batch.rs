@@ -9,7 +9,6 @@ use cql::error::CqlError;
 use super::plan::{BatchPlan, Plan, Work, WritePlan};
 use super::using::{UsingPlan, checked_timestamp};
 use crate::bind::{PrepareContext, StatementClock};
-use crate::clock;
 use crate::query::{Answer, Database, Parameters};
 
 /// Prepares `BEGIN BATCH ... APPLY BATCH`.
@@ -66,8 +65,8 @@ pub async fn execute_batch(
 ) -> Result<Answer, CqlError> {
     check_kind(kind)?;
     let mut mutations = Vec::new();
-    let clock = StatementClock::start();
-    let timestamp = write_timestamp(batch_timestamp)?;
+    let clock = StatementClock::start(database.storage.clock());
+    let timestamp = write_timestamp(batch_timestamp, &clock)?;
     for (plan, parameters) in &entries {
         let Work::Write(write) = &plan.work else {
             return Err(CqlError::invalid(
@@ -82,10 +81,10 @@ pub async fn execute_batch(
 }
 
 /// The timestamp given with a request, or the present.
-pub(super) fn write_timestamp(given: Option<i64>) -> Result<i64, CqlError> {
+pub(super) fn write_timestamp(given: Option<i64>, clock: &StatementClock) -> Result<i64, CqlError> {
     match given {
         Some(micros) => checked_timestamp(micros),
-        None => Ok(clock::next_write_micros()),
+        None => Ok(clock.next_write_micros()),
     }
 }
 

@@ -11,7 +11,6 @@ use super::operation::Operation;
 use super::plan::{BatchPlan, WriteKind, WritePlan};
 use super::target::{Extent, MAX_KEYS, too_many_keys};
 use crate::bind::StatementClock;
-use crate::clock;
 use crate::failure::storage_error;
 use crate::query::{Answer, ColumnSpec, Database, Outcome, Parameters, Rows};
 use crate::select::place::{Place, Shape, put_bytes};
@@ -97,9 +96,9 @@ impl WritePlan {
         database: &Database,
         parameters: &Parameters,
     ) -> Result<Answer, CqlError> {
-        let clock = StatementClock::start();
+        let clock = StatementClock::start(database.storage.clock());
         // The client's timestamp is left aside: the write must come behind what it looked at.
-        let mutations = self.mutations(parameters, &clock, clock::next_write_micros())?;
+        let mutations = self.mutations(parameters, &clock, clock.next_write_micros())?;
         let [mutation] = &mutations[..] else {
             // Nothing but unset static columns: there is nothing to apply.
             return self.answer(None);
@@ -168,8 +167,8 @@ pub(super) async fn execute_write(
     write: &WritePlan,
     parameters: &Parameters,
 ) -> Result<Answer, CqlError> {
-    let clock = StatementClock::start();
-    let timestamp = write_timestamp(parameters.timestamp_micros)?;
+    let clock = StatementClock::start(database.storage.clock());
+    let timestamp = write_timestamp(parameters.timestamp_micros, &clock)?;
     let mutations = write.mutations(parameters, &clock, timestamp)?;
     apply(database, mutations).await
 }
@@ -180,9 +179,9 @@ pub(super) async fn execute_text_batch(
     batch: &BatchPlan,
     parameters: &Parameters,
 ) -> Result<Answer, CqlError> {
-    let clock = StatementClock::start();
+    let clock = StatementClock::start(database.storage.clock());
     let own = batch.using.timestamp(parameters, &clock)?;
-    let timestamp = write_timestamp(own.or(parameters.timestamp_micros))?;
+    let timestamp = write_timestamp(own.or(parameters.timestamp_micros), &clock)?;
     let mut mutations = Vec::new();
     for write in &batch.writes {
         mutations.extend(write.mutations(parameters, &clock, timestamp)?);

@@ -4,12 +4,12 @@ use cql::ast::{AlterTable, AlterTableChange, ColumnDefinition};
 use cql::error::CqlError;
 use cql::types::CqlType;
 use storage::catalog::{Catalog, Column, ColumnId, ColumnKind, DroppedColumn, Table};
+use storage::clock::ServerClock;
 
 use super::column_type::check_column_type;
 use super::create_table::{check_column_count, useless_static};
 use super::table_options::TableOptions;
 use super::{Applied, cdc, names};
-use crate::clock;
 use crate::query::SchemaChangeKind;
 
 #[derive(Clone, Debug)]
@@ -89,7 +89,7 @@ impl AlterTablePlan {
         })
     }
 
-    pub fn apply(&self, catalog: &mut Catalog) -> Result<Applied, CqlError> {
+    pub fn apply(&self, catalog: &mut Catalog, clock: &ServerClock) -> Result<Applied, CqlError> {
         let Some(table) = catalog.table(&self.keyspace, &self.name) else {
             return super::missing_table(catalog, &self.keyspace, &self.name, self.if_exists);
         };
@@ -110,7 +110,8 @@ impl AlterTablePlan {
                 if_exists,
                 timestamp_micros,
             } => {
-                let dropped_at_micros = timestamp_micros.unwrap_or_else(clock::next_write_micros);
+                let dropped_at_micros =
+                    timestamp_micros.unwrap_or_else(|| clock.next_write_micros());
                 for column in columns {
                     drop_column(&mut table, column, *if_exists, dropped_at_micros)?;
                 }
@@ -171,10 +172,7 @@ fn add_column(
     if definition.is_static && table.clustering_key().is_empty() {
         return Err(useless_static());
     }
-    // A column that comes back keeps its id, and with it the cells that are newer than the drop.
-    let mut former = None;
     if let Some(dropped) = table.dropped_columns.get(name) {
-        former = dropped.id;
         let kind = |is_static| if is_static { "STATIC" } else { "REGULAR" };
         if dropped.is_static != definition.is_static {
             return Err(CqlError::invalid(format!(
@@ -193,10 +191,16 @@ fn add_column(
         }
     }
     check_column_count(table.columns.len() + 1)?;
-    let id = former.unwrap_or(table.next_column);
-    if id == table.next_column {
+    // Under the same id lie the cells that are newer than the drop.
+    let former = table
+        .dropped_columns
+        .get(name)
+        .and_then(|dropped| dropped.id);
+    let id = former.unwrap_or_else(|| {
+        let id = table.next_column;
         table.next_column = ColumnId(id.0 + 1);
-    }
+        id
+    });
     table.columns.push(Column {
         id,
         name: name.clone(),
@@ -250,15 +254,17 @@ fn drop_column(
             "Cannot drop column {name} because it has dependent secondary indexes ({dependents})"
         )));
     }
-    // What an earlier drop hid stays hidden.
-    let earlier = table.dropped_columns.get(name);
+    // What an earlier drop covers stays so.
+    let former = table
+        .dropped_columns
+        .get(name)
+        .filter(|former| former.id == Some(column.id))
+        .map_or(i64::MIN, |former| former.dropped_at_micros);
     let dropped = DroppedColumn {
         id: Some(column.id),
         cql_type: column.cql_type.clone(),
         is_static,
-        dropped_at_micros: earlier.map_or(dropped_at_micros, |earlier| {
-            dropped_at_micros.max(earlier.dropped_at_micros)
-        }),
+        dropped_at_micros: dropped_at_micros.max(former),
     };
     table.dropped_columns.insert(name.to_owned(), dropped);
     table.columns.retain(|column| column.name != name);

@@ -6,6 +6,7 @@ use cql::ast::{ColumnDefinition, CreateTable, Direction};
 use cql::error::{CqlError, ErrorKind};
 use cql::token::Partitioner;
 use storage::catalog::{Catalog, Column, ColumnId, ColumnKind, Table, TableId};
+use storage::clock::ServerClock;
 use uuid::Uuid;
 
 use super::column_type::{check_column_type, check_key_type};
@@ -74,7 +75,7 @@ impl CreateTablePlan {
         })
     }
 
-    pub fn apply(&self, catalog: &mut Catalog) -> Result<Applied, CqlError> {
+    pub fn apply(&self, catalog: &mut Catalog, clock: &ServerClock) -> Result<Applied, CqlError> {
         let Table { keyspace, name, .. } = &self.definition;
         if catalog.keyspace(keyspace).is_none() {
             return super::missing_keyspace(keyspace, false);
@@ -91,7 +92,7 @@ impl CreateTablePlan {
                 format!("Cannot add already existing table \"{name}\" to keyspace \"{keyspace}\""),
             ));
         }
-        let id = TableId(self.id.unwrap_or_else(clock::timeuuid));
+        let id = TableId(self.id.unwrap_or_else(|| clock::timeuuid(clock)));
         if catalog.table_by_id(id).is_some() {
             return Err(CqlError::config(format!(
                 "Another table has the ID {} already",

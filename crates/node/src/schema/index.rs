@@ -7,6 +7,7 @@ use cql::ast::{CreateIndex, IndexTarget};
 use cql::error::CqlError;
 use cql::vector_index::{self, NewName, TargetColumn};
 use storage::catalog::{Catalog, ColumnKind, Index, Table};
+use storage::clock::ServerClock;
 
 use super::{Applied, cdc};
 use crate::clock;
@@ -58,7 +59,7 @@ impl CreateIndexPlan {
         })
     }
 
-    pub fn apply(&self, catalog: &mut Catalog) -> Result<Applied, CqlError> {
+    pub fn apply(&self, catalog: &mut Catalog, clock: &ServerClock) -> Result<Applied, CqlError> {
         let Some(table) = catalog.table(&self.keyspace, &self.table) else {
             return super::missing_table(catalog, &self.keyspace, &self.table, false);
         };
@@ -100,7 +101,7 @@ impl CreateIndexPlan {
             column: column.to_owned(),
             options: self.options.clone(),
             class_name: vector_index::CLASS.to_owned(),
-            version: clock::timeuuid(),
+            version: clock::timeuuid(clock),
         };
         let mut table = Table::clone(table);
         table.indexes.insert(name, Arc::new(index));

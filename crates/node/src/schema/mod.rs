@@ -18,10 +18,13 @@ mod replication;
 mod retry;
 mod table_options;
 
+use std::sync::Arc;
+
 use cql::ast::{Statement, TableName};
 use cql::error::{CqlError, ErrorKind};
 use storage::ChangeError;
 use storage::catalog::{Catalog, Table};
+use storage::clock::ServerClock;
 
 use crate::failure::storage_error;
 use crate::query::{Answer, Database, Outcome, SchemaChange, SchemaChangeKind};
@@ -155,9 +158,10 @@ pub fn prepare(
 pub async fn execute(database: &Database, plan: &Plan) -> Result<Answer, CqlError> {
     let plan = plan.clone();
     let warning = plan.warning();
+    let clock = Arc::clone(database.storage.clock());
     let applied = database
         .storage
-        .change_catalog(move |catalog| plan.apply(catalog))
+        .change_catalog(move |catalog| plan.apply(catalog, &clock))
         .await
         .map_err(|error| match error {
             ChangeError::Refused(error) => error,
@@ -183,15 +187,15 @@ impl Plan {
     }
 
     /// Changes the catalog, or refuses and leaves it as it is.
-    fn apply(&self, catalog: &mut Catalog) -> Result<Applied, CqlError> {
+    fn apply(&self, catalog: &mut Catalog, clock: &ServerClock) -> Result<Applied, CqlError> {
         match &self.work {
             Work::CreateKeyspace(plan) => plan.apply(catalog),
             Work::AlterKeyspace(plan) => plan.apply(catalog),
             Work::DropKeyspace(plan) => plan.apply(catalog),
-            Work::CreateTable(plan) => plan.apply(catalog),
-            Work::AlterTable(plan) => plan.apply(catalog),
+            Work::CreateTable(plan) => plan.apply(catalog, clock),
+            Work::AlterTable(plan) => plan.apply(catalog, clock),
             Work::DropTable(plan) => plan.apply(catalog),
-            Work::CreateIndex(plan) => plan.apply(catalog),
+            Work::CreateIndex(plan) => plan.apply(catalog, clock),
             Work::DropIndex(plan) => plan.apply(catalog),
         }
     }

@@ -64,7 +64,7 @@ async fn execute_at(
     rows: &RowsPlan,
     parameters: Parameters,
 ) -> Result<Answer, CqlError> {
-    let clock = StatementClock::start();
+    let clock = StatementClock::start(database.storage.clock());
     let values = Values {
         parameters: &parameters,
         clock: &clock,
@@ -255,7 +255,7 @@ fn cursor(
     };
     Ok(Cursor {
         plan: plan.clone(),
-        clock: *values.clock,
+        clock: values.clock.clone(),
         terms: terms(&plan.projection.terms, values)?,
         filters,
         source,

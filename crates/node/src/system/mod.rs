@@ -23,6 +23,7 @@ use std::sync::Arc;
 use cql::error::CqlError;
 use storage::Storage;
 use storage::catalog::{Catalog, Keyspace, Table, TableId};
+use storage::clock::{Clock, SystemClock};
 use storage::read::Row;
 
 pub(crate) use cdc::tells_of_streams;
@@ -103,7 +104,7 @@ impl SystemTables {
                 .collect(),
             contents,
             data_center: DATA_CENTER.to_owned(),
-            started_at_s: crate::clock::now_micros() / 1_000_000,
+            started_at_s: storage::clock::seconds(SystemClock.now_micros()),
         }
     }
 

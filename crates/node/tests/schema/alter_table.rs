@@ -40,6 +40,38 @@ fn what_a_dropped_column_held_does_not_come_back() {
 }
 
 #[test]
+fn cells_newer_than_the_drop_come_back_with_the_column() {
+    let f = fixture().with(&[
+        "ALTER TABLE t ADD (s int static, l list<int>)",
+        "INSERT INTO t (k, c, v, s) VALUES (2, 1, 1, 1) USING TIMESTAMP 10000",
+        "INSERT INTO t (k, c, v, s) VALUES (2, 2, 2, 2) USING TIMESTAMP 20000",
+        "INSERT INTO t (k, c, v, s) VALUES (2, 3, 3, 3) USING TIMESTAMP 30000",
+        "INSERT INTO t (k, c, v, s) VALUES (4, 1, 4, 4) USING TIMESTAMP 20000",
+        "UPDATE t USING TIMESTAMP 20000 SET l = l + [7] WHERE k = 2 AND c = 3",
+        "UPDATE t USING TIMESTAMP 20001 SET l = l + [8] WHERE k = 2 AND c = 3",
+        "ALTER TABLE t DROP (v, s, l) USING TIMESTAMP 20000",
+        "ALTER TABLE t ADD (v int, s int static, l list<int>)",
+    ]);
+    let all = "SELECT k, c, v, s, l FROM t WHERE k IN (2, 4)";
+    let left = [
+        "2 | 1 | null | 3 | null",
+        "2 | 2 | null | 3 | null",
+        "2 | 3 | 3 | 3 | [8]",
+        "4 | 1 | null | null | null",
+    ];
+    assert_eq!(f.rows(all), left);
+    // A write that comes late is dropped with the rest, and an earlier drop uncovers nothing.
+    let f = f.with(&[
+        "UPDATE t USING TIMESTAMP 20000 SET v = 5 WHERE k = 2 AND c = 1",
+        "ALTER TABLE t DROP v USING TIMESTAMP 100",
+        "ALTER TABLE t ADD v int",
+    ]);
+    assert_eq!(f.rows(all), left);
+    let f = f.with(&["UPDATE t USING TIMESTAMP 20001 SET v = 6 WHERE k = 2 AND c = 1"]);
+    assert_eq!(f.rows("SELECT v FROM t WHERE k = 2 AND c = 1"), ["6"]);
+}
+
+#[test]
 fn a_column_may_come_back_with_a_type_that_reads_the_old_one() {
     let f = fixture().with(&[
         "ALTER TABLE t DROP v",

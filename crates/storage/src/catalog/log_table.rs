@@ -11,7 +11,6 @@ use super::{
     CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, ImageMode, Keyspace,
     StreamGeneration, Table, TableId, log_table_name,
 };
-use crate::clock::{Clock, SystemClock};
 
 /// Seconds that rows of a log live that only an index needs: ScyllaDB's default.
 const INDEX_LOG_TTL_S: u32 = 86_400;
@@ -37,7 +36,7 @@ pub(crate) mod column {
 /// Makes the log of a table what its options and indexes ask for, in the keyspace and in
 /// [`Table::log`].
 pub(super) fn adapt(keyspace: &mut Keyspace, table: &mut Table) {
-    let Some(options) = wanted(table) else {
+    let Some(options) = wanted(table).or_else(|| kept(table)) else {
         remove(keyspace, table);
         table.log = None;
         return;
@@ -55,10 +54,8 @@ pub(super) fn adapt(keyspace: &mut Keyspace, table: &mut Table) {
     let (id, streams) = match (&old, old_log) {
         (Some(old), Some(log)) if log.table == old.id => (old.id, log.streams),
         _ => {
-            let now_ms = SystemClock.now_micros() / 1_000;
-            let streams = keyspace
-                .tablets
-                .then(|| StreamGeneration::of_one_tablet(now_ms));
+            // They begin when they are committed.
+            let streams = keyspace.tablets.then(|| StreamGeneration::of_one_tablet(0));
             (TableId(Uuid::new_v4()), streams)
         }
     };
@@ -95,6 +92,13 @@ fn wanted(table: &Table) -> Option<CdcOptions> {
             ttl_s: INDEX_LOG_TTL_S,
         }),
     }
+}
+
+/// A log that the user asked for and then disabled: nothing is written into it any more, and readers have what it holds for as long
+/// as its rows live. It goes with its table, as in ScyllaDB.
+fn kept(table: &Table) -> Option<CdcOptions> {
+    table.log.as_ref()?;
+    table.cdc.clone().filter(|options| !options.enabled)
 }
 
 fn build(table: &Table, id: TableId, old: Option<&Table>) -> Table {

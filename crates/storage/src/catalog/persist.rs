@@ -508,7 +508,7 @@ mod tests {
             version: Uuid::from_u128(5),
         };
         let dropped = DroppedColumn {
-            id: Some(ColumnId(7)),
+            id: Some(ColumnId(8)),
             cql_type: CqlType::Text,
             is_static: true,
             dropped_at_micros: -3,

@@ -50,8 +50,9 @@ impl CdcGate {
         self.state().clock.take(timestamp, now_micros)
     }
 
-    pub(crate) fn persistent_mark(&self) -> i64 {
-        self.state().clock.persistent_mark()
+    /// No time that was given out, or read up to, lies behind it. Microseconds.
+    pub(crate) fn latest_micros(&self) -> i64 {
+        self.state().clock.latest_micros()
     }
 
     /// Raises the mark and waits for the commit in flight. Commits that begin later take later times.

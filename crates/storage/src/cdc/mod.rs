@@ -11,5 +11,5 @@ mod time;
 
 pub(crate) use gate::CdcGate;
 pub(crate) use growth::Growth;
-pub(crate) use rows::{Group, ImageRow, Images};
+pub(crate) use rows::{DeleteFate, Group, ImageRow, Images};
 pub(crate) use time::{CdcClock, LogTime};

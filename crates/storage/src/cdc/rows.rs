@@ -1,5 +1,7 @@
 //! From changes to log rows.
 
+use std::collections::HashMap;
+
 use bytes::Bytes;
 use cql::value::{join_elements, join_entries};
 use uuid::Uuid;
@@ -39,6 +41,15 @@ pub(crate) struct Images {
     pub after: Vec<ImageRow>,
 }
 
+/// What the deletion of a row came to, where the log need not tell of every one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum DeleteFate {
+    /// The row lives on as it was: all of it is newer.
+    Lost,
+    /// The row lives on without these columns.
+    Nulled(Vec<ColumnId>),
+}
+
 /// What one group is made of.
 pub(crate) struct Group<'a> {
     pub base: &'a TableSchema,
@@ -48,6 +59,8 @@ pub(crate) struct Group<'a> {
     pub time: Uuid,
     pub partition_key: &'a [Bytes],
     pub changes: &'a [&'a Change],
+    /// Of those changes that are deletions and did not take the row, by their place.
+    pub fates: HashMap<usize, DeleteFate>,
     pub images: Images,
     pub now_micros: i64,
 }
@@ -59,8 +72,12 @@ impl Group<'_> {
         for image in &self.images.before {
             rows.push(self.image(operation::PRE_IMAGE, image));
         }
-        for change in self.changes {
-            self.change(change, &mut rows);
+        for (at, change) in self.changes.iter().enumerate() {
+            match self.fates.get(&at) {
+                Some(DeleteFate::Lost) => {}
+                Some(DeleteFate::Nulled(columns)) => rows.push(self.nulled(change, columns)),
+                None => self.change(change, &mut rows),
+            }
         }
         for image in &self.images.after {
             rows.push(self.image(operation::POST_IMAGE, image));
@@ -112,6 +129,18 @@ impl Group<'_> {
         for (column, value) in columns.iter().zip(clustering) {
             row.set(&column.name, value.clone());
         }
+    }
+
+    /// An update that sets columns to null.
+    fn nulled(&self, change: &Change, columns: &[ColumnId]) -> LogRow<'_> {
+        let mut row = self.row(operation::UPDATE);
+        if let Change::DeleteRow { clustering, .. } = change {
+            self.set_clustering(&mut row, clustering);
+        }
+        for base in columns.iter().filter_map(|id| self.base.column(*id)) {
+            row.set(&column::deleted(&base.name), vec![1]);
+        }
+        row
     }
 
     fn change<'s>(&'s self, change: &Change, rows: &mut Vec<LogRow<'s>>) {

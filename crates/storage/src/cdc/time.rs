@@ -64,8 +64,8 @@ impl CdcClock {
         self.mark_micros = self.mark_micros.max(micros);
     }
 
-    /// Where the mark has to be after a restart, so that no time is given out twice or below it.
-    pub(crate) fn persistent_mark(&self) -> i64 {
+    /// No time that was given out, or read up to, lies behind it: where the mark has to be after a restart.
+    pub(crate) fn latest_micros(&self) -> i64 {
         self.mark_micros.max(self.last_commit.micros())
     }
 }
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(unix_micros(&clock.take(2_500, 2_600).timeuuid()), 3_500);
         clock.raise_mark(4_000);
         assert_eq!(unix_micros(&clock.take(2_500, 2_600).timeuuid()), 4_001);
-        assert_eq!(clock.persistent_mark(), 4_001);
+        assert_eq!(clock.latest_micros(), 4_001);
     }
 
     #[test]

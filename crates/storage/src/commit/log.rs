@@ -7,10 +7,11 @@ use bytes::Bytes;
 use super::apply::Moment;
 use super::overlay::{Overlay, put_encoded};
 use crate::StorageError;
-use crate::catalog::{CdcLog, ImageMode, TableId};
-use crate::cdc::{CdcGate, Group, ImageRow, Images};
+use crate::catalog::{CdcLog, ColumnId, ImageMode, TableId};
+use crate::cdc::{CdcGate, DeleteFate, Group, ImageRow, Images};
 use crate::engine::{Batch, SpaceId};
 use crate::mutation::Change;
+use crate::read::Cell;
 use crate::record::Liveness;
 use crate::schema::{Schema, TableSchema};
 use cql::token::Token;
@@ -24,7 +25,12 @@ pub(super) struct Pending<'w> {
     timestamp: i64,
     changes: Vec<&'w Change>,
     images: Images,
+    /// The rows that are deleted, as they were, by the place of the change; `None` if dead.
+    deleted: HashMap<usize, LiveCells>,
+    fates: HashMap<usize, DeleteFate>,
 }
+
+type LiveCells = Option<Vec<(ColumnId, Cell)>>;
 
 /// A resolved mutation of a write.
 pub(super) struct Target<'w> {
@@ -50,7 +56,8 @@ pub(super) fn group<'w>(targets: impl IntoIterator<Item = Target<'w>>) -> Vec<Pe
     let mut groups: Vec<Pending<'w>> = Vec::new();
     let mut known: HashMap<(SpaceId, &'w [u8], i64), usize> = HashMap::new();
     for target in targets {
-        if target.table.table.log.is_none() {
+        let log = target.table.table.log.as_ref();
+        if log.is_none_or(|log| !log.options.enabled) {
             continue;
         }
         for change in target.changes {
@@ -65,6 +72,8 @@ pub(super) fn group<'w>(targets: impl IntoIterator<Item = Target<'w>>) -> Vec<Pe
                     timestamp,
                     changes: Vec::new(),
                     images: Images::default(),
+                    deleted: HashMap::new(),
+                    fates: HashMap::new(),
                 });
                 groups.len() - 1
             });
@@ -77,6 +86,83 @@ pub(super) fn group<'w>(targets: impl IntoIterator<Item = Target<'w>>) -> Vec<Pe
 impl Pending<'_> {
     fn log(&self) -> Option<&CdcLog> {
         self.table.table.log.as_ref()
+    }
+
+    /// Whether the log is there for an index alone. Its readers want to know what is gone, and may take the time of the log row for that of
+    /// the deletion: a row that lives on must not be told as deleted.
+    fn is_for_index(&self) -> bool {
+        let cdc = self.table.table.cdc.as_ref();
+        !cdc.is_some_and(|options| options.enabled)
+    }
+
+    /// The row that a change deletes by its whole key.
+    fn deleted_row<'c>(&self, change: &'c Change) -> Option<&'c [Bytes]> {
+        match change {
+            Change::DeleteRow { clustering, .. } => Some(clustering),
+            Change::DeletePartition { .. } if !self.table.keys.has_clustering() => Some(&[]),
+            _ => None,
+        }
+    }
+
+    fn live_cells(
+        &self,
+        overlay: &Overlay<'_>,
+        clustering: &[Bytes],
+        moment: Moment,
+    ) -> Result<LiveCells, StorageError> {
+        let suffix = self.table.keys.clustering(clustering)?;
+        let (row, liveness) =
+            super::lists::find_row(overlay, self.table, self.partition, &suffix, moment.now_s)?;
+        Ok(liveness.row(&row, &self.table.live))
+    }
+
+    /// To be called before the write is applied.
+    pub(super) fn note_deleted(
+        &mut self,
+        overlay: &Overlay<'_>,
+        moment: Moment,
+    ) -> Result<(), StorageError> {
+        if !self.is_for_index() {
+            return Ok(());
+        }
+        for (at, change) in self.changes.iter().enumerate() {
+            if let Some(clustering) = self.deleted_row(change) {
+                let cells = self.live_cells(overlay, clustering, moment)?;
+                self.deleted.insert(at, cells);
+            }
+        }
+        Ok(())
+    }
+
+    /// To be called after the write was applied: what became of the rows that were to be deleted.
+    pub(super) fn judge_deleted(
+        &mut self,
+        overlay: &Overlay<'_>,
+        moment: Moment,
+    ) -> Result<(), StorageError> {
+        for (at, before) in std::mem::take(&mut self.deleted) {
+            let Some(clustering) = self.deleted_row(self.changes[at]) else {
+                continue;
+            };
+            let Some(after) = self.live_cells(overlay, clustering, moment)? else {
+                continue;
+            };
+            let fate = if before.as_ref() == Some(&after) {
+                DeleteFate::Lost
+            } else {
+                let is_gone = |(id, _): &&(ColumnId, Cell)| !after.iter().any(|(o, _)| o == id);
+                let before = before.unwrap_or_default();
+                DeleteFate::Nulled(before.iter().filter(is_gone).map(|(id, _)| *id).collect())
+            };
+            self.fates.insert(at, fate);
+        }
+        Ok(())
+    }
+
+    /// Whether there is nothing to tell.
+    fn is_void(&self) -> bool {
+        let is_lost = |at| self.fates.get(&at) == Some(&DeleteFate::Lost);
+        (0..self.changes.len()).all(is_lost)
     }
 
     /// To be called before the write is applied.
@@ -170,6 +256,9 @@ impl Pending<'_> {
         let Some(log) = &self.table.table.log else {
             return Ok(());
         };
+        if self.is_void() {
+            return Ok(());
+        }
         let generation = schema.catalog.log_streams(log);
         let Some(stream) = generation.stream_of(self.token) else {
             return Err(StorageError::Corrupt(format!(
@@ -191,6 +280,7 @@ impl Pending<'_> {
             time: time.timeuuid(),
             partition_key: self.partition_key,
             changes: &self.changes,
+            fates: self.fates,
             images: self.images,
             now_micros: moment.now_micros,
         }

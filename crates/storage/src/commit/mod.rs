@@ -9,6 +9,7 @@ mod apply;
 mod expiring;
 mod lists;
 mod log;
+mod mark;
 mod overlay;
 mod schema_change;
 mod sweep;
@@ -19,7 +20,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use bytes::Bytes;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
@@ -35,6 +35,7 @@ use overlay::Changes;
 use sweep::Sweep;
 
 pub(crate) use expiring::load as load_expiring;
+pub(crate) use mark::load as load_mark;
 pub(crate) use schema_change::{CATALOG_KEY, load, store};
 pub(crate) use sweep::load as load_sweeps;
 
@@ -42,8 +43,6 @@ pub(crate) use sweep::load as load_sweeps;
 const BATCH_WRITES_MAX: usize = 1024;
 /// Bytes of writes that go into one batch, but for the last of them.
 const BATCH_BYTES_MAX: usize = 8 << 20;
-/// The key of the low-water mark of the CDC logs in the meta space: microseconds, 8 bytes big-endian.
-pub(crate) const MARK_KEY: &[u8] = b"cdc-mark";
 
 /// What the committer is asked for.
 pub(crate) enum Request {
@@ -58,6 +57,11 @@ pub(crate) enum Request {
     Truncate {
         table: TableId,
         reply: oneshot::Sender<Result<(), StorageError>>,
+    },
+    /// Have the disk say that this time was told, and no later process may give out less.
+    Keep {
+        until_micros: i64,
+        reply: oneshot::Sender<()>,
     },
     /// Open the engine anew after a disk error.
     Reopen,
@@ -138,6 +142,13 @@ impl Committer {
                 Request::Truncate { table, reply } => {
                     let _ = reply.send(self.truncate(table));
                 }
+                Request::Keep {
+                    until_micros,
+                    reply,
+                } => {
+                    self.keep(until_micros);
+                    let _ = reply.send(());
+                }
                 Request::Reopen => self.reopen(),
                 Request::Close { reply } => {
                     self.requests.close();
@@ -188,6 +199,13 @@ impl Committer {
                 Request::Truncate { table, reply } => {
                     let _ = reply.send(self.truncate(table));
                 }
+                Request::Keep {
+                    until_micros,
+                    reply,
+                } => {
+                    self.keep(until_micros);
+                    let _ = reply.send(());
+                }
                 Request::Reopen => self.reopen(),
                 Request::Close { reply } => {
                     let _ = reply.send(self.shared.engine.sync());
@@ -205,6 +223,7 @@ impl Committer {
             .shared
             .engine
             .reopen()
+            .and_then(|()| self.reload_mark())
             .and_then(|()| load(&self.shared.engine));
         match reopened {
             Ok(Some((catalog, generations))) => {
@@ -221,30 +240,10 @@ impl Committer {
 
     fn finish(&mut self) -> Result<(), StorageError> {
         self.drop_retired();
-        self.persist_mark();
+        self.write_last_mark();
         let synced = self.shared.engine.sync();
         self.shared.engine.close();
         synced
-    }
-
-    /// The mark alone, as no commit may have carried it since it was raised. Best effort: a clock
-    /// that goes back over a restart is what it guards against.
-    fn persist_mark(&self) {
-        let batch = vec![self.mark_entry()];
-        let now_micros = self.shared.clock.now_micros();
-        let written = self.shared.engine.commit(batch, Sync::Kernel, now_micros);
-        if let Err(error) = written {
-            tracing::warn!(%error, "the CDC low-water mark could not be written");
-        }
-    }
-
-    fn mark_entry(&self) -> (SpaceId, Bytes, Option<Bytes>) {
-        let mark = self.shared.gate.persistent_mark().to_be_bytes();
-        (
-            SpaceId::META,
-            Bytes::from_static(MARK_KEY),
-            Some(Bytes::copy_from_slice(&mark)),
-        )
     }
 
     /// The writes that wait behind the first, and the request after them if it is none.
@@ -359,12 +358,11 @@ impl Committer {
         let mut batch = changes.into_batch(&self.shared.engine)?;
         batch.extend(sweeps.iter().map(Sweep::entry));
         batch.extend(expiring.iter().map(|table| expiring::entry(*table)));
-        if !log_rows.is_empty() {
-            batch.extend(log_rows);
-            batch.push(self.mark_entry());
-        }
+        batch.extend(log_rows);
+        let mark = self.carry_mark(&mut batch);
         let now_micros = self.shared.clock.now_micros();
         self.shared.engine.commit(batch, self.sync(), now_micros)?;
+        self.carried(mark);
         if !expiring.is_empty() {
             self.shared.forgetting.set_expiring(expiring);
         }

@@ -33,9 +33,12 @@ pub(crate) fn store(
     generations: &Generations,
     now_micros: i64,
 ) -> Result<(), StorageError> {
+    engine.commit(vec![entry(catalog, generations)], Sync::Disk, now_micros)
+}
+
+fn entry(catalog: &Catalog, generations: &Generations) -> (SpaceId, Bytes, Option<Bytes>) {
     let record = persist::encode(catalog, generations);
-    let batch = vec![(SpaceId::META, Bytes::from_static(CATALOG_KEY), Some(record))];
-    engine.commit(batch, Sync::Disk, now_micros)
+    (SpaceId::META, Bytes::from_static(CATALOG_KEY), Some(record))
 }
 
 impl Committer {
@@ -110,8 +113,12 @@ impl Committer {
         for table in new.tables() {
             engine.create_space(table.space, table.space_options())?;
         }
+        let mut batch = vec![entry(&new.catalog, &new.generations)];
+        let mark = self.carry_mark(&mut batch);
         let now_micros = self.shared.clock.now_micros();
-        store(engine, &new.catalog, &new.generations, now_micros)
+        engine.commit(batch, Sync::Disk, now_micros)?;
+        self.carried(mark);
+        Ok(())
     }
 
     /// Drops the spaces of former tables that nobody reads any more.

@@ -66,6 +66,7 @@ pub(super) fn prepare(
         changes: &mutation.changes,
     }));
     for group in &mut groups {
+        group.note_deleted(&overlay, moment)?;
         group.take_pre_images(&overlay, moment)?;
     }
     for mutation in &resolved {
@@ -80,6 +81,7 @@ pub(super) fn prepare(
         }
     }
     for group in &mut groups {
+        group.judge_deleted(&overlay, moment)?;
         group.take_post_images(&overlay, moment)?;
     }
     let mut log_rows = Batch::new();

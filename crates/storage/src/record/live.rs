@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{CellRecord, ColumnRecord, Content, Record, is_expired};
-use crate::catalog::{ColumnId, ColumnKind, Table};
+use crate::catalog::{Column, ColumnId, ColumnKind, Table};
 use crate::read::{Cell, LiveCell};
 
 /// The columns that exist, by id; cells of others (dropped ones) are hidden.
@@ -16,28 +16,27 @@ pub(crate) struct LiveColumns {
 #[derive(Clone, Copy, Debug)]
 struct LiveColumn {
     /// Whether it is a non-frozen collection.
-    is_multi_cell: bool,
-    /// Cells up to this timestamp are of the column before it was dropped; `i64::MIN` if it never was.
+    multi_cell: bool,
+    /// Cells up to that timestamp were dropped with a former column of the name; `i64::MIN` for none.
     dropped_to: i64,
 }
 
 impl LiveColumns {
     pub(crate) fn new(table: &Table) -> LiveColumns {
+        let live = |column: &Column| LiveColumn {
+            multi_cell: column.cql_type.is_multi_cell(),
+            dropped_to: table
+                .dropped_columns
+                .get(&column.name)
+                .filter(|dropped| dropped.id == Some(column.id))
+                .map_or(i64::MIN, |dropped| dropped.dropped_at_micros),
+        };
         let of_kind = |kind| {
             table
                 .columns
                 .iter()
                 .filter(|column| column.kind == kind)
-                .map(|column| {
-                    let dropped = table.dropped_columns.get(&column.name);
-                    let live = LiveColumn {
-                        is_multi_cell: column.cql_type.is_multi_cell(),
-                        dropped_to: dropped
-                            .filter(|dropped| dropped.id == Some(column.id))
-                            .map_or(i64::MIN, |dropped| dropped.dropped_at_micros),
-                    };
-                    (column.id, live)
-                })
+                .map(|column| (column.id, live(column)))
                 .collect()
         };
         LiveColumns {
@@ -95,16 +94,16 @@ impl Liveness {
         record: &Record,
         columns: &BTreeMap<ColumnId, LiveColumn>,
     ) -> Vec<(ColumnId, Cell)> {
-        let mut live = Vec::with_capacity(record.cells.len());
+        let mut cells = Vec::with_capacity(record.cells.len());
         for (id, column) in &record.cells {
-            if let Some(live_column) = columns.get(id)
-                && let deleted_to = deleted_to.max(live_column.dropped_to)
-                && let Some(cell) = self.column(deleted_to, column, live_column.is_multi_cell)
+            if let Some(live) = columns.get(id)
+                && let Some(cell) =
+                    self.column(deleted_to.max(live.dropped_to), column, live.multi_cell)
             {
-                live.push((*id, cell));
+                cells.push((*id, cell));
             }
         }
-        live
+        cells
     }
 
     /// The live cells of a row; `None` if the row is dead.

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 
 use bytes::Bytes;
 use cql::token::Partitioner;
@@ -14,6 +13,7 @@ use storage::catalog::{
     CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, ImageMode, Keyspace, Table, TableId,
 };
 use storage::clock::Clock;
+pub use storage::clock::HandClock;
 use storage::mutation::{
     CellChange, CellOperation, Change, PartitionMutation, Write, WriteOutcome,
 };
@@ -22,34 +22,6 @@ use storage::{Storage, StorageError, StorageOptions};
 
 /// 2023-11-14, a time that tests begin at.
 pub const START_MICROS: i64 = 1_700_000_000_000_000;
-
-/// A clock that stands still until it is told.
-#[derive(Debug)]
-pub struct HandClock(AtomicI64);
-
-impl HandClock {
-    pub fn new(micros: i64) -> Arc<HandClock> {
-        Arc::new(HandClock(AtomicI64::new(micros)))
-    }
-
-    pub fn advance_seconds(&self, seconds: i64) {
-        self.0.fetch_add(seconds * 1_000_000, Ordering::SeqCst);
-    }
-
-    pub fn set_micros(&self, micros: i64) {
-        self.0.store(micros, Ordering::SeqCst);
-    }
-
-    pub fn now_s(&self) -> i64 {
-        self.0.load(Ordering::SeqCst) / 1_000_000
-    }
-}
-
-impl Clock for HandClock {
-    fn now_micros(&self) -> i64 {
-        self.0.load(Ordering::SeqCst)
-    }
-}
 
 pub fn options() -> StorageOptions {
     StorageOptions {

@@ -8,24 +8,30 @@ use bytes::Bytes;
 use cql::error::CqlError;
 use cql::value::{split_elements, split_entries};
 
-use crate::clock;
+use crate::clock::{self, StatementClock};
 
 /// 2010-01-01 in 100-ns units since the Unix epoch, Cassandra's own mirror. Every append lies
 /// behind it and every prepend before it.
 const MIRROR_TICKS: i64 = 12_623_040_000_000_000;
 
 /// The elements of a serialised list with paths behind all there are.
-pub(super) fn appended(list: &[u8]) -> Result<Vec<(Bytes, Bytes)>, CqlError> {
+pub(super) fn appended(
+    list: &[u8],
+    clock: &StatementClock,
+) -> Result<Vec<(Bytes, Bytes)>, CqlError> {
     let elements = elements(list)?;
-    let first = clock::reserve_ticks(elements.len() as i64);
+    let first = clock.reserve_ticks(elements.len() as i64);
     Ok(with_paths(elements, first))
 }
 
 /// The elements of a serialised list with paths before all there are, in the order of the list.
-pub(super) fn prepended(list: &[u8]) -> Result<Vec<(Bytes, Bytes)>, CqlError> {
+pub(super) fn prepended(
+    list: &[u8],
+    clock: &StatementClock,
+) -> Result<Vec<(Bytes, Bytes)>, CqlError> {
     let elements = elements(list)?;
     let count = elements.len() as i64;
-    let mirrored = 2 * MIRROR_TICKS - (clock::reserve_ticks(count) + count - 1);
+    let mirrored = 2 * MIRROR_TICKS - (clock.reserve_ticks(count) + count - 1);
     Ok(with_paths(elements, mirrored))
 }
 
@@ -67,11 +73,12 @@ mod tests {
     #[test]
     fn lists_grow_at_both_ends() {
         let list = |elements: &[&str]| join_elements(elements.iter().map(|text| text.as_bytes()));
+        let clock = StatementClock::of_none();
         let mut cells = Vec::new();
-        cells.extend(appended(&list(&["c", "d"])).unwrap());
-        cells.extend(prepended(&list(&["a", "b"])).unwrap());
-        cells.extend(appended(&list(&["e"])).unwrap());
-        cells.extend(prepended(&list(&["x", "y", "z"])).unwrap());
+        cells.extend(appended(&list(&["c", "d"]), &clock).unwrap());
+        cells.extend(prepended(&list(&["a", "b"]), &clock).unwrap());
+        cells.extend(appended(&list(&["e"]), &clock).unwrap());
+        cells.extend(prepended(&list(&["x", "y", "z"]), &clock).unwrap());
         cells.sort_by(|(a, _), (b, _)| compare(&CqlType::Timeuuid, a, b));
         let order: Vec<&[u8]> = cells.iter().map(|(_, value)| value.as_ref()).collect();
         assert_eq!(order, [b"x", b"y", b"z", b"a", b"b", b"c", b"d", b"e"]);

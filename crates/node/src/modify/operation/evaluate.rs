@@ -36,19 +36,19 @@ impl Operation {
                 Bound::Unset => None,
             },
             Action::Replace(collection, term) => match evaluate(term)? {
-                Bound::Value(bytes) => {
-                    Some(CellOperation::ReplaceElements(collection.elements(&bytes)?))
-                }
+                Bound::Value(bytes) => Some(CellOperation::ReplaceElements(
+                    collection.elements(&bytes, clock)?,
+                )),
                 // As Cassandra: elements of the same write stay, which DELETE would take.
                 Bound::Null => Some(CellOperation::ReplaceElements(Vec::new())),
                 Bound::Unset => None,
             },
             Action::Add(collection, term) => match evaluate(term)? {
-                Bound::Value(bytes) => put(collection.elements(&bytes)?),
+                Bound::Value(bytes) => put(collection.elements(&bytes, clock)?),
                 Bound::Null | Bound::Unset => None,
             },
             Action::Prepend(term) => match evaluate(term)? {
-                Bound::Value(bytes) => put(collections::prepended(&bytes)?),
+                Bound::Value(bytes) => put(collections::prepended(&bytes, clock)?),
                 Bound::Null | Bound::Unset => None,
             },
             Action::Remove(collection, term) => match evaluate(term)? {
@@ -130,9 +130,13 @@ impl Operation {
 
 impl Collection {
     /// The elements of a serialised value with their paths.
-    fn elements(self, bytes: &[u8]) -> Result<Vec<(Bytes, Bytes)>, CqlError> {
+    fn elements(
+        self,
+        bytes: &[u8],
+        clock: &StatementClock,
+    ) -> Result<Vec<(Bytes, Bytes)>, CqlError> {
         match self {
-            Collection::List => collections::appended(bytes),
+            Collection::List => collections::appended(bytes, clock),
             Collection::Set => collections::set_elements(bytes),
             Collection::Map => collections::map_entries(bytes),
         }

@@ -38,7 +38,7 @@ pub(in crate::select) async fn execute(
     ann: &AnnPlan,
     parameters: Parameters,
 ) -> Result<Answer, CqlError> {
-    let clock = StatementClock::start();
+    let clock = StatementClock::start(database.storage.clock());
     let values = Values {
         parameters: &parameters,
         clock: &clock,

@@ -1,0 +1,54 @@
+//! A clock for tests and simulations.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use crate::Clock;
+
+/// A clock that stands still until it is told.
+#[derive(Debug)]
+pub struct HandClock {
+    now_micros: AtomicI64,
+    steady_micros: AtomicI64,
+}
+
+impl HandClock {
+    /// It shows `micros` since the epoch.
+    pub fn new(micros: i64) -> Arc<HandClock> {
+        Arc::new(HandClock {
+            now_micros: AtomicI64::new(micros),
+            steady_micros: AtomicI64::new(0),
+        })
+    }
+
+    /// Time passes.
+    pub fn advance_micros(&self, micros: i64) {
+        self.now_micros.fetch_add(micros, Ordering::SeqCst);
+        self.steady_micros.fetch_add(micros, Ordering::SeqCst);
+    }
+
+    /// As [`HandClock::advance_micros`].
+    pub fn advance_seconds(&self, seconds: i64) {
+        self.advance_micros(seconds * 1_000_000);
+    }
+
+    /// The clock is set, forward or back; no time passes.
+    pub fn set_micros(&self, micros: i64) {
+        self.now_micros.store(micros, Ordering::SeqCst);
+    }
+
+    /// What it shows, in seconds.
+    pub fn now_s(&self) -> i64 {
+        crate::seconds(self.now_micros())
+    }
+}
+
+impl Clock for HandClock {
+    fn now_micros(&self) -> i64 {
+        self.now_micros.load(Ordering::SeqCst)
+    }
+
+    fn steady_micros(&self) -> i64 {
+        self.steady_micros.load(Ordering::SeqCst)
+    }
+}

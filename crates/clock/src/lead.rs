@@ -1,0 +1,65 @@
+//! When to say that the machine's clock is behind the time that a server has given.
+
+/// Said from here on.
+const LOUD_FROM_MICROS: i64 = 10_000_000;
+/// Said again after so long.
+const AGAIN_AFTER_MICROS: i64 = 600_000_000;
+
+/// Decides what of a lead is worth a line in the log: one when it becomes large, one at long intervals, and one when
+/// it is gone.
+#[derive(Debug, Default)]
+pub struct LeadReport {
+    /// By the steady clock, when it was said last, while it is large.
+    said_micros: Option<i64>,
+}
+
+/// What to say of a lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeadNews {
+    /// The clock is behind by that much. Microseconds.
+    Behind(i64),
+    /// It has caught up, after it had been said to be behind.
+    CaughtUp,
+}
+
+impl LeadReport {
+    /// To be called every so often, with [`crate::ServerClock::lead_micros`] and the steady clock.
+    pub fn look(&mut self, lead_micros: i64, steady_micros: i64) -> Option<LeadNews> {
+        if lead_micros < LOUD_FROM_MICROS {
+            // Near the bound it would be told again and again.
+            let is_over = lead_micros < LOUD_FROM_MICROS / 2;
+            return (is_over && self.said_micros.take().is_some()).then_some(LeadNews::CaughtUp);
+        }
+        let is_due = self
+            .said_micros
+            .is_none_or(|said| steady_micros.saturating_sub(said) >= AGAIN_AFTER_MICROS);
+        is_due.then(|| {
+            self.said_micros = Some(steady_micros);
+            LeadNews::Behind(lead_micros)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: i64 = 1_000_000;
+
+    #[test]
+    fn a_large_lead_is_said_at_once_then_seldom_and_its_end_once() {
+        let mut report = LeadReport::default();
+        assert_eq!(report.look(9 * S, 0), None);
+        assert_eq!(report.look(10 * S, S), Some(LeadNews::Behind(10 * S)));
+        for second in 2..601 {
+            assert_eq!(report.look(3600 * S, second * S), None);
+        }
+        assert_eq!(
+            report.look(3500 * S, 601 * S),
+            Some(LeadNews::Behind(3500 * S))
+        );
+        assert_eq!(report.look(9 * S, 700 * S), None);
+        assert_eq!(report.look(4 * S, 800 * S), Some(LeadNews::CaughtUp));
+        assert_eq!(report.look(4 * S, 801 * S), None);
+    }
+}

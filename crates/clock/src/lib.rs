@@ -1,0 +1,50 @@
+//! The present, through one seam.
+//!
+//! A [`Clock`] says what the machine says, and may be set back at any moment. A [`ServerClock`] is made of
+//! one and never goes back: whatever orders, expires or follows goes by it. Tests and simulations put
+//! a [`HandClock`] below it.
+
+mod hand;
+mod lead;
+mod server;
+
+use std::fmt;
+use std::sync::OnceLock;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+pub use hand::HandClock;
+pub use lead::{LeadNews, LeadReport};
+pub use server::ServerClock;
+
+/// A source of the present time.
+pub trait Clock: fmt::Debug + Send + Sync {
+    /// Microseconds since the epoch. May jump, forward and back.
+    fn now_micros(&self) -> i64;
+
+    /// Microseconds since some moment of the past. Rises evenly, whoever sets the clock.
+    fn steady_micros(&self) -> i64;
+}
+
+/// The clock of the machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now_micros(&self) -> i64 {
+        let since_epoch = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX)
+    }
+
+    fn steady_micros(&self) -> i64 {
+        static START: OnceLock<Instant> = OnceLock::new();
+        let since = START.get_or_init(Instant::now).elapsed();
+        i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+    }
+}
+
+/// The second that a time lies in.
+pub fn seconds(micros: i64) -> i64 {
+    micros.div_euclid(1_000_000)
+}

@@ -1,0 +1,103 @@
+//! The mark on disk: no time that was given out lies behind it, and a later process begins there, whatever its clock
+//! says. It is written ahead of the present, in the batch of a write that needs it, so that few writes carry it.
+//!
+//! ```text
+//! key       "cdc-mark" in the meta space
+//! value     microseconds since the epoch (8, big-endian)
+//! ```
+
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+
+use super::Committer;
+use crate::StorageError;
+use crate::engine::{Batch, Engine, SpaceId, Sync};
+
+const KEY: &[u8] = b"cdc-mark";
+/// How far ahead it is written. After a kill the time begins so far ahead of the clock at most, less what the
+/// restart takes: for so long a reader of a log with a clock of its own finds rows late.
+const AHEAD_MICROS: i64 = 1_000_000;
+
+/// What is on disk; `i64::MIN` in a new directory.
+pub(crate) fn load(engine: &Engine) -> Result<i64, StorageError> {
+    let bytes = engine.get(SpaceId::META, KEY)?;
+    Ok(bytes
+        .and_then(|bytes| bytes.first_chunk::<8>().copied())
+        .map_or(i64::MIN, i64::from_be_bytes))
+}
+
+fn entry(micros: i64) -> (SpaceId, Bytes, Option<Bytes>) {
+    let value = Bytes::copy_from_slice(&micros.to_be_bytes());
+    (SpaceId::META, Bytes::from_static(KEY), Some(value))
+}
+
+/// A mark that goes with a batch: it counts once the batch is committed.
+#[must_use]
+pub(super) struct Carried(i64);
+
+impl Committer {
+    /// Nothing that was given out lies behind it.
+    fn given_micros(&self) -> i64 {
+        let shared = &self.shared;
+        shared
+            .clock
+            .latest_micros()
+            .max(shared.gate.latest_micros())
+    }
+
+    /// Puts the mark into a batch if what was given out so far needs it.
+    pub(super) fn carry_mark(&self, batch: &mut Batch) -> Option<Carried> {
+        let given = self.given_micros();
+        if given <= self.shared.kept_micros.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mark = given.saturating_add(AHEAD_MICROS);
+        batch.push(entry(mark));
+        Some(Carried(mark))
+    }
+
+    pub(super) fn carried(&self, mark: Option<Carried>) {
+        if let Some(Carried(mark)) = mark {
+            self.shared.kept_micros.store(mark, Ordering::Relaxed);
+        }
+    }
+
+    /// Has the mark reach a time that is to be told. While the disk takes no writes nothing is given out that
+    /// could lie before it, so that is no failure.
+    pub(super) fn keep(&self, until_micros: i64) {
+        if until_micros <= self.shared.kept_micros.load(Ordering::Relaxed)
+            || self.shared.check_writable().is_err()
+        {
+            return;
+        }
+        let mark = until_micros.saturating_add(AHEAD_MICROS);
+        match self.commit_alone(entry(mark), self.sync()) {
+            Ok(()) => self.carried(Some(Carried(mark))),
+            Err(error) => self.shared.note_write_failure(&error),
+        }
+    }
+
+    /// The exact mark, at the end. Best effort: what is there is right, and ahead.
+    pub(super) fn write_last_mark(&self) {
+        if let Err(error) = self.commit_alone(entry(self.given_micros()), Sync::Kernel) {
+            tracing::warn!(%error, "the time of the last write could not be written");
+        }
+    }
+
+    fn commit_alone(
+        &self,
+        entry: (SpaceId, Bytes, Option<Bytes>),
+        sync: Sync,
+    ) -> Result<(), StorageError> {
+        let now_micros = self.shared.clock.now_micros();
+        self.shared.engine.commit(vec![entry], sync, now_micros)
+    }
+
+    /// What the disk says after it was opened again.
+    pub(super) fn reload_mark(&self) -> Result<(), StorageError> {
+        let mark = load(&self.shared.engine)?;
+        self.shared.kept_micros.store(mark, Ordering::Relaxed);
+        Ok(())
+    }
+}
