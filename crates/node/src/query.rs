@@ -10,6 +10,7 @@ use cql::ast::{Parsed, Statement};
 use cql::error::CqlError;
 use cql::types::CqlType;
 use storage::Storage;
+use storage::catalog::TableId;
 use store_api::Stores;
 
 use crate::system::SystemTables;
@@ -210,6 +211,15 @@ impl Plan {
             Plan::Select(plan) => plan.partition_key_variables(),
             Plan::Modify(plan) => plan.partition_key_variables(),
             Plan::Schema(_) | Plan::Describe(_) | Plan::Use { .. } => &[],
+        }
+    }
+
+    /// The tables that rows are read from or written to; none for what looks them up when it is executed.
+    pub fn tables(&self) -> Vec<TableId> {
+        match self {
+            Plan::Select(plan) => vec![plan.table()],
+            Plan::Modify(plan) => plan.tables(),
+            Plan::Schema(_) | Plan::Describe(_) | Plan::Use { .. } => Vec::new(),
         }
     }
 

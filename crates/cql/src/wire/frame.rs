@@ -26,15 +26,14 @@ pub struct Frame {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// Another protocol version. Drivers read "unsupported protocol version" in this sentence, and go down to the
-    /// greatest version that it names.
+    /// greatest version that it names. Some (Apache's gocql 2) do so only if the answer comes on stream 0, and none minds that:
+    /// the request's own stream stands where this version of the protocol can't know.
     #[error(
         "Invalid or unsupported protocol version ({version}); the lowest supported version is 4 and the greatest is 4"
     )]
     UnsupportedVersion {
         /// The version asked for.
         version: u8,
-        /// The stream to answer on.
-        stream: i16,
     },
     /// A response came where a request must come, or the other way round.
     #[error(
@@ -80,8 +79,8 @@ impl FrameError {
     /// The stream id that the answer must carry.
     pub fn stream(&self) -> i16 {
         match self {
-            FrameError::UnsupportedVersion { stream, .. }
-            | FrameError::WrongDirection { stream, .. }
+            FrameError::UnsupportedVersion { .. } => 0,
+            FrameError::WrongDirection { stream, .. }
             | FrameError::UnknownOpcode { stream, .. }
             | FrameError::NegativeLength { stream, .. }
             | FrameError::TooLarge { stream, .. } => *stream,
@@ -218,13 +217,7 @@ impl FrameHeader {
         };
         let version = version_byte & VERSION_BITS;
         if version != VERSION {
-            return match foreign_stream(version, input) {
-                Some(stream) => Err(Refusal::fatal(FrameError::UnsupportedVersion {
-                    version,
-                    stream,
-                })),
-                None => Ok(None),
-            };
+            return Err(Refusal::fatal(FrameError::UnsupportedVersion { version }));
         }
         let Some(header) = input.first_chunk::<HEADER_LENGTH>() else {
             return Ok(None);
@@ -277,15 +270,6 @@ impl FrameHeader {
     }
 }
 
-/// The stream id of a frame of another version, once it is there. Versions 1 and 2 had one byte for it.
-fn foreign_stream(version: u8, input: &[u8]) -> Option<i16> {
-    match (version, input) {
-        (0..=2, [_, _, stream, ..]) => Some(i16::from(*stream as i8)),
-        (3.., [_, _, s0, s1, ..]) => Some(i16::from_be_bytes([*s0, *s1])),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -328,7 +312,7 @@ mod tests {
         let mut input = BytesMut::from(&[0x05, 0, 0, 7, 5, 0, 0, 0, 0][..]);
         let mut decoder = decoder();
         let error = decoder.decode(&mut input).unwrap_err();
-        assert_eq!(error.stream(), 7);
+        assert_eq!(error.stream(), 0);
         assert!(error.is_fatal());
         assert_eq!(
             CqlError::from(error.clone()),
@@ -343,13 +327,8 @@ mod tests {
     fn the_short_header_of_version_2_is_answered_too() {
         let mut input = BytesMut::from(&[0x02, 0, 9, 5, 0, 0, 0, 0][..]);
         let error = decoder().decode(&mut input).unwrap_err();
-        assert_eq!(
-            error,
-            FrameError::UnsupportedVersion {
-                version: 2,
-                stream: 9
-            }
-        );
+        assert_eq!(error, FrameError::UnsupportedVersion { version: 2 });
+        assert_eq!(error.stream(), 0);
     }
 
     #[test]

@@ -15,7 +15,7 @@ async fn another_version_is_told_which_one_is_spoken() {
         let Response::Error(error) = response else {
             panic!("{response:?}");
         };
-        assert_eq!((stream, error.kind.clone()), (3, ErrorKind::ProtocolError));
+        assert_eq!((stream, error.kind.clone()), (0, ErrorKind::ProtocolError));
         assert!(
             error.message.contains("unsupported protocol version")
                 && error.message.contains("the greatest is 4"),

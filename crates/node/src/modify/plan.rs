@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use storage::catalog::Table;
+use storage::catalog::{Table, TableId};
 
 use super::operation::Operation;
 use super::target::Target;
@@ -78,6 +78,15 @@ impl Plan {
     /// One spec a bind marker, in their order.
     pub fn variables(&self) -> &[ColumnSpec] {
         &self.variables
+    }
+
+    /// The table that each statement writes to.
+    pub fn tables(&self) -> Vec<TableId> {
+        match &self.work {
+            Work::Write(write) => vec![write.table.id],
+            Work::Batch(batch) => batch.writes.iter().map(|write| write.table.id).collect(),
+            Work::Truncate(table) => vec![table.id],
+        }
     }
 
     /// The positions among the markers that make up the partition key, in its order; empty if

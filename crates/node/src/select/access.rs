@@ -9,7 +9,8 @@ use cql::error::CqlError;
 use storage::catalog::{Column, ColumnKind, Table};
 
 use super::conflicts;
-use super::relation::{Comparison, Relation, RelationKind, Test, TupleTest};
+use super::relation::{Comparison, Relation, RelationKind, Test, TupleList, TupleTest};
+use crate::bind::PreparedInList;
 
 /// The way to the rows.
 #[derive(Clone, Debug)]
@@ -312,12 +313,28 @@ fn is_equality(relation: &Relation) -> bool {
     )
 }
 
+/// `IN` with one value written out, which is an equality in other words.
+fn is_in_of_one(relation: &Relation) -> bool {
+    match &relation.kind {
+        RelationKind::Column {
+            test: Test::In(PreparedInList::Terms(terms)),
+            ..
+        } => terms.len() == 1,
+        RelationKind::Tuple {
+            test: TupleTest::In(TupleList::Terms(terms)),
+            ..
+        } => terms.len() == 1,
+        _ => false,
+    }
+}
+
 impl ClusteringAccess {
     /// Whether all rows have one value in the clustering column of this position.
     pub(super) fn fixes(&self, position: usize) -> bool {
         self.values.iter().any(|relation| {
             let first = first_position(relation);
-            is_equality(relation) && (first..first + width(relation)).contains(&position)
+            (is_equality(relation) || is_in_of_one(relation))
+                && (first..first + width(relation)).contains(&position)
         })
     }
 

@@ -42,6 +42,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use cql::error::CqlError;
+use storage::catalog::TableId;
 
 use crate::query::{Answer, ColumnSpec, Database, Parameters};
 use plan::{Kind, Resolved};
@@ -61,6 +62,11 @@ impl Plan {
     /// The bind markers that make up the partition key, in its order; empty if they don't alone.
     pub fn partition_key_variables(&self) -> &[u16] {
         &self.resolved.partition_key_variables
+    }
+
+    /// The table that is read.
+    pub fn table(&self) -> TableId {
+        self.resolved.target.table.id
     }
 
     /// The columns of the answer.

@@ -13,8 +13,9 @@ use super::target;
 pub(super) struct Order {
     /// Against the order of the disk.
     pub reversed: bool,
-    /// Positions of clustering columns and whether they go down; empty without ORDER BY. Within a
-    /// partition `reversed` says it all; rows of several partitions are merged by them.
+    /// Positions of clustering columns and whether they go down; empty without ORDER BY. A column named twice stands
+    /// where it was named first, with the direction named last. Within a partition `reversed` says it all; rows of
+    /// several partitions are merged by them.
     pub columns: Vec<(usize, bool)>,
 }
 
@@ -36,10 +37,6 @@ pub(super) fn prepare(
             "ORDER BY is only supported when the partition key is restricted by an EQ or an IN.",
         ));
     }
-    let fixed = |position| access.clustering.fixes(position);
-    // The next column in the order of the key, and whether the columns so far go against the disk.
-    let mut next = 0;
-    let mut reversed: Option<bool> = None;
     for ordering in order_by {
         let Ordering::Column {
             column: name,
@@ -54,25 +51,43 @@ pub(super) fn prepare(
                 "Order by is currently only supported on the clustered columns of the PRIMARY KEY, got {name}"
             )));
         };
-        while next < position && fixed(next) {
+        match order.columns.iter_mut().find(|(seen, _)| *seen == position) {
+            Some((_, direction)) => *direction = *descending,
+            None => order.columns.push((position, *descending)),
+        }
+    }
+    check_key_order(&order.columns, access)?;
+    order.reversed = is_reversed(table, &order.columns)?;
+    Ok(order)
+}
+
+/// Columns stand as in the key; only those with one value may be left out between them.
+fn check_key_order(columns: &[(usize, bool)], access: &Access) -> Result<(), CqlError> {
+    let mut next = 0;
+    for (position, _) in columns {
+        while next < *position && access.clustering.fixes(next) {
             next += 1;
         }
-        if next != position {
+        if next != *position {
             return Err(CqlError::invalid(
                 "Order by currently only supports the ordering of columns following their declared order in the PRIMARY KEY",
             ));
         }
         next += 1;
-        order.columns.push((position, *descending));
-        if fixed(position) {
-            continue;
-        }
-        let against = *descending != is_descending(column);
-        if reversed.is_some_and(|reversed| reversed != against) {
-            return Err(CqlError::invalid("Unsupported order by relation"));
-        }
-        reversed = Some(against);
     }
-    order.reversed = reversed.unwrap_or(false);
-    Ok(order)
+    Ok(())
+}
+
+/// Whether all columns go against the disk. One with a single value counts like the others: it may be the only one named, and
+/// then says how the columns behind it go.
+fn is_reversed(table: &Table, columns: &[(usize, bool)]) -> Result<bool, CqlError> {
+    let clustering = table.clustering_key();
+    let mut against = columns
+        .iter()
+        .map(|(position, descending)| *descending != is_descending(clustering[*position]));
+    let first = against.next().unwrap_or(false);
+    if against.any(|other| other != first) {
+        return Err(CqlError::invalid("Unsupported order by relation"));
+    }
+    Ok(first)
 }

@@ -240,7 +240,7 @@ impl Merge {
             return Ok(());
         };
         let at = self.heads.partition_point(|(other_slot, other, _)| {
-            compare_rows(&self.order, other, &row)
+            compare_rows(&self.order, self.question.reversed, other, &row)
                 .then(other_slot.cmp(&slot))
                 .is_gt()
         });
@@ -249,11 +249,14 @@ impl Merge {
     }
 }
 
-/// Rows with static content only come first.
-fn compare_rows(order: &[(usize, CqlType, bool)], a: &Row, b: &Row) -> Ordering {
+/// Rows with static content only come first in the order of the disk, and last against it.
+fn compare_rows(order: &[(usize, CqlType, bool)], reversed: bool, a: &Row, b: &Row) -> Ordering {
     let (a, b) = match (&a.clustering, &b.clustering) {
         (Some(a), Some(b)) => (a, b),
-        (a, b) => return a.is_some().cmp(&b.is_some()),
+        (a, b) => {
+            let order = a.is_some().cmp(&b.is_some());
+            return if reversed { order.reverse() } else { order };
+        }
     };
     order
         .iter()

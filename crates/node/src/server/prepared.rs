@@ -1,4 +1,7 @@
 //! Prepared statements: found by id, planned anew when the schema has changed, forgotten when there are too many.
+//!
+//! None is executed against another table, or other types, than its client was told of: EXECUTE then answers UNPREPARED, which
+//! makes drivers prepare it again.
 
 use std::sync::Arc;
 
@@ -9,24 +12,30 @@ use cql::error::{CqlError, ErrorKind};
 use cql::wire::Metadata;
 use quick_cache::sync::Cache;
 use quick_cache::{OptionsBuilder, Weighter};
+use storage::catalog::TableId;
 use uuid::Uuid;
 
 use super::convert::metadata;
 use super::weight;
 use crate::query::{self, ColumnSpec, Database, Plan};
 
-/// The id of a prepared statement: a hash of its keyspace and text, so every node and every restart gives the
-/// same.
+/// The id of a prepared statement: a hash of its keyspace, its text and the types of its bind markers, so every node and
+/// every restart gives the same. Values that were serialised for other types can't come with it: a driver that prepares
+/// a statement again with other types gets another id, and doesn't send the old values once more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct PreparedId([u8; 16]);
 
 impl PreparedId {
-    pub fn of(keyspace: Option<&str>, text: &str) -> Self {
+    pub fn of(keyspace: Option<&str>, text: &str, variables: &[ColumnSpec]) -> Self {
         let keyspace = keyspace.unwrap_or_default();
         let mut named = Vec::with_capacity(keyspace.len() + 1 + text.len());
         named.extend_from_slice(keyspace.as_bytes());
         named.push(0);
         named.extend_from_slice(text.as_bytes());
+        for variable in variables {
+            named.push(0);
+            named.extend_from_slice(variable.cql_type.to_string().as_bytes());
+        }
         PreparedId(*Uuid::new_v5(&Uuid::nil(), &named).as_bytes())
     }
 
@@ -49,6 +58,8 @@ pub(super) struct Prepared {
 /// A statement resolved against one version of the catalog.
 pub(super) struct Resolved {
     version: Uuid,
+    /// The tables that the plan reads or writes.
+    tables: Vec<TableId>,
     pub plan: Arc<Plan>,
     pub variables: Metadata,
     /// The columns of the answer as clients are told of them, if there are any.
@@ -69,11 +80,19 @@ impl Resolved {
         let plan = query::prepare(database, keyspace, parsed)?;
         Ok(Resolved {
             version,
+            tables: plan.tables(),
             variables: metadata(plan.variables()),
             result: result_columns(&plan).map(metadata),
             plan: Arc::new(plan),
             columns_are_as_prepared: true,
         })
+    }
+
+    /// Whether what a client was told of `earlier` holds for this one.
+    fn is_as_told_by(&self, earlier: &Resolved) -> bool {
+        self.tables == earlier.tables
+            && self.variables == earlier.variables
+            && self.result == earlier.result
     }
 }
 
@@ -91,7 +110,7 @@ impl Prepared {
     ) -> Result<Prepared, CqlError> {
         let resolved = Resolved::new(database, keyspace, &parsed)?;
         Ok(Prepared {
-            id: PreparedId::of(keyspace, text),
+            id: PreparedId::of(keyspace, text, resolved.plan.variables()),
             parsed,
             keyspace: keyspace.map(str::to_owned),
             bytes: weight::of_prepared(text, &resolved.plan),
@@ -105,21 +124,35 @@ impl Prepared {
         self.bytes
     }
 
+    /// What PREPARE tells of it.
+    pub fn told(&self) -> Arc<Resolved> {
+        self.resolved.load_full()
+    }
+
     /// The plan for the schema as it stands.
     ///
     /// # Errors
-    /// If the statement no longer fits the schema.
+    /// UNPREPARED if what clients were told of the statement no longer holds, or the statement no longer fits the schema.
     pub fn resolved(&self, database: &Database) -> Result<Arc<Resolved>, CqlError> {
         let current = self.resolved.load();
         if current.version == database.storage.catalog().version {
             return Ok(Arc::clone(&current));
         }
-        let mut anew = Resolved::new(database, self.keyspace.as_deref(), &self.parsed)?;
+        match Resolved::new(database, self.keyspace.as_deref(), &self.parsed) {
+            Ok(anew) if anew.is_as_told_by(&current) => Ok(self.renew(anew)),
+            Err(error) if current.tables.is_empty() => Err(error),
+            Ok(_) | Err(_) => Err(outdated(&self.id.to_bytes())),
+        }
+    }
+
+    /// Takes up a newer plan. Whoever was told other columns once may still go by them.
+    fn renew(&self, mut anew: Resolved) -> Arc<Resolved> {
+        let current = self.resolved.load();
         anew.columns_are_as_prepared =
             current.columns_are_as_prepared && anew.result == current.result;
         let anew = Arc::new(anew);
         self.resolved.store(anew.clone());
-        Ok(anew)
+        anew
     }
 }
 
@@ -179,20 +212,16 @@ impl PreparedStatements {
                      been evicted from the internal cache)",
                     hex(id)
                 );
-                CqlError::new(ErrorKind::Unprepared { id: id.clone() }, message)
+                unprepared(id, message)
             })
     }
 
-    /// The statement of a text, if it is prepared already.
-    pub fn find_text(&self, keyspace: Option<&str>, text: &str) -> Option<Arc<Prepared>> {
-        self.by_id.get(&PreparedId::of(keyspace, text))
-    }
-
-    /// Keeps a statement, for which the least useful others may have to go.
+    /// Keeps a statement that was just resolved, and gives it back as clients share it. The least useful others may have
+    /// to go.
     ///
     /// # Errors
     /// If it is so large that it could not be kept.
-    pub fn insert(&self, prepared: Arc<Prepared>) -> Result<(), CqlError> {
+    pub fn keep(&self, prepared: Prepared) -> Result<Arc<Prepared>, CqlError> {
         if prepared.bytes > self.statement_bytes_max {
             return Err(CqlError::invalid(format!(
                 "This statement is too large to be prepared: it would take about {} KiB, and {} KiB is the most; \
@@ -201,9 +230,28 @@ impl PreparedStatements {
                 self.statement_bytes_max >> 10
             )));
         }
-        self.by_id.insert(prepared.id, prepared);
-        Ok(())
+        if let Some(known) = self.by_id.get(&prepared.id) {
+            if let Some(resolved) = Arc::into_inner(prepared.resolved.into_inner()) {
+                known.renew(resolved);
+            }
+            return Ok(known);
+        }
+        let prepared = Arc::new(prepared);
+        self.by_id.insert(prepared.id, prepared.clone());
+        Ok(prepared)
     }
+}
+
+fn outdated(id: &Bytes) -> CqlError {
+    let message = format!(
+        "Prepared query with ID {} was prepared for a table that has changed since; prepare it again",
+        hex(id)
+    );
+    unprepared(id, message)
+}
+
+fn unprepared(id: &Bytes, message: String) -> CqlError {
+    CqlError::new(ErrorKind::Unprepared { id: id.clone() }, message)
 }
 
 fn hex(id: &[u8]) -> String {
@@ -224,12 +272,13 @@ mod tests {
 
     #[test]
     fn an_id_tells_keyspaces_and_texts_apart() {
-        let id = PreparedId::of(Some("a"), "SELECT 1");
-        assert_eq!(id, PreparedId::of(Some("a"), "SELECT 1"));
-        assert_ne!(id, PreparedId::of(Some("b"), "SELECT 1"));
-        assert_ne!(id, PreparedId::of(None, "SELECT 1"));
-        assert_ne!(id, PreparedId::of(Some("a"), "SELECT 2"));
-        assert_ne!(PreparedId::of(Some("a"), "b"), PreparedId::of(None, "ab"));
+        let of = |keyspace, text| PreparedId::of(keyspace, text, &[]);
+        let id = of(Some("a"), "SELECT 1");
+        assert_eq!(id, of(Some("a"), "SELECT 1"));
+        assert_ne!(id, of(Some("b"), "SELECT 1"));
+        assert_ne!(id, of(None, "SELECT 1"));
+        assert_ne!(id, of(Some("a"), "SELECT 2"));
+        assert_ne!(of(Some("a"), "b"), of(None, "ab"));
         assert_eq!(id.to_bytes().len(), 16);
     }
 

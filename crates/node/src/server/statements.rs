@@ -104,18 +104,11 @@ impl Statements {
     ) -> Result<Reply, CqlError> {
         let keyspace = session.keyspace();
         let keyspace = keyspace.as_deref().map(String::as_str);
-        let prepared = match self.prepared.find_text(keyspace, &text) {
-            Some(prepared) => prepared,
-            None => {
-                let _parsed = charge_text(&text, memory)?;
-                let parsed = parse(text.clone()).await?;
-                let prepared = Prepared::new(&self.database, keyspace, &text, parsed)?;
-                let prepared = Arc::new(prepared);
-                self.prepared.insert(prepared.clone())?;
-                prepared
-            }
-        };
-        let resolved = prepared.resolved(&self.database)?;
+        let _parsed = charge_text(&text, memory)?;
+        let parsed = parse(text.clone()).await?;
+        let prepared = Prepared::new(&self.database, keyspace, &text, parsed)?;
+        let prepared = self.prepared.keep(prepared)?;
+        let resolved = prepared.told();
         let response = Response::Prepared(cql::wire::Prepared {
             id: prepared.id.to_bytes(),
             bind: resolved.variables.clone(),

@@ -30,7 +30,7 @@ fn rows_come_in_the_order_asked_for() {
         ("p = 1 ORDER BY a ASC", "112 111 121"),
         ("p = 1 ORDER BY a ASC, b DESC", "112 111 121"),
         ("p = 1 AND a = 1 ORDER BY b DESC", "112 111"),
-        ("p = 1 AND a = 1 ORDER BY a DESC, b DESC", "112 111"),
+        ("p = 1 AND a = 1 ORDER BY a ASC, b DESC", "112 111"),
         ("p = 1 AND a >= 1 ORDER BY a LIMIT 2", "112 111"),
         ("p = 1 AND a IN (1, 2) ORDER BY a", "112 111 121"),
         ("p IN (2, 1, 3) ORDER BY a DESC", "231 121 322 111 112 213"),
@@ -74,4 +74,72 @@ fn merged_partitions_are_not_paged() {
         fixture.paged("SELECT a FROM t WHERE p IN (1) ORDER BY a", &[], 1),
         ["1", "1", "2"]
     );
+}
+
+/// A column with one value says how those behind it go, as in Cassandra.
+#[test]
+fn a_column_with_one_value_reverses_those_behind_it() {
+    let fixture = Fixture::new().with(&[
+        "CREATE TABLE up (dev int, day int, ts int, PRIMARY KEY (dev, day, ts))",
+        "CREATE TABLE down (dev int, day int, ts int, PRIMARY KEY (dev, day, ts)) WITH CLUSTERING ORDER BY (day DESC, ts DESC)",
+    ]);
+    for table in ["up", "down"] {
+        for ts in 0..5 {
+            fixture.run(&format!(
+                "INSERT INTO {table} (dev, day, ts) VALUES (1, 1, {ts})"
+            ));
+        }
+    }
+    let cases: &[(&str, &str)] = &[
+        ("day = 1 ORDER BY day DESC LIMIT 2", "4 3"),
+        ("day = 1 ORDER BY day ASC LIMIT 2", "0 1"),
+        ("day = 1 AND ts IN (1, 3, 0) ORDER BY day DESC", "3 1 0"),
+        ("day = 1 AND ts > 1 ORDER BY day DESC", "4 3 2"),
+        ("day = 1 AND ts > 1 ORDER BY day ASC", "2 3 4"),
+        ("day = 1 ORDER BY day DESC, ts DESC LIMIT 1", "4"),
+        ("day IN (1) ORDER BY ts DESC LIMIT 2", "4 3"),
+        ("day IN (1) ORDER BY ts ASC LIMIT 2", "0 1"),
+        ("(day) IN ((1)) ORDER BY ts DESC LIMIT 2", "4 3"),
+        ("day = 1 ORDER BY ts ASC, ts DESC LIMIT 2", "4 3"),
+        ("day = 1 ORDER BY day ASC, ts DESC, day DESC LIMIT 2", "4 3"),
+    ];
+    for table in ["up", "down"] {
+        for (condition, expected) in cases {
+            let cql = format!("SELECT ts FROM {table} WHERE dev = 1 AND {condition}");
+            assert_eq!(fixture.rows(&cql).join(" "), *expected, "{cql}");
+        }
+        for refused in [
+            "day = 1 ORDER BY day ASC, ts DESC",
+            "day IN (1, 2) ORDER BY ts DESC",
+        ] {
+            let cql = format!("SELECT ts FROM {table} WHERE dev = 1 AND {refused}");
+            assert!(fixture.page(&cql, Parameters::default()).is_err(), "{cql}");
+        }
+    }
+}
+
+/// A partition of static columns only has no clustering columns, which come before all values on the disk.
+#[test]
+fn a_row_of_static_columns_only_is_last_against_the_disk() {
+    for (table_order, asked, expected) in [
+        ("ASC", "b ASC, c ASC", "3 1 2"),
+        ("ASC", "b DESC, c DESC", "2 1 3"),
+        ("DESC", "b DESC, c DESC", "3 2 1"),
+        ("DESC", "b ASC, c ASC", "1 2 3"),
+    ] {
+        let fixture = Fixture::new().with(&[
+            &format!(
+                "CREATE TABLE t (a int, b int, c int, s int STATIC, PRIMARY KEY (a, b, c)) WITH CLUSTERING ORDER BY (b {table_order}, c {table_order})"
+            ),
+            "INSERT INTO t (a, b, c) VALUES (1, 1, 1)",
+            "INSERT INTO t (a, b, c) VALUES (2, 2, 2)",
+            "INSERT INTO t (a, s) VALUES (3, 3)",
+        ]);
+        let cql = format!("SELECT a FROM t WHERE a IN (1, 2, 3) ORDER BY {asked}");
+        assert_eq!(
+            fixture.rows(&cql).join(" "),
+            expected,
+            "{table_order}: {cql}"
+        );
+    }
 }

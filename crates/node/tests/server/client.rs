@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use cql::error::CqlError;
+use cql::error::{CqlError, ErrorKind};
 use cql::value::Value;
 use cql::wire::{
     BoundValue, Compression, Direction, FrameDecoder, Prepared, QueryParameters, Request, Response,
@@ -139,6 +139,12 @@ impl Client {
     pub async fn execute(&mut self, id: &Bytes, parameters: QueryParameters) -> Response {
         let id = id.clone();
         self.request(&Request::Execute { id, parameters }).await
+    }
+
+    /// Executes a statement that must be prepared again first.
+    pub async fn assert_unprepared(&mut self, id: &Bytes, parameters: QueryParameters) {
+        let refused = error(self.execute(id, parameters).await);
+        assert_eq!(refused.kind, ErrorKind::Unprepared { id: id.clone() });
     }
 }
 

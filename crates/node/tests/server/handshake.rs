@@ -22,9 +22,8 @@ async fn other_versions_are_told_which_to_use() {
                 .contains("Invalid or unsupported protocol version"),
             "{error}"
         );
-        if version >= 3 {
-            assert_eq!(context.stream, 3);
-        }
+        // Apache's gocql 2 goes down to another version for an answer on stream 0 alone.
+        assert_eq!(context.stream, 0);
         client.assert_closed().await;
     }
 }
