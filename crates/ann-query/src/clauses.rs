@@ -53,7 +53,7 @@ fn refuse_filters(select: &Select, vector_column: &str) -> Result<(), CqlError> 
     }
     let is_unsupported_subject = matches!(
         relation.subject,
-        Subject::Element { .. } | Subject::Token(_) | Subject::Function(_)
+        Subject::Element { .. } | Subject::Field { .. } | Subject::Token(_) | Subject::Function(_)
     );
     let is_unsupported_operator = matches!(
         relation.operator,

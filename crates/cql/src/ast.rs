@@ -92,6 +92,8 @@ pub enum Term {
     Set(Vec<Term>),
     /// `{k: v}`.
     Map(Vec<(Term, Term)>),
+    /// `{field: v}`: a value of a user type.
+    UserType(Vec<(String, Term)>),
     /// `(a, b)`; never of one element, which is just parenthesised.
     Tuple(Vec<Term>),
     /// `name(args)`, `keyspace.name(args)`.
@@ -170,6 +172,11 @@ pub enum Subject {
     Element {
         column: String,
         key: Term,
+    },
+    /// `column.field`, of a user type.
+    Field {
+        column: String,
+        field: String,
     },
     /// `(a, b)`; a one-element tuple stays a tuple.
     Tuple(Vec<String>),
@@ -313,6 +320,12 @@ pub enum Assignment {
         key: Term,
         value: Term,
     },
+    /// `c.field = term`, of a user type.
+    SetField {
+        column: String,
+        field: String,
+        value: Term,
+    },
     /// `c = c + term`, `c += term`.
     Add { column: String, value: Term },
     /// `c = term + c`.
@@ -334,7 +347,15 @@ pub struct Delete {
 #[derive(Clone, Debug, PartialEq)]
 pub enum DeleteTarget {
     Column(String),
-    Element { column: String, key: Term },
+    Element {
+        column: String,
+        key: Term,
+    },
+    /// `c.field`, of a user type.
+    Field {
+        column: String,
+        field: String,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

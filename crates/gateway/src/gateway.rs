@@ -17,7 +17,8 @@ use crate::inquiry::AnswerMemory;
 use crate::listener::{Shared, accept};
 use crate::options::GatewayOptions;
 use crate::prepared::PreparedStatements;
-use crate::writes::ChangeLog;
+use crate::seldom::Seldom;
+use crate::writes::{ChangeLog, LATE_AFTER};
 
 /// A running gateway.
 pub struct Gateway {
@@ -65,13 +66,14 @@ impl Gateway {
         let shared = Arc::new(Shared {
             ring: Arc::new(options.ring.clone()),
             prepared: Arc::new(PreparedStatements::new(options.prepared_bytes_max)),
-            log: Arc::new(ChangeLog::new(options.batch_bytes_max)),
+            log: Arc::new(ChangeLog::new(options.batch_bytes_max, LATE_AFTER)),
             catalog,
             clients,
             answer_memory: AnswerMemory::new(options.answer_bytes_max),
             stop,
             kill,
             tasks,
+            refused: Seldom::default(),
             client_tls: ArcSwapOption::new(options.client_tls.clone()),
             options,
         });

@@ -75,6 +75,7 @@ mod overlay;
 mod prepared;
 mod recognise;
 mod ring;
+mod seldom;
 mod stream_set;
 mod writes;
 

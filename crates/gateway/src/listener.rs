@@ -19,6 +19,7 @@ use crate::inquiry::AnswerMemory;
 use crate::options::GatewayOptions;
 use crate::prepared::PreparedStatements;
 use crate::ring::Ring;
+use crate::seldom::Seldom;
 use crate::writes::ChangeLog;
 
 /// When the kernel asks a silent peer whether it still lives, and how often until it gives up.
@@ -45,6 +46,8 @@ pub(crate) struct Shared {
     /// No more waiting for answers.
     pub(crate) kill: CancellationToken,
     pub(crate) tasks: TaskTracker,
+    /// Clients that were refused, as the cluster is away.
+    pub(crate) refused: Seldom,
 }
 
 /// Takes connections until the gateway stops.

@@ -71,6 +71,14 @@ impl Cursor<'_> {
                 value: self.term()?,
             });
         }
+        if let Some(field) = self.field_name()? {
+            self.expect_symbol("=")?;
+            return Ok(Assignment::SetField {
+                column,
+                field,
+                value: self.term()?,
+            });
+        }
         if self.eat_symbol("+=")? {
             return Ok(Assignment::Add {
                 column,
@@ -156,8 +164,11 @@ impl Cursor<'_> {
 
     fn delete_target(&mut self) -> Parse<DeleteTarget> {
         let column = self.column_name()?;
-        Ok(match self.element_key()? {
-            Some(key) => DeleteTarget::Element { column, key },
+        if let Some(key) = self.element_key()? {
+            return Ok(DeleteTarget::Element { column, key });
+        }
+        Ok(match self.field_name()? {
+            Some(field) => DeleteTarget::Field { column, field },
             None => DeleteTarget::Column(column),
         })
     }

@@ -28,7 +28,7 @@ use crate::error::CqlError;
 use crate::types::CqlType;
 
 pub use names::is_reserved;
-pub use outline::{Changed, changed, replace_calls};
+pub use outline::{Changed, changed, changed_by_batch, replace_calls};
 pub use select::{SelectionText, selection_text};
 
 /// How deep terms, selectors, types and relations may lie in one another.

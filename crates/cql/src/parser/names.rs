@@ -161,6 +161,15 @@ impl Cursor<'_> {
         Ok(Some(key))
     }
 
+    /// `.field` after a column, if it stands here.
+    pub(super) fn field_name(&mut self) -> Parse<Option<String>> {
+        if !is_symbol(&self.current(), ".") {
+            return Ok(None);
+        }
+        self.take()?;
+        self.name("the name of a field").map(Some)
+    }
+
     /// `IF NOT EXISTS`.
     pub(super) fn if_not_exists(&mut self) -> Parse<bool> {
         let found = self.eat_word("IF")?;

@@ -52,6 +52,42 @@ pub fn changed(text: &str) -> Option<Changed> {
     is_word(&first, "BEGIN").then_some(Changed::Batch)
 }
 
+/// The tables whose rows a batch changes, told without parsing its statements; `None` if the text is no batch, or makes no sense as
+/// far as it is read.
+///
+/// The words that a statement begins with are reserved, so each of them begins one, wherever it stands.
+pub fn changed_by_batch(text: &str) -> Option<Vec<TableName>> {
+    let mut lexer = Lexer::new(text);
+    if !is_word(&lexer.next_token().ok()?, "BEGIN") {
+        return None;
+    }
+    let mut tables = Vec::new();
+    // Words between DELETE and FROM name columns.
+    let mut deletes = false;
+    loop {
+        let token = lexer.next_token().ok()?;
+        if token.kind == Kind::End {
+            return (!deletes).then_some(tables);
+        }
+        if is_word(&token, "DELETE") {
+            deletes = true;
+            continue;
+        }
+        let is_start = if deletes {
+            is_word(&token, "FROM")
+        } else if is_word(&token, "INSERT") {
+            is_word(&lexer.next_token().ok()?, "INTO").then_some(())?;
+            true
+        } else {
+            is_word(&token, "UPDATE")
+        };
+        if is_start {
+            deletes = false;
+            tables.push(table_name(&mut lexer)?);
+        }
+    }
+}
+
 /// A statement with some of its calls of functions without arguments replaced: `now()` by the text that
 /// `replacement` gives for `now`; those for which it gives none stay. `None` if nothing was replaced.
 ///
@@ -194,6 +230,31 @@ mod tests {
             ("\u{e9}", None),
         ] {
             assert_eq!(changed(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_tables_of_a_batch_are_found_whatever_its_statements_say() {
+        let text = "BEGIN UNLOGGED BATCH USING TIMESTAMP ? \
+                    INSERT INTO k.a (id, u) VALUES (1, {street: 'UPDATE x', zip: ?}); \
+                    UPDATE b SET u.zip = 7, c = 'DELETE', n = n * 2 WHERE id = 1 IF u.zip = 7 \
+                    delete d['from'], \"insert\" FROM k . \"C\" WHERE id = 1; -- UPDATE y\n\
+                    APPLY BATCH;";
+        let expected = vec![
+            table(Some("k"), "a"),
+            table(None, "b"),
+            table(Some("k"), "C"),
+        ];
+        assert_eq!(changed_by_batch(text), Some(expected));
+        assert_eq!(changed_by_batch("BEGIN BATCH APPLY BATCH"), Some(vec![]));
+        for text in [
+            "BEGIN BATCH INSERT k.a (id) VALUES (1); APPLY BATCH",
+            "BEGIN BATCH UPDATE 'b' SET a = 1 WHERE id = 1; APPLY BATCH",
+            "BEGIN BATCH DELETE a WHERE id = 1; APPLY BATCH",
+            "BEGIN BATCH 'not closed",
+            "INSERT INTO a (id) VALUES (1)",
+        ] {
+            assert_eq!(changed_by_batch(text), None, "{text}");
         }
     }
 

@@ -55,8 +55,11 @@ impl Cursor<'_> {
             return self.function_of_selectors().map(Subject::Function);
         }
         let column = self.column_name()?;
-        Ok(match self.element_key()? {
-            Some(key) => Subject::Element { column, key },
+        if let Some(key) = self.element_key()? {
+            return Ok(Subject::Element { column, key });
+        }
+        Ok(match self.field_name()? {
+            Some(field) => Subject::Field { column, field },
             None => Subject::Column(column),
         })
     }

@@ -188,6 +188,11 @@ impl Cursor<'_> {
         if self.eat_symbol("}")? {
             return Ok(Term::Set(Vec::new()));
         }
+        if self.at_field() {
+            let fields = self.separated(Self::field)?;
+            self.expect_symbol("}")?;
+            return Ok(Term::UserType(fields));
+        }
         let first = self.term()?;
         if !self.eat_symbol(":")? {
             let mut elements = vec![first];
@@ -207,6 +212,23 @@ impl Cursor<'_> {
         }
         self.expect_symbol("}")?;
         Ok(Term::Map(entries))
+    }
+
+    /// Whether `field:` stands here, and no key of a map.
+    fn at_field(&self) -> bool {
+        let token = self.current();
+        let is_name = match token.kind {
+            Kind::Word => !is_constant(&token) && duration_word(&token).is_none(),
+            kind => kind == Kind::QuotedName,
+        };
+        is_name && self.second().is_some_and(|next| is_symbol(&next, ":"))
+    }
+
+    /// `field: term`.
+    fn field(&mut self) -> Parse<(String, Term)> {
+        let name = self.name("the name of a field")?;
+        self.expect_symbol(":")?;
+        Ok((name, self.term()?))
     }
 
     /// `(type) term`, `(term)` or `(term, ..)`, after a look at what follows the parenthesis.

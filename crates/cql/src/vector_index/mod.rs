@@ -81,7 +81,7 @@ pub fn new_name(
 ) -> Result<NewName, CqlError> {
     let name = match given {
         Some(name) => name.to_owned(),
-        None => default_name(table, column, &is_taken),
+        None => free_name(table, column, &is_taken),
     };
     let refusal = match (given, on_column) {
         (Some(_), _) if is_taken(&name) => format!("Index '{name}' already exists"),
@@ -123,9 +123,18 @@ pub fn create_statement(
     )
 }
 
-fn default_name(table: &str, column: &str, is_taken: impl Fn(&str) -> bool) -> String {
+/// The name that an index of one column gets if it is given none, and no other index has it: `t_v_idx`. One of several columns
+/// has none of them in it.
+pub fn default_name(table: &str, column: Option<&str>) -> String {
+    let Some(column) = column else {
+        return format!("{table}_idx");
+    };
     let column: String = column.chars().filter(|c| is_word(*c)).collect();
-    let base = format!("{table}_{column}_idx");
+    format!("{table}_{column}_idx")
+}
+
+fn free_name(table: &str, column: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let base = default_name(table, Some(column));
     if !is_taken(&base) {
         return base;
     }
@@ -147,10 +156,11 @@ mod tests {
     fn a_default_name_steps_aside() {
         let taken = ["t_v_idx", "t_v_idx_1"];
         assert_eq!(
-            default_name("t", "v", |name| taken.contains(&name)),
+            free_name("t", "v", |name| taken.contains(&name)),
             "t_v_idx_2"
         );
-        assert_eq!(default_name("t", "a b$c", |_| false), "t_abc_idx");
+        assert_eq!(free_name("t", "a b$c", |_| false), "t_abc_idx");
+        assert_eq!(default_name("t", None), "t_idx");
     }
 
     #[test]

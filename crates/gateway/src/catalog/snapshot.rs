@@ -124,6 +124,15 @@ impl Snapshot {
         })
     }
 
+    /// The indexes of a keyspace, usable or not yet.
+    pub(crate) fn defined_in<'a>(
+        &'a self,
+        keyspace: &'a str,
+    ) -> impl Iterator<Item = &'a Arc<VectorIndex>> {
+        let defined = self.indexes.iter().chain(&self.coming);
+        defined.filter(move |index| index.keyspace == keyspace)
+    }
+
     /// The indexes of a table, usable or not yet.
     pub(crate) fn defined_on<'a>(
         &'a self,

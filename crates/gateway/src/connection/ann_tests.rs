@@ -178,13 +178,14 @@ async fn setup() -> Setup {
         ring: Arc::new(Ring::default()),
         prepared: Arc::new(PreparedStatements::new(1 << 20)),
         catalog: Arc::new(Catalog::new(snapshot())),
-        log: Arc::new(ChangeLog::new(5 << 10)),
+        log: Arc::new(ChangeLog::new(5 << 10, Duration::MAX)),
         clients: Arc::new(Clients::default()),
         answer_memory: AnswerMemory::new(64 << 20),
         stop: CancellationToken::new(),
         kill: CancellationToken::new(),
         tasks: TaskTracker::new(),
         options,
+        refused: Default::default(),
     };
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

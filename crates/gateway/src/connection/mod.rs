@@ -43,7 +43,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use client_memory::Account;
-use cql::error::CqlError;
+use cql::error::{CqlError, ErrorKind};
 use cql::wire::{Direction, FrameHeader};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -107,27 +107,37 @@ pub(crate) async fn serve(client: TcpStream, shared: Arc<Shared>) {
             let trouble = trouble
                 .as_deref()
                 .unwrap_or("the cluster has not answered yet");
-            tracing::warn!(
-                trouble,
-                "the definitions of vector indexes are not known: a client is refused"
-            );
+            if let Some(clients) = shared.refused.is_due() {
+                tracing::warn!(
+                    trouble,
+                    clients,
+                    "the definitions of vector indexes are not known: clients are refused"
+                );
+            }
             let message = format!(
                 "the gateway does not know yet which tables have vector indexes ({trouble}): try another node"
             );
-            refuse(client, CqlError::server(message), &shared).await
+            refuse(client, away(message), &shared).await
         }
         Some(Err(error)) => {
             let cassandra = &shared.options.cassandra;
-            tracing::warn!(%cassandra, %error, "Cassandra cannot be reached: a client is refused");
+            if let Some(clients) = shared.refused.is_due() {
+                tracing::warn!(%cassandra, %error, clients, "Cassandra cannot be reached: clients are refused");
+            }
             let message = format!(
                 "the gateway cannot reach Cassandra at {cassandra} ({error}): try another node"
             );
-            refuse(client, CqlError::server(message), &shared).await
+            refuse(client, away(message), &shared).await
         }
     };
     if let Err(error) = served {
         tracing::debug!(%error, "a client is gone");
     }
+}
+
+/// Upon this drivers ask another gateway; other errors of a server end a request with some of them.
+fn away(message: String) -> CqlError {
+    CqlError::new(ErrorKind::IsBootstrapping, message)
 }
 
 /// The address as nodes and drivers know it: a socket for both IPv6 and IPv4 has ::ffff:10.0.0.1 for 10.0.0.1.

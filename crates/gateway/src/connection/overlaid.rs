@@ -134,8 +134,11 @@ impl Responses {
                 None
             }
             (Answering::Refuse(refusal), _) => {
-                let refused = encode_error(header.stream, refusal.error.clone());
-                return Ok(responses::Decision::Replace(refused));
+                const PLAIN: Option<Compression> = None;
+                let mut refused = BytesMut::new();
+                let context = ResponseContext::new(header.stream);
+                refusal.answer.encode(&context, PLAIN, &mut refused);
+                return Ok(responses::Decision::Replace(refused.freeze()));
             }
             (Answering::Define(statement), _) => {
                 self.define(header.stream, statement.clone(), answers);
@@ -235,17 +238,14 @@ mod tests {
 
     use super::super::played::{Shared, snapshot};
     use super::*;
-    use crate::overlay::alter;
+    use crate::overlay::refusal::Refusal;
 
     #[tokio::test]
     async fn a_change_is_refused_unless_the_client_may_not_make_it() {
         let shared = Shared::new(snapshot());
         let told = |answer: CqlError| {
-            let refusal = alter::Refusal {
-                keyspace: "shop".to_owned(),
-                table: "products".to_owned(),
-                error: CqlError::invalid("Cannot drop column name"),
-            };
+            let error = CqlError::invalid("Cannot drop column name");
+            let refusal = Refusal::new("shop", "products", error);
             let mut frame = BytesMut::new();
             Response::Error(answer).encode(&ResponseContext::new(5), None, &mut frame);
             let header = FrameHeader::read(&frame, Direction::Response, 1 << 20);

@@ -7,20 +7,12 @@ use cql::ast::{AlterTableChange, Statement};
 use cql::error::CqlError;
 use cql::parser::parse_statement;
 
-use crate::catalog::{Snapshot, VectorIndex, probe};
-
-/// A change of a table that is not made.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Refusal {
-    pub(crate) keyspace: String,
-    pub(crate) table: String,
-    /// What the client is told.
-    pub(crate) error: CqlError,
-}
+use super::refusal::Refusal;
+use crate::catalog::{Snapshot, VectorIndex};
 
 impl Refusal {
     /// Why a statement that begins with ALTER is refused; `None` if it is not, or not here.
-    pub(crate) fn of(
+    pub(crate) fn of_alter(
         text: &str,
         keyspace_in_use: Option<&str>,
         snapshot: &Snapshot,
@@ -36,13 +28,12 @@ impl Refusal {
             let of_table = snapshot.defined_on(keyspace, table);
             let dependent = of_table.filter(|index| needs(index));
             let names: Vec<&str> = dependent.map(|index| index.name.as_str()).collect();
-            (!names.is_empty()).then(|| Refusal {
-                keyspace: keyspace.to_owned(),
-                table: table.to_owned(),
-                error: CqlError::invalid(format!(
+            (!names.is_empty()).then(|| {
+                let error = CqlError::invalid(format!(
                     "Cannot {what} column {column} because it has dependent secondary indexes ({})",
                     names.join(", ")
-                )),
+                ));
+                Refusal::new(keyspace, table, error)
             })
         };
         match &alter.change {
@@ -60,11 +51,6 @@ impl Refusal {
             }
             _ => None,
         }
-    }
-
-    /// A statement by whose answer it is seen whether the client may alter the table: if not, it is to be told that.
-    pub(crate) fn probe(&self) -> String {
-        probe(&self.keyspace, &self.table)
     }
 }
 
@@ -96,7 +82,8 @@ mod tests {
             [index("one", "events", "v"), index("two", "events", "v")],
         )
         .with_coming(vec![index("coming", "products", "name")]);
-        Refusal::of(text, keyspace_in_use, &snapshot).map(|refusal| refusal.error.message)
+        let refusal = Refusal::of_alter(text, keyspace_in_use, &snapshot);
+        refusal.and_then(|refusal| refusal.message())
     }
 
     #[test]
@@ -152,7 +139,7 @@ mod tests {
     #[test]
     fn it_is_asked_whether_the_client_may() {
         let snapshot = Snapshot::new([Arc::new(events())], [index("one", "events", "v")]);
-        let refusal = Refusal::of("ALTER TABLE shop.events DROP v", None, &snapshot).unwrap();
+        let refusal = Refusal::of_alter("ALTER TABLE shop.events DROP v", None, &snapshot).unwrap();
         assert_eq!(
             refusal.probe(),
             "CREATE CUSTOM INDEX ON shop.events (no_column) USING 'vector_index'"

@@ -7,11 +7,14 @@
 //!   our indexes are added to its answer;
 //! - a definition of a vector index goes to the node as a statement that says whether the client may, and is then carried out
 //!   by the catalog;
-//! - a [change of a table](alter) that would break its indexes goes to the node as the same statement, and is refused.
+//! - a [change of a table](alter) that would break its indexes, and an index of Cassandra's own under the [name](names) of one of
+//!   ours, go to the node as the same statement, and are refused.
 
-pub(crate) mod alter;
+mod alter;
 pub(crate) mod describe;
 pub(crate) mod indexes;
+mod names;
+pub(crate) mod refusal;
 pub(crate) mod rewrite;
 
 use std::sync::Arc;
@@ -19,9 +22,9 @@ use std::sync::Arc;
 use cql::error::CqlError;
 use cql::wire::{Metadata, Values};
 
-use self::alter::Refusal;
 use self::describe::Description;
 use self::indexes::{IndexRows, IndexesRead};
+use self::refusal::Refusal;
 use crate::catalog::{IndexStatement, Snapshot};
 use crate::recognise::{Verb, contains_in_any_case};
 
@@ -34,7 +37,7 @@ pub(crate) enum Concern {
     Indexes(Arc<IndexesRead>),
     /// It describes what may have some.
     Describe(Arc<Description>),
-    /// It takes something away that they need.
+    /// It takes something away that they need, or the name of one.
     Refuse(Arc<Refusal>),
 }
 
@@ -71,9 +74,17 @@ impl Concern {
     ) -> Result<Option<Concern>, CqlError> {
         let holds = |word: &[u8]| contains_in_any_case(text.as_bytes(), word);
         Ok(match verb {
-            Verb::Create if holds(b"vector_index") => {
-                IndexStatement::read(text, keyspace_in_use, snapshot)?
-                    .map(|statement| Concern::Define(Arc::new(statement)))
+            Verb::Create if holds(b"index") => {
+                let ours = match holds(b"vector_index") {
+                    true => IndexStatement::read(text, keyspace_in_use, snapshot)?,
+                    false => None,
+                };
+                match ours {
+                    Some(statement) => Some(Concern::Define(Arc::new(statement))),
+                    None if snapshot.is_empty() => None,
+                    None => Refusal::of_create(text, keyspace_in_use, snapshot)
+                        .map(|refusal| Concern::Refuse(Arc::new(refusal))),
+                }
             }
             Verb::Drop if !snapshot.is_empty() && holds(b"index") => {
                 IndexStatement::read(text, keyspace_in_use, snapshot)?
@@ -87,7 +98,7 @@ impl Concern {
                     .map(|description| Concern::Describe(Arc::new(description)))
             }
             Verb::Alter if !snapshot.is_empty() && (holds(b"drop") || holds(b"rename")) => {
-                Refusal::of(text, keyspace_in_use, snapshot)
+                Refusal::of_alter(text, keyspace_in_use, snapshot)
                     .map(|refusal| Concern::Refuse(Arc::new(refusal)))
             }
             _ => None,

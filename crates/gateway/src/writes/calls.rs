@@ -62,6 +62,7 @@ pub(super) fn are_in(term: &Term) -> bool {
         Term::Map(entries) => entries
             .iter()
             .any(|(key, value)| are_in(key) || are_in(value)),
+        Term::UserType(fields) => fields.iter().any(|(_, value)| are_in(value)),
         Term::Marker(_) | Term::Null | Term::Literal(_) => false,
     }
 }

@@ -11,6 +11,14 @@
 //!   is certain that nothing was written. The first make sure that the row is looked at once the reader of the log
 //!   that stays behind (by 30 s) comes past, even if this gateway dies meanwhile; the second that it is soon.
 //!
+//! # Log rows that come late
+//!
+//! A log row has the time at which it sets out, and a reader at the heels of the present reads each time once. One that is on its way for
+//! longer than a moment, as its node is stopped or slow, may come where the reader has been; the one that stays behind would find it
+//! half a minute later. So whichever way they went, log rows that took [too long](super::LATE_AFTER) are written again with a later time
+//! before the client has its answer: what is acknowledged is found at once. A few times at most, as a cluster that answers nothing
+//! faster would only be given more to do.
+//!
 //! The INSERT of a log row is prepared when it is first needed and whenever the node has forgotten it; the client sees
 //! nothing of it.
 //!
@@ -32,6 +40,7 @@
 //! A timeout, or any other error that leaves the outcome open, is never in doubt: it is the answer.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use cql::error::{CqlError, ErrorKind};
@@ -56,6 +65,9 @@ const HINT_BYTES: usize = 256;
 /// How often an errand prepares statements anew that the node says it does not know.
 const UNPREPARED_MAX: u32 = 3;
 
+/// How often log rows that come late are written again.
+const AGAIN_MAX: u32 = 2;
+
 /// What the client is told if it does so once more. Upon such an error drivers ask another gateway.
 const NOT_KEPT: &str = "the node does not keep the statement by which the gateway logs writes, so this one was not carried out: \
                         try again, and see whether too many statements are prepared on the node";
@@ -72,6 +84,10 @@ pub(crate) struct Errand {
     /// The table whose INSERT of log rows is being prepared for the stage.
     preparing: Option<Arc<LoggedTable>>,
     unprepared: u32,
+    /// When the last request was made, and its log rows were given their time.
+    dated: Instant,
+    /// How often those of this request were written again.
+    again: u32,
 }
 
 /// How far it is.
@@ -116,6 +132,8 @@ impl Errand {
             log,
             preparing: None,
             unprepared: 0,
+            dated: Instant::now(),
+            again: 0,
         }
     }
 
@@ -183,11 +201,22 @@ impl Errand {
                     Ok(Response::Error(error)) if is_refusal(&error) => {
                         Next::InDoubt(self.asked.origin)
                     }
-                    Ok(response) if self.asked.sent.is_none() => {
-                        without_size_warning(context, &response, compression)
-                            .map_or(Next::Answer, Next::AnswerWith)
+                    // What may have been written is the client's to write again.
+                    _ if frame.header.opcode == Opcode::Error => Next::Answer,
+                    response => {
+                        let shorter = match response {
+                            Ok(response) if self.asked.sent.is_none() => {
+                                without_size_warning(context, &response, compression)
+                            }
+                            _ => None,
+                        };
+                        if self.is_late() {
+                            let answer = shorter.unwrap_or_else(|| bytes_of(frame));
+                            self.stage = Stage::After(0, answer);
+                            return self.ask();
+                        }
+                        shorter.map_or(Next::Answer, Next::AnswerWith)
                     }
-                    _ => Next::Answer,
                 }
             }
             Stage::Before(_) | Stage::After(..) if frame.header.opcode == Opcode::Error => {
@@ -205,11 +234,15 @@ impl Errand {
                 if response.as_ref().is_ok_and(nothing_was_written) {
                     return Next::Answer;
                 }
-                let answer = [&frame.header.to_bytes()[..], &frame.body].concat();
-                self.stage = Stage::After(0, answer.into());
+                self.stage = Stage::After(0, bytes_of(frame));
+                self.ask()
+            }
+            Stage::After(..) if self.is_late() && self.again < AGAIN_MAX => {
+                self.again += 1;
                 self.ask()
             }
             Stage::After(done, answer) => {
+                self.again = 0;
                 let done = done + self.rows_at(done).len();
                 if done == self.asked.hints.len() {
                     return Next::AnswerWith(answer);
@@ -254,6 +287,7 @@ impl Errand {
 
     /// The next request: that of the stage, or the PREPARE of what it needs.
     fn request(&mut self) -> Bytes {
+        self.dated = Instant::now();
         let hints = match &self.stage {
             Stage::Together => &self.asked.hints[..],
             Stage::Before(done) | Stage::After(done, _) => self.rows_at(*done),
@@ -295,6 +329,11 @@ impl Errand {
                 self.frame(&request, Flags::default(), &[])
             }
         }
+    }
+
+    /// Whether the log rows of the last request may have come after a reader that passed their time.
+    fn is_late(&self) -> bool {
+        self.dated.elapsed() >= self.log.late_after
     }
 
     /// The hints that go in one request, from that one on.
@@ -344,4 +383,8 @@ impl Errand {
     fn frame(&self, request: &Request, flags: Flags, payload: &[u8]) -> Bytes {
         encode(request, self.asked.stream, flags, payload)
     }
+}
+
+fn bytes_of(frame: &Frame) -> Bytes {
+    [&frame.header.to_bytes()[..], &frame.body].concat().into()
 }

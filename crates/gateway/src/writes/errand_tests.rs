@@ -4,6 +4,7 @@
 mod silent_batch_log;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use cql::error::{CqlError, ErrorKind};
@@ -36,7 +37,7 @@ struct Setup {
 impl Setup {
     fn new() -> Setup {
         Setup {
-            log: Arc::new(ChangeLog::new(5 << 10)),
+            log: Arc::new(ChangeLog::new(5 << 10, Duration::MAX)),
             snapshot: Snapshot::new([Arc::new(products()), Arc::new(events())], []),
             prepared: Vec::new(),
         }
@@ -501,6 +502,60 @@ fn a_condition_has_its_log_rows_around_it() {
             other => panic!("{other:?}"),
         }
     }
+}
+
+/// As [`Setup::prepared`], where every log row comes late.
+fn late() -> Setup {
+    let setup = Setup {
+        log: Arc::new(ChangeLog::new(5 << 10, Duration::ZERO)),
+        ..Setup::new()
+    };
+    for table in [products(), events()] {
+        setup.log.inserts.remember(&table, LOG_ID);
+    }
+    setup
+}
+
+#[test]
+fn a_log_row_that_came_late_is_written_again_before_the_client_is_answered() {
+    let conditional = format!("{INSERT} IF NOT EXISTS");
+    for (text, requests) in [(INSERT, 1), (conditional.as_str(), 2)] {
+        let setup = late();
+        let (request, mut errand) = setup.begin(&plain_query(text));
+        let mut times = vec![batch_of(&request).statements.last().unwrap().values[1].clone()];
+        for _ in 1..requests {
+            (_, errand) = goes_on(errand, &Response::Void);
+        }
+        let answer = match requests {
+            1 => Response::Void,
+            _ => applied(true),
+        };
+        // Once after the write, and twice more as those are late, too.
+        let (mut request, mut errand) = goes_on(errand, &answer);
+        for more in [true, true, false] {
+            assert_eq!(log_rows_of(&request), [(2, vec![int(7)])], "{text}");
+            times.push(batch_of(&request).statements[0].values[1].clone());
+            if more {
+                (request, errand) = goes_on(errand, &Response::Void);
+                continue;
+            }
+            match answered(errand, &Response::Void) {
+                Next::AnswerWith(told) => assert_eq!(told, bytes_of(&response(&answer))),
+                other => panic!("{other:?}"),
+            }
+            break;
+        }
+        let distinct: std::collections::HashSet<_> =
+            times.iter().map(|time| format!("{time:?}")).collect();
+        assert_eq!(distinct.len(), 4, "each has a time of its own");
+    }
+}
+
+#[test]
+fn a_late_write_that_may_not_have_come_about_is_answered_as_it_is() {
+    let setup = late();
+    let (_, errand) = setup.begin(&plain_query(INSERT));
+    is_the_answer(errand, &timeout());
 }
 
 #[test]

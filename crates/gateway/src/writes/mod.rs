@@ -33,6 +33,8 @@ mod terms;
 pub(crate) mod test_tables;
 mod verdict;
 
+use std::time::Duration;
+
 use cql::wire::{Batch, BatchedStatement, BoundValue};
 
 use self::batch_log::BatchLog;
@@ -52,6 +54,10 @@ const CELL_BYTES: usize = 24;
 /// What Cassandra counts for a log row beside its key: five columns of its own, and what each cell adds.
 const LOG_ROW_BYTES: usize = 256;
 
+/// Log rows that were on their way for longer are written again, with a later time. A reader of the log that keeps at the heels of
+/// the present reads a time 100 ms after it has passed, and once; the rest is for clocks that differ.
+pub(crate) const LATE_AFTER: Duration = Duration::from_millis(50);
+
 /// What the writes of all connections share.
 #[derive(Debug)]
 pub(crate) struct ChangeLog {
@@ -59,16 +65,19 @@ pub(crate) struct ChangeLog {
     clock: LogClock,
     batch_log: BatchLog,
     batch_bytes_max: usize,
+    late_after: Duration,
 }
 
 impl ChangeLog {
-    /// A log whose batches stay within `batch_bytes_max`, as Cassandra counts a batch.
-    pub(crate) fn new(batch_bytes_max: usize) -> ChangeLog {
+    /// A log whose batches stay within `batch_bytes_max`, as Cassandra counts a batch, and whose rows are written again if they were
+    /// on their way for longer than `late_after`.
+    pub(crate) fn new(batch_bytes_max: usize, late_after: Duration) -> ChangeLog {
         ChangeLog {
             inserts: LogInserts::default(),
             clock: LogClock::default(),
             batch_log: BatchLog::default(),
             batch_bytes_max,
+            late_after,
         }
     }
 

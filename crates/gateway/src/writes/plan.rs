@@ -118,10 +118,12 @@ impl WritePlan {
             Action::Update,
             &update.relations,
             update.condition.as_ref(),
-            update
-                .assignments
-                .iter()
-                .all(|assignment| matches!(assignment, Assignment::Set { .. })),
+            update.assignments.iter().all(|assignment| {
+                matches!(
+                    assignment,
+                    Assignment::Set { .. } | Assignment::SetField { .. }
+                )
+            }),
         )
     }
 
@@ -138,10 +140,9 @@ impl WritePlan {
             action,
             &delete.relations,
             delete.condition.as_ref(),
-            delete
-                .targets
-                .iter()
-                .all(|target| matches!(target, DeleteTarget::Column(_))),
+            delete.targets.iter().all(|target| {
+                matches!(target, DeleteTarget::Column(_) | DeleteTarget::Field { .. })
+            }),
         )
     }
 
@@ -160,9 +161,10 @@ impl WritePlan {
                 Subject::Column(name) => (std::slice::from_ref(name), false),
                 Subject::Tuple(names) => (names.as_slice(), true),
                 // No such relation is allowed in a modification.
-                Subject::Token(_) | Subject::Element { .. } | Subject::Function(_) => {
-                    return Err(Unplanned::Refused);
-                }
+                Subject::Token(_)
+                | Subject::Element { .. }
+                | Subject::Field { .. }
+                | Subject::Function(_) => return Err(Unplanned::Refused),
             };
             let in_partition_key = positions(table.partition_key(), names);
             let in_clustering_key = positions(table.clustering_key(), names);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cql::ast::{BatchEntry, Statement, TableName};
 use cql::error::CqlError;
-use cql::parser::{Changed, changed, parse_statement};
+use cql::parser::{Changed, changed, changed_by_batch, parse_statement};
 use cql::wire::{BoundValue, Values};
 
 use super::hint::Hint;
@@ -49,7 +49,7 @@ pub(crate) fn read(
             None => return Ok(None),
         },
         // Whatever it says, it is for the node.
-        Some(Changed::Batch) if !snapshot.names_logged_table(text) => return Ok(None),
+        Some(Changed::Batch) if !batch_is_logged(text, keyspace, snapshot) => return Ok(None),
         Some(Changed::Batch) => "a batch".to_owned(),
         None if is_of_no_table(text, snapshot) => return Err(of_no_table()),
         Some(Changed::All(_)) | None => return Ok(None),
@@ -104,6 +104,19 @@ pub(crate) fn read(
     }))
 }
 
+/// Whether a batch may write to a logged table. What the statements of other tables say need not be understood here.
+fn batch_is_logged(text: &str, keyspace: Option<&str>, snapshot: &Snapshot) -> bool {
+    if !snapshot.names_logged_table(text) {
+        return false;
+    }
+    changed_by_batch(text).is_none_or(|tables| {
+        tables.iter().any(|table| {
+            let keyspace = table.keyspace.as_deref().or(keyspace);
+            keyspace.is_some_and(|keyspace| snapshot.logged_table(keyspace, &table.name).is_some())
+        })
+    })
+}
+
 /// Whether a statement begins like a write, names a logged table somewhere, and is not seen to change any. One that names
 /// none is for the node, whatever it says.
 fn is_of_no_table(text: &str, snapshot: &Snapshot) -> bool {
@@ -126,7 +139,7 @@ pub(crate) fn is_logged(text: &str, keyspace: Option<&str>, snapshot: &Snapshot)
             .as_deref()
             .or(keyspace)
             .is_some_and(|keyspace| snapshot.logged_table(keyspace, &table.name).is_some()),
-        Some(Changed::Batch) => true,
+        Some(Changed::Batch) => batch_is_logged(text, keyspace, snapshot),
         Some(Changed::All(_)) => false,
         None => is_of_no_table(text, snapshot),
     }
@@ -244,7 +257,12 @@ mod tests {
     fn a_batch_that_names_no_logged_table_is_for_the_node_to_understand() {
         let batch = |table: &str| format!("BEGIN BATCH UPDATE {table} SET what APPLY BATCH");
         assert_eq!(tables(&batch("others"), Some("shop")), Ok(None));
-        for table in ["products", "PRODUCTS", "other.products", "\"products\""] {
+        // Its name may stand anywhere.
+        let others = "BEGIN BATCH UPDATE others SET a = 1 * 2, b = 'products' WHERE products = {zip: 1}; APPLY BATCH";
+        assert_eq!(tables(others, Some("shop")), Ok(None));
+        assert!(!is_logged(others, Some("shop"), &snapshot()));
+        assert_eq!(tables(&batch("other.products"), Some("shop")), Ok(None));
+        for table in ["products", "PRODUCTS", "shop.products", "\"products\""] {
             let error = tables(&batch(table), Some("shop")).unwrap_err();
             assert!(error.message.contains("must understand a batch"), "{error}");
         }
@@ -270,6 +288,29 @@ mod tests {
         assert_eq!(last, [&[0u8, 0, 0, 3][..], &[0, 0, 0, 4]]);
         let others = "BEGIN BATCH INSERT INTO others (id) VALUES (1); APPLY BATCH";
         assert_eq!(tables(others, Some("shop")), Ok(None));
+    }
+
+    #[test]
+    fn values_and_fields_of_user_types_are_understood() {
+        let found = Ok(Some(vec!["products".to_owned()]));
+        for text in [
+            "INSERT INTO products (id, u) VALUES (1, {street: 'a', zip: ?, \"Inner\": {f: now()}})",
+            "INSERT INTO products (id, m) VALUES (1, {'a': {street: 'b'}, 'c': {street: :street}})",
+            "UPDATE products SET u.zip = 7, u.\"Street\" = ? WHERE id = 1 IF u.zip = 7 AND u.street IN ('a', ?)",
+            "DELETE u.zip, name FROM products WHERE id = 1",
+            "BEGIN BATCH UPDATE products SET u = {zip: 1} WHERE id = 1; \
+             INSERT INTO others (id, u) VALUES (1, {zip:?}); APPLY BATCH",
+        ] {
+            assert_eq!(tables(text, Some("shop")), found, "{text}");
+        }
+        let text = "UPDATE products SET u.zip = ?, m = {a: ?} WHERE id = ?";
+        let write = read(text, Some("shop"), &snapshot()).unwrap().unwrap();
+        assert!(write.is_repeatable() && !write.has_changing_calls());
+        let int = |number: i32| BoundValue::Value(Bytes::copy_from_slice(&number.to_be_bytes()));
+        let [hint] = &write.hints(&[int(1), int(2), int(3)], 0).unwrap()[..] else {
+            panic!("one row is written");
+        };
+        assert_eq!(hint.partition, [&[0u8, 0, 0, 3][..]]);
     }
 
     #[test]

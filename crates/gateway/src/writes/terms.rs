@@ -32,9 +32,9 @@ pub(super) fn evaluate(
             .map_err(|error| Unplanned::Unreadable(CqlError::invalid(error.0))),
         Term::TypeHint { cql_type, term } => evaluate(term, cql_type, bound),
         Term::Function(call) => converted(call).map(|value| value.serialize()),
-        Term::List(_) | Term::Set(_) | Term::Map(_) | Term::Tuple(_) => Err(unreadable(format!(
-            "a collection cannot be a key of type {cql_type}"
-        ))),
+        Term::List(_) | Term::Set(_) | Term::Map(_) | Term::UserType(_) | Term::Tuple(_) => Err(
+            unreadable(format!("a collection cannot be a key of type {cql_type}")),
+        ),
     }
 }
 

@@ -129,7 +129,7 @@ async fn a_node_that_is_not_there_is_an_error_that_says_so() {
     let Response::Error(error) = response else {
         panic!("{response:?}");
     };
-    assert_eq!(error.kind, ErrorKind::ServerError);
+    assert_eq!(error.kind, ErrorKind::IsBootstrapping);
     assert!(
         error.message.contains("cannot reach Cassandra") && error.message.contains(&gone),
         "{error}"

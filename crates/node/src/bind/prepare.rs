@@ -93,6 +93,7 @@ pub fn prepare_term(
         (Term::List(_), _) => return Err(misplaced("list", spec_name, cql_type)),
         (Term::Set(_), _) => return Err(misplaced("set", spec_name, cql_type)),
         (Term::Map(_), _) => return Err(misplaced("map", spec_name, cql_type)),
+        (Term::UserType(_), _) => return Err(misplaced("user type", spec_name, cql_type)),
         (Term::Tuple(_), _) => return Err(misplaced("tuple", spec_name, cql_type)),
     };
     PreparedTerm {

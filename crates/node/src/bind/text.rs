@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use cql::ast::{Literal, Term};
+use cql::quote::Identifier;
 use cql::value::Value;
 
 /// Longer texts are cut, so that a message stays readable whatever was sent.
@@ -68,6 +69,17 @@ fn put(out: &mut String, term: &Term) {
                 }
                 put(out, key);
                 out.push_str(": ");
+                put(out, value);
+            }
+            out.push('}');
+        }
+        Term::UserType(fields) => {
+            out.push('{');
+            for (position, (name, value)) in fields.iter().enumerate() {
+                if position > 0 {
+                    out.push_str(", ");
+                }
+                let _ = write!(out, "{}: ", Identifier(name));
                 put(out, value);
             }
             out.push('}');

@@ -1,6 +1,7 @@
 //! Terms as CQL text: the names of result columns and what messages quote.
 
 use cql::ast::{Literal, Term};
+use cql::quote::Identifier;
 use cql::value::Value;
 
 /// The text of a term as the database prints it back.
@@ -20,6 +21,13 @@ pub fn term_text(term: &Term) -> String {
                 .map(|(key, value)| format!("{}: {}", term_text(key), term_text(value)))
                 .collect();
             format!("{{{}}}", entries.join(", "))
+        }
+        Term::UserType(fields) => {
+            let fields: Vec<String> = fields
+                .iter()
+                .map(|(name, value)| format!("{}: {}", Identifier(name), term_text(value)))
+                .collect();
+            format!("{{{}}}", fields.join(", "))
         }
         Term::Tuple(terms) => format!("({})", joined(terms)),
         Term::Function(call) => {

@@ -31,6 +31,12 @@ impl Operation {
         let action = match assignment {
             Assignment::Set { value, .. } => return Operation::set(column, value, ctx),
             Assignment::SetElement { key, value, .. } => set_element(column, key, value, ctx)?,
+            Assignment::SetField { field, .. } => {
+                let name = &column.name;
+                return Err(CqlError::invalid(format!(
+                    "Invalid operation ({name}.{field} = ...) for non-UDT column {name}"
+                )));
+            }
             Assignment::Add { value, .. } => {
                 let collection = multi_cell(column, "+")?;
                 let term = prepare_term(value, &column.cql_type, &column.name, ctx)?;
@@ -71,7 +77,9 @@ impl Operation {
         ctx: &mut PrepareContext,
     ) -> Result<Self, CqlError> {
         let name = match target {
-            DeleteTarget::Column(name) | DeleteTarget::Element { column: name, .. } => name,
+            DeleteTarget::Column(name)
+            | DeleteTarget::Element { column: name, .. }
+            | DeleteTarget::Field { column: name, .. } => name,
         };
         let column = table
             .column(name)
@@ -83,6 +91,11 @@ impl Operation {
         }
         let action = match target {
             DeleteTarget::Column(_) => Action::Delete,
+            DeleteTarget::Field { .. } => {
+                return Err(CqlError::invalid(format!(
+                    "Invalid deletion operation for non-UDT column {name}"
+                )));
+            }
             DeleteTarget::Element { key, .. } => {
                 let Some(collection) = Collection::of(&column.cql_type) else {
                     return Err(CqlError::invalid(format!(

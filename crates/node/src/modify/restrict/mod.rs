@@ -69,6 +69,11 @@ impl<'t> Sorted<'t> {
                  statements",
                 self.kind.name()
             ))),
+            Subject::Field { column, field } => Err(CqlError::invalid(format!(
+                "Unsupported restriction: the field {field} of {column} cannot be restricted in {} \
+                 statements",
+                self.kind.name()
+            ))),
             Subject::Function(call) => Err(CqlError::invalid(format!(
                 "Unsupported restriction: {}() cannot be used in WHERE clauses for {} statements",
                 call.name,

@@ -29,6 +29,11 @@ pub(in crate::select) fn prepare(
         Subject::Element { column, key } => {
             entry(target::column(table, column)?, key, relation, ctx)?
         }
+        Subject::Field { column, field } => {
+            return Err(CqlError::invalid(format!(
+                "Unsupported restriction: {text}: {column} has no field {field}, as it is of no user type"
+            )));
+        }
         Subject::Tuple(names) => tuple::prepare(table, names, relation, &text, ctx)?,
         Subject::Token(names) => token::prepare(table, names, relation, ctx)?,
         Subject::Function(call) => {

@@ -30,6 +30,7 @@ pub(super) fn relation_text(relation: &ast::Relation) -> String {
     let subject = match &relation.subject {
         Subject::Column(name) => name.clone(),
         Subject::Element { column, key } => format!("{column}[{}]", term_excerpt(key)),
+        Subject::Field { column, field } => format!("{column}.{field}"),
         Subject::Tuple(names) => format!("({})", names.join(", ")),
         Subject::Token(names) => format!("token({})", names.join(", ")),
         Subject::Function(call) => format!("{}(...)", call.name),

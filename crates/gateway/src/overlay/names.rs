@@ -1,0 +1,149 @@
+//! CREATE INDEX of an index of Cassandra's own under the name of a vector index: refused, as the names of a keyspace's indexes
+//! are one space.
+//!
+//! Cassandra knows nothing of the vector index and would take the name. Then two indexes would be one to whoever reads
+//! `system_schema.indexes`, and the vector index would be taken for gone.
+
+use cql::ast::{CreateIndex, IndexTarget, Statement};
+use cql::error::CqlError;
+use cql::parser::parse_statement;
+use cql::vector_index;
+
+use super::refusal::Refusal;
+use crate::catalog::Snapshot;
+
+impl Refusal {
+    /// Why a statement that begins with CREATE, and defines no vector index, is refused; `None` if it is not, or not here.
+    pub(crate) fn of_create(
+        text: &str,
+        keyspace_in_use: Option<&str>,
+        snapshot: &Snapshot,
+    ) -> Option<Refusal> {
+        let Ok(Statement::CreateIndex(create)) =
+            parse_statement(text).map(|parsed| parsed.statement)
+        else {
+            return None;
+        };
+        let keyspace = create.table.keyspace.as_deref().or(keyspace_in_use)?;
+        let table = create.table.name.as_str();
+        let Some(name) = &create.name else {
+            let name = default_name(&create)?;
+            let taken = snapshot.defined_in(keyspace).find(|index| {
+                let rest = index.name.strip_prefix(&name);
+                rest.is_some_and(|rest| rest.is_empty() || is_number(rest))
+            })?;
+            return Some(Refusal::new(
+                keyspace,
+                table,
+                CqlError::invalid(format!(
+                    "Index '{}' already exists as a vector index, and this one could get the same name: give it another one, \
+                     as in CREATE INDEX name ON ...",
+                    taken.name
+                )),
+            ));
+        };
+        snapshot.defined(keyspace, name)?;
+        Some(match create.if_not_exists {
+            true => Refusal::in_silence(keyspace, table),
+            // Cassandra's own words.
+            false => Refusal::new(
+                keyspace,
+                table,
+                CqlError::invalid(format!("Index '{name}' already exists")),
+            ),
+        })
+    }
+}
+
+/// The name that Cassandra gives an index without one, to which it adds a number if it has an index of that name.
+fn default_name(create: &CreateIndex) -> Option<String> {
+    let column = match create.targets.as_slice() {
+        [IndexTarget::Column(column) | IndexTarget::Collection { column, .. }] => {
+            Some(column.as_str())
+        }
+        [_] => return None,
+        _ => None,
+    };
+    Some(vector_index::default_name(&create.table.name, column))
+}
+
+/// `_1` and the like.
+fn is_number(rest: &str) -> bool {
+    rest.strip_prefix('_').is_some_and(|digits| {
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::catalog::VectorIndex;
+
+    fn index(keyspace: &str, name: &str) -> Arc<VectorIndex> {
+        Arc::new(VectorIndex {
+            keyspace: keyspace.to_owned(),
+            table: "events".to_owned(),
+            name: name.to_owned(),
+            column: "v".to_owned(),
+            target: "v".to_owned(),
+            options: Default::default(),
+            version: Uuid::nil(),
+            table_id: Uuid::nil(),
+        })
+    }
+
+    fn refusal(text: &str, keyspace_in_use: Option<&str>) -> Option<Refusal> {
+        let indexes = [index("shop", "same"), index("shop", "events_v_idx_1")];
+        let snapshot = Snapshot::new([], indexes).with_coming(vec![index("shop", "coming")]);
+        Refusal::of_create(text, keyspace_in_use, &snapshot)
+    }
+
+    #[test]
+    fn the_name_of_a_vector_index_is_taken_for_all_indexes_of_its_keyspace() {
+        for text in [
+            "CREATE INDEX same ON shop.other (x)",
+            "create index \"same\" on other (x)",
+            "CREATE CUSTOM INDEX Same ON other (x) USING 'StorageAttachedIndex'",
+        ] {
+            let message = refusal(text, Some("shop")).and_then(Refusal::message);
+            assert_eq!(
+                message.as_deref(),
+                Some("Index 'same' already exists"),
+                "{text}"
+            );
+        }
+        assert!(refusal("CREATE INDEX coming ON shop.other (x)", None).is_some());
+        let silent = refusal("CREATE INDEX IF NOT EXISTS same ON shop.other (x)", None);
+        assert_eq!(silent, Some(Refusal::in_silence("shop", "other")));
+        for text in [
+            "CREATE INDEX same ON another.other (x)",
+            "CREATE INDEX same2 ON shop.other (x)",
+            "CREATE TABLE shop.same (index int PRIMARY KEY)",
+        ] {
+            assert_eq!(refusal(text, Some("shop")), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_index_without_a_name_does_not_get_that_of_a_vector_index() {
+        for text in [
+            "CREATE INDEX ON shop.events (v)",
+            "CREATE INDEX IF NOT EXISTS ON shop.events (values(v))",
+        ] {
+            let message = refusal(text, None)
+                .and_then(Refusal::message)
+                .unwrap_or_default();
+            assert!(message.contains("give it another one"), "{text}: {message}");
+        }
+        for text in [
+            "CREATE INDEX ON shop.events (w)",
+            "CREATE INDEX ON shop.event (v)",
+        ] {
+            assert_eq!(refusal(text, None), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! What is to be said, but not each time that it happens.
+
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+/// How long is between two lines of one kind.
+const EVERY: Duration = Duration::from_secs(30);
+
+/// When something was said last, and how often it was not said since.
+#[derive(Debug, Default)]
+pub(crate) struct Seldom {
+    last: Mutex<Option<(Instant, u64)>>,
+}
+
+impl Seldom {
+    /// How often it has happened since it was said last, this time included, if it is to be said now.
+    pub(crate) fn is_due(&self) -> Option<u64> {
+        self.is_due_at(Instant::now())
+    }
+
+    fn is_due_at(&self, now: Instant) -> Option<u64> {
+        let mut last = self.last.lock();
+        match last.as_mut() {
+            Some((said, silent)) if now.duration_since(*said) < EVERY => {
+                *silent += 1;
+                None
+            }
+            before => {
+                let silent = before.map_or(0, |(_, silent)| *silent);
+                *last = Some((now, 0));
+                Some(silent + 1)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_said_at_once_and_then_at_intervals_with_its_number() {
+        let seldom = Seldom::default();
+        let began = Instant::now();
+        assert_eq!(seldom.is_due_at(began), Some(1));
+        for _ in 0..4 {
+            assert_eq!(seldom.is_due_at(began + EVERY / 2), None);
+        }
+        assert_eq!(seldom.is_due_at(began + EVERY), Some(5));
+        assert_eq!(seldom.is_due_at(began + EVERY), None);
+    }
+}
