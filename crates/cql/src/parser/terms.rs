@@ -218,7 +218,7 @@ impl Cursor<'_> {
     fn at_field(&self) -> bool {
         let token = self.current();
         let is_name = match token.kind {
-            Kind::Word => !is_constant(&token) && duration_word(&token).is_none(),
+            Kind::Word => !is_constant(&token) && !is_duration_word(&token),
             kind => kind == Kind::QuotedName,
         };
         is_name && self.second().is_some_and(|next| is_symbol(&next, ":"))
