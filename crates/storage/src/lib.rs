@@ -30,6 +30,7 @@ mod shared;
 mod storage;
 mod watch;
 
+pub use cdc::LogEnd;
 pub use storage::Storage;
 
 /// When a write is acknowledged.

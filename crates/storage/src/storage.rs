@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::catalog::persist::Generations;
 use crate::catalog::{Catalog, StreamGeneration, TableId};
-use crate::cdc::CdcGate;
+use crate::cdc::{CdcGate, LogEnd};
 use crate::clock::{Clock, SystemClock};
 use crate::commit::{self, Committer, Edited, MARK_KEY, Request, SchemaChange};
 use crate::engine::{Directory, Engine, EngineOptions, Examiners, SpaceId, SpaceOptions};
@@ -44,6 +44,8 @@ struct Inner {
     shared: Arc<Shared>,
     /// `None` once the last clone is gone.
     requests: Option<mpsc::Sender<Request>>,
+    /// The low-water mark of the CDC logs by then, in microseconds.
+    opened_at_micros: i64,
     waiting_bytes: Arc<Semaphore>,
     max_write_bytes: usize,
     committer: Mutex<Option<JoinHandle<()>>>,
@@ -145,6 +147,7 @@ impl Storage {
             inner: Arc::new(Inner {
                 shared,
                 requests: Some(requests),
+                opened_at_micros: mark,
                 waiting_bytes: Arc::new(Semaphore::new(WAITING_BYTES_MAX / BYTES_PER_PERMIT)),
                 max_write_bytes: options.max_write_bytes,
                 committer: Mutex::new(Some(handle)),
@@ -276,6 +279,23 @@ impl Storage {
         if let Ok(reached) = reached {
             reached.await;
         }
+    }
+
+    /// The end of a CDC log; nothing if there is no such table (any more).
+    pub fn log_end(&self, log: TableId) -> Option<LogEnd> {
+        let schema = self.inner.shared.schema();
+        let log = schema.table(log).ok()?;
+        Some(log.growth.end(self.inner.opened_at_micros))
+    }
+
+    /// As [`Storage::settle_log`], up to the present or to the last row of this log, whichever is later: a clock that was
+    /// set back hides no row. Returns that time, in microseconds since the epoch.
+    pub async fn settle_log_to_end(&self, log: TableId) -> Result<i64, StorageError> {
+        let shared = &self.inner.shared;
+        let latest = shared.schema().table(log)?.growth.latest();
+        let mark = latest.max(shared.clock.now_micros());
+        shared.gate.settle(mark).await;
+        Ok(mark)
     }
 
     /// Tells of each change of the schema from now on, a table's truncation included.

@@ -4,14 +4,13 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::World;
+use common::{Way, World};
 
 /// What a write may take at the median until it is searchable.
 const MEDIAN_MAX: Duration = Duration::from_millis(100);
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_write_is_searchable_within_100_ms_at_the_median() {
-    let world = World::start().await;
+async fn a_write_is_searchable_within_100_ms_at_the_median(way: Way) {
+    let world = World::start(way).await;
     world
         .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>)")
         .await;
@@ -45,3 +44,5 @@ async fn a_write_is_searchable_within_100_ms_at_the_median() {
     assert!(median < MEDIAN_MAX, "{lags:?}");
     world.store.shutdown().await;
 }
+
+both_ways!(a_write_is_searchable_within_100_ms_at_the_median,);

@@ -10,9 +10,6 @@ use cql::wire::DEFAULT_BODY_LIMIT;
 pub struct NodeOptions {
     /// The listeners. Drivers are told the address that they came to.
     pub listeners: Vec<ListenerOptions>,
-    /// The name of the listener, if there is one, whose clients follow CDC logs and do nothing else with them: an answer
-    /// that would tell them of nothing new waits a while for something to tell.
-    pub followers: Option<&'static str>,
     /// Bytes of statement text that prepared statements may hold on to; beyond it the least useful are
     /// forgotten, and drivers prepare them again.
     pub prepared_bytes_max: u64,
@@ -22,7 +19,6 @@ impl Default for NodeOptions {
     fn default() -> Self {
         NodeOptions {
             listeners: vec![ListenerOptions::default()],
-            followers: None,
             prepared_bytes_max: 64 << 20,
         }
     }

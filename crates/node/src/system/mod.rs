@@ -25,7 +25,6 @@ use storage::Storage;
 use storage::catalog::{Catalog, Keyspace, Table, TableId};
 use storage::read::Row;
 
-pub(crate) use cdc::tells_of_streams;
 use record::Record;
 pub(crate) use schema::cdc_options;
 
