@@ -1,17 +1,18 @@
-//! `annulus serve`: storage, CQL node and index service in one process, over loopback.
+//! `annulus serve`: storage, CQL node and index service in one process.
 //!
-//! The index service is a client of the node as it is of a cluster, over a listener of its own. The node searches by a call
-//! ([`store::Listeners::local`]). Either has a budget of its own, so that users who overload the public listeners cannot
-//! starve the index service or its answers.
+//! The index service reaches the storage by calls ([`embedded::Embedded`]), and so does the node the index service
+//! ([`store::Listeners::local`]): nothing that users ask of the listeners can starve either.
 
 use std::io::Write as _;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
 use client_memory::Budget;
+use embedded::Embedded;
 use node::{ListenerOptions, Node, NodeOptions};
 use storage::{Storage, StorageOptions};
 use store::{IndexesOptions, MemoryOptions, StartError, Store, StoreHandle, StoreOptions};
@@ -29,9 +30,6 @@ use crate::stop::Stop;
 /// How long clients' requests in flight may go on after a signal; the rest of the stop takes less
 /// than what is left of ten seconds.
 const STOP_GRACE: Duration = Duration::from_secs(4);
-
-/// The listener that only the index service comes to.
-const INTERNAL: &str = "internal";
 
 #[derive(Args, Debug)]
 pub struct ServeArguments {
@@ -114,7 +112,6 @@ struct Servers {
 
 impl Servers {
     async fn start(settings: &Resolved, storage: Storage) -> anyhow::Result<Servers> {
-        let loopback = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
         let shares = settings.memory.shares();
         let http = SocketAddr::new(settings.listen, settings.http_port);
         let http = store::ListenerOptions {
@@ -138,19 +135,11 @@ impl Servers {
             },
             ..ListenerOptions::default()
         };
-        let internal = ListenerOptions {
-            name: INTERNAL,
-            address: loopback,
-            memory: Budget::new(shares.internal),
-            ..ListenerOptions::default()
-        };
-        let schema_changes = storage.schema_changes();
         let node = Node::start(
-            storage,
+            storage.clone(),
             listeners.local(),
             NodeOptions {
-                listeners: vec![public, internal],
-                followers: Some(INTERNAL),
+                listeners: vec![public],
                 prepared_bytes_max: shares.prepared as u64,
                 data_center: settings.datacenter.clone(),
                 ..NodeOptions::default()
@@ -158,8 +147,8 @@ impl Servers {
         )
         .await
         .map_err(|error| in_use(error.address, "--cql-port", &error.source))?;
-        let [cql, internal_cql] = node.addresses()[..] else {
-            anyhow::bail!("the node has two listeners");
+        let [cql] = node.addresses()[..] else {
+            anyhow::bail!("the node has one listener");
         };
 
         let indexes = IndexesOptions {
@@ -168,7 +157,6 @@ impl Servers {
         };
         let options = StoreOptions {
             service: "annulus".to_owned(),
-            schema_changes: Some(schema_changes),
             compute_threads: settings.search_threads,
             snapshots: settings.snapshots,
             repair: settings.repair.clone(),
@@ -177,9 +165,9 @@ impl Servers {
                 ..MemoryOptions::default()
             },
             inline_searches_within: settings.inline_searches_within,
-            ..StoreOptions::embedded(internal_cql, http, indexes)
+            ..StoreOptions::embedded(http, indexes)
         };
-        let store = match Store::start_on(listeners, options) {
+        let store = match Store::start_with(listeners, Arc::new(Embedded::new(storage)), options) {
             Ok(store) => store,
             Err(error) => {
                 node.stop(STOP_GRACE).await;
@@ -195,7 +183,7 @@ impl Servers {
         })
     }
 
-    /// The index service first, which is a client of the node.
+    /// The index service first, whose last snapshots are taken while nothing else stops.
     async fn stop(self) {
         self.store.shutdown().await;
         if !self.node.stop(STOP_GRACE).await {

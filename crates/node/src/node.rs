@@ -32,22 +32,13 @@ impl Node {
         stores: impl Into<Stores>,
         options: NodeOptions,
     ) -> Result<Node, BindError> {
-        let followers = options
-            .listeners
-            .iter()
-            .position(|listener| Some(listener.name) == options.followers);
         let listeners = bind(options.listeners).await?;
-        let followers = followers.map(|listener| listeners[listener].address());
         let database = Arc::new(Database {
             storage,
             system: SystemTables::new().in_data_center(&options.data_center),
             stores: stores.into(),
         });
-        let service = Arc::new(Statements::new(
-            database,
-            options.prepared_bytes_max,
-            followers,
-        ));
+        let service = Arc::new(Statements::new(database, options.prepared_bytes_max));
         Ok(Node {
             server: serve(listeners, service.clone()),
             service,

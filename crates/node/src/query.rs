@@ -65,8 +65,6 @@ pub struct Parameters {
     /// The address of ours that the client's connection came to; `system.local` names it, as it is
     /// one that this client can reach.
     pub server_address: Option<SocketAddr>,
-    /// Whether the client follows CDC logs: an answer from one that has no rows then waits a while for some to come.
-    pub follows_logs: bool,
     /// What the answer is charged to while it grows.
     pub memory: Account,
 }

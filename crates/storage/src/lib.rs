@@ -31,6 +31,7 @@ mod shared;
 mod storage;
 mod watch;
 
+pub use cdc::LogEnd;
 pub use clock;
 pub use recover::{Loss, TableLoss, recover};
 pub use scrub::{Scrubbed, scrub};

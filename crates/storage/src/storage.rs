@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::catalog::persist::Generations;
 use crate::catalog::{Catalog, StreamGeneration, TableId};
+use crate::cdc::LogEnd;
 use crate::clock::{Clock, ServerClock, SystemClock};
 use crate::commit::{self, Committer, Edited, Request, SchemaChange};
 use crate::engine::{Directory, Engine, EngineOptions, Examiners, SpaceId, SpaceOptions};
@@ -43,6 +44,8 @@ struct Inner {
     shared: Arc<Shared>,
     /// `None` once the last clone is gone.
     requests: Option<mpsc::Sender<Request>>,
+    /// The low-water mark of the CDC logs by then, in microseconds.
+    opened_at_micros: i64,
     waiting_bytes: Arc<Semaphore>,
     max_write_bytes: usize,
     committer: Mutex<Option<JoinHandle<()>>>,
@@ -128,6 +131,7 @@ impl Storage {
             options.durability,
             schema,
         ));
+        let opened_at_micros = shared.gate.latest_micros();
         let (requests, receiver) = mpsc::channel(WAITING_REQUESTS_MAX);
         let no_thread =
             |error: std::io::Error| StorageError::Io(format!("can't start a thread: {error}"));
@@ -145,6 +149,7 @@ impl Storage {
             inner: Arc::new(Inner {
                 shared,
                 requests: Some(requests),
+                opened_at_micros,
                 waiting_bytes: Arc::new(Semaphore::new(WAITING_BYTES_MAX / BYTES_PER_PERMIT)),
                 max_write_bytes: options.max_write_bytes,
                 committer: Mutex::new(Some(handle)),
@@ -265,19 +270,23 @@ impl Storage {
     /// (microseconds since the epoch, capped at the present), and makes later commits take later
     /// times. After it a read of any log up to `until_micros` is complete for good.
     pub async fn settle_log(&self, until_micros: i64) -> Result<(), StorageError> {
+        let mark = until_micros.min(self.inner.shared.clock.now_micros());
+        self.settle_to(mark).await
+    }
+
+    async fn settle_to(&self, mark_micros: i64) -> Result<(), StorageError> {
         let shared = &self.inner.shared;
-        let mark = until_micros.min(shared.clock.now_micros());
         // A later process must not give out less, and nothing says so yet but this process.
-        if mark > shared.kept_micros.load(Ordering::Relaxed) {
+        if mark_micros > shared.kept_micros.load(Ordering::Relaxed) {
             let (reply, kept) = oneshot::channel();
             self.ask(Request::Keep {
-                until_micros: mark,
+                until_micros: mark_micros,
                 reply,
             })
             .await?;
             let _ = kept.await;
         }
-        shared.gate.settle(mark).await;
+        shared.gate.settle(mark_micros).await;
         Ok(())
     }
 
@@ -293,6 +302,23 @@ impl Storage {
         if let Ok(reached) = reached {
             reached.await;
         }
+    }
+
+    /// The end of a CDC log; nothing if there is no such table (any more).
+    pub fn log_end(&self, log: TableId) -> Option<LogEnd> {
+        let schema = self.inner.shared.schema();
+        let log = schema.table(log).ok()?;
+        Some(log.growth.end(self.inner.opened_at_micros))
+    }
+
+    /// As [`Storage::settle_log`], up to the present or to the last row of this log, whichever is later: a clock that was
+    /// set back hides no row. Returns that time, in microseconds since the epoch.
+    pub async fn settle_log_to_end(&self, log: TableId) -> Result<i64, StorageError> {
+        let shared = &self.inner.shared;
+        let latest = shared.schema().table(log)?.growth.latest();
+        let mark = latest.max(shared.clock.now_micros());
+        self.settle_to(mark).await?;
+        Ok(mark)
     }
 
     /// Tells of each change of the schema from now on, a table's truncation included.

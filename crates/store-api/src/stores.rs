@@ -34,6 +34,11 @@ pub trait LocalStore: Send + Sync {
         vector: Vec<f32>,
         limit: usize,
     ) -> BoxFuture<'a, Result<Bytes, ClientError>>;
+
+    /// Waits until the index that was just created, of that version, can be searched; for a few seconds at most, as that
+    /// of a large table takes longer to build.
+    fn created<'a>(&'a self, keyspace: &'a str, index: &'a str, version: u128)
+    -> BoxFuture<'a, ()>;
 }
 
 impl Stores {
@@ -64,6 +69,16 @@ impl Stores {
                 let answer = answer.unwrap_or(Err(ClientError::Aborted))?;
                 neighbours_of_binary(answer, key_columns)
             }
+        }
+    }
+}
+
+impl Stores {
+    /// Waits until the index that was just created can be searched, where the service is in this process; see
+    /// [`LocalStore::created`].
+    pub async fn created(&self, keyspace: &str, index: &str, version: u128) {
+        if let Stores::Local(store) = self {
+            store.created(keyspace, index, version).await;
         }
     }
 }
@@ -116,6 +131,10 @@ mod tests {
                 writer.column("id", 8, keys.iter().map(|key| &key[..]));
                 Ok(writer.finish())
             })
+        }
+
+        fn created<'a>(&'a self, _: &'a str, _: &'a str, _: u128) -> BoxFuture<'a, ()> {
+            Box::pin(async {})
         }
     }
 

@@ -6,13 +6,15 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
 use store_api::types::{IndexState, IndexStatus, NodeStatus};
 use tokio::sync::watch;
 use uuid::Uuid;
 
+use crate::database::Database;
+use crate::freshness::Freshness;
 use crate::identity::{IndexIdentity, IndexName};
 use crate::index_actor::VectorIndex;
 use crate::metrics::{IndexMetrics, Metrics};
@@ -26,6 +28,8 @@ pub struct IndexHandle {
     pub vectors: Arc<VectorIndex>,
     /// Its series.
     pub metrics: IndexMetrics,
+    /// How far it follows its table.
+    pub freshness: Freshness,
     state: AtomicU8,
     /// Thousandths of a per cent.
     progress: AtomicU64,
@@ -54,6 +58,7 @@ impl IndexHandle {
             vectors: Arc::new(vectors),
             identity,
             metrics,
+            freshness: Freshness::default(),
             state: AtomicU8::new(0),
             progress: AtomicU64::new(0),
             items_bytes: AtomicUsize::new(0),
@@ -136,7 +141,7 @@ impl fmt::Debug for IndexHandle {
 /// Why no index can answer a search.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NoRoute {
-    /// There is no index of that name.
+    /// There is no index of that name, nor has the schema one.
     Missing,
     /// The service as a whole is not yet ready.
     NodeBootstrapping,
@@ -157,6 +162,10 @@ pub struct Engine {
     readers: Vec<String>,
     node: Mutex<Node>,
     status: watch::Sender<NodeStatus>,
+    /// What has the schema.
+    database: OnceLock<Arc<dyn Database>>,
+    /// Told when an index comes, goes or serves.
+    news: watch::Sender<()>,
 }
 
 /// What the node's status follows from.
@@ -197,6 +206,31 @@ impl Engine {
             readers,
             node: Mutex::default(),
             status: watch::Sender::new(NodeStatus::Initializing),
+            database: OnceLock::new(),
+            news: watch::Sender::new(()),
+        }
+    }
+
+    /// Says what has the schema, once.
+    pub fn set_database(&self, database: Arc<dyn Database>) {
+        let _ = self.database.set(database);
+    }
+
+    /// Whether the schema has an index of that name.
+    pub fn schema_has(&self, name: &IndexName) -> bool {
+        let database = self.database.get();
+        database.is_some_and(|database| database.has_index(name))
+    }
+
+    /// Waits until an index of that version serves; not for one that the schema does not have, or not any more.
+    pub async fn serves(&self, name: &IndexName, version: Uuid) {
+        let mut news = self.news.subscribe();
+        let serves = |index: Arc<IndexHandle>| {
+            index.identity.version == Some(version) && index.state() == IndexState::Serving
+        };
+        while self.schema_has(name) && !self.index(name).is_some_and(serves) {
+            // The sender lives as long as `self`.
+            let _ = news.changed().await;
         }
     }
 
@@ -225,11 +259,27 @@ impl Engine {
         self.indexes.load().get(name).cloned()
     }
 
+    /// An index by its name; or why it is not here.
+    pub fn find(&self, name: &IndexName) -> Result<Arc<IndexHandle>, NoRoute> {
+        self.index(name).ok_or_else(|| self.no_index(name))
+    }
+
+    /// What it means that there is no index of that name: the schema may have it already, or still, as it is being opened.
+    fn no_index(&self, name: &IndexName) -> NoRoute {
+        if !self.schema_has(name) {
+            NoRoute::Missing
+        } else if self.status() == NodeStatus::Serving {
+            NoRoute::Building { progress: 0.0 }
+        } else {
+            NoRoute::NodeBootstrapping
+        }
+    }
+
     /// The index that answers searches of another: the newest one that serves of those on the
     /// same column, so that an index can be built anew beside the old one.
     pub fn route(&self, name: &IndexName) -> Result<Routed, NoRoute> {
         let indexes = self.indexes.load();
-        let requested = indexes.get(name).ok_or(NoRoute::Missing)?;
+        let requested = indexes.get(name).ok_or_else(|| self.no_index(name))?;
         let serving = indexes
             .values()
             .filter(|other| {
@@ -257,6 +307,7 @@ impl Engine {
             indexes.insert(index.identity.name.clone(), index.clone());
             indexes
         });
+        self.news.send_replace(());
     }
 
     /// Forgets an index and its series.
@@ -270,6 +321,7 @@ impl Engine {
         self.change(|node| {
             node.initial.remove(name);
         });
+        self.news.send_replace(());
     }
 
     /// Says that an index is complete.
@@ -279,6 +331,7 @@ impl Engine {
         self.change(|node| {
             node.initial.remove(&index.identity.name);
         });
+        self.news.send_replace(());
     }
 
     /// Says whether there is a session to the database.

@@ -1,5 +1,5 @@
-//! The indexing service: an ordinary CQL client that keeps the vectors of tables searchable, and
-//! the HTTP API that a CQL node asks.
+//! The indexing service: it keeps the vectors of a database's tables searchable, and serves the HTTP API that a CQL node
+//! asks. What it needs of the database stands behind one seam ([`database`]): beside a cluster it is an ordinary CQL client.
 //!
 //! It is made of small tasks, each owning its state, that talk over bounded channels: a full
 //! channel holds the sender up, nothing is ever dropped.
@@ -7,8 +7,8 @@
 //! ```text
 //!                 monitor_indexes --- starts and ends ---> table (one for each indexed table)
 //!                       |  schema                            |
-//!   db: the session     v                                    |    rows
-//!   to the database   engine: every index and its status     |  scan ------> monitor_items
+//!                       v                                    |    rows
+//!                     engine: every index and its status     |  scan ------> monitor_items
 //!                       ^                                    |                 ^    | changes
 //!                       | reads                              | hints           |    v
 //!   sockets --> httpd --+--> index_actor: search     cdc --------> reread -----+  index_actor
@@ -20,14 +20,16 @@
 //! the table. [`httpd`] is the API; [`Store::start`] is the door.
 
 mod cdc;
+mod cluster;
 mod compute;
-mod db;
-mod discovery;
+pub mod database;
 mod engine;
 mod found;
+mod freshness;
 mod httpd;
 mod identity;
 mod index_actor;
+mod index_options;
 mod items;
 mod keys;
 mod long_work;
@@ -36,6 +38,7 @@ mod metrics;
 mod monitor_indexes;
 mod monitor_items;
 mod options;
+mod pages;
 mod repair;
 mod reread;
 mod rows;

@@ -2,34 +2,20 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::cdc::Interrupted;
-use crate::db::{Db, DbHandle};
-use crate::discovery::{Discovered, Discovery, DiscoveryError, LogFacts, Round};
+use crate::database::{Discovered, LogFacts, Schema};
 use crate::engine::{Engine, IndexHandle};
 use crate::identity::{IndexIdentity, IndexName, TableIdentity};
 use crate::keys::KeySchema;
 use crate::snapshot::Opened;
 use crate::table::{Beginning, BeginningRows, Table, TableContext};
 
-/// So many looks in a row without an answer mean that the session is lost.
-const SILENCES_MAX: u32 = 3;
-
-/// A look that takes longer counts as one without an answer.
-const ROUND_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// So many looks may find something unclear before the service stops waiting for it to start.
+/// So often something may be found unclear before the service stops waiting for it to start.
 const UNCLEAR_MAX: u32 = 10;
-
-/// The pause between looks from then on.
-const UNCLEAR_PAUSE: Duration = Duration::from_secs(1);
-
-/// The pause between looks where each change is told of, and the last look found none.
-const TOLD_PAUSE: Duration = Duration::from_secs(1);
 
 /// A table as the readers of its log know it.
 type TableKey = (TableIdentity, Vec<String>);
@@ -37,10 +23,7 @@ type TableKey = (TableIdentity, Vec<String>);
 /// Follows the schema.
 pub struct MonitorIndexes {
     context: TableContext,
-    interval: Duration,
-    /// Told of changes of the schema.
-    changes: Option<watch::Receiver<()>>,
-    discovery: Discovery,
+    schema: Box<dyn Schema>,
     tables: HashMap<TableKey, Table>,
     /// Every index that is built or being built.
     indexes: HashMap<IndexName, IndexIdentity>,
@@ -55,21 +38,17 @@ pub struct MonitorIndexes {
 }
 
 impl MonitorIndexes {
-    /// Before the first look. `interval`, `changes`: when there is another one. `damaged`, `interrupted`: the other ends
-    /// of the context's channels. `cancel`: the parent of all that runs for tables.
+    /// Before anything is known. `damaged`, `interrupted`: the other ends of the context's channels. `cancel`: the parent
+    /// of all that runs for tables.
     pub fn new(
         context: TableContext,
-        interval: Duration,
-        changes: Option<watch::Receiver<()>>,
         damaged: mpsc::Receiver<Arc<IndexHandle>>,
         interrupted: mpsc::Receiver<Interrupted>,
         cancel: CancellationToken,
     ) -> MonitorIndexes {
         MonitorIndexes {
+            schema: context.database.schema(),
             context,
-            interval,
-            changes,
-            discovery: Discovery::default(),
             tables: HashMap::new(),
             indexes: HashMap::new(),
             unclear_rounds: 0,
@@ -82,70 +61,24 @@ impl MonitorIndexes {
 
     /// Follows the schema for ever.
     pub async fn run(mut self) {
-        let db: DbHandle = self.context.db.clone();
-        let mut silences = 0;
-        let mut generation = 0;
         loop {
-            let session = db.current().await;
-            if session.generation != generation {
-                generation = session.generation;
-                silences = 0;
-                self.discovery.forget();
-            }
-            let round = tokio::time::timeout(ROUND_TIMEOUT, self.discovery.round(&session))
-                .await
-                .unwrap_or_else(|_| Err(DiscoveryError::Unreachable("no answer".to_owned())));
-            let unchanged = matches!(round, Ok(Round::Unchanged));
-            match round {
-                Ok(Round::Unchanged | Round::Unsettled) => silences = 0,
-                Ok(Round::Found(discovered)) => {
-                    silences = 0;
-                    self.take_in(&session, discovered).await;
-                }
-                Err(DiscoveryError::Unreachable(error)) => {
-                    silences += 1;
-                    tracing::debug!(error, silences, "the schema can't be read");
-                    if silences >= SILENCES_MAX {
-                        db.report_lost(generation);
-                        db.replaced(generation).await;
-                        continue;
-                    }
-                }
-                Err(error) => {
-                    silences = 0;
-                    tracing::warn!(%error, "the schema can't be read");
-                }
-            }
-            let pause = self.pause(unchanged);
             tokio::select! {
-                () = tokio::time::sleep(pause) => {}
-                () = told(&mut self.changes) => {}
-                Some(index) = self.damaged.recv() => self.rebuild(&session, &index).await,
-                Some(interrupted) = self.interrupted.recv() => self.reopen(&session, interrupted).await,
+                discovered = self.schema.changed() => self.take_in(discovered).await,
+                Some(index) = self.damaged.recv() => self.rebuild(&index).await,
+                Some(interrupted) = self.interrupted.recv() => self.reopen(interrupted).await,
             }
-        }
-    }
-
-    /// How long until the next look. What stays unclear isn't worth looking at as often, nor what would be told of.
-    fn pause(&self, unchanged: bool) -> Duration {
-        if self.unclear_rounds >= UNCLEAR_MAX {
-            self.interval.max(UNCLEAR_PAUSE)
-        } else if unchanged && self.changes.is_some() {
-            self.interval.max(TOLD_PAUSE)
-        } else {
-            self.interval
         }
     }
 
     /// Makes the indexes those of the schema.
-    async fn take_in(&mut self, db: &Db, mut discovered: Discovered) {
+    async fn take_in(&mut self, mut discovered: Discovered) {
         let mut plan = plan(&self.indexes, &discovered);
-        self.recall_truncations(db, &mut plan.add).await;
+        self.recall_truncations(&mut plan.add).await;
         for name in plan.remove {
             self.remove(&name).await;
         }
         let context = &self.context;
-        let opened = plan.add.iter().map(|identity| open(context, db, identity));
+        let opened = plan.add.iter().map(|identity| open(context, identity));
         let opened = futures::future::join_all(opened).await;
         for (identity, opened) in plan.add.into_iter().zip(opened) {
             let name = identity.name.clone();
@@ -169,21 +102,16 @@ impl MonitorIndexes {
         }
     }
 
-    /// Nodes know different times of a truncation, and one that knew the latest may be away. So what a snapshot
-    /// says counts as well, or a truncation from before it would look like another one.
-    async fn recall_truncations(&mut self, db: &Db, identities: &mut [IndexIdentity]) {
-        if db.session.get_cluster_state().get_nodes_info().len() == 1 {
-            return;
-        }
+    /// What a snapshot says of a truncation counts as well, where what the schema says is not all.
+    async fn recall_truncations(&mut self, identities: &mut [IndexIdentity]) {
         for identity in identities {
             let (snapshots, of) = (self.context.snapshots.clone(), identity.clone());
             let saved_ms = blocking(move || snapshots.truncated_ms(&of))
                 .await
                 .flatten();
-            let latest_ms = self
-                .discovery
-                .latest_truncation(identity.table.id, saved_ms);
-            identity.truncated_ms = identity.truncated_ms.max(latest_ms);
+            identity.truncated_ms =
+                self.schema
+                    .truncated_ms(identity.table.id, identity.truncated_ms, saved_ms);
         }
     }
 
@@ -195,14 +123,14 @@ impl MonitorIndexes {
                 return true;
             }
             Ok(None) => "there is none".to_owned(),
-            Err(error) => error.to_string(),
+            Err(error) => format!("{error:#}"),
         };
         tracing::warn!(
             index = %identity.name,
             reason = missing,
             "the table's log can't be described; the index waits until it can"
         );
-        self.discovery.forget();
+        self.schema.tell_again();
         false
     }
 
@@ -232,6 +160,9 @@ impl MonitorIndexes {
             }
         };
         let index = Arc::new(index);
+        if let Some(head) = self.context.database.log_head(&identity.table) {
+            index.freshness.set_head(head);
+        }
         tracing::info!(index = %identity.name, table = %identity.table, "index found");
         engine.insert(index.clone());
         let key = table_key(&identity.table, &identity.keys);
@@ -251,13 +182,13 @@ impl MonitorIndexes {
     }
 
     /// Builds an index anew whose vectors are damaged.
-    async fn rebuild(&mut self, db: &Db, index: &Arc<IndexHandle>) {
+    async fn rebuild(&mut self, index: &Arc<IndexHandle>) {
         let identity = index.identity.clone();
         // It may have gone meanwhile, or be another one.
         let now = self.context.engine.index(&identity.name);
         if now.is_some_and(|now| Arc::ptr_eq(&now, index)) {
             self.remove(&identity.name).await;
-            let opened = open(&self.context, db, &identity).await;
+            let opened = open(&self.context, &identity).await;
             self.add_opened(identity, opened);
         }
     }
@@ -265,7 +196,7 @@ impl MonitorIndexes {
     /// Has the indexes of a table go on from their snapshots, as after a restart: no position is from behind
     /// the gap, so each index gets what it lacks by the log or is reconciled with the table, and one without a
     /// snapshot is built anew.
-    async fn reopen(&mut self, db: &Db, interrupted: Interrupted) {
+    async fn reopen(&mut self, interrupted: Interrupted) {
         // Another reader of the table may have said so before, and the log be followed anew.
         if interrupted.following.is_cancelled() {
             return;
@@ -283,7 +214,7 @@ impl MonitorIndexes {
             self.context.engine.remove(&identity.name);
         }
         for identity in of_table {
-            let opened = open(&self.context, db, &identity).await;
+            let opened = open(&self.context, &identity).await;
             self.add_opened(identity, opened);
         }
     }
@@ -313,22 +244,11 @@ impl MonitorIndexes {
     }
 }
 
-/// Ends when a change is told of that was not before; never, if none is.
-async fn told(changes: &mut Option<watch::Receiver<()>>) {
-    let told = match changes {
-        Some(changes) => changes.changed().await.is_ok(),
-        None => false,
-    };
-    if !told {
-        std::future::pending().await
-    }
-}
-
 /// What there is of an index on the disk; nothing if its table has no log.
-type OpenedOf = Result<Option<(LogFacts, Opened)>, DiscoveryError>;
+type OpenedOf = anyhow::Result<Option<(LogFacts, Opened)>>;
 
-async fn open(context: &TableContext, db: &Db, identity: &IndexIdentity) -> OpenedOf {
-    let Some(log) = LogFacts::of(db, &identity.table).await? else {
+async fn open(context: &TableContext, identity: &IndexIdentity) -> OpenedOf {
+    let Some(log) = context.database.log(&identity.table).await? else {
         return Ok(None);
     };
     let (snapshots, indexes) = (context.snapshots.clone(), context.indexes.clone());

@@ -78,6 +78,9 @@ pub enum Message {
     },
     /// Everything that was sent before is to be taken in, and then this to be answered.
     Marker(oneshot::Sender<()>),
+    /// Everything that was sent before is to be taken in: then what the log told up to that time, microseconds since the
+    /// epoch, is.
+    Position(i64),
 }
 
 /// The rows of one index.
@@ -215,6 +218,10 @@ impl MonitorItems {
             Message::Marker(answer) => {
                 // Whoever asked may have gone.
                 let _ = answer.send(());
+                Ok(())
+            }
+            Message::Position(time_us) => {
+                self.index.freshness.taken_up(time_us);
                 Ok(())
             }
         }

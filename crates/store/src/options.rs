@@ -5,12 +5,10 @@ mod listener;
 mod repair;
 
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use client_memory::Shares;
-use tokio::sync::watch;
 
 use crate::compute::INLINE_WITHIN;
 
@@ -33,9 +31,6 @@ pub struct StoreOptions {
     pub listeners: Vec<ListenerOptions>,
     /// How often the database is asked whether its schema has changed.
     pub discovery_interval: Duration,
-    /// Told of each change of the schema, if the database is in this process: then it is asked at once, and while
-    /// nothing is told only once a second.
-    pub schema_changes: Option<watch::Receiver<()>>,
     /// How the log is followed.
     pub cdc: CdcOptions,
     /// How tables are scanned.
@@ -139,7 +134,6 @@ impl Default for StoreOptions {
                 6080,
             )))],
             discovery_interval: Duration::from_secs(1),
-            schema_changes: None,
             cdc: CdcOptions::default(),
             scan: ScanOptions::default(),
             indexes: IndexesOptions::default(),
@@ -154,32 +148,16 @@ impl Default for StoreOptions {
 }
 
 impl StoreOptions {
-    /// Options for a service in the same process as the database, which keeps a low-water mark
-    /// for readers of its log: one reader that follows closely is enough.
+    /// Options for a service in the same process as the database ([`crate::Store::start_with`]).
     ///
-    /// `cql`: a listener of the database that only this service uses. `http`: where the API is served. The database's own
-    /// searches come in by [`crate::Listeners::local`].
-    pub fn embedded(cql: SocketAddr, http: SocketAddr, indexes: IndexesOptions) -> StoreOptions {
+    /// `http`: where the API is served. The database's own searches come in by [`crate::Listeners::local`].
+    pub fn embedded(http: SocketAddr, indexes: IndexesOptions) -> StoreOptions {
         StoreOptions {
-            database: DatabaseOptions {
-                contact_points: vec![cql.to_string()],
-                consistency: Consistency::One,
-                // Scans, re-reads and the log's readers each get on when another is waiting for
-                // a large page.
-                connections: NonZeroUsize::new(4),
-                reconnect_interval: Duration::from_millis(100),
-                ..DatabaseOptions::default()
-            },
             listeners: vec![ListenerOptions::new(http)],
-            discovery_interval: Duration::from_millis(50),
             cdc: CdcOptions {
-                readers: vec![ReaderOptions {
-                    name: "fine".to_owned(),
-                    safety_interval: Duration::from_millis(5),
-                    sleep_interval: Duration::from_millis(10),
-                }],
                 lookback: Duration::from_secs(5),
                 restart_interval: Duration::from_millis(100),
+                ..CdcOptions::default()
             },
             scan: ScanOptions {
                 concurrency: 4,

@@ -13,8 +13,9 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::cluster::{Cluster, Target};
 use crate::compute::Compute;
-use crate::db::Target;
+use crate::database::Database;
 use crate::engine::Engine;
 use crate::httpd::{Api, Bound, Listening, LocalDoor, server_tls};
 use crate::memory::Memory;
@@ -37,7 +38,8 @@ pub struct StoreHandle {
     engine: Arc<Engine>,
     api: Api,
     listening: Vec<Listening>,
-    database: watch::Sender<Target>,
+    /// Where the database is, if it is a cluster.
+    cluster: Option<watch::Sender<Target>>,
     memory: watch::Sender<MemoryOptions>,
     snapshots: Arc<Snapshots>,
     /// Ends everything but the listeners.
@@ -92,101 +94,127 @@ impl Store {
 
     /// Starts on listeners that are bound already; those of the options are not looked at.
     pub fn start_on(bound: Listeners, options: StoreOptions) -> Result<StoreHandle, StartError> {
-        prepare(&options.indexes)?;
-        let target = Target::new(options.database)?;
-        let readers = &options.cdc.readers;
-        let readers = readers.iter().map(|reader| reader.name.clone()).collect();
-        let engine = Arc::new(Engine::new(Metrics::new(), readers));
-        let compute = Compute::new(options.compute_threads, options.inline_searches_within);
+        let target = Target::new(options.database.clone())?;
+        let (cluster, targets) = watch::channel(target);
+        let readers = options.cdc.readers.clone();
+        let names = readers.iter().map(|reader| reader.name.clone()).collect();
+        let engine = Arc::new(Engine::new(Metrics::new(), names));
         let cancel = CancellationToken::new();
-        let tasks = TaskTracker::new();
-        let work = Registry::default();
-        let repairs = Repairs::new(work.clone(), tasks.clone(), options.repair.clone());
-        let schedules = Schedules::open(&options.indexes.directory, options.repair.schedule);
-
-        let api = Api {
-            engine: engine.clone(),
-            compute: compute.clone(),
-            work: work.clone(),
-            repairs: repairs.clone(),
-            schedules: schedules.clone(),
-            info: Arc::new(Info {
-                service: options.service,
-                version: options.version,
-                engine: concat!("annulus-", env!("CARGO_PKG_VERSION")).to_owned(),
-            }),
-        };
-        bound.local.open(api.clone());
-        let listening = bound.bound.into_iter();
-        let listening = listening.map(|bound| bound.serve(api.clone())).collect();
-
-        let (database, targets) = watch::channel(target);
-        let (db, keep_open) = crate::db::start(targets, engine.clone(), cancel.clone());
-        tasks.spawn(keep_open);
-        let memory = Arc::new(Memory::of_process());
-        // Before the first index is opened.
-        memory.look(&options.memory);
-        let (memory_options, receiver) = watch::channel(options.memory);
-        tasks.spawn({
-            let (cancel, memory) = (cancel.clone(), memory.clone());
-            let metrics = engine.metrics().clone();
-            async move {
-                cancel
-                    .run_until_cancelled(memory.watch(receiver, metrics))
-                    .await;
-            }
-        });
-        let snapshots = Arc::new(Snapshots::new(&options.snapshots, &options.indexes));
-        let (damaged, damaged_receiver) = mpsc::channel(1);
-        let (interrupted, interrupted_receiver) = mpsc::channel(1);
-        let monitor = MonitorIndexes::new(
-            TableContext {
-                db,
-                engine: engine.clone(),
-                compute,
-                cdc: options.cdc,
-                scan: options.scan,
-                indexes: options.indexes,
-                snapshots: snapshots.clone(),
-                damaged,
-                interrupted,
-                memory: memory.clone(),
-                tasks: tasks.clone(),
-                work,
-                repairs: repairs.clone(),
-            },
-            options.discovery_interval,
-            options.schema_changes,
-            damaged_receiver,
-            interrupted_receiver,
-            cancel.clone(),
-        );
-        tasks.spawn({
-            let (cancel, engine) = (cancel.clone(), engine.clone());
-            async move {
-                cancel
-                    .run_until_cancelled(schedules.run(repairs, engine))
-                    .await;
-            }
-        });
-        tasks.spawn({
-            let cancel = cancel.clone();
-            async move {
-                cancel.run_until_cancelled(monitor.run()).await;
-            }
-        });
-        Ok(StoreHandle {
-            engine,
-            api,
-            listening,
-            database,
-            memory: memory_options,
-            snapshots,
-            cancel,
-            tasks,
-            shutdown_timeout: options.shutdown_timeout,
-        })
+        let interval = options.discovery_interval;
+        let (database, keep_open) =
+            Cluster::new(targets, engine.clone(), readers, interval, cancel.clone());
+        let mut handle = begin(bound, options, Arc::new(database), engine, cancel)?;
+        handle.tasks.spawn(keep_open);
+        handle.cluster = Some(cluster);
+        Ok(handle)
     }
+
+    /// Starts with a database that is called and not connected to. Of the options, those that say where a database is
+    /// and how often it is looked at have no meaning then.
+    pub fn start_with(
+        bound: Listeners,
+        database: Arc<dyn Database>,
+        options: StoreOptions,
+    ) -> Result<StoreHandle, StartError> {
+        let engine = Arc::new(Engine::new(Metrics::new(), database.log_readers()));
+        engine.set_connected(true);
+        begin(bound, options, database, engine, CancellationToken::new())
+    }
+}
+
+/// Starts all but what keeps a session to the database open.
+fn begin(
+    bound: Listeners,
+    options: StoreOptions,
+    database: Arc<dyn Database>,
+    engine: Arc<Engine>,
+    cancel: CancellationToken,
+) -> Result<StoreHandle, StartError> {
+    prepare(&options.indexes)?;
+    engine.set_database(database.clone());
+    let compute = Compute::new(options.compute_threads, options.inline_searches_within);
+    let tasks = TaskTracker::new();
+    let work = Registry::default();
+    let repairs = Repairs::new(work.clone(), tasks.clone(), options.repair.clone());
+    let schedules = Schedules::open(&options.indexes.directory, options.repair.schedule);
+
+    let api = Api {
+        engine: engine.clone(),
+        compute: compute.clone(),
+        work: work.clone(),
+        repairs: repairs.clone(),
+        schedules: schedules.clone(),
+        info: Arc::new(Info {
+            service: options.service,
+            version: options.version,
+            engine: concat!("annulus-", env!("CARGO_PKG_VERSION")).to_owned(),
+        }),
+    };
+    bound.local.open(api.clone());
+    let listening = bound.bound.into_iter();
+    let listening = listening.map(|bound| bound.serve(api.clone())).collect();
+
+    let memory = Arc::new(Memory::of_process());
+    // Before the first index is opened.
+    memory.look(&options.memory);
+    let (memory_options, receiver) = watch::channel(options.memory);
+    tasks.spawn({
+        let (cancel, memory) = (cancel.clone(), memory.clone());
+        let metrics = engine.metrics().clone();
+        async move {
+            cancel
+                .run_until_cancelled(memory.watch(receiver, metrics))
+                .await;
+        }
+    });
+    let snapshots = Arc::new(Snapshots::new(&options.snapshots, &options.indexes));
+    let (damaged, damaged_receiver) = mpsc::channel(1);
+    let (interrupted, interrupted_receiver) = mpsc::channel(1);
+    let monitor = MonitorIndexes::new(
+        TableContext {
+            database,
+            engine: engine.clone(),
+            compute,
+            cdc: options.cdc,
+            scan: options.scan,
+            indexes: options.indexes,
+            snapshots: snapshots.clone(),
+            damaged,
+            interrupted,
+            memory: memory.clone(),
+            tasks: tasks.clone(),
+            work,
+            repairs: repairs.clone(),
+        },
+        damaged_receiver,
+        interrupted_receiver,
+        cancel.clone(),
+    );
+    tasks.spawn({
+        let (cancel, engine) = (cancel.clone(), engine.clone());
+        async move {
+            cancel
+                .run_until_cancelled(schedules.run(repairs, engine))
+                .await;
+        }
+    });
+    tasks.spawn({
+        let cancel = cancel.clone();
+        async move {
+            cancel.run_until_cancelled(monitor.run()).await;
+        }
+    });
+    Ok(StoreHandle {
+        engine,
+        api,
+        listening,
+        cluster: None,
+        memory: memory_options,
+        snapshots,
+        cancel,
+        tasks,
+        shutdown_timeout: options.shutdown_timeout,
+    })
 }
 
 /// Makes the directory for the files of indexes, if they are to have any, and tries it with a file:
@@ -247,7 +275,9 @@ impl StoreHandle {
         for gone in before.into_iter().flatten() {
             tracing::info!(address = %gone.address(), "listening no longer");
         }
-        set(&self.database, target);
+        if let Some(cluster) = &self.cluster {
+            set(cluster, target);
+        }
         set(&self.memory, memory);
         Ok(())
     }

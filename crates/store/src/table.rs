@@ -19,8 +19,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::cdc::{CatchUp, Interrupted, LogFollower, Progress, ReaderSeries, since_epoch};
 use crate::compute::Compute;
-use crate::db::DbHandle;
-use crate::discovery::LogFacts;
+use crate::database::{Database, LogFacts};
 use crate::engine::{Engine, IndexHandle};
 use crate::identity::{IndexName, TableIdentity};
 use crate::items::{Items, Sequencer, Unread};
@@ -39,8 +38,8 @@ use watched::{PAUSE, Watched};
 /// What every table needs.
 #[derive(Clone)]
 pub struct TableContext {
-    /// The session.
-    pub db: DbHandle,
+    /// What has the tables.
+    pub database: Arc<dyn Database>,
     /// Told when an index is complete.
     pub engine: Arc<Engine>,
     /// Where indexes are changed.
@@ -72,6 +71,21 @@ struct Reader {
     name: String,
     series: Arc<ReaderSeries>,
     progress: Arc<Progress>,
+}
+
+impl Reader {
+    /// Begins to follow a log, whose rows live for `log_ttl_s` seconds.
+    fn new(context: &TableContext, table: &TableIdentity, name: String, log_ttl_s: u64) -> Reader {
+        let start = since_epoch().saturating_sub(context.cdc.lookback);
+        let series = Arc::<ReaderSeries>::default();
+        let catch_up = CatchUp::new(context.work.clone(), table, &name);
+        let progress = Progress::new(start, series.clone(), catch_up, log_ttl_s);
+        Reader {
+            name,
+            series,
+            progress: Arc::new(progress),
+        }
+    }
 }
 
 /// What an index begins with.
@@ -130,34 +144,28 @@ impl Table {
         let rereader = Rereader::new(
             identity.clone(),
             keys.clone(),
-            context.db.clone(),
+            context.database.clone(),
             sequencer.clone(),
         );
         watched.spawn(&cancel, rereader.run(hint_receiver, subscription_receiver));
         let mut readers = Vec::new();
-        let start = since_epoch().saturating_sub(context.cdc.lookback);
-        for reader in &context.cdc.readers {
-            let series = Arc::<ReaderSeries>::default();
-            let catch_up = CatchUp::new(context.work.clone(), &identity, &reader.name);
-            let progress = Arc::new(Progress::new(start, series.clone(), catch_up, log_ttl_s));
-            readers.push(Reader {
-                name: reader.name.clone(),
-                series: series.clone(),
-                progress: progress.clone(),
-            });
+        for (at, name) in context.database.log_readers().into_iter().enumerate() {
+            let reader = Reader::new(&context, &identity, name, log_ttl_s);
             let follower = LogFollower {
                 table: identity.clone(),
                 keys: keys.clone(),
-                db: context.db.clone(),
-                reader: reader.clone(),
-                options: context.cdc.clone(),
+                database: context.database.clone(),
+                reader: at,
+                name: reader.name.clone(),
+                restart_interval: context.cdc.restart_interval,
                 hints: hints.clone(),
-                series,
-                progress,
+                series: reader.series.clone(),
+                progress: reader.progress.clone(),
                 interrupted: context.interrupted.clone(),
                 following: cancel.clone(),
             };
             watched.spawn(&cancel, follower.run());
+            readers.push(reader);
         }
         Table {
             identity,
@@ -188,7 +196,6 @@ impl Table {
             hints: self.hints.clone(),
             subscriptions: self.subscriptions.clone(),
             readers: self.readers.iter().map(|of| of.progress.clone()).collect(),
-            series: self.readers.iter().map(|of| of.series.clone()).collect(),
             cancel: cancel.clone(),
         };
         self.watched.spawn(&cancel, build.run(beginning));
@@ -226,10 +233,8 @@ struct Build {
     sequencer: Arc<Sequencer>,
     hints: mpsc::Sender<HintMessage>,
     subscriptions: mpsc::Sender<Subscriber>,
-    /// How far the readers of the table's log are,
+    /// How far the readers of the table's log are.
     readers: Vec<Arc<Progress>>,
-    /// and what they show of themselves.
-    series: Vec<Arc<ReaderSeries>>,
     cancel: CancellationToken,
 }
 
@@ -268,7 +273,8 @@ impl Build {
             };
             self.subscriptions.send(subscriber).await.ok()?;
             ready.await.ok()?;
-            // From here on every hint reaches the index.
+            // From here on every hint reaches the index; what was acknowledged before is seen by a scan.
+            let acknowledged_us = self.index.freshness.acknowledged_us();
             self.read_missing(missing).await?;
             let position = self.position(from);
             if reopened {
@@ -282,6 +288,9 @@ impl Build {
                 task.add(1);
                 self.settle().await?;
                 task.add(1);
+                if let Some(acknowledged_us) = acknowledged_us {
+                    self.index.freshness.taken_up(acknowledged_us);
+                }
             } else {
                 drop(rows);
                 task.add(STEPS_OF_A_BUILD);
@@ -361,7 +370,7 @@ impl Build {
 
     fn scan(&self) -> Scan {
         Scan {
-            db: self.context.db.clone(),
+            database: self.context.database.clone(),
             reader: self.reader(),
             sequencer: self.sequencer.clone(),
             index: self.index.clone(),
@@ -395,10 +404,10 @@ impl Build {
         self.context.repairs.attach(Access {
             index: self.index.clone(),
             reader: self.reader(),
-            db: self.context.db.clone(),
+            database: self.context.database.clone(),
             items,
             hints: self.hints.clone(),
-            readers: self.series.clone(),
+            readers: self.readers.clone(),
         })
     }
 

@@ -6,7 +6,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{World, euclidean_score};
+use common::{Way, World, euclidean_score};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -292,9 +292,8 @@ async fn assert_equal(world: &World, shape: &Shape) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_index_equals_its_table_in_the_end() {
-    let world = World::start_with(|options| options.repair.small_table_rows = 0).await;
+async fn an_index_equals_its_table_in_the_end(way: Way) {
+    let world = World::start_with(way, |options| options.repair.small_table_rows = 0).await;
     for shape in SHAPES {
         shape.create(&world).await;
         let statements = statements(shape, 900);
@@ -319,3 +318,5 @@ async fn an_index_equals_its_table_in_the_end() {
     }
     world.store.shutdown().await;
 }
+
+both_ways!(an_index_equals_its_table_in_the_end,);

@@ -4,14 +4,13 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::World;
+use common::{Way, World};
 
 /// What a write may take at the median until it is searchable.
 const MEDIAN_MAX: Duration = Duration::from_millis(100);
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_write_is_searchable_within_100_ms_at_the_median() {
-    let world = World::start().await;
+async fn a_write_is_searchable_within_100_ms_at_the_median(way: Way) {
+    let world = World::start(way).await;
     world
         .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>)")
         .await;
@@ -45,3 +44,32 @@ async fn a_write_is_searchable_within_100_ms_at_the_median() {
     assert!(median < MEDIAN_MAX, "{lags:?}");
     world.store.shutdown().await;
 }
+
+/// A search in the process of the database waits for what was acknowledged before it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_finds_what_was_acknowledged_before_it_and_nothing_deleted() {
+    let world = World::start(Way::InProcess).await;
+    world
+        .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>)")
+        .await;
+    world.create_index("i", "t").await;
+    world.wait_serving("i").await;
+    let nearest = async || {
+        let found = world.client.ann("ks", "i", &[0.0, 1.0], 1, &["k"]).await;
+        common::keys(found.unwrap())
+    };
+    for key in (0..20).rev() {
+        let insert = format!("INSERT INTO ks.t (k, v) VALUES ({key}, [{key}, 1])");
+        world.cql(&insert).await;
+        assert_eq!(nearest().await, [[key]]);
+    }
+    for key in 0..19 {
+        world
+            .cql(&format!("DELETE FROM ks.t WHERE k = {key}"))
+            .await;
+        assert_eq!(nearest().await, [[key + 1]]);
+    }
+    world.store.shutdown().await;
+}
+
+both_ways!(a_write_is_searchable_within_100_ms_at_the_median,);

@@ -3,7 +3,7 @@
 mod common;
 
 use common::guard::{Authority, Guard};
-use common::{World, eventually};
+use common::{Way, World, eventually};
 use store::{Credentials, DatabaseOptions, ListenerOptions, MemoryOptions, Store, StoreHandle};
 use store::{StoreOptions, TlsClients, TlsOptions};
 use store_api::types::NodeStatus;
@@ -23,7 +23,7 @@ async fn start(
     indexes: store::IndexesOptions,
     change: impl FnOnce(&mut DatabaseOptions),
 ) -> (StoreHandle, StoreOptions) {
-    let mut options = StoreOptions::embedded(guard.address, common::loopback(), indexes);
+    let mut options = common::client_options(guard.address, common::loopback(), indexes);
     change(&mut options.database);
     let store = Store::start(options.clone()).await.expect("a free port");
     (store, options)
@@ -57,7 +57,7 @@ async fn wait_refused(guard: &Guard, store: &StoreHandle) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_password_is_mended_by_a_right_one_and_a_session_stays_until_then() {
-    let world = World::start().await;
+    let world = World::start(Way::Cql).await;
     world
         .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>)")
         .await;
@@ -102,7 +102,7 @@ async fn a_wrong_password_is_mended_by_a_right_one_and_a_session_stays_until_the
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_a_database_with_a_certificate_that_holds_is_talked_to() {
-    let world = World::start().await;
+    let world = World::start(Way::Cql).await;
     let guard = Guard::start(world.cql, LOGIN).await;
     let (known, unknown) = (Authority::new(), Authority::new());
     let directory = tempfile::tempdir().unwrap();
@@ -124,7 +124,7 @@ async fn only_a_database_with_a_certificate_that_holds_is_talked_to() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn listeners_come_and_go_and_what_can_not_be_used_changes_nothing() {
-    let world = World::start().await;
+    let world = World::start(Way::Cql).await;
     let guard = Guard::start(world.cql, LOGIN).await;
     let directory = tempfile::tempdir().unwrap();
     let indexes = common::in_files(directory.path());

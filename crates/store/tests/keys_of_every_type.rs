@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{World, eventually};
+use common::{Way, World, eventually};
 use serde_json::{Value, json};
 
 /// Types with a value as CQL writes it and one as the API does.
@@ -88,9 +88,8 @@ async fn check(world: &World, typ: &str, literal: &str, key: Vec<Value>) {
     .await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn keys_of_every_type_come_back() {
-    let world = World::start_with(|options| options.repair.small_table_rows = 0).await;
+async fn keys_of_every_type_come_back(way: Way) {
+    let world = World::start_with(way, |options| options.repair.small_table_rows = 0).await;
     let values = values();
     let checks = values.iter().map(async |(typ, literal, expected)| {
         check(&world, typ, literal, vec![expected.clone()]).await;
@@ -111,3 +110,5 @@ async fn keys_of_every_type_come_back() {
     }
     world.store.shutdown().await;
 }
+
+both_ways!(keys_of_every_type_come_back,);

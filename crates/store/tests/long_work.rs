@@ -4,7 +4,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{World, eventually};
+use common::{Way, World, eventually};
 use store_api::types::{TaskState, TaskStatus};
 
 async fn tasks_of(world: &World, kind: &str) -> Vec<TaskStatus> {
@@ -12,9 +12,8 @@ async fn tasks_of(world: &World, kind: &str) -> Vec<TaskStatus> {
     tasks.into_iter().filter(|task| task.kind == kind).collect()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_index_being_built_is_seen_with_its_scan_and_each_range() {
-    let world = World::start().await;
+async fn an_index_being_built_is_seen_with_its_scan_and_each_range(way: Way) {
+    let world = World::start(way).await;
     world
         .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>)")
         .await;
@@ -106,9 +105,8 @@ async fn an_index_being_built_is_seen_with_its_scan_and_each_range() {
     world.store.shutdown().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_build_whose_index_is_dropped_has_been_aborted() {
-    let world = World::start_with(|options| {
+async fn a_build_whose_index_is_dropped_has_been_aborted(way: Way) {
+    let world = World::start_with(way, |options| {
         // Pages of a few rows, one range at a time, so that the scan lasts.
         options.scan.concurrency = 1;
         options.scan.page_bytes = 1;
@@ -141,3 +139,8 @@ async fn a_build_whose_index_is_dropped_has_been_aborted() {
     assert!(scan.status.children_left_out > 0, "not all ranges are kept");
     world.store.shutdown().await;
 }
+
+both_ways!(
+    an_index_being_built_is_seen_with_its_scan_and_each_range,
+    a_build_whose_index_is_dropped_has_been_aborted,
+);

@@ -4,12 +4,12 @@ mod common;
 
 use std::time::Duration;
 
-use common::{World, eventually, start_node};
+use common::{Way, World, eventually, start_node};
 use store_api::types::NodeStatus;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_service_outlives_its_database() {
-    let world = World::start().await;
+    let world = World::start(Way::Cql).await;
     world
         .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>)")
         .await;
@@ -56,7 +56,7 @@ async fn the_service_outlives_its_database() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_comes_later_is_found() {
-    let world = World::start().await;
+    let world = World::start(Way::Cql).await;
     world
         .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>)")
         .await;
@@ -68,7 +68,7 @@ async fn a_database_that_comes_later_is_found() {
     assert!(world.node.stop(Duration::from_secs(1)).await);
 
     let directory = tempfile::tempdir().unwrap();
-    let options = store::StoreOptions::embedded(
+    let options = common::client_options(
         world.cql,
         common::loopback(),
         common::in_files(directory.path()),
@@ -95,7 +95,7 @@ async fn a_service_that_finds_no_database_says_so_and_stops() {
     let address = closed.local_addr().unwrap();
     drop(closed);
     let directory = tempfile::tempdir().unwrap();
-    let options = store::StoreOptions::embedded(
+    let options = common::client_options(
         address,
         common::loopback(),
         common::in_files(directory.path()),

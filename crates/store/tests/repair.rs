@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use common::{World, eventually};
+use common::{Way, World, eventually};
 use store::StoreOptions;
 use store_api::types::{RepairRequest, RepairSpeed, TaskState, TaskStatus};
 
@@ -15,7 +15,7 @@ const ROWS: i32 = 400;
 
 /// An index of a table with `ROWS` rows, that serves.
 async fn world(change: impl FnOnce(&mut StoreOptions)) -> World {
-    let world = World::start_with(change).await;
+    let world = World::start_with(Way::Cql, change).await;
     world
         .cql("CREATE TABLE ks.t (a int, b text, v vector<float, 2>, PRIMARY KEY (a, b))")
         .await;

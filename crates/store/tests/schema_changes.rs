@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{World, eventually};
+use common::{Way, World, eventually};
 use store_api::ClientError;
 
 async fn table(world: &World) {
@@ -44,9 +44,8 @@ async fn wait_missing(world: &World, index: &str) {
     .await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn truncation_empties_the_index_and_it_goes_on() {
-    let world = World::start().await;
+async fn truncation_empties_the_index_and_it_goes_on(way: Way) {
+    let world = World::start(way).await;
     table(&world).await;
     insert(&world, 0..20).await;
     world.create_index("i", "t").await;
@@ -62,9 +61,8 @@ async fn truncation_empties_the_index_and_it_goes_on() {
     world.store.shutdown().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_dropped_index_is_freed_and_one_of_its_name_is_built_anew() {
-    let world = World::start().await;
+async fn a_dropped_index_is_freed_and_one_of_its_name_is_built_anew(way: Way) {
+    let world = World::start(way).await;
     table(&world).await;
     insert(&world, 0..5).await;
     for _ in 0..3 {
@@ -85,9 +83,8 @@ async fn a_dropped_index_is_freed_and_one_of_its_name_is_built_anew() {
     world.store.shutdown().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_dropped_table_takes_its_indexes_along() {
-    let world = World::start().await;
+async fn a_dropped_table_takes_its_indexes_along(way: Way) {
+    let world = World::start(way).await;
     for _ in 0..3 {
         table(&world).await;
         insert(&world, 0..5).await;
@@ -109,9 +106,8 @@ async fn a_dropped_table_takes_its_indexes_along() {
     world.store.shutdown().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn indexes_on_two_columns_hold_each_its_own() {
-    let world = World::start().await;
+async fn indexes_on_two_columns_hold_each_its_own(way: Way) {
+    let world = World::start(way).await;
     world
         .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>, \"W\" vector<float, 3>)")
         .await;
@@ -136,9 +132,8 @@ async fn indexes_on_two_columns_hold_each_its_own() {
     world.store.shutdown().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_column_that_is_dropped_with_its_index_holds_nothing_up() {
-    let world = World::start().await;
+async fn a_column_that_is_dropped_with_its_index_holds_nothing_up(way: Way) {
+    let world = World::start(way).await;
     world
         .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>, w vector<float, 3>)")
         .await;
@@ -160,9 +155,8 @@ async fn a_column_that_is_dropped_with_its_index_holds_nothing_up() {
     world.store.shutdown().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn keyspaces_without_tablets_are_followed_too() {
-    let world = World::start().await;
+async fn keyspaces_without_tablets_are_followed_too(way: Way) {
+    let world = World::start(way).await;
     world.cql("DROP KEYSPACE ks").await;
     world
         .cql(
@@ -185,7 +179,8 @@ async fn keyspaces_without_tablets_are_followed_too() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_that_is_told_of_is_looked_at() {
     let hour = std::time::Duration::from_secs(3600);
-    let world = World::start_with(|options| options.discovery_interval = hour).await;
+    let world =
+        World::start_with(Way::InProcess, |options| options.discovery_interval = hour).await;
     table(&world).await;
     insert(&world, 0..5).await;
     world.create_index("i", "t").await;
@@ -196,17 +191,11 @@ async fn a_change_that_is_told_of_is_looked_at() {
     wait_missing(&world, "i").await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn who_follows_a_table_to_which_nothing_happens_asks_little() {
-    let world = World::start().await;
-    table(&world).await;
-    insert(&world, 0..5).await;
-    world.create_index("i", "t").await;
-    world.wait_serving("i").await;
-    let requests = || world.node.counters()[0].1.requests;
-    let before = requests();
-    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
-    // Fifteen for rows and streams each, three for the schema; without waiting answers some six hundred.
-    let asked = requests() - before;
-    assert!(asked < 100, "{asked}");
-}
+both_ways!(
+    truncation_empties_the_index_and_it_goes_on,
+    a_dropped_index_is_freed_and_one_of_its_name_is_built_anew,
+    a_dropped_table_takes_its_indexes_along,
+    indexes_on_two_columns_hold_each_its_own,
+    a_column_that_is_dropped_with_its_index_holds_nothing_up,
+    keyspaces_without_tablets_are_followed_too,
+);

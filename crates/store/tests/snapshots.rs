@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use common::{Database, World, euclidean_score, eventually, start_node};
+use common::{Database, Way, World, euclidean_score, eventually, start_node};
 use storage::catalog::Table;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -53,8 +53,8 @@ async fn create_table(world: &World) {
     world.create_index("i", "t").await;
 }
 
-async fn built() -> (World, Rows) {
-    let world = World::start().await;
+async fn built(way: Way) -> (World, Rows) {
+    let world = World::start(way).await;
     create_table(&world).await;
     world.wait_serving("i").await;
     let mut rows = Rows::new();
@@ -137,9 +137,8 @@ fn rewind(snapshot: &Path, by: Duration) {
     fs::write(path, text).unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_happened_while_the_service_was_away_comes_by_the_log() {
-    let (world, mut rows) = built().await;
+async fn what_happened_while_the_service_was_away_comes_by_the_log(way: Way) {
+    let (world, mut rows) = built(way).await;
     assert_eq!(scans(&world).await, 1.0);
     let world = world
         .restart(async |database| {
@@ -172,9 +171,8 @@ async fn what_happened_while_the_service_was_away_comes_by_the_log() {
     world.store.shutdown().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_expires_while_the_service_is_away_is_dropped() {
-    let (world, mut rows) = built().await;
+async fn what_expires_while_the_service_is_away_is_dropped(way: Way) {
+    let (world, mut rows) = built(way).await;
     let expiring = |key: i32, ttl_s: u32| {
         let vector = vector(key, 5);
         format!("INSERT INTO ks.t (k, v) VALUES ({key}, {vector:?}) USING TTL {ttl_s}")
@@ -200,9 +198,8 @@ async fn what_expires_while_the_service_is_away_is_dropped() {
     world.store.shutdown().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_position_that_the_log_no_longer_has_is_reconciled_by_a_scan() {
-    let (world, mut rows) = built().await;
+async fn a_position_that_the_log_no_longer_has_is_reconciled_by_a_scan(way: Way) {
+    let (world, mut rows) = built(way).await;
     let world = world
         .restart(async |database| {
             for key in 0..50 {
@@ -228,9 +225,8 @@ async fn a_position_that_the_log_no_longer_has_is_reconciled_by_a_scan() {
     world.store.shutdown().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_flipped_byte_in_vectors_that_are_reconciled_is_found_too() {
-    let (world, rows) = built().await;
+async fn a_flipped_byte_in_vectors_that_are_reconciled_is_found_too(way: Way) {
+    let (world, rows) = built(way).await;
     let world = world
         .restart(async |database| {
             let snapshot = database.snapshot();
@@ -254,7 +250,7 @@ async fn a_flipped_byte_in_vectors_that_are_reconciled_is_found_too() {
 async fn readers_that_fall_behind_what_the_log_keeps_have_the_index_reconciled() {
     // The schema asks for a day, and this can't wait for one.
     const TTL_S: u32 = 15;
-    let world = World::start().await;
+    let world = World::start(Way::Cql).await;
     let storage = world.storage.clone();
     let set_up = async |database: Database| {
         let create = format!(
@@ -296,9 +292,8 @@ async fn readers_that_fall_behind_what_the_log_keeps_have_the_index_reconciled()
     node.stop(Duration::from_secs(1)).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_long_way_behind_is_caught_up_with_by_the_log() {
-    let (world, mut rows) = built().await;
+async fn a_long_way_behind_is_caught_up_with_by_the_log(way: Way) {
+    let (world, mut rows) = built(way).await;
     let world = world
         .restart(async |database| {
             for key in 0..50 {
@@ -312,10 +307,9 @@ async fn a_long_way_behind_is_caught_up_with_by_the_log() {
     world.store.shutdown().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_flipped_byte_in_any_file_is_found_and_the_index_built_anew() {
+async fn a_flipped_byte_in_any_file_is_found_and_the_index_built_anew(way: Way) {
     const NAMES: [&str; 4] = ["current", "graph", "rows", "vectors-00000"];
-    let (mut world, mut rows) = built().await;
+    let (mut world, mut rows) = built(way).await;
     for (at, region) in (0..3u64).flat_map(|region| (0..NAMES.len()).map(move |at| (at, region))) {
         let name = NAMES[at];
         world = world
@@ -340,9 +334,8 @@ async fn a_flipped_byte_in_any_file_is_found_and_the_index_built_anew() {
     world.store.shutdown().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_index_that_is_another_one_is_built_anew() {
-    let (world, mut rows) = built().await;
+async fn an_index_that_is_another_one_is_built_anew(way: Way) {
+    let (world, mut rows) = built(way).await;
     let world = world
         .restart(async |database| {
             database.cql("TRUNCATE ks.t").await;
@@ -392,9 +385,8 @@ async fn an_index_that_is_another_one_is_built_anew() {
     world.store.shutdown().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn two_indexes_of_a_table_each_go_on_from_their_own_position() {
-    let (world, mut rows) = built().await;
+async fn two_indexes_of_a_table_each_go_on_from_their_own_position(way: Way) {
+    let (world, mut rows) = built(way).await;
     world.cql("ALTER TABLE ks.t ADD w vector<float, 2>").await;
     world
         .cql("CREATE CUSTOM INDEX other ON ks.t (w) USING 'vector_index'")
@@ -425,9 +417,8 @@ async fn two_indexes_of_a_table_each_go_on_from_their_own_position() {
     world.store.shutdown().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_service_that_can_not_save_goes_on() {
-    let (world, mut rows) = built().await;
+async fn a_service_that_can_not_save_goes_on(way: Way) {
+    let (world, mut rows) = built(way).await;
     // As good as a read-only disk.
     let world = world
         .restart_with(
@@ -461,3 +452,15 @@ async fn a_service_that_can_not_save_goes_on() {
     assert_equal(&world, &rows).await;
     world.store.shutdown().await;
 }
+
+both_ways!(
+    what_happened_while_the_service_was_away_comes_by_the_log,
+    what_expires_while_the_service_is_away_is_dropped,
+    a_position_that_the_log_no_longer_has_is_reconciled_by_a_scan,
+    a_flipped_byte_in_vectors_that_are_reconciled_is_found_too,
+    a_long_way_behind_is_caught_up_with_by_the_log,
+    a_flipped_byte_in_any_file_is_found_and_the_index_built_anew,
+    an_index_that_is_another_one_is_built_anew,
+    two_indexes_of_a_table_each_go_on_from_their_own_position,
+    a_service_that_can_not_save_goes_on,
+);

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::World;
+use common::{Way, World};
 use store_api::types::{RepairRequest, TaskState};
 
 const DIMENSIONS: usize = 80;
@@ -18,10 +18,9 @@ async fn insert(world: &World, key: u8) {
         .await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_index_is_complete_when_its_rows_have_found_room() {
+async fn an_index_is_complete_when_its_rows_have_found_room(way: Way) {
     let mut directory = None;
-    let world = World::start_with(|options| {
+    let world = World::start_with(way, |options| {
         directory = Some(options.indexes.directory.clone());
         // They would make the directory.
         options.snapshots.interval = None;
@@ -76,11 +75,10 @@ async fn an_index_is_complete_when_its_rows_have_found_room() {
     world.store.shutdown().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_index_that_is_opened_serves_when_it_has_the_rows_that_its_snapshot_lacks() {
+async fn an_index_that_is_opened_serves_when_it_has_the_rows_that_its_snapshot_lacks(way: Way) {
     // More than a channel holds.
     const ROWS: usize = 6000;
-    let world = World::start_with(|options| options.memory.limit_bytes = Some(1)).await;
+    let world = World::start_with(way, |options| options.memory.limit_bytes = Some(1)).await;
     world
         .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>)")
         .await;
@@ -108,10 +106,9 @@ async fn an_index_that_is_opened_serves_when_it_has_the_rows_that_its_snapshot_l
     world.store.shutdown().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_index_that_memory_has_no_room_for_is_built_as_far_as_there_is() {
+async fn an_index_that_memory_has_no_room_for_is_built_as_far_as_there_is(way: Way) {
     const ROWS: u8 = 40;
-    let world = World::start().await;
+    let world = World::start(way).await;
     world
         .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 80>)")
         .await;
@@ -143,3 +140,9 @@ async fn an_index_that_memory_has_no_room_for_is_built_as_far_as_there_is() {
     assert_eq!((status.count, status.rows_without_room), expected);
     world.store.shutdown().await;
 }
+
+both_ways!(
+    an_index_is_complete_when_its_rows_have_found_room,
+    an_index_that_is_opened_serves_when_it_has_the_rows_that_its_snapshot_lacks,
+    an_index_that_memory_has_no_room_for_is_built_as_far_as_there_is,
+);

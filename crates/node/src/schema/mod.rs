@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use cql::ast::{Statement, TableName};
 use cql::error::{CqlError, ErrorKind};
+use cql::value::timeuuid;
 use storage::ChangeError;
 use storage::catalog::{Catalog, Table};
 use storage::clock::ServerClock;
@@ -159,6 +160,7 @@ pub async fn execute(database: &Database, plan: &Plan) -> Result<Answer, CqlErro
     let plan = plan.clone();
     let warning = plan.warning();
     let clock = Arc::clone(database.storage.clock());
+    let creates_index = matches!(plan.work, Work::CreateIndex(_));
     let applied = database
         .storage
         .change_catalog(move |catalog| plan.apply(catalog, &clock))
@@ -167,6 +169,11 @@ pub async fn execute(database: &Database, plan: &Plan) -> Result<Answer, CqlErro
             ChangeError::Refused(error) => error,
             ChangeError::Storage(error) => storage_error(error),
         })?;
+    if let Applied::Changed(change) = &applied
+        && creates_index
+    {
+        indexes_serve(database, change).await;
+    }
     Ok(Answer {
         outcome: match applied {
             Applied::Nothing => Outcome::Void,
@@ -174,6 +181,24 @@ pub async fn execute(database: &Database, plan: &Plan) -> Result<Answer, CqlErro
         },
         warnings: warning.into_iter().collect(),
     })
+}
+
+/// Waits for the indexes of a table that has just got one: whoever creates an index may search it next.
+async fn indexes_serve(database: &Database, change: &SchemaChange) {
+    let catalog = database.storage.catalog();
+    let table = change.table.as_deref();
+    let table = table.and_then(|table| catalog.table(&change.keyspace, table));
+    let newest = table.and_then(|table| {
+        let indexes = table.indexes.values();
+        indexes.max_by_key(|index| timeuuid::unix_micros(&index.version))
+    });
+    if let Some(index) = newest {
+        let version = index.version.as_u128();
+        database
+            .stores
+            .created(&change.keyspace, &index.name, version)
+            .await;
+    }
 }
 
 impl Plan {

@@ -12,7 +12,7 @@ use super::aggregate::Accumulator;
 use super::clustering::{self, Slices};
 use super::cursor::{Budget, Cursor, Output, Progress};
 use super::filter;
-use super::log::{self, Awaited};
+use super::log;
 use super::page::Page;
 use super::paging::{self, PagingState};
 use super::partitions::{self, Targets};
@@ -82,9 +82,6 @@ async fn execute_at(
     if table.log_of.is_some() && targets != Targets::Nothing {
         log::settle(&database.storage, &slices, &clock).await?;
     }
-    let awaited = (parameters.follows_logs && parameters.paging_state.is_none())
-        .then(|| Awaited::by(&database.storage, table, &slices, &clock))
-        .flatten();
     let reader = reader(database, plan, &parameters)?;
     let is_quick = matches!(reader, Reader::Memory(_)) || matches!(targets, Targets::Keys(_));
     let warnings = warnings(rows, plan);
@@ -100,12 +97,6 @@ async fn execute_at(
     }
     let (page, state) = cursor.finish()?;
     let count = page.count;
-    if let Some(awaited) = awaited
-        && count == 0
-        && state.is_none()
-    {
-        awaited.wait(&database.storage).await;
-    }
     let (body, charge) = page.into_body();
     Ok(Answer {
         outcome: Outcome::Rows(Rows {

@@ -11,9 +11,6 @@ use cql::wire::DEFAULT_BODY_LIMIT;
 pub struct NodeOptions {
     /// The listeners. Drivers are told the address that they came to.
     pub listeners: Vec<ListenerOptions>,
-    /// The name of the listener, if there is one, whose clients follow CDC logs and do nothing else with them: an answer
-    /// that would tell them of nothing new waits a while for something to tell.
-    pub followers: Option<&'static str>,
     /// Bytes that prepared statements may take, about: beyond it the least useful are forgotten, and drivers prepare them
     /// again.
     pub prepared_bytes_max: u64,
@@ -25,7 +22,6 @@ impl Default for NodeOptions {
     fn default() -> Self {
         NodeOptions {
             listeners: vec![ListenerOptions::default()],
-            followers: None,
             prepared_bytes_max: Shares::default().prepared as u64,
             data_center: crate::system::DATA_CENTER.to_owned(),
         }

@@ -34,14 +34,11 @@ pub(crate) struct Statements {
     database: Arc<Database>,
     prepared: PreparedStatements,
     events: SchemaEvents,
-    /// Where the clients come to that follow logs.
-    followers: Option<SocketAddr>,
 }
 
 /// What lives with a connection: by which address it came, and the keyspace in use.
 pub(crate) struct Session {
     address: SocketAddr,
-    follows_logs: bool,
     keyspace: ArcSwapOption<String>,
 }
 
@@ -52,14 +49,8 @@ impl Session {
 }
 
 impl Statements {
-    /// `followers`: where the clients come to that follow logs, see [`NodeOptions::followers`](super::NodeOptions::followers).
-    pub fn new(
-        database: Arc<Database>,
-        prepared_bytes_max: u64,
-        followers: Option<SocketAddr>,
-    ) -> Self {
+    pub fn new(database: Arc<Database>, prepared_bytes_max: u64) -> Self {
         Statements {
-            followers,
             prepared: PreparedStatements::new(prepared_bytes_max),
             events: SchemaEvents::new(database.storage.catalog()),
             database,
@@ -245,7 +236,6 @@ impl Service for Statements {
     fn open_session(&self, address: SocketAddr) -> Session {
         Session {
             address,
-            follows_logs: self.followers == Some(address),
             keyspace: ArcSwapOption::empty(),
         }
     }
@@ -324,7 +314,6 @@ fn bind(
         paging_state: parameters.paging_state,
         timestamp_micros: parameters.timestamp,
         server_address: Some(session.address),
-        follows_logs: session.follows_logs,
         memory: memory.clone(),
     };
     Ok((bound, parameters.skip_metadata))

@@ -54,15 +54,6 @@ pub(super) const TABLES: &[Declaration] = &[
     },
 ];
 
-/// Whether that is one of the tables here that say since when there are which streams: a reader of a log looks there
-/// for newer ones.
-pub(crate) fn tells_of_streams(table: &Table) -> bool {
-    matches!(
-        (table.keyspace.as_str(), table.name.as_str()),
-        ("system", "cdc_timestamps") | ("system_distributed", "cdc_generation_timestamps")
-    )
-}
-
 /// The tables that have streams of their own, with these.
 fn tables_with_streams<'a>(
     source: &'a Source<'_>,

@@ -26,7 +26,6 @@ use storage::catalog::{Catalog, Keyspace, Table, TableId};
 use storage::clock::{Clock, SystemClock};
 use storage::read::Row;
 
-pub(crate) use cdc::tells_of_streams;
 use record::Record;
 pub(crate) use schema::cdc_options;
 

@@ -1,21 +1,67 @@
 //! Up to when the rows of a log go, for who waits for the next.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use tokio::sync::watch;
 
-/// The latest `cdc$time` given to a row of one log since the storage was opened, in microseconds.
+/// How far one log goes.
 #[derive(Debug)]
-pub(crate) struct Growth(watch::Sender<i64>);
+pub(crate) struct Growth {
+    /// The latest `cdc$time` given to a row since the storage was opened, in microseconds.
+    given: watch::Sender<i64>,
+    /// The latest of those whose commits have ended well.
+    acknowledged: Arc<AtomicI64>,
+}
 
 impl Default for Growth {
     fn default() -> Growth {
-        Growth(watch::Sender::new(i64::MIN))
+        Growth {
+            given: watch::Sender::new(i64::MIN),
+            acknowledged: Arc::new(AtomicI64::new(i64::MIN)),
+        }
+    }
+}
+
+/// The end of a CDC log, as of writes that have been acknowledged. Cheap to clone, and holds on to nothing of the table.
+#[derive(Clone, Debug)]
+pub struct LogEnd {
+    acknowledged: Arc<AtomicI64>,
+    /// What was in the log when the storage was opened has no later time.
+    opened_at_micros: i64,
+}
+
+impl LogEnd {
+    /// No row of a write that has been acknowledged by now has a later `cdc$time`. Microseconds since the epoch.
+    pub fn acknowledged_micros(&self) -> i64 {
+        self.acknowledged
+            .load(Ordering::Acquire)
+            .max(self.opened_at_micros)
     }
 }
 
 impl Growth {
+    /// The latest time given.
+    pub(crate) fn latest(&self) -> i64 {
+        *self.given.borrow()
+    }
+
+    /// A commit that has given a row this time has ended well. To be said before anyone hears of the commit.
+    pub(crate) fn acknowledge(&self, micros: i64) {
+        self.acknowledged.fetch_max(micros, Ordering::AcqRel);
+    }
+
+    /// The end of the log, of a storage that was opened at that time.
+    pub(crate) fn end(&self, opened_at_micros: i64) -> LogEnd {
+        LogEnd {
+            acknowledged: Arc::clone(&self.acknowledged),
+            opened_at_micros,
+        }
+    }
+
     /// A commit has given a row this time. It may be under way still, and may fail.
     pub(crate) fn reach(&self, micros: i64) {
-        self.0.send_if_modified(|latest| {
+        self.given.send_if_modified(|latest| {
             let is_later = *latest < micros;
             *latest = micros.max(*latest);
             is_later
@@ -24,7 +70,7 @@ impl Growth {
 
     /// Waits for a time at or after `from_micros`, or for the end of the log.
     pub(crate) fn reached(&self, from_micros: i64) -> impl Future<Output = ()> + use<> {
-        let mut latest = self.0.subscribe();
+        let mut latest = self.given.subscribe();
         // An error is the end.
         async move { drop(latest.wait_for(|latest| *latest >= from_micros).await) }
     }

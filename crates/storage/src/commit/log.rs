@@ -1,6 +1,7 @@
 //! Which CDC groups a write has, with their images.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -8,7 +9,7 @@ use super::apply::Moment;
 use super::overlay::{Overlay, put_encoded};
 use crate::StorageError;
 use crate::catalog::{CdcLog, ColumnId, ImageMode, TableId};
-use crate::cdc::{CdcGate, DeleteFate, Group, ImageRow, Images};
+use crate::cdc::{CdcGate, DeleteFate, Group, Growth, ImageRow, Images};
 use crate::engine::{Batch, SpaceId};
 use crate::mutation::Change;
 use crate::read::Cell;
@@ -244,7 +245,7 @@ impl Pending<'_> {
         Ok(images)
     }
 
-    /// Puts the log rows into the batch.
+    /// Puts the log rows into the batch. Gives back the log, and their time in it.
     pub(super) fn write(
         self,
         schema: &Schema,
@@ -252,12 +253,12 @@ impl Pending<'_> {
         moment: Moment,
         batch: &mut Batch,
         expiring: &mut HashSet<TableId>,
-    ) -> Result<(), StorageError> {
+    ) -> Result<Option<(Arc<Growth>, i64)>, StorageError> {
         let Some(log) = &self.table.table.log else {
-            return Ok(());
+            return Ok(None);
         };
         if self.is_void() {
-            return Ok(());
+            return Ok(None);
         }
         let generation = schema.catalog.log_streams(log);
         let Some(stream) = generation.stream_of(self.token) else {
@@ -291,6 +292,6 @@ impl Pending<'_> {
         for (key, record) in rows {
             put_encoded(batch, log_table.space, key, &record);
         }
-        Ok(())
+        Ok(Some((Arc::clone(&log_table.growth), time.micros())))
     }
 }

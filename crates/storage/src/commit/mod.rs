@@ -298,6 +298,7 @@ impl Committer {
         let schema = self.shared.schema();
         let mut changes = Changes::default();
         let mut log_rows = Batch::new();
+        let mut grown = Vec::new();
         let mut waiting = Vec::with_capacity(writes.len());
         for PendingWrite {
             write,
@@ -317,6 +318,7 @@ impl Committer {
                 Ok(prepared) => {
                     changes.absorb(prepared.changes);
                     log_rows.extend(prepared.log_rows);
+                    grown.extend(prepared.grown);
                     waiting.push((reply, prepared.outcome, permit));
                 }
                 Err(error) => {
@@ -325,6 +327,12 @@ impl Committer {
             }
         }
         let result = self.commit_changes(changes, log_rows);
+        if result.is_ok() {
+            // Before a reader of the logs sees the rows, and before their writers hear of them.
+            for (log, micros) in grown {
+                log.acknowledge(micros);
+            }
+        }
         drop(in_flight);
         if let Err(error) = &result {
             self.shared.note_write_failure(error);

@@ -1,5 +1,7 @@
 //! One write: its condition, its log rows, its changes.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use cql::token::Token;
 
@@ -8,7 +10,7 @@ use super::lists::{self, Found};
 use super::log::{self, Target};
 use super::overlay::{Changes, Overlay};
 use crate::StorageError;
-use crate::cdc::CdcGate;
+use crate::cdc::{CdcGate, Growth};
 use crate::engine::{Batch, Engine};
 use crate::key::{self, ROW};
 use crate::mutation::{Change, Condition, PartitionMutation, Write, WriteOutcome};
@@ -21,7 +23,11 @@ pub(super) struct Prepared {
     pub outcome: WriteOutcome,
     pub changes: Changes,
     pub log_rows: Batch,
+    pub grown: Grown,
 }
+
+/// Logs that get rows, and the latest time of these.
+pub(super) type Grown = Vec<(Arc<Growth>, i64)>;
 
 struct Resolved<'s> {
     table: &'s TableSchema,
@@ -48,6 +54,7 @@ pub(super) fn prepare(
                     outcome: WriteOutcome::NotApplied { existing },
                     changes: Changes::default(),
                     log_rows: Batch::new(),
+                    grown: Grown::new(),
                 });
             }
         },
@@ -85,14 +92,16 @@ pub(super) fn prepare(
         group.take_post_images(&overlay, moment)?;
     }
     let mut log_rows = Batch::new();
+    let mut grown = Grown::new();
     let mut changes = overlay.write;
     for group in groups {
-        group.write(schema, gate, moment, &mut log_rows, &mut changes.expiring)?;
+        grown.extend(group.write(schema, gate, moment, &mut log_rows, &mut changes.expiring)?);
     }
     Ok(Prepared {
         outcome: WriteOutcome::Applied,
         changes,
         log_rows,
+        grown,
     })
 }
 

@@ -1,47 +1,31 @@
-//! Following the log of a table.
+//! Following the log of a table, whatever it is read by.
 //!
-//! The official library reads windows of time from every stream of the log and never goes back.
-//! A supervisor starts it, sees it end (an error, a lost session, a table that is gone) and starts
-//! it again from where all streams had been read. A row that is read twice does no harm: it is a
+//! A supervisor has the database follow the log ([`Database::follow`]), sees it end (an error, a lost session, a table that
+//! is gone) and begins anew from where all of the log had been read. A row that is read twice does no harm: it is a
 //! hint.
 
 mod catch_up;
-mod consumer;
 mod progress;
+mod run;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use scylla_cdc::log_reader::CDCLogReaderBuilder;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::db::{Db, DbHandle};
+use crate::database::Database;
 use crate::identity::{IndexName, TableIdentity};
 use crate::keys::KeySchema;
 use crate::metrics::{Metrics, ReaderMetrics};
-use crate::options::{CdcOptions, ReaderOptions};
 use crate::reread::HintMessage;
 pub use catch_up::CatchUp;
-use consumer::HintConsumers;
-use progress::Checkpoints;
-pub use progress::Progress;
-
-/// How often a reader says how far it is.
-const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
+pub use progress::{Checkpoints, Progress};
+pub use run::LogRun;
 
 /// Read again after a restart, beside what was not yet confirmed.
 const RESTART_MARGIN: Duration = Duration::from_secs(10);
-
-/// A reader that is behind reads windows of this part of what it is behind: there is a pause after each,
-/// and 24 hours in windows of a minute would take hours.
-const WINDOWS_BEHIND: u32 = 24;
-
-/// The shortest and the longest window. A reader that is not behind reads what there is. Those of a new index begin ten minutes back,
-/// and must not take ten of their pauses until they make sure of what is written meanwhile.
-const WINDOW_MIN: Duration = Duration::from_secs(600);
-const WINDOW_MAX: Duration = Duration::from_secs(3600);
 
 /// The back-off after failures in a row ends here.
 const RESTART_INTERVAL_MAX: Duration = Duration::from_secs(30);
@@ -111,12 +95,14 @@ pub struct LogFollower {
     pub table: TableIdentity,
     /// Its primary key.
     pub keys: KeySchema,
-    /// The session.
-    pub db: DbHandle,
-    /// How closely it follows.
-    pub reader: ReaderOptions,
-    /// From when on, and how soon again after an error.
-    pub options: CdcOptions,
+    /// What has the log.
+    pub database: Arc<dyn Database>,
+    /// Which of its readers this is, and its name.
+    pub reader: usize,
+    /// See there.
+    pub name: String,
+    /// How soon it begins again after an error.
+    pub restart_interval: Duration,
     /// Where hints go. A full channel holds the reader up.
     pub hints: mpsc::Sender<HintMessage>,
     /// What it shows of itself.
@@ -136,9 +122,7 @@ impl LogFollower {
         let mut failures = 0;
         while !self.hints.is_closed() {
             let began = tokio::time::Instant::now();
-            let db = self.db.current().await;
-            self.series.each(|metrics| metrics.up.set(1));
-            let (start, checkpoints) = self.progress.restart(margin);
+            let run = self.begin(margin);
             tokio::select! {
                 biased;
                 () = self.progress.rewound() => {
@@ -146,17 +130,16 @@ impl LogFollower {
                     continue;
                 }
                 () = self.progress.fell_behind() => return self.give_up().await,
-                ended = self.follow(&db, start, checkpoints) => {
+                ended = self.database.follow(self.reader, run) => {
                     if let Err(error) = ended {
                         tracing::warn!(
                             table = %self.table,
-                            reader = self.reader.name,
+                            reader = self.name,
                             error = format!("{error:#}"),
                             "the log reader ended and is started again"
                         );
                     }
                 }
-                () = self.db.replaced(db.generation) => {}
             }
             self.series.each(|metrics| {
                 metrics.up.set(0);
@@ -165,17 +148,29 @@ impl LogFollower {
             if began.elapsed() > RESTART_INTERVAL_MAX {
                 failures = 0;
             }
-            let back_off = self.options.restart_interval * 2u32.pow(failures.min(8));
+            let back_off = self.restart_interval * 2u32.pow(failures.min(8));
             failures += 1;
             tokio::time::sleep(back_off.min(RESTART_INTERVAL_MAX)).await;
             margin = RESTART_MARGIN;
         }
     }
 
+    fn begin(&self, margin: Duration) -> LogRun {
+        let (start, checkpoints) = self.progress.restart(margin);
+        LogRun::new(
+            self.table.clone(),
+            self.keys.clone(),
+            start,
+            self.hints.clone(),
+            self.series.clone(),
+            checkpoints,
+        )
+    }
+
     async fn give_up(&self) {
         tracing::error!(
             table = %self.table,
-            reader = self.reader.name,
+            reader = self.name,
             "the log reader is behind for longer than the log keeps its rows; the indexes are reconciled with the table"
         );
         self.series.each(|metrics| metrics.up.set(0));
@@ -186,38 +181,6 @@ impl LogFollower {
         };
         // When nobody listens any more the service is stopping.
         let _ = self.interrupted.send(interrupted).await;
-    }
-
-    async fn follow(
-        &self,
-        db: &Db,
-        start: Duration,
-        checkpoints: Checkpoints,
-    ) -> anyhow::Result<()> {
-        let behind = since_epoch().saturating_sub(start);
-        let window = (behind / WINDOWS_BEHIND).clamp(WINDOW_MIN, WINDOW_MAX);
-        let (reader, ended) = CDCLogReaderBuilder::new()
-            .session(db.session.clone())
-            .keyspace(&self.table.keyspace)
-            .table_name(&self.table.table)
-            .start_timestamp(start)
-            .window_size(window)
-            .safety_interval(self.reader.safety_interval)
-            .sleep_interval(self.reader.sleep_interval)
-            .should_save_progress(true)
-            .pause_between_saves(PROGRESS_INTERVAL)
-            .checkpoint_saver(Arc::new(checkpoints))
-            .consumer_factory(Arc::new(HintConsumers::new(
-                self.keys.clone(),
-                self.hints.clone(),
-                self.series.clone(),
-            )))
-            .build()
-            .await?;
-        // Dropping the handle, as losing the session does, ends the reader and its tasks.
-        let ended = ended.await;
-        drop(reader);
-        ended
     }
 }
 

@@ -1,13 +1,14 @@
 //! How far the log has been read: for restarts and for a metric.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use scylla_cdc::cdc_types::{GenerationTimestamp, StreamID};
 use scylla_cdc::checkpoints::{CDCCheckpointSaver, Checkpoint};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use super::ReaderSeries;
 use super::catch_up::CatchUp;
@@ -22,18 +23,27 @@ const TTL_RESERVE: u32 = 40;
 
 /// How far a reader is. Nothing is stored here: that is for those who know what became of the rows that were
 /// handed over ([`crate::snapshot`]).
+///
+/// A reader that looks by itself says again and again how far it is. One that is told of rows has nothing to say while
+/// there are none, so it is asked ([`Progress::look`]) by who needs a late position.
 pub struct Progress {
     state: Mutex<State>,
     series: Arc<ReaderSeries>,
     rewound: Notify,
     fell_behind: Notify,
+    /// Whether the reader reads when it is told of rows, or asked.
+    is_told: AtomicBool,
+    /// How often it was asked how far it is, and which of these it has answered.
+    asked: watch::Sender<u64>,
+    answered: watch::Sender<u64>,
     catch_up: CatchUp,
     /// For how long rows of the log live; absent: for ever.
     log_ttl: Option<Duration>,
 }
 
-/// What the library saves as its progress, from one start of the reader on. What it says after the reader was to
+/// What is told of progress from one start of the reader on: the library saves it. What it says after the reader was to
 /// start again is not heard: it may tell of more than is to be read by then.
+#[derive(Clone)]
 pub struct Checkpoints {
     progress: Arc<Progress>,
     run: u64,
@@ -71,6 +81,9 @@ impl Progress {
             series,
             rewound: Notify::new(),
             fell_behind: Notify::new(),
+            is_told: AtomicBool::new(false),
+            asked: watch::Sender::new(0),
+            answered: watch::Sender::new(0),
             catch_up,
             log_ttl: (log_ttl_s != 0).then_some(Duration::from_secs(log_ttl_s)),
         }
@@ -79,6 +92,27 @@ impl Progress {
     /// Up to when all streams have surely been read.
     pub fn confirmed(&self) -> Duration {
         self.state().confirmed()
+    }
+
+    /// Up to when all streams have been read, as was last told.
+    pub fn read_up_to(&self) -> Duration {
+        self.series.read_up_to()
+    }
+
+    /// Has the reader say how far it is, if it says that only when it is asked: when this returns, it has read what was
+    /// there when this was called.
+    pub async fn look(&self) {
+        if !self.is_told.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut number = 0;
+        self.asked.send_modify(|asked| {
+            *asked += 1;
+            number = *asked;
+        });
+        let mut answered = self.answered.subscribe();
+        // The sender lives as long as `self`.
+        let _ = answered.wait_for(|answered| *answered >= number).await;
     }
 
     /// The log is read anew, from what is returned on: what was confirmed, less a margin. What was confirmed
@@ -134,9 +168,7 @@ impl Progress {
         let before = state.streams.get(stream).copied().unwrap_or_default();
         // What lies between was read after `before` had been told, at the latest now.
         let behind = now.saturating_sub(before.max(state.floor));
-        state.fell_behind |= self
-            .log_ttl
-            .is_some_and(|ttl| behind > ttl - ttl / TTL_RESERVE);
+        state.fell_behind |= self.is_too_long(behind);
         if state.fell_behind {
             drop(state);
             self.fell_behind.notify_one();
@@ -146,8 +178,68 @@ impl Progress {
         state.slowest()
     }
 
+    /// Takes in, at the time `now`, that the whole log has been read up to some time. `unread_since`: all that was
+    /// there at that time had been read before. False if rows may have been missed, or another run of the reader is
+    /// what counts.
+    fn take_in_all(
+        &self,
+        run: u64,
+        read_up_to: Duration,
+        unread_since: Duration,
+        now: Duration,
+    ) -> bool {
+        let mut state = self.state();
+        if run != state.run {
+            return false;
+        }
+        state.fell_behind |= self.is_too_long(now.saturating_sub(unread_since));
+        if state.fell_behind {
+            drop(state);
+            self.fell_behind.notify_one();
+            return false;
+        }
+        state.floor = state.floor.max(read_up_to);
+        drop(state);
+        self.series.set_read_up_to(read_up_to);
+        self.catch_up.reached(read_up_to);
+        true
+    }
+
+    /// Whether rows of the log may expire before they are read that long after they were written.
+    fn is_too_long(&self, behind: Duration) -> bool {
+        self.log_ttl
+            .is_some_and(|ttl| behind > ttl - ttl / TTL_RESERVE)
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Checkpoints {
+    /// See [`super::LogRun::read_up_to`].
+    pub fn all_read(&self, read_up_to: Duration, unread_since: Duration) -> bool {
+        let now = super::since_epoch();
+        self.progress
+            .take_in_all(self.run, read_up_to, unread_since, now)
+    }
+
+    /// How often it has been asked how far the reader is.
+    pub fn asked(&self) -> u64 {
+        self.progress.is_told.store(true, Ordering::Relaxed);
+        *self.progress.asked.borrow()
+    }
+
+    /// Waits until it is asked more often.
+    pub async fn is_asked(&self, before: u64) {
+        let mut asked = self.progress.asked.subscribe();
+        // The sender lives as long as `self`.
+        let _ = asked.wait_for(|asked| *asked > before).await;
+    }
+
+    /// Answers who has asked.
+    pub fn answer(&self, asked: u64) {
+        self.progress.answered.send_replace(asked);
     }
 }
 
@@ -276,6 +368,37 @@ mod tests {
         // The reader hears of it even if it was not waiting.
         progress.rewound().await;
         assert_eq!(progress.restart(Duration::ZERO).0, 3 * S);
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_is_told_of_rows_is_late_by_the_rows_that_came_and_not_by_the_pause_before()
+     {
+        let progress = progress(4000);
+        let told = |up_to: u32, unread_since: u32, now: u32| {
+            progress.take_in_all(0, up_to * S, unread_since * S, now * S)
+        };
+        assert!(told(1000, 900, 1000));
+        assert_eq!(progress.confirmed(), 1000 * S, "without a wait for streams");
+        assert!(told(90_000, 90_000, 90_001), "nothing came for a day");
+        assert_eq!(progress.confirmed(), 90_000 * S);
+        assert!(!told(99_000, 95_000, 99_000));
+        progress.fell_behind().await;
+        assert_eq!(progress.confirmed(), 90_000 * S);
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_is_told_of_rows_says_how_far_it_is_when_it_is_asked() {
+        let progress = progress(0);
+        progress.look().await;
+        let (_, run) = progress.restart(Duration::ZERO);
+        let before = run.asked();
+        let mut look = std::pin::pin!(progress.look());
+        assert!(futures::poll!(&mut look).is_pending());
+        run.is_asked(before).await;
+        run.answer(before);
+        assert!(futures::poll!(&mut look).is_pending(), "that was before");
+        run.answer(run.asked());
+        look.await;
     }
 
     #[test]

@@ -126,6 +126,7 @@ pub async fn search(
         .route(&name)
         .map_err(|no_route| ApiError::no_route(name, &no_route))?;
     check(&search, index.identity.options.dimensions)?;
+    index.freshness.take_up_acknowledged().await;
     let rows = search.limit.get().min(ROWS_MAX);
     let work = move || -> Result<Bytes, ApiError> {
         let found = index.vectors.search(&search.vector, rows);

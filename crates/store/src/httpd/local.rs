@@ -5,12 +5,14 @@
 
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::response::IntoResponse;
 use futures::future::BoxFuture;
 use store_api::types::AnnRequest;
 use store_api::{ClientError, LocalStore};
+use uuid::Uuid;
 
 use super::admission::Admissions;
 use super::error::ApiError;
@@ -18,6 +20,9 @@ use super::{Api, ann};
 use crate::found::Found;
 use crate::identity::IndexName;
 use crate::options::ListenerOptions;
+
+/// The statement that creates an index waits no longer for it: drivers give a statement ten seconds.
+const CREATED_WITHIN: Duration = Duration::from_secs(5);
 
 /// The door for the node. It is there before the service is, as an address is, so that either may start first.
 #[derive(Default)]
@@ -58,6 +63,26 @@ impl LocalStore for LocalDoor {
                 index: index.to_owned(),
             };
             open.search(name, vector, limit).await.map_err(refused)
+        })
+    }
+
+    fn created<'a>(
+        &'a self,
+        keyspace: &'a str,
+        index: &'a str,
+        version: u128,
+    ) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let Some(open) = self.open.get() else {
+                return;
+            };
+            let name = IndexName {
+                keyspace: keyspace.to_owned(),
+                index: index.to_owned(),
+            };
+            let serves = open.api.engine.serves(&name, Uuid::from_u128(version));
+            // A large table takes longer, and says so to who searches it.
+            let _ = tokio::time::timeout(CREATED_WITHIN, serves).await;
         })
     }
 }

@@ -5,10 +5,11 @@ use axum::extract::{Path, State};
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use store_api::types::{IndexInfo, IndexStatus, Info, NodeStatus};
+use store_api::types::{IndexInfo, IndexState, IndexStatus, Info, NodeStatus};
 
 use super::Shared;
 use super::error::ApiError;
+use crate::engine::NoRoute;
 use crate::identity::IndexName;
 
 /// The state of the service.
@@ -60,9 +61,9 @@ pub async fn index(
     Path((keyspace, index)): Path<(String, String)>,
 ) -> Result<Json<IndexInfo>, ApiError> {
     let name = IndexName { keyspace, index };
-    match shared.api.engine.index(&name) {
-        Some(index) => Ok(Json(index.identity.info())),
-        None => Err(ApiError::MissingIndex(name)),
+    match shared.api.engine.find(&name) {
+        Ok(index) => Ok(Json(index.identity.info())),
+        Err(no_route) => Err(ApiError::no_route(name, &no_route)),
     }
 }
 
@@ -84,9 +85,15 @@ pub async fn index_status(
     Path((keyspace, index)): Path<(String, String)>,
 ) -> Result<Json<IndexStatus>, ApiError> {
     let name = IndexName { keyspace, index };
-    match shared.api.engine.index(&name) {
-        Some(index) => Ok(Json(index.status())),
-        None => Err(ApiError::MissingIndex(name)),
+    match shared.api.engine.find(&name) {
+        Ok(index) => Ok(Json(index.status())),
+        Err(NoRoute::Missing) => Err(ApiError::MissingIndex(name)),
+        Err(_) => Ok(Json(IndexStatus {
+            status: IndexState::Initializing,
+            count: 0,
+            build_progress: 0.0,
+            rows_without_room: 0,
+        })),
     }
 }
 

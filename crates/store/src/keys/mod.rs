@@ -55,6 +55,10 @@ impl KeySchema {
     }
 
     /// Columns in all.
+    #[expect(
+        clippy::len_without_is_empty,
+        reason = "a primary key has at least one column"
+    )]
     pub fn len(&self) -> usize {
         self.partition.len() + self.clustering.len()
     }

@@ -33,8 +33,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use crate::cdc::ReaderSeries;
-use crate::db::DbHandle;
+use crate::cdc::Progress;
+use crate::database::Database;
 use crate::engine::IndexHandle;
 use crate::identity::IndexName;
 use crate::long_work;
@@ -62,14 +62,14 @@ pub struct Access {
     pub index: Arc<IndexHandle>,
     /// Reads its one vector column.
     pub reader: RowReader,
-    /// The session.
-    pub db: DbHandle,
+    /// What has the table.
+    pub database: Arc<dyn Database>,
     /// The way to the task that owns its rows.
     pub items: mpsc::WeakSender<Message>,
     /// The way of what the log names.
     pub hints: mpsc::Sender<HintMessage>,
     /// The readers of the table's log.
-    pub readers: Vec<Arc<ReaderSeries>>,
+    pub readers: Vec<Arc<Progress>>,
 }
 
 /// Why a repair can't begin, or can't be changed.

@@ -1,15 +1,11 @@
 //! One repair of one index.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use scylla::cluster::ClusterState;
-use scylla::routing::Token;
 use tasks::Task;
 use tokio::sync::{mpsc, watch};
-use uuid::Uuid;
 
 use super::compare::{Sides, Suspect};
 use super::index_side::{Gone, IndexSide};
@@ -17,10 +13,8 @@ use super::plan::{Plan, Ticket};
 use super::settle::{SUSPECTS_MAX, Settler};
 use super::table_side::TableSide;
 use super::{Access, Speed, report};
-use crate::db::Db;
 use crate::long_work;
 use crate::options::RepairOptions;
-use crate::scan::{ranges, ring};
 
 /// Into how many ranges the ring is split at least, but for small tables.
 const RANGES_MIN: usize = 16;
@@ -84,7 +78,7 @@ impl Run {
         let access = &self.access;
         let index = IndexSide::new(access.index.clone(), access.items.clone()).await?;
         let hashing = index.hashing();
-        let table = TableSide::new(access.db.clone(), access.reader.clone(), hashing);
+        let table = TableSide::new(&*access.database, &access.reader, hashing);
         let sides = Sides { table, index };
         let (suspects, suspected) = mpsc::channel(SUSPECTS_MAX);
         let settler = Settler {
@@ -102,7 +96,7 @@ impl Run {
 
     /// Compares all ranges, as many at a time as the speed of the moment allows.
     async fn compare(&self, sides: &Sides, suspects: mpsc::Sender<Suspect>) -> Result<(), Gone> {
-        let mut plan = self.plan(&*self.access.db.current().await);
+        let mut plan = self.plan().await;
         self.task.set_total(plan.waiting() as u64);
         let mut speed = self.speed.clone();
         let mut in_flight = FuturesUnordered::new();
@@ -144,37 +138,23 @@ impl Run {
     }
 
     /// Splits the ring, and says which nodes hold which range.
-    fn plan(&self, db: &Db) -> Plan {
+    async fn plan(&self) -> Plan {
         let identity = &self.access.index.identity;
+        let database = &self.access.database;
         let rows = self.access.index.vectors.len();
-        let state = db.session.get_cluster_state();
+        let shards = database.shards().await;
         if rows <= self.options.small_table_rows {
-            let all = state.get_nodes_info().iter().map(|node| node.host_id);
-            return Plan::new([(identity.range, all.collect())], |_| 1);
+            let all = shards.keys().copied().collect();
+            return Plan::new([(identity.range, all)], |_| 1);
         }
         let pieces = rows
             .div_ceil(self.options.range_rows.max(1))
             .max(RANGES_MIN);
-        let ranges = ranges::split(identity.range, &ring(db), pieces);
-        let table = &identity.table;
-        let with_replicas = ranges.into_iter().map(|range| {
-            let token = Token::new(range.end);
-            let replicas = state.get_token_endpoints(&table.keyspace, &table.table, token);
-            let nodes = replicas.iter().map(|(node, _)| node.host_id);
-            (range, nodes.collect())
-        });
-        Plan::new(with_replicas, |nodes| fastest(&state, nodes))
+        let with_replicas = database.pieces(&identity.table, identity.range, pieces);
+        // How many ranges at a time the weakest of some nodes can take.
+        Plan::new(with_replicas.await, |nodes| {
+            let shards = nodes.iter().filter_map(|node| shards.get(node));
+            RANGES_A_SHARD * shards.min().copied().unwrap_or(1)
+        })
     }
-}
-
-/// How many ranges at a time the weakest of some nodes can take.
-fn fastest(state: &ClusterState, nodes: &BTreeSet<Uuid>) -> usize {
-    let members = nodes
-        .iter()
-        .filter_map(|node| state.get_node_by_host_id(*node));
-    let shards = members.map(|node| {
-        node.sharder()
-            .map_or(1, |sharder| usize::from(sharder.nr_shards.get()))
-    });
-    RANGES_A_SHARD * shards.min().unwrap_or(1)
 }

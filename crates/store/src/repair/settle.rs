@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+use futures::future::join_all;
 use tasks::Task;
 use tokio::sync::{mpsc, oneshot};
 
@@ -19,7 +20,7 @@ use super::index_side::Gone;
 use super::report::{self, Fault};
 use super::table_side::TableRow;
 use super::verdict::{Look, Verdict, verdict};
-use crate::cdc::{ReaderSeries, since_epoch};
+use crate::cdc::{Progress, since_epoch};
 use crate::engine::IndexHandle;
 use crate::identity::TokenRange;
 use crate::keys::PrimaryKey;
@@ -50,7 +51,7 @@ pub struct Settler<'a> {
     /// The way of what the log names.
     pub hints: mpsc::Sender<HintMessage>,
     /// The readers of the table's log.
-    pub readers: Vec<Arc<ReaderSeries>>,
+    pub readers: Vec<Arc<Progress>>,
     /// How long these are waited for at most.
     pub settle_max: Duration,
 }
@@ -89,12 +90,14 @@ impl Settler<'_> {
     /// on is not waited for without end.
     async fn readers_pass(&self, time: Duration) {
         let ends = time + self.settle_max;
-        while self
-            .readers
-            .iter()
-            .any(|reader| reader.read_up_to() <= time)
-            && since_epoch() < ends
-        {
+        while since_epoch() < ends {
+            let look = join_all(self.readers.iter().map(|reader| reader.look()));
+            let left = ends.saturating_sub(since_epoch());
+            // One that doesn't answer doesn't get on.
+            let _ = tokio::time::timeout(left, look).await;
+            if self.readers.iter().all(|reader| reader.read_up_to() > time) {
+                return;
+            }
             tokio::time::sleep(LOOK_INTERVAL).await;
         }
     }

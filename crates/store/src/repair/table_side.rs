@@ -1,15 +1,16 @@
 //! What the table holds, by token range and by key.
 
 use std::hash::RandomState;
+use std::sync::Arc;
 
 use tasks::Task;
 
 use super::digest::{Digest, Fingerprint};
-use crate::db::{DbHandle, Pages, Statement};
+use crate::database::{Database, Part, Rows};
 use crate::identity::TokenRange;
 use crate::items::Hashing;
 use crate::keys::PrimaryKey;
-use crate::reread::Reads;
+use crate::pages::{Pages, rows_of};
 use crate::rows::{ReadRow, RowReader};
 
 /// About how much a page should hold.
@@ -26,9 +27,7 @@ pub struct TableRow {
 
 /// The table's side of a comparison.
 pub struct TableSide {
-    db: DbHandle,
-    reads: Reads,
-    by_range: Statement,
+    reads: Arc<dyn Rows>,
     hashing: Hashing,
     /// Of digests.
     hasher: RandomState,
@@ -37,14 +36,12 @@ pub struct TableSide {
 impl TableSide {
     /// `reader`: reads the one vector column of the index.
     pub fn new(
-        db: DbHandle,
-        reader: RowReader,
+        database: &dyn Database,
+        reader: &RowReader,
         (hashing, hasher): (Hashing, RandomState),
     ) -> TableSide {
         TableSide {
-            db,
-            by_range: Statement::of_range(&reader, PAGE_BYTES),
-            reads: Reads::new(reader),
+            reads: database.rows(reader, PAGE_BYTES),
             hashing,
             hasher,
         }
@@ -66,14 +63,13 @@ impl TableSide {
     }
 
     /// The rows of a range, page by page.
-    pub fn pages(&self, range: TokenRange) -> Pages<'_, (i64, i64)> {
-        let bounds = (range.start, range.end);
-        Pages::new(&self.db, self.reads.reader(), &self.by_range, bounds)
+    pub fn pages(&self, range: TokenRange) -> Pages {
+        Pages::new(&self.reads, Part::Range(range))
     }
 
     /// The rows of some keys, in no order; a row that isn't there is told as one without a vector.
     pub async fn by_key(&self, keys: &[PrimaryKey]) -> Vec<TableRow> {
-        self.rows(self.reads.rows(&self.db, keys).await)
+        self.rows(rows_of(&*self.reads, keys).await)
     }
 
     /// How many keys [`TableSide::by_key`] is to be given at most.

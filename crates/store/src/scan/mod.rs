@@ -8,13 +8,14 @@ use futures::StreamExt;
 use tasks::Task;
 use tokio::sync::mpsc;
 
-use crate::db::{Db, DbHandle, Pages, Statement};
+use crate::database::{Database, Part, Rows};
 use crate::engine::IndexHandle;
 use crate::identity::TokenRange;
 use crate::items::Sequencer;
 use crate::long_work;
 use crate::monitor_items::RowBatch;
 use crate::options::ScanOptions;
+use crate::pages::Pages;
 use crate::rows::{RowReader, by_column};
 
 /// Rows handed over at a time, for each thread that puts them into the index: enough to keep the
@@ -24,8 +25,8 @@ const BATCH_ROWS_A_THREAD: usize = 32;
 
 /// The scan of a table for one index.
 pub struct Scan {
-    /// The session.
-    pub db: DbHandle,
+    /// What has the table.
+    pub database: Arc<dyn Database>,
     /// Reads the one vector column of the index.
     pub reader: RowReader,
     /// Numbers the reads.
@@ -43,18 +44,19 @@ impl Scan {
     /// the scan up; a closed one ends it, and then nothing is returned. It is seen as a part of `build`.
     pub async fn run(self, out: mpsc::Sender<RowBatch>, build: &Task) -> Option<()> {
         self.index.metrics.scans.inc();
-        let statement = Statement::of_range(&self.reader, self.options.page_bytes);
-        let db = self.db.current().await;
+        let reads = self.database.rows(&self.reader, self.options.page_bytes);
         let whole = self.index.identity.range;
-        let ranges = ranges::split(whole, &ring(&db), self.options.ranges_min);
+        let table = &self.reader.table;
+        let pieces = self.database.pieces(table, whole, self.options.ranges_min);
+        let ranges = pieces.await.into_iter().map(|(range, _)| range);
+        let ranges: Vec<TokenRange> = ranges.collect();
         let concurrency = match self.options.concurrency {
-            0 => 3 * shards(&db),
+            0 => 3 * self.database.shards().await.values().sum::<usize>().max(1),
             concurrency => concurrency,
         };
-        drop(db);
         let task = build.child(long_work::scan(&self.index.identity, ranges.len()));
         let mut done = futures::stream::iter(ranges)
-            .map(|range| self.range(&statement, range, &out, &task))
+            .map(|range| self.range(&reads, range, &out, &task))
             .buffer_unordered(concurrency);
         let mut covered = 0;
         while let Some(range) = done.next().await {
@@ -71,14 +73,14 @@ impl Scan {
     /// Reads a range, and gives it back when all of it has been handed over.
     async fn range(
         &self,
-        statement: &Statement,
+        reads: &Arc<dyn Rows>,
         range: TokenRange,
         out: &mpsc::Sender<RowBatch>,
         scan: &Task,
     ) -> Option<TokenRange> {
         let task = scan.child(long_work::scan_of_range(&self.index.identity, range));
         let batch_rows = BATCH_ROWS_A_THREAD * self.compute_threads;
-        let mut pages = Pages::new(&self.db, &self.reader, statement, (range.start, range.end));
+        let mut pages = Pages::new(reads, Part::Range(range));
         loop {
             // The number is taken before the page is asked for.
             let issue = self.sequencer.issue();
@@ -103,22 +105,4 @@ impl Scan {
             }
         }
     }
-}
-
-/// The tokens of the cluster's nodes.
-pub fn ring(db: &Db) -> Vec<i64> {
-    let state = db.session.get_cluster_state();
-    let ring = state.replica_locator().ring();
-    ring.iter().map(|(token, _)| token.value()).collect()
-}
-
-/// The shards of the cluster; a node that has none counts as one.
-fn shards(db: &Db) -> usize {
-    let state = db.session.get_cluster_state();
-    let nodes = state.get_nodes_info();
-    let shards = nodes.iter().map(|node| {
-        node.sharder()
-            .map_or(1, |sharder| usize::from(sharder.nr_shards.get()))
-    });
-    shards.sum::<usize>().max(1)
 }

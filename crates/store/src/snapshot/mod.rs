@@ -68,7 +68,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::discovery::LogFacts;
+use crate::database::LogFacts;
 use crate::identity::IndexIdentity;
 use crate::options::{IndexesOptions, SnapshotOptions};
 use fault::Fault;

@@ -5,6 +5,7 @@ mod generation;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::join_all;
 use tasks::Registry;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -163,15 +164,18 @@ impl Saver {
 
     /// Moves the position on, if the hints up to it come through in time.
     async fn advance(&mut self, stops: bool) {
-        let confirmed = self.readers.iter().map(|reader| reader.confirmed()).min();
         let (answer, settled) = oneshot::channel();
         let marker = HintMessage::Marker {
             index: self.index.clone(),
             answer,
         };
         let come_through = async {
+            // A reader that is told of rows has read nothing lately if there were none.
+            join_all(self.readers.iter().map(|reader| reader.look())).await;
+            let confirmed = self.readers.iter().map(|reader| reader.confirmed()).min();
             self.hints.send(marker).await.ok()?;
-            settled.await.ok()
+            settled.await.ok()?;
+            Some(confirmed)
         };
         let within = match stops {
             true => SETTLED_AT_STOP_WITHIN,
@@ -183,7 +187,7 @@ impl Saver {
             // The last save follows, and doesn't wait for as long.
             () = self.snapshots.stopping.cancelled(), if !stops => Ok(None),
         };
-        if let Ok(Some(())) = come_through {
+        if let Ok(Some(confirmed)) = come_through {
             self.position = self.position.max(confirmed.unwrap_or_default());
         }
     }

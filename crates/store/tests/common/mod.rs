@@ -6,10 +6,12 @@ pub mod refusing;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use embedded::Embedded;
 use node::{Node, NodeOptions};
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
@@ -17,12 +19,63 @@ use scylla::serialize::row::SerializeRow;
 use scylla::value::Row;
 use serde_json::Value;
 use storage::{Durability, Storage, StorageOptions};
-use store::{IndexesOptions, Placement, Store, StoreHandle, StoreOptions};
+use store::{
+    Consistency, DatabaseOptions, IndexesOptions, Listeners, Placement, ReaderOptions, Store,
+    StoreHandle, StoreOptions,
+};
 use store_api::types::{IndexState, IndexStatus, RepairRequest, TaskState};
 use store_api::{Client, ClientError, ClientOptions, KeyValue, Neighbours};
 
 /// How long anything may take that is waited for.
 pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How the index service reaches the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// As a client, as it does a cluster.
+    Cql,
+    /// By calls, as in `annulus serve`.
+    InProcess,
+}
+
+/// Makes two tests of each of these functions, which take a way: one of either.
+#[macro_export]
+macro_rules! both_ways {
+    ($($name:ident),* $(,)?) => {
+        mod by_cql {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $name() {
+                super::$name($crate::common::Way::Cql).await;
+            })*
+        }
+
+        mod in_process {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $name() {
+                super::$name($crate::common::Way::InProcess).await;
+            })*
+        }
+    };
+}
+
+/// Options of a service that is a client of a database on this machine, and follows it closely.
+pub fn client_options(cql: SocketAddr, http: SocketAddr, indexes: IndexesOptions) -> StoreOptions {
+    let mut options = StoreOptions::embedded(http, indexes);
+    options.database = DatabaseOptions {
+        contact_points: vec![cql.to_string()],
+        consistency: Consistency::One,
+        connections: NonZeroUsize::new(4),
+        reconnect_interval: Duration::from_millis(100),
+        ..DatabaseOptions::default()
+    };
+    options.discovery_interval = Duration::from_millis(50);
+    options.cdc.readers = vec![ReaderOptions {
+        name: "fine".to_owned(),
+        safety_interval: Duration::from_millis(5),
+        sleep_interval: Duration::from_millis(10),
+    }];
+    options
+}
 
 /// A database and an index service, with a session and a client of their own for the test.
 pub struct World {
@@ -32,6 +85,7 @@ pub struct World {
     pub node: Node,
     pub storage: Storage,
     pub cql: SocketAddr,
+    way: Way,
     options: StoreOptions,
     _directory: tempfile::TempDir,
 }
@@ -71,7 +125,6 @@ pub async fn start_node(storage: Storage, address: SocketAddr) -> Node {
         ..node::ListenerOptions::default()
     };
     let options = NodeOptions {
-        followers: Some(listener.name),
         listeners: vec![listener],
         ..NodeOptions::default()
     };
@@ -93,11 +146,11 @@ pub fn loopback() -> SocketAddr {
 }
 
 impl World {
-    pub async fn start() -> World {
-        World::start_with(|_| {}).await
+    pub async fn start(way: Way) -> World {
+        World::start_with(way, |_| {}).await
     }
 
-    pub async fn start_with(change: impl FnOnce(&mut StoreOptions)) -> World {
+    pub async fn start_with(way: Way, change: impl FnOnce(&mut StoreOptions)) -> World {
         // Shown when a test fails; `RUST_LOG` says how much of it.
         let _ = tracing_subscriber::fmt()
             .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
@@ -113,10 +166,9 @@ impl World {
         let storage = Storage::open(directory.path(), options).expect("a storage");
         let node = start_node(storage.clone(), loopback()).await;
         let cql = node.addresses()[0];
-        let mut options = StoreOptions::embedded(cql, loopback(), in_files(directory.path()));
-        options.schema_changes = Some(storage.schema_changes());
+        let mut options = client_options(cql, loopback(), in_files(directory.path()));
         change(&mut options);
-        let (store, client) = start_store(&options).await;
+        let (store, client) = start_store(&options, way, &storage).await;
         let session = SessionBuilder::new()
             .known_node_addr(cql)
             // There is one node to agree with itself.
@@ -131,6 +183,7 @@ impl World {
             node,
             storage,
             cql,
+            way,
             options,
             _directory: directory,
         };
@@ -170,13 +223,14 @@ impl World {
             node,
             storage,
             cql,
+            way,
             mut options,
             _directory,
         } = self;
         store.shutdown().await;
         while_away(database).await;
         change(&mut options);
-        let (store, client) = start_store(&options).await;
+        let (store, client) = start_store(&options, way, &storage).await;
         World {
             session,
             client,
@@ -184,6 +238,7 @@ impl World {
             node,
             storage,
             cql,
+            way,
             options,
             _directory,
         }
@@ -298,8 +353,17 @@ impl World {
     }
 }
 
-async fn start_store(options: &StoreOptions) -> (StoreHandle, Client) {
-    let store = Store::start(options.clone()).await.expect("free ports");
+async fn start_store(options: &StoreOptions, way: Way, storage: &Storage) -> (StoreHandle, Client) {
+    let listeners = Listeners::bind(&options.listeners).await;
+    let listeners = listeners.expect("free ports");
+    let store = match way {
+        Way::Cql => Store::start_on(listeners, options.clone()),
+        Way::InProcess => {
+            let database = Arc::new(Embedded::new(storage.clone()));
+            Store::start_with(listeners, database, options.clone())
+        }
+    };
+    let store = store.expect("it starts");
     let client = Client::new(ClientOptions {
         base_uris: vec![format!("http://{}", store.addresses()[0])],
         // As the original's answers, for people to read.

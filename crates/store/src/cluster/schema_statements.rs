@@ -12,8 +12,9 @@ use scylla::statement::prepared::PreparedStatement;
 use scylla::value::{CqlTimestamp, CqlTimeuuid};
 use uuid::Uuid;
 
-use super::DiscoveryError;
-use crate::db::{Db, Statement};
+use super::look::DiscoveryError;
+use super::session::Db;
+use super::statement::Statement;
 use crate::identity::IndexName;
 
 /// Rows of `system_schema.indexes` that may be ours.

@@ -8,39 +8,22 @@ use scylla::serialize::value::SerializeValue;
 use scylla::serialize::writers::CellWriter;
 use scylla::value::CqlValue;
 use scylla_cdc::consumer::{CDCRow, Consumer, ConsumerFactory, OperationType};
-use tokio::sync::mpsc;
 
-use super::ReaderSeries;
+use crate::cdc::LogRun;
 use crate::keys::{KeyColumn, KeySchema};
-use crate::reread::{Hint, HintMessage, HintTarget};
+use crate::reread::{Hint, HintTarget};
 
 /// The 100-nanosecond intervals between the start of the Gregorian calendar and the epoch.
 const GREGORIAN_TICKS: u64 = 0x01b2_1dd2_1381_4000;
 
 /// Makes a consumer for each group of streams.
 pub struct HintConsumers {
-    shared: Arc<Shared>,
-}
-
-struct Shared {
-    keys: KeySchema,
-    hints: mpsc::Sender<HintMessage>,
-    series: Arc<ReaderSeries>,
+    run: Arc<LogRun>,
 }
 
 impl HintConsumers {
-    pub fn new(
-        keys: KeySchema,
-        hints: mpsc::Sender<HintMessage>,
-        series: Arc<ReaderSeries>,
-    ) -> HintConsumers {
-        HintConsumers {
-            shared: Arc::new(Shared {
-                keys,
-                hints,
-                series,
-            }),
-        }
+    pub fn new(run: LogRun) -> HintConsumers {
+        HintConsumers { run: Arc::new(run) }
     }
 }
 
@@ -48,14 +31,14 @@ impl HintConsumers {
 impl ConsumerFactory for HintConsumers {
     async fn new_consumer(&self) -> Box<dyn Consumer> {
         Box::new(HintConsumer {
-            shared: self.shared.clone(),
+            run: self.run.clone(),
             last: None,
         })
     }
 }
 
 struct HintConsumer {
-    shared: Arc<Shared>,
+    run: Arc<LogRun>,
     /// The last hint: a statement often leaves several log rows for one key.
     last: Option<Hint>,
 }
@@ -63,16 +46,14 @@ struct HintConsumer {
 #[async_trait]
 impl Consumer for HintConsumer {
     async fn consume_cdc(&mut self, mut row: CDCRow<'_>) -> anyhow::Result<()> {
-        let scope = scope(&row.operation, self.shared.keys.has_clustering());
+        let keys = self.run.keys();
+        let scope = scope(&row.operation, keys.has_clustering());
         let noticed_us = time_us(&row.time);
-        let target = match target(&self.shared.keys, scope, |name| row.take_value(name)) {
+        let target = match target(keys, scope, |name| row.take_value(name)) {
             Ok(Some(target)) => target,
             Ok(None) => return Ok(()),
             Err(error) => {
-                tracing::error!(error, "a log row can't be understood");
-                self.shared
-                    .series
-                    .each(|metrics| metrics.handler_errors.inc());
+                self.run.not_understood(&error);
                 return Ok(());
             }
         };
@@ -81,8 +62,7 @@ impl Consumer for HintConsumer {
             return Ok(());
         }
         self.last = Some(hint.clone());
-        self.shared.hints.send(HintMessage::Hint(hint)).await?;
-        Ok(())
+        Ok(self.run.hint(hint).await?)
     }
 }
 

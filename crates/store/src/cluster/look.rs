@@ -9,9 +9,10 @@ use futures::{StreamExt, TryStreamExt};
 use uuid::Uuid;
 
 use super::describe::{Described, Facts, describe};
-use super::statements::{ListedIndex, Statements};
-use super::target::Target;
-use crate::db::Db;
+use super::index_target::Target;
+use super::schema_statements::{ListedIndex, Statements};
+use super::session::Db;
+use crate::database::Discovered;
 use crate::identity::{IndexIdentity, IndexName};
 
 /// Indexes that are asked about at a time.
@@ -42,15 +43,6 @@ pub enum Round {
     Found(Discovered),
 }
 
-/// The indexes of a schema.
-#[derive(Clone, Debug, Default)]
-pub struct Discovered {
-    /// Those that can be built.
-    pub indexes: BTreeMap<IndexName, IndexIdentity>,
-    /// Those that can't be described yet: neither new nor gone.
-    pub unclear: HashSet<IndexName>,
-}
-
 /// Looks at the schema.
 #[derive(Default)]
 pub struct Discovery {
@@ -64,6 +56,7 @@ pub struct Discovery {
     /// The latest known truncation of each table. Nodes know different times and don't always
     /// answer; what counts never goes back, or one truncation would look like several.
     truncated_ms: HashMap<Uuid, i64>,
+    one_node: bool,
     /// What has been said about indexes.
     said: HashSet<(IndexName, String)>,
 }
@@ -128,11 +121,13 @@ impl Discovery {
             .try_collect()
             .await?;
         let state = db.session.get_cluster_state();
-        let one_node = state.get_nodes_info().len() == 1;
+        self.one_node = state.get_nodes_info().len() == 1;
         let mut listing = Listing::new();
         for (listed, mut facts) in facts {
             // One node's word is exact, even if its clock was set back in between.
-            if !one_node && let Some(id) = facts.table_id {
+            if !self.one_node
+                && let Some(id) = facts.table_id
+            {
                 facts.truncated_ms = self.latest_truncation(id, facts.truncated_ms);
             }
             let (described, remark) = describe(&state, &listed, &facts);
@@ -144,6 +139,11 @@ impl Discovery {
             listing.insert(listed.name, described);
         }
         Ok(listing)
+    }
+
+    /// Whether there was one node at the last full look.
+    pub fn one_node(&self) -> bool {
+        self.one_node
     }
 
     /// The latest known truncation of a table with this one, milliseconds since the epoch.

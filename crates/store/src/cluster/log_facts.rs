@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::DiscoveryError;
-use super::statements::first;
-use crate::db::{Db, Statement};
+use super::look::DiscoveryError;
+use super::schema_statements::first;
+use super::session::Db;
+use super::statement::Statement;
+use crate::database::LogFacts;
 use crate::identity::TableIdentity;
 
 /// The suffix of a log's name.
@@ -19,32 +21,17 @@ const TTL_DEFAULT_S: u64 = 86_400;
 /// An answer that takes longer is none.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
-/// Facts about a log.
-///
-/// They decide whether a snapshot may be gone on from, and what is saved as such, so nothing takes the place of
-/// an answer that did not come: without the id a log that was made anew would pass for the one of before, and with a
-/// wrong time to live one that has lost rows for one that has all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LogFacts {
-    /// The id of the table that is the log: another one after it was dropped and made again.
-    pub id: Uuid,
-    /// How long its rows live, seconds; 0: for ever.
-    pub ttl_s: u64,
-}
-
-impl LogFacts {
-    /// Asks the database; none if there is no log, or no longer.
-    pub async fn of(db: &Db, table: &TableIdentity) -> Result<Option<LogFacts>, DiscoveryError> {
-        let facts = async {
-            let Some((id, default_ttl_s)) = log_table(db, table).await? else {
-                return Ok(None);
-            };
-            let ttl_s = ttl_s(cdc_ttl_s(db, table).await?, default_ttl_s);
-            Ok(Some(LogFacts { id, ttl_s }))
+/// Asks the database; none if there is no log, or no longer.
+pub async fn log_facts(db: &Db, table: &TableIdentity) -> Result<Option<LogFacts>, DiscoveryError> {
+    let facts = async {
+        let Some((id, default_ttl_s)) = log_table(db, table).await? else {
+            return Ok(None);
         };
-        let answer = tokio::time::timeout(ANSWER_WITHIN, facts).await;
-        answer.unwrap_or_else(|_| Err(DiscoveryError::Unreachable("no answer".to_owned())))
-    }
+        let ttl_s = ttl_s(cdc_ttl_s(db, table).await?, default_ttl_s);
+        Ok(Some(LogFacts { id, ttl_s }))
+    };
+    let answer = tokio::time::timeout(ANSWER_WITHIN, facts).await;
+    answer.unwrap_or_else(|_| Err(DiscoveryError::Unreachable("no answer".to_owned())))
 }
 
 /// How long log rows live: `cdc_ttl_s` by the options of a log in ScyllaDB, which gives each row its time (0: for

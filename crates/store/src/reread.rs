@@ -7,22 +7,20 @@
 //! index. All indexes of a table share the reads; when one of them goes, reads under way are given up and begun anew
 //! without its column, which may be gone from the table as well.
 
-mod read;
-
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use futures::StreamExt;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::db::DbHandle;
+use crate::database::{Database, Part, Rows};
 use crate::engine::IndexHandle;
 use crate::identity::TableIdentity;
 use crate::items::{Issue, Sequencer};
 use crate::keys::{KeySchema, PartitionKey, PrimaryKey};
 use crate::monitor_items::{Message, RowBatch};
+use crate::pages::{Pages, rows_of};
 use crate::rows::{ReadRow, RowReader, VectorColumn, by_column};
-pub use read::Reads;
 
 /// Hints that wait to be read; the log's readers wait when there is no room.
 pub const HINTS_MAX: usize = 4096;
@@ -30,8 +28,11 @@ pub const HINTS_MAX: usize = 4096;
 /// Hints taken at a time.
 const BATCH_HINTS: usize = 1024;
 
-/// Statements in flight at a time.
+/// Reads in flight at a time.
 const READS_MAX: usize = 8;
+
+/// About how much a page of a partition should hold.
+const PAGE_BYTES: usize = 1 << 20;
 
 /// What the log says of a change.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,13 +57,16 @@ pub enum HintTarget {
 pub enum HintMessage {
     /// Something to read.
     Hint(Hint),
-    /// To be passed on to every index once all hints before it have been.
+    /// To be passed on to an index once all hints before it have been.
     Marker {
         /// The index that it is for.
         index: Arc<IndexHandle>,
         /// What the index answers.
         answer: oneshot::Sender<()>,
     },
+    /// To be passed on to every index once all hints before it have been: the log has been handed over up to that time,
+    /// microseconds since the epoch.
+    Position(i64),
 }
 
 /// An index that is told what was read.
@@ -83,14 +87,20 @@ struct Targets {
     partitions: HashSet<PartitionKey>,
 }
 
+impl Targets {
+    fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.partitions.is_empty()
+    }
+}
+
 /// The re-reads of one table.
 pub struct Rereader {
     table: TableIdentity,
     keys: KeySchema,
-    db: DbHandle,
+    database: Arc<dyn Database>,
     sequencer: Arc<Sequencer>,
     subscribers: Vec<(Arc<IndexHandle>, mpsc::Sender<Message>)>,
-    reads: Reads,
+    reads: Arc<dyn Rows>,
 }
 
 impl Rereader {
@@ -98,7 +108,7 @@ impl Rereader {
     pub fn new(
         table: TableIdentity,
         keys: KeySchema,
-        db: DbHandle,
+        database: Arc<dyn Database>,
         sequencer: Arc<Sequencer>,
     ) -> Rereader {
         let reader = RowReader {
@@ -109,10 +119,10 @@ impl Rereader {
         Rereader {
             table,
             keys,
-            db,
+            reads: database.rows(&reader, PAGE_BYTES),
+            database,
             sequencer,
             subscribers: Vec::new(),
-            reads: Reads::new(reader),
         }
     }
 
@@ -160,17 +170,19 @@ impl Rereader {
             }
         }
         if columns != self.reads.reader().columns {
-            self.reads = Reads::new(RowReader {
+            let reader = RowReader {
                 table: self.table.clone(),
                 keys: self.keys.clone(),
                 columns,
-            });
+            };
+            self.reads = self.database.rows(&reader, PAGE_BYTES);
         }
     }
 
     async fn serve(&mut self, batch: Vec<HintMessage>) {
         let mut targets = Targets::default();
         let mut markers = Vec::new();
+        let mut position_us = None;
         for message in batch {
             match message {
                 HintMessage::Hint(hint) => match hint.target {
@@ -183,13 +195,14 @@ impl Rereader {
                     }
                 },
                 HintMessage::Marker { index, answer } => markers.push((index, answer)),
+                HintMessage::Position(time_us) => position_us = position_us.max(Some(time_us)),
             }
         }
         loop {
             if self.one_is_gone() {
                 self.forget_gone();
             }
-            if self.subscribers.is_empty() {
+            if self.subscribers.is_empty() || targets.is_empty() {
                 break;
             }
             tokio::select! {
@@ -197,6 +210,12 @@ impl Rereader {
                 // Its column may be gone too, and then no read that asks for it ever ends. The others are read again:
                 // what they were told before does no harm.
                 () = self.one_goes() => {}
+            }
+        }
+        if let Some(position_us) = position_us {
+            for (_, messages) in &self.subscribers {
+                // One that has gone needs none.
+                let _ = messages.send(Message::Position(position_us)).await;
             }
         }
         for (index, answer) in markers {
@@ -247,7 +266,7 @@ impl Rereader {
         let reads = chunks.map(|(keys, noticed_us)| async move {
             // The number is taken before the rows are asked for.
             let issue = self.sequencer.issue();
-            let rows = self.reads.rows(&self.db, &keys).await;
+            let rows = rows_of(&*self.reads, &keys).await;
             (issue, rows, noticed_us)
         });
         let mut found = futures::stream::iter(reads).buffer_unordered(READS_MAX);
@@ -258,7 +277,7 @@ impl Rereader {
 
     async fn read_partition(&self, partition: PartitionKey) {
         let issue = self.sequencer.issue();
-        let mut pages = self.reads.partition(&self.db, &partition);
+        let mut pages = Pages::new(&self.reads, Part::Partition(partition.clone()));
         while let Some(rows) = pages.next().await {
             self.tell_rows(&issue, rows, Vec::new()).await;
         }
@@ -298,6 +317,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::database::tests::Silent;
     use crate::engine::tests::{identity, in_memory};
     use crate::metrics::Metrics;
 
@@ -319,8 +339,7 @@ mod tests {
     async fn reads_that_can_not_end_are_given_up_with_the_index_that_asks_for_them() {
         let of = identity("a");
         let key = of.keys.encode([b"k".as_slice()]);
-        let db = DbHandle::never_connected();
-        let rereader = Rereader::new(of.table, of.keys, db, Arc::default());
+        let rereader = Rereader::new(of.table, of.keys, Arc::new(Silent), Arc::default());
         let (hints, hint_receiver) = mpsc::channel(HINTS_MAX);
         let (subscriptions, subscription_receiver) = mpsc::channel(1);
         let serving = tokio::spawn(rereader.run(hint_receiver, subscription_receiver));

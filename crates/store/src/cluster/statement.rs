@@ -5,8 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use scylla::errors::{DbError, PrepareError, RequestAttemptError};
 use scylla::statement::prepared::PreparedStatement;
 
-use super::Db;
-use crate::rows::RowReader;
+use super::session::Db;
 
 /// What follows a read that isn't to displace the database's cache. ScyllaDB knows it, Cassandra
 /// doesn't.
@@ -30,15 +29,6 @@ impl Statement {
             page_rows: None,
             prepared: Mutex::new(None),
         }
-    }
-
-    /// What reads the rows of a token range, both ends inclusive, past the database's cache and in
-    /// pages of about that many bytes.
-    pub fn of_range(reader: &RowReader, page_bytes: usize) -> Statement {
-        let token = reader.token();
-        Statement::new(reader.select(&format!("{token} >= ? AND {token} <= ?")))
-            .bypassing_cache()
-            .with_page_rows(reader.page_rows(page_bytes))
     }
 
     /// Makes the database read past its cache, if it can.

@@ -6,10 +6,10 @@ use scylla::cluster::ClusterState;
 use scylla::frame::response::result::ColumnType;
 use uuid::Uuid;
 
-use super::options::{dimensions, is_vector_index, vector_options, version};
-use super::statements::ListedIndex;
-use super::target::Target;
+use super::index_target::Target;
+use super::schema_statements::ListedIndex;
 use crate::identity::{IndexIdentity, TableIdentity, TokenRange};
+use crate::index_options::{dimensions, is_vector_index, vector_options, version};
 use crate::keys::{KeyColumn, KeySchema, is_key_type};
 
 /// What the schema says of an index. What it doesn't say was made or dropped a moment ago.

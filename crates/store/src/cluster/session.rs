@@ -7,10 +7,6 @@
 //! When addresses, credentials or certificates change, a session is opened with the new ones first.
 //! The one that works stays until then: a wrong password in a file takes nothing away.
 
-mod pages;
-mod statement;
-mod target;
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,11 +15,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::target::Target;
 use crate::engine::Engine;
-
-pub use pages::Pages;
-pub use statement::Statement;
-pub use target::Target;
 
 /// The longest pause between two tries, in the shortest.
 const BACK_OFF_MAX: u32 = 10;
@@ -51,15 +44,6 @@ pub struct DbHandle {
 }
 
 impl DbHandle {
-    /// Of a database that is never there.
-    #[cfg(test)]
-    pub fn never_connected() -> DbHandle {
-        DbHandle {
-            sessions: watch::channel(None).1,
-            lost: mpsc::channel(1).0,
-        }
-    }
-
     /// The current session; waits while there is none. Never returns once the service stops.
     pub async fn current(&self) -> Arc<Db> {
         let mut sessions = self.sessions.clone();
@@ -73,7 +57,7 @@ impl DbHandle {
         }
     }
 
-    /// Waits until that session is no longer the current one.
+    /// Waits until that session is no longer the current one. Never ends once the service stops.
     pub async fn replaced(&self, generation: u64) {
         let mut sessions = self.sessions.clone();
         let replaced =

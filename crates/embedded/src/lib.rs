@@ -1,0 +1,114 @@
+//! The database of an index service in the same process: [`storage`] itself, by calls.
+//!
+//! What the service asks a cluster for again and again, it is told here: a change of the schema ([`schema`]) and a commit
+//! that adds to a log ([`log`]) each wake who waits for it. Nothing is read while nothing is written, and no timer runs.
+
+mod log;
+mod rows;
+mod schema;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use storage::catalog::Table;
+use storage::{LogEnd, Storage};
+use store::database::{
+    Database, IndexName, LogFacts, LogHead, LogRun, Piece, RowReader, Rows, Schema, TableIdentity,
+    TokenRange, split,
+};
+use uuid::Uuid;
+
+use rows::StoredRows;
+use schema::StoredSchema;
+
+/// The name of the one reader of each log, as metrics show it.
+const READER: &str = "fine";
+
+/// The database in this process.
+pub struct Embedded {
+    storage: Storage,
+}
+
+impl Embedded {
+    /// The tables of a storage.
+    pub fn new(storage: Storage) -> Embedded {
+        Embedded { storage }
+    }
+}
+
+/// A table as it was created, if it is still there.
+fn table_of(storage: &Storage, table: &TableIdentity) -> Option<Arc<Table>> {
+    let catalog = storage.catalog();
+    let found = catalog.table(&table.keyspace, &table.table)?;
+    (found.id.0 == table.id).then(|| Arc::clone(found))
+}
+
+struct Head(LogEnd);
+
+impl LogHead for Head {
+    fn acknowledged_us(&self) -> i64 {
+        self.0.acknowledged_micros()
+    }
+}
+
+#[async_trait]
+impl Database for Embedded {
+    fn schema(&self) -> Box<dyn Schema> {
+        Box::new(StoredSchema::new(self.storage.clone()))
+    }
+
+    fn has_index(&self, name: &IndexName) -> bool {
+        let catalog = self.storage.catalog();
+        catalog.keyspace(&name.keyspace).is_some_and(|keyspace| {
+            let mut tables = keyspace.tables.values();
+            tables.any(|table| {
+                let index = table.indexes.get(&name.index);
+                index.is_some_and(|index| schema::identity(table, index).is_ok())
+            })
+        })
+    }
+
+    async fn log(&self, table: &TableIdentity) -> anyhow::Result<Option<LogFacts>> {
+        let table = table_of(&self.storage, table);
+        Ok(table.and_then(|table| {
+            let log = table.log.as_ref()?;
+            Some(LogFacts {
+                id: log.table.0,
+                ttl_s: log.options.ttl_s.into(),
+            })
+        }))
+    }
+
+    fn log_head(&self, table: &TableIdentity) -> Option<Arc<dyn LogHead>> {
+        let table = table_of(&self.storage, table)?;
+        let end = self.storage.log_end(table.log.as_ref()?.table)?;
+        Some(Arc::new(Head(end)))
+    }
+
+    fn log_readers(&self) -> Vec<String> {
+        vec![READER.to_owned()]
+    }
+
+    async fn follow(&self, _: usize, run: LogRun) -> anyhow::Result<()> {
+        log::follow(&self.storage, &run).await
+    }
+
+    fn rows(&self, reader: &RowReader, page_bytes: usize) -> Arc<dyn Rows> {
+        Arc::new(StoredRows::new(
+            self.storage.clone(),
+            reader.clone(),
+            page_bytes,
+        ))
+    }
+
+    async fn pieces(&self, _: &TableIdentity, range: TokenRange, pieces_min: usize) -> Vec<Piece> {
+        let node = BTreeSet::from([self.storage.catalog().host_id]);
+        let pieces = split(range, &[], pieces_min).into_iter();
+        pieces.map(|range| (range, node.clone())).collect()
+    }
+
+    async fn shards(&self) -> BTreeMap<Uuid, usize> {
+        BTreeMap::from([(self.storage.catalog().host_id, 1)])
+    }
+}

@@ -1,0 +1,183 @@
+//! Following the log of a table: a commit that adds to it wakes its one follower.
+//!
+//! # Why no row is missed
+//!
+//! The log is read window by window of `cdc$time`, and never twice. Before a window is read, the low-water mark of the
+//! storage is raised to its end, and the commit in flight waited for ([`Storage::settle_log_to_end`]): no later commit
+//! gives a row a time at or below the mark, so the window is complete for good, whatever timestamps clients give. The end
+//! is the present, or the last row of the log if that is later, as after a clock was set back. The next window begins
+//! behind it. Between two windows the follower waits for a row behind the mark ([`Storage::log_growth`]): one that was
+//! given meanwhile ends the wait at once, so there is no moment at which a row comes unseen.
+//!
+//! The end of a window is told once its rows have been handed over ([`LogRun::read_up_to`]), so it is a position that a
+//! snapshot may be taken with: a time before which everything in the log has been handed over. It means the same as that of a
+//! reader that looks again and again, and snapshots of either open with the other. Times of two runs of the process
+//! follow each other, as the mark is kept on the disk.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use bytes::Bytes;
+use cql::value::timeuuid;
+use storage::Storage;
+use storage::catalog::{ColumnId, Table};
+use storage::read::{Cell, ClusteringBound, ClusteringSlice, Partitions, ReadRequest, Row};
+use store::database::{Hint, HintTarget, KeySchema, LogRun};
+use uuid::Uuid;
+
+use crate::table_of;
+
+/// Rows of the log read by one visit to a thread that may wait for the disk.
+const ROWS_AT_A_TIME: usize = 4096;
+
+/// Follows a log until it is gone.
+pub async fn follow(storage: &Storage, run: &LogRun) -> anyhow::Result<()> {
+    run.is_up();
+    let base = table_of(storage, run.table()).context("the table is gone")?;
+    let log = base.log.as_ref().context("the table has no log")?.table;
+    let mut from_us = micros(run.from());
+    let mut unread_since = run.from();
+    loop {
+        // What is asked from here on is answered by the read after this one.
+        let asked = run.asked();
+        let up_to_us = storage.settle_log_to_end(log).await?;
+        hand_over(storage, run, from_us, up_to_us).await?;
+        run.read_up_to(up_to_us, unread_since, asked).await?;
+        from_us = up_to_us.saturating_add(1);
+        tokio::select! {
+            () = storage.log_growth(log, from_us) => {}
+            () = run.is_asked(asked) => {}
+        }
+        unread_since = run.now();
+    }
+}
+
+fn micros(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// Hands over what the rows of a window name, both ends of it inclusive.
+async fn hand_over(
+    storage: &Storage,
+    run: &LogRun,
+    from_us: i64,
+    up_to_us: i64,
+) -> anyhow::Result<()> {
+    // The columns of the log may be others by now.
+    let catalog = storage.catalog();
+    let base = table_of(storage, run.table()).context("the table is gone")?;
+    let log = base.log.as_ref().context("the table has no log")?;
+    let table = catalog.table_by_id(log.table).context("the log is gone")?;
+    let columns = Columns::of(table, run.keys())?;
+    let bound = |micros: i64| -> anyhow::Result<Vec<Bytes>> {
+        let first = timeuuid::min_for_micros(micros)?;
+        Ok(vec![Bytes::copy_from_slice(first.as_bytes())])
+    };
+    let window = ClusteringSlice {
+        start: ClusteringBound::Inclusive(bound(from_us)?),
+        end: ClusteringBound::Exclusive(bound(up_to_us.saturating_add(1))?),
+    };
+    for stream in &catalog.log_streams(log).streams {
+        let mut rows = storage.read(ReadRequest {
+            table: log.table,
+            partitions: Partitions::One(vec![stream.clone()]),
+            slices: vec![window.clone()],
+            reversed: false,
+            resume_after: None,
+            static_only_rows: false,
+        })?;
+        let mut last = None;
+        loop {
+            let read = move || {
+                let some: Result<Vec<Row>, _> = rows.by_ref().take(ROWS_AT_A_TIME).collect();
+                some.map(|some| (some, rows))
+            };
+            let (some, left) = tokio::task::spawn_blocking(read).await??;
+            rows = left;
+            let ended = some.len() < ROWS_AT_A_TIME;
+            for row in some {
+                match columns.hint(run.keys(), &row) {
+                    Ok(hint) if hint == last => {}
+                    Ok(hint) => {
+                        last.clone_from(&hint);
+                        if let Some(hint) = hint {
+                            run.hint(hint).await?;
+                        }
+                    }
+                    Err(error) => run.not_understood(error),
+                }
+            }
+            if ended {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where the key of the base row stands in a row of the log.
+struct Columns {
+    operation: ColumnId,
+    partition: Vec<ColumnId>,
+    clustering: Vec<ColumnId>,
+}
+
+impl Columns {
+    fn of(log: &Table, keys: &KeySchema) -> anyhow::Result<Columns> {
+        let column = |name: &str| -> anyhow::Result<ColumnId> {
+            Ok(log.column(name).context("the log lacks a column")?.id)
+        };
+        let key = |columns: &[store::database::KeyColumn]| -> anyhow::Result<Vec<ColumnId>> {
+            columns.iter().map(|of| column(&of.name)).collect()
+        };
+        Ok(Columns {
+            operation: column("cdc$operation")?,
+            partition: key(&keys.partition)?,
+            clustering: key(&keys.clustering)?,
+        })
+    }
+
+    /// What a row of the log names; nothing for an image, or for an update of static columns alone.
+    fn hint(&self, keys: &KeySchema, row: &Row) -> Result<Option<Hint>, &'static str> {
+        let operation = value(row, self.operation).ok_or("a log row has no operation")?;
+        let of_partition = match operation {
+            [0] => return Ok(None),
+            [1 | 2 | 3 | 9] => false,
+            [4] => !self.clustering.is_empty(),
+            [5..=8] => true,
+            _ => return Err("a log row has an operation that is unknown"),
+        };
+        let partition = self.partition.iter().map(|column| value(row, *column));
+        let mut key: Vec<&[u8]> = partition
+            .collect::<Option<_>>()
+            .ok_or("a log row lacks the partition key")?;
+        let target = if of_partition {
+            HintTarget::Partition(keys.encode_partition(key))
+        } else {
+            for column in &self.clustering {
+                let Some(value) = value(row, *column) else {
+                    return Ok(None);
+                };
+                key.push(value);
+            }
+            HintTarget::Row(keys.encode(key))
+        };
+        Ok(Some(Hint {
+            target,
+            noticed_us: time_us(row),
+        }))
+    }
+}
+
+fn value(row: &Row, column: ColumnId) -> Option<&[u8]> {
+    match row.cell(column)? {
+        Cell::Simple(cell) => Some(&cell.value),
+        Cell::Elements(_) => None,
+    }
+}
+
+/// The `cdc$time` of a row, the first of its clustering columns.
+fn time_us(row: &Row) -> Option<i64> {
+    let bytes: [u8; 16] = row.clustering.as_ref()?.first()?.as_ref().try_into().ok()?;
+    Some(timeuuid::unix_micros(&Uuid::from_bytes(bytes)))
+}

@@ -1,0 +1,152 @@
+//! The indexes of the catalog.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cql::types::CqlType;
+use scylla::frame::response::result::NativeType;
+use storage::Storage;
+use storage::catalog::{Column, Index, Table};
+use store::database::{
+    Discovered, IndexIdentity, IndexName, KeyColumn, KeySchema, Schema, TableIdentity, TokenRange,
+    is_key_type, vector_options,
+};
+use tokio::sync::watch;
+use uuid::Uuid;
+
+/// What could not be taken in is told again after so long.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Told of each change of the catalog.
+pub struct StoredSchema {
+    storage: Storage,
+    changes: watch::Receiver<()>,
+    told: bool,
+    again: bool,
+}
+
+impl StoredSchema {
+    pub fn new(storage: Storage) -> StoredSchema {
+        StoredSchema {
+            changes: storage.schema_changes(),
+            storage,
+            told: false,
+            again: false,
+        }
+    }
+
+    fn indexes(&self) -> Discovered {
+        let catalog = self.storage.catalog();
+        let keyspaces = catalog.keyspaces.values();
+        let tables = keyspaces.flat_map(|keyspace| keyspace.tables.values());
+        let indexes = tables.flat_map(|table| {
+            let indexes = table.indexes.values();
+            // What can't be indexed was refused when it was asked for.
+            indexes.filter_map(|index| identity(table, index).ok())
+        });
+        Discovered {
+            indexes: indexes.map(|index| (index.name.clone(), index)).collect(),
+            unclear: HashSet::new(),
+        }
+    }
+}
+
+#[async_trait]
+impl Schema for StoredSchema {
+    async fn changed(&mut self) -> Discovered {
+        if self.told {
+            tokio::select! {
+                changed = self.changes.changed() => {
+                    if changed.is_err() {
+                        // The storage is gone, and the service about to be.
+                        std::future::pending::<()>().await;
+                    }
+                }
+                () = tokio::time::sleep(AGAIN), if self.again => {}
+            }
+        }
+        self.changes.mark_unchanged();
+        self.told = true;
+        self.again = false;
+        self.indexes()
+    }
+
+    fn tell_again(&mut self) {
+        self.again = true;
+    }
+
+    /// The catalog's word is exact.
+    fn truncated_ms(&mut self, _: Uuid, told_ms: Option<i64>, _: Option<i64>) -> Option<i64> {
+        told_ms
+    }
+}
+
+/// What makes an index that index; or why it can't be built.
+pub fn identity(table: &Table, index: &Index) -> Result<IndexIdentity, &'static str> {
+    let column = table.column(&index.column).ok_or("its column is gone")?;
+    let dimensions = column.cql_type.float_vector_dimensions();
+    let dimensions = dimensions.ok_or("its column is no vector of floats")?;
+    let columns = |columns: Vec<&Column>| {
+        let columns = columns.into_iter().map(key_column);
+        columns.collect::<Option<Vec<KeyColumn>>>()
+    };
+    let keys = KeySchema {
+        partition: columns(table.partition_key()).ok_or("a key of such a type has no form")?,
+        clustering: columns(table.clustering_key()).ok_or("a key of such a type has no form")?,
+    };
+    let name = IndexName {
+        keyspace: table.keyspace.clone(),
+        index: index.name.clone(),
+    };
+    let options: HashMap<String, String> = index.options.clone().into_iter().collect();
+    Ok(IndexIdentity {
+        options: vector_options(&name, dimensions.into(), &options),
+        name,
+        table: TableIdentity {
+            keyspace: table.keyspace.clone(),
+            table: table.name.clone(),
+            id: table.id.0,
+        },
+        truncated_ms: table.truncated_at_ms,
+        column: index.column.clone(),
+        version: Some(index.version),
+        keys,
+        range: TokenRange::WHOLE_RING,
+    })
+}
+
+fn key_column(column: &Column) -> Option<KeyColumn> {
+    let typ = native(&column.cql_type).filter(is_key_type)?;
+    Some(KeyColumn {
+        name: column.name.clone(),
+        typ,
+    })
+}
+
+/// The type by the name that the index service has for it.
+fn native(cql_type: &CqlType) -> Option<NativeType> {
+    Some(match cql_type {
+        CqlType::Ascii => NativeType::Ascii,
+        CqlType::Bigint => NativeType::BigInt,
+        CqlType::Blob => NativeType::Blob,
+        CqlType::Boolean => NativeType::Boolean,
+        CqlType::Counter => NativeType::Counter,
+        CqlType::Date => NativeType::Date,
+        CqlType::Decimal => NativeType::Decimal,
+        CqlType::Double => NativeType::Double,
+        CqlType::Duration => NativeType::Duration,
+        CqlType::Float => NativeType::Float,
+        CqlType::Inet => NativeType::Inet,
+        CqlType::Int => NativeType::Int,
+        CqlType::Smallint => NativeType::SmallInt,
+        CqlType::Text => NativeType::Text,
+        CqlType::Time => NativeType::Time,
+        CqlType::Timestamp => NativeType::Timestamp,
+        CqlType::Timeuuid => NativeType::Timeuuid,
+        CqlType::Tinyint => NativeType::TinyInt,
+        CqlType::Uuid => NativeType::Uuid,
+        CqlType::Varint => NativeType::Varint,
+        _ => return None,
+    })
+}

@@ -1,0 +1,51 @@
+//! Following a log with the official library.
+//!
+//! It reads windows of time from every stream of the log and never goes back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use scylla_cdc::log_reader::CDCLogReaderBuilder;
+
+use super::consumer::HintConsumers;
+use super::session::Db;
+use crate::cdc::{LogRun, since_epoch};
+use crate::options::ReaderOptions;
+
+/// How often a reader says how far it is.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A reader that is behind reads windows of this part of what it is behind: there is a pause after each,
+/// and 24 hours in windows of a minute would take hours.
+const WINDOWS_BEHIND: u32 = 24;
+
+/// The shortest and the longest window. A reader that is not behind reads what there is. Those of a new index begin ten minutes back,
+/// and must not take ten of their pauses until they make sure of what is written meanwhile.
+const WINDOW_MIN: Duration = Duration::from_secs(600);
+const WINDOW_MAX: Duration = Duration::from_secs(3600);
+
+/// Follows a log on one session until that fails.
+pub async fn follow(db: &Db, options: &ReaderOptions, run: LogRun) -> anyhow::Result<()> {
+    run.is_up();
+    let start = run.from();
+    let behind = since_epoch().saturating_sub(start);
+    let window = (behind / WINDOWS_BEHIND).clamp(WINDOW_MIN, WINDOW_MAX);
+    let (reader, ended) = CDCLogReaderBuilder::new()
+        .session(db.session.clone())
+        .keyspace(&run.table().keyspace)
+        .table_name(&run.table().table)
+        .start_timestamp(start)
+        .window_size(window)
+        .safety_interval(options.safety_interval)
+        .sleep_interval(options.sleep_interval)
+        .should_save_progress(true)
+        .pause_between_saves(PROGRESS_INTERVAL)
+        .checkpoint_saver(Arc::new(run.checkpoints().clone()))
+        .consumer_factory(Arc::new(HintConsumers::new(run)))
+        .build()
+        .await?;
+    // Dropping the handle, as losing the session does, ends the reader and its tasks.
+    let ended = ended.await;
+    drop(reader);
+    ended
+}

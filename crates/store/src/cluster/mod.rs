@@ -1,0 +1,147 @@
+//! The database as a cluster, or a gateway, by CQL: what the official client libraries ask, in the words of the contract.
+//!
+//! ```text
+//!   session: opened, lost, opened again      target: where to, as whom
+//!   schema -> look -> schema_statements, describe -> index_target       log_facts
+//!   rows -> statement                         follower -> consumer
+//! ```
+
+mod consumer;
+mod describe;
+mod follower;
+mod index_target;
+mod log_facts;
+mod look;
+mod rows;
+mod schema;
+mod schema_statements;
+mod session;
+mod statement;
+mod target;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use scylla::cluster::ClusterState;
+use scylla::routing::Token;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::cdc::LogRun;
+use crate::database::{Database, LogFacts, LogHead, Piece, Rows, Schema};
+use crate::engine::Engine;
+use crate::identity::{IndexName, TableIdentity, TokenRange};
+use crate::options::ReaderOptions;
+use crate::rows::RowReader;
+use crate::scan::ranges;
+use rows::CqlRows;
+use schema::{ClusterSchema, Known};
+use session::DbHandle;
+pub use target::Target;
+
+/// A cluster.
+pub struct Cluster {
+    db: DbHandle,
+    /// Each log is read by all of these.
+    readers: Vec<ReaderOptions>,
+    /// Between two looks at the schema.
+    discovery_interval: Duration,
+    known: Known,
+}
+
+impl Cluster {
+    /// A cluster at `targets`, and what keeps a session to it open until the token is cancelled. `engine` is told whether
+    /// there is one.
+    pub fn new(
+        targets: watch::Receiver<Target>,
+        engine: Arc<Engine>,
+        readers: Vec<ReaderOptions>,
+        discovery_interval: Duration,
+        cancel: CancellationToken,
+    ) -> (Cluster, impl Future<Output = ()> + Send + use<>) {
+        let (db, keep_open) = session::start(targets, engine, cancel);
+        let cluster = Cluster {
+            db,
+            readers,
+            discovery_interval,
+            known: Known::default(),
+        };
+        (cluster, keep_open)
+    }
+
+    async fn state(&self) -> Arc<ClusterState> {
+        self.db.current().await.session.get_cluster_state()
+    }
+}
+
+#[async_trait]
+impl Database for Cluster {
+    fn schema(&self) -> Box<dyn Schema> {
+        let schema =
+            ClusterSchema::new(self.db.clone(), self.discovery_interval, self.known.clone());
+        Box::new(schema)
+    }
+
+    fn has_index(&self, name: &IndexName) -> bool {
+        self.known.load().contains(name)
+    }
+
+    async fn log(&self, table: &TableIdentity) -> anyhow::Result<Option<LogFacts>> {
+        let db = self.db.current().await;
+        Ok(log_facts::log_facts(&db, table).await?)
+    }
+
+    fn log_head(&self, _: &TableIdentity) -> Option<Arc<dyn LogHead>> {
+        None
+    }
+
+    fn log_readers(&self) -> Vec<String> {
+        let names = self.readers.iter().map(|reader| reader.name.clone());
+        names.collect()
+    }
+
+    async fn follow(&self, reader: usize, run: LogRun) -> anyhow::Result<()> {
+        let db = self.db.current().await;
+        tokio::select! {
+            ended = follower::follow(&db, &self.readers[reader], run) => ended,
+            () = self.db.replaced(db.generation) => Ok(()),
+        }
+    }
+
+    fn rows(&self, reader: &RowReader, page_bytes: usize) -> Arc<dyn Rows> {
+        Arc::new(CqlRows::new(self.db.clone(), reader.clone(), page_bytes))
+    }
+
+    async fn pieces(
+        &self,
+        table: &TableIdentity,
+        range: TokenRange,
+        pieces_min: usize,
+    ) -> Vec<Piece> {
+        let state = self.state().await;
+        let ring = state.replica_locator().ring();
+        let ring: Vec<i64> = ring.iter().map(|(token, _)| token.value()).collect();
+        let pieces = ranges::split(range, &ring, pieces_min).into_iter();
+        let with_nodes = pieces.map(|range| {
+            let token = Token::new(range.end);
+            let replicas = state.get_token_endpoints(&table.keyspace, &table.table, token);
+            let nodes = replicas.iter().map(|(node, _)| node.host_id);
+            (range, nodes.collect())
+        });
+        with_nodes.collect()
+    }
+
+    async fn shards(&self) -> BTreeMap<Uuid, usize> {
+        let state = self.state().await;
+        let nodes = state.get_nodes_info().iter().map(|node| {
+            let shards = node
+                .sharder()
+                .map_or(1, |sharder| usize::from(sharder.nr_shards.get()));
+            (node.host_id, shards)
+        });
+        nodes.collect()
+    }
+}

@@ -1,0 +1,140 @@
+//! Following the schema of a cluster: it is looked at again and again.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use async_trait::async_trait;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::look::{Discovery, DiscoveryError, Round};
+use super::session::{Db, DbHandle};
+use crate::database::{Discovered, Schema};
+use crate::identity::IndexName;
+
+/// So many looks in a row without an answer mean that the session is lost.
+const SILENCES_MAX: u32 = 3;
+
+/// A look that takes longer counts as one without an answer.
+const ROUND_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// After so many looks in a row that left something open there is a longer pause before each.
+const OPEN_MAX: u32 = 10;
+
+/// That pause.
+const OPEN_PAUSE: Duration = Duration::from_secs(1);
+
+/// The indexes that the last look found, described or not.
+pub type Known = Arc<ArcSwap<HashSet<IndexName>>>;
+
+/// Looks at the schema.
+pub struct ClusterSchema {
+    db: DbHandle,
+    interval: Duration,
+    known: Known,
+    discovery: Discovery,
+    /// The session that was looked on last.
+    generation: u64,
+    silences: u32,
+    /// When the last look ended.
+    looked: Option<Instant>,
+    /// Whether what was found last could not all be described or taken in, and how often in a row.
+    is_open: bool,
+    open: u32,
+}
+
+impl ClusterSchema {
+    /// Before the first look. `interval`: between two looks.
+    pub fn new(db: DbHandle, interval: Duration, known: Known) -> ClusterSchema {
+        ClusterSchema {
+            db,
+            interval,
+            known,
+            discovery: Discovery::default(),
+            generation: 0,
+            silences: 0,
+            looked: None,
+            is_open: false,
+            open: 0,
+        }
+    }
+
+    /// Waits until it is time for another look.
+    async fn pause(&self) {
+        let pause = match self.open {
+            OPEN_MAX.. => self.interval.max(OPEN_PAUSE),
+            _ => self.interval,
+        };
+        if let Some(looked) = self.looked {
+            tokio::time::sleep_until(looked + pause).await;
+        }
+    }
+
+    async fn look(&mut self, session: &Db) -> Option<Discovered> {
+        if session.generation != self.generation {
+            self.generation = session.generation;
+            self.silences = 0;
+            self.discovery.forget();
+        }
+        let round = tokio::time::timeout(ROUND_TIMEOUT, self.discovery.round(session))
+            .await
+            .unwrap_or_else(|_| Err(DiscoveryError::Unreachable("no answer".to_owned())));
+        self.looked = Some(Instant::now());
+        if let Err(DiscoveryError::Unreachable(error)) = &round {
+            self.silences += 1;
+            let silences = self.silences;
+            tracing::debug!(error, silences, "the schema can't be read");
+            return None;
+        }
+        self.silences = 0;
+        match round {
+            Ok(Round::Found(discovered)) => return Some(discovered),
+            Ok(Round::Unchanged | Round::Unsettled) => {}
+            Err(error) => tracing::warn!(%error, "the schema can't be read"),
+        }
+        None
+    }
+}
+
+#[async_trait]
+impl Schema for ClusterSchema {
+    async fn changed(&mut self) -> Discovered {
+        loop {
+            self.pause().await;
+            let session = self.db.current().await;
+            if let Some(discovered) = self.look(&session).await {
+                self.open = if self.is_open { self.open + 1 } else { 0 };
+                self.is_open = !discovered.unclear.is_empty();
+                let names = discovered.indexes.keys().chain(&discovered.unclear);
+                self.known.store(Arc::new(names.cloned().collect()));
+                return discovered;
+            }
+            if self.silences >= SILENCES_MAX {
+                self.db.report_lost(session.generation);
+                self.db.replaced(session.generation).await;
+                self.looked = None;
+            }
+        }
+    }
+
+    fn tell_again(&mut self) {
+        self.is_open = true;
+        self.discovery.forget();
+    }
+
+    fn truncated_ms(
+        &mut self,
+        table: Uuid,
+        told_ms: Option<i64>,
+        saved_ms: Option<i64>,
+    ) -> Option<i64> {
+        // One node's word is exact, even if its clock was set back in between.
+        if self.discovery.one_node() {
+            return told_ms;
+        }
+        let latest_ms = self.discovery.latest_truncation(table, saved_ms);
+        told_ms.max(latest_ms)
+    }
+}

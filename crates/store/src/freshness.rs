@@ -1,0 +1,125 @@
+//! How far an index has taken up what the log of its table tells, and waiting for that.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::database::LogHead;
+
+/// A search waits for no longer.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// Up to which time of its table's log an index has taken up what was written.
+pub struct Freshness {
+    /// Microseconds since the epoch.
+    taken_up_us: AtomicI64,
+    /// The same, for who waits.
+    told: watch::Sender<i64>,
+    /// Where the log ends, if that is known without asking.
+    head: OnceLock<Arc<dyn LogHead>>,
+}
+
+impl Default for Freshness {
+    fn default() -> Freshness {
+        Freshness {
+            taken_up_us: AtomicI64::new(i64::MIN),
+            told: watch::Sender::new(i64::MIN),
+            head: OnceLock::new(),
+        }
+    }
+}
+
+impl Freshness {
+    /// Waits until the index has taken up every write of its table that had been acknowledged when this was called: a row
+    /// that was inserted then is found by a search afterwards, and one that was deleted is not.
+    ///
+    /// It waits for 250 ms at most; then a search answers by what the index holds. Writes that are acknowledged
+    /// meanwhile are not waited for, nor are rows for which the index has no room. Where the end of the log is not known
+    /// without asking, as beside a cluster, nothing is waited for. If nothing is to be waited for, this is a comparison
+    /// of two integers.
+    pub async fn take_up_acknowledged(&self) {
+        let Some(acknowledged_us) = self.missing() else {
+            return;
+        };
+        let mut told = self.told.subscribe();
+        let taken_up = told.wait_for(|taken_up_us| *taken_up_us >= acknowledged_us);
+        // What has not come by then is not waited for.
+        let _ = tokio::time::timeout(PATIENCE, taken_up).await;
+    }
+
+    /// The time up to which the index lacks writes.
+    fn missing(&self) -> Option<i64> {
+        let acknowledged_us = self.head.get()?.acknowledged_us();
+        (self.taken_up_us.load(Ordering::Acquire) < acknowledged_us).then_some(acknowledged_us)
+    }
+
+    /// Says where the log ends; the first word counts.
+    pub fn set_head(&self, head: Arc<dyn LogHead>) {
+        let _ = self.head.set(head);
+    }
+
+    /// The end of the log as of writes that have been acknowledged by now, if it is known.
+    pub fn acknowledged_us(&self) -> Option<i64> {
+        self.head.get().map(|head| head.acknowledged_us())
+    }
+
+    /// Says that the index holds all that the log told up to that time.
+    pub fn taken_up(&self, time_us: i64) {
+        let before = self.taken_up_us.fetch_max(time_us, Ordering::AcqRel);
+        if before < time_us {
+            self.told.send_if_modified(|told| {
+                let is_later = *told < time_us;
+                *told = time_us.max(*told);
+                is_later
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Head(AtomicI64);
+
+    impl LogHead for Head {
+        fn acknowledged_us(&self) -> i64 {
+            self.0.load(Ordering::Acquire)
+        }
+    }
+
+    fn with_head(acknowledged_us: i64) -> (Freshness, Arc<Head>) {
+        let head = Arc::new(Head(AtomicI64::new(acknowledged_us)));
+        let freshness = Freshness::default();
+        freshness.set_head(head.clone());
+        (freshness, head)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_acknowledged_is_waited_for_and_what_comes_later_is_not() {
+        let (freshness, head) = with_head(10);
+        let mut waiting = std::pin::pin!(freshness.take_up_acknowledged());
+        assert!(futures::poll!(&mut waiting).is_pending());
+        head.0.store(20, Ordering::Release);
+        freshness.taken_up(9);
+        assert!(futures::poll!(&mut waiting).is_pending());
+        freshness.taken_up(10);
+        assert!(futures::poll!(&mut waiting).is_ready());
+        freshness.taken_up(25);
+        let mut at_once = std::pin::pin!(freshness.take_up_acknowledged());
+        assert!(futures::poll!(&mut at_once).is_ready());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn patience_ends_and_who_knows_no_end_does_not_wait() {
+        let (freshness, _head) = with_head(10);
+        let began = tokio::time::Instant::now();
+        freshness.take_up_acknowledged().await;
+        assert_eq!(began.elapsed(), PATIENCE);
+        let unknown = Freshness::default();
+        let mut at_once = std::pin::pin!(unknown.take_up_acknowledged());
+        assert!(futures::poll!(&mut at_once).is_ready());
+    }
+}

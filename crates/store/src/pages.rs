@@ -1,0 +1,105 @@
+//! Reads of rows that never fail: they take longer.
+//!
+//! What can't be read now is read later, since a row that is skipped is a row that the index misses. Whoever no longer
+//! needs a read drops it.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::database::{Page, Part, Rows};
+use crate::keys::PrimaryKey;
+use crate::rows::{ReadRow, absent};
+
+const BACK_OFF_MIN: Duration = Duration::from_millis(100);
+const BACK_OFF_MAX: Duration = Duration::from_secs(5);
+
+/// After so many failures in a row a read in pages begins anew: it may be the place to go on from that the
+/// database no longer likes.
+const FAILURES_BEFORE_RESTART: u32 = 4;
+
+/// A read of a part of a table in progress.
+pub struct Pages {
+    rows: Arc<dyn Rows>,
+    part: Part,
+    /// Where the next page begins; absent after the last one.
+    next: Option<Option<Bytes>>,
+}
+
+impl Pages {
+    /// Before the first page.
+    pub fn new(rows: &Arc<dyn Rows>, part: Part) -> Pages {
+        Pages {
+            rows: rows.clone(),
+            part,
+            next: Some(None),
+        }
+    }
+
+    /// The next page's rows; nothing after the last page. After failures rows may come twice.
+    pub async fn next(&mut self) -> Option<Vec<ReadRow>> {
+        let mut from = self.next.take()?;
+        let mut failures = Failures::default();
+        loop {
+            match self.rows.page(&self.part, from.clone()).await {
+                Ok(Page { rows, next }) => {
+                    self.next = next.map(Some);
+                    return Some(rows);
+                }
+                Err(error) => {
+                    failures.wait(&*self.rows, &error).await;
+                    if failures.in_a_row.is_multiple_of(FAILURES_BEFORE_RESTART) {
+                        from = None;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The rows of some keys; a row that isn't there is told as one without vectors.
+pub async fn rows_of(rows: &dyn Rows, keys: &[PrimaryKey]) -> Vec<ReadRow> {
+    let mut failures = Failures::default();
+    let mut found = loop {
+        match rows.by_key(keys).await {
+            Ok(found) => break found,
+            Err(error) => failures.wait(rows, &error).await,
+        }
+    };
+    let there: HashSet<PrimaryKey> = found.iter().map(|row| row.key.clone()).collect();
+    let columns = rows.reader().columns.len();
+    let gone = keys.iter().filter(|key| !there.contains(key));
+    found.extend(gone.map(|key| absent(key.clone(), columns)));
+    found
+}
+
+struct Failures {
+    in_a_row: u32,
+    back_off: Duration,
+}
+
+impl Default for Failures {
+    fn default() -> Failures {
+        Failures {
+            in_a_row: 0,
+            back_off: BACK_OFF_MIN,
+        }
+    }
+}
+
+impl Failures {
+    /// Takes in that a read failed, and waits until it is worth trying again.
+    async fn wait(&mut self, rows: &dyn Rows, error: &anyhow::Error) {
+        self.in_a_row += 1;
+        tracing::warn!(
+            error = format!("{error:#}"),
+            table = %rows.reader().table,
+            failures = self.in_a_row,
+            "a read failed and is tried again"
+        );
+        tokio::time::sleep(self.back_off).await;
+        self.back_off = (2 * self.back_off).min(BACK_OFF_MAX);
+    }
+}
