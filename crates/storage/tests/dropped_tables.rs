@@ -1,0 +1,151 @@
+//! Tables that are dropped leave nothing behind that harms those made later, whatever ends the process in between.
+
+#[path = "support/disk.rs"]
+mod disk;
+mod support;
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+
+use cql::types::CqlType;
+use storage::Storage;
+use storage::catalog::{Catalog, Table};
+use support::*;
+
+const ROWS: i32 = 3;
+
+/// What happens between two starts.
+#[derive(Clone, Copy, Debug)]
+struct Variant {
+    dropped: usize,
+    dropped_had_rows: bool,
+    others: usize,
+    /// The process ends without a word each time; else the storage is closed.
+    killed: bool,
+}
+
+const VARIANTS: [Variant; 4] = [
+    variant(12, false, 0, true),
+    variant(12, true, 2, true),
+    variant(12, false, 2, false),
+    variant(1, true, 0, true),
+];
+
+const fn variant(dropped: usize, dropped_had_rows: bool, others: usize, killed: bool) -> Variant {
+    Variant {
+        dropped,
+        dropped_had_rows,
+        others,
+        killed,
+    }
+}
+
+fn table(keyspace: &str, number: usize) -> Table {
+    TableBuilder::new(keyspace, &format!("t{number}"))
+        .partition("p", CqlType::Int)
+        .clustering("c", CqlType::Int, false)
+        .regular("v", CqlType::Text)
+        .build()
+}
+
+fn change(storage: &Storage, edit: impl FnOnce(&mut Catalog) + Send + 'static) {
+    block_on(storage.change_catalog(|catalog| {
+        edit(catalog);
+        Ok::<(), ()>(())
+    }))
+    .unwrap();
+}
+
+fn make(storage: &Storage, keyspace: &str, count: usize, with_rows: bool) {
+    for number in 0..count {
+        let table = table(keyspace, number);
+        create(storage, &table, true);
+        for c in 0..(if with_rows { ROWS } else { 0 }) {
+            let cells = vec![set(V, text("here"))];
+            write(
+                storage,
+                &table,
+                vec![int(1)],
+                vec![insert(vec![int(c)], cells, 10)],
+            );
+        }
+    }
+}
+
+fn check(storage: &Storage, keyspace: &str, count: usize) {
+    for number in 0..count {
+        let catalog = storage.catalog();
+        let table = catalog.table(keyspace, &format!("t{number}")).unwrap();
+        let rows = read_all(storage, table).len();
+        assert_eq!(rows, ROWS as usize, "{keyspace}.{number}");
+    }
+}
+
+/// Makes tables and drops them again.
+fn drop_some(storage: &Storage, variant: Variant) {
+    make(storage, "others", variant.others, true);
+    make(storage, "old", variant.dropped, variant.dropped_had_rows);
+    change(storage, |catalog| {
+        catalog.keyspaces.remove("old");
+    });
+    // Their folders go between two requests.
+    let nothing = storage::mutation::Write {
+        mutations: vec![],
+        condition: None,
+    };
+    block_on(storage.write(nothing)).unwrap();
+}
+
+/// One life of the process: 0 drops tables, 1 makes others, 2 and 3 only look.
+fn live(directory: &Path, variant: Variant, life: usize) -> Storage {
+    let storage = open(directory);
+    match life {
+        0 => drop_some(&storage, variant),
+        1 => make(&storage, "new", variant.dropped, true),
+        _ => {}
+    }
+    check(&storage, "others", variant.others);
+    if life > 0 {
+        check(&storage, "new", variant.dropped);
+    }
+    storage
+}
+
+#[test]
+#[ignore = "run by the test below as a process of its own"]
+fn one_life() {
+    let value = |name| std::env::var(name).expect("set by the test below");
+    let number = |name| value(name).parse::<usize>().expect("a number");
+    let variant = VARIANTS[number("VARIANT")];
+    let _storage = live(&PathBuf::from(value("DIRECTORY")), variant, number("LIFE"));
+    // As a kill does: nothing is closed.
+    std::process::abort();
+}
+
+#[test]
+fn a_table_made_after_a_drop_and_a_start_outlives_the_next_start() {
+    for (index, &variant) in VARIANTS.iter().enumerate() {
+        let home = tempfile::tempdir().unwrap();
+        let directory = home.path().join("data");
+        for life in 0..4 {
+            println!("{variant:?}, life {life}");
+            if !variant.killed {
+                let storage = live(&directory, variant, life);
+                block_on(storage.close()).unwrap();
+                continue;
+            }
+            let [index, life] = [index, life].map(|number| number.to_string());
+            let status = disk::spawn_test(
+                "one_life",
+                &[
+                    ("DIRECTORY", &directory),
+                    ("VARIANT", Path::new(&index)),
+                    ("LIFE", Path::new(&life)),
+                ],
+            )
+            .wait()
+            .unwrap();
+            assert_eq!(status.signal(), Some(6), "it came to its end: {status}");
+        }
+    }
+}
