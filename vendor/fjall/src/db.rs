@@ -423,6 +423,13 @@ impl Database {
             .is_deleted
             .store(true, std::sync::atomic::Ordering::Release);
 
+        // ANNULUS 3: sealed journals hold handles, which keep the folder
+        self.supervisor
+            .journal_manager
+            .write()
+            .expect("lock is poisoned")
+            .forget_keyspace(handle.id)?;
+
         Ok(())
     }
 

@@ -89,11 +89,15 @@ impl MetaKeyspace {
         self.inner
             .compact(
                 Arc::new(
+                    // ANNULUS 2: runs gather before they are merged, into small tables, so that a change
+                    // of one keyspace does not rewrite what is known of all
                     crate::compaction::Leveled::default()
-                        .with_l0_threshold(2)
+                        .with_l0_threshold(8)
+                        .with_table_target_size(64 * 1_024)
                         .with_level_ratio_policy(vec![20.0]),
                 ),
-                0,
+                // ANNULUS 2: all reads here are of the newest version, so no older one is kept, nor its files
+                self.seqno_generator.get(),
             )
             .map_err(Into::into)
     }

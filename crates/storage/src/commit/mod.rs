@@ -61,6 +61,8 @@ pub(crate) enum Request {
     },
     /// Open the engine anew after a disk error.
     Reopen,
+    /// Look whether somebody still reads the tables that are gone, which is done after each request.
+    DropRetired,
     Close {
         reply: oneshot::Sender<Result<(), StorageError>>,
     },
@@ -139,6 +141,7 @@ impl Committer {
                     let _ = reply.send(self.truncate(table));
                 }
                 Request::Reopen => self.reopen(),
+                Request::DropRetired => {}
                 Request::Close { reply } => {
                     self.requests.close();
                     // What was handed over before is carried out; later requests find the channel
@@ -189,6 +192,7 @@ impl Committer {
                     let _ = reply.send(self.truncate(table));
                 }
                 Request::Reopen => self.reopen(),
+                Request::DropRetired => {}
                 Request::Close { reply } => {
                     let _ = reply.send(self.shared.engine.sync());
                 }

@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use uuid::Uuid;
@@ -127,6 +128,9 @@ impl Committer {
             }
             false
         });
+        let waiting = self.retired.len() as u64;
+        let counters = &self.shared.statistics;
+        counters.retired_waiting.store(waiting, Ordering::Relaxed);
     }
 }
 

@@ -111,6 +111,17 @@ impl JournalManager {
         items
     }
 
+    /// ANNULUS 3: Lets go of a deleted keyspace, whose data no journal needs to be kept for
+    pub(crate) fn forget_keyspace(
+        &mut self,
+        keyspace_id: crate::keyspace::InternalKeyspaceId,
+    ) -> crate::Result<()> {
+        for item in &mut self.items {
+            item.watermarks.retain(|x| x.keyspace.id != keyspace_id);
+        }
+        self.maintenance()
+    }
+
     /// Performs maintenance, maybe deleting some old journals
     pub(crate) fn maintenance(&mut self) -> crate::Result<()> {
         log::debug!("Running journal maintenance");
