@@ -228,3 +228,41 @@ fn a_dropped_table_frees_its_disk_while_others_have_not_been_written_out() {
     drop(storage);
     check(&open(directory.path()), "others", 2);
 }
+
+#[test]
+fn writers_do_not_wait_until_all_dropped_tables_are_gone() {
+    const TABLES: usize = 12;
+    const ATTEMPTS: usize = 10;
+    let directory = tempfile::tempdir().unwrap();
+    let storage = open(directory.path());
+    make(&storage, "others", 1, true);
+    let table = storage.catalog().table("others", "t0").unwrap().clone();
+    let folders = || {
+        let spaces = directory.path().join("db/keyspaces");
+        std::fs::read_dir(spaces).unwrap().count()
+    };
+    let before = folders();
+    let overtook = (0..ATTEMPTS).any(|_| {
+        make(&storage, "old", TABLES, false);
+        let dropped = storage.change_catalog(|catalog| {
+            catalog.keyspaces.remove("old");
+            Ok::<(), ()>(())
+        });
+        let row = insert(vec![int(1)], vec![], 20);
+        let written = storage.write(write_of(&table, vec![int(1)], vec![row]));
+        // The write stands in the queue before the tables are dropped.
+        let left = block_on(async {
+            let (dropped, written) = tokio::join!(dropped, written);
+            dropped.unwrap();
+            written.unwrap();
+            folders() - before
+        });
+        let started = Instant::now();
+        while folders() > before {
+            assert!(started.elapsed() < Duration::from_secs(60), "they go");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        left > 1
+    });
+    assert!(overtook, "a write is done while tables are still to go");
+}

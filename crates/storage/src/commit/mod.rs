@@ -151,8 +151,8 @@ impl Committer {
                     return;
                 }
             }
-            self.drop_retired();
             // Under a steady load too.
+            self.drop_retired();
             self.sweep();
         }
         if let Err(error) = self.finish() {
@@ -160,7 +160,7 @@ impl Committer {
         }
     }
 
-    /// Waits for a request, sweeping for as long as there is none.
+    /// Waits for a request, clearing up for as long as there is none.
     fn receive(&mut self) -> Option<Request> {
         loop {
             match self.requests.try_recv() {
@@ -168,7 +168,7 @@ impl Committer {
                 Err(TryRecvError::Disconnected) => return None,
                 Err(TryRecvError::Empty) => {}
             }
-            if !self.sweep() {
+            if !self.sweep() && !self.drop_retired() {
                 return self.requests.blocking_recv();
             }
         }
@@ -224,7 +224,7 @@ impl Committer {
     }
 
     fn finish(&mut self) -> Result<(), StorageError> {
-        self.drop_retired();
+        while self.drop_retired() {}
         self.persist_mark();
         let synced = self.shared.engine.sync();
         self.shared.engine.close();
