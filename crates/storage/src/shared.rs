@@ -46,6 +46,8 @@ pub(crate) struct Counters {
     pub writes: AtomicU64,
     pub commit_micros: AtomicU64,
     pub sweeps_waiting: AtomicU64,
+    /// Tables that are gone but still read.
+    pub retired_waiting: AtomicU64,
 }
 
 impl Shared {

@@ -1,10 +1,11 @@
 //! The watcher: a thread that syncs what only the kernel has, notices that the disk failed, and has the
-//! engine opened anew when it takes writes again.
+//! engine opened anew when it takes writes again. It has the committer look after dropped tables that are still read.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -101,15 +102,27 @@ impl Watcher {
             if let Err(error) = self.shared.engine.probe() {
                 self.shared.note_write_failure(&error);
             }
+            if self
+                .shared
+                .statistics
+                .retired_waiting
+                .load(Ordering::Relaxed)
+                > 0
+            {
+                self.ask(Request::DropRetired);
+            }
             return;
         }
         self.shared.refresh_failure();
-        if probe_disk(self.shared.engine.path()).is_err() {
-            return;
+        if probe_disk(self.shared.engine.path()).is_ok() {
+            self.ask(Request::Reopen);
         }
+    }
+
+    fn ask(&self, request: Request) {
         if let Some(requests) = self.requests.upgrade() {
-            // If the queue is full, the committer is busy refusing; there is another look.
-            let _ = requests.try_send(Request::Reopen);
+            // If the queue is full, the committer is busy; there is another look.
+            let _ = requests.try_send(request);
         }
     }
 }

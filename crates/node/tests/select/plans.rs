@@ -26,6 +26,7 @@ fn plans_tell_what_is_served_and_what_is_filtered() {
                 "partitions by key: p = 1 and q = ?",
                 "slices of: a = 1 and b = 3",
                 "slices between: c > 5 and c <= ?",
+                "against the order of the disk",
                 "limit",
             ],
         ),

@@ -65,6 +65,8 @@ pub(crate) enum Request {
     },
     /// Open the engine anew after a disk error.
     Reopen,
+    /// Look whether somebody still reads the tables that are gone, which is done after each request.
+    DropRetired,
     Close {
         reply: oneshot::Sender<Result<(), StorageError>>,
     },
@@ -150,6 +152,7 @@ impl Committer {
                     let _ = reply.send(());
                 }
                 Request::Reopen => self.reopen(),
+                Request::DropRetired => {}
                 Request::Close { reply } => {
                     self.requests.close();
                     // What was handed over before is carried out; later requests find the channel
@@ -159,8 +162,8 @@ impl Committer {
                     return;
                 }
             }
-            self.drop_retired();
             // Under a steady load too.
+            self.drop_retired();
             self.sweep();
         }
         if let Err(error) = self.finish() {
@@ -168,7 +171,7 @@ impl Committer {
         }
     }
 
-    /// Waits for a request, sweeping for as long as there is none.
+    /// Waits for a request, clearing up for as long as there is none.
     fn receive(&mut self) -> Option<Request> {
         loop {
             match self.requests.try_recv() {
@@ -176,7 +179,7 @@ impl Committer {
                 Err(TryRecvError::Disconnected) => return None,
                 Err(TryRecvError::Empty) => {}
             }
-            if !self.sweep() {
+            if !self.sweep() && !self.drop_retired() {
                 return self.requests.blocking_recv();
             }
         }
@@ -207,6 +210,7 @@ impl Committer {
                     let _ = reply.send(());
                 }
                 Request::Reopen => self.reopen(),
+                Request::DropRetired => {}
                 Request::Close { reply } => {
                     let _ = reply.send(self.shared.engine.sync());
                 }
@@ -239,7 +243,7 @@ impl Committer {
     }
 
     fn finish(&mut self) -> Result<(), StorageError> {
-        self.drop_retired();
+        while self.drop_retired() {}
         self.write_last_mark();
         let synced = self.shared.engine.sync();
         self.shared.engine.close();

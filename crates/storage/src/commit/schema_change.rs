@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use uuid::Uuid;
@@ -121,19 +122,22 @@ impl Committer {
         Ok(())
     }
 
-    /// Drops the spaces of former tables that nobody reads any more.
-    pub(super) fn drop_retired(&mut self) {
-        let engine = Arc::clone(&self.shared.engine);
-        self.retired.retain(|(space, lease)| {
-            if Arc::strong_count(lease) > 1 {
-                return true;
-            }
-            if let Err(error) = engine.drop_space(*space) {
+    /// Drops the space of a former table that nobody reads any more. Only one, as the engine syncs several files for it and
+    /// writers wait meanwhile. Says whether there was one.
+    pub(super) fn drop_retired(&mut self) -> bool {
+        let is_free = |(_, lease): &(SpaceId, Arc<()>)| Arc::strong_count(lease) == 1;
+        let free = self.retired.iter().position(is_free);
+        if let Some(index) = free {
+            let (space, _) = self.retired.swap_remove(index);
+            if let Err(error) = self.shared.engine.drop_space(space) {
                 // The next start removes it.
                 tracing::warn!(%error, "the files of a dropped table could not be removed");
             }
-            false
-        });
+        }
+        let waiting = self.retired.len() as u64;
+        let counters = &self.shared.statistics;
+        counters.retired_waiting.store(waiting, Ordering::Relaxed);
+        free.is_some()
     }
 }
 
