@@ -119,7 +119,7 @@ async fn one_more_connection_can_always_come_in() {
 async fn bodies_on_their_way_are_charged_as_they_come() {
     let service = Service::serving_with(|options| options.bodies_bytes_max = 1 << 20).await;
     let part = vec![b' '; 600 << 10];
-    let head = "POST /api/v1/indexes/ks/idx/ann HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n\
+    let head = "POST /api/v1/indexes/ks/idx/ann HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
                 Content-Length: 2000000\r\n\r\n";
     // Announced alone, it takes nothing.
     let mut announced = Vec::new();
