@@ -171,7 +171,7 @@ fn stands(snapshots: &Path) -> bool {
 /// Scans of the table since the start.
 fn scans(server: &Server) -> u64 {
     let mut stream = TcpStream::connect(server.http).expect("a connection");
-    let request = "GET /metrics HTTP/1.0\r\nhost: annulus\r\n\r\n";
+    let request = "GET /metrics HTTP/1.0\r\nhost: localhost\r\n\r\n";
     stream.write_all(request.as_bytes()).expect("sent");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("an answer");
