@@ -36,6 +36,10 @@ pub enum Error {
     /// There was no memory, or no room on the disk, for what was asked for. It has not happened.
     #[error("the index cannot grow: {0}")]
     NoRoom(String),
+    /// A file of vectors was cut short while it was in use, or its disk fails, so there is no right
+    /// answer. The index should be built anew.
+    #[error("the index cannot answer: {0}")]
+    Unreadable(String),
 }
 
 impl From<GrowError> for Error {

@@ -110,13 +110,16 @@ impl Index {
         }
         let codes_are_vectors = kind.is_exact(form);
         let vectors = || Vectors::new(form, options.dimensions, place);
+        let vectors = (!codes_are_vectors).then(vectors);
+        let faults = vectors.as_ref().map(|vectors| vectors.array().faults());
+        let verification = faults.map(Verification::of_own);
         Index {
             options,
             form,
             kind,
             graph,
             ids: Ids::new(),
-            vectors: (!codes_are_vectors).then(vectors),
+            vectors,
             undirected: RwLock::default(),
             epochs: Epochs::new(),
             workspaces: Mutex::default(),
@@ -126,7 +129,7 @@ impl Index {
             moves: Moves::default(),
             sharers: Sharers::default(),
             generation: Mutex::default(),
-            verification: Verification::default(),
+            verification: verification.unwrap_or_default(),
         }
     }
 

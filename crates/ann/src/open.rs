@@ -74,7 +74,7 @@ impl Index {
             match index.options.placement {
                 Placement::File => {
                     let source = Source::map(Arc::clone(&generation), vectors.array_mut())?;
-                    index.verification = Verification::of(source);
+                    index.verification = Verification::of(source, vectors.array().faults());
                 }
                 Placement::Memory => Source::read(&generation, vectors.array_mut())?,
             }

@@ -49,7 +49,9 @@ impl Index {
         search: &SearchOptions<'_>,
     ) -> Result<(Vec<Neighbour>, Explanation), Error> {
         self.check(query)?;
-        Ok(self.with_workspace(|workspace| self.answer(query, search, workspace)))
+        let answer = self.with_workspace(|workspace| self.answer(query, search, workspace));
+        self.verification.require_readable()?;
+        Ok(answer)
     }
 
     /// The answers to many queries, in their order. All are checked before the first is searched.
@@ -59,12 +61,14 @@ impl Index {
         search: &SearchOptions<'_>,
     ) -> Result<Vec<Vec<Neighbour>>, Error> {
         queries.iter().try_for_each(|query| self.check(query))?;
-        Ok(self.with_workspace(|workspace| {
+        let answers = self.with_workspace(|workspace| {
             let answers = queries
                 .iter()
                 .map(|query| self.answer(query, search, workspace));
             answers.map(|(answer, _)| answer).collect()
-        }))
+        });
+        self.verification.require_readable()?;
+        Ok(answers)
     }
 
     fn answer(

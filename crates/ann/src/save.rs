@@ -101,6 +101,8 @@ impl Index {
         let saved = unsafe { self.save_from(gate, directory, last.as_deref(), &marks, &mut steps) };
         drop(pin);
         let finished = saved.and_then(|(writer, contents, saved)| {
+            // Zeros may have been copied in the place of vectors.
+            self.verification.require_no_damage()?;
             let generation = writer.finish(&contents)?;
             Ok((generation, saved))
         });

@@ -10,8 +10,9 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
+use crate::memory::Faults;
 use crate::snapshot::Source;
-use crate::{Index, SnapshotError};
+use crate::{Error, Index, SnapshotError};
 
 /// What is known of the full vectors of an index.
 ///
@@ -31,7 +32,8 @@ pub enum VectorsState {
         total: u64,
     },
     /// A file is not what was written, or cannot be read. The index answers, but some distances may
-    /// be wrong; it should be built anew. It can't be saved.
+    /// be wrong; it should be built anew. It can't be saved. Where a file was cut short while it was in
+    /// use, or its disk fails, searches are refused ([`Error::Unreadable`]).
     Damaged(Arc<SnapshotError>),
 }
 
@@ -41,6 +43,8 @@ pub(crate) struct Verification {
     total: u64,
     done: AtomicU64,
     damage: OnceLock<Arc<SnapshotError>>,
+    /// Files that the verification cannot know of, as they can no longer be read since.
+    faults: Arc<Faults>,
     /// None if there is nothing more to verify.
     progress: Mutex<Option<Progress>>,
 }
@@ -54,8 +58,16 @@ struct Progress {
 }
 
 impl Verification {
+    /// Of vectors that don't come from a snapshot.
+    pub(crate) fn of_own(faults: &Arc<Faults>) -> Verification {
+        Verification {
+            faults: Arc::clone(faults),
+            ..Verification::default()
+        }
+    }
+
     /// Of vectors that are used where they lie.
-    pub(crate) fn of(source: Source) -> Verification {
+    pub(crate) fn of(source: Source, faults: &Arc<Faults>) -> Verification {
         let total = source.bytes();
         let progress = Progress {
             source: Arc::new(source),
@@ -66,12 +78,12 @@ impl Verification {
         Verification {
             total,
             progress: Mutex::new((total > 0).then_some(progress)),
-            ..Verification::default()
+            ..Verification::of_own(faults)
         }
     }
 
     fn state(&self) -> VectorsState {
-        if let Some(damage) = self.damage.get() {
+        if let Some(damage) = self.damage() {
             return VectorsState::Damaged(Arc::clone(damage));
         }
         match self.done.load(Ordering::Acquire) {
@@ -80,6 +92,29 @@ impl Verification {
                 done,
                 total: self.total,
             },
+        }
+    }
+
+    /// What is known to be wrong.
+    fn damage(&self) -> Option<&Arc<SnapshotError>> {
+        if self.damage.get().is_none()
+            && let Some(file) = self.faults.unreadable()
+        {
+            self.damage
+                .get_or_init(|| Arc::new(SnapshotError::Unreadable { file }));
+        }
+        self.damage.get()
+    }
+
+    /// Refuses if a file could not be read, so that zeros may have been taken for vectors: to be asked
+    /// after they were read, before an answer leaves.
+    pub(crate) fn require_readable(&self) -> Result<(), Error> {
+        match self.faults.unreadable() {
+            None => Ok(()),
+            Some(file) => {
+                let error = SnapshotError::Unreadable { file };
+                Err(Error::Unreadable(error.to_string()))
+            }
         }
     }
 
@@ -130,7 +165,7 @@ impl Verification {
 
     /// Refuses if damage is known.
     pub(crate) fn require_no_damage(&self) -> Result<(), SnapshotError> {
-        match self.damage.get() {
+        match self.damage() {
             Some(damage) => Err(SnapshotError::Source(Arc::clone(damage))),
             None => Ok(()),
         }

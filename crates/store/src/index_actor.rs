@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use ann::{Neighbour, SearchOptions, VectorsState};
 use arc_swap::ArcSwap;
 use store_api::types::SimilarityFunction;
+use tokio::sync::Notify;
 
 use crate::compute::{Compute, Stopped};
 use crate::found::Found;
@@ -32,6 +33,8 @@ pub struct VectorIndex {
     keys: RwLock<KeyTable>,
     /// Every search holds the value that stood when it began; see [`Retired`].
     epoch: ArcSwap<()>,
+    /// Told by whoever meets vectors that are not what they were.
+    damage_met: Notify,
 }
 
 /// Why a search failed.
@@ -77,6 +80,7 @@ impl VectorIndex {
             keys: RwLock::new(Items::key_table(&schema)),
             schema,
             epoch: ArcSwap::from_pointee(()),
+            damage_met: Notify::new(),
         })
     }
 
@@ -94,6 +98,7 @@ impl VectorIndex {
             keys: RwLock::new(keys),
             schema,
             epoch: ArcSwap::from_pointee(()),
+            damage_met: Notify::new(),
         }
     }
 
@@ -104,13 +109,36 @@ impl VectorIndex {
         directory: &Path,
         keep_going: impl FnMut(ann::SaveProgress) -> bool,
     ) -> Result<ann::Saved, ann::SnapshotError> {
-        self.ann.save_while(directory, keep_going)
+        let saved = self.ann.save_while(directory, keep_going);
+        self.look_for_damage();
+        saved
     }
 
     /// Verifies the vectors of an index that was reopened, for as long as `keep_going` says so.
     pub fn verify(&self, mut keep_going: impl FnMut(&VectorsState) -> bool) -> VectorsState {
-        self.ann
-            .verify_vectors(|| keep_going(&self.ann.vectors_state()))
+        let state = self
+            .ann
+            .verify_vectors(|| keep_going(&self.ann.vectors_state()));
+        self.look_for_damage();
+        state
+    }
+
+    /// Waits until a search, a change, a save or the verification has met vectors that are not what they
+    /// were. Names the file. For one who waits.
+    pub async fn damaged(&self) -> Arc<ann::SnapshotError> {
+        loop {
+            self.damage_met.notified().await;
+            if let VectorsState::Damaged(error) = self.ann.vectors_state() {
+                return error;
+            }
+        }
+    }
+
+    /// To be called after vectors were read, as only then is it known that they could be.
+    fn look_for_damage(&self) {
+        if let VectorsState::Damaged(_) = self.ann.vectors_state() {
+            self.damage_met.notify_one();
+        }
     }
 
     /// Rows that a search may find.
@@ -148,7 +176,10 @@ impl VectorIndex {
                 ann::Error::Dimensions { .. } | ann::Error::NotFinite { .. } => {
                     SearchError::Query(error)
                 }
-                _ => SearchError::Internal(error.to_string()),
+                _ => {
+                    self.look_for_damage();
+                    SearchError::Internal(error.to_string())
+                }
             })?;
             searches += 1;
             let (rows, gone) = self.answer(&found, limit)?;
@@ -202,10 +233,12 @@ impl VectorIndex {
         let done = by_piece.into_iter().map(|piece| {
             let index = self.clone();
             compute.build(move || {
-                piece
+                let refused: Vec<Refused> = piece
                     .into_iter()
                     .filter_map(|change| index.apply_one(change).err())
-                    .collect::<Vec<_>>()
+                    .collect();
+                index.look_for_damage();
+                refused
             })
         });
         let refused = futures::future::try_join_all(done).await?;

@@ -32,7 +32,7 @@ use crate::repair::{Access, Attached, Repairs};
 use crate::reread::{HINTS_MAX, Hint, HintMessage, HintTarget, Rereader, Subscriber};
 use crate::rows::{RowReader, VectorColumn};
 use crate::scan::Scan;
-use crate::snapshot::{Saved, Saver, Snapshots, verify};
+use crate::snapshot::{Saved, Saver, Snapshots, verify, watch};
 use watched::{PAUSE, Watched};
 
 /// What every table needs.
@@ -252,6 +252,7 @@ impl Build {
             self.hints.clone(),
             self.context.memory.clone(),
         );
+        self.watch_vectors();
         let reopened = beginning.rows.is_some();
         let mut from = None;
         let mut to_scan = true;
@@ -379,13 +380,20 @@ impl Build {
         }
     }
 
+    /// Has the index built anew when its vectors turn out to be damaged, for as long as it lives.
+    fn watch_vectors(&self) {
+        let watch = watch(self.index.clone(), self.context.damaged.clone());
+        let cancel = self.cancel.clone();
+        let until_gone = async move { cancel.run_until_cancelled(watch).await };
+        self.context.tasks.spawn(until_gone);
+    }
+
     /// In the background.
     fn verify_vectors(&self) {
         let (index, cancel) = (self.index.clone(), self.cancel.clone());
-        let damaged = self.context.damaged.clone();
         self.context
             .tasks
-            .spawn_blocking(move || verify(&index, &damaged, &cancel));
+            .spawn_blocking(move || verify(&index, &cancel));
     }
 
     /// Reads the one vector column of the index.

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use super::growth::Growth;
 use super::table::{State, Table};
-use super::{GrowError, Mapping, Place, disk};
+use super::{Faults, GrowError, Mapping, Place, disk};
 
 /// Chunks aim at this size in memory: that of a huge page of x86-64.
 const MEMORY_CHUNK_BYTES: usize = 2 << 20;
@@ -26,6 +26,7 @@ const RECORD_BITS_MAX: u32 = 16;
 /// reach them. All pointers die with the array.
 pub(crate) struct Array {
     table: Table,
+    faults: Arc<Faults>,
     /// Bytes of a record.
     stride: usize,
     /// A chunk has `2^record_bits` records.
@@ -88,16 +89,24 @@ impl Array {
             .unwrap_or(0)
             .clamp(RECORD_BITS_MIN, RECORD_BITS_MAX);
         let chunk_bytes = (stride << record_bits).next_multiple_of(page_bytes());
+        let growth = Growth::new(place, chunk_bytes, allocate);
         Array {
             table: Table::new(u32::BITS - record_bits),
+            faults: Arc::clone(growth.faults()),
             stride,
             record_bits,
             chunk_bytes,
             chunks: Mutex::new(Chunks {
-                growth: Growth::new(place, chunk_bytes, allocate),
+                growth,
                 backing: BTreeMap::new(),
             }),
         }
+    }
+
+    /// Which of the array's mapped files can no longer be read, and what files of adopted pieces are to be
+    /// mapped with.
+    pub(crate) fn faults(&self) -> &Arc<Faults> {
+        &self.faults
     }
 
     /// Bytes of a record.

@@ -8,9 +8,10 @@ use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
-use super::Mapping;
 use super::disk::{self, Allocate};
+use super::{Faults, MappedFile, Mapping};
 
 /// The size a region has if a chunk does not ask for more. The first region of an array is a single
 /// chunk without huge pages, so that a small index stays small.
@@ -66,7 +67,8 @@ pub enum GrowError {
 pub(super) struct Growth {
     place: Place,
     /// Made with the first chunk, for [`Place::File`].
-    file: Option<File>,
+    file: Option<(File, MappedFile)>,
+    faults: Arc<Faults>,
     allocate: Allocate,
     /// A multiple of the page size.
     chunk_bytes: usize,
@@ -84,6 +86,7 @@ impl Growth {
         Growth {
             place,
             file: None,
+            faults: Arc::default(),
             allocate,
             chunk_bytes,
             regions: Vec::new(),
@@ -93,6 +96,11 @@ impl Growth {
 
     pub(super) fn place(&self) -> &Place {
         &self.place
+    }
+
+    /// Which file can no longer be read.
+    pub(super) fn faults(&self) -> &Arc<Faults> {
+        &self.faults
     }
 
     /// A new chunk, zeroed, and safe to write to: what it needs of the disk is allocated.
@@ -110,7 +118,7 @@ impl Growth {
 
     /// Allocates what a new chunk needs of the disk.
     fn secure(&self, cut: Cut) -> Result<(), GrowError> {
-        let (Place::File(directory), Some(file)) = (&self.place, &self.file) else {
+        let (Place::File(directory), Some((file, _))) = (&self.place, &self.file) else {
             return Ok(());
         };
         let range = self.file_range(cut);
@@ -165,14 +173,16 @@ impl Growth {
             Place::File(directory) => {
                 if self.file.is_none() {
                     let made = disk::nameless_file(directory);
-                    self.file = Some(made.map_err(|source| GrowError::File {
+                    let made = made.map_err(|source| GrowError::File {
                         directory: directory.clone(),
                         source,
-                    })?);
+                    })?;
+                    let name = format!("the nameless file in {}", directory.display());
+                    self.file = Some((made, self.faults.file(name)));
                 }
-                let file = self.file.as_ref().expect("made above");
+                let (file, of) = self.file.as_ref().expect("made above");
                 let first = Cut(region.saturating_sub(1) * self.region_chunks() + region.min(1));
-                Mapping::shared(file, self.file_range(first).start, bytes)
+                Mapping::shared(file, self.file_range(first).start, bytes, of)
             }
         };
         mapping.map_err(|source| GrowError::Memory { bytes, source })

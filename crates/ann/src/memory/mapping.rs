@@ -4,11 +4,18 @@ use std::fs::File;
 use std::io;
 use std::ptr::NonNull;
 
+use super::MappedFile;
+#[cfg(not(miri))]
+use super::faults::Entered;
+
 /// An owned range of mapped memory. It hands out its address; what may be read and written there,
 /// and when, is up to whoever holds it.
 pub(crate) struct Mapping {
     start: NonNull<u8>,
     len: usize,
+    /// Of a file: what to do when it can't be read.
+    #[cfg(not(miri))]
+    entered: Option<Entered>,
 }
 
 // SAFETY: a mapping is an address and a length; it reads and writes nothing by itself.
@@ -84,14 +91,20 @@ mod system {
 
         /// A range of a file, which need not reach that far yet: what lies beyond its end may be
         /// touched once it does. `offset` is a multiple of the page size. Writes go to the file.
-        /// Read at random: the system is told not to read ahead.
-        pub(crate) fn shared(file: &File, offset: u64, len: usize) -> io::Result<Mapping> {
-            Mapping::file(file, offset, len, READ_WRITE)
+        /// Read at random: the system is told not to read ahead. `of` is told if the file can't be read,
+        /// and the mapping is zeros from then on.
+        pub(crate) fn shared(
+            file: &File,
+            offset: u64,
+            len: usize,
+            of: &MappedFile,
+        ) -> io::Result<Mapping> {
+            Mapping::file(file, offset, len, READ_WRITE, of)
         }
 
         /// The first `len` bytes of a file, for reading; at random, as above.
-        pub(crate) fn read_only(file: &File, len: usize) -> io::Result<Mapping> {
-            Mapping::file(file, 0, len, ProtFlags::READ)
+        pub(crate) fn read_only(file: &File, len: usize, of: &MappedFile) -> io::Result<Mapping> {
+            Mapping::file(file, 0, len, ProtFlags::READ, of)
         }
 
         fn reserve(len: usize) -> io::Result<Mapping> {
@@ -106,18 +119,25 @@ mod system {
             offset: u64,
             len: usize,
             protection: ProtFlags,
+            of: &MappedFile,
         ) -> io::Result<Mapping> {
             let flags = MapFlags::SHARED;
             // SAFETY: the system chooses the address, so nothing that is mapped is replaced.
             let start = unsafe { mmap(null_mut(), len, protection, flags, file, offset) }?;
-            let mapping = Mapping::of(start, len);
+            let mut mapping = Mapping::of(start, len);
             mapping.advise(Advice::Random);
+            let writable = protection.contains(ProtFlags::WRITE);
+            mapping.entered = Some(Entered::new(mapping.start, len, writable, of));
             Ok(mapping)
         }
 
         fn of(start: *mut std::ffi::c_void, len: usize) -> Mapping {
             let start = NonNull::new(start.cast()).expect("no mapping begins at address 0");
-            Mapping { start, len }
+            Mapping {
+                start,
+                len,
+                entered: None,
+            }
         }
 
         /// Gives up what surrounds the first `len` bytes that begin at a multiple of `alignment`.
@@ -142,6 +162,8 @@ mod system {
 
     impl Drop for Mapping {
         fn drop(&mut self) {
+            // Another mapping may come to lie there as soon as this one is gone.
+            self.entered = None;
             // SAFETY: whoever dropped the mapping gave up all pointers into it.
             unsafe { unmap(self.start, self.len) }
         }
@@ -177,11 +199,11 @@ mod heap {
             Mapping::anonymous(len)
         }
 
-        pub(crate) fn shared(_: &File, _: u64, len: usize) -> io::Result<Mapping> {
+        pub(crate) fn shared(_: &File, _: u64, len: usize, _: &MappedFile) -> io::Result<Mapping> {
             Mapping::anonymous(len)
         }
 
-        pub(crate) fn read_only(_: &File, _: usize) -> io::Result<Mapping> {
+        pub(crate) fn read_only(_: &File, _: usize, _: &MappedFile) -> io::Result<Mapping> {
             Err(io::ErrorKind::Unsupported.into())
         }
     }
@@ -202,8 +224,10 @@ mod heap {
 #[cfg(all(test, not(miri)))]
 mod tests {
     use std::io::Write;
+    use std::sync::Arc;
 
     use super::*;
+    use crate::memory::Faults;
 
     fn file_of(bytes: &[u8]) -> File {
         let mut file = tempfile::tempfile().unwrap();
@@ -228,7 +252,9 @@ mod tests {
 
     #[test]
     fn a_file_is_read_where_it_lies() {
-        let read_only = Mapping::read_only(&file_of(b"abc"), 3).unwrap();
+        let faults = Arc::<Faults>::default();
+        let of = faults.file("a file".to_owned());
+        let read_only = Mapping::read_only(&file_of(b"abc"), 3, &of).unwrap();
         // SAFETY: the file is this test's alone.
         assert_eq!(unsafe { read_only.bytes() }, b"abc");
     }
@@ -239,13 +265,45 @@ mod tests {
 
         let page = rustix::param::page_size();
         let file = tempfile::tempfile().unwrap();
-        let mapping = Mapping::shared(&file, page as u64, page).unwrap();
+        let faults = Arc::<Faults>::default();
+        let of = faults.file("a file".to_owned());
+        let mapping = Mapping::shared(&file, page as u64, page, &of).unwrap();
         file.set_len(2 * page as u64).unwrap();
         // SAFETY: the file is this test's alone and reaches far enough.
         unsafe { mapping.at(page - 1).write(9) };
         let mut byte = [0];
         file.read_exact_at(&mut byte, 2 * page as u64 - 1).unwrap();
         assert_eq!(byte, [9]);
+        assert_eq!(faults.unreadable(), None);
+    }
+
+    #[test]
+    fn a_file_that_ends_too_early_reads_as_zeros_and_is_named() {
+        let page = rustix::param::page_size();
+        let faults = Arc::<Faults>::default();
+        let [short, other] = ["short", "other"].map(|name| faults.file(name.to_owned()));
+        let sound = Mapping::read_only(&file_of(&vec![7; page]), page, &other).unwrap();
+        for writable in [false, true] {
+            let file = file_of(&vec![7; 3 * page]);
+            let mapping = match writable {
+                false => Mapping::read_only(&file, 3 * page, &short),
+                true => Mapping::shared(&file, 0, 3 * page, &short),
+            };
+            let mapping = mapping.unwrap();
+            file.set_len(page as u64).unwrap();
+            // SAFETY: the file is this test's alone.
+            unsafe {
+                assert_eq!(mapping.at(0).read(), 7);
+                assert_eq!(mapping.at(2 * page).read_volatile(), 0);
+                assert_eq!(mapping.at(0).read_volatile(), 0);
+                if writable {
+                    mapping.at(page).write_volatile(3);
+                    assert_eq!(mapping.at(page).read_volatile(), 3);
+                }
+                assert_eq!(sound.at(0).read_volatile(), 7);
+            }
+            assert_eq!(faults.unreadable().as_deref(), Some("short"));
+        }
     }
 
     #[test]

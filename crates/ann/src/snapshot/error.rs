@@ -56,6 +56,15 @@ pub enum SnapshotError {
         /// What is wrong.
         what: &'static str,
     },
+    /// A file is there, but was cut short while it was in use, or its disk fails.
+    #[error(
+        "{file} can no longer be read: it was cut short, or its disk fails; look at the disk, and build \
+         the index anew"
+    )]
+    Unreadable {
+        /// The file.
+        file: String,
+    },
     /// The snapshot is of an index with other options.
     #[error(
         "{} is of an index whose {option} is {found}, not {expected}; open it with its own options, \

@@ -19,7 +19,7 @@ pub(crate) struct Source {
 impl Source {
     /// Puts the vectors of a generation into an array that is empty: whole chunks by their pages in
     /// the files, which must not be written to, the rest of the last chunk by a copy. They are not
-    /// verified.
+    /// verified. The array's faults are told of a file that can't be read later.
     ///
     /// # Panics
     /// If the array's stride is not the size of a vector.
@@ -31,17 +31,19 @@ impl Source {
         for segment in &generation.segments {
             assert_eq!(array.stride(), segment.vector_bytes as usize);
             let name = segment::file_name(segment.number);
+            let path = generation.directory.path_of(&name);
+            let of = array.faults().file(path.display().to_string());
             let mapping = generation
                 .directory
                 .open_file(&name)
-                .and_then(|file| Mapping::read_only(&file, segment.bytes() as usize))
-                .map_err(SnapshotError::io(
-                    "map",
-                    &generation.directory.path_of(&name),
-                ))?;
+                .and_then(|file| Mapping::read_only(&file, segment.bytes() as usize, &of))
+                .map_err(SnapshotError::io("map", &path))?;
             let mapping = Arc::new(mapping);
             put_records(array, &mapping, segment)?;
             mappings.push(mapping);
+        }
+        if let Some(file) = array.faults().unreadable() {
+            return Err(SnapshotError::Unreadable { file });
         }
         Ok(Source {
             generation,

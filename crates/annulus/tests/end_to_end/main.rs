@@ -16,4 +16,5 @@ mod rust_driver;
 mod server;
 mod snapshot_crash;
 mod store_alone;
+mod unreadable_vectors;
 mod upgrades;

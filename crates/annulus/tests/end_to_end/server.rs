@@ -1,5 +1,6 @@
 //! Starts and kills the real binary.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -27,7 +28,17 @@ impl Server {
 
     /// The same with more settings.
     pub fn start_with(data_dir: &Path, settings: &[&str]) -> Server {
-        let mut process = Server::command(data_dir, settings)
+        Server::start_command(&mut Server::command(data_dir, "warn", settings))
+    }
+
+    /// Starts the binary with a filter for its log, which goes to this file.
+    pub fn start_logging(data_dir: &Path, filter: &str, log: &Path) -> Server {
+        let log = File::create(log).expect("a file for the log");
+        Server::start_command(Server::command(data_dir, filter, &[]).stderr(log))
+    }
+
+    fn start_command(command: &mut Command) -> Server {
+        let mut process = command
             .stdout(Stdio::piped())
             .spawn()
             .expect("the binary starts");
@@ -55,7 +66,7 @@ impl Server {
         Server { process, cql, http }
     }
 
-    fn command(data_dir: &Path, settings: &[&str]) -> Command {
+    fn command(data_dir: &Path, log_filter: &str, settings: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_annulus"));
         command
             .args([
@@ -65,7 +76,7 @@ impl Server {
                 "--http-port",
                 "0",
                 "--log",
-                "warn",
+                log_filter,
             ])
             .arg("--data-dir")
             .arg(data_dir)
@@ -75,7 +86,7 @@ impl Server {
 
     /// Starts the binary and kills it so long afterwards, ready or not.
     pub fn kill_after(data_dir: &Path, settings: &[&str], wait: Duration) {
-        let mut process = Server::command(data_dir, settings)
+        let mut process = Server::command(data_dir, "warn", settings)
             .stdout(Stdio::null())
             .spawn()
             .expect("the binary starts");

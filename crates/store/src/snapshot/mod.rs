@@ -48,7 +48,7 @@
 //! An index is not opened before it is known what its log is ([`LogFacts`]), nor where the process would overstep its
 //! memory limit; it is built anew then, under that limit, and the next save takes the snapshot's place.
 //! Anything else that is wrong with a snapshot is logged with the name of the file; the snapshot is deleted and
-//! the index built anew. Full vectors are verified while they are searched ([`verify`]).
+//! the index built anew. Full vectors are verified while they are searched ([`verify`]), and may become unreadable later ([`watch`]).
 
 mod fault;
 mod frames;
@@ -76,7 +76,7 @@ pub use open::Opened;
 use place::Place;
 pub use rows::put_row;
 pub use saver::{Saved, Saver};
-pub use verify::verify;
+pub use verify::{verify, watch};
 
 /// The snapshots of all indexes.
 pub struct Snapshots {

@@ -1,4 +1,5 @@
-//! Verifying the full vectors of an index that was opened, while they are searched.
+//! Full vectors that are not what they were: found by verifying those of an index that was opened, while they
+//! are searched, or by whoever reads them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,13 +13,17 @@ use crate::engine::IndexHandle;
 /// The pause after each MiB: searches read from the same disk.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Verifies until all is, or the index goes. An index whose vectors are damaged is logged with the name of
-/// the file, and handed to `damaged`. Blocks.
-pub fn verify(
-    index: &Arc<IndexHandle>,
-    damaged: &mpsc::Sender<Arc<IndexHandle>>,
-    cancel: &CancellationToken,
-) {
+/// Logs the name of the file once the vectors of an index are found to be damaged, and hands it to `damaged`.
+pub async fn watch(index: Arc<IndexHandle>, damaged: mpsc::Sender<Arc<IndexHandle>>) {
+    let error = index.vectors.damaged().await;
+    let name = &index.identity.name;
+    tracing::error!(index = %name, %error, "vectors are damaged; the index is built anew");
+    // When nobody listens any more the service is stopping.
+    let _ = damaged.send(index).await;
+}
+
+/// Verifies until all is, or the index goes, or is found to be damaged. Blocks.
+pub fn verify(index: &Arc<IndexHandle>, cancel: &CancellationToken) {
     let unverified = &index.metrics.snapshots.unverified;
     let state = index.vectors.verify(|state| {
         if let VectorsState::Verifying { done, total } = state {
@@ -33,11 +38,7 @@ pub fn verify(
             unverified.set(0);
             tracing::debug!(index = %name, "all vectors are as they were saved");
         }
-        VectorsState::Verifying { .. } => {}
-        VectorsState::Damaged(error) => {
-            tracing::error!(index = %name, %error, "the snapshot is damaged; the index is built anew");
-            // When nobody listens any more the service is stopping.
-            let _ = damaged.blocking_send(index.clone());
-        }
+        // Who watches the index has been told.
+        VectorsState::Verifying { .. } | VectorsState::Damaged(_) => {}
     }
 }

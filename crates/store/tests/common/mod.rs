@@ -258,7 +258,7 @@ impl World {
         let mut stream = tokio::net::TcpStream::connect(self.store.addresses()[0])
             .await
             .expect("a connection");
-        let request = format!("GET {path} HTTP/1.0\r\nhost: store\r\n\r\n");
+        let request = format!("GET {path} HTTP/1.0\r\nhost: localhost\r\n\r\n");
         stream.write_all(request.as_bytes()).await.expect("sent");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.expect("UTF-8");

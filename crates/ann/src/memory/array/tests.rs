@@ -27,13 +27,14 @@ fn number(array: &Array, index: u32) -> &AtomicU64 {
     unsafe { AtomicU64::from_ptr(record.cast()) }
 }
 
-fn piece_of(bytes: &[u8], map: fn(&File, usize) -> io::Result<Mapping>) -> Piece {
+fn piece_of(bytes: &[u8]) -> Piece {
     use std::io::Write;
 
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(bytes).unwrap();
+    let of = Arc::<Faults>::default().file("a file".to_owned());
     Piece {
-        mapping: Arc::new(map(&file, bytes.len()).unwrap()),
+        mapping: Arc::new(Mapping::read_only(&file, bytes.len(), &of).unwrap()),
         offset: 0,
     }
 }
@@ -196,7 +197,7 @@ fn a_read_only_chunk_is_copied_before_it_is_written() {
     for place in places() {
         let array = Array::new(8, place);
         let records = array.records_per_chunk() as u32;
-        let piece = piece_of(&counted(&array), Mapping::read_only);
+        let piece = piece_of(&counted(&array));
         array.adopt(records, piece).unwrap();
         let index = records + 3;
         assert!(!array.is_writable(index));
@@ -224,7 +225,7 @@ fn a_read_only_chunk_is_copied_before_it_is_written() {
 fn a_piece_that_is_too_short_is_a_bug() {
     let array = Array::new(8, Place::Memory);
     let bytes = counted(&array);
-    let piece = piece_of(&bytes[1..], Mapping::read_only);
+    let piece = piece_of(&bytes[1..]);
     let _ = array.adopt(0, piece);
 }
 
@@ -250,7 +251,7 @@ fn a_full_disk_is_an_error_and_harms_nothing() {
         assert_eq!(array.get(128), None);
     }
     assert_eq!(number(&array, 127).load(Ordering::Relaxed), 5);
-    let piece = piece_of(&vec![1; 4 << 20], Mapping::read_only);
+    let piece = piece_of(&vec![1; 4 << 20]);
     array.adopt(256, piece).unwrap();
     assert!(array.make_writable(256).is_err());
     assert!(!array.is_writable(256));

@@ -10,10 +10,10 @@ use super::{answers, assert_alike, open_verified};
 use crate::data::Rng;
 use crate::oracle::build;
 
-const DIMENSIONS: usize = 384;
+pub(super) const DIMENSIONS: usize = 384;
 
 /// More than a chunk of vectors, so that some are mapped.
-fn saved() -> (Index, TempDir) {
+pub(super) fn saved() -> (Index, TempDir) {
     let mut rng = Rng(55);
     let vectors: Vec<Vec<f32>> = (0..2_300).map(|_| rng.vector(DIMENSIONS)).collect();
     let options = Options {

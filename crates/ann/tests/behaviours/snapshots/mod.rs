@@ -4,6 +4,7 @@ mod chains;
 mod damage;
 mod kills;
 mod round_trips;
+mod unreadable;
 
 use std::path::Path;
 
