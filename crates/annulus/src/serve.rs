@@ -142,7 +142,6 @@ impl Servers {
                 listeners: vec![public],
                 prepared_bytes_max: shares.prepared as u64,
                 data_center: settings.datacenter.clone(),
-                ..NodeOptions::default()
             },
         )
         .await
