@@ -9,6 +9,7 @@ mod schema;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use storage::catalog::Table;
@@ -54,6 +55,11 @@ impl LogHead for Head {
 
 #[async_trait]
 impl Database for Embedded {
+    fn now(&self) -> Duration {
+        let now_micros = self.storage.clock().now_micros();
+        Duration::from_micros(u64::try_from(now_micros).unwrap_or(0))
+    }
+
     fn schema(&self) -> Box<dyn Schema> {
         Box::new(StoredSchema::new(self.storage.clone()))
     }

@@ -15,6 +15,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -31,6 +32,12 @@ pub use crate::scan::ranges::split;
 /// A database that has tables with vector indexes.
 #[async_trait]
 pub trait Database: Send + Sync + 'static {
+    /// The present by the clock that the times of logs go by, since the epoch: the machine's, where the database has none of
+    /// its own that this process can see.
+    fn now(&self) -> Duration {
+        crate::cdc::since_epoch()
+    }
+
     /// The way to its schema, as far as indexes go.
     fn schema(&self) -> Box<dyn Schema>;
 

@@ -253,7 +253,8 @@ async fn open(context: &TableContext, identity: &IndexIdentity) -> OpenedOf {
     };
     let (snapshots, indexes) = (context.snapshots.clone(), context.indexes.clone());
     let (identity, memory) = (identity.clone(), context.memory.clone());
-    let opened = blocking(move || snapshots.open(&identity, &log, &indexes, &memory)).await;
+    let now = context.database.now();
+    let opened = blocking(move || snapshots.open(&identity, &log, now, &indexes, &memory)).await;
     Ok(Some((log, opened.unwrap_or(Opened::Nothing))))
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use ann::Placement;
 
@@ -63,11 +63,13 @@ impl Snapshots {
     }
 
     /// Opens the snapshot of an index. What can't be used is logged and deleted. One that `memory` has no room
-    /// for is logged and stays until the index is saved again. Blocks.
+    /// for is logged and stays until the index is saved again. `now`: the present by the clock that the log's times go by.
+    /// Blocks.
     pub fn open(
         &self,
         identity: &IndexIdentity,
         log: &LogFacts,
+        now: Duration,
         indexes: &IndexesOptions,
         memory: &Memory,
     ) -> Opened {
@@ -82,7 +84,7 @@ impl Snapshots {
         // Whoever saved the index before was cancelled; what it was just publishing stands from here on.
         drop(self.standing());
         let place = self.place(identity);
-        match self.read(&place, identity, log, indexes, memory) {
+        match self.read(&place, identity, log, now, indexes, memory) {
             Ok(None) => Opened::Nothing,
             Ok(Some(opened)) => Opened::Index(Box::new(opened)),
             Err(error) => {
@@ -111,6 +113,7 @@ impl Snapshots {
         place: &Place,
         identity: &IndexIdentity,
         log: &LogFacts,
+        now: Duration,
         indexes: &IndexesOptions,
         memory: &Memory,
     ) -> Result<Option<Reopened>, Fault> {
@@ -140,7 +143,7 @@ impl Snapshots {
             })?;
         }
         let (items, keys, unread) = restored.finish();
-        let behind = reach(manifest.position(), [manifest.log_ttl_s, log.ttl_s]);
+        let behind = reach(now, manifest.position(), [manifest.log_ttl_s, log.ttl_s]);
         if let Err(error) = &behind {
             tracing::warn!(
                 index = %identity.name,
@@ -196,14 +199,7 @@ fn memory_bytes(generation: &Path, placement: Placement) -> Result<u64, Fault> {
 
 /// Whether the log has every row since the position: it has those that have lived for less than any of the
 /// times for which its rows were to live.
-fn reach(position: Duration, ttls_s: [u64; 2]) -> Result<(), OutOfReach> {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    reach_at(now, position, ttls_s)
-}
-
-fn reach_at(now: Duration, position: Duration, ttls_s: [u64; 2]) -> Result<(), OutOfReach> {
+fn reach(now: Duration, position: Duration, ttls_s: [u64; 2]) -> Result<(), OutOfReach> {
     let behind = now.checked_sub(position).ok_or(OutOfReach::ClockSetBack)?;
     // 0: for ever.
     let Some(log_ttl_s) = ttls_s.into_iter().filter(|ttl_s| *ttl_s != 0).min() else {
@@ -223,7 +219,7 @@ mod tests {
     #[test]
     fn the_log_reaches_as_far_as_its_rows_live() {
         let hours = |hours: u64| Duration::from_secs(hours * 3600);
-        let reaches = |position, ttls_s| reach_at(hours(100), position, ttls_s).is_ok();
+        let reaches = |position, ttls_s| reach(hours(100), position, ttls_s).is_ok();
         let day_s = 86_400;
         assert!(reaches(hours(100), [day_s; 2]));
         assert!(reaches(hours(78), [day_s; 2]));
@@ -236,7 +232,7 @@ mod tests {
         assert!(reaches(hours(0), [0, 0]));
         assert!(!reaches(hours(0), [0, day_s]));
         for ttls_s in [[day_s; 2], [0; 2]] {
-            let refused = reach_at(hours(100), hours(101), ttls_s);
+            let refused = reach(hours(100), hours(101), ttls_s);
             assert_eq!(refused, Err(OutOfReach::ClockSetBack));
         }
     }
