@@ -13,7 +13,7 @@ fn one_client_gets_half_and_leaves_room_for_the_next() {
         let mut charge = account.charge();
         while charge.resize(charge.bytes() + UNIT_BYTES).is_ok() {}
         assert!(charge.bytes() <= budget.client_bytes_max(), "{others}");
-        assert!(charge.bytes() >= (64 * MIB >> (others + 1)) - 2 * UNIT_BYTES);
+        assert!(charge.bytes() >= ((64 * MIB) >> (others + 1)) - 2 * UNIT_BYTES);
         clients.push((account, charge));
     }
     assert!(budget.used() < budget.bytes_max());
