@@ -95,7 +95,7 @@ impl Verification {
         }
     }
 
-    /// What is known to be wrong.
+    /// The fault that is known.
     fn damage(&self) -> Option<&Arc<SnapshotError>> {
         if self.damage.get().is_none()
             && let Some(file) = self.faults.unreadable()

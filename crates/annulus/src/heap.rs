@@ -1,4 +1,4 @@
-//! What the allocator keeps of memory that is free.
+//! Free memory that the allocator keeps, and how it goes back to the system.
 //!
 //! The allocator of glibc gives a large block back to the system as it is freed, but takes blocks for ever larger ones as small
 //! as soon as one of their size was freed; what is between small blocks that are in use it keeps. After a peak the process

@@ -20,7 +20,7 @@ pub struct MemoryLimit {
 }
 
 impl MemoryLimit {
-    /// What was set, or half of what the machine or the control group has.
+    /// The limit that was set, or half of what the machine or the control group has.
     pub fn resolve(set: Option<Size>) -> Result<MemoryLimit, Failure> {
         match set {
             Some(Size(bytes)) if bytes < LIMIT_BYTES_MIN => Err(Failure::Configuration(format!(
@@ -34,12 +34,12 @@ impl MemoryLimit {
         }
     }
 
-    /// What of it clients may pin.
+    /// The shares of it that clients may pin.
     pub fn shares(self) -> Shares {
         self.bytes.map_or_else(Shares::default, Shares::of_limit)
     }
 
-    /// What blocks of rows may be cached in if nothing is set, in bytes.
+    /// Bytes for cached blocks of rows if nothing is set.
     pub fn cache_bytes(self) -> u64 {
         let part = self.bytes.map_or(u64::MAX, |bytes| bytes / CACHE_PART);
         CACHE_BYTES.min(part)

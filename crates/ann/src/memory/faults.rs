@@ -6,7 +6,7 @@
 //! the [`Faults`] of its array, and maps zeros over all of the mapping. The read goes on with zeros,
 //! and whoever made something of them asks [`Faults::unreadable`] before it leaves.
 //!
-//! What lies between the new end of a file and the end of its page is read as zeros without a
+//! Bytes between the new end of a file and the end of its page are read as zeros without a
 //! signal. Only a look at the file's length finds that.
 
 #[cfg(not(miri))]

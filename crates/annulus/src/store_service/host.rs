@@ -29,7 +29,7 @@ pub struct OfGateway {
     pub address: SocketAddr,
     /// What it asks of whoever connects.
     pub asks: Asks,
-    /// What its process may take.
+    /// Bytes that its process may take.
     pub memory: MemoryLimit,
 }
 

@@ -14,7 +14,7 @@ const LIMIT_BYTES: u64 = 512 << 20;
 /// Each attacker gives up on a socket that takes nothing.
 const STALL: Duration = Duration::from_millis(200);
 
-/// What was pinned is free by then.
+/// Pinned memory is free by then.
 const FREED_WITHIN: Duration = Duration::from_secs(60);
 
 const STARTUP: u8 = 1;

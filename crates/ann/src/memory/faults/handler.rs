@@ -15,7 +15,7 @@ use super::ranges;
 type Action = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 type PlainAction = extern "C" fn(c_int);
 
-/// What was to happen before. Set before there is a handler of ours.
+/// The handler that was there before. Set before there is one of ours.
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 
 /// Installs the handler, once in the life of the process. It is there when this returns.

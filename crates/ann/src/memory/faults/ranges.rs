@@ -42,7 +42,7 @@ struct Entry {
     number: AtomicUsize,
 }
 
-/// What the handler needs to know of a range.
+/// A range, as far as the handler needs to know it.
 #[derive(Clone, Copy)]
 pub(super) struct Found {
     pub start: usize,

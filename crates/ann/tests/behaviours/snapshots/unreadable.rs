@@ -25,7 +25,7 @@ fn query() -> Vec<f32> {
     Rng(77).vector(DIMENSIONS)
 }
 
-/// What each of the calls that read vectors says of it, whichever comes first.
+/// The answer of each call that reads vectors, whichever comes first.
 type Reader = (&'static str, fn(&Index) -> Result<(), String>);
 
 const READERS: [Reader; 5] = [

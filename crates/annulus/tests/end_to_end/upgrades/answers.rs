@@ -52,7 +52,7 @@ impl Answers {
         self.0.iter().map(|answer| &*answer.question).collect()
     }
 
-    /// What is answered now.
+    /// The answers as they are now.
     pub async fn ask(session: &Session, questions: &[&str]) -> Answers {
         let mut answers = Vec::new();
         for question in questions {
