@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 
 pub use shares::Shares;
 
-/// What every client holds from its beginning: room to read in, and what its tasks take.
+/// Bytes that every client holds from its beginning: room to read in, and its tasks.
 pub const FLOOR_BYTES: usize = 16 << 10;
 
 /// A client takes and gives back so many bytes at a time, so that most requests stay within what it has.
@@ -70,7 +70,7 @@ impl Budget {
         self.0.bytes_max / 2
     }
 
-    /// What is held now, in bytes.
+    /// Bytes that are held now.
     pub fn used(&self) -> usize {
         self.0.used.load(Ordering::Relaxed)
     }
@@ -132,7 +132,7 @@ impl PartialEq for Budget {
     }
 }
 
-/// What one client holds: a connection with all that is done for it. Cheap to clone; clones are the same client.
+/// The memory of one client: a connection with all that is done for it. Cheap to clone; clones are the same client.
 #[derive(Clone, Debug)]
 pub struct Account(Arc<Client>);
 
@@ -146,7 +146,7 @@ struct Client {
 struct Held {
     /// All charges.
     bytes: usize,
-    /// What the budget has counted: the bytes rounded up, and the floor at least.
+    /// The bytes as the budget counts them: rounded up, and the floor at least.
     granted: usize,
 }
 

@@ -1,6 +1,6 @@
-//! Who gets how much of a process's memory.
+//! The shares of a process's memory that go to each kind of use.
 
-/// What clients may pin together at most: answers, requests and prepared statements.
+/// Bytes that clients may pin together at most: answers, requests and prepared statements.
 const CLIENTS_BYTES_MAX: u64 = 512 << 20;
 
 /// Of a process with little memory clients may pin one part in so many.
@@ -17,7 +17,7 @@ pub struct Shares {
     pub http_answers: usize,
     /// Prepared statements, in bytes.
     pub prepared: usize,
-    /// What the process asks of itself, which users must not starve: the index service's requests, rows of searches.
+    /// Bytes for the process's own requests, which users must not starve: the index service's, rows of searches.
     pub internal: usize,
 }
 

@@ -37,7 +37,7 @@ impl HandClock {
         self.now_micros.store(micros, Ordering::SeqCst);
     }
 
-    /// What it shows, in seconds.
+    /// The present that it shows, in seconds.
     pub fn now_s(&self) -> i64 {
         crate::seconds(self.now_micros())
     }

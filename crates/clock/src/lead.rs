@@ -13,7 +13,7 @@ pub struct LeadReport {
     said_micros: Option<i64>,
 }
 
-/// What to say of a lead.
+/// News of a lead, for the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeadNews {
     /// The clock is behind by that much. Microseconds.

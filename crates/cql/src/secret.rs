@@ -1,4 +1,4 @@
-//! What must not be printed.
+//! Values that must not be printed.
 
 use std::fmt;
 

@@ -233,7 +233,7 @@ pub(crate) fn resembles_duration(mut text: &str) -> bool {
     false
 }
 
-/// What follows the `P` of `P1Y2M3DT4H5M6S`, or of `P4W`, which stands alone.
+/// The part behind the `P` of `P1Y2M3DT4H5M6S`, or of `P4W`, which stands alone.
 fn standard_form(text: &str, sum: &mut Sum) -> Result<(), NoDuration> {
     let (date, time) = match text.split_once('T') {
         Some((_, "")) => return Err(NoDuration::Form),

@@ -23,7 +23,7 @@ pub struct Rows {
     row_count: usize,
     /// From the columns on.
     content: Bytes,
-    /// What comes behind it: rows that were encoded elsewhere and lie where they were written.
+    /// The bytes behind it: rows that were encoded elsewhere and lie where they were written.
     rest: Bytes,
 }
 
