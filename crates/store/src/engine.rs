@@ -112,6 +112,7 @@ impl IndexHandle {
 
     /// Brings the gauges up to date.
     pub fn refresh_gauges(&self) {
+        self.freshness.refresh_gauges(crate::cdc::since_epoch());
         self.metrics.size.set(self.vectors.len() as i64);
         let vectors = self.vectors.memory();
         let memory = &self.metrics.memory;
