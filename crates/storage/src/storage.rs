@@ -350,12 +350,14 @@ impl Storage {
     /// Figures for the operator.
     pub fn statistics(&self) -> Statistics {
         let counters = &self.inner.shared.statistics;
+        let engine = &self.inner.shared.engine;
         Statistics {
-            disk_bytes: self.inner.shared.engine.disk_bytes(),
+            disk_bytes: engine.disk_bytes(),
             batches: counters.batches.load(Ordering::Relaxed),
             writes: counters.writes.load(Ordering::Relaxed),
             commit_micros: counters.commit_micros.load(Ordering::Relaxed),
             sweeps_waiting: counters.sweeps_waiting.load(Ordering::Relaxed),
+            range_deletions_read: engine.range_deletions_read.load(Ordering::Relaxed),
             clock_lead_micros: self.inner.shared.clock.lead_micros(),
         }
     }

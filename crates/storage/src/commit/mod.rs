@@ -11,6 +11,7 @@ mod lists;
 mod log;
 mod mark;
 mod overlay;
+mod pending_ranges;
 mod schema_change;
 mod sweep;
 mod write;
@@ -367,7 +368,7 @@ impl Committer {
             .filter(|table| !self.shared.forgetting.is_expiring(*table))
             .collect();
         let sweeps = std::mem::take(&mut changes.sweeps);
-        let mut batch = changes.into_batch(&self.shared.engine)?;
+        let mut batch = changes.into_batch()?;
         batch.extend(sweeps.iter().map(Sweep::entry));
         batch.extend(expiring.iter().map(|table| expiring::entry(*table)));
         batch.extend(log_rows);
