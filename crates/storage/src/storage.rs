@@ -11,7 +11,6 @@ use tokio::sync::watch::Receiver;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use uuid::Uuid;
 
-use crate::catalog::persist::Generations;
 use crate::catalog::{Catalog, StreamGeneration, TableId};
 use crate::cdc::LogEnd;
 use crate::clock::{Clock, ServerClock, SystemClock};
@@ -115,9 +114,10 @@ impl Storage {
         }
         let kept_micros = commit::load_mark(&engine)?;
         clock.raise(kept_micros);
-        let (catalog, generations) = commit::load(&engine)?.ok_or_else(|| {
-            StorageError::Corrupt(format!("{} holds no schema", engine.path().display()))
-        })?;
+        let (catalog, generations) =
+            commit::load(&engine, clock.now_micros())?.ok_or_else(|| {
+                StorageError::Corrupt(format!("{} holds no schema", engine.path().display()))
+            })?;
         let schema = Schema::new(Arc::new(catalog), generations, None);
         remove_orphans(&engine, &schema)?;
         forgetting.set_expiring(commit::load_expiring(&engine)?);
@@ -402,7 +402,7 @@ fn make(engine: &Engine, now_micros: i64) -> Result<(), StorageError> {
         vnode_streams: StreamGeneration::of_vnodes(now_ms),
         keyspaces: Default::default(),
     };
-    commit::store(engine, &catalog, &Generations::new(), now_micros)?;
+    commit::store_first(engine, &catalog, now_micros)?;
     engine.directory().mark_made()
 }
 
