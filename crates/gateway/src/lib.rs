@@ -70,6 +70,7 @@ mod gateway;
 mod grounds;
 mod inquiry;
 mod listener;
+mod log_clock;
 mod options;
 mod overlay;
 mod prepared;

@@ -22,6 +22,7 @@ use uuid::Uuid;
 use super::change::Change;
 use super::cluster::{Cluster, ClusterError};
 use super::definition::Definitions;
+use super::gateways::LiveGateway;
 use super::in_place::{InPlace, Older};
 use super::lease::Lease;
 use super::next_change::next_change;
@@ -156,7 +157,8 @@ impl Follower {
             *said = confirmed;
             is_news
         });
-        let confirmed_by_all = gateways::confirmed_by_all(cluster).await?.unwrap_or(-1);
+        let live = self.live_gateways(cluster, lease.gateway).await?;
+        let confirmed_by_all = gateways::confirmed_by_all(&live).unwrap_or(-1);
         let log_failures = Arc::new(self.make_logs(cluster, known).await);
         let stepped = self
             .step(cluster, known, &mut here.notes, confirmed_by_all)
@@ -172,6 +174,19 @@ impl Follower {
             Some(failure) => Err(failure.error.clone()),
             None => Ok(confirmed_by_all >= known.definitions.revision),
         }
+    }
+
+    /// The live gateways, whose clocks are compared by the way.
+    async fn live_gateways(
+        &self,
+        cluster: &Cluster,
+        own: Uuid,
+    ) -> Result<Vec<LiveGateway>, ClusterError> {
+        let clocks = &self.catalog.clocks;
+        let from = clocks.now_micros();
+        let live = gateways::read(cluster).await?;
+        clocks.take_in(&live, own, from, clocks.now_micros());
+        Ok(live)
     }
 
     /// `None` if what this gateway knows has lapsed, or the schema has changed, meanwhile: what was read before may be out of date.

@@ -12,6 +12,7 @@
 
 mod base_table;
 mod change;
+mod clocks;
 mod cluster;
 mod connect;
 mod creation;
@@ -51,10 +52,12 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
+use self::clocks::Clocks;
 use self::follower::Round;
 use self::life::Life;
 use self::validity::Validity;
 use crate::clients::Clients;
+use crate::log_clock::LogClock;
 
 pub(crate) use cluster::Cluster;
 pub(crate) use index::VectorIndex;
@@ -80,6 +83,8 @@ pub(crate) struct Catalog {
     /// `None` for a gateway that passes everything through.
     options: Option<CatalogOptions>,
     cluster: OnceLock<Arc<Cluster>>,
+    /// The clocks that the gateway's is compared with.
+    clocks: Clocks,
     /// Begins a round of the follower at once.
     nudge: Notify,
     /// When the last look at the cluster began of which what it showed is in place.
@@ -90,12 +95,14 @@ pub(crate) struct Catalog {
 }
 
 impl Catalog {
-    /// A catalog that follows the definitions of the cluster in a task that `spawn` is given; without options it stays empty.
+    /// A catalog that follows the definitions of the cluster in a task that `spawn` is given; without options it stays empty. `clock` is
+    /// the one that is compared with others.
     /// After `stop` it goes on until no client is there any more, or until `kill`.
     pub(crate) fn start(
         options: Option<CatalogOptions>,
         address: String,
         clients: Arc<Clients>,
+        clock: Arc<LogClock>,
         (stop, kill): (CancellationToken, CancellationToken),
         spawn: impl FnOnce(std::pin::Pin<Box<dyn Future<Output = ()> + Send>>),
     ) -> Arc<Catalog> {
@@ -107,6 +114,7 @@ impl Catalog {
             lapses: Mutex::new(0),
             options: options.clone(),
             cluster: OnceLock::new(),
+            clocks: Clocks::new(clock),
             nudge: Notify::new(),
             looked: watch::Sender::new(Instant::now()),
             rounds,
@@ -138,6 +146,7 @@ impl Catalog {
             lapses: Mutex::new(0),
             options: None,
             cluster: OnceLock::new(),
+            clocks: Clocks::default(),
             nudge: Notify::new(),
             looked: watch::Sender::new(Instant::now() + GOOD),
             rounds: watch::channel(None).1,

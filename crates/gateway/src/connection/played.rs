@@ -42,7 +42,7 @@ impl Shared {
         Shared {
             catalog: Arc::new(Catalog::new(snapshot)),
             prepared: Arc::new(PreparedStatements::new(1 << 20)),
-            log: Arc::new(ChangeLog::new(5 << 10, Duration::MAX)),
+            log: Arc::new(ChangeLog::new(5 << 10, Duration::MAX, Arc::default())),
         }
     }
 
