@@ -72,6 +72,7 @@ impl Gateway {
             log: Arc::new(ChangeLog::new(options.batch_bytes_max, LATE_AFTER, clock)),
             catalog,
             clients,
+            kept_answers: Arc::default(),
             answer_memory: AnswerMemory::new(options.answer_bytes_max),
             stop,
             kill,

@@ -69,6 +69,7 @@ mod connection;
 mod gateway;
 mod grounds;
 mod inquiry;
+mod kept_answers;
 mod listener;
 mod log_clock;
 mod options;

@@ -362,6 +362,7 @@ mod tests {
             address: Some(format!("gateway {number}")),
             confirmed: Some(1),
             said_ms: Some(said_micros / 1_000),
+            active: None,
         }
     }
 

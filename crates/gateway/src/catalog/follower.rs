@@ -22,7 +22,6 @@ use uuid::Uuid;
 use super::change::Change;
 use super::cluster::{Cluster, ClusterError};
 use super::definition::Definitions;
-use super::gateways::LiveGateway;
 use super::in_place::{InPlace, Older};
 use super::lease::Lease;
 use super::next_change::next_change;
@@ -157,7 +156,10 @@ impl Follower {
             *said = confirmed;
             is_news
         });
-        let live = self.live_gateways(cluster, lease.gateway).await?;
+        let live = self
+            .catalog
+            .look_at_gateways(cluster, lease.gateway)
+            .await?;
         let confirmed_by_all = gateways::confirmed_by_all(&live).unwrap_or(-1);
         let log_failures = Arc::new(self.make_logs(cluster, known).await);
         let stepped = self
@@ -174,19 +176,6 @@ impl Follower {
             Some(failure) => Err(failure.error.clone()),
             None => Ok(confirmed_by_all >= known.definitions.revision),
         }
-    }
-
-    /// The live gateways, whose clocks are compared by the way.
-    async fn live_gateways(
-        &self,
-        cluster: &Cluster,
-        own: Uuid,
-    ) -> Result<Vec<LiveGateway>, ClusterError> {
-        let clocks = &self.catalog.clocks;
-        let from = clocks.now_micros();
-        let live = gateways::read(cluster).await?;
-        clocks.take_in(&live, own, from, clocks.now_micros());
-        Ok(live)
     }
 
     /// `None` if what this gateway knows has lapsed, or the schema has changed, meanwhile: what was read before may be out of date.

@@ -1,5 +1,6 @@
 //! The live gateways of a cluster.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use scylla::DeserializeRow;
@@ -24,6 +25,8 @@ pub(super) struct Word<'a> {
     pub(super) now_micros: i64,
     /// By how much its node's clock is ahead of that. Microseconds.
     pub(super) node_clock: Option<i64>,
+    /// Tables whose logs may get rows from it, and up to which time. Microseconds since the epoch.
+    pub(super) marks: &'a [(String, i64)],
     /// The write timestamp: each word counts for more than the one before, whichever node takes it.
     pub(super) written_at: i64,
 }
@@ -36,6 +39,8 @@ pub(super) struct LiveGateway {
     pub(super) confirmed: Option<i64>,
     /// Its time at its last word, milliseconds since the epoch; `None` from one of an earlier version.
     pub(super) said_ms: Option<i64>,
+    /// Tables whose logs may get rows from it, and up to which time, milliseconds since the epoch; `None` from one of an earlier version.
+    pub(super) active: Option<BTreeMap<String, i64>>,
 }
 
 #[derive(DeserializeRow)]
@@ -44,6 +49,7 @@ struct Row {
     address: Option<String>,
     confirmed: Option<i64>,
     said: Option<CqlTimestamp>,
+    active: Option<BTreeMap<String, CqlTimestamp>>,
 }
 
 /// Says that a gateway lives.
@@ -51,8 +57,8 @@ pub(super) async fn beat(cluster: &Cluster, word: &Word<'_>) -> Result<(), Clust
     let keyspace = super::quoted(&cluster.keyspace);
     // The row expires by the TTL of its table.
     let text = format!(
-        "INSERT INTO {keyspace}.gateways (scope, gateway, address, confirmed, said, node_clock_ms) \
-         VALUES (?, ?, ?, ?, ?, ?)"
+        "INSERT INTO {keyspace}.gateways (scope, gateway, address, confirmed, said, node_clock_ms, active) \
+         VALUES (?, ?, ?, ?, ?, ?, ?)"
     );
     let values = (
         SCOPE,
@@ -61,19 +67,25 @@ pub(super) async fn beat(cluster: &Cluster, word: &Word<'_>) -> Result<(), Clust
         word.confirmed.unwrap_or(-1),
         CqlTimestamp(word.now_micros / 1_000),
         word.node_clock.map(|difference| difference / 1_000),
+        word.marks
+            .iter()
+            .map(|(table, until)| (table.as_str(), CqlTimestamp(until / 1_000)))
+            .collect::<BTreeMap<_, _>>(),
     );
     let written = cluster.execute_at(&text, values, word.written_at);
     written.await.map(drop)
 }
 
-/// Says that a gateway is gone.
+/// Says that a gateway is gone. Its marks stay until they expire: others may not have seen them yet.
 pub(super) async fn leave(
     cluster: &Cluster,
     gateway: Uuid,
     written_at: i64,
 ) -> Result<(), ClusterError> {
     let keyspace = super::quoted(&cluster.keyspace);
-    let text = format!("DELETE FROM {keyspace}.gateways WHERE scope = ? AND gateway = ?");
+    let text = format!(
+        "DELETE address, confirmed, said, node_clock_ms FROM {keyspace}.gateways WHERE scope = ? AND gateway = ?"
+    );
     let written = cluster.execute_at(&text, (SCOPE, gateway), written_at);
     written.await.map(drop)
 }
@@ -82,7 +94,7 @@ pub(super) async fn leave(
 pub(super) async fn read(cluster: &Cluster) -> Result<Vec<LiveGateway>, ClusterError> {
     let keyspace = super::quoted(&cluster.keyspace);
     let text = format!(
-        "SELECT gateway, address, confirmed, said FROM {keyspace}.gateways WHERE scope = ?"
+        "SELECT gateway, address, confirmed, said, active FROM {keyspace}.gateways WHERE scope = ?"
     );
     let rows: Vec<Row> = cluster.rows(&text, (SCOPE,)).await?;
     let live = rows.into_iter().map(|row| LiveGateway {
@@ -90,6 +102,10 @@ pub(super) async fn read(cluster: &Cluster) -> Result<Vec<LiveGateway>, ClusterE
         address: row.address,
         confirmed: row.confirmed,
         said_ms: row.said.map(|CqlTimestamp(ms)| ms),
+        active: row.active.map(|marks| {
+            let marks = marks.into_iter();
+            marks.map(|(table, CqlTimestamp(ms))| (table, ms)).collect()
+        }),
     });
     Ok(live.collect())
 }

@@ -51,12 +51,16 @@ impl Lease {
             let began = Instant::now();
             let revision = *confirmed.borrow_and_update();
             let clocks = &self.catalog.clocks;
+            let activity = &self.catalog.activity;
+            let now_micros = clocks.now_micros();
+            let marks = activity.marks(now_micros);
             let word = Word {
                 gateway: self.gateway,
                 address: &self.address,
                 confirmed: revision,
-                now_micros: clocks.now_micros(),
+                now_micros,
                 node_clock: clocks.of_node(),
+                marks: &marks,
                 written_at: self.next_timestamp(),
             };
             let beaten = match timeout(BEAT_WITHIN, gateways::beat(cluster, &word)).await {
@@ -66,6 +70,7 @@ impl Lease {
             let pause = match beaten {
                 Ok(()) => {
                     told = None;
+                    activity.were_said(&marks);
                     if self.catalog.prolong(began + LAPSE_AFTER) {
                         self.confirmed.send_replace(None);
                     }
@@ -84,6 +89,7 @@ impl Lease {
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 _ = confirmed.changed() => {}
+                () = activity.has_news() => {}
             }
         }
     }

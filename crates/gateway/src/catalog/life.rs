@@ -74,7 +74,8 @@ impl Life {
             tokio::join!(
                 lease.keep(&cluster),
                 follower.run(&cluster, &lease),
-                self.catalog.clocks.keep(&cluster)
+                self.catalog.clocks.keep(&cluster),
+                self.catalog.look_for_polls(&cluster, gateway)
             )
         };
         let mut following = std::pin::pin!(following);

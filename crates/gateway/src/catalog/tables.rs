@@ -3,7 +3,7 @@
 //! ```text
 //! vector_indexes   one partition: a revision, and one row an index
 //! gateways         one row a live gateway, which expires unless it is written again: the revision that it has taken up, its time,
-//!                  and by how much its node's clock is ahead
+//!                  by how much its node's clock is ahead, and which tables' logs may get rows from it
 //! group0_history, cdc_generation_timestamps, cdc_streams_descriptions_v2
 //!                  tables of ScyllaDB's system keyspaces that Cassandra lacks, by their names there: what an index service
 //!                  and the CDC library ask of those is asked of these
@@ -49,6 +49,7 @@ const TABLES: [(&str, &str, &str); 5] = [
     (
         "gateways",
         "scope text, gateway uuid, address text, confirmed bigint, said timestamp, node_clock_ms bigint, \
+         active frozen<map<text, timestamp>>, \
          PRIMARY KEY (scope, gateway)",
         "comment = 'Live gateways, and the revision of the definitions that each has taken up'",
     ),
@@ -72,10 +73,11 @@ const TABLES: [(&str, &str, &str); 5] = [
 ];
 
 /// Columns that the table of an earlier version lacks: table, column, type.
-const LATER_COLUMNS: [(&str, &str, &str); 3] = [
+const LATER_COLUMNS: [(&str, &str, &str); 4] = [
     ("vector_indexes", "truncates", "set<timeuuid>"),
     ("gateways", "said", "timestamp"),
     ("gateways", "node_clock_ms", "bigint"),
+    ("gateways", "active", "frozen<map<text, timestamp>>"),
 ];
 
 /// Makes the keyspace, the tables and the columns that there are not.

@@ -174,6 +174,7 @@ async fn setup() -> Setup {
         ..GatewayOptions::default()
     };
     let shared = Shared {
+        kept_answers: Arc::default(),
         client_tls: arc_swap::ArcSwapOption::default(),
         ring: Arc::new(Ring::default()),
         prepared: Arc::new(PreparedStatements::new(1 << 20)),
