@@ -174,11 +174,12 @@ async fn setup() -> Setup {
         ..GatewayOptions::default()
     };
     let shared = Shared {
+        kept_answers: Arc::default(),
         client_tls: arc_swap::ArcSwapOption::default(),
         ring: Arc::new(Ring::default()),
         prepared: Arc::new(PreparedStatements::new(1 << 20)),
         catalog: Arc::new(Catalog::new(snapshot())),
-        log: Arc::new(ChangeLog::new(5 << 10, Duration::MAX)),
+        log: Arc::new(ChangeLog::new(5 << 10, Duration::MAX, Arc::default())),
         clients: Arc::new(Clients::default()),
         answer_memory: AnswerMemory::new(64 << 20),
         stop: CancellationToken::new(),
