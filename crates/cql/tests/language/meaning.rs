@@ -156,7 +156,9 @@ fn brackets_tell_collections_apart() {
         term("(1, null)"),
         Term::Tuple(vec![integer("1"), Term::Null])
     );
-    assert_eq!(term("(1)"), integer("1"));
+    assert_eq!(term("(1)"), Term::Tuple(vec![integer("1")]));
+    assert_eq!(term("((1))").without_parentheses(), &integer("1"));
+    assert_eq!(term("(1, 2)").without_parentheses(), &term("(1, 2)"));
     // A named marker after the colon of a map.
     assert_eq!(
         term("{1::x}"),
@@ -311,8 +313,12 @@ fn relations_know_their_subjects() {
         )
     );
     assert_eq!(
-        relation("(a) = 1"),
-        simple(Subject::Tuple(strings(&["a"])), Operator::Eq, one())
+        relation("(a) = (1)"),
+        simple(
+            Subject::Tuple(strings(&["a"])),
+            Operator::Eq,
+            Comparand::Term(Term::Tuple(vec![integer("1")]))
+        )
     );
     assert_eq!(
         relation("TOKEN(a, \"B\") > 1"),

@@ -37,12 +37,13 @@ pub fn assignability(term: &Term, cql_type: &CqlType) -> Assignability {
             .map(|(k, v)| assignability(k, key).min(assignability(v, value)))
             .min()
             .unwrap_or(Weak),
-        (Term::Tuple(terms), CqlType::Tuple(types)) if terms.len() == types.len() => terms
+        (Term::Tuple(terms), CqlType::Tuple(types)) if terms.len() <= types.len() => terms
             .iter()
             .zip(types)
             .map(|(term, cql_type)| assignability(term, cql_type))
             .min()
             .unwrap_or(Weak),
+        (Term::Tuple(terms), _) if terms.len() == 1 => assignability(&terms[0], cql_type),
         (Term::Function(_) | Term::TypeHint { .. }, _) => match natural_type(term) {
             Some(natural) => type_assignability(&natural, cql_type),
             None => No,
@@ -54,7 +55,7 @@ pub fn assignability(term: &Term, cql_type: &CqlType) -> Assignability {
 /// The one type that a term has by itself, wherever it stands: that of a type hint or of a
 /// function's result. `None` for literals and markers.
 pub fn natural_type(term: &Term) -> Option<CqlType> {
-    match term {
+    match term.without_parentheses() {
         Term::TypeHint { cql_type, .. } => Some(cql_type.clone()),
         Term::Function(call) => {
             let arguments: Vec<Argument<'_>> = call.arguments.iter().map(Argument::Term).collect();

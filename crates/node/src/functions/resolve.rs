@@ -229,9 +229,10 @@ impl Argument<'_> {
         let natural;
         let cql_type = match self {
             Argument::Typed { cql_type, .. } => *cql_type,
-            Argument::Term(Term::Marker(_) | Term::Null) => return Ok(None),
             Argument::Term(term) => {
+                let term = term.without_parentheses();
                 natural = match term {
+                    Term::Marker(_) | Term::Null => return Ok(None),
                     Term::List(elements) => literal_vector(elements.len()),
                     _ => natural_type(term),
                 };

@@ -375,7 +375,7 @@ impl Pending<'_> {
 
 /// The type that a literal has where nothing else is asked of it.
 fn literal_type(term: &Term) -> Option<CqlType> {
-    let Term::Literal(literal) = term else {
+    let Term::Literal(literal) = term.without_parentheses() else {
         return None;
     };
     Some(match literal {

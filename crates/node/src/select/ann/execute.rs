@@ -115,7 +115,7 @@ fn query_vector(ann: &AnnPlan, values: Values<'_>) -> Result<Bytes, CqlError> {
         bounds::check_bound_dimensions(bytes, ann.dimensions)?;
     }
     match ann.vector.evaluate(values.parameters, values.clock)? {
-        Bound::Value(bytes) => Ok(bytes),
+        Bound::Value(bytes) => bounds::check_finite(&bytes, &ann.column).map(|()| bytes),
         Bound::Null => Err(bounds::null_vector(&ann.column)),
         Bound::Unset => Err(bounds::unset_vector(&ann.column)),
     }
