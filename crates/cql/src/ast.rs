@@ -253,6 +253,11 @@ pub enum Selector {
         column: String,
         key: Term,
     },
+    /// `selector.field`, of a user type.
+    Field {
+        selector: Box<Selector>,
+        field: String,
+    },
     /// A literal or bind marker, as in `similarity_cosine(v, [1, 2])`.
     Term(Term),
 }

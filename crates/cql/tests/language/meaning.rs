@@ -204,6 +204,28 @@ fn functions_and_type_hints_are_told_from_tuples() {
 }
 
 #[test]
+fn fields_of_user_types_are_selected() {
+    let field = |selector, field: &str| Selector::Field {
+        selector: Box::new(selector),
+        field: field.to_owned(),
+    };
+    assert_eq!(selector("u.f"), field(column("u"), "f"));
+    assert_eq!(selector("u.f.\"G\""), field(field(column("u"), "f"), "G"));
+    assert_eq!(
+        selector("m['k'].f"),
+        field(
+            Selector::Element {
+                column: "m".to_owned(),
+                key: string("k")
+            },
+            "f"
+        )
+    );
+    let deep = format!("SELECT u{} FROM t", ".f".repeat(100_000));
+    assert!(cql::parser::parse_statement(&deep).is_err());
+}
+
+#[test]
 fn selectors_have_forms_of_their_own() {
     assert_eq!(selector("count(*)"), Selector::CountAll);
     assert_eq!(selector("COUNT(1)"), Selector::CountAll);

@@ -67,6 +67,28 @@ pub fn natural_type(term: &Term) -> Option<CqlType> {
     }
 }
 
+/// The type that a term has where nothing else is asked of it: its [`natural_type`], or that of a literal.
+pub fn own_type(term: &Term) -> Option<CqlType> {
+    natural_type(term).or_else(|| literal_type(term))
+}
+
+fn literal_type(term: &Term) -> Option<CqlType> {
+    let Term::Literal(literal) = term.without_parentheses() else {
+        return None;
+    };
+    Some(match literal {
+        Literal::String(_) => CqlType::Text,
+        Literal::Integer(digits) if digits.parse::<i32>().is_ok() => CqlType::Int,
+        Literal::Integer(digits) if digits.parse::<i64>().is_ok() => CqlType::Bigint,
+        Literal::Integer(_) => CqlType::Varint,
+        Literal::Float(_) => CqlType::Double,
+        Literal::Boolean(_) => CqlType::Boolean,
+        Literal::Uuid(_) => CqlType::Uuid,
+        Literal::Blob(_) => CqlType::Blob,
+        Literal::Duration { .. } => CqlType::Duration,
+    })
+}
+
 /// How well a value of type `from` fits where `to` is wanted.
 pub fn type_assignability(from: &CqlType, to: &CqlType) -> Assignability {
     // Whether a collection is frozen says how it is stored, not what its value is.

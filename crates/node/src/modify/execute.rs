@@ -4,7 +4,9 @@ use bytes::BytesMut;
 use cql::error::CqlError;
 use cql::types::CqlType;
 use cql::value::finite_vector;
-use storage::mutation::{CellChange, CellOperation, Change, Condition, PartitionMutation, Write, WriteOutcome};
+use storage::mutation::{
+    CellChange, CellOperation, Change, Condition, PartitionMutation, Write, WriteOutcome,
+};
 use storage::read::Row;
 
 use super::batch::write_timestamp;
@@ -113,10 +115,7 @@ impl WritePlan {
         match &cell.change {
             CellOperation::Set(vector) if indexes.any(|index| index.column == operation.name) => {
                 finite_vector(vector).map_err(|error| {
-                    CqlError::invalid(format!(
-                        "Invalid value for {}: {}",
-                        operation.name, error.0
-                    ))
+                    CqlError::invalid(format!("Invalid value for {}: {}", operation.name, error.0))
                 })
             }
             _ => Ok(()),
@@ -265,5 +264,3 @@ fn deletions(extent: Extent, timestamp: i64) -> Vec<Change> {
             .collect(),
     }
 }
-
-

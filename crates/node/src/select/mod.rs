@@ -44,6 +44,7 @@ use std::sync::Arc;
 use cql::error::CqlError;
 use storage::catalog::TableId;
 
+use crate::bind::StatementClock;
 use crate::consistency;
 use crate::query::{Answer, ColumnSpec, Database, Parameters};
 use plan::{Kind, Resolved};
@@ -108,6 +109,10 @@ pub async fn execute(
     parameters: Parameters,
 ) -> Result<Answer, CqlError> {
     consistency::check_read(&parameters)?;
+    if let Some(timeout) = &plan.resolved.timeout {
+        let clock = StatementClock::start(database.storage.clock());
+        timeout.check(&parameters, &clock)?;
+    }
     match &plan.resolved.kind {
         Kind::Rows(rows) => execute::execute(database, &plan.resolved, rows, parameters).await,
         Kind::Ann(ann) => ann::execute(database, &plan.resolved, ann, parameters).await,
