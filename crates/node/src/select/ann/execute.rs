@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use ann_query::{Nearest, bounds, key_value};
 use bytes::Bytes;
-use cql::error::CqlError;
+use cql::error::{CqlError, ErrorKind};
 use futures::stream::{self, StreamExt};
 use storage::read::{Row, View};
 use store_api::{ClientError, KeyValue};
@@ -153,8 +153,13 @@ async fn candidates(
         .collect()
 }
 
+/// Overload has the code at which drivers ask another node or try again later. All else is the statement's fault, as in
+/// ScyllaDB.
 fn refused(error: ClientError) -> CqlError {
-    CqlError::invalid(error.to_string())
+    match error {
+        ClientError::Overloaded { .. } => CqlError::new(ErrorKind::Overloaded, error.to_string()),
+        error => CqlError::invalid(error.to_string()),
+    }
 }
 
 fn read_key(ann: &AnnPlan, key: &[KeyValue]) -> Option<Key> {
