@@ -56,7 +56,9 @@ impl Cursor<'_> {
         while let Some(field) = self.field_name()? {
             depth += 1;
             if depth > FIELDS_MAX {
-                return Err(self.error_here("a field of a field of too many fields".to_owned()));
+                return Err(self.error_here(format!(
+                    "a selector reaches no deeper than {FIELDS_MAX} fields"
+                )));
             }
             selector = Selector::Field {
                 selector: Box::new(selector),
