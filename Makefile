@@ -26,8 +26,11 @@ dist: ## Build target/dist/annulus, the one to deploy: optimised as a whole, whi
 # Set: leave out the tests that need a real Cassandra, and with it Java 17 and Maven.
 WITHOUT_CASSANDRA ?=
 
+# Set: leave out the client that is built with Go.
+WITHOUT_GO ?=
+
 .PHONY: test
-test: $(if $(WITHOUT_CASSANDRA),,cassandra) check test-rust test-drivers $(if $(WITHOUT_CASSANDRA),,test-deployment) ## Formatting, lints and every test
+test: $(if $(WITHOUT_CASSANDRA),,cassandra) check test-rust test-drivers test-clients $(if $(WITHOUT_CASSANDRA),,test-deployment) ## Formatting, lints and every test
 
 .PHONY: check
 check:
@@ -46,6 +49,28 @@ test-drivers: $(DRIVERS:%=$(VENVS)/%/.installed)
 	$(VENVS)/cassandra/bin/python -m pytest -q tests/cqlsh
 	$(VENVS)/cassandra/bin/python -m pytest -q tests/compat
 	SEEDS=12 $(VENVS)/cassandra/bin/python -m pytest -q tests/histories
+
+# Drivers of other languages, each a program of its own with versions of its own. Their packages come from where Go and Cargo
+# fetch by default.
+CLIENTS := $(if $(WITHOUT_GO),,gocql) cdrs
+.PHONY: clients
+clients: $(CLIENTS:%=client-%)
+
+.PHONY: client-gocql
+client-gocql:
+	@command -v go >/dev/null || { echo "make: the client gocql is built with Go; or leave it out: WITHOUT_GO=1" >&2; exit 1; }
+	mkdir -p target/clients
+	cd tests/clients/gocql && go build -mod=readonly -o ../../../target/clients/gocql .
+
+.PHONY: client-cdrs
+client-cdrs:
+	cd tests/clients/cdrs && cargo build --quiet --locked --target-dir ../../../target/clients/cdrs-build
+	cp target/clients/cdrs-build/debug/cdrs target/clients/cdrs
+
+.PHONY: test-clients
+test-clients: clients $(VENVS)/cassandra/.installed ## Drivers of other languages with their own settings: gocql, cdrs-tokio (needs Go; WITHOUT_GO=1)
+	cargo test --workspace --locked --no-run --quiet
+	CLIENTS="$(CLIENTS)" $(VENVS)/cassandra/bin/python -m pytest -q tests/clients
 
 .PHONY: histories
 histories: $(VENVS)/cassandra/.installed ## Random writes and reads beside a naive model, with kills (200 of them; SEEDS=n for another number)
@@ -66,9 +91,9 @@ cassandra:
 
 # `make cluster-test` in short: one node of Cassandra, one gateway, two stores and some of the texts.
 .PHONY: test-deployment
-test-deployment: cassandra $(VENVS)/cassandra/.installed
+test-deployment: cassandra clients $(VENVS)/cassandra/.installed
 	cargo test --workspace --locked --no-run --quiet
-	$(VENVS)/cassandra/bin/python -m pytest -q tests/deployment
+	CLIENTS="$(CLIENTS)" $(VENVS)/cassandra/bin/python -m pytest -q tests/deployment
 
 .PHONY: record-compat
 record-compat: $(VENVS)/cassandra/.installed ## Record anew what a real Cassandra answers (needs Java 17 and Maven)
@@ -80,10 +105,10 @@ NODES ?= 3
 ON_ONE_NODE := tests/cluster/test_same_answers.py tests/cluster/test_driver_suites.py
 ROWS ?= $(if $(FULL),50000,10000)
 .PHONY: cluster-test
-cluster-test: cassandra $(DRIVERS:%=$(VENVS)/%/.installed) ## Three nodes of Cassandra, gateways and stores that die, 10,000 texts (FULL=1: 50,000; needs Java 17 and Maven)
+cluster-test: cassandra clients $(DRIVERS:%=$(VENVS)/%/.installed) ## Three nodes of Cassandra, gateways and stores that die, 10,000 texts (FULL=1: 50,000; needs Java 17 and Maven)
 	@# The binary, and the suite of the Rust driver, which tests/cluster runs.
 	cargo test --workspace --locked --no-run --quiet
-	NODES=$(NODES) ROWS=$(ROWS) $(VENVS)/cassandra/bin/python -m pytest -q tests/deployment
+	CLIENTS="$(CLIENTS)" NODES=$(NODES) ROWS=$(ROWS) $(VENVS)/cassandra/bin/python -m pytest -q tests/deployment
 	NODES=$(NODES) $(VENVS)/cassandra/bin/python -m pytest -q tests/cluster $(ON_ONE_NODE:%=--ignore=%)
 	NODES=1 $(VENVS)/cassandra/bin/python -m pytest -q $(ON_ONE_NODE)
 

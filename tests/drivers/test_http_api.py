@@ -1,5 +1,6 @@
 """The HTTP API of the index service, as the original answers it on the wire."""
 
+import decimal
 import http.client
 import json
 
@@ -281,3 +282,21 @@ def test_keys_of_every_type(server, session):
     assert [keys[column] for column in columns] == [[value] for _, _, value in TYPES]
     by_vector = session.execute(f"SELECT {names} FROM t ORDER BY v ANN OF [1, 0] LIMIT 2")
     assert list(by_vector) == list(session.execute(f"SELECT {names} FROM t"))
+
+
+def test_decimals_keep_the_scale_that_they_are_stored_with(server, session):
+    session.execute("CREATE TABLE t (p decimal, c decimal, d decimal, v vector<float, 2>, PRIMARY KEY (p, c, d))")
+    session.execute("CREATE CUSTOM INDEX i ON t (v) USING 'vector_index'")
+    session.execute("INSERT INTO t (p, c, d, v) VALUES (3.140, 2.50, 1E+3, [1, 0])")
+    server.wait_for_index(session.keyspace, "i", 1)
+    path = f"/api/v1/indexes/{session.keyspace}/i"
+
+    def keys():
+        _, _, text = ann(server, path, {"vector": [1, 0], "limit": 5})
+        return json.loads(text)["primary_keys"]
+
+    assert keys() == {"p": ["3.140"], "c": ["2.50"], "d": ["1E+3"]}
+    # The same row by another name of it.
+    session.execute("UPDATE t SET v = [0, 1] WHERE p = 3.140 AND c = 2.5 AND d = 1000")
+    assert [row.c for row in session.execute("SELECT c FROM t ORDER BY v ANN OF [0, 1] LIMIT 5")] == [decimal.Decimal("2.50")]
+    assert keys() == {"p": ["3.140"], "c": ["2.50"], "d": ["1E+3"]}

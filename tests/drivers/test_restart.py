@@ -80,3 +80,24 @@ def test_until_it_is_ready_the_index_service_says_that_it_is_starting(tmp_path):
     early = [answer for answer in answers if answer[0] != 200]
     assert (503, '{"reason":"NODE_BOOTSTRAPPING"}') in early
     assert set(early) <= {(503, '{"reason":"NODE_BOOTSTRAPPING"}'), (404, "missing index: k.i")}
+
+
+def test_a_decimal_key_out_of_a_snapshot_has_the_scale_that_it_is_stored_with(tmp_path):
+    server = Server(tmp_path / "data").start()
+    cluster = connect(server)
+    session = cluster.connect()
+    session.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+    session.execute("CREATE TABLE k.t (p int, c decimal, v vector<float, 2>, PRIMARY KEY (p, c))")
+    session.execute("CREATE CUSTOM INDEX i ON k.t (v) USING 'vector_index'")
+    session.execute("INSERT INTO k.t (p, c, v) VALUES (1, 2.50, [1, 0])")
+    server.wait_for_index("k", "i", 1)
+    cluster.shutdown()
+    assert server.stop() == 0
+
+    with Server(tmp_path / "data") as server:
+        server.wait_for_index("k", "i", 1)
+        _, metrics = server.http("/metrics")
+        scans = [line for line in metrics.splitlines() if line.startswith("index_scans_total")]
+        assert all(line.endswith(" 0") for line in scans), scans
+        _, text = server.http("/api/v1/indexes/k/i/ann", {"vector": [1, 0]})
+        assert json.loads(text)["primary_keys"] == {"p": [1], "c": ["2.50"]}

@@ -92,8 +92,7 @@ def _clustering_condition(rng, table, text):
     if not columns or rng.random() < 0.3:
         return Condition()
     if len(columns) > 1 and rng.random() < 0.2:
-        # Of one column too, once a marker in `(c) > (?)` has the column's type.
-        count = rng.randrange(2, len(columns) + 1)
+        count = rng.randrange(1, len(columns) + 1)
         sign = rng.choice(["<", "<=", ">", ">="])
         bound = tuple(column.kind.random(rng) for column in columns[:count])
         terms = ", ".join(text.scalar(column.kind, value) for column, value in zip(columns, bound))

@@ -1,6 +1,7 @@
 //! Checks of what is known only when a query is executed: its vector and its LIMIT.
 
 use cql::error::CqlError;
+use cql::value::finite_vector;
 
 /// The greatest LIMIT.
 pub const LIMIT_MAX: u32 = 1_000;
@@ -62,6 +63,15 @@ pub fn check_bound_dimensions(bytes: &[u8], dimensions: u16) -> Result<(), CqlEr
         return Err(wrong_dimensions(dimensions, bytes.len() / 4));
     }
     Ok(())
+}
+
+/// Refuses a vector that has no distance to anything; `column` is for the message.
+///
+/// # Errors
+/// If an element of it is NaN or infinite.
+pub fn check_finite(vector: &[u8], column: &str) -> Result<(), CqlError> {
+    finite_vector(vector)
+        .map_err(|error| CqlError::invalid(format!("Invalid value for {column}: {}", error.0)))
 }
 
 /// The error for a null vector.

@@ -83,7 +83,7 @@ pub fn check_dimensions(
     natural_type: Option<&CqlType>,
     dimensions: u16,
 ) -> Result<(), CqlError> {
-    let shown = match vector {
+    let shown = match vector.without_parentheses() {
         Term::List(elements) => Some(elements.len()),
         _ => natural_type
             .and_then(CqlType::float_vector_dimensions)

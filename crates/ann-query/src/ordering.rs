@@ -22,9 +22,9 @@ pub fn is_ann(order_by: &[Ordering]) -> Result<bool, CqlError> {
         match ordering {
             Ordering::Column { .. } => others += 1,
             Ordering::Ann { .. } => similarities += 1,
-            Ordering::Function { function, .. } => match function.name.as_str() {
-                "ann" => similarities += 1,
-                "bm25" => {
+            Ordering::Function { function, .. } => match native_name(function) {
+                Some("ann") => similarities += 1,
+                Some("bm25") => {
                     similarities += 1;
                     has_bm25 = true;
                 }
@@ -48,6 +48,12 @@ pub fn is_ann(order_by: &[Ordering]) -> Result<bool, CqlError> {
         return Ok(similarities == 1);
     };
     Err(CqlError::invalid(fault))
+}
+
+/// The name of a function of the database itself; a user's may bear the same in a keyspace.
+fn native_name(call: &FunctionCall<Selector>) -> Option<&str> {
+    let is_native = call.keyspace.as_deref().is_none_or(|name| name == "system");
+    is_native.then_some(call.name.as_str())
 }
 
 /// The columns that orderings name as those of similarities, whether or not the orderings make sense.
@@ -128,7 +134,12 @@ mod tests {
 
     #[test]
     fn both_ways_of_writing_mean_the_same() {
-        for order in ["v ANN OF ?", "ANN(v, ?)", "v ann of ? ASC"] {
+        for order in [
+            "v ANN OF ?",
+            "ANN(v, ?)",
+            "system.ann(v, ?)",
+            "v ann of ? ASC",
+        ] {
             let select = select(order);
             assert_eq!(is_ann(&select.order_by), Ok(true), "{order}");
             assert_eq!(ordering(&select.order_by).unwrap().column, "v");
@@ -146,6 +157,9 @@ mod tests {
             ("ANN(v, ?), BM25(t, 'x')", "BM25 and ANN cannot be combined"),
             ("BM25(t, 'x')", "not supported by Annulus yet"),
             ("length(t)", "Only ANN() and BM25()"),
+            // A function of somebody's keyspace.
+            ("ks.ann(v, [1])", "Only ANN() and BM25()"),
+            ("ks.bm25(t, 'x')", "Only ANN() and BM25()"),
         ] {
             let error = is_ann(&select(order).order_by).unwrap_err();
             assert!(error.message.contains(text), "{order}: {error}");

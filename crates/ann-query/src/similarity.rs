@@ -6,7 +6,8 @@
 //! | euclidean | 1 / (1 + squared distance) | above 0, to 1 |
 //! | dot product | (1 + a · b) / 2 | unbounded unless the vectors are of unit length |
 //!
-//! Sums are taken in f64, so that the f32 result is the nearest one but for its last bit.
+//! Sums are taken in f64, so that the f32 result is the nearest one but for its last bit. The cosine alone is rounded to
+//! f32 first, as Cassandra and an index do it: the score of opposite vectors is 0, and not what rounding left of it.
 
 /// How near two vectors are; higher is nearer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +39,8 @@ impl Similarity {
                 let dot = sum(a, b, |a, b| a * b);
                 let norms = sum(a, a, |a, b| a * b).sqrt() * sum(b, b, |a, b| a * b).sqrt();
                 // Rounding must not carry a score out of its range.
-                (1.0 + (dot / norms).clamp(-1.0, 1.0)) / 2.0
+                let cosine = (dot / norms).clamp(-1.0, 1.0) as f32;
+                return (1.0 + cosine) / 2.0;
             }
             Similarity::Euclidean => 1.0 / (1.0 + sum(a, b, |a, b| (a - b) * (a - b))),
             Similarity::DotProduct => (1.0 + sum(a, b, |a, b| a * b)) / 2.0,
@@ -101,6 +103,22 @@ mod tests {
         for (similarity, a, b, expected) in cases {
             let score = similarity.score(&vector(&a), &vector(&b));
             assert_eq!(score, expected, "{similarity:?} of {a:?} and {b:?}");
+        }
+    }
+
+    #[test]
+    fn opposite_vectors_have_no_similarity() {
+        for elements in [
+            &[0.1, 0.2][..],
+            &[0.3, 0.7, 0.9],
+            &[1e-20, 3e-20],
+            &[0.1; 384],
+        ] {
+            for factor in [1.0, 3.0, 0.7] {
+                let opposite: Vec<f32> = elements.iter().map(|e| e * -factor).collect();
+                let score = Similarity::Cosine.score(&vector(elements), &vector(&opposite));
+                assert_eq!(score, 0.0, "{elements:?} by {factor}");
+            }
         }
     }
 

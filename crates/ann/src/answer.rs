@@ -57,7 +57,7 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// The distance of what an id has now; None if it has nothing.
+    /// The [scaled](Scorer::distance) distance of what an id has now; None if it has nothing.
     ///
     /// # Safety
     /// The epoch is pinned.
@@ -191,7 +191,7 @@ impl<'a> Contents<'a> {
                 nearest.show(*id, distance);
             }
         }
-        nearest.into_sorted()
+        answered(nearest, scorer)
     }
 
     /// The nearest `k` of all that a filter admits, of about `held`. Every id that is held throughout is looked at,
@@ -215,7 +215,7 @@ impl<'a> Contents<'a> {
                 measured += 1;
             }
         });
-        (nearest.into_sorted(), measured)
+        (answered(nearest, scorer), measured)
     }
 
     /// Shows the ids that a filter admits, ascending; some of them may not be held.
@@ -229,6 +229,15 @@ impl<'a> Contents<'a> {
             None => self.ids.iter().for_each(|(id, _)| show(id)),
         }
     }
+}
+
+/// The nearest in the order of what was measured, with their distances.
+fn answered(nearest: Nearest, scorer: &Scorer<'_>) -> Vec<Neighbour> {
+    let mut neighbours = nearest.into_sorted();
+    for neighbour in &mut neighbours {
+        neighbour.distance = scorer.distance(neighbour.distance);
+    }
+    neighbours
 }
 
 impl Ranked {

@@ -131,7 +131,7 @@ impl<'a> Scorer<'a> {
         self.squared
     }
 
-    /// Something that orders vectors as their distances do, but for what `f32` cannot tell apart.
+    /// Something that orders vectors as [`Scorer::measure`] does, but for what sums of `f32` cannot tell apart.
     pub(crate) fn rank(&mut self, bytes: &[u8]) -> f32 {
         let kernels = kernels();
         let rank = match (self.form, self.metric) {
@@ -142,16 +142,35 @@ impl<'a> Scorer<'a> {
                 Float::F16 => (kernels.squared_l2_f16)(self.ranking, halves(bytes)),
                 Float::Bf16 => (kernels.squared_l2_bf16)(self.ranking, halves(bytes)),
             },
-            (Form::Direction(float) | Form::Floats(float), _) => -match float {
-                Float::F32 => (kernels.dot_f32)(self.ranking, floats(bytes)),
-                Float::F16 => (kernels.dot_f16)(self.ranking, halves(bytes)),
-                Float::Bf16 => (kernels.dot_bf16)(self.ranking, halves(bytes)),
-            },
+            (Form::Direction(float) | Form::Floats(float), _) => {
+                -self.scale()
+                    * match float {
+                        Float::F32 => (kernels.dot_f32)(self.ranking, floats(bytes)),
+                        Float::F16 => (kernels.dot_f16)(self.ranking, halves(bytes)),
+                        Float::Bf16 => (kernels.dot_bf16)(self.ranking, halves(bytes)),
+                    }
+            }
         };
-        match rank.is_nan() {
-            true => f32::INFINITY,
-            false => rank,
+        match rank.is_finite() {
+            true => rank,
+            // A sum of `f32` has left the floats on its way, though the distance may lie among them.
+            false => self.measure(bytes),
         }
+    }
+
+    /// What distances are multiplied by before they become `f32`. Half a dot product is a float wherever a score is,
+    /// which is half of it too.
+    fn scale(&self) -> f32 {
+        match self.metric {
+            Metric::DotProduct => 0.5,
+            _ => 1.0,
+        }
+    }
+
+    /// The distance that was measured.
+    pub(crate) fn distance(&self, measured: f32) -> f32 {
+        // Beyond the floats the largest float stands in, as infinity has no place in an answer.
+        (measured / self.scale()).clamp(f32::MIN, f32::MAX)
     }
 
     /// The distance of a vector without direction, which is near another without one alone.
@@ -170,7 +189,7 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// The distance from a kept vector: by the book, finite, a cosine distance in [0, 2].
+    /// The distance from a kept vector, [scaled](Scorer::distance): by the book, finite, a cosine distance in [0, 2].
     pub(crate) fn measure(&mut self, bytes: &[u8]) -> f32 {
         let kernels = kernels();
         let kept = match self.form {
@@ -191,8 +210,7 @@ impl<'a> Scorer<'a> {
                 (1.0 - (kernels.dot_f64)(self.query, kept) / lengths).clamp(0.0, 2.0)
             }
         };
-        // Beyond the floats the largest float stands in, as infinity has no place in an answer.
-        (distance as f32).clamp(f32::MIN, f32::MAX)
+        ((distance * f64::from(self.scale())) as f32).clamp(f32::MIN, f32::MAX)
     }
 }
 

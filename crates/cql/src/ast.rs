@@ -94,7 +94,8 @@ pub enum Term {
     Map(Vec<(Term, Term)>),
     /// `{field: v}`: a value of a user type.
     UserType(Vec<(String, Term)>),
-    /// `(a, b)`; never of one element, which is just parenthesised.
+    /// `(a, b)`. One of one element is a tuple only where a tuple is wanted, else a term in parentheses
+    /// ([`Term::without_parentheses`]).
     Tuple(Vec<Term>),
     /// `name(args)`, `keyspace.name(args)`.
     Function(FunctionCall<Term>),
@@ -103,6 +104,16 @@ pub enum Term {
         cql_type: CqlType,
         term: Box<Term>,
     },
+}
+
+impl Term {
+    /// The term itself where no tuple can be meant: `((1))` is `1`.
+    pub fn without_parentheses(&self) -> &Term {
+        match self {
+            Term::Tuple(terms) if terms.len() == 1 => terms[0].without_parentheses(),
+            term => term,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -241,6 +252,11 @@ pub enum Selector {
     Element {
         column: String,
         key: Term,
+    },
+    /// `selector.field`, of a user type.
+    Field {
+        selector: Box<Selector>,
+        field: String,
     },
     /// A literal or bind marker, as in `similarity_cosine(v, [1, 2])`.
     Term(Term),

@@ -7,6 +7,7 @@
 
 pub mod bind;
 pub mod clock;
+mod consistency;
 pub mod describe;
 pub mod failure;
 pub mod functions;

@@ -9,6 +9,7 @@ use client_memory::{Account, Charge};
 use cql::ast::{Parsed, Statement};
 use cql::error::CqlError;
 use cql::types::CqlType;
+use cql::wire::Consistency;
 use storage::Storage;
 use storage::catalog::TableId;
 use store_api::Stores;
@@ -62,6 +63,10 @@ pub struct Parameters {
     pub paging_state: Option<Bytes>,
     /// The write timestamp of the request, in microseconds, if the client gave one.
     pub timestamp_micros: Option<i64>,
+    /// The consistency level.
+    pub consistency: Consistency,
+    /// The level of a condition, if the client gave one.
+    pub serial_consistency: Option<Consistency>,
     /// The address of ours that the client's connection came to; `system.local` names it, as it is
     /// one that this client can reach.
     pub server_address: Option<SocketAddr>,

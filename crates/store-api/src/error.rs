@@ -25,6 +25,14 @@ pub enum ClientError {
         /// The answer's body: a JSON string, the `message` of a JSON object, or any other text.
         message: String,
     },
+    /// A service has more to do than it can: 503, and not for an index that is being built. The text is that of the status.
+    #[error("Vector Store error: HTTP status {status}, message: {message}")]
+    Overloaded {
+        /// Code and reason.
+        status: String,
+        /// The answer's body.
+        message: String,
+    },
     /// A successful answer that isn't what the API promises.
     #[error("Vector Store returned an invalid JSON")]
     InvalidJson,
@@ -37,12 +45,24 @@ impl ClientError {
     /// Another answer than success.
     pub fn of_answer(status: StatusCode, message: String) -> ClientError {
         ClientError::Status {
-            status: match status.canonical_reason() {
-                Some(reason) => format!("{} {reason}", status.as_u16()),
-                None => status.as_u16().to_string(),
-            },
+            status: shown(status),
             message,
         }
+    }
+
+    /// The answer of a service that is overloaded.
+    pub fn overloaded(message: String) -> ClientError {
+        ClientError::Overloaded {
+            status: shown(StatusCode::SERVICE_UNAVAILABLE),
+            message,
+        }
+    }
+}
+
+fn shown(status: StatusCode) -> String {
+    match status.canonical_reason() {
+        Some(reason) => format!("{} {reason}", status.as_u16()),
+        None => status.as_u16().to_string(),
     }
 }
 

@@ -216,7 +216,7 @@ impl VectorIndex {
             if rows.len() == limit {
                 break;
             }
-            let Some(key) = keys.key(neighbour.id) else {
+            let Some(key) = keys.shown(neighbour.id) else {
                 gone += 1;
                 continue;
             };

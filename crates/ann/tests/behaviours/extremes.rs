@@ -140,3 +140,30 @@ fn the_length_of_a_query_is_of_no_consequence_to_its_direction() {
         assert_eq!(ids(factor), expected, "{factor}");
     }
 }
+
+#[test]
+fn dot_products_near_the_end_of_the_floats_are_in_the_order_of_their_scores() {
+    // Their scores are floats, up to the largest, while the products are not, nor are the sums on the way to some.
+    let mut vectors: Vec<Vec<f32>> = (0..40)
+        .map(|n| vec![1e38 + n as f32 * 6e36, 1e38 + n as f32 * 6e36, 0.0, 0.0])
+        .collect();
+    vectors.push(vec![f32::MAX, f32::MAX, f32::MIN, 1e37]);
+    let query = [1.0; 4];
+    let score = |id: u32| {
+        let terms = vectors[id as usize].iter().map(|x| f64::from(*x));
+        (1.0 + terms.sum::<f64>()) / 2.0
+    };
+    let mut expected: Vec<u32> = (0..vectors.len() as u32).collect();
+    expected.sort_by(|a, b| score(*b).total_cmp(&score(*a)));
+    let options = Options {
+        metric: Metric::DotProduct,
+        ..Options::new(4)
+    };
+    let index = build(options, &vectors);
+    for k in [1, 5, 20, vectors.len()] {
+        let found = index.search(&query, k).expect("search");
+        let ids: Vec<u32> = found.iter().map(|n| n.id).collect();
+        assert_eq!(ids, expected[..k], "{k}");
+        assert!(found.iter().all(|n| n.distance.is_finite()));
+    }
+}

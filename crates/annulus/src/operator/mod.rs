@@ -66,7 +66,9 @@ impl Asking {
     /// What went wrong, in an operator's words.
     fn explain(&self, error: ClientError) -> anyhow::Error {
         match error {
-            ClientError::Status { message, .. } => anyhow::anyhow!(message),
+            ClientError::Status { message, .. } | ClientError::Overloaded { message, .. } => {
+                anyhow::anyhow!(message)
+            }
             ClientError::Unavailable | ClientError::NoAddress => anyhow::anyhow!(
                 "no index service answers at {}: is it running? name it with --http or ANNULUS_HTTP",
                 self.http

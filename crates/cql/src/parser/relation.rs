@@ -2,7 +2,7 @@
 
 use super::cursor::{Cursor, Parse, is_symbol, is_word};
 use super::lexer::Kind;
-use crate::ast::{Comparand, Operator, Relation, Subject};
+use crate::ast::{Comparand, Operator, Relation, Subject, Term};
 
 impl Cursor<'_> {
     /// One or more relations with `AND` between them.
@@ -23,7 +23,10 @@ impl Cursor<'_> {
                 return Ok(relation);
             }
             let subject = cursor.subject()?;
-            let (operator, comparand) = cursor.comparison()?;
+            let (operator, comparand) = match subject {
+                Subject::Tuple(_) => cursor.comparison_of_tuples()?,
+                _ => cursor.comparison()?,
+            };
             Ok(Relation {
                 subject,
                 operator,
@@ -64,8 +67,24 @@ impl Cursor<'_> {
         })
     }
 
-    /// The operator and what follows it.
-    fn comparison(&mut self) -> Parse<(Operator, Comparand)> {
+    /// The operator behind a tuple of columns, and the tuples or markers behind it.
+    fn comparison_of_tuples(&mut self) -> Parse<(Operator, Comparand)> {
+        if let Some(operator) = self.sign()? {
+            return Ok((operator, Comparand::Term(self.tuple_or_marker()?)));
+        }
+        self.expect_word("IN")?;
+        Ok((Operator::In, self.in_values(Self::tuple_or_marker)?))
+    }
+
+    fn tuple_or_marker(&mut self) -> Parse<Term> {
+        if !self.at_marker() && !is_symbol(&self.current(), "(") {
+            return Err(self.expected("a tuple of values or a bind marker"));
+        }
+        self.term()
+    }
+
+    /// An operator of order or equality, if one stands here.
+    fn sign(&mut self) -> Parse<Option<Operator>> {
         const SIGNS: [(&str, Operator); 6] = [
             ("=", Operator::Eq),
             ("<", Operator::Lt),
@@ -76,15 +95,23 @@ impl Cursor<'_> {
         ];
         for (sign, operator) in SIGNS {
             if self.eat_symbol(sign)? {
-                return Ok((operator, Comparand::Term(self.term()?)));
+                return Ok(Some(operator));
             }
         }
+        Ok(None)
+    }
+
+    /// The operator and what follows it.
+    fn comparison(&mut self) -> Parse<(Operator, Comparand)> {
+        if let Some(operator) = self.sign()? {
+            return Ok((operator, Comparand::Term(self.term()?)));
+        }
         if self.eat_word("IN")? {
-            return Ok((Operator::In, self.in_values()?));
+            return Ok((Operator::In, self.in_values(Self::term)?));
         }
         if self.eat_word("NOT")? {
             self.expect_word("IN")?;
-            return Ok((Operator::NotIn, self.in_values()?));
+            return Ok((Operator::NotIn, self.in_values(Self::term)?));
         }
         if self.eat_word("CONTAINS")? {
             let operator = if self.eat_word("KEY")? {
@@ -105,13 +132,13 @@ impl Cursor<'_> {
     }
 
     /// `(a, b)`, `()` or a marker for the whole list.
-    fn in_values(&mut self) -> Parse<Comparand> {
+    fn in_values(&mut self, value: fn(&mut Self) -> Parse<Term>) -> Parse<Comparand> {
         if self.at_marker() {
             return self.term().map(Comparand::Term);
         }
         if !self.eat_symbol("(")? {
             return Err(self.expected("a bind marker"));
         }
-        self.separated_until(")", Self::term).map(Comparand::List)
+        self.separated_until(")", value).map(Comparand::List)
     }
 }

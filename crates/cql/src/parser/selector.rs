@@ -5,6 +5,9 @@ use super::lexer::Kind;
 use super::terms::is_constant;
 use crate::ast::{FunctionCall, Projection, SelectItem, Selector};
 
+/// How deep a selector reaches into user types: what walks it later does so by recursion.
+const FIELDS_MAX: usize = 32;
+
 impl Cursor<'_> {
     /// What stands between `SELECT` and `FROM`.
     pub(super) fn projection(&mut self) -> Parse<Projection> {
@@ -45,10 +48,24 @@ impl Cursor<'_> {
             return self.function_selector();
         }
         let column = self.column_name()?;
-        Ok(match self.element_key()? {
+        let mut selector = match self.element_key()? {
             Some(key) => Selector::Element { column, key },
             None => Selector::Column(column),
-        })
+        };
+        let mut depth = 0;
+        while let Some(field) = self.field_name()? {
+            depth += 1;
+            if depth > FIELDS_MAX {
+                return Err(self.error_here(format!(
+                    "a selector reaches no deeper than {FIELDS_MAX} fields"
+                )));
+            }
+            selector = Selector::Field {
+                selector: Box::new(selector),
+                field,
+            };
+        }
+        Ok(selector)
     }
 
     fn function_selector(&mut self) -> Parse<Selector> {

@@ -231,7 +231,7 @@ impl Cursor<'_> {
         Ok((name, self.term()?))
     }
 
-    /// `(type) term`, `(term)` or `(term, ..)`, after a look at what follows the parenthesis.
+    /// `(type) term` or `(term, ..)`, after a look at what follows the parenthesis.
     fn hint_or_tuple(&mut self) -> Parse<Term> {
         self.expect_symbol("(")?;
         if self.at_type() && !self.at_function() && !is_duration_word(&self.current()) {
@@ -242,16 +242,9 @@ impl Cursor<'_> {
                 term: Box::new(self.term()?),
             });
         }
-        let mut elements = self.separated(Self::term)?;
+        let elements = self.separated(Self::term)?;
         self.expect_symbol(")")?;
-        Ok(match elements.pop() {
-            Some(only) if elements.is_empty() => only,
-            Some(last) => {
-                elements.push(last);
-                Term::Tuple(elements)
-            }
-            None => Term::Tuple(elements),
-        })
+        Ok(Term::Tuple(elements))
     }
 
     /// An integer or a bind marker, as after `LIMIT`.

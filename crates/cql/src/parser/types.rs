@@ -144,7 +144,8 @@ impl Cursor<'_> {
     /// The element and the number of dimensions of `vector<element, n>`.
     fn vector(&mut self) -> Parse<CqlType> {
         self.expect_symbol("<")?;
-        let element = self.inner_type(true)?;
+        // A vector is one cell whatever it holds, so its element keeps the type as it is written.
+        let element = self.inner_type(false)?;
         no_counter(&element, "vectors")?;
         self.expect_symbol(",")?;
         let negative = self.at_symbol("-");

@@ -234,8 +234,30 @@ pub(super) fn date_literal(days: u32) -> String {
     }
 }
 
+/// `yyyy-mm-dd`, with a sign before years of other than four digits, as ISO 8601 has it.
+pub(super) fn date_text(days: u32) -> String {
+    let (year, month, day) = civil_from_days(i64::from(days) - EPOCH_DAY);
+    format!("{}-{month:02}-{day:02}", year_text(year))
+}
+
+/// `yyyy-mm-dd hh:mm:ss.fffZ`.
+pub(super) fn timestamp_text(millis: i64) -> String {
+    let (year, month, day) = civil_from_days(millis.div_euclid(MILLISECONDS_PER_DAY));
+    let time = time_text(millis.rem_euclid(MILLISECONDS_PER_DAY) * 1_000_000);
+    let to_milliseconds = &time[.."hh:mm:ss.fff".len()];
+    format!("{}-{month:02}-{day:02} {to_milliseconds}Z", year_text(year))
+}
+
+fn year_text(year: i64) -> String {
+    match year {
+        0..=9_999 => format!("{year:04}"),
+        ..0 => format!("{year:05}"),
+        _ => format!("+{year}"),
+    }
+}
+
 /// `hh:mm:ss.fffffffff`.
-fn time_text(nanoseconds: i64) -> String {
+pub(super) fn time_text(nanoseconds: i64) -> String {
     let seconds = nanoseconds / 1_000_000_000;
     format!(
         "{:02}:{:02}:{:02}.{:09}",

@@ -3,13 +3,14 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::collection::{join_elements, join_entries, put_field};
-use super::elements::{Elements, Entries, Fields, VectorElements};
-use super::{ValueError, compare, validate, vint};
+use super::elements::{Elements, Entries, Fields};
+use super::{ValueError, compare, validate};
 use crate::types::CqlType;
 
 /// Checks `bytes` as [`validate`] does, and gives the form in which the database keeps it: sets in
 /// order and without repeats, maps in order of their keys with the last of equal keys, at every
-/// depth. Other values come back as they are, without a copy.
+/// depth but within vectors, which Cassandra doesn't look into. Other values come back as they are,
+/// without a copy.
 ///
 /// # Errors
 /// If `bytes` is no value of `cql_type`.
@@ -26,7 +27,7 @@ pub fn canonical(cql_type: &CqlType, bytes: &Bytes) -> Result<Bytes, ValueError>
 pub(super) fn holds_order(cql_type: &CqlType) -> bool {
     match cql_type {
         CqlType::Set { .. } | CqlType::Map { .. } => true,
-        CqlType::List { element, .. } | CqlType::Vector { element, .. } => holds_order(element),
+        CqlType::List { element, .. } => holds_order(element),
         CqlType::Tuple(types) => types.iter().any(holds_order),
         _ => false,
     }
@@ -48,19 +49,6 @@ pub(super) fn canonical_copy(cql_type: &CqlType, bytes: &[u8]) -> Result<Bytes, 
         }
         CqlType::Map { key, value, .. } => map(key, value, Entries::new(bytes)?),
         CqlType::Tuple(types) => tuple(types, bytes),
-        CqlType::Vector {
-            element,
-            dimensions,
-        } => {
-            // An element that holds a set or map has no fixed length.
-            let mut out = BytesMut::with_capacity(bytes.len());
-            for bytes in VectorElements::new(element, *dimensions, bytes) {
-                let bytes = canonical_copy(element, bytes?)?;
-                vint::put_unsigned(&mut out, bytes.len() as u64);
-                out.put_slice(&bytes);
-            }
-            Ok(out.freeze())
-        }
         _ => Ok(Bytes::copy_from_slice(bytes)),
     }
 }
@@ -158,6 +146,23 @@ mod tests {
             Value::deserialize(&map, &bytes).unwrap(),
             Value::Map(vec![(text("a"), text("2")), (text("b"), text("4"))])
         );
+    }
+
+    #[test]
+    fn a_vector_keeps_its_bytes() {
+        let vector = CqlType::Vector {
+            element: Box::new(set_of(CqlType::Int)),
+            dimensions: 1,
+        };
+        let set = ints(&[3, -1, 3]);
+        let bytes: Bytes = [&[set.len() as u8], &set[..]].concat().into();
+        assert_eq!(canonical(&vector, &bytes).unwrap(), bytes);
+        let list = CqlType::List {
+            element: Box::new(vector),
+            frozen: true,
+        };
+        let bytes = join_elements([&bytes[..]].into_iter());
+        assert_eq!(canonical(&list, &bytes).unwrap(), bytes);
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod deserialize;
 mod duration;
 mod elements;
 mod from_literal;
+mod json;
 mod numeric;
 mod serialize;
 mod text;
@@ -37,7 +38,8 @@ pub use collection::{join_elements, join_entries, split_elements, split_entries}
 pub use compare::compare;
 pub(crate) use duration::{NoDuration, parse_duration, resembles_duration};
 pub use from_literal::from_literal;
-pub use validate::validate;
+pub use json::json_text;
+pub use validate::{finite_vector, validate};
 
 /// The longest varint, and the longest unscaled part of a decimal, in bytes: about 39,000 digits.
 ///

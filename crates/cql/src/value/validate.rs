@@ -6,9 +6,8 @@ use crate::types::CqlType;
 
 /// Checks that `bytes` is a serialised value of `cql_type` without decoding it into memory.
 ///
-/// A `vector<float, n>` must have exactly n finite elements: NaN and infinity are refused here,
-/// so that they can reach neither a table nor an index. Sets and maps may be out of order, as a
-/// client may send them; [`super::canonical`] puts them in order.
+/// A `vector<float, n>` must have exactly n elements; what an index takes is judged by [`finite_vector`]. Sets and maps
+/// may be out of order, as a client may send them; [`super::canonical`] puts them in order.
 pub fn validate(cql_type: &CqlType, bytes: &[u8]) -> Result<(), ValueError> {
     match cql_type {
         CqlType::Blob => Ok(()),
@@ -189,9 +188,17 @@ fn float_vector(dimensions: u16, bytes: &[u8]) -> Result<(), ValueError> {
             "a vector<float, {dimensions}> takes exactly {dimensions} elements of 4 bytes, got {got}"
         )));
     }
-    let not_finite = bytes
-        .as_chunks::<4>()
-        .0
+    Ok(())
+}
+
+/// Checks that no element of a serialised `vector<float, n>` is NaN or infinite: a table keeps such vectors, but an index
+/// can't, and nothing can be searched by them.
+///
+/// # Errors
+/// For the first element that is no finite number.
+pub fn finite_vector(vector: &[u8]) -> Result<(), ValueError> {
+    let elements = vector.as_chunks::<4>().0;
+    let not_finite = elements
         .iter()
         .map(|element| f32::from_be_bytes(*element))
         .enumerate()
@@ -199,8 +206,9 @@ fn float_vector(dimensions: u16, bytes: &[u8]) -> Result<(), ValueError> {
     match not_finite {
         None => Ok(()),
         Some((position, element)) => Err(ValueError(format!(
-            "element {position} of a vector<float, {dimensions}> is {element}: the elements of a \
-             vector must be finite numbers, as no distance to anything else is defined"
+            "element {position} of a vector<float, {}> is {element}: the elements of a vector that is indexed or \
+             searched by must be finite numbers, as no distance to anything else is defined",
+            elements.len()
         ))),
     }
 }

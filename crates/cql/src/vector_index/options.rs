@@ -215,6 +215,8 @@ mod tests {
                 "i4",
                 "'i4'. Supported are case insensitive: f32, f16, bf16, i8, b1",
             ),
+            ("oversampling", "0x10", "'0x10' is not a float"),
+            ("oversampling", "  9  ", "'  9  ' is not a float"),
             (
                 "oversampling",
                 "0.9",

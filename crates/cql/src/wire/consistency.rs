@@ -4,11 +4,12 @@ use std::fmt;
 use std::str::FromStr;
 
 /// How many replicas must answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u16)]
 #[allow(missing_docs)] // The names are the definition; the protocol's notation is the documentation.
 pub enum Consistency {
     Any = 0x00,
+    #[default]
     One = 0x01,
     Two = 0x02,
     Three = 0x03,

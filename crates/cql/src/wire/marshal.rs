@@ -2,7 +2,8 @@
 //!
 //! A type without a code in protocol v4 is sent under this name. The spelling is Cassandra's own to the
 //! blank: type parameters are joined by a bare comma, a vector's dimension by a comma between two blanks. A
-//! frozen collection is wrapped in `FrozenType(...)`, but not within another frozen type or a tuple.
+//! frozen collection is wrapped in `FrozenType(...)`, but not within another frozen type or a tuple, nor within a
+//! vector unless it was declared so.
 
 use super::reader::DecodeError;
 use crate::types::{CqlType, MAX_VECTOR_DIMENSIONS};
@@ -179,7 +180,7 @@ impl<'a> Parser<'a> {
             }
             "VectorType" => {
                 self.expect('(')?;
-                let element = Box::new(self.parse_type(depth + 1, true)?);
+                let element = Box::new(self.parse_type(depth + 1, false)?);
                 self.expect(',')?;
                 let dimensions = self.word().parse().unwrap_or(0);
                 if !(1..=MAX_VECTOR_DIMENSIONS).contains(&dimensions) {
@@ -254,6 +255,18 @@ mod tests {
             dimensions: 1536,
         };
         assert_eq!(short(&vector), "VectorType(FloatType , 1536)");
+        let of_lists = |frozen| CqlType::Vector {
+            element: Box::new(list(CqlType::Int, frozen)),
+            dimensions: 2,
+        };
+        assert_eq!(
+            short(&of_lists(false)),
+            "VectorType(ListType(Int32Type) , 2)"
+        );
+        assert_eq!(
+            short(&of_lists(true)),
+            "VectorType(FrozenType(ListType(Int32Type)) , 2)"
+        );
         assert_eq!(short(&list(CqlType::Int, false)), "ListType(Int32Type)");
         assert_eq!(
             short(&list(CqlType::Int, true)),

@@ -156,7 +156,9 @@ fn brackets_tell_collections_apart() {
         term("(1, null)"),
         Term::Tuple(vec![integer("1"), Term::Null])
     );
-    assert_eq!(term("(1)"), integer("1"));
+    assert_eq!(term("(1)"), Term::Tuple(vec![integer("1")]));
+    assert_eq!(term("((1))").without_parentheses(), &integer("1"));
+    assert_eq!(term("(1, 2)").without_parentheses(), &term("(1, 2)"));
     // A named marker after the colon of a map.
     assert_eq!(
         term("{1::x}"),
@@ -199,6 +201,28 @@ fn functions_and_type_hints_are_told_from_tuples() {
     );
     // `int(` is a call, whatever the name.
     assert!(matches!(term("(int(1), 2)"), Term::Tuple(elements) if elements.len() == 2));
+}
+
+#[test]
+fn fields_of_user_types_are_selected() {
+    let field = |selector, field: &str| Selector::Field {
+        selector: Box::new(selector),
+        field: field.to_owned(),
+    };
+    assert_eq!(selector("u.f"), field(column("u"), "f"));
+    assert_eq!(selector("u.f.\"G\""), field(field(column("u"), "f"), "G"));
+    assert_eq!(
+        selector("m['k'].f"),
+        field(
+            Selector::Element {
+                column: "m".to_owned(),
+                key: string("k")
+            },
+            "f"
+        )
+    );
+    let deep = format!("SELECT u{} FROM t", ".f".repeat(100_000));
+    assert!(cql::parser::parse_statement(&deep).is_err());
 }
 
 #[test]
@@ -311,8 +335,12 @@ fn relations_know_their_subjects() {
         )
     );
     assert_eq!(
-        relation("(a) = 1"),
-        simple(Subject::Tuple(strings(&["a"])), Operator::Eq, one())
+        relation("(a) = (1)"),
+        simple(
+            Subject::Tuple(strings(&["a"])),
+            Operator::Eq,
+            Comparand::Term(Term::Tuple(vec![integer("1")]))
+        )
     );
     assert_eq!(
         relation("TOKEN(a, \"B\") > 1"),

@@ -63,9 +63,11 @@ pub fn inner_type() -> impl Strategy<Value = CqlType> {
                 frozen: true
             }),
             vec(inner.clone(), 1..4).prop_map(CqlType::Tuple),
-            (inner, 1..5_u16).prop_map(|(element, dimensions)| CqlType::Vector {
-                element: Box::new(element),
-                dimensions
+            (inner, 1..5_u16, any::<bool>()).prop_map(|(element, dimensions, is_thawed)| {
+                CqlType::Vector {
+                    element: Box::new(if is_thawed { thawed(element) } else { element }),
+                    dimensions,
+                }
             }),
         ]
     })

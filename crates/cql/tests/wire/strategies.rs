@@ -102,7 +102,7 @@ pub fn request() -> impl Strategy<Value = Request> {
     ]
 }
 
-/// Types as the wire tells them: a collection in another type is frozen, the outermost is not.
+/// Types as the wire tells them: a collection in another type but a vector is frozen, the outermost is not.
 fn cql_type() -> impl Strategy<Value = CqlType> {
     let simple = select(vec![
         CqlType::Ascii,
@@ -131,20 +131,23 @@ fn cql_type() -> impl Strategy<Value = CqlType> {
             }),
             vec(inner, 1..3).prop_map(CqlType::Tuple),
             (boxed, 1..=16_000u16).prop_map(|(element, dimensions)| CqlType::Vector {
-                element,
+                element: Box::new(thawed(*element)),
                 dimensions
             }),
         ]
     });
-    nested.prop_map(|mut cql_type| {
-        if let CqlType::List { frozen, .. }
-        | CqlType::Set { frozen, .. }
-        | CqlType::Map { frozen, .. } = &mut cql_type
-        {
-            *frozen = false;
-        }
-        cql_type
-    })
+    nested.prop_map(thawed)
+}
+
+/// The type with its own collection not frozen.
+fn thawed(mut cql_type: CqlType) -> CqlType {
+    if let CqlType::List { frozen, .. }
+    | CqlType::Set { frozen, .. }
+    | CqlType::Map { frozen, .. } = &mut cql_type
+    {
+        *frozen = false;
+    }
+    cql_type
 }
 
 fn column() -> impl Strategy<Value = ColumnSpec> {

@@ -180,7 +180,9 @@ fn is_aggregate(selector: &Selector) -> bool {
             (native && AGGREGATES.contains(&call.name.as_str()))
                 || call.arguments.iter().any(is_aggregate)
         }
-        Selector::Cast { selector, .. } => is_aggregate(selector),
+        Selector::Cast { selector, .. } | Selector::Field { selector, .. } => {
+            is_aggregate(selector)
+        }
         Selector::Column(_)
         | Selector::WriteTime { .. }
         | Selector::Ttl { .. }
@@ -204,6 +206,7 @@ mod tests {
             "SELECT name FROM films ORDER BY v ANN OF [1, 2, 3] LIMIT 10",
             "select name from shop.films order by ann(v, ?) limit ?;",
             "SELECT * FROM \"shop\".\"films\" ORDER BY v ANN OF :v LIMIT :n",
+            "SELECT address.zip, address.street.\"No\", m['k'].f AS f FROM films ORDER BY v ANN OF ? LIMIT 10",
         ] {
             let plan = plan(text).unwrap().expect(text);
             assert_eq!(plan.index.name, "newer", "{text}");

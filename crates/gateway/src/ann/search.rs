@@ -326,8 +326,13 @@ fn add_to(context: &mut ResponseContext, said: ResponseContext) {
     }
 }
 
+/// Overload has the code at which drivers ask another node or try again later. All else is the statement's fault, as in
+/// ScyllaDB.
 fn refused(error: ClientError) -> CqlError {
-    CqlError::invalid(error.to_string())
+    match error {
+        ClientError::Overloaded { .. } => CqlError::new(ErrorKind::Overloaded, error.to_string()),
+        error => CqlError::invalid(error.to_string()),
+    }
 }
 
 fn unreadable(error: &cql::wire::DecodeError) -> CqlError {

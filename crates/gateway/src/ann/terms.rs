@@ -23,6 +23,7 @@ impl VectorTerm {
     /// # Errors
     /// If it is no vector of so many floats, or one that is not worked out here.
     pub(super) fn of(term: &Term, column: &str, dimensions: u16) -> Result<VectorTerm, CqlError> {
+        let term = term.without_parentheses();
         clauses::check_dimensions(term, None, dimensions)?;
         match term {
             Term::Marker(marker) => Ok(VectorTerm::Marker(marker.index)),
@@ -62,7 +63,10 @@ impl VectorTerm {
         dimensions: u16,
     ) -> Result<Bytes, CqlError> {
         let marker = match self {
-            VectorTerm::Constant(bytes) => return Ok(bytes.clone()),
+            VectorTerm::Constant(bytes) => {
+                bounds::check_finite(bytes, column)?;
+                return Ok(bytes.clone());
+            }
             VectorTerm::Marker(marker) => usize::from(*marker),
         };
         let bytes = match values.get(marker) {
@@ -78,12 +82,13 @@ impl VectorTerm {
         validate(&cql_type, bytes).map_err(|error| {
             CqlError::invalid(format!("Invalid value for {column}: {}", error.0))
         })?;
+        bounds::check_finite(bytes, column)?;
         Ok(bytes.clone())
     }
 }
 
 fn float(element: &Term, column: &str) -> Result<Bytes, CqlError> {
-    let literal = match element {
+    let literal = match element.without_parentheses() {
         Term::Literal(literal @ (Literal::Integer(_) | Literal::Float(_))) => literal,
         Term::Null => {
             return Err(CqlError::invalid(format!(
@@ -167,11 +172,14 @@ mod tests {
 
     #[test]
     fn a_written_vector_is_serialised_once() {
-        let term = Term::List(vec![literal("1.5"), literal("NaN")]);
+        let term = Term::List(vec![literal("1.5"), literal("-2")]);
         let vector = VectorTerm::of(&term, "v", 2).unwrap();
         let bytes = vector.value(&[], "v", 2).unwrap();
-        assert_eq!(bytes[..4], 1.5f32.to_be_bytes());
-        assert!(bounds::elements(&bytes)[1].is_nan());
+        assert_eq!(bounds::elements(&bytes), [1.5, -2.0]);
+        let senseless = Term::List(vec![literal("1.5"), literal("NaN")]);
+        let senseless = VectorTerm::of(&senseless, "v", 2).unwrap();
+        let error = senseless.value(&[], "v", 2).unwrap_err();
+        assert!(error.message.contains("element 1 of"), "{error}");
         let hinted = Term::TypeHint {
             cql_type: cql::parser::parse_type("vector<float, 2>").unwrap(),
             term: Box::new(term),
@@ -194,6 +202,8 @@ mod tests {
         let text = |values: &[BoundValue]| vector.value(values, "v", 2).unwrap_err().message;
         assert!(vector.value(&bound(&[0; 8]), "v", 2).is_ok());
         assert!(text(&bound(&[0; 12])).contains("the same vector dimensions"));
+        let infinite = [1.0f32, f32::INFINITY].map(f32::to_be_bytes).concat();
+        assert!(text(&bound(&infinite)).contains("element 1 of a vector<float, 2> is inf"));
         assert!(text(&bound(&[0; 7])).contains("Invalid value for v"));
         assert!(text(&[BoundValue::Null]).contains("Unsupported null value for column v"));
         assert!(text(&[BoundValue::Unset]).contains("Unsupported unset value"));

@@ -469,6 +469,19 @@ async fn errors_say_who_made_them() {
         "Vector Store error: HTTP status 503 Service Unavailable, message: still being constructed"
     );
 
+    setup.client.ask(&execute(&id, 1), 1).await;
+    setup
+        .store
+        .answer("503 Service Unavailable", "too many searches")
+        .await;
+    match setup.client.response().await.1 {
+        Response::Error(CqlError { kind, message }) => {
+            assert_eq!(kind, ErrorKind::Overloaded);
+            assert!(message.ends_with("message: too many searches"), "{message}");
+        }
+        other => panic!("{other:?}"),
+    }
+
     for kind in [
         ErrorKind::Unauthorized,
         ErrorKind::Unprepared { id: Bytes::new() },

@@ -147,6 +147,10 @@ impl Restriction {
         };
         let is_known =
             |term: &Term| matches!(term, Term::Marker(_) | Term::Literal(Literal::String(_)));
+        let terms: Vec<Term> = terms
+            .iter()
+            .map(|term| term.without_parentheses().clone())
+            .collect();
         terms.iter().all(is_known).then(|| Restriction {
             column: column.clone(),
             is_list,

@@ -206,8 +206,6 @@ fn tuple(term: &Term, types: &[&CqlType], bound: &[BoundValue]) -> Result<Vec<By
             let tuple = marker_value(usize::from(marker.index), bound)?;
             fields(tuple, types.len())
         }
-        // A tuple of one is just parenthesised.
-        term if types.len() == 1 => evaluate(term, types[0], bound).map(|value| vec![value]),
         _ => Err(unreadable(
             "a tuple in a key of a table with a vector index must be written out or bound",
         )),

@@ -32,6 +32,9 @@ pub(super) fn evaluate(
             .map_err(|error| Unplanned::Unreadable(CqlError::invalid(error.0))),
         Term::TypeHint { cql_type, term } => evaluate(term, cql_type, bound),
         Term::Function(call) => converted(call).map(|value| value.serialize()),
+        Term::Tuple(terms) if terms.len() == 1 && !matches!(cql_type, CqlType::Tuple(_)) => {
+            evaluate(&terms[0], cql_type, bound)
+        }
         Term::List(_) | Term::Set(_) | Term::Map(_) | Term::UserType(_) | Term::Tuple(_) => Err(
             unreadable(format!("a collection cannot be a key of type {cql_type}")),
         ),
@@ -77,7 +80,7 @@ fn converted(call: &FunctionCall<Term>) -> Result<Value, Unplanned> {
 
 /// A constant whose type is certain, or a conversion of one.
 fn time(term: &Term) -> Option<Value> {
-    match term {
+    match term.without_parentheses() {
         Term::Literal(Literal::Uuid(uuid)) => Some(Value::Timeuuid(*uuid)),
         Term::TypeHint { cql_type, term } => {
             let value = evaluate(term, cql_type, &[]).ok()?;
@@ -120,6 +123,8 @@ mod tests {
         assert_eq!(value("7", &CqlType::Int, &bound), Ok(int(7)));
         assert_eq!(value("?", &CqlType::Int, &bound), Ok(int(5)));
         assert_eq!(value("(int)9", &CqlType::Int, &bound), Ok(int(9)));
+        assert_eq!(value("((9))", &CqlType::Int, &bound), Ok(int(9)));
+        assert_eq!(value("(?)", &CqlType::Int, &bound), Ok(int(5)));
         assert_eq!(
             value("'x'", &CqlType::Text, &bound),
             Ok(Bytes::from_static(b"x"))

@@ -37,12 +37,13 @@ pub fn assignability(term: &Term, cql_type: &CqlType) -> Assignability {
             .map(|(k, v)| assignability(k, key).min(assignability(v, value)))
             .min()
             .unwrap_or(Weak),
-        (Term::Tuple(terms), CqlType::Tuple(types)) if terms.len() == types.len() => terms
+        (Term::Tuple(terms), CqlType::Tuple(types)) if terms.len() <= types.len() => terms
             .iter()
             .zip(types)
             .map(|(term, cql_type)| assignability(term, cql_type))
             .min()
             .unwrap_or(Weak),
+        (Term::Tuple(terms), _) if terms.len() == 1 => assignability(&terms[0], cql_type),
         (Term::Function(_) | Term::TypeHint { .. }, _) => match natural_type(term) {
             Some(natural) => type_assignability(&natural, cql_type),
             None => No,
@@ -54,7 +55,7 @@ pub fn assignability(term: &Term, cql_type: &CqlType) -> Assignability {
 /// The one type that a term has by itself, wherever it stands: that of a type hint or of a
 /// function's result. `None` for literals and markers.
 pub fn natural_type(term: &Term) -> Option<CqlType> {
-    match term {
+    match term.without_parentheses() {
         Term::TypeHint { cql_type, .. } => Some(cql_type.clone()),
         Term::Function(call) => {
             let arguments: Vec<Argument<'_>> = call.arguments.iter().map(Argument::Term).collect();
@@ -64,6 +65,28 @@ pub fn natural_type(term: &Term) -> Option<CqlType> {
         }
         _ => None,
     }
+}
+
+/// The type that a term has where nothing else is asked of it: its [`natural_type`], or that of a literal.
+pub fn own_type(term: &Term) -> Option<CqlType> {
+    natural_type(term).or_else(|| literal_type(term))
+}
+
+fn literal_type(term: &Term) -> Option<CqlType> {
+    let Term::Literal(literal) = term.without_parentheses() else {
+        return None;
+    };
+    Some(match literal {
+        Literal::String(_) => CqlType::Text,
+        Literal::Integer(digits) if digits.parse::<i32>().is_ok() => CqlType::Int,
+        Literal::Integer(digits) if digits.parse::<i64>().is_ok() => CqlType::Bigint,
+        Literal::Integer(_) => CqlType::Varint,
+        Literal::Float(_) => CqlType::Double,
+        Literal::Boolean(_) => CqlType::Boolean,
+        Literal::Uuid(_) => CqlType::Uuid,
+        Literal::Blob(_) => CqlType::Blob,
+        Literal::Duration { .. } => CqlType::Duration,
+    })
 }
 
 /// How well a value of type `from` fits where `to` is wanted.

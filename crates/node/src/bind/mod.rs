@@ -19,9 +19,9 @@ use cql::error::CqlError;
 use cql::types::CqlType;
 
 pub use crate::clock::StatementClock;
-pub use assign::{Assignability, assignability, natural_type, type_assignability};
+pub use assign::{Assignability, assignability, natural_type, own_type, type_assignability};
 pub use in_list::{PreparedInList, prepare_in_list};
-pub use prepare::prepare_term;
+pub use prepare::{prepare_row, prepare_term};
 pub use timeout::Timeout;
 
 use crate::query::ColumnSpec;

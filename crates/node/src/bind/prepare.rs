@@ -58,9 +58,8 @@ pub fn prepare_term(
         (Term::Tuple(terms), CqlType::Tuple(types)) => {
             tuple(terms, types, cql_type, spec_name, ctx)?
         }
-        // One element in parentheses is read as the element.
-        (_, CqlType::Tuple(types)) if types.len() == 1 => {
-            tuple(std::slice::from_ref(term), types, cql_type, spec_name, ctx)?
+        (Term::Tuple(terms), _) if terms.len() == 1 => {
+            return prepare_term(&terms[0], cql_type, spec_name, ctx);
         }
         (Term::Literal(literal), _) => constant(literal, cql_type, spec_name)?,
         (
@@ -100,6 +99,39 @@ pub fn prepare_term(
         cql_type: cql_type.clone(),
         name: spec_name.to_owned(),
         node,
+    }
+    .folded()
+}
+
+/// As [`prepare_term`], of values in parentheses for several columns at once, each named in messages and specs by its
+/// column: `(?, 1)` in `(a, b) > (?, 1)`.
+///
+/// # Errors
+/// If a value cannot be of its column's type, or there are not as many values as columns.
+pub fn prepare_row(
+    terms: &[Term],
+    columns: &[(&str, &CqlType)],
+    ctx: &mut PrepareContext,
+) -> Result<PreparedTerm, CqlError> {
+    let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+    let name = format!("({})", names.join(","));
+    if terms.len() != columns.len() {
+        return Err(CqlError::invalid(format!(
+            "Expected {} elements in value tuple for {name}, but got {}",
+            columns.len(),
+            terms.len(),
+        )));
+    }
+    let elements = terms
+        .iter()
+        .zip(columns)
+        .map(|(term, (name, cql_type))| prepare_term(term, cql_type, name, ctx))
+        .collect::<Result<_, _>>()?;
+    let types = columns.iter().map(|(_, cql_type)| (*cql_type).clone());
+    PreparedTerm {
+        cql_type: CqlType::Tuple(types.collect()),
+        name,
+        node: Node::Elements(elements),
     }
     .folded()
 }
@@ -196,7 +228,7 @@ fn part(
     name: &str,
     ctx: &mut PrepareContext,
 ) -> Result<PreparedTerm, CqlError> {
-    if *term == Term::Null {
+    if *term.without_parentheses() == Term::Null {
         return Err(null_inside(kind, name));
     }
     if let Term::Literal(literal) = term
@@ -228,14 +260,10 @@ fn tuple(
     name: &str,
     ctx: &mut PrepareContext,
 ) -> Result<Node, CqlError> {
-    if terms.len() != types.len() {
-        let fault = if terms.len() > types.len() {
-            "too many"
-        } else {
-            "not enough"
-        };
+    // Elements that are left out at the end are null.
+    if terms.len() > types.len() {
         return Err(CqlError::invalid(format!(
-            "Invalid tuple literal for {name}: {fault} elements. Type {cql_type} expects {} but \
+            "Invalid tuple literal for {name}: too many elements. Type {cql_type} expects {} but \
              got {}",
             types.len(),
             terms.len()

@@ -181,13 +181,6 @@ fn misfits_are_explained() {
             "null is not supported inside vectors (column c)".to_owned(),
         ),
         (
-            "[1, NaN, 2]",
-            "vector<float, 3>",
-            "Invalid value for c: element 1 of a vector<float, 3> is NaN: the elements of a \
-             vector must be finite numbers, as no distance to anything else is defined"
-                .to_owned(),
-        ),
-        (
             "(1, 2, 3)",
             "tuple<int, int>",
             "Invalid tuple literal for c: too many elements. Type frozen<tuple<int, int>> \

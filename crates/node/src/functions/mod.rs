@@ -7,6 +7,7 @@
 
 mod blob;
 mod cast;
+mod json;
 mod resolve;
 mod similarity;
 mod table;
@@ -52,15 +53,23 @@ pub struct ScalarFunction {
     body: Body,
 }
 
-/// What a function does with serialised arguments, none of them null.
-type Body = fn(&[&[u8]], &StatementClock) -> Result<Bytes, CqlError>;
+/// What a function does.
+#[derive(Clone, Copy, Debug)]
+enum Body {
+    /// With serialised arguments, none of which is null.
+    OfValues(OfValues),
+    /// With one of any type, or null.
+    ToJson,
+}
+
+type OfValues = fn(&[&[u8]], &StatementClock) -> Result<Bytes, CqlError>;
 
 /// More than any declared function takes.
 const ARGUMENTS_MAX: usize = 2;
 
 impl ScalarFunction {
     /// The result for serialised arguments, as many as there are argument types and valid for
-    /// them; `None` is null. Any null argument gives null.
+    /// them; `None` is null. Any null argument gives null, but for `toJson`.
     ///
     /// # Errors
     /// If the arguments have no result (a time out of range, bytes that are no value of the type).
@@ -69,6 +78,13 @@ impl ScalarFunction {
         arguments: &[Option<Bytes>],
         clock: &StatementClock,
     ) -> Result<Option<Bytes>, CqlError> {
+        let body = match self.body {
+            Body::OfValues(body) => body,
+            Body::ToJson => {
+                let value = arguments.first().and_then(Option::as_deref);
+                return json::to_json(&self.argument_types[0], value).map(Some);
+            }
+        };
         let mut present: [&[u8]; ARGUMENTS_MAX] = [&[]; ARGUMENTS_MAX];
         for (slot, argument) in present.iter_mut().zip(arguments) {
             match argument {
@@ -76,7 +92,7 @@ impl ScalarFunction {
                 None => return Ok(None),
             }
         }
-        (self.body)(&present[..arguments.len()], clock).map(Some)
+        body(&present[..arguments.len()], clock).map(Some)
     }
 
     /// The name with its keyspace: `system.now`.

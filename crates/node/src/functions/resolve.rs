@@ -6,7 +6,7 @@ use cql::types::CqlType;
 
 use super::table::{Declaration, Signature, overloads};
 use super::{Argument, ScalarFunction, term_excerpt};
-use crate::bind::{Assignability, assignability, natural_type, type_assignability};
+use crate::bind::{Assignability, assignability, natural_type, own_type, type_assignability};
 
 /// Finds the function that a call means.
 ///
@@ -31,6 +31,7 @@ pub fn resolve(
         [] => Err(unknown(name)),
         [only] => match &only.signature {
             Signature::FloatVectors => of_vectors(only, arguments),
+            Signature::Any => of_any(only, arguments),
             Signature::Fixed {
                 arguments: types, ..
             } => {
@@ -60,6 +61,7 @@ fn settle(declaration: &'static Declaration) -> ScalarFunction {
     let (argument_types, return_type) = match &declaration.signature {
         Signature::Fixed { arguments, result } => (arguments.to_vec(), result.clone()),
         Signature::FloatVectors => (Vec::new(), CqlType::Float),
+        Signature::Any => (Vec::new(), CqlType::Text),
     };
     ScalarFunction {
         name: declaration.name,
@@ -158,6 +160,7 @@ fn signatures(declarations: &[&Declaration]) -> String {
                 "system.{} : (vector<float, n>, vector<float, n>) -> float",
                 declaration.name
             ),
+            Signature::Any => format!("system.{} : (any) -> text", declaration.name),
         })
         .collect();
     texts.join(", ")
@@ -186,10 +189,7 @@ fn of_vectors(
         }
     }
     let Some(dimensions) = settled else {
-        return Err(CqlError::invalid(format!(
-            "Cannot infer type of argument {} in call to function system.{name}: use type casts to disambiguate",
-            arguments[0].text()
-        )));
+        return Err(no_type(&arguments[0], name));
     };
     let cql_type = CqlType::Vector {
         element: Box::new(CqlType::Float),
@@ -199,6 +199,30 @@ fn of_vectors(
         argument_types: vec![cql_type.clone(), cql_type],
         ..settle(declaration)
     })
+}
+
+/// Settles the type of an argument of any type: its own.
+fn of_any(
+    declaration: &'static Declaration,
+    arguments: &[Argument<'_>],
+) -> Result<ScalarFunction, CqlError> {
+    check_count(declaration.name, 1, arguments.len())?;
+    let argument = &arguments[0];
+    let cql_type = match argument {
+        Argument::Typed { cql_type, .. } => Some((*cql_type).clone()),
+        Argument::Term(term) => own_type(term),
+    };
+    Ok(ScalarFunction {
+        argument_types: vec![cql_type.ok_or_else(|| no_type(argument, declaration.name))?],
+        ..settle(declaration)
+    })
+}
+
+fn no_type(argument: &Argument<'_>, function: &str) -> CqlError {
+    CqlError::invalid(format!(
+        "Cannot infer type of argument {} in call to function system.{function}: use type casts to disambiguate",
+        argument.text()
+    ))
 }
 
 impl Argument<'_> {
@@ -229,9 +253,10 @@ impl Argument<'_> {
         let natural;
         let cql_type = match self {
             Argument::Typed { cql_type, .. } => *cql_type,
-            Argument::Term(Term::Marker(_) | Term::Null) => return Ok(None),
             Argument::Term(term) => {
+                let term = term.without_parentheses();
                 natural = match term {
+                    Term::Marker(_) | Term::Null => return Ok(None),
                     Term::List(elements) => literal_vector(elements.len()),
                     _ => natural_type(term),
                 };

@@ -2,7 +2,7 @@
 
 use cql::types::CqlType::{self, *};
 
-use super::{Body, blob, similarity, time};
+use super::{Body, OfValues, blob, similarity, time};
 
 /// One function of one signature; several of a name are overloads.
 pub(super) struct Declaration {
@@ -20,6 +20,8 @@ pub(super) enum Signature {
     },
     /// Two `vector<float, n>` of one n; a float.
     FloatVectors,
+    /// One value of any type; a text.
+    Any,
 }
 
 /// A function whose result depends on its arguments alone.
@@ -27,18 +29,18 @@ const fn pure(
     name: &'static str,
     arguments: &'static [CqlType],
     result: CqlType,
-    body: Body,
+    body: OfValues,
 ) -> Declaration {
     Declaration {
         name,
         signature: Signature::Fixed { arguments, result },
         is_pure: true,
-        body,
+        body: Body::OfValues(body),
     }
 }
 
 /// A function whose result depends on when it is called.
-const fn volatile(name: &'static str, result: CqlType, body: Body) -> Declaration {
+const fn volatile(name: &'static str, result: CqlType, body: OfValues) -> Declaration {
     Declaration {
         name,
         signature: Signature::Fixed {
@@ -46,16 +48,25 @@ const fn volatile(name: &'static str, result: CqlType, body: Body) -> Declaratio
             result,
         },
         is_pure: false,
-        body,
+        body: Body::OfValues(body),
     }
 }
 
-const fn of_vectors(name: &'static str, body: Body) -> Declaration {
+const fn of_vectors(name: &'static str, body: OfValues) -> Declaration {
     Declaration {
         name,
         signature: Signature::FloatVectors,
         is_pure: true,
-        body,
+        body: Body::OfValues(body),
+    }
+}
+
+const fn to_json(name: &'static str) -> Declaration {
+    Declaration {
+        name,
+        signature: Signature::Any,
+        is_pure: true,
+        body: Body::ToJson,
     }
 }
 
@@ -138,6 +149,8 @@ static DECLARATIONS: &[Declaration] = &[
     of_vectors("similarity_cosine", similarity::cosine),
     of_vectors("similarity_euclidean", similarity::euclidean),
     of_vectors("similarity_dot_product", similarity::dot_product),
+    to_json("tojson"),
+    to_json("to_json"),
 ];
 
 /// `typeAsBlob` and `blobAsType` for each name of a native type.

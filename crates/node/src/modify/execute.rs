@@ -3,7 +3,10 @@
 use bytes::BytesMut;
 use cql::error::CqlError;
 use cql::types::CqlType;
-use storage::mutation::{CellChange, Change, Condition, PartitionMutation, Write, WriteOutcome};
+use cql::value::finite_vector;
+use storage::mutation::{
+    CellChange, CellOperation, Change, Condition, PartitionMutation, Write, WriteOutcome,
+};
 use storage::read::Row;
 
 use super::batch::write_timestamp;
@@ -66,7 +69,7 @@ impl WritePlan {
             _ => self.using.ttl_s(&self.table, parameters, clock)?,
         };
         let mut changes = Vec::new();
-        let static_cells = cells(&self.static_operations, parameters, clock)?;
+        let static_cells = self.cells(&self.static_operations, parameters, clock)?;
         if !static_cells.is_empty() {
             changes.push(Change::Static {
                 cells: static_cells,
@@ -75,7 +78,7 @@ impl WritePlan {
             });
         }
         let marker = self.kind == WriteKind::Insert { static_only: false };
-        let cells = cells(&self.row_operations, parameters, clock)?;
+        let cells = self.cells(&self.row_operations, parameters, clock)?;
         if let Extent::Rows(rows) = extent
             && (marker || !cells.is_empty())
         {
@@ -88,6 +91,35 @@ impl WritePlan {
             }));
         }
         Ok(changes)
+    }
+
+    fn cells(
+        &self,
+        operations: &[Operation],
+        parameters: &Parameters,
+        clock: &StatementClock,
+    ) -> Result<Vec<CellChange>, CqlError> {
+        let mut cells = Vec::with_capacity(operations.len());
+        for operation in operations {
+            if let Some(cell) = operation.evaluate(parameters, clock)? {
+                self.check_indexed(operation, &cell)?;
+                cells.push(cell);
+            }
+        }
+        Ok(cells)
+    }
+
+    /// Refuses what the index of a column can't hold.
+    fn check_indexed(&self, operation: &Operation, cell: &CellChange) -> Result<(), CqlError> {
+        let mut indexes = self.table.indexes.values();
+        match &cell.change {
+            CellOperation::Set(vector) if indexes.any(|index| index.column == operation.name) => {
+                finite_vector(vector).map_err(|error| {
+                    CqlError::invalid(format!("Invalid value for {}: {}", operation.name, error.0))
+                })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// `INSERT ... IF NOT EXISTS`.
@@ -231,15 +263,4 @@ fn deletions(extent: Extent, timestamp: i64) -> Vec<Change> {
             })
             .collect(),
     }
-}
-
-fn cells(
-    operations: &[Operation],
-    parameters: &Parameters,
-    clock: &StatementClock,
-) -> Result<Vec<CellChange>, CqlError> {
-    operations
-        .iter()
-        .filter_map(|operation| operation.evaluate(parameters, clock).transpose())
-        .collect()
 }

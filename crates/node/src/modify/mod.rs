@@ -26,6 +26,7 @@ pub use plan::Plan;
 pub use using::MAX_TTL_S;
 
 use crate::bind::PrepareContext;
+use crate::consistency;
 use crate::failure::storage_error;
 use crate::query::{Answer, Database, Outcome, Parameters};
 use crate::resolve;
@@ -86,9 +87,13 @@ pub async fn execute(
 ) -> Result<Answer, CqlError> {
     match &plan.work {
         Work::Write(write) if write.if_not_exists => {
+            consistency::check_conditional(&parameters)?;
             write.execute_conditional(database, &parameters).await
         }
-        Work::Write(write) => execute::execute_write(database, write, &parameters).await,
+        Work::Write(write) => {
+            consistency::check_write(&parameters)?;
+            execute::execute_write(database, write, &parameters).await
+        }
         Work::Batch(batch) => execute::execute_text_batch(database, batch, &parameters).await,
         Work::Truncate(table) => {
             database

@@ -55,6 +55,8 @@ pub(super) struct EdgePlan {
     /// One for a column, more for a tuple.
     pub columns: Vec<String>,
     pub term: PreparedTerm,
+    /// The value is a tuple, even of one column.
+    pub is_tuple: bool,
     pub inclusive: bool,
 }
 
@@ -188,7 +190,7 @@ impl EdgePlan {
         clock: &StatementClock,
     ) -> Result<(Vec<Bytes>, bool), CqlError> {
         let bound = self.term.evaluate(parameters, clock)?;
-        let values = components(bound, &self.columns, self.columns.len() > 1)?;
+        let values = components(bound, &self.columns, self.is_tuple)?;
         Ok((values, self.inclusive))
     }
 }

@@ -44,6 +44,8 @@ use std::sync::Arc;
 use cql::error::CqlError;
 use storage::catalog::TableId;
 
+use crate::bind::StatementClock;
+use crate::consistency;
 use crate::query::{Answer, ColumnSpec, Database, Parameters};
 use plan::{Kind, Resolved};
 
@@ -106,6 +108,11 @@ pub async fn execute(
     plan: &Plan,
     parameters: Parameters,
 ) -> Result<Answer, CqlError> {
+    consistency::check_read(&parameters)?;
+    if let Some(timeout) = &plan.resolved.timeout {
+        let clock = StatementClock::start(database.storage.clock());
+        timeout.check(&parameters, &clock)?;
+    }
     match &plan.resolved.kind {
         Kind::Rows(rows) => execute::execute(database, &plan.resolved, rows, parameters).await,
         Kind::Ann(ann) => ann::execute(database, &plan.resolved, ann, parameters).await,

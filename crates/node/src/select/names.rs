@@ -17,12 +17,18 @@ pub(super) fn selector_name(selector: &Selector) -> String {
         Selector::Function(call) => {
             let keyspace = call.keyspace.as_deref().unwrap_or("system");
             let arguments: Vec<String> = call.arguments.iter().map(selector_name).collect();
-            format!("{keyspace}.{}({})", call.name, arguments.join(", "))
+            // Cassandra knows this one by its older name alone.
+            let name = match call.name.as_str() {
+                "to_json" => "tojson",
+                name => name,
+            };
+            format!("{keyspace}.{name}({})", arguments.join(", "))
         }
         Selector::Cast { selector, cql_type } => {
             format!("cast({} as {cql_type})", selector_name(selector))
         }
         Selector::Element { column, key } => format!("{column}[{}]", term_text(key)),
+        Selector::Field { selector, field } => format!("{}.{field}", selector_name(selector)),
         Selector::Term(term) => term_text(term),
     }
 }

@@ -8,7 +8,7 @@ use super::order::Order;
 use super::projection::Projection;
 use super::relation::Relation;
 use super::target::Target;
-use crate::bind::PreparedTerm;
+use crate::bind::{PreparedTerm, Timeout};
 use crate::query::ColumnSpec;
 
 /// What every execution of a statement shares.
@@ -16,6 +16,8 @@ use crate::query::ColumnSpec;
 pub(super) struct Resolved {
     pub target: Target,
     pub projection: Projection,
+    /// Checked when it is executed, and of no other effect.
+    pub timeout: Option<Timeout>,
     pub variables: Vec<ColumnSpec>,
     pub partition_key_variables: Vec<u16>,
     pub kind: Kind,

@@ -28,9 +28,11 @@ pub(super) fn prepare(
     let table = target.table.clone();
     let mut ctx = PrepareContext::new(&table.keyspace, &table.name, markers);
     let projection = projection::prepare(&table, &select.projection, &mut ctx)?;
-    if let Some(timeout) = &select.timeout {
-        Timeout::prepare(timeout, &mut ctx)?;
-    }
+    let timeout = select
+        .timeout
+        .as_ref()
+        .map(|timeout| Timeout::prepare(timeout, &mut ctx))
+        .transpose()?;
     let kind = if is_ann(&select.order_by)? {
         Kind::Ann(ann::prepare(&table, select, &projection, &mut ctx)?)
     } else {
@@ -43,6 +45,7 @@ pub(super) fn prepare(
     Ok(Resolved {
         target,
         projection,
+        timeout,
         variables: ctx.finish()?,
         partition_key_variables,
         kind,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cql::ast::{self, FunctionCall, Literal, Selector, Term};
+use cql::ast::{self, FunctionCall, Selector, Term};
 use cql::error::CqlError;
 use cql::types::CqlType;
 use storage::catalog::{Column, ColumnKind, Table};
@@ -12,7 +12,7 @@ use super::expression::Expression;
 use super::names::selector_name;
 use super::place::{Place, Shape};
 use super::target;
-use crate::bind::{PrepareContext, PreparedTerm, natural_type, prepare_term};
+use crate::bind::{PrepareContext, PreparedTerm, own_type, prepare_term};
 use crate::functions::{self, Argument, Cast, term_excerpt};
 use crate::query::ColumnSpec;
 
@@ -146,15 +146,20 @@ impl Builder<'_> {
                 Ok((cast, cql_type.clone()))
             }
             Selector::Element { column, key } => self.element(column, key),
+            Selector::Field { selector, .. } => {
+                let (_, cql_type) = self.selector(selector)?;
+                Err(CqlError::invalid(format!(
+                    "Invalid field selection: {} of type {cql_type} is not a user type",
+                    selector_name(selector)
+                )))
+            }
             Selector::Term(term) => {
-                let cql_type = natural_type(term)
-                    .or_else(|| literal_type(term))
-                    .ok_or_else(|| {
-                        CqlError::invalid(format!(
-                            "Cannot infer type for term {} in selection clause (try using a cast to force a type)",
-                            term_excerpt(term)
-                        ))
-                    })?;
+                let cql_type = own_type(term).ok_or_else(|| {
+                    CqlError::invalid(format!(
+                        "Cannot infer type for term {} in selection clause (try using a cast to force a type)",
+                        term_excerpt(term)
+                    ))
+                })?;
                 Ok((self.term(term, &cql_type)?, cql_type))
             }
         }
@@ -371,22 +376,4 @@ impl Pending<'_> {
             Pending::Typed { cql_type, text, .. } => Argument::Typed { cql_type, text },
         }
     }
-}
-
-/// The type that a literal has where nothing else is asked of it.
-fn literal_type(term: &Term) -> Option<CqlType> {
-    let Term::Literal(literal) = term else {
-        return None;
-    };
-    Some(match literal {
-        Literal::String(_) => CqlType::Text,
-        Literal::Integer(digits) if digits.parse::<i32>().is_ok() => CqlType::Int,
-        Literal::Integer(digits) if digits.parse::<i64>().is_ok() => CqlType::Bigint,
-        Literal::Integer(_) => CqlType::Varint,
-        Literal::Float(_) => CqlType::Double,
-        Literal::Boolean(_) => CqlType::Boolean,
-        Literal::Uuid(_) => CqlType::Uuid,
-        Literal::Blob(_) => CqlType::Blob,
-        Literal::Duration { .. } => CqlType::Duration,
-    })
 }

@@ -313,6 +313,8 @@ fn bind(
         page_size: parameters.page_size.map(|rows| rows as usize),
         paging_state: parameters.paging_state,
         timestamp_micros: parameters.timestamp,
+        consistency: parameters.consistency,
+        serial_consistency: parameters.serial_consistency,
         server_address: Some(session.address),
         memory: memory.clone(),
     };

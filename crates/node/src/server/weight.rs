@@ -6,7 +6,7 @@
 use crate::query::Plan;
 
 /// What a word, value or sign takes in the parsed form and in the plan, in bytes.
-const TOKEN_BYTES: usize = 330;
+const TOKEN_BYTES: usize = 350;
 
 /// The most that one takes while it is parsed, in a vector that grows.
 const TOKEN_PARSED_BYTES: usize = 320;

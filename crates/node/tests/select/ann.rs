@@ -1,5 +1,6 @@
 //! Nearest-neighbour queries against an index service of canned answers.
 
+use cql::error::ErrorKind;
 use node::query::{BoundValue, Parameters};
 use store_api::Client;
 
@@ -370,6 +371,17 @@ fn failures_of_the_service_are_told() {
             && message.ends_with("message: missing index: ks.films_v"),
         "{message}"
     );
+    // Drivers ask another node, or later again, at this code alone.
+    store.answer(503, "too many searches in flight");
+    let error = films.execute(query, Parameters::default()).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Overloaded);
+    assert_eq!(
+        error.message,
+        "Vector Store error: HTTP status 503 Service Unavailable, message: too many searches in flight"
+    );
+    store.answer(503, r#"{"reason":"INDEX_BUILDING","message":"12.5% done"}"#);
+    let error = films.execute(query, Parameters::default()).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Invalid);
     for body in ["{}", &answer(&[1]).replace("[1]", "[\"x\"]"), "nonsense"] {
         store.answer(200, body);
         assert_eq!(

@@ -1,5 +1,6 @@
 //! What is refused, and in which words.
 
+use cql::value::Value;
 use node::query::{BoundValue, Parameters};
 
 use crate::fixture::{Fixture, int};
@@ -429,5 +430,30 @@ fn foreign_paging_states_are_refused() {
         };
         let error = fixture.execute("SELECT * FROM t", parameters).unwrap_err();
         assert_eq!(error.message, "Invalid value for the paging state");
+    }
+}
+
+#[test]
+fn a_bound_timeout_is_a_duration_that_a_statement_can_take() {
+    let f = Fixture::new().with(&["CREATE TABLE timed (k int PRIMARY KEY)"]);
+    let query = "SELECT k FROM timed USING TIMEOUT ?";
+    let duration = |months, days, nanoseconds| {
+        let value = Value::Duration {
+            months,
+            days,
+            nanoseconds,
+        };
+        [BoundValue::Value(value.serialize())]
+    };
+    assert!(f.bound(query, &duration(0, 0, 5_000_000)).is_empty());
+    assert!(f.bound(query, &[BoundValue::Unset]).is_empty());
+    for (value, text) in [
+        (duration(0, 0, -5_000_000), "must be non-negative"),
+        (duration(0, 1, 0), "in days or longer"),
+        (duration(0, 0, 1), "finer than milliseconds"),
+        ([BoundValue::Null], "cannot be null"),
+    ] {
+        let message = f.refused(query, &value);
+        assert!(message.contains(text), "{message}");
     }
 }

@@ -5,6 +5,7 @@ use cql::wire::{Compression, Request, Response, Startup};
 
 use crate::client::{Client, echoed, error, query, raw_frame, startup};
 use crate::echo::start;
+use crate::real::start_with_keyspace;
 
 #[tokio::test]
 async fn other_versions_are_told_which_to_use() {
@@ -41,6 +42,25 @@ async fn options_may_come_before_startup() {
     assert_eq!(supported[0].0, "COMPRESSION");
     client.start(None).await;
     client.assert_alive().await;
+}
+
+/// ScyllaDB's drivers take a node that tells of some of these for one with shards, and look for ports that it hasn't.
+#[tokio::test]
+async fn a_node_tells_of_no_shards() {
+    let (_node, mut client) = start_with_keyspace().await;
+    client.send(5, &Request::Options).await;
+    let Response::Supported(supported) = client.receive().await.1 else {
+        panic!("no SUPPORTED");
+    };
+    let keys: Vec<&str> = supported.iter().map(|(key, _)| key.as_str()).collect();
+    assert!(keys.contains(&"CQL_VERSION"), "{keys:?}");
+    for key in [
+        "SCYLLA_SHARD",
+        "SCYLLA_NR_SHARDS",
+        "SCYLLA_SHARDING_IGNORE_MSB",
+    ] {
+        assert!(!keys.contains(&key), "{keys:?}");
+    }
 }
 
 #[tokio::test]

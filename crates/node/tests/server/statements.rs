@@ -394,3 +394,73 @@ async fn what_is_done_is_counted() {
     assert_eq!((counted.connections_open, counted.panics), (1, 0));
     assert!(counted.bytes_read > 0 && counted.bytes_written > 0);
 }
+
+#[tokio::test]
+async fn levels_that_make_no_sense_are_refused() {
+    let (_node, mut client) = start_with_keyspace().await;
+    client
+        .run("CREATE TABLE t (p int PRIMARY KEY, v int)")
+        .await;
+    let plain = "INSERT INTO t (p, v) VALUES (1, 1)";
+    let conditional = "INSERT INTO t (p, v) VALUES (1, 1) IF NOT EXISTS";
+    let read = "SELECT v FROM t";
+    use Consistency::{Any, LocalSerial, One, Quorum, Serial};
+    for (statement, level, serial, refused) in [
+        (conditional, One, None, None),
+        (conditional, One, Some(LocalSerial), None),
+        (
+            conditional,
+            One,
+            Some(One),
+            Some("Invalid consistency for conditional update"),
+        ),
+        (
+            conditional,
+            One,
+            Some(Quorum),
+            Some("Invalid consistency for conditional update"),
+        ),
+        (
+            conditional,
+            Serial,
+            None,
+            Some("SERIAL is not supported as conditional update commit consistency"),
+        ),
+        (plain, Any, Some(One), None),
+        (
+            plain,
+            LocalSerial,
+            None,
+            Some("You must use conditional updates"),
+        ),
+        (read, Serial, None, None),
+        (read, Any, None, Some("only supported for writes")),
+    ] {
+        let parameters = || QueryParameters {
+            consistency: level,
+            serial_consistency: serial,
+            ..QueryParameters::default()
+        };
+        let query = Request::Query {
+            statement: statement.to_owned(),
+            parameters: parameters(),
+        };
+        let id = client.prepare(statement).await.id;
+        let answers = [
+            client.request(&query).await,
+            client.execute(&id, parameters()).await,
+        ];
+        for answer in answers {
+            match (&answer, refused) {
+                (Response::Error(error), Some(text)) => {
+                    assert_eq!(error.kind, ErrorKind::Invalid);
+                    assert!(error.message.contains(text), "{error}");
+                }
+                (Response::Error(_), None) | (_, Some(_)) => {
+                    panic!("{statement} at {level}, {serial:?}: {answer:?}")
+                }
+                _ => {}
+            }
+        }
+    }
+}

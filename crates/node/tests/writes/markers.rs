@@ -22,7 +22,21 @@ fn markers_are_named_after_their_places() {
         ),
         (
             "DELETE FROM t USING TIMESTAMP ? WHERE a = ? AND b = 'x' AND (c) > ?",
-            &["[timestamp] bigint", "a int", "c int"],
+            &["[timestamp] bigint", "a int", "(c) frozen<tuple<int>>"],
+        ),
+        (
+            "DELETE FROM t WHERE a = 1 AND b = 'x' AND (c) > (?) AND (c) <= (?)",
+            &["c int", "c int"],
+        ),
+        (
+            "UPDATE t SET v = ? WHERE a = (?) AND b = ? AND (c) IN ((?), ?)",
+            &[
+                "v vector<float, 3>",
+                "a int",
+                "b text",
+                "c int",
+                "(c) frozen<tuple<int>>",
+            ],
         ),
         (
             "DELETE FROM t WHERE a = 1 AND b = ? AND c > ? AND c <= ?",

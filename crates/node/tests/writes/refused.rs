@@ -70,11 +70,6 @@ fn statements_that_cannot_be_prepared() {
              given 2",
         ),
         (
-            "INSERT INTO t (k, a, b, e) VALUES (1, 2, 3, [1, 2, Infinity])",
-            "Invalid value for e: element 2 of a vector<float, 3> is inf: the elements of a \
-             vector must be finite numbers, as no distance to anything else is defined",
-        ),
-        (
             "INSERT INTO t (k, a, b) VALUES (1, 2, 3) USING TTL 630720001",
             "ttl is too large. requested (630720001) maximum (630720000)",
         ),
@@ -320,4 +315,35 @@ fn values_that_cannot_be_written() {
     ] {
         assert_eq!(f.refused(cql, &values), message, "{cql}");
     }
+}
+
+#[test]
+fn a_vector_without_a_distance_is_taken_only_while_no_index_has_to_hold_it() {
+    let f = Fixture::new().with(&["CREATE TABLE v (k int PRIMARY KEY, e vector<float, 2>)"]);
+    let senseless = [f32::NAN, f32::INFINITY].map(f32::to_be_bytes).concat();
+    let bound = |k| Parameters {
+        values: vec![int(k), BoundValue::Value(Bytes::from(senseless.clone()))],
+        ..Parameters::default()
+    };
+    let insert = "INSERT INTO v (k, e) VALUES (?, ?)";
+    f.execute(insert, bound(1)).unwrap();
+    f.run("INSERT INTO v (k, e) VALUES (2, [1, -Infinity])");
+    assert_eq!(
+        f.rows("SELECT e FROM v WHERE k IN (1, 2)"),
+        ["[NaN, Infinity]", "[1.0, -Infinity]"]
+    );
+    f.run("CREATE CUSTOM INDEX i ON v (e) USING 'vector_index'");
+    let refused = "Invalid value for e: element 0 of a vector<float, 2> is NaN: the elements of a vector that is \
+                   indexed or searched by must be finite numbers, as no distance to anything else is defined";
+    assert_eq!(f.execute(insert, bound(3)).unwrap_err().message, refused);
+    for cql in [
+        "UPDATE v SET e = [NaN, 1] WHERE k = 3",
+        "INSERT INTO v (k, e) VALUES (3, [NaN, 1]) IF NOT EXISTS",
+        "BEGIN BATCH INSERT INTO v (k, e) VALUES (3, [NaN, 1]); APPLY BATCH",
+    ] {
+        let error = f.execute(cql, Parameters::default()).unwrap_err();
+        assert_eq!(error.message, refused, "{cql}");
+    }
+    f.run("DROP INDEX i");
+    f.execute(insert, bound(3)).unwrap();
 }

@@ -19,8 +19,11 @@ pub fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
         message: Option<String>,
     }
     let refusal = serde_json::from_slice::<Refusal>(body).ok();
+    let reason = refusal.as_ref().and_then(|refusal| refusal.reason.clone());
+    // Who is not ready says why; who has too much to do gives no reason.
+    let is_overload = status == StatusCode::SERVICE_UNAVAILABLE && reason.is_none();
     if status == StatusCode::SERVICE_UNAVAILABLE
-        && let Some(reason) = refusal.as_ref().and_then(|refusal| refusal.reason.clone())
+        && let Some(reason) = reason
         && let Ok(UnavailableReason::NodeBootstrapping) = serde_json::from_value(reason)
     {
         return ClientError::Unavailable;
@@ -29,7 +32,10 @@ pub fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
         .and_then(|refusal| refusal.message)
         .or_else(|| serde_json::from_slice::<String>(body).ok())
         .unwrap_or_else(|| String::from_utf8_lossy(body).into_owned());
-    ClientError::of_answer(status, message)
+    match is_overload {
+        true => ClientError::overloaded(message),
+        false => ClientError::of_answer(status, message),
+    }
 }
 
 /// Turns the columns of an answer into rows.

@@ -111,6 +111,9 @@ impl Open {
 fn refused(error: ApiError) -> ClientError {
     match error {
         ApiError::NodeBootstrapping => ClientError::Unavailable,
+        ApiError::Overloaded | ApiError::AnswersWait | ApiError::BodiesWait => {
+            ClientError::overloaded(error.to_string())
+        }
         error => {
             let message = error.to_string();
             ClientError::of_answer(error.into_response().status(), message)

@@ -292,6 +292,10 @@ impl Items {
                 })
             }
             (Some(id), RowState::Present(cell)) => {
+                // The row may have been deleted and inserted in another form between two reads.
+                if keys.keep_form(id, &key) {
+                    self.touch(id);
+                }
                 let before = self.known[id as usize];
                 self.regressions += u64::from(cell.written_us < before.written_us);
                 self.note(id, sequence, &cell);

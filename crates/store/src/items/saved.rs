@@ -77,7 +77,7 @@ impl Items {
     ) -> Option<u32> {
         let end = (from as usize).saturating_add(limit).min(self.known.len());
         for (id, known) in (from..).zip(&self.known[from as usize..end]) {
-            if let Some(key) = keys.key(id) {
+            if let Some(key) = keys.shown(id) {
                 let row = SavedRow {
                     id,
                     vector_hash: known.vector_hash,

@@ -11,6 +11,8 @@ mod normal;
 mod table;
 
 use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
 
 use scylla::frame::response::result::NativeType;
 
@@ -40,9 +42,40 @@ pub struct KeySchema {
     pub clustering: Vec<KeyColumn>,
 }
 
-/// The primary key of a row.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct PrimaryKey(Box<[u8]>);
+/// The primary key of a row: which row it is, and in which form its values are stored. Keys of one row are equal, whatever
+/// the form.
+#[derive(Clone, Debug)]
+pub struct PrimaryKey {
+    encoded: Box<[u8]>,
+    /// The values as they are stored, where answers would show others.
+    stored: Option<Box<[u8]>>,
+}
+
+impl PartialEq for PrimaryKey {
+    fn eq(&self, other: &PrimaryKey) -> bool {
+        self.encoded == other.encoded
+    }
+}
+
+impl Eq for PrimaryKey {}
+
+impl Hash for PrimaryKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.encoded.hash(state);
+    }
+}
+
+impl PartialOrd for PrimaryKey {
+    fn partial_cmp(&self, other: &PrimaryKey) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for PrimaryKey {
+    fn cmp(&self, other: &PrimaryKey) -> Ordering {
+        self.encoded.cmp(&other.encoded)
+    }
+}
 
 /// The partition key of a partition.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -72,17 +105,40 @@ impl KeySchema {
     ///
     /// Values of a partition key are the same when their bytes are. A clustering column compares
     /// by value, and a number may have several serialised forms: that of the log may differ from
-    /// that of the row, so clustering values take a normal form here.
+    /// that of the row, so clustering values take a normal form here. A decimal's scale, which answers show, is kept beside.
     pub fn encode<'a>(&self, values: impl IntoIterator<Item = &'a [u8]>) -> PrimaryKey {
         let mut out = Vec::new();
+        let mut stored: Option<Vec<u8>> = None;
         for (at, (column, value)) in self.columns().zip(values).enumerate() {
             if at < self.partition.len() {
                 push(&mut out, value);
-            } else {
-                push(&mut out, &normal::clustering_value(&column.typ, value));
+                continue;
+            }
+            let normal = normal::clustering_value(&column.typ, value);
+            if column.typ == NativeType::Decimal && *normal != *value {
+                stored.get_or_insert_with(|| out.clone());
+            }
+            push(&mut out, &normal);
+            if let Some(stored) = &mut stored {
+                push(stored, value);
             }
         }
-        PrimaryKey(out.into())
+        PrimaryKey {
+            encoded: out.into(),
+            stored: stored.map(Vec::into_boxed_slice),
+        }
+    }
+
+    /// Takes in a key of a snapshot, which is encoded in the form of its stored values; `None` if the bytes are no key.
+    pub(crate) fn saved_key(&self, bytes: &[u8]) -> Option<PrimaryKey> {
+        if !self.is_key(bytes) {
+            return None;
+        }
+        let is_decimal = |column: &KeyColumn| column.typ == NativeType::Decimal;
+        Some(match self.clustering.iter().any(is_decimal) {
+            true => self.encode(Values::of(bytes)),
+            false => PrimaryKey::from_encoded(bytes),
+        })
     }
 
     /// Makes the key of a partition of serialised values, one for each partition key column.
@@ -130,21 +186,24 @@ impl KeySchema {
 impl PrimaryKey {
     /// The encoded key.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+        &self.encoded
     }
 
     /// The serialised values, partition key first.
     pub fn values(&self) -> Values<'_> {
-        Values(&self.0)
+        Values(&self.encoded)
     }
 
     /// Takes an encoded key back in.
     pub(crate) fn from_encoded(bytes: &[u8]) -> PrimaryKey {
-        PrimaryKey(bytes.into())
+        PrimaryKey {
+            encoded: bytes.into(),
+            stored: None,
+        }
     }
 
     pub(crate) fn into_bytes(self) -> Box<[u8]> {
-        self.0
+        self.encoded
     }
 }
 
@@ -300,5 +359,26 @@ pub(crate) mod tests {
         let long: &[u8] = &[0, 0, 0, 2, 100];
         assert_eq!(schema.encode([short, short]), schema.encode([short, long]));
         assert_ne!(schema.encode([short, short]), schema.encode([long, short]));
+        // Whichever is inserted is the form that is shown, and saved.
+        let mut table = KeyTable::new(Some(1));
+        for (form, id) in [(short, 0), (long, 1)] {
+            let key = schema.encode([short, form]);
+            table.insert(id, key.clone());
+            assert_eq!(table.id(schema.encode([short, long]).as_bytes()), Some(id));
+            let saved = table.shown(id).unwrap().to_vec();
+            assert_eq!(Values::of(&saved).collect::<Vec<_>>(), [short, form]);
+            assert_eq!(table.encoded_bytes(), saved.len());
+            assert!(!table.keep_form(id, &key));
+            assert!(table.keep_form(id, &schema.encode([short, &[0, 0, 0, 3, 3, 232]])));
+            assert_eq!(table.encoded_bytes(), saved.len() + 1);
+            assert!(table.keep_form(id, &key));
+            assert_eq!(table.remove(id), Some(key));
+            assert_eq!((table.encoded_bytes(), table.shown(id)), (0, None));
+            let back = schema.saved_key(&saved).unwrap();
+            table.insert(id, back);
+            assert_eq!(table.shown(id), Some(saved.as_slice()));
+            table.remove(id);
+        }
+        assert_eq!(schema.saved_key(b"\x05"), None);
     }
 }

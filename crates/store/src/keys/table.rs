@@ -5,6 +5,7 @@
 //! clustering columns also need the ids of a partition: they form a doubly linked list through
 //! two arrays, and another table of ids finds the head of each list.
 
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
 use super::lookup::Lookup;
@@ -24,7 +25,11 @@ pub struct KeyTable {
     /// Absent for tables with one row a partition.
     partitions: Option<Partitions>,
     hasher: RandomState,
+    /// Of the few keys that are stored in another form than that by which they are found.
+    stored: HashMap<u32, Box<[u8]>>,
     key_bytes: usize,
+    /// What [`KeyTable::shown`] gives, of all keys.
+    shown_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -51,7 +56,9 @@ impl KeyTable {
                 previous: Vec::new(),
             }),
             hasher: RandomState::new(),
+            stored: HashMap::new(),
             key_bytes: 0,
+            shown_bytes: 0,
         }
     }
 
@@ -68,6 +75,39 @@ impl KeyTable {
     /// The encoded key of an id.
     pub fn key(&self, id: u32) -> Option<&[u8]> {
         self.keys.get(id as usize)?.as_deref()
+    }
+
+    /// The key of an id, encoded in the form in which the database stores its values.
+    pub fn shown(&self, id: u32) -> Option<&[u8]> {
+        match self.stored.get(&id) {
+            Some(stored) => Some(stored),
+            None => self.key(id),
+        }
+    }
+
+    /// Takes over the form in which the key of an id is stored. False if it has been stored so before.
+    pub fn keep_form(&mut self, id: u32, key: &PrimaryKey) -> bool {
+        if self.stored.get(&id) == key.stored.as_ref() {
+            return false;
+        }
+        self.drop_form(id);
+        self.put_form(id, key.as_bytes().len(), key.stored.clone());
+        true
+    }
+
+    fn put_form(&mut self, id: u32, encoded_bytes: usize, stored: Option<Box<[u8]>>) {
+        self.shown_bytes += stored.as_ref().map_or(encoded_bytes, |stored| stored.len());
+        if let Some(stored) = stored {
+            self.key_bytes += stored.len() + ALLOCATION_OVERHEAD_BYTES;
+            self.stored.insert(id, stored);
+        }
+    }
+
+    fn drop_form(&mut self, id: u32) -> Option<Box<[u8]>> {
+        self.shown_bytes -= self.shown(id).map_or(0, <[u8]>::len);
+        let stored = self.stored.remove(&id)?;
+        self.key_bytes -= stored.len() + ALLOCATION_OVERHEAD_BYTES;
+        Some(stored)
     }
 
     /// The id of an encoded key.
@@ -99,7 +139,8 @@ impl KeyTable {
         debug_assert!(self.id(key.as_bytes()).is_none(), "the key has an id");
         let hash = self.hasher.hash_one(key.as_bytes());
         self.key_bytes += key.as_bytes().len() + ALLOCATION_OVERHEAD_BYTES;
-        self.keys[at] = Some(key.into_bytes());
+        self.put_form(id, key.encoded.len(), key.stored);
+        self.keys[at] = Some(key.encoded);
         let keys = &self.keys;
         let hasher = &self.hasher;
         self.ids
@@ -120,9 +161,10 @@ impl KeyTable {
         if let Some(partitions) = &mut self.partitions {
             partitions.unlink(id, &self.keys, &self.hasher);
         }
-        let bytes = self.keys[id as usize].take()?;
-        self.key_bytes -= bytes.len() + ALLOCATION_OVERHEAD_BYTES;
-        Some(PrimaryKey(bytes))
+        let stored = self.drop_form(id);
+        let encoded = self.keys[id as usize].take()?;
+        self.key_bytes -= encoded.len() + ALLOCATION_OVERHEAD_BYTES;
+        Some(PrimaryKey { encoded, stored })
     }
 
     /// The ids of a partition, by its encoded key; none for a table without clustering columns.
@@ -145,9 +187,9 @@ impl KeyTable {
         ids
     }
 
-    /// Bytes of all keys, as they are encoded.
+    /// Bytes of all keys, as they are [shown](KeyTable::shown).
     pub fn encoded_bytes(&self) -> usize {
-        self.key_bytes - ALLOCATION_OVERHEAD_BYTES * self.len()
+        self.shown_bytes
     }
 
     /// Bytes of memory held.
@@ -158,6 +200,7 @@ impl KeyTable {
         });
         self.key_bytes
             + self.keys.capacity() * size_of::<Option<Box<[u8]>>>()
+            + self.stored.capacity() * size_of::<(u32, Box<[u8]>)>()
             + self.ids.allocation_size()
             + partitions
     }

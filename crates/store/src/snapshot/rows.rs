@@ -176,7 +176,7 @@ impl Payload<'_> {
         let length = self.u32()? as usize;
         let (key, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
-        schema.is_key(key).then(|| PrimaryKey::from_encoded(key))
+        schema.saved_key(key)
     }
 
     fn row(&mut self, schema: &KeySchema) -> Option<(SavedRow, PrimaryKey)> {

@@ -10,7 +10,7 @@ use super::plan::WriteKind;
 use super::target::{KeyPart, SlicePlan, Target};
 use crate::bind::PrepareContext;
 use crate::resolve::no_such_column;
-use part::{edge, equal_part, more_than_one, names, operator_of, put_once, unsupported};
+use part::{Place, edge, equal_part, more_than_one, names, operator_of, put_once, unsupported};
 
 /// Sorts the relations into a target.
 ///
@@ -58,7 +58,6 @@ impl<'t> Sorted<'t> {
     fn add(&mut self, relation: &Relation, ctx: &mut PrepareContext) -> Result<(), CqlError> {
         match &relation.subject {
             Subject::Column(name) => self.add_column(name, relation, ctx),
-            Subject::Tuple(names) if names.len() == 1 => self.add_column(&names[0], relation, ctx),
             Subject::Tuple(names) => self.add_tuple(names, relation, ctx),
             Subject::Token(_) => Err(CqlError::invalid(format!(
                 "The token function cannot be used in WHERE clauses for {} statements",
@@ -92,6 +91,10 @@ impl<'t> Sorted<'t> {
         let column = table
             .column(name)
             .ok_or_else(|| no_such_column(name, table))?;
+        let place = Place {
+            columns: &[column],
+            is_tuple: false,
+        };
         match column.kind {
             ColumnKind::PartitionKey { position } => {
                 if !matches!(relation.operator, Operator::Eq | Operator::In) {
@@ -101,11 +104,11 @@ impl<'t> Sorted<'t> {
                         self.kind.name()
                     )));
                 }
-                let part = equal_part(&[column], relation, ctx)?;
+                let part = equal_part(place, relation, ctx)?;
                 put_once(&mut self.partition[position], part)
             }
             ColumnKind::Clustering { position, .. } => {
-                self.add_clustering(position, &[column], relation, ctx)
+                self.add_clustering(position, place, relation, ctx)
             }
             ColumnKind::Static | ColumnKind::Regular => {
                 self.others.push(name.to_owned());
@@ -151,19 +154,24 @@ impl<'t> Sorted<'t> {
             }
             columns.push(column);
         }
-        self.add_clustering(first, &columns, relation, ctx)
+        let place = Place {
+            columns: &columns,
+            is_tuple: true,
+        };
+        self.add_clustering(first, place, relation, ctx)
     }
 
     fn add_clustering(
         &mut self,
         position: usize,
-        columns: &[&Column],
+        place: Place<'_>,
         relation: &Relation,
         ctx: &mut PrepareContext,
     ) -> Result<(), CqlError> {
+        let columns = place.columns;
         match relation.operator {
             Operator::Eq | Operator::In => {
-                let part = equal_part(columns, relation, ctx)?;
+                let part = equal_part(place, relation, ctx)?;
                 if self.slices[position].is_some() {
                     return Err(more_than_one(&names(columns), relation.operator));
                 }
@@ -185,7 +193,7 @@ impl<'t> Sorted<'t> {
                 if let Some(part) = &self.clustering[position] {
                     return Err(more_than_one(&part.columns, operator_of(part)));
                 }
-                let edge = edge(columns, relation, ctx)?;
+                let edge = edge(place, relation, ctx)?;
                 let slice = self.slices[position].get_or_insert_default();
                 let is_lower = matches!(relation.operator, Operator::Gt | Operator::GtEq);
                 let (place, side) = if is_lower {

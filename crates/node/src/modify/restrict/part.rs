@@ -1,72 +1,110 @@
 //! One relation: what it restricts its columns to.
 
-use cql::ast::{Comparand, Operator, Relation};
+use cql::ast::{Comparand, Operator, Relation, Term};
 use cql::error::CqlError;
 use cql::types::CqlType;
 use storage::catalog::Column;
 
-use crate::bind::{PrepareContext, prepare_in_list, prepare_term};
+use crate::bind::{
+    PrepareContext, PreparedInList, PreparedTerm, prepare_in_list, prepare_row, prepare_term,
+};
 use crate::modify::target::{EdgePlan, KeyPart, KeyValues};
 
 pub(super) fn names(columns: &[&Column]) -> Vec<String> {
     columns.iter().map(|column| column.name.clone()).collect()
 }
 
-/// The type and the name of the place that the right side of a relation stands for.
-fn place(columns: &[&Column]) -> (CqlType, String) {
-    match columns {
-        [column] => (column.cql_type.clone(), column.name.clone()),
-        _ => (
-            CqlType::Tuple(
-                columns
+/// What the right side of a relation stands for: the value of one column, or the values of several as tuples.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub columns: &'a [&'a Column],
+    /// The columns stand in parentheses, and so do their values, even if there is but one.
+    pub is_tuple: bool,
+}
+
+impl Place<'_> {
+    fn term(&self, term: &Term, ctx: &mut PrepareContext) -> Result<PreparedTerm, CqlError> {
+        match (self.columns, term) {
+            ([column], _) if !self.is_tuple => {
+                prepare_term(term, &column.cql_type, &column.name, ctx)
+            }
+            (columns, Term::Tuple(terms)) => {
+                let columns: Vec<_> = columns
                     .iter()
-                    .map(|column| column.cql_type.clone())
-                    .collect(),
-            ),
-            format!("({})", names(columns).join(", ")),
-        ),
+                    .map(|column| (column.name.as_str(), &column.cql_type))
+                    .collect();
+                prepare_row(terms, &columns, ctx)
+            }
+            _ => prepare_term(term, &self.tuple_type(), &self.tuple_name(), ctx),
+        }
+    }
+
+    fn in_list(
+        &self,
+        comparand: &Comparand,
+        ctx: &mut PrepareContext,
+    ) -> Result<PreparedInList, CqlError> {
+        match (self.columns, comparand) {
+            ([column], _) if !self.is_tuple => {
+                prepare_in_list(comparand, &column.cql_type, &column.name, ctx)
+            }
+            (_, Comparand::List(terms)) => terms
+                .iter()
+                .map(|term| self.term(term, ctx))
+                .collect::<Result<_, _>>()
+                .map(PreparedInList::Terms),
+            _ => {
+                let name = self.tuple_name();
+                prepare_in_list(comparand, &self.tuple_type(), &name, ctx)
+            }
+        }
+    }
+
+    fn tuple_type(&self) -> CqlType {
+        let types = self.columns.iter().map(|column| column.cql_type.clone());
+        CqlType::Tuple(types.collect())
+    }
+
+    fn tuple_name(&self) -> String {
+        format!("({})", names(self.columns).join(","))
     }
 }
 
 pub(super) fn equal_part(
-    columns: &[&Column],
+    place: Place<'_>,
     relation: &Relation,
     ctx: &mut PrepareContext,
 ) -> Result<KeyPart, CqlError> {
-    let (cql_type, name) = place(columns);
     let values = match (relation.operator, &relation.comparand) {
-        (Operator::Eq, Comparand::Term(term)) => {
-            KeyValues::One(prepare_term(term, &cql_type, &name, ctx)?)
-        }
-        (Operator::In, comparand) => {
-            KeyValues::Many(prepare_in_list(comparand, &cql_type, &name, ctx)?)
-        }
-        _ => return Err(unsupported(columns, relation.operator)),
+        (Operator::Eq, Comparand::Term(term)) => KeyValues::One(place.term(term, ctx)?),
+        (Operator::In, comparand) => KeyValues::Many(place.in_list(comparand, ctx)?),
+        _ => return Err(unsupported(place.columns, relation.operator)),
     };
     Ok(KeyPart {
-        columns: names(columns),
+        columns: names(place.columns),
         values,
-        is_tuple: columns.len() > 1,
+        is_tuple: place.is_tuple,
     })
 }
 
 pub(super) fn edge(
-    columns: &[&Column],
+    place: Place<'_>,
     relation: &Relation,
     ctx: &mut PrepareContext,
 ) -> Result<EdgePlan, CqlError> {
-    let (cql_type, name) = place(columns);
+    let columns = place.columns;
     let Comparand::Term(term) = &relation.comparand else {
         return Err(unsupported(columns, relation.operator));
     };
-    if cql_type == CqlType::Duration {
+    if matches!(columns, [column] if column.cql_type == CqlType::Duration) {
         return Err(CqlError::invalid(
             "Slice restrictions are not supported on duration columns",
         ));
     }
     Ok(EdgePlan {
         columns: names(columns),
-        term: prepare_term(term, &cql_type, &name, ctx)?,
+        term: place.term(term, ctx)?,
+        is_tuple: place.is_tuple,
         inclusive: matches!(relation.operator, Operator::LtEq | Operator::GtEq),
     })
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use ann_query::refill::{self, Refill};
 use ann_query::{Nearest, bounds, key_value};
 use bytes::Bytes;
-use cql::error::CqlError;
+use cql::error::{CqlError, ErrorKind};
 use futures::stream::{self, StreamExt};
 use storage::read::{Row, View};
 use store_api::{ClientError, KeyValue};
@@ -181,14 +181,19 @@ fn query_vector(ann: &AnnPlan, values: Values<'_>) -> Result<Bytes, CqlError> {
         bounds::check_bound_dimensions(bytes, ann.dimensions)?;
     }
     match ann.vector.evaluate(values.parameters, values.clock)? {
-        Bound::Value(bytes) => Ok(bytes),
+        Bound::Value(bytes) => bounds::check_finite(&bytes, &ann.column).map(|()| bytes),
         Bound::Null => Err(bounds::null_vector(&ann.column)),
         Bound::Unset => Err(bounds::unset_vector(&ann.column)),
     }
 }
 
+/// Overload has the code at which drivers ask another node or try again later. All else is the statement's fault, as in
+/// ScyllaDB.
 fn refused(error: ClientError) -> CqlError {
-    CqlError::invalid(error.to_string())
+    match error {
+        ClientError::Overloaded { .. } => CqlError::new(ErrorKind::Overloaded, error.to_string()),
+        error => CqlError::invalid(error.to_string()),
+    }
 }
 
 fn read_key(ann: &AnnPlan, key: &[KeyValue]) -> Option<Key> {

@@ -44,7 +44,7 @@ pub(super) fn prepare(
             operator_text(relation.operator)
         )));
     };
-    let value = match single_term(relation, "token()")? {
+    let value = match single_term(relation, "token()")?.without_parentheses() {
         Term::Function(call) if call.name == "token" => {
             TokenTerm::Of(token_arguments(&key, &call.arguments, ctx)?)
         }

@@ -91,8 +91,7 @@ fn tuple_term(
             return prepare_term(term, &tuple_type(columns), &tuple_name(columns), ctx)
                 .map(TupleTerm::Whole);
         }
-        // One value in parentheses is parsed as the value.
-        _ => std::slice::from_ref(term),
+        _ => return Err(no_tuple(term)),
     };
     if terms.len() != columns.len() {
         return Err(CqlError::invalid(format!(
@@ -108,6 +107,14 @@ fn tuple_term(
         .map(|(term, column)| prepare_term(term, &column.cql_type, &column.name, ctx))
         .collect::<Result<_, _>>()
         .map(TupleTerm::Terms)
+}
+
+/// The parser lets only tuples and markers stand behind a tuple of columns.
+fn no_tuple(term: &Term) -> CqlError {
+    CqlError::invalid(format!(
+        "Expected a tuple of values in parentheses or a bind marker, but got {}",
+        term_excerpt(term)
+    ))
 }
 
 fn tuple_list(

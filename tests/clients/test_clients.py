@@ -1,0 +1,32 @@
+"""Drivers of other languages, each a small program of its own, with the settings that they have by themselves.
+
+`make test-clients` builds them into target/clients. CLIENTS names those to run (default: all)."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path.append(str(TESTS / "drivers"))
+
+from conftest_server import server  # noqa: E402, F401
+
+BUILT = TESTS.parent / "target" / "clients"
+CLIENTS = os.environ.get("CLIENTS", "gocql cdrs").split()
+SECONDS = 60
+
+
+def connects_writes_and_reads(client, host, port, keyspace):
+    """Runs a client, which says 'ok' when it has done all of it."""
+    command = [BUILT / client, f"{host}:{port}", keyspace]
+    # One that waits for an answer which never comes is a failure like any other.
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    assert (done.returncode, done.stdout.strip()) == (0, "ok"), done.stderr[-3000:]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_with_its_own_settings(client, server):  # noqa: F811
+    connects_writes_and_reads(client, server.host, server.cql_port, f"of_{client}")
