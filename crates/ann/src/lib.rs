@@ -102,7 +102,7 @@ pub use nearest::Neighbour;
 pub use options::{Codes, OptionOutOfRange, Options, Placement, Quantization};
 pub use save::{SaveProgress, Saved};
 pub use search::{Explanation, Filter, SearchOptions, Way};
-pub use snapshot::SnapshotError;
+pub use snapshot::{SnapshotError, check_snapshot};
 pub use verification::VectorsState;
 
 /// The instruction set that distances are computed with: `avx512`, `avx2`, `neon` or `scalar`. The

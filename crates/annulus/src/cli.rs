@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::gateway::GatewayArguments;
 use crate::operator::repair::RepairArguments;
+use crate::operator::status::StatusArguments;
 use crate::operator::tasks::TasksArguments;
 use crate::recover::RecoverArguments;
 use crate::scrub::ScrubArguments;
@@ -63,6 +64,9 @@ pub enum Command {
     /// again if the index service runs in this process. The rest needs a restart.
     Gateway(Box<GatewayArguments>),
 
+    /// How a running service is: whether it serves, which program it is, and whether its machine's clock was set back
+    Status(Box<StatusArguments>),
+
     /// See and stop the long work of an index service: scans, builds, catching up, repair
     Tasks(Box<TasksArguments>),
 
@@ -78,8 +82,10 @@ pub enum Command {
     /// cut is kept in a file beside it. Exit code 5: it is damaged, and nothing was changed.
     Recover(RecoverArguments),
 
-    /// Read all files of a stopped `annulus serve` and check every checksum
+    /// Read all files and check every checksum: of a running service, or of a stopped `annulus serve`
     ///
-    /// Exit code 5: a file is not as it was written; each is named. Nothing is changed.
-    Scrub(ScrubArguments),
+    /// Without DIR the service at --http does it, as a task beside its other work, which can be followed and aborted
+    /// (`annulus tasks`). With DIR this command reads the directory of a server that is stopped. Nothing is changed. Each
+    /// file that is not as it was written is named. Exit code then: 5 for DIR, 1 for a service.
+    Scrub(Box<ScrubArguments>),
 }

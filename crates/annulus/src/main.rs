@@ -45,11 +45,12 @@ fn run(command_line: cli::CommandLine) -> anyhow::Result<()> {
         cli::Command::Serve(arguments) => serve::run(*arguments),
         cli::Command::Gateway(arguments) => gateway::run(*arguments),
         cli::Command::Repair(arguments) => operator::repair::run(*arguments),
+        cli::Command::Status(arguments) => operator::status::run(*arguments),
         cli::Command::Tasks(arguments) => operator::tasks::run(*arguments),
         // It reads its settings again while it runs, and so the first time too.
         cli::Command::Store(_) => store_service::run(),
         cli::Command::Recover(arguments) => recover::run(arguments),
-        cli::Command::Scrub(arguments) => scrub::run(arguments),
+        cli::Command::Scrub(arguments) => scrub::run(*arguments),
         cli::Command::Bench(arguments) => bench::run(*arguments),
     }
 }

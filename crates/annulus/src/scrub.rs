@@ -1,36 +1,95 @@
-//! `annulus scrub`: reads every file of a stopped server's rows and checks every checksum.
+//! `annulus scrub`: reads every file and checks every checksum, of a running service or of a stopped directory.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use storage::StorageError;
+use store::Pace;
+use store_api::types::ScrubRequest;
+
+use crate::operator::tasks::{details, ended_well, wait};
+use crate::operator::{Asking, block_on};
 
 const MIB: u64 = 1 << 20;
 
 #[derive(Args, Debug)]
 pub struct ScrubArguments {
-    /// The data directory of a server that is stopped
-    #[arg(value_name = "DIR")]
-    directory: PathBuf,
+    #[command(flatten)]
+    asking: Asking,
 
-    /// MiB to read in a second; without it as fast as the disk goes
+    /// The data directory of a server that is stopped; without it the running service is asked
+    #[arg(value_name = "DIR", conflicts_with = "detach")]
+    directory: Option<PathBuf>,
+
+    /// Where the files of its indexes lie [default: indexes in DIR]
+    #[arg(long, value_name = "DIR", requires = "directory")]
+    index_dir: Option<PathBuf>,
+
+    /// MiB to read in a second [default: 32 for a service, and as fast as the disk goes for DIR]
     #[arg(long, value_name = "MIB")]
     rate: Option<u64>,
+
+    /// Come back at once with the task, and don't wait for its end
+    #[arg(long)]
+    detach: bool,
 }
 
 pub fn run(arguments: ScrubArguments) -> anyhow::Result<()> {
+    match &arguments.directory {
+        Some(directory) => stopped(directory, &arguments),
+        None => block_on(running(&arguments)),
+    }
+}
+
+fn stopped(directory: &Path, arguments: &ScrubArguments) -> anyhow::Result<()> {
     let rate = arguments.rate.map(|rate| rate.max(1).saturating_mul(MIB));
-    let report = storage::scrub(&arguments.directory, rate)?;
-    for fault in &report.faults {
+    let mut pace = Pace::new(rate);
+    let mut pass = |bytes| pace.keep(bytes, &|| true);
+    let found = storage::scrub(directory, &mut pass).map_err(|error| match error {
+        StorageError::Locked(text) => StorageError::Locked(format!(
+            "{text}: its server scrubs it while it runs, `annulus scrub --http http://127.0.0.1:6080`"
+        )),
+        other => other,
+    })?;
+    let indexes = match &arguments.index_dir {
+        Some(directory) => directory.clone(),
+        None => directory.join("indexes"),
+    };
+    let snapshots = store::check_snapshots(&indexes, &mut pass);
+    let faults = found.faults.iter().map(ToString::to_string);
+    let faults: Vec<String> = faults.chain(snapshots.faults).collect();
+    for fault in &faults {
         println!("{fault}");
     }
-    println!("{} files, {} bytes read", report.files, report.bytes);
-    if report.faults.is_empty() {
+    let (files, bytes) = (found.files + snapshots.files, found.bytes + snapshots.bytes);
+    println!("{files} files, {bytes} bytes read");
+    if faults.is_empty() {
         return Ok(());
     }
-    Err(StorageError::Corrupt(format!(
-        "{} files are not as they were written: restore the directory from a backup",
-        report.faults.len()
-    ))
-    .into())
+    let remedy = match found.faults.is_empty() {
+        true => "delete the snapshots that are named, and the next start builds their indexes anew",
+        false => "restore the directory from a backup",
+    };
+    let count = faults.len();
+    let text = format!("files that are not as they were written: {count}; {remedy}");
+    Err(StorageError::Corrupt(text).into())
+}
+
+async fn running(arguments: &ScrubArguments) -> anyhow::Result<()> {
+    let asking = &arguments.asking;
+    let client = asking.client().await?;
+    let request = ScrubRequest {
+        mib_per_second: arguments.rate,
+    };
+    let task = client.scrub(request).await;
+    let mut task = task.map_err(|error| asking.explain(error))?;
+    if !arguments.detach {
+        let waited = wait(&client, &task.id, None).await;
+        task = waited.map_err(|error| asking.explain(error))?;
+    }
+    asking.print(&task, details)?;
+    match arguments.detach {
+        true => Ok(()),
+        false => ended_well(&task),
+    }
 }

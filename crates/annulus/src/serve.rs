@@ -114,17 +114,13 @@ impl Servers {
     async fn start(settings: &Resolved, storage: Storage) -> anyhow::Result<Servers> {
         let shares = settings.memory.shares();
         let http = SocketAddr::new(settings.listen, settings.http_port);
-        let http = store::ListenerOptions {
+        let mut http = store::ListenerOptions {
             names: settings.http_hosts.clone(),
             ..store::ListenerOptions::new(http).with_memory(shares, 1)
         };
-        let listeners = store::Listeners::bind(&[http]).await.map_err(failed)?;
-        let [http] = listeners.addresses()[..] else {
-            anyhow::bail!("the index service has one listener");
-        };
         let memory = Budget::new(shares.cql);
         tokio::spawn(heap::keep_trimmed(vec![memory.clone()]));
-        let public = ListenerOptions {
+        let mut public = ListenerOptions {
             memory,
             name: "public",
             address: SocketAddr::new(settings.listen, settings.cql_port),
@@ -134,6 +130,11 @@ impl Servers {
                 ..node::ConnectionOptions::default()
             },
             ..ListenerOptions::default()
+        };
+        open_files::fit_connections([&mut public.connections_max, &mut http.connections_max]);
+        let listeners = store::Listeners::bind(&[http]).await.map_err(failed)?;
+        let [http] = listeners.addresses()[..] else {
+            anyhow::bail!("the index service has one listener");
         };
         let node = Node::start(
             storage.clone(),
@@ -159,6 +160,7 @@ impl Servers {
             compute_threads: settings.search_threads,
             snapshots: settings.snapshots,
             repair: settings.repair.clone(),
+            scrub: settings.scrub,
             memory: MemoryOptions {
                 limit_bytes: settings.memory.bytes,
                 ..MemoryOptions::default()

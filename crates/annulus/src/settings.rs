@@ -7,12 +7,12 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use storage::Durability;
-use store::{Placement, RepairOptions, RepairSchedule, SnapshotOptions};
+use store::{Placement, RepairOptions, RepairSchedule, ScrubOptions, SnapshotOptions};
 
 use crate::exit::Failure;
 use crate::logging::LogFormat;
 use crate::memory_limit::MemoryLimit;
-use crate::span::Span;
+use crate::span::{Span, bounded};
 use crate::store_service::Size;
 
 /// Facts of our own; of the libraries below only what is wrong. The driver warns of what its callers
@@ -104,6 +104,14 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_REPAIR_INTERVAL_H", value_name = "HOURS")]
     pub repair_interval_h: Option<u32>,
 
+    /// How often all files are read and their checksums checked, such as 7d; `annulus scrub` does it at once [default: never]
+    #[arg(long, env = "ANNULUS_SCRUB_INTERVAL", value_name = "DURATION")]
+    pub scrub_interval: Option<Span>,
+
+    /// MiB that such a scrub reads in a second at most [default: 32]
+    #[arg(long, env = "ANNULUS_SCRUB_RATE_MIB", value_name = "MIB")]
+    pub scrub_rate_mib: Option<u64>,
+
     /// A search for few rows is computed on the thread of its socket while searches take no longer than this on the
     /// mean; 0: never [default: 1000]
     #[arg(long, env = "ANNULUS_INLINE_SEARCHES_US", value_name = "US")]
@@ -176,6 +184,7 @@ pub struct Resolved {
     pub snapshots: SnapshotOptions,
     pub search_threads: usize,
     pub repair: RepairOptions,
+    pub scrub: ScrubOptions,
     pub inline_searches_within: Duration,
     pub log: String,
     pub log_format: LogFormat,
@@ -204,6 +213,8 @@ impl Settings {
             snapshot_interval: self.snapshot_interval.or(other.snapshot_interval),
             search_threads: self.search_threads.or(other.search_threads),
             repair_interval_h: self.repair_interval_h.or(other.repair_interval_h),
+            scrub_interval: self.scrub_interval.or(other.scrub_interval),
+            scrub_rate_mib: self.scrub_rate_mib.or(other.scrub_rate_mib),
             inline_searches_us: self.inline_searches_us.or(other.inline_searches_us),
             log: self.log.or(other.log),
             log_format: self.log_format.or(other.log_format),
@@ -265,6 +276,7 @@ impl Settings {
                 schedule: self.repair_interval_h.map(schedule).transpose()?,
                 ..RepairOptions::default()
             },
+            scrub: scrub(self.scrub_interval, self.scrub_rate_mib)?,
             log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
             log_format: self.log_format.unwrap_or_default(),
         })
@@ -285,6 +297,23 @@ pub fn snapshots(interval: Option<Span>) -> Result<SnapshotOptions, Failure> {
         }
     };
     Ok(SnapshotOptions { interval })
+}
+
+/// How files are checked.
+pub fn scrub(interval: Option<Span>, rate_mib: Option<u64>) -> Result<ScrubOptions, Failure> {
+    let defaults = ScrubOptions::default();
+    let rate = match rate_mib {
+        Some(0) => {
+            let text =
+                "scrub-rate-mib must be at least 1; without scrub-interval nothing is scrubbed";
+            return Err(Failure::Configuration(text.to_owned()));
+        }
+        rate => rate.map(|mib| mib.saturating_mul(1 << 20)),
+    };
+    Ok(ScrubOptions {
+        interval: bounded("scrub-interval", interval)?,
+        bytes_a_second: rate.unwrap_or(defaults.bytes_a_second),
+    })
 }
 
 /// Names separated by commas.

@@ -15,8 +15,8 @@ use async_trait::async_trait;
 use storage::catalog::Table;
 use storage::{LogEnd, Storage};
 use store::database::{
-    Database, IndexName, LogFacts, LogHead, LogRun, Piece, RowReader, Rows, Schema, TableIdentity,
-    TokenRange, split,
+    CheckedFiles, Database, IndexName, LogFacts, LogHead, LogRun, Piece, RowReader, Rows, Schema,
+    TableIdentity, TokenRange, split,
 };
 use uuid::Uuid;
 
@@ -58,6 +58,13 @@ impl Database for Embedded {
     fn now(&self) -> Duration {
         let now_micros = self.storage.clock().now_micros();
         Duration::from_micros(u64::try_from(now_micros).unwrap_or(0))
+    }
+
+    fn clock_lead(&self) -> Option<Duration> {
+        let lead_micros = self.storage.clock().lead_micros();
+        Some(Duration::from_micros(
+            u64::try_from(lead_micros).unwrap_or(0),
+        ))
     }
 
     fn schema(&self) -> Box<dyn Schema> {
@@ -112,6 +119,22 @@ impl Database for Embedded {
         let node = BTreeSet::from([self.storage.catalog().host_id]);
         let pieces = split(range, &[], pieces_min).into_iter();
         pieces.map(|range| (range, node.clone())).collect()
+    }
+
+    fn check_files(
+        &self,
+        pass: &mut dyn FnMut(u64) -> bool,
+    ) -> Option<anyhow::Result<CheckedFiles>> {
+        let checked = self.storage.scrub(pass).map(|found| CheckedFiles {
+            files: found.files,
+            bytes: found.bytes,
+            faults: found.faults.iter().map(ToString::to_string).collect(),
+        });
+        Some(checked.map_err(Into::into))
+    }
+
+    fn file_bytes(&self) -> u64 {
+        self.storage.statistics().disk_bytes
     }
 
     async fn shards(&self) -> BTreeMap<Uuid, usize> {

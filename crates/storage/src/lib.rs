@@ -34,7 +34,7 @@ mod watch;
 pub use cdc::LogEnd;
 pub use clock;
 pub use recover::{Loss, TableLoss, recover};
-pub use scrub::{Scrubbed, scrub};
+pub use scrub::{Pass, Scrubbed, scrub};
 pub use storage::Storage;
 
 /// When a write is acknowledged.

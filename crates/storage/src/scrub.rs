@@ -1,12 +1,24 @@
-//! Reads every file of a stopped data directory and checks every checksum.
+//! Reads every file of a data directory and checks every checksum, whether it is in use or not.
+//!
+//! Tables and files of large values never change once they are written, so they are checked as they lie. In a
+//! directory that is in use they come and go meanwhile: a file that is gone counts only if the manifest still names it.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::StorageError;
-use crate::engine::journal;
-use crate::engine::{Directory, damage_error, fault_error, manifest};
+use crate::engine::journal::{self, Damage};
+use crate::engine::manifest::{self, Fault};
+use crate::engine::{Directory, damage_error, fault_error};
+
+/// How often a journal that is being written to is looked at before it is called damaged, and the pause between: a batch
+/// that is half written is whole soon.
+const LOOKS_AT_JOURNALS: usize = 5;
+const LOOK_INTERVAL: Duration = Duration::from_millis(200);
+/// How often a manifest that is replaced while it is read is read again.
+const LOOKS_AT_MANIFESTS: usize = 10;
 
 /// What a scrub found.
 #[derive(Clone, Debug, Default)]
@@ -19,61 +31,127 @@ pub struct Scrubbed {
     pub faults: Vec<StorageError>,
 }
 
-/// Reads all files of a data directory that nobody has open, at most `bytes_a_second`, and goes on behind
-/// each that is damaged. Changes nothing.
-pub fn scrub(directory: &Path, bytes_a_second: Option<u64>) -> Result<Scrubbed, StorageError> {
+/// Hears of bytes that were read, holds the reader back if it is to, and says whether to go on.
+pub type Pass<'a> = &'a mut dyn FnMut(u64) -> bool;
+
+/// Reads all files of a data directory that nobody has open, and goes on behind each that is damaged. Changes nothing.
+pub fn scrub(directory: &Path, pass: Pass<'_>) -> Result<Scrubbed, StorageError> {
     let directory = Directory::open_existing(directory)?;
+    check(&directory, false, pass)
+}
+
+/// As [`scrub`]; `in_use`: the files come and go meanwhile.
+pub(crate) fn check(
+    directory: &Directory,
+    in_use: bool,
+    pass: Pass<'_>,
+) -> Result<Scrubbed, StorageError> {
     let database = directory.database();
-    let mut scrubbed = Scrubbed::default();
-    let mut pace = Pace::new(bytes_a_second);
+    let mut scrub = Scrub {
+        in_use,
+        found: Scrubbed::default(),
+        wanted: true,
+        pass,
+    };
     for folder in manifest::spaces(&database).map_err(fault_error)? {
-        scrubbed.files += 1;
-        let named = match manifest::named(&folder) {
-            Ok(named) => named,
-            Err(fault) => {
-                scrubbed.faults.push(fault_error(fault));
-                continue;
-            }
-        };
-        for file in named {
-            scrubbed.files += 1;
-            let checked = manifest::check_file(&file, &mut |bytes| pace.keep(bytes));
-            match checked {
-                Ok(bytes) => scrubbed.bytes += bytes,
-                Err(fault) => scrubbed.faults.push(fault_error(fault)),
-            }
-        }
+        scrub.space(&folder);
     }
-    let survey = journal::survey(&database)
-        .map_err(|error| StorageError::Io(format!("can't read {}: {error}", database.display())))?;
-    scrubbed.files += survey.journals;
-    if let Some(damage) = &survey.damage {
-        scrubbed.faults.push(damage_error(directory.path(), damage));
+    if scrub.wanted {
+        scrub.journals(directory)?;
     }
-    Ok(scrubbed)
+    Ok(scrub.found)
 }
 
-/// Holds back what reads faster than it may.
-struct Pace {
-    started: Instant,
-    bytes: u64,
-    bytes_a_second: Option<u64>,
+struct Scrub<'a> {
+    in_use: bool,
+    found: Scrubbed,
+    wanted: bool,
+    pass: Pass<'a>,
 }
 
-impl Pace {
-    fn new(bytes_a_second: Option<u64>) -> Pace {
-        Pace {
-            started: Instant::now(),
-            bytes: 0,
-            bytes_a_second,
+impl Scrub<'_> {
+    fn space(&mut self, folder: &Path) {
+        let mut checked = HashSet::new();
+        // Again as long as files that the manifest named are gone because it is another one by now.
+        for look in 1.. {
+            let is_last = !self.in_use || look == LOOKS_AT_MANIFESTS;
+            let named = match manifest::named(folder) {
+                Ok(named) => named,
+                // Dropped, or replaced between two reads.
+                Err(Fault::Missing(_)) if self.in_use && !folder.exists() => return,
+                Err(_) if !is_last => {
+                    thread::sleep(LOOK_INTERVAL / 10);
+                    continue;
+                }
+                Err(fault) => {
+                    self.found.files += 1;
+                    self.found.faults.push(fault_error(fault));
+                    return;
+                }
+            };
+            let mut is_stale = false;
+            for file in named {
+                if !self.wanted {
+                    return;
+                }
+                if !checked.insert(file.path.clone()) {
+                    continue;
+                }
+                let pass = &mut self.pass;
+                let wanted = &mut self.wanted;
+                match manifest::check_file(&file, &mut |bytes| *wanted &= pass(bytes)) {
+                    Ok(bytes) => self.found.bytes += bytes,
+                    Err(Fault::Missing(_)) if !is_last => {
+                        checked.remove(&file.path);
+                        is_stale = true;
+                        continue;
+                    }
+                    Err(fault) => self.found.faults.push(fault_error(fault)),
+                }
+                self.found.files += 1;
+            }
+            if !is_stale {
+                self.found.files += 1;
+                return;
+            }
         }
     }
 
-    fn keep(&mut self, bytes: u64) {
-        self.bytes += bytes;
-        if let Some(rate) = self.bytes_a_second {
-            let due = Duration::from_secs_f64(self.bytes as f64 / rate as f64);
-            thread::sleep(due.saturating_sub(self.started.elapsed()));
+    fn journals(&mut self, directory: &Directory) -> Result<(), StorageError> {
+        let looks = if self.in_use { LOOKS_AT_JOURNALS } else { 1 };
+        let mut last: Option<Damage> = None;
+        for look in 1..=looks {
+            let survey = match journal::survey(&directory.database()) {
+                Ok(survey) => survey,
+                // One was removed meanwhile.
+                Err(_) if look < looks => continue,
+                Err(error) => {
+                    let path = directory.database();
+                    let text = format!("can't read {}: {error}", path.display());
+                    return Err(StorageError::Io(text));
+                }
+            };
+            let is_last = look == looks;
+            let is_same =
+                |last: &Damage, now: &Damage| (&last.path, last.offset) == (&now.path, now.offset);
+            match survey.damage {
+                None => {
+                    self.found.files += survey.journals;
+                    return Ok(());
+                }
+                // Elsewhere than at the last look it was a batch on its way.
+                Some(damage)
+                    if is_last && last.as_ref().is_none_or(|last| is_same(last, &damage)) =>
+                {
+                    self.found.files += survey.journals;
+                    let error = damage_error(directory.path(), &damage);
+                    self.found.faults.push(error);
+                    return Ok(());
+                }
+                damage => last = damage,
+            }
+            thread::sleep(LOOK_INTERVAL);
         }
+        Ok(())
     }
 }

@@ -22,6 +22,7 @@ use crate::mutation::{Write, WriteOutcome};
 use crate::read::ReadRequest;
 use crate::reader::{ReadContext, RowStream, View};
 use crate::schema::Schema;
+use crate::scrub::{self, Pass, Scrubbed};
 use crate::shared::Shared;
 use crate::watch::{self, Watch};
 use crate::{ChangeError, Health, Statistics, StorageError, StorageOptions};
@@ -340,6 +341,12 @@ impl Storage {
         let shared = &self.inner.shared;
         let space = shared.schema().table(table)?.space;
         shared.engine.compact(space)
+    }
+
+    /// Reads all files of the directory and checks their checksums, beside reads and writes, and goes on behind each that is
+    /// damaged. Changes nothing. Blocks for as long as `pass` has it go on.
+    pub fn scrub(&self, pass: Pass<'_>) -> Result<Scrubbed, StorageError> {
+        scrub::check(self.inner.shared.engine.directory(), true, pass)
     }
 
     /// Whether writes are taken. Looked at every second, and at every write.

@@ -28,6 +28,7 @@ pub use crate::keys::{KeyColumn, KeySchema, PartitionKey, PrimaryKey, Values, is
 pub use crate::reread::{Hint, HintTarget};
 pub use crate::rows::{RawCell, ReadRow, RowReader, VectorColumn};
 pub use crate::scan::ranges::split;
+pub use crate::scrub::CheckedFiles;
 
 /// A database that has tables with vector indexes.
 #[async_trait]
@@ -36,6 +37,11 @@ pub trait Database: Send + Sync + 'static {
     /// its own that this process can see.
     fn now(&self) -> Duration {
         crate::cdc::since_epoch()
+    }
+
+    /// How far that is ahead of the machine's clock, which was set back; nothing where it is that clock.
+    fn clock_lead(&self) -> Option<Duration> {
+        None
     }
 
     /// The way to its schema, as far as indexes go.
@@ -74,6 +80,20 @@ pub trait Database: Send + Sync + 'static {
         range: TokenRange,
         pieces_min: usize,
     ) -> Vec<Piece>;
+
+    /// Reads all files of the database and checks their checksums; nothing if they are not this process's own. `pass` hears
+    /// of the bytes read, holds the reader back, and says whether to go on. Blocks.
+    fn check_files(
+        &self,
+        _pass: &mut dyn FnMut(u64) -> bool,
+    ) -> Option<anyhow::Result<CheckedFiles>> {
+        None
+    }
+
+    /// Bytes of those files.
+    fn file_bytes(&self) -> u64 {
+        0
+    }
 
     /// The nodes, and how many shards each of them has; one that has none counts as one.
     async fn shards(&self) -> BTreeMap<Uuid, usize>;

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use store_api::types::{IndexState, IndexStatus, NodeStatus};
@@ -215,6 +216,11 @@ impl Engine {
     /// Says what has the schema, once.
     pub fn set_database(&self, database: Arc<dyn Database>) {
         let _ = self.database.set(database);
+    }
+
+    /// How far the database's time is ahead of the machine's clock, which was set back; nothing where it has none of its own.
+    pub fn clock_lead(&self) -> Option<Duration> {
+        self.database.get()?.clock_lead()
     }
 
     /// Whether the schema has an index of that name.

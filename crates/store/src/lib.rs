@@ -44,6 +44,7 @@ mod reread;
 mod rows;
 mod scan;
 mod score;
+mod scrub;
 mod service;
 mod snapshot;
 mod start_error;
@@ -57,7 +58,8 @@ pub use memory::{default_limit_bytes, half_of_machine_bytes};
 pub use options::{
     CdcOptions, Consistency, Credentials, DatabaseOptions, IndexesOptions, ListenerOptions,
     MemoryOptions, Pem, Placement, Preferred, ReaderOptions, RepairOptions, RepairSchedule,
-    ScanOptions, SnapshotOptions, StoreOptions, TlsClients, TlsOptions,
+    ScanOptions, ScrubOptions, SnapshotOptions, StoreOptions, TlsClients, TlsOptions,
 };
+pub use scrub::{Pace, check_snapshots};
 pub use service::{Listeners, Store, StoreHandle};
 pub use start_error::StartError;

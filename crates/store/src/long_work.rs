@@ -3,7 +3,7 @@
 use tasks::{Scope, Spec};
 
 use crate::identity::{IndexIdentity, TableIdentity, TokenRange};
-use crate::repair;
+use crate::{repair, scrub};
 
 /// It has its rows, by a scan or from a snapshot; it is level with the log.
 pub const STEPS_OF_A_BUILD: u64 = 2;
@@ -73,6 +73,16 @@ pub fn mend(index: &IndexIdentity, rows: usize) -> Spec {
     Spec {
         total: Some(rows as u64),
         ..spec("mend", of_index(index))
+    }
+}
+
+/// All files being read and checked. It is on the whole node.
+pub fn scrub() -> Spec {
+    Spec {
+        units: "bytes",
+        counters: scrub::COUNTERS,
+        abortable: true,
+        ..spec("scrub", Scope::default())
     }
 }
 

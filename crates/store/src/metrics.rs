@@ -5,6 +5,8 @@
 
 mod snapshots;
 
+use std::time::Duration;
+
 use prometheus::{
     Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
     IntGaugeVec, Opts, Registry, TextEncoder,
@@ -49,6 +51,7 @@ pub struct Metrics {
     searches_refused: IntCounterVec,
     memory_used: IntGaugeVec,
     memory_limit: IntGaugeVec,
+    clock_lead: GaugeVec,
     scans: IntCounterVec,
     scanned_rows: IntCounterVec,
     snapshots: SnapshotFamilies,
@@ -199,6 +202,16 @@ impl Metrics {
                 "At this much used memory new rows wait",
                 &[],
             ),
+            clock_lead: registered(
+                &registry,
+                GaugeVec::new(
+                    Opts::new(
+                        "clock_lead_seconds",
+                        "How far the database's time is ahead of this machine's clock, which was set back",
+                    ),
+                    &[],
+                ),
+            ),
             scans: counter(
                 &registry,
                 "index_scans_total",
@@ -338,6 +351,12 @@ impl Metrics {
             let _ = self.cdc_reader_restarts.remove_label_values(&labels);
             let _ = self.cdc_last_processed.remove_label_values(&labels);
         }
+    }
+
+    /// Says how far the database's time is ahead of the machine's clock.
+    pub fn set_clock_lead(&self, lead: Duration) {
+        let series = self.clock_lead.with_label_values::<&str>(&[]);
+        series.set(lead.as_secs_f64());
     }
 
     /// Everything in the text format 0.0.4.

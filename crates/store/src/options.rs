@@ -3,6 +3,7 @@
 mod database;
 mod listener;
 mod repair;
+mod scrub;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ pub use ann::Placement;
 pub use database::{Credentials, DatabaseOptions, Preferred};
 pub use listener::{ListenerOptions, Pem, TlsClients, TlsOptions};
 pub use repair::{RepairOptions, RepairSchedule};
+pub use scrub::ScrubOptions;
 pub use scylla::statement::Consistency;
 
 /// Everything that can be set. The defaults are those of a service beside a cluster.
@@ -41,6 +43,8 @@ pub struct StoreOptions {
     pub snapshots: SnapshotOptions,
     /// How indexes are compared with their tables.
     pub repair: RepairOptions,
+    /// How files are read and checked.
+    pub scrub: ScrubOptions,
     /// How much memory the process may take.
     pub memory: MemoryOptions,
     /// Threads for searching and, besides, for building; 0: as many as there are cores.
@@ -139,6 +143,7 @@ impl Default for StoreOptions {
             indexes: IndexesOptions::default(),
             snapshots: SnapshotOptions::default(),
             repair: RepairOptions::default(),
+            scrub: ScrubOptions::default(),
             memory: MemoryOptions::default(),
             compute_threads: 0,
             inline_searches_within: INLINE_WITHIN,

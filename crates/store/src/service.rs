@@ -25,6 +25,7 @@ use crate::options::{
     DatabaseOptions, IndexesOptions, ListenerOptions, MemoryOptions, Placement, StoreOptions,
 };
 use crate::repair::{Repairs, Schedules};
+use crate::scrub::Scrubs;
 use crate::snapshot::Snapshots;
 use crate::start_error::StartError;
 use crate::table::TableContext;
@@ -138,12 +139,22 @@ fn begin(
     let repairs = Repairs::new(work.clone(), tasks.clone(), options.repair.clone());
     let schedules = Schedules::open(&options.indexes.directory, options.repair.schedule);
 
+    let scrubs = Scrubs::new(
+        database.clone(),
+        options.indexes.directory.clone(),
+        options.scrub,
+        work.clone(),
+        tasks.clone(),
+        cancel.clone(),
+    );
+
     let api = Api {
         engine: engine.clone(),
         compute: compute.clone(),
         work: work.clone(),
         repairs: repairs.clone(),
         schedules: schedules.clone(),
+        scrubs: scrubs.clone(),
         info: Arc::new(Info {
             service: options.service,
             version: options.version,
@@ -196,6 +207,12 @@ fn begin(
             cancel
                 .run_until_cancelled(schedules.run(repairs, engine))
                 .await;
+        }
+    });
+    tasks.spawn({
+        let cancel = cancel.clone();
+        async move {
+            cancel.run_until_cancelled(scrubs.run_by_schedule()).await;
         }
     });
     tasks.spawn({

@@ -11,10 +11,12 @@
 //! - [`Source`] is the files of full vectors: mapped, their pages take the place of an array's chunks, and are
 //!   verified piece by piece while they are already searched.
 //! - [`Generation`] is a directory that was written or opened, from which the next may keep segments.
+//! - [`check_snapshot`] reads all of one and looks for damage, without opening it.
 //! - [`Contents`] is what an index is made of beside blocks and vectors.
 //!
 //! The module knows nothing of graphs: blocks and vectors are bytes to it.
 
+mod check;
 mod checksum;
 mod contents;
 mod error;
@@ -28,6 +30,7 @@ mod source;
 mod tests;
 mod writer;
 
+pub use check::check_snapshot;
 pub(crate) use contents::Contents;
 pub use error::SnapshotError;
 pub(crate) use generation::Generation;

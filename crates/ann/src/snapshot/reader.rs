@@ -138,7 +138,7 @@ impl Generation {
     }
 }
 
-fn open_segment(
+pub(super) fn open_segment(
     directory: &Directory,
     shape: &Shape,
     number: u32,
@@ -162,7 +162,7 @@ fn open_segment(
 }
 
 /// Opens a file for reading, and says how long it is.
-fn open_file(directory: &Directory, name: &str) -> Result<(File, u64), SnapshotError> {
+pub(super) fn open_file(directory: &Directory, name: &str) -> Result<(File, u64), SnapshotError> {
     let opened = directory.open_file(name).and_then(|file| {
         let bytes = file.metadata()?.len();
         Ok((file, bytes))
@@ -171,7 +171,7 @@ fn open_file(directory: &Directory, name: &str) -> Result<(File, u64), SnapshotE
 }
 
 /// The header of either kind of file. What is too short for one is no file of a snapshot.
-fn read_header(
+pub(super) fn read_header(
     file: &File,
     file_bytes: u64,
     path: &Path,
@@ -187,7 +187,7 @@ fn read_header(
 }
 
 /// The list of checksums, held against its own.
-fn read_checksums(
+pub(super) fn read_checksums(
     file: &File,
     path: &Path,
     layout: &Layout,

@@ -371,9 +371,18 @@ fn a_flipped_byte_is_found_wherever_it_is() {
         flip(path, offset, mask);
         let (found_in, message) = damage(directory.path());
         prop_assert_eq!(&found_in, name, "{}", message);
+        prop_assert!(check_snapshot(directory.path(), &mut |_| true).is_err());
         flip(path, offset, mask);
     });
     verify(directory.path()).unwrap();
+    assert_eq!(check_snapshot(directory.path(), &mut |_| true).unwrap(), 2);
+    let mut pieces = 0;
+    check_snapshot(directory.path(), &mut |_| {
+        pieces += 1;
+        false
+    })
+    .unwrap();
+    assert_eq!(pieces, 1, "it stops when it is told to");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod columns;
 pub mod repair;
+pub mod status;
 pub mod tasks;
 
 use std::io::Write as _;
@@ -50,7 +51,7 @@ pub struct Asking {
 
 impl Asking {
     /// A client of the one service that is named: what runs there is known to no other.
-    async fn client(&self) -> anyhow::Result<Client> {
+    pub async fn client(&self) -> anyhow::Result<Client> {
         let authorities = self.http_ca_cert_path.as_ref().map(std::fs::read);
         let options = ClientOptions {
             base_uris: vec![self.http.clone()],
@@ -64,7 +65,7 @@ impl Asking {
     }
 
     /// What went wrong, in an operator's words.
-    fn explain(&self, error: ClientError) -> anyhow::Error {
+    pub fn explain(&self, error: ClientError) -> anyhow::Error {
         match error {
             ClientError::Status { message, .. } | ClientError::Overloaded { message, .. } => {
                 anyhow::anyhow!(message)
@@ -86,7 +87,7 @@ impl Asking {
     }
 
     /// Prints an answer: as it is, or in the words of `show`.
-    fn print<T: Serialize>(
+    pub fn print<T: Serialize>(
         &self,
         answer: &T,
         show: impl FnOnce(&T) -> String,
@@ -104,7 +105,7 @@ impl Asking {
 }
 
 /// Runs what asks; there is nothing to do beside it.
-fn block_on(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+pub fn block_on(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

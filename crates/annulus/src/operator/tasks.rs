@@ -116,7 +116,7 @@ async fn tree(asking: &Asking, id: Option<String>) -> anyhow::Result<()> {
 }
 
 /// Waits until a task has ended, or for as long as is said.
-pub(super) async fn wait(
+pub async fn wait(
     client: &Client,
     id: &str,
     timeout: Option<Duration>,
@@ -135,7 +135,7 @@ pub(super) async fn wait(
 }
 
 /// What the exit code says.
-pub(super) fn ended_well(task: &TaskStatus) -> anyhow::Result<()> {
+pub fn ended_well(task: &TaskStatus) -> anyhow::Result<()> {
     match task.state {
         TaskState::Done => Ok(()),
         TaskState::Running => Err(Failure::TimedOut(format!("task {} still runs", task.id)).into()),
@@ -192,7 +192,7 @@ fn progress(task: &TaskStatus) -> String {
 }
 
 /// A task, a line for each thing that is known of it.
-pub(super) fn details(task: &TaskStatus) -> String {
+pub fn details(task: &TaskStatus) -> String {
     let mut lines = vec![
         ("id", task.id.clone()),
         ("kind", task.kind.clone()),

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 
 use anyhow::Context;
-use store::{Listeners, StartError, Store, StoreHandle};
+use store::{ListenerOptions, Listeners, StartError, Store, StoreHandle};
 use store_api::Stores;
 use store_api::types::NodeStatus;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -14,6 +14,12 @@ use tokio::time::{Interval, MissedTickBehavior};
 
 use super::{Host, Settings, StoreSettings};
 use crate::exit::Failure;
+use crate::open_files;
+
+/// No more connections than there may be open files.
+fn fit(listeners: &mut [ListenerOptions]) {
+    open_files::fit_connections(listeners.iter_mut().map(|it| &mut it.connections_max));
+}
 
 /// An index service whose HTTP addresses are bound, and which has not started.
 pub struct Bound {
@@ -24,8 +30,9 @@ pub struct Bound {
 
 impl Bound {
     /// Binds the addresses, and heeds SIGHUP from now on.
-    pub async fn bind(settings: Settings) -> anyhow::Result<Bound> {
+    pub async fn bind(mut settings: Settings) -> anyhow::Result<Bound> {
         let hang_up = signal(SignalKind::hangup())?;
+        fit(&mut settings.resolved.options.listeners);
         let listeners = Listeners::bind(&settings.resolved.options.listeners).await;
         Ok(Bound {
             listeners: listeners.map_err(failed)?,
@@ -146,7 +153,8 @@ impl Service {
     /// Puts into effect what has changed; or says why all stays as it was.
     async fn reload(&mut self, settings: Result<Settings, String>) -> Result<(), String> {
         let Settings { set, resolved, .. } = settings?;
-        let options = resolved.options;
+        let mut options = resolved.options;
+        fit(&mut options.listeners);
         self.store
             .reload(&options.listeners, options.database, options.memory)
             .await

@@ -214,6 +214,15 @@ pub struct StoreSettings {
     #[arg(long, env = "ANNULUS_REPAIR_INTENSITY", value_name = "N")]
     pub repair_intensity: Option<usize>,
 
+    /// How often the snapshots of indexes are read and their checksums checked, such as 7d; `annulus scrub` does it at once
+    /// [default: never]
+    #[arg(long, env = "ANNULUS_SCRUB_INTERVAL", value_name = "DURATION")]
+    pub scrub_interval: Option<Span>,
+
+    /// MiB that such a scrub reads in a second at most [default: 32]
+    #[arg(long, env = "ANNULUS_SCRUB_RATE_MIB", value_name = "MIB")]
+    pub scrub_rate_mib: Option<u64>,
+
     /// What is logged: a level, or directives such as store=debug,info [default: info, and warn for libraries]
     #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]
     pub log: Option<String>,

@@ -3,7 +3,9 @@
 mod bench;
 mod cdc;
 mod crash;
+mod damage;
 mod equality;
+mod full_disk;
 mod gateway_tls;
 mod gateway_with_store;
 mod index;

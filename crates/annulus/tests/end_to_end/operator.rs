@@ -93,3 +93,53 @@ async fn long_work_is_seen_and_an_index_repaired_from_the_command_line() {
     let error = String::from_utf8_lossy(&nobody.stderr);
     assert!(error.contains("ANNULUS_HTTP"), "{error}");
 }
+
+#[test]
+fn a_clock_that_was_set_back_is_seen() {
+    let directory = tempfile::tempdir().unwrap();
+    // It gave times of an hour from now before it was set back.
+    let hour = storage::clock::HandClock::new(
+        storage::clock::Clock::now_micros(&storage::clock::SystemClock) + 3_600_000_000,
+    );
+    let storage =
+        storage::Storage::open_with_clock(directory.path(), Default::default(), hour).unwrap();
+    tokio::runtime::Runtime::new()
+        .unwrap()
+        .block_on(storage.close())
+        .unwrap();
+    drop(storage);
+
+    let server = Server::start(directory.path());
+    let http = format!("http://{}", server.http);
+    let answer: Value =
+        serde_json::from_str(&text(&ask(&http, &["status", "--json"]))).expect("JSON");
+    assert_eq!(answer["status"], "SERVING");
+    let lead_ms = answer["clock"]["lead_ms"].as_u64().expect("a number");
+    assert!((3_500_000..=3_600_000).contains(&lead_ms), "{answer}");
+    let shown = text(&ask(&http, &["status"]));
+    assert!(
+        shown.contains("s behind the time of rows and logs"),
+        "{shown}"
+    );
+    let metrics = answer_of(&server, "/metrics");
+    let lead = metrics
+        .lines()
+        .find_map(|line| line.strip_prefix("clock_lead_seconds "));
+    let lead: f64 = lead.expect("the metric").parse().expect("a number");
+    assert!((3_500.0..=3_600.0).contains(&lead), "{lead}");
+    server.stop();
+}
+
+/// What the service answers, head and body.
+fn answer_of(server: &Server, path: &str) -> String {
+    use std::io::{Read as _, Write as _};
+    let mut socket = std::net::TcpStream::connect(server.http).unwrap();
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
+        server.http
+    );
+    socket.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    answer
+}

@@ -37,6 +37,12 @@ impl Server {
         Server::start_command(Server::command(data_dir, filter, &[]).stderr(log))
     }
 
+    /// Starts the binary with more of an environment.
+    pub fn start_in(data_dir: &Path, environment: &[(&str, &Path)]) -> Server {
+        let mut command = Server::command(data_dir, "error", &[]);
+        Server::start_command(command.envs(environment.iter().copied()))
+    }
+
     fn start_command(command: &mut Command) -> Server {
         let mut process = command
             .stdout(Stdio::piped())

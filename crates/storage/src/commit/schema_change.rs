@@ -175,12 +175,9 @@ fn next_version(last: Uuid, now_micros: i64) -> Uuid {
 }
 
 fn same(a: &Catalog, b: &Catalog) -> bool {
-    let is_alike =
-        |((name, a), (other, b)): ((&String, &Arc<Keyspace>), (&String, &Arc<Keyspace>))| {
-            name == other && (Arc::ptr_eq(a, b) || same_keyspace(a, b))
-        };
+    let mut keyspaces = a.keyspaces.values().zip(b.keyspaces.values());
     a.keyspaces.len() == b.keyspaces.len()
-        && a.keyspaces.iter().zip(&b.keyspaces).all(is_alike)
+        && keyspaces.all(|(a, b)| Arc::ptr_eq(a, b) || same_keyspace(a, b))
         && a.cluster_name == b.cluster_name
         && a.vnode_streams == b.vnode_streams
         && a.host_id == b.host_id
@@ -196,11 +193,9 @@ fn same_keyspace(a: &Keyspace, b: &Keyspace) -> bool {
         tablets,
         tables,
     } = a;
-    let is_alike = |((_, a), (_, b)): ((&String, &Arc<Table>), (&String, &Arc<Table>))| {
-        Arc::ptr_eq(a, b) || a == b
-    };
+    let mut pairs = tables.values().zip(b.tables.values());
     (name, replication, durable_writes, tablets)
         == (&b.name, &b.replication, &b.durable_writes, &b.tablets)
         && tables.len() == b.tables.len()
-        && tables.iter().zip(&b.tables).all(is_alike)
+        && pairs.all(|(a, b)| Arc::ptr_eq(a, b) || a == b)
 }

@@ -4,6 +4,7 @@
 //! DIR/annulus-storage   "annulus storage <format version>\n"; while the directory is being made,
 //!                       "annulus storage <format version> being made\n"
 //! DIR/lock              locked for as long as the directory is open
+//! DIR/acknowledged      only while refused writes may stand in a journal (`refused`)
 //! DIR/db/               the engine's files
 //! ```
 

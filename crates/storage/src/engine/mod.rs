@@ -13,6 +13,7 @@ mod error;
 mod filter;
 pub(crate) mod journal;
 pub(crate) mod manifest;
+mod refused;
 mod space;
 
 use std::collections::HashMap;
@@ -131,13 +132,12 @@ impl Engine {
     /// After a failure it stays closed until the next attempt.
     pub(crate) fn reopen(&self) -> Result<(), StorageError> {
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        // fjall writes what it had buffered of a refused batch when it lets go.
+        refused::note(self.path(), self.written.load(Ordering::Acquire))
+            .map_err(|error| open_error(self.path(), fjall::Error::Io(error)))?;
         self.incarnation.fetch_add(1, Ordering::Relaxed);
         // The old one must let go of its files first.
         *open = None;
-        // fjall writes what it had buffered of a refused batch when it lets go.
-        let acknowledged = self.written.load(Ordering::Acquire);
-        journal::cut_refused(&self.directory.database(), acknowledged)
-            .map_err(|error| open_error(self.path(), fjall::Error::Io(error)))?;
         let (opened, number) = Opened::open(&self.directory, self.options, &self.examiners)?;
         *open = Some(opened);
         self.written.store(number, Ordering::Release);
@@ -151,14 +151,18 @@ impl Engine {
         let flushed = self.flush();
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
         self.is_closed.store(true, Ordering::Relaxed);
-        let was_open = open.take().is_some();
         let database = self.directory.database();
-        let settled = match &flushed {
-            Ok(()) if was_open => journal::empty(&database),
-            _ => {
-                let acknowledged = self.written.load(Ordering::Acquire);
-                journal::cut_refused(&database, acknowledged).map(drop)
-            }
+        let settled = if flushed.is_ok() {
+            *open = None;
+            journal::empty(&database)
+        } else {
+            let acknowledged = self.written.load(Ordering::Acquire);
+            let noted = refused::note(self.path(), acknowledged);
+            *open = None;
+            // Where there is no room for a note it is cut off all the same.
+            noted
+                .and_then(|()| refused::settle(self.path(), &database))
+                .or_else(|_| journal::cut_refused(&database, acknowledged).map(drop))
         };
         if let Err(error) = settled {
             tracing::warn!(%error, "the journals could not be put in order at the end");
@@ -428,6 +432,8 @@ impl Opened {
         examiners: &Examiners,
     ) -> Result<(Opened, u64), StorageError> {
         let path: PathBuf = directory.database();
+        refused::settle(directory.path(), &path)
+            .map_err(|error| open_error(&path, fjall::Error::Io(error)))?;
         // The engine deletes and cuts what it does not understand, so all is judged before.
         manifest::verify(&path).map_err(fault_error)?;
         let number = journal::prepare(&path)

@@ -217,24 +217,18 @@ impl RingRead {
                 continue;
             };
             // Deleted ranges are looked up where there are rows.
-            match parts.kind {
-                ROW => {
-                    let slices = &self.plan.slices;
-                    if !slices.is_empty() && !slices.iter().any(|s| s.contains(parts.suffix)) {
-                        continue;
-                    }
-                    let record = record::decode(value)?;
-                    if let Some(row) = context.row(
-                        &mut current.entered,
-                        parts.partition.len(),
-                        key.clone(),
-                        record,
-                    )? {
-                        current.found_rows = true;
-                        return Ok(Some(row));
-                    }
-                }
-                _ => {}
+            if parts.kind != ROW {
+                continue;
+            }
+            let slices = &self.plan.slices;
+            if !slices.is_empty() && !slices.iter().any(|s| s.contains(parts.suffix)) {
+                continue;
+            }
+            let record = record::decode(value)?;
+            let partition = parts.partition.len();
+            if let Some(row) = context.row(&mut current.entered, partition, key.clone(), record)? {
+                current.found_rows = true;
+                return Ok(Some(row));
             }
         }
     }

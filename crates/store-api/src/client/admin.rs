@@ -13,11 +13,23 @@ use super::index_path;
 use super::uri::segment;
 use crate::ClientError;
 use crate::types::{
-    RepairRequest, RepairSchedule, RepairScheduleUpdate, RepairSpeed, RepairStatus, TaskStatus,
-    TaskTree,
+    ClockStatus, Info, RepairRequest, RepairSchedule, RepairScheduleUpdate, RepairSpeed,
+    RepairStatus, ScrubRequest, TaskStatus, TaskTree,
 };
 
 impl Client {
+    /// What the service is.
+    pub async fn info(&self) -> Result<Info, ClientError> {
+        self.fetch(Method::GET, "/api/v1/info".to_owned(), &())
+            .await
+    }
+
+    /// How far the time of its database is from the machine's clock.
+    pub async fn clock(&self) -> Result<ClockStatus, ClientError> {
+        self.fetch(Method::GET, "/api/v1/clock".to_owned(), &())
+            .await
+    }
+
     /// The tasks of a service that are no part of another, or all.
     pub async fn tasks(&self, with_parts: bool) -> Result<Vec<TaskStatus>, ClientError> {
         let path = format!("/api/v1/tasks?parts={with_parts}");
@@ -93,6 +105,12 @@ impl Client {
     ) -> Result<Option<RepairSchedule>, ClientError> {
         let path = index_path(keyspace, index, "repair/schedule");
         self.fetch(Method::PUT, path, &update).await
+    }
+
+    /// Begins to read all files and to check their checksums: the task to follow it by.
+    pub async fn scrub(&self, request: ScrubRequest) -> Result<TaskStatus, ClientError> {
+        let path = "/api/v1/scrub".to_owned();
+        self.fetch(Method::POST, path, &request).await
     }
 
     async fn fetch<T: DeserializeOwned>(

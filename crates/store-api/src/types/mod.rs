@@ -5,6 +5,7 @@ mod filter;
 mod index;
 mod node;
 mod repair;
+mod scrub;
 mod task;
 
 pub use ann::{AnnRequest, AnnResponse, PrimaryKeys};
@@ -12,6 +13,7 @@ pub use filter::{Filter, Restriction};
 pub use index::{
     IndexInfo, IndexOptions, IndexState, IndexStatus, Quantization, SimilarityFunction,
 };
-pub use node::{Info, NodeStatus, Unavailable, UnavailableReason};
+pub use node::{ClockStatus, Info, NodeStatus, Unavailable, UnavailableReason};
 pub use repair::{RepairRequest, RepairSchedule, RepairScheduleUpdate, RepairSpeed, RepairStatus};
+pub use scrub::ScrubRequest;
 pub use task::{TaskState, TaskStatus, TaskTokenRange, TaskTree};

@@ -17,6 +17,13 @@ pub enum NodeStatus {
     Serving,
 }
 
+/// `GET /api/v1/clock`: the time of the database in the service's process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ClockStatus {
+    /// How far it is ahead of the machine's clock, which was set back: it never goes back itself. Milliseconds.
+    pub lead_ms: u64,
+}
+
 /// `GET /api/v1/info`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Info {

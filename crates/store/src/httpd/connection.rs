@@ -28,18 +28,11 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// the service for dead: so this is long, and the number of connections is bounded instead.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// How long a connection that never asked anything may be mute.
-const MUTE_MAX: Duration = Duration::from_secs(30);
-
 /// What may come of a request head, and of a body before it is taken: heads are not charged, so they are short.
 const HTTP1_BUFFER_BYTES: usize = 64 << 10;
 
-/// How long a connection may do without its first request, and how long the last ones may take when it
-/// is to end: a client of HTTP/2 need not answer that it knows.
-const PATIENCE: Patience = Patience {
-    first_request: MUTE_MAX,
-    last_answers: Duration::from_secs(10),
-};
+/// How long the last answers of a connection may take when it is to end: a client of HTTP/2 need not answer that it knows.
+const LAST_ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
 /// A connection is tried by the system after this time without traffic, and then as often as the other says.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
@@ -64,6 +57,8 @@ pub struct Entrance {
     pub in_clear: Option<Arc<Front>>,
     /// What other requests find.
     pub in_tls: Arc<Front>,
+    /// How long a connection may do without its first request.
+    pub mute_max: Duration,
 }
 
 /// Serves a connection until the client or `stop` ends it. Requests in flight are answered first.
@@ -74,9 +69,13 @@ pub async fn serve(stream: TcpStream, entrance: Entrance, guest: Arc<Guest>) {
         tracing::debug!(%error, ?peer, "a connection was gone before it was served");
         return;
     }
+    let patience = Patience {
+        first_request: entrance.mute_max,
+        last_answers: LAST_ANSWERS_WITHIN,
+    };
     let ended = match entrance.tls {
         None => match entrance.in_clear {
-            Some(front) => http(stream, front, guest, PATIENCE).await,
+            Some(front) => http(stream, front, guest, patience).await,
             None => Ok(()),
         },
         Some(config) => {
@@ -89,10 +88,10 @@ pub async fn serve(stream: TcpStream, entrance: Entrance, guest: Arc<Guest>) {
                 Some(Err(_)) => Err("no handshake in time".to_owned()),
                 Some(Ok(Err(error))) => Err(error.to_string()),
                 Some(Ok(Ok(Begun::Tls(stream)))) => {
-                    http(*stream, entrance.in_tls, guest, PATIENCE).await
+                    http(*stream, entrance.in_tls, guest, patience).await
                 }
                 Some(Ok(Ok(Begun::Clear(stream)))) => match entrance.in_clear {
-                    Some(front) => http(stream, front, guest, PATIENCE).await,
+                    Some(front) => http(stream, front, guest, patience).await,
                     None => Ok(()),
                 },
             }

@@ -194,6 +194,7 @@ fn entrance(
         tls: tls.map(|tls| tls.config),
         in_clear,
         in_tls: open,
+        mute_max: options.mute_max,
     }
 }
 

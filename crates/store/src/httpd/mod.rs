@@ -25,6 +25,7 @@ mod quick_json;
 mod repair;
 mod request;
 mod routes;
+mod scrub;
 mod tasks;
 
 use std::sync::Arc;
@@ -39,6 +40,7 @@ use crate::compute::Compute;
 use crate::engine::Engine;
 use crate::options::ListenerOptions;
 use crate::repair::{Repairs, Schedules};
+use crate::scrub::Scrubs;
 use ::tasks::Registry;
 use admission::Admissions;
 use answer_budget::AnswerBudget;
@@ -59,6 +61,8 @@ pub struct Api {
     pub repairs: Repairs,
     /// When indexes are repaired without being asked.
     pub schedules: Schedules,
+    /// Files being checked.
+    pub scrubs: Scrubs,
     /// What `/api/v1/info` answers.
     pub info: Arc<store_api::types::Info>,
 }
@@ -105,6 +109,7 @@ fn router(shared: Shared) -> Router {
         abort: delete(tasks::abort),
         repair: post(repair::start).patch(repair::control),
         schedule: put(repair::update),
+        scrub: post(scrub::start),
     };
     all_routes(shared, guarded)
 }
@@ -117,6 +122,7 @@ fn router_in_clear(shared: Shared) -> Router {
         abort: delete(routes::in_clear),
         repair: post(routes::in_clear).patch(routes::in_clear),
         schedule: put(routes::in_clear),
+        scrub: post(routes::in_clear),
     };
     all_routes(shared, guarded)
 }
@@ -129,6 +135,7 @@ struct Guarded {
     abort: MethodRouter<Shared>,
     repair: MethodRouter<Shared>,
     schedule: MethodRouter<Shared>,
+    scrub: MethodRouter<Shared>,
 }
 
 fn all_routes(shared: Shared, guarded: Guarded) -> Router {
@@ -138,11 +145,13 @@ fn all_routes(shared: Shared, guarded: Guarded) -> Router {
         abort,
         repair,
         schedule,
+        scrub,
     } = guarded;
     let index = "/api/v1/indexes/{keyspace}/{index}";
     Router::new()
         .route("/api/v1/status", get(routes::status))
         .route("/api/v1/info", get(routes::info))
+        .route("/api/v1/clock", get(routes::clock))
         .route("/api/v1/indexes", get(routes::indexes))
         .route(index, get(routes::index))
         .route(&format!("{index}/status"), get(routes::index_status))
@@ -151,6 +160,7 @@ fn all_routes(shared: Shared, guarded: Guarded) -> Router {
         .route(&format!("{index}/highlight"), text)
         .route(&format!("{index}/repair"), repair.get(repair::status))
         .route(&format!("{index}/repair/schedule"), schedule)
+        .route("/api/v1/scrub", scrub)
         .route("/api/v1/tasks", get(tasks::list))
         .route("/api/v1/tasks/{id}", abort.get(tasks::status))
         .route("/api/v1/tasks/{id}/tree", get(tasks::tree))

@@ -14,6 +14,7 @@ use utoipa::OpenApi;
     paths(
         super::routes::status,
         super::routes::info,
+        super::routes::clock,
         super::routes::indexes,
         super::routes::index,
         super::routes::index_status,
@@ -23,6 +24,7 @@ use utoipa::OpenApi;
         super::repair::control,
         super::repair::status,
         super::repair::update,
+        super::scrub::start,
         super::tasks::list,
         super::tasks::status,
         super::tasks::tree,

@@ -5,7 +5,7 @@ use axum::extract::{Path, State};
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use store_api::types::{IndexInfo, IndexState, IndexStatus, Info, NodeStatus};
+use store_api::types::{ClockStatus, IndexInfo, IndexState, IndexStatus, Info, NodeStatus};
 
 use super::Shared;
 use super::error::ApiError;
@@ -20,6 +20,19 @@ use crate::identity::IndexName;
 )]
 pub async fn status(State(shared): State<Shared>) -> Json<NodeStatus> {
     Json(shared.api.engine.status())
+}
+
+/// The time that the database goes by.
+#[utoipa::path(
+    get,
+    path = "/api/v1/clock",
+    responses((status = 200, description = "How far it is from the machine's clock", body = ClockStatus)),
+)]
+pub async fn clock(State(shared): State<Shared>) -> Json<ClockStatus> {
+    let lead = shared.api.engine.clock_lead().unwrap_or_default();
+    Json(ClockStatus {
+        lead_ms: u64::try_from(lead.as_millis()).unwrap_or(u64::MAX),
+    })
 }
 
 /// What the service is.
@@ -117,6 +130,9 @@ pub async fn metrics(State(shared): State<Shared>) -> Result<Response, ApiError>
     let engine = &shared.api.engine;
     for index in engine.indexes() {
         index.refresh_gauges();
+    }
+    if let Some(lead) = engine.clock_lead() {
+        engine.metrics().set_clock_lead(lead);
     }
     let text = engine
         .metrics()

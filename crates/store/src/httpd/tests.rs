@@ -18,13 +18,14 @@ mod long_work;
 mod sockets;
 
 use super::*;
+use crate::database::tests::Silent;
 use crate::engine::IndexHandle;
 use crate::engine::tests::{identity, in_memory};
 use crate::identity::IndexIdentity;
 use crate::items::Change;
 use crate::keys::{KeyColumn, KeySchema};
 use crate::metrics::Metrics;
-use crate::options::RepairOptions;
+use crate::options::{RepairOptions, ScrubOptions};
 use scylla::frame::response::result::NativeType;
 
 struct Service {
@@ -77,6 +78,14 @@ impl Service {
             work: work.clone(),
             repairs: Repairs::new(work.clone(), TaskTracker::new(), RepairOptions::default()),
             schedules: Schedules::open(Path::new("/dev/null/nowhere"), None),
+            scrubs: Scrubs::new(
+                Arc::new(Silent),
+                "/dev/null/nowhere".into(),
+                ScrubOptions::default(),
+                work.clone(),
+                TaskTracker::new(),
+                CancellationToken::new(),
+            ),
             info: Arc::new(store_api::types::Info {
                 service: "s".into(),
                 version: "1".into(),

@@ -28,6 +28,8 @@ pub struct ListenerOptions {
     pub bodies_bytes_max: usize,
     /// Connections at a time; at the limit the one that has been silent for the longest gives way.
     pub connections_max: usize,
+    /// A connection that has not asked anything by then is closed.
+    pub mute_max: Duration,
     /// Bodies beyond this are refused with 413.
     pub body_bytes_max: usize,
     /// Bodies that take longer to arrive are refused with 408.
@@ -88,6 +90,7 @@ impl ListenerOptions {
             answer_bytes_max: Shares::default().http_answers,
             bodies_bytes_max: Shares::default().http_bodies,
             connections_max: 16_384,
+            mute_max: Duration::from_secs(30),
             // What the original's framework allows; 16,000 dimensions take about 340 KB.
             body_bytes_max: 2 << 20,
             body_timeout: Duration::from_secs(10),

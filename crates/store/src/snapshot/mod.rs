@@ -50,6 +50,7 @@
 //! Anything else that is wrong with a snapshot is logged with the name of the file; the snapshot is deleted and
 //! the index built anew. Full vectors are verified while they are searched ([`verify`]), and may become unreadable later ([`watch`]).
 
+mod check;
 mod fault;
 mod frames;
 mod manifest;
@@ -71,6 +72,7 @@ use tokio_util::task::TaskTracker;
 use crate::database::LogFacts;
 use crate::identity::IndexIdentity;
 use crate::options::{IndexesOptions, SnapshotOptions};
+pub use check::check_place;
 use fault::Fault;
 pub use open::Opened;
 use place::Place;

@@ -13,7 +13,7 @@ use super::StoreSettings;
 use crate::exit::Failure;
 use crate::files::{password, pem};
 use crate::logging::LogFormat;
-use crate::settings::{DEFAULT_LOG, IndexVectors, lacks, names, snapshots};
+use crate::settings::{DEFAULT_LOG, IndexVectors, lacks, names, scrub, snapshots};
 use crate::span::{bounded, distance, interval};
 
 /// More threads than any machine has cores.
@@ -69,6 +69,7 @@ impl StoreSettings {
                 schedule: repair_schedule,
                 ..RepairOptions::default()
             },
+            scrub: scrub(self.scrub_interval, self.scrub_rate_mib)?,
             compute_threads: threads("threads", self.threads.unwrap_or(cores))?,
             inline_searches_within: self
                 .inline_searches_us

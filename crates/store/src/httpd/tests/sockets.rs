@@ -116,6 +116,22 @@ async fn one_more_connection_can_always_come_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_asks_nothing_is_closed() {
+    let service = Service::serving_with(|options| {
+        assert_eq!(options.mute_max, Duration::from_secs(30));
+        options.mute_max = Duration::from_millis(50);
+    })
+    .await;
+    // In the midst of a head too; one that has asked stays.
+    for sent in ["", "GET /api/v1/status HTTP/1.1\r\n"] {
+        let mut mute = service.connect().await;
+        mute.write_all(sent.as_bytes()).await.unwrap();
+        let closed = tokio::time::timeout(PATIENCE, rest(&mut mute)).await;
+        assert_eq!(closed.expect("it is closed").unwrap_or_default(), "");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn bodies_on_their_way_are_charged_as_they_come() {
     let service = Service::serving_with(|options| options.bodies_bytes_max = 1 << 20).await;
     let part = vec![b' '; 600 << 10];

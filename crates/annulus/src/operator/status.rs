@@ -1,0 +1,83 @@
+//! `annulus status`: how a running service is.
+
+use clap::Args;
+use serde::Serialize;
+use store_api::types::{ClockStatus, Info, NodeStatus};
+
+use super::{Asking, block_on};
+
+#[derive(Args, Debug)]
+pub struct StatusArguments {
+    #[command(flatten)]
+    asking: Asking,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    status: NodeStatus,
+    info: Info,
+    clock: ClockStatus,
+}
+
+pub fn run(arguments: StatusArguments) -> anyhow::Result<()> {
+    let asking = &arguments.asking;
+    block_on(async {
+        let client = asking.client().await?;
+        let explained = |error| asking.explain(error);
+        let answer = Answer {
+            status: client.node_status().await.map_err(explained)?,
+            info: client.info().await.map_err(explained)?,
+            clock: client.clock().await.map_err(explained)?,
+        };
+        asking.print(&answer, shown)
+    })
+}
+
+fn shown(answer: &Answer) -> String {
+    let Answer {
+        status,
+        info,
+        clock,
+    } = answer;
+    let state = match status {
+        NodeStatus::Initializing => "starting",
+        NodeStatus::ConnectingToDb => "without a session to the database",
+        NodeStatus::Bootstrapping => "building the indexes that it found first",
+        NodeStatus::Serving => "serving",
+    };
+    let clock = match clock.lead_ms {
+        0 => "the time of rows and logs is that of the machine".to_owned(),
+        lead_ms => format!(
+            "the machine's clock is {}.{:03} s behind the time of rows and logs, as it was set back: run NTP",
+            lead_ms / 1_000,
+            lead_ms % 1_000
+        ),
+    };
+    format!(
+        "state    {state}\nprogram  {} {}\nclock    {clock}\n",
+        info.service, info.version
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_back_is_told() {
+        let answer = |lead_ms| {
+            shown(&Answer {
+                status: NodeStatus::Serving,
+                info: Info {
+                    service: "annulus".to_owned(),
+                    version: "1".to_owned(),
+                    engine: String::new(),
+                },
+                clock: ClockStatus { lead_ms },
+            })
+        };
+        assert!(answer(0).starts_with("state    serving\nprogram  annulus 1\n"));
+        assert!(!answer(0).contains("behind"));
+        assert!(answer(12_034).contains("12.034 s behind"));
+    }
+}

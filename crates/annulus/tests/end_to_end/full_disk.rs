@@ -1,0 +1,138 @@
+//! A disk that runs full and has room again, time after time, under writes: in the end the index holds the rows that the
+//! table has, no more and no fewer.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::time::{Duration, Instant};
+
+use scylla::client::session::Session;
+
+use crate::index::Index;
+use crate::server::Server;
+
+const CYCLES: usize = 4;
+const WRITERS: usize = 8;
+const DIMENSIONS: usize = 16;
+
+const WAIT: Duration = Duration::from_secs(60);
+
+/// The library that makes a disk look full, which the storage's own tests use.
+fn compile_shim(into: &Path) -> PathBuf {
+    let library = into.join("disk.so");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../storage/tests/shim/disk.c");
+    let status = Command::new("cc")
+        .args(["-shared", "-fPIC", "-O1", "-o"])
+        .args([&library, &source])
+        .args(["-ldl", "-lpthread"])
+        .status()
+        .expect("this test needs a C compiler as `cc`: install gcc or clang");
+    assert!(status.success(), "the shim compiles");
+    library
+}
+
+fn vector(key: i32) -> Vec<f32> {
+    let mut vector = vec![1.0; DIMENSIONS];
+    vector[0] = key as f32;
+    vector
+}
+
+async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + WAIT;
+    while !is_so().await {
+        assert!(Instant::now() < deadline, "not within {WAIT:?}: {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+async fn keys(session: &Session) -> BTreeSet<i32> {
+    let rows = session.query_unpaged("SELECT k FROM disk.t", ()).await;
+    let rows = rows.expect("reads go on").into_rows_result().expect("rows");
+    let keys = rows.rows::<(i32,)>().expect("keys");
+    keys.map(|row| row.expect("a key").0).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_index_follows_the_table_over_full_disks() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| directory.path().join(name);
+    let library = compile_shim(directory.path());
+    let full = at("full");
+    let environment = [
+        ("LD_PRELOAD", library.as_path()),
+        ("DISK_ROOT", &at("data")),
+        ("DISK_FULL", &full),
+    ];
+    let server = Server::start_in(&at("data"), &environment);
+    let session = Arc::new(server.connect().await);
+    for statement in [
+        "CREATE KEYSPACE disk WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        &format!("CREATE TABLE disk.t (k int PRIMARY KEY, v vector<float, {DIMENSIONS}>)"),
+        "CREATE CUSTOM INDEX t_v ON disk.t (v) USING 'vector_index' \
+         WITH OPTIONS = {'similarity_function': 'euclidean'}",
+    ] {
+        session.query_unpaged(statement, ()).await.expect(statement);
+    }
+    let over = Arc::new(AtomicBool::new(false));
+    let (taken, refused) = (Arc::new(AtomicI32::new(0)), Arc::new(AtomicI32::new(0)));
+    let mut writers = Vec::new();
+    for writer in 0..WRITERS as i32 {
+        let (session, over) = (session.clone(), over.clone());
+        let (taken, refused) = (taken.clone(), refused.clone());
+        writers.push(tokio::spawn(async move {
+            let insert = session.prepare("INSERT INTO disk.t (k, v) VALUES (?, ?)");
+            let insert = insert.await.expect("prepared");
+            let mut acknowledged = Vec::new();
+            let mut key = writer;
+            while !over.load(Ordering::Relaxed) {
+                key += WRITERS as i32;
+                match session.execute_unpaged(&insert, (key, vector(key))).await {
+                    Ok(_) => {
+                        acknowledged.push(key);
+                        taken.fetch_add(1, Ordering::Relaxed);
+                    }
+                    Err(_) => {
+                        refused.fetch_add(1, Ordering::Relaxed);
+                        tokio::time::sleep(Duration::from_millis(5)).await;
+                    }
+                }
+            }
+            acknowledged
+        }));
+    }
+    let more = async |count: &AtomicI32, what: &str| {
+        let until = count.load(Ordering::Relaxed) + 100;
+        eventually(what, async || count.load(Ordering::Relaxed) >= until).await;
+    };
+    for _ in 0..CYCLES {
+        more(&taken, "writes are taken").await;
+        fs::write(&full, []).expect("it is full");
+        more(&refused, "writes are refused").await;
+        fs::remove_file(&full).expect("there is room");
+    }
+    more(&taken, "writes are taken again").await;
+    over.store(true, Ordering::Relaxed);
+    let mut acknowledged = BTreeSet::new();
+    for writer in writers {
+        acknowledged.extend(writer.await.expect("a writer"));
+    }
+
+    let rows = keys(&session).await;
+    assert!(
+        rows.is_superset(&acknowledged),
+        "nothing acknowledged is lost"
+    );
+    // Of the others some were under way when the disk ran full.
+    let expected: crate::index::Scores = rows
+        .iter()
+        .map(|key| (vec![*key], Index::score(&vector(*key))))
+        .collect();
+    let index = Index::new(&server, "disk", "t_v", &["k"], DIMENSIONS);
+    index
+        .assert_becomes(&expected, "after the last full disk")
+        .await;
+    server.stop();
+}

@@ -1,0 +1,101 @@
+//! Refused batches that must not come to life.
+//!
+//! The engine keeps what it could not write of a batch, and writes it when it lets go of the journal, which has room
+//! again by then. A batch that stands whole afterwards was refused to its writer, and readers of a log may have passed its time.
+//! So it is written down, before the engine lets go, up to which batch all was acknowledged; whoever opens the directory next
+//! cuts off what is behind, a process that was killed in between or not.
+//!
+//! ```text
+//! DIR/acknowledged   the number of a batch, as text and a newline
+//! ```
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::directory::sync_folder;
+use super::journal;
+
+const NOTE: &str = "acknowledged";
+const DRAFT: &str = "acknowledged.new";
+
+/// Says that all batches behind that number were refused.
+pub(super) fn note(directory: &Path, acknowledged: u64) -> io::Result<()> {
+    let draft = directory.join(DRAFT);
+    let mut file = File::create(&draft)?;
+    writeln!(file, "{acknowledged}")?;
+    file.sync_all()?;
+    fs::rename(draft, directory.join(NOTE))?;
+    sync_folder(directory)
+}
+
+/// Cuts off what was said to be refused, if anything was.
+pub(super) fn settle(directory: &Path, database: &Path) -> io::Result<()> {
+    let path = directory.join(NOTE);
+    let text = match fs::read_to_string(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        text => text?,
+    };
+    // One that can't be read was never whole: the engine had not let go.
+    if let Ok(acknowledged) = text.trim_end().parse() {
+        journal::cut_refused(database, acknowledged)?;
+    }
+    fs::remove_file(path)?;
+    sync_folder(directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::Ordering;
+
+    use bytes::Bytes;
+
+    use super::super::{Directory, Engine, EngineOptions, SpaceId, SpaceOptions, Sync};
+    use super::*;
+
+    fn open(path: &Path) -> Engine {
+        let options = EngineOptions {
+            cache_bytes: 1 << 20,
+            memtable_bytes: 1 << 20,
+        };
+        let (directory, is_new) = Directory::open(path).unwrap();
+        if is_new {
+            directory.mark_made().unwrap();
+        }
+        Engine::open(directory, options, Arc::new(|_| None)).unwrap()
+    }
+
+    fn put(engine: &Engine, key: &'static str) {
+        let key = Bytes::from_static(key.as_bytes());
+        let batch = vec![(SpaceId::META, key, Some(Bytes::from_static(b"value")))];
+        engine.commit(batch, Sync::Disk, 0).unwrap();
+    }
+
+    fn get(engine: &Engine, key: &str) -> bool {
+        engine.get(SpaceId::META, key.as_bytes()).unwrap().is_some()
+    }
+
+    #[test]
+    fn a_batch_that_the_engine_wrote_as_it_let_go_does_not_come_to_life() {
+        let directory = tempfile::tempdir().unwrap();
+        let engine = open(directory.path());
+        let options = SpaceOptions {
+            separate_values: false,
+        };
+        engine.create_space(SpaceId::META, options).unwrap();
+        put(&engine, "acknowledged");
+        note(directory.path(), engine.written.load(Ordering::Acquire)).unwrap();
+        // Stands whole in the journal, and the process ends before it is cut off.
+        put(&engine, "refused");
+        drop(engine);
+
+        let engine = open(directory.path());
+        assert!(get(&engine, "acknowledged"));
+        assert!(!get(&engine, "refused"));
+        put(&engine, "next");
+        drop(engine);
+        let engine = open(directory.path());
+        assert!(get(&engine, "next"), "it was said once");
+    }
+}

@@ -1,0 +1,13 @@
+//! Reading all files and checking their checksums.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// `POST /api/v1/scrub`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ScrubRequest {
+    /// MiB to read in a second at most; 32 if it is not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mib_per_second: Option<u64>,
+}

@@ -1,0 +1,57 @@
+//! Work that goes no faster than it is told to.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Whoever is held back looks so often whether it is to go on at all.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Holds back what reads faster than it may.
+#[derive(Debug)]
+pub struct Pace {
+    started: Instant,
+    bytes: u64,
+    bytes_a_second: Option<u64>,
+}
+
+impl Pace {
+    /// Begins now. Absent: as fast as it goes.
+    pub fn new(bytes_a_second: Option<u64>) -> Pace {
+        Pace {
+            started: Instant::now(),
+            bytes: 0,
+            bytes_a_second,
+        }
+    }
+
+    /// So many more bytes were read: blocks until the next may be. Whether it is to go on.
+    pub fn keep(&mut self, bytes: u64, is_wanted: &dyn Fn() -> bool) -> bool {
+        self.bytes += bytes;
+        let Some(rate) = self.bytes_a_second else {
+            return is_wanted();
+        };
+        let due = Duration::from_secs_f64(self.bytes as f64 / rate.max(1) as f64);
+        loop {
+            let left = due.saturating_sub(self.started.elapsed());
+            if left.is_zero() || !is_wanted() {
+                return is_wanted();
+            }
+            thread::sleep(left.min(LOOK_INTERVAL));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_holds_back_and_lets_go() {
+        let mut pace = Pace::new(Some(1_000));
+        assert!(pace.keep(50, &|| true));
+        assert!(pace.started.elapsed() >= Duration::from_millis(50));
+        // A year's worth.
+        assert!(!pace.keep(1 << 35, &|| false));
+        assert!(Pace::new(None).keep(u64::MAX, &|| true));
+    }
+}

@@ -1,0 +1,77 @@
+//! Scrubs that nobody asks for.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use super::Scrubs;
+
+/// A file beside those of the indexes whose time of change says when the last scrub by schedule began: a service that is
+/// restarted more often than it scrubs gets round to it all the same.
+const LAST: &str = "last-scrub";
+
+/// How long after its time one that can't begin is tried again.
+const RETRY: Duration = Duration::from_secs(60);
+
+impl Scrubs {
+    /// Scrubs at the interval of the options, for ever; never without one.
+    pub async fn run_by_schedule(self) {
+        let Some(interval) = self.inner.options.interval else {
+            return;
+        };
+        let path = self.inner.directory.join(LAST);
+        let mut wait = left(&path, interval).unwrap_or_else(|| {
+            note(&path);
+            interval
+        });
+        loop {
+            tokio::time::sleep(wait).await;
+            wait = match self.start(None) {
+                Ok(_) => {
+                    note(&path);
+                    interval
+                }
+                Err(_) => RETRY.min(interval),
+            };
+        }
+    }
+}
+
+/// How long the next one is to be waited for; nothing if there was none.
+fn left(path: &Path, interval: Duration) -> Option<Duration> {
+    let last = path.metadata().and_then(|meta| meta.modified()).ok()?;
+    // A time in the future is as good as the present.
+    let since = SystemTime::now().duration_since(last).unwrap_or_default();
+    Some(interval.saturating_sub(since))
+}
+
+fn note(path: &Path) {
+    let noted = File::create(path).and_then(|file| file.set_modified(SystemTime::now()));
+    if let Err(error) = noted {
+        tracing::warn!(path = %path.display(), %error, "the time of the last scrub can't be kept");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_one_is_known_after_a_restart() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(LAST);
+        let day = Duration::from_secs(86_400);
+        assert_eq!(left(&path, day), None);
+        note(&path);
+        let wait = left(&path, day).unwrap();
+        assert!(wait <= day && wait > day / 2, "{wait:?}");
+        let before = SystemTime::now() - 2 * day;
+        File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_modified(before)
+            .unwrap();
+        assert_eq!(left(&path, day), Some(Duration::ZERO));
+    }
+}
