@@ -76,7 +76,7 @@ impl Service {
             compute: compute.clone(),
             work: work.clone(),
             repairs: Repairs::new(work.clone(), TaskTracker::new(), RepairOptions::default()),
-            schedules: Schedules::open(Path::new("/dev/null/nowhere"), None),
+            schedules: Schedules::open(Path::new("/dev/null/nowhere"), None, None),
             info: Arc::new(store_api::types::Info {
                 service: "s".into(),
                 version: "1".into(),
