@@ -49,6 +49,18 @@ def ids(rows):
     return [row.id for row in rows]
 
 
+def test_an_index_is_searched_as_soon_as_it_is_created(session, store):
+    session.execute("DROP KEYSPACE IF EXISTS fresh")
+    session.execute("CREATE KEYSPACE fresh WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+    for number in range(5):
+        table = f"fresh.t{number}"
+        session.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, v vector<float, 2>)")
+        session.execute(f"INSERT INTO {table} (id, v) VALUES ({number}, [1, 2])")
+        session.execute(f"CREATE CUSTOM INDEX near{number} ON {table}(v) USING 'vector_index'")
+        assert ids(session.execute(f"SELECT id FROM {table} ORDER BY v ANN OF [1, 2] LIMIT 1")) == [number]
+    session.execute("DROP KEYSPACE fresh")
+
+
 def test_neighbours_come_in_order_prepared_or_not(films):
     prepared = films.prepare(NEAREST)
     assert [spec.name for spec in prepared.column_metadata] == ["v", "[limit]"]

@@ -4,7 +4,7 @@ The grants here are those that docs/gateway.md names, and no others.
 """
 
 import pytest
-from cassandra import Unauthorized
+from cassandra import InvalidRequest, Unauthorized
 from cassandra.cluster import NoHostAvailable
 from gateways import NETWORK, Gateway
 from guarded import SUPERUSER, guarded_ring, logged_in
@@ -15,10 +15,11 @@ from stores import Store
 ROWS = 20
 NEAREST = "SELECT id, name FROM shop.products ORDER BY v ANN OF [1, 0] LIMIT 5"
 # Each user's password is its name.
-USERS = ("gateway", "indexer", "owner", "writer", "reader", "stranger")
+USERS = ("gateway", "indexer", "owner", "writer", "late", "reader", "stranger")
 GRANTS = """
     ALL PERMISSIONS ON KEYSPACE annulus TO gateway
     CREATE ON KEYSPACE shop TO gateway
+    SELECT ON TABLE system_auth.role_permissions TO gateway
     SELECT ON KEYSPACE annulus TO indexer
     SELECT ON KEYSPACE shop TO indexer
     ALL PERMISSIONS ON KEYSPACE shop TO owner
@@ -135,22 +136,38 @@ def test_an_index_needs_the_permission_to_alter_its_table(gateway, guarded, prod
         assert [row.index_name for row in indexes] == ["products_v"]
 
 
-def test_writers_need_to_write_the_log_too(gateway, guarded, store, products):
+def test_who_may_write_a_table_may_write_its_log(gateway, guarded, store, products):
     write = "INSERT INTO shop.products (id, name, v) VALUES (%s, 'new', [-1, 0])"
     log = "shop.products_scylla_cdc_log"
+    # Nobody has granted it anything on the log.
     with logged_in(gateway.address, "writer") as session:
-        refused = f"User writer has no MODIFY permission on <table {log}>"
-        assert refused in refusal(session, write, (100,))
-        assert refused in refusal(session, f"{write} IF NOT EXISTS", (100,))
-        assert session.execute("SELECT id FROM shop.products WHERE id = 100").one() is None
-        with logged_in(guarded[0], "owner") as owner:
-            owner.execute(f"GRANT MODIFY ON TABLE {log} TO writer")
         session.execute(write, (100,))
         session.execute(f"{write} IF NOT EXISTS", (101,))
+    # Who is granted the table alone once the index is there needs the log as well, and is told so.
+    with logged_in(guarded[0], "owner") as owner:
+        owner.execute("GRANT MODIFY ON TABLE shop.products TO late")
+    with logged_in(gateway.address, "late") as session:
+        refused = f"User late has no MODIFY permission on <table {log}>"
+        assert refused in refusal(session, write, (102,))
+        assert refused in refusal(session, f"{write} IF NOT EXISTS", (102,))
     eventually(lambda: store.serves("shop", "products_v", ROWS + 2), seconds=60)
     with logged_in(gateway.address, "owner") as session:
         session.execute("DELETE FROM shop.products WHERE id IN (100, 101)")
     eventually(lambda: store.serves("shop", "products_v", ROWS), seconds=60)
+
+
+def test_no_index_locks_anybody_out(gateway, guarded, products):
+    """Where the gateway can't see who may write to a table."""
+    may_see = "SELECT ON TABLE system_auth.role_permissions {} gateway"
+    with logged_in(guarded[0], SUPERUSER) as superuser, logged_in(gateway.address, "owner") as session:
+        superuser.execute("CREATE TABLE shop.others (id int PRIMARY KEY, v vector<float, 2>)")
+        superuser.execute(f"REVOKE {may_see.format('FROM')}")
+        create = "CREATE CUSTOM INDEX others_v ON shop.others (v) USING 'vector_index'"
+        with pytest.raises(InvalidRequest, match="GRANT SELECT ON system_auth.role_permissions"):
+            session.execute(create)
+        superuser.execute(f"GRANT {may_see.format('TO')}")
+        session.execute(create)
+        session.execute("DROP TABLE shop.others")
 
 
 def test_who_may_not_write_writes_nothing(gateway, products):

@@ -1,5 +1,6 @@
 """Vector indexes on Cassandra: defined through one gateway, seen through all, built and followed by an index service."""
 
+import contextlib
 import os
 import signal
 import time
@@ -7,6 +8,7 @@ import time
 import pytest
 from cassandra import InvalidRequest
 from cassandra.cluster import Cluster
+from clients import client_of_one
 from definitions import CREATE, another, connect, defined, session, tables  # noqa: F401
 from server import eventually
 from stores import Store
@@ -182,6 +184,29 @@ def test_a_gateway_that_lost_the_cluster_passes_no_writes_until_it_is_back(sessi
     eventually(passes, seconds=60, every=1)
     session.execute(CREATE.format("ours", "vectors.t"))
     eventually(lambda: defined(session), seconds=30)
+
+
+def test_a_name_that_cassandra_gives_away_meanwhile_is_no_vector_index(session, gateway, another):
+    """Two gateways may be asked for the same name at the same time; here one of the two is the node itself."""
+    session.execute("CREATE TABLE vectors.u (id int PRIMARY KEY, x int)")
+    state = "SELECT state FROM annulus.vector_indexes WHERE scope = 'cluster' AND keyspace_name = 'vectors' AND index_name = 'same'"
+    with connect(another) as cluster, client_of_one(gateway.node) as direct:
+        # Not all gateways have taken the definition up before this one goes on.
+        os.kill(another.pid, signal.SIGSTOP)
+        try:
+            creating = session.execute_async(CREATE.format("same", "vectors.t"), timeout=60)
+            eventually(lambda: any(row.state == "LOGGING" for row in session.execute(state)), seconds=30)
+            direct.connect().execute("CREATE INDEX same ON vectors.u (x)")
+        finally:
+            os.kill(another.pid, signal.SIGCONT)
+        eventually(lambda: not list(session.execute(state)), seconds=60)
+        with contextlib.suppress(InvalidRequest):
+            creating.result()
+        assert not defined(session)
+        assert set(defined(session, "u")) == {"same"}
+        # Another name is free.
+        session.execute(CREATE.format("other", "vectors.t"))
+        assert set(defined(cluster.connect())) == {"other"}
 
 
 def test_an_index_service_finds_builds_and_frees_an_index(session, gateways, tmp_path):

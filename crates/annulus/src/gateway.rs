@@ -101,10 +101,13 @@ async fn serve(settings: Resolved, store: Option<store_service::Settings>) -> an
     }
     let gateway = Gateway::start(options).await.map_err(|error| {
         Failure::AddressInUse(format!(
-            "{error}; choose another port with --cql-port, or stop what uses it"
+            "{error}; choose another port with --cql-port (or --metrics-listen), or stop what uses it"
         ))
     })?;
     tracing::info!(cql = %gateway.address(), %cassandra, "listening");
+    if let Some(address) = gateway.metrics_address() {
+        tracing::info!(%address, "metrics are at http://{address}/metrics");
+    }
     // Its database listens now.
     let started = bound.map(|bound| bound.start_in_gateway(gateway.address()));
     let mut store = match started.transpose() {

@@ -82,6 +82,10 @@ pub struct GatewaySettings {
     #[arg(long, env = "ANNULUS_CQL_PORT", value_name = "PORT")]
     pub cql_port: Option<u16>,
 
+    /// Address and port to answer GET /metrics on, for Prometheus, such as 127.0.0.1:9180; port 0 takes a free one [default: nowhere]
+    #[arg(long, env = "ANNULUS_METRICS_LISTEN", value_name = "ADDRESS:PORT")]
+    pub metrics_listen: Option<SocketAddr>,
+
     /// A node's address for clients and the address of the gateway before it; once for each node of the cluster
     ///
     /// The former is the node's broadcast_rpc_address, or rpc_address where that is not set. Drivers are told of these
@@ -253,6 +257,7 @@ impl GatewaySettings {
             cql_port: self.cql_port.or(other.cql_port),
             gateway_pairs: self.gateway_pairs.or(other.gateway_pairs),
             gateways: self.gateways.or(other.gateways),
+            metrics_listen: self.metrics_listen.or(other.metrics_listen),
             tls: self.tls.or(other.tls),
             vector_store: self.vector_store.or(other.vector_store),
             max_connections: self.max_connections.or(other.max_connections),
@@ -330,6 +335,7 @@ impl GatewaySettings {
                     self.listen.unwrap_or(IpAddr::from([127, 0, 0, 1])),
                     self.cql_port.unwrap_or(9043),
                 ),
+                metrics_address: self.metrics_listen,
                 cassandra,
                 cassandra_tls,
                 client_tls: tls_for_clients.as_ref().map(|tls| tls.config.clone()),

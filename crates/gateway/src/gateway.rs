@@ -16,6 +16,8 @@ use crate::clients::Clients;
 use crate::inquiry::AnswerMemory;
 use crate::listener::{Shared, accept};
 use crate::log_clock::LogClock;
+use crate::metrics::Metrics;
+use crate::metrics_listener;
 use crate::options::GatewayOptions;
 use crate::prepared::PreparedStatements;
 use crate::seldom::Seldom;
@@ -24,6 +26,7 @@ use crate::writes::{ChangeLog, LATE_AFTER};
 /// A running gateway.
 pub struct Gateway {
     address: SocketAddr,
+    metrics_address: Option<SocketAddr>,
     shared: Arc<Shared>,
 }
 
@@ -37,21 +40,27 @@ pub struct BindError {
     pub source: io::Error,
 }
 
+async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), BindError> {
+    let bound = async {
+        let socket = TcpListener::bind(address).await?;
+        let address = socket.local_addr()?;
+        Ok((socket, address))
+    };
+    bound.await.map_err(|source| BindError { address, source })
+}
+
 impl Gateway {
     /// Listens and serves. The node need not be there yet. Must be called within a Tokio runtime.
     ///
     /// # Errors
     /// If the address cannot be listened on.
     pub async fn start(options: GatewayOptions) -> Result<Gateway, BindError> {
-        let bound = async {
-            let socket = TcpListener::bind(options.address).await?;
-            let address = socket.local_addr()?;
-            Ok((socket, address))
+        let (socket, address) = bind(options.address).await?;
+        let for_metrics = match options.metrics_address {
+            Some(address) => Some(bind(address).await?),
+            None => None,
         };
-        let (socket, address) = bound.await.map_err(|source| BindError {
-            address: options.address,
-            source,
-        })?;
+        let metrics = Arc::<Metrics>::default();
         let clients = Arc::new(Clients::default());
         let clock = Arc::new(LogClock::new(options.clock.clone()));
         let (stop, kill) = (CancellationToken::new(), CancellationToken::new());
@@ -69,9 +78,15 @@ impl Gateway {
         let shared = Arc::new(Shared {
             ring: Arc::new(options.ring.clone()),
             prepared: Arc::new(PreparedStatements::new(options.prepared_bytes_max)),
-            log: Arc::new(ChangeLog::new(options.batch_bytes_max, LATE_AFTER, clock)),
+            log: Arc::new(ChangeLog::new(
+                options.batch_bytes_max,
+                LATE_AFTER,
+                clock,
+                metrics.clone(),
+            )),
             catalog,
             clients,
+            metrics,
             kept_answers: Arc::default(),
             answer_memory: AnswerMemory::new(options.answer_bytes_max),
             stop,
@@ -82,12 +97,26 @@ impl Gateway {
             options,
         });
         shared.tasks.spawn(accept(socket, shared.clone()));
-        Ok(Gateway { address, shared })
+        let metrics_address = for_metrics.as_ref().map(|(_, address)| *address);
+        if let Some((socket, address)) = for_metrics {
+            let serving = metrics_listener::serve(socket, address, shared.clone());
+            shared.tasks.spawn(serving);
+        }
+        Ok(Gateway {
+            address,
+            metrics_address,
+            shared,
+        })
     }
 
     /// Where it listens, the port that was free included.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where it answers `GET /metrics`, if it does.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics_address
     }
 
     /// Waits until it knows what the cluster says of vector indexes; clients wait for that, too.

@@ -72,6 +72,8 @@ mod inquiry;
 mod kept_answers;
 mod listener;
 mod log_clock;
+mod metrics;
+mod metrics_listener;
 mod options;
 mod overlay;
 mod prepared;

@@ -17,6 +17,7 @@ use crate::clients::Clients;
 use crate::connection;
 use crate::inquiry::AnswerMemory;
 use crate::kept_answers::KeptAnswers;
+use crate::metrics::{Gauges, Metrics};
 use crate::options::GatewayOptions;
 use crate::prepared::PreparedStatements;
 use crate::ring::Ring;
@@ -40,6 +41,7 @@ pub(crate) struct Shared {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) log: Arc<ChangeLog>,
     pub(crate) clients: Arc<Clients>,
+    pub(crate) metrics: Arc<Metrics>,
     pub(crate) kept_answers: Arc<KeptAnswers>,
     /// Bytes that the rows of searches may hold.
     pub(crate) answer_memory: AnswerMemory,
@@ -50,6 +52,19 @@ pub(crate) struct Shared {
     pub(crate) tasks: TaskTracker,
     /// Clients that were refused, as the cluster is away.
     pub(crate) refused: Seldom,
+}
+
+impl Shared {
+    /// What metrics show of this moment.
+    pub(crate) fn gauges(&self) -> Gauges {
+        let clocks = self.catalog.clocks();
+        Gauges {
+            connections: self.clients.open().len(),
+            refuses_writes: clocks.is_wrong() || self.catalog.snapshot().lapsed(),
+            node_clock: clocks.of_node(),
+            gateway_clocks: clocks.of_gateways(),
+        }
+    }
 }
 
 /// Takes connections until the gateway stops.

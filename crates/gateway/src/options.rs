@@ -19,6 +19,8 @@ use crate::ring::Ring;
 pub struct GatewayOptions {
     /// Where to listen; port 0 takes a free one.
     pub address: SocketAddr,
+    /// Where to answer `GET /metrics`; `None`: nowhere.
+    pub metrics_address: Option<SocketAddr>,
     /// The node behind, as `HOST:PORT`. A name is resolved for each connection.
     pub cassandra: String,
     /// Talk TLS with the node: whom to believe, and what to prove the gateway with if the node asks. Its certificate has
@@ -65,6 +67,7 @@ impl Default for GatewayOptions {
     fn default() -> Self {
         GatewayOptions {
             address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9043),
+            metrics_address: None,
             cassandra: "127.0.0.1:9042".to_owned(),
             cassandra_tls: None,
             client_tls: None,

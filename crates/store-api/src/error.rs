@@ -42,6 +42,11 @@ pub enum ClientError {
 }
 
 impl ClientError {
+    /// Whether a service says that it knows no such index.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, ClientError::Status { status, .. } if status.starts_with("404"))
+    }
+
     /// Another answer than success.
     pub fn of_answer(status: StatusCode, message: String) -> ClientError {
         ClientError::Status {

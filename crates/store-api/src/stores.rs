@@ -81,6 +81,23 @@ impl Stores {
             store.created(keyspace, index, version).await;
         }
     }
+
+    /// The same of services elsewhere, too, and no longer than `within`: of those that can be asked ([`Client::created`]).
+    pub async fn created_everywhere(
+        &self,
+        keyspace: &str,
+        index: &str,
+        version: u128,
+        within: Duration,
+    ) {
+        match self {
+            Stores::Remote(client) => client.created(keyspace, index, within).await,
+            Stores::Local(store) => {
+                let created = store.created(keyspace, index, version);
+                let _ = tokio::time::timeout(within, created).await;
+            }
+        }
+    }
 }
 
 impl From<Client> for Stores {

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
-use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -166,6 +166,8 @@ pub struct Engine {
     status: watch::Sender<NodeStatus>,
     /// What has the schema.
     database: OnceLock<Arc<dyn Database>>,
+    /// Whether the database is behind gateways.
+    behind_gateways: AtomicBool,
     /// Told when an index comes, goes or serves.
     news: watch::Sender<()>,
 }
@@ -209,6 +211,7 @@ impl Engine {
             node: Mutex::default(),
             status: watch::Sender::new(NodeStatus::Initializing),
             database: OnceLock::new(),
+            behind_gateways: AtomicBool::new(false),
             news: watch::Sender::new(()),
         }
     }
@@ -347,6 +350,16 @@ impl Engine {
             node.started = true;
             node.connected = connected;
         });
+    }
+
+    /// Says whether the database is Apache Cassandra behind gateways.
+    pub fn set_behind_gateways(&self, is_behind: bool) {
+        self.behind_gateways.store(is_behind, Ordering::Relaxed);
+    }
+
+    /// Whether it is.
+    pub fn is_behind_gateways(&self) -> bool {
+        self.behind_gateways.load(Ordering::Relaxed)
     }
 
     /// Says that the first discovery is complete: the service is serving when every index that is

@@ -137,7 +137,11 @@ fn begin(
     let tasks = TaskTracker::new();
     let work = Registry::default();
     let repairs = Repairs::new(work.clone(), tasks.clone(), options.repair.clone());
-    let schedules = Schedules::open(&options.indexes.directory, options.repair.schedule);
+    let schedules = Schedules::open(
+        &options.indexes.directory,
+        options.repair.schedule,
+        options.repair.behind_gateways,
+    );
 
     let scrubs = Scrubs::new(
         database.clone(),

@@ -206,7 +206,7 @@ pub struct StoreSettings {
     pub snapshot_interval: Option<Span>,
 
     /// How often every index is compared with its table and mended, such as 7d; an index may have a
-    /// schedule of its own (`annulus repair update`) [default: never]
+    /// schedule of its own (`annulus repair update`); 0s: never [default: 1d if the database is Apache Cassandra behind gateways, else never]
     #[arg(long, env = "ANNULUS_REPAIR_INTERVAL", value_name = "DURATION")]
     pub repair_interval: Option<Span>,
 

@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use ann_query::refill::{self, Refill};
 use ann_query::{bounds, key_value};
 use bytes::Bytes;
+use clock::{Clock, SystemClock};
 use cql::error::{CqlError, ErrorKind};
+use cql::value::timeuuid;
 use cql::wire::{
     BoundValue, Metadata, QueryParameters, Request, Response, ResponseContext, Values,
 };
@@ -16,10 +18,14 @@ use super::key_read::{Key, Layout};
 use super::prepared::prepare_read;
 use super::rows::{self, Found, Row};
 use super::{AnnPlan, AnnStatement};
+use crate::catalog::VectorIndex;
 use crate::inquiry::{Failure, Inquirer};
 
 /// Reads of one query on their way at once.
 const READS_AT_ONCE: usize = 64;
+
+/// Index services look at the schema every second, and one that was away may be late.
+const NEW_FOR_MICROS: i64 = 30_000_000;
 
 /// What one execution asks for.
 struct Search<'a> {
@@ -158,12 +164,28 @@ impl<'a> Search<'a> {
                 &names,
             )
             .await
-            .map_err(refused)?;
+            .map_err(|error| self.not_found(error))?;
         let key = |key: &Vec<KeyValue>| {
             self.key(key)
                 .ok_or_else(|| refused(ClientError::InvalidJson))
         };
         neighbours.keys.iter().map(key).collect()
+    }
+
+    /// Why an index service has found nothing. One that does not know an index which was created a moment ago is about to: upon this
+    /// drivers ask another gateway, or again.
+    fn not_found(&self, error: ClientError) -> CqlError {
+        let VectorIndex { name, version, .. } = &*self.plan.index;
+        let age = SystemClock.now_micros() - timeuuid::unix_micros(version);
+        match error.is_missing() && age < NEW_FOR_MICROS {
+            true => CqlError::new(
+                ErrorKind::IsBootstrapping,
+                format!(
+                    "the index {name} was created a moment ago, and the index service does not know it yet: try again"
+                ),
+            ),
+            false => refused(error),
+        }
     }
 
     fn key(&self, sent: &[KeyValue]) -> Option<Key> {

@@ -182,12 +182,16 @@ impl Clocks {
     }
 
     /// The same of the other live gateways, by their addresses.
-    #[cfg(test)]
     pub(crate) fn of_gateways(&self) -> Vec<(String, i64)> {
         let state = self.state.lock();
         let seen = state.gateways.values();
         seen.map(|seen| (seen.address.clone(), seen.difference.certain()))
             .collect()
+    }
+
+    /// Whether writes are refused for the clock's sake.
+    pub(crate) fn is_wrong(&self) -> bool {
+        self.own.check().is_err()
     }
 
     /// Compares with the node's clock again and again, until the future is dropped.

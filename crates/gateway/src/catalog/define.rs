@@ -19,7 +19,7 @@ use super::index::VectorIndex;
 use super::indexable::indexable;
 use super::one_version::of_one_version;
 use super::statement::IndexStatement;
-use super::{Catalog, log_table, timeuuids};
+use super::{Catalog, grants, log_table, timeuuids};
 
 /// How long a statement waits until all gateways have taken up what it has changed: less than drivers wait for an answer.
 const WAIT_MAX: Duration = Duration::from_secs(8);
@@ -34,6 +34,8 @@ pub(crate) struct Outcome {
     pub(crate) response: Response,
     /// What it should know besides.
     pub(crate) warning: Option<String>,
+    /// The index that is new and usable, which index services are about to find.
+    pub(crate) created: Option<Arc<VectorIndex>>,
 }
 
 impl Catalog {
@@ -134,6 +136,7 @@ impl Catalog {
             let NewName::Name(name) = new_name else {
                 return Ok(Outcome::nothing());
             };
+            grants::check(cluster, keyspace, &table.name).await?;
             let index = Arc::new(VectorIndex {
                 keyspace: keyspace.to_owned(),
                 table: table.name.clone(),
@@ -166,7 +169,10 @@ impl Catalog {
     ) -> Result<Outcome, CqlError> {
         let end = self.wait_for(deadline, |round| end_of_creation(&index, created_at, round));
         match end.await {
-            Some(Creation::Usable) => Ok(Outcome::updated(&index)),
+            Some(Creation::Usable) => Ok(Outcome {
+                created: Some(index.clone()),
+                ..Outcome::updated(&index)
+            }),
             Some(Creation::Dropped) => Err(CqlError::invalid(format!(
                 "Index '{}' was dropped, or its table was, before it was ready",
                 index.name
@@ -286,6 +292,7 @@ impl Outcome {
         Outcome {
             response: Response::Void,
             warning: None,
+            created: None,
         }
     }
 
@@ -293,12 +300,13 @@ impl Outcome {
         Outcome {
             response: Response::SchemaChange(table_updated(&index.keyspace, &index.table)),
             warning: None,
+            created: None,
         }
     }
 }
 
 /// The names of the keyspace's indexes that are Cassandra's own.
-async fn cassandras_indexes(
+pub(super) async fn cassandras_indexes(
     cluster: &Cluster,
     keyspace: &str,
 ) -> Result<Vec<String>, ClusterError> {

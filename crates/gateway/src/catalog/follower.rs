@@ -21,14 +21,15 @@ use uuid::Uuid;
 
 use super::change::Change;
 use super::cluster::{Cluster, ClusterError};
-use super::definition::Definitions;
+use super::define::cassandras_indexes;
+use super::definition::{Definitions, State};
 use super::in_place::{InPlace, Older};
 use super::lease::Lease;
 use super::next_change::next_change;
 use super::options::CatalogOptions;
 use super::take_up::take_up;
 use super::truncation::Notes;
-use super::{Catalog, gateways, generations, history, log_table, timeuuids};
+use super::{Catalog, gateways, generations, grants, history, log_table, timeuuids};
 use crate::clients::Clients;
 
 /// The longest time until a change that another gateway made is seen.
@@ -272,6 +273,7 @@ impl Follower {
         let Some(change) = next.or(overdue) else {
             return Ok(());
         };
+        let change = without_namesake(cluster, change).await?;
         if let Change::Remove(index) = &change {
             let (keyspace, table) = (&index.keyspace, &index.table);
             if definitions.live_on(keyspace, table).next().is_none()
@@ -285,10 +287,32 @@ impl Follower {
                 log_table::drop(cluster, keyspace, table).await?;
             }
         }
+        // Before anybody's writes are logged.
+        if let Change::Turn(index, State::Logging) = &change {
+            grants::give(cluster, index).await?;
+        }
         definitions.change(cluster, change).await?;
         self.catalog.nudge.notify_one();
         Ok(())
     }
+}
+
+/// The change that is made in place of one: an index whose name Cassandra has given to one of its own meanwhile goes instead of being
+/// used. From the moment at which all gateways know an index none of them lets such a statement pass, so this is seen in time.
+async fn without_namesake(cluster: &Cluster, change: Change) -> Result<Change, ClusterError> {
+    let Change::Turn(index, State::Usable) = &change else {
+        return Ok(change);
+    };
+    let theirs = cassandras_indexes(cluster, &index.keyspace).await?;
+    if !theirs.contains(&index.name) {
+        return Ok(change);
+    }
+    tracing::warn!(
+        keyspace = index.keyspace,
+        index = index.name,
+        "Cassandra has made an index of its own under the same name at the same time: the vector index is dropped"
+    );
+    Ok(Change::Turn(index.clone(), State::Dropping))
 }
 
 /// What clients are told of a change of a table's indexes.

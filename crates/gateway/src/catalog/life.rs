@@ -57,11 +57,8 @@ impl Life {
             written_at: AtomicI64::new(0),
         };
         let clocks = &lease.catalog.clocks;
-        if let None = self
-            .stop
-            .run_until_cancelled(clocks.ask_node(&cluster))
-            .await
-        {
+        let compared = self.stop.run_until_cancelled(clocks.ask_node(&cluster));
+        if compared.await.is_none() {
             return;
         }
         let follower = Follower {

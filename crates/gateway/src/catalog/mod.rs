@@ -24,6 +24,7 @@ mod fixtures;
 mod follower;
 mod gateways;
 mod generations;
+mod grants;
 mod history;
 mod in_place;
 mod index;
@@ -56,7 +57,6 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use self::activity::{Activity, mark_of};
-use self::clocks::Clocks;
 use self::cluster::ClusterError;
 use self::follower::Round;
 use self::gateways::LiveGateway;
@@ -66,6 +66,7 @@ use crate::clients::Clients;
 use crate::log_clock::LogClock;
 
 pub(crate) use activity::Entered;
+pub(crate) use clocks::Clocks;
 pub(crate) use cluster::Cluster;
 pub(crate) use index::VectorIndex;
 pub use options::CatalogOptions;
@@ -171,6 +172,11 @@ impl Catalog {
     /// What holds now. A request takes it once and decides by it alone.
     pub(crate) fn snapshot(&self) -> arc_swap::Guard<Arc<Snapshot>> {
         self.current.load()
+    }
+
+    /// The clocks that the gateway's is compared with.
+    pub(crate) fn clocks(&self) -> &Clocks {
+        &self.clocks
     }
 
     /// The gateway's own session; `None` until it is open, and for a gateway that passes everything through.

@@ -2,6 +2,8 @@
 //!
 //! Why that is safe is told in `writes::errand`, where such a refusal is recognised.
 
+use std::time::Instant;
+
 use bytes::Bytes;
 use cql::wire::{Direction, Frame, FrameHeader, HEADER_LENGTH};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -91,6 +93,7 @@ impl Refused {
                 let (step, errand) = errand.begin();
                 let write = WriteUnderWay {
                     errand,
+                    since: Instant::now(),
                     begun_anew: self.begun_anew,
                     entered,
                     // Of the same request, so about as much as before.

@@ -175,11 +175,17 @@ async fn setup() -> Setup {
     };
     let shared = Shared {
         kept_answers: Arc::default(),
+        metrics: Arc::default(),
         client_tls: arc_swap::ArcSwapOption::default(),
         ring: Arc::new(Ring::default()),
         prepared: Arc::new(PreparedStatements::new(1 << 20)),
         catalog: Arc::new(Catalog::new(snapshot())),
-        log: Arc::new(ChangeLog::new(5 << 10, Duration::MAX, Arc::default())),
+        log: Arc::new(ChangeLog::new(
+            5 << 10,
+            Duration::MAX,
+            Arc::default(),
+            Arc::default(),
+        )),
         clients: Arc::new(Clients::default()),
         answer_memory: AnswerMemory::new(64 << 20),
         stop: CancellationToken::new(),
@@ -481,6 +487,15 @@ async fn errors_say_who_made_them() {
         }
         other => panic!("{other:?}"),
     }
+
+    // The index is an old one: the service has no such index, and will not have it soon.
+    setup.client.ask(&execute(&id, 1), 1).await;
+    setup.store.answer("404 Not Found", "missing index").await;
+    let (_, told) = setup.client.response().await;
+    assert_eq!(
+        invalid(told),
+        "Vector Store error: HTTP status 404 Not Found, message: missing index"
+    );
 
     for kind in [
         ErrorKind::Unauthorized,

@@ -1,6 +1,7 @@
 //! Statements that concern vector indexes, on their way to the node and back.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use cql::error::{CqlError, ErrorKind};
@@ -20,6 +21,13 @@ use crate::overlay::log_read::LogRead;
 use crate::overlay::{Answering, Concern, PreparedConcern, rewrite};
 use crate::prepared::{Meaning, check_text};
 use crate::recognise::Verb;
+
+/// How long CREATE INDEX waits until index services serve the index: that of a large table takes longer to build, and says so to who
+/// searches it.
+const SERVED_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long it takes at most: less than drivers wait for an answer.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(9);
 
 impl Requests {
     /// Looks at the text of a QUERY or PREPARE; `None` if nothing in it concerns vector indexes.
@@ -178,10 +186,19 @@ impl Responses {
     ) {
         // The connection is at its end.
         let Some(answers) = answers else { return };
-        let catalog = self.catalog.clone();
+        let (catalog, stores) = (self.catalog.clone(), self.stores.clone());
         tokio::spawn(async move {
+            let began = Instant::now();
             let answer = match catalog.define(&statement).await {
                 Ok(outcome) => {
+                    if let Some(index) = &outcome.created {
+                        let within =
+                            SERVED_WITHIN.min(ANSWERED_WITHIN.saturating_sub(began.elapsed()));
+                        let version = index.version.as_u128();
+                        stores
+                            .created_everywhere(&index.keyspace, &index.name, version, within)
+                            .await;
+                    }
                     const PLAIN: Option<Compression> = None;
                     let context = ResponseContext {
                         warnings: outcome.warning.into_iter().collect(),

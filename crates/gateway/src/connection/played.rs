@@ -42,7 +42,12 @@ impl Shared {
         Shared {
             catalog: Arc::new(Catalog::new(snapshot)),
             prepared: Arc::new(PreparedStatements::new(1 << 20)),
-            log: Arc::new(ChangeLog::new(5 << 10, Duration::MAX, Arc::default())),
+            log: Arc::new(ChangeLog::new(
+                5 << 10,
+                Duration::MAX,
+                Arc::default(),
+                Arc::default(),
+            )),
         }
     }
 
@@ -92,6 +97,7 @@ impl Shared {
                 Stores::disabled(),
                 self.prepared.clone(),
                 self.catalog.clone(),
+                Arc::default(),
                 answers_sender,
                 CancellationToken::new(),
             ),
@@ -107,6 +113,7 @@ impl Shared {
             catalog: self.catalog.clone(),
             answers,
             answer_memory: AnswerMemory::new(64 << 20),
+            stores: Stores::disabled(),
             kept_answers: Arc::default(),
             writes,
             steps: steps_sender,

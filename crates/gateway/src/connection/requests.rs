@@ -24,6 +24,7 @@ use super::writes::Writes;
 use crate::catalog::Catalog;
 use crate::inquiry::Inquiry;
 use crate::kept_answers::KeptAnswers;
+use crate::metrics::Kind;
 use crate::prepared::PreparedStatements;
 
 /// How long a request on its way in waits for memory; then what it holds makes room for others.
@@ -220,7 +221,9 @@ impl Requests {
                     }
                     self.has_passed = true;
                     self.session.client.asked(header.stream);
-                    match self.decide(&header, body) {
+                    let decision = self.decide(&header, body);
+                    self.count(&decision);
+                    match decision {
                         Decision::Pass => {
                             self.session.client_asks(header.stream).await;
                             passing += length;
@@ -291,7 +294,21 @@ impl Requests {
         write_front(intake, passing, node).await
     }
 
+    fn count(&self, decision: &Decision) {
+        let metrics = &self.writes.log.metrics;
+        metrics.request(match decision {
+            Decision::Pass | Decision::Use => Kind::Passed,
+            Decision::Replace(_) => Kind::Overlaid,
+            Decision::Write(_) => Kind::Write,
+            Decision::Truncate(_) => Kind::Truncate,
+            Decision::Begin(work) => work.kind(),
+            Decision::Answer(_) => Kind::Refused,
+        });
+    }
+
+    /// Refuses what came on a stream.
     pub(super) async fn answer(&self, stream: i16, error: CqlError) {
+        self.writes.log.metrics.refused(&error.kind);
         // If the other loop has ended, the client is gone.
         let _ = self
             .workshop

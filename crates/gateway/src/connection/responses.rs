@@ -9,6 +9,7 @@ use cql::wire::{
     Compression, DecodeError, Direction, Frame, FrameError, FrameHeader, HEADER_LENGTH, Opcode,
     Prepared, Response, ResponseContext, glance,
 };
+use store_api::Stores;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
@@ -63,6 +64,8 @@ pub(super) struct Responses {
     pub(super) answers: mpsc::Receiver<Bytes>,
     /// What answers to the gateway's own inquiries may hold.
     pub(super) answer_memory: AnswerMemory,
+    /// The services that a new index is made known to.
+    pub(super) stores: Stores,
     /// Answers that many ask for.
     pub(super) kept_answers: Arc<KeptAnswers>,
     /// What writes are decided by that must be decided anew.

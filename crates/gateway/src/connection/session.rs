@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use bytes::Bytes;
 use cql::wire::{Compression, DecodeError, Flags, FrameHeader, Metadata};
@@ -56,6 +57,7 @@ pub(super) enum Expected {
 #[derive(Debug)]
 pub(super) struct WriteUnderWay {
     pub(super) errand: Errand,
+    pub(super) since: Instant,
     /// How often it was begun anew, as what it was begun by was out of date.
     pub(super) begun_anew: u32,
     /// That its tables' logs may get rows.

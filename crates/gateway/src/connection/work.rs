@@ -1,6 +1,7 @@
 //! Requests that are worked on here: each in a task of its own, so that none holds up another on its connection.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use cql::error::{CqlError, ErrorKind};
@@ -13,6 +14,7 @@ use crate::ann::{self, AnnPlan, AnnStatement};
 use crate::catalog::Catalog;
 use crate::grounds::Grounds;
 use crate::inquiry::{Failure, Inquirer, holding, on_stream};
+use crate::metrics::{Kind, Metrics};
 use crate::overlay::log_read::{LogRead, PreparedLogRead};
 use crate::prepared::{Meaning, PreparedStatements};
 
@@ -25,6 +27,16 @@ pub(super) struct Work {
     /// The client wants a trace.
     pub(super) traced: bool,
     pub(super) job: Job,
+}
+
+impl Work {
+    /// What it counts as.
+    pub(super) fn kind(&self) -> Kind {
+        match self.job {
+            Job::Prepare { .. } | Job::Query { .. } | Job::Execute { .. } => Kind::Ann,
+            Job::Poll { .. } | Job::Repeat(_) => Kind::Poll,
+        }
+    }
 }
 
 /// What is asked for.
@@ -65,6 +77,7 @@ pub(super) struct Workshop {
     pub(super) stores: Stores,
     pub(super) prepared: Arc<PreparedStatements>,
     pub(super) catalog: Arc<Catalog>,
+    pub(super) metrics: Arc<Metrics>,
     pub(super) answers: mpsc::Sender<Bytes>,
     /// The connection is closed: nobody waits for answers.
     pub(super) gone: CancellationToken,
@@ -77,6 +90,7 @@ impl Workshop {
         stores: Stores,
         prepared: Arc<PreparedStatements>,
         catalog: Arc<Catalog>,
+        metrics: Arc<Metrics>,
         answers: mpsc::Sender<Bytes>,
         gone: CancellationToken,
     ) -> Workshop {
@@ -85,6 +99,7 @@ impl Workshop {
             stores,
             prepared,
             catalog,
+            metrics,
             answers,
             gone,
             places: Arc::new(Semaphore::new(AT_ONCE_MAX)),
@@ -132,6 +147,8 @@ impl Workshop {
             traced,
             job,
         } = work;
+        let is_search = matches!(job, Job::Query { .. } | Job::Execute { .. });
+        let began = Instant::now();
         let answer = match self.answer(job, traced).await {
             Ok((mut context, response)) => {
                 context.stream = stream;
@@ -142,6 +159,9 @@ impl Workshop {
             Err(Failure::Node(frame)) => on_stream(&frame, stream),
             Err(Failure::Cql(error)) => super::decide::encode_error(stream, error),
         };
+        if is_search {
+            self.metrics.search_took(began.elapsed());
+        }
         let answer = holding(answer, self.node.take_held());
         // If the other loop has ended, the client is gone.
         let _ = self.answers.send(answer).await;

@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use cql::error::CqlError;
@@ -205,6 +206,7 @@ impl Requests {
         let (request, errand) = errand.begin();
         let write = WriteUnderWay {
             errand,
+            since: Instant::now(),
             begun_anew: 0,
             entered,
             memory,
@@ -277,6 +279,7 @@ impl Responses {
     ) -> responses::Decision {
         let WriteUnderWay {
             errand,
+            since,
             begun_anew,
             entered,
             memory,
@@ -289,6 +292,7 @@ impl Responses {
             Next::Ask(request, errand) => {
                 let write = WriteUnderWay {
                     errand: *errand,
+                    since,
                     begun_anew,
                     entered,
                     memory,
@@ -297,12 +301,16 @@ impl Responses {
                 self.session.expect(header.stream, expected);
                 responses::Decision::Ask(request)
             }
-            Next::Answer => responses::Decision::Keep,
-            Next::AnswerWith(answer) => responses::Decision::Replace(answer),
             Next::InDoubt(origin) if begun_anew < BEGUN_ANEW_MAX => {
                 self.begin_anew(origin, frame, begun_anew + 1, memory)
             }
-            Next::InDoubt(_) => responses::Decision::Keep,
+            next => {
+                self.writes.log.metrics.write_took(since.elapsed());
+                match next {
+                    Next::AnswerWith(answer) => responses::Decision::Replace(answer),
+                    _ => responses::Decision::Keep,
+                }
+            }
         }
     }
 }

@@ -216,6 +216,7 @@ impl Errand {
                             _ => None,
                         };
                         if self.is_late() {
+                            self.log.metrics.log_rows_late();
                             let answer = shorter.unwrap_or_else(|| bytes_of(frame));
                             self.stage = Stage::After(0, answer);
                             return self.ask();
@@ -243,6 +244,7 @@ impl Errand {
                 self.ask()
             }
             Stage::After(..) if self.is_late() && self.again < AGAIN_MAX => {
+                self.log.metrics.log_rows_late();
                 self.again += 1;
                 self.ask()
             }

@@ -42,6 +42,7 @@ use self::hint::Hint;
 use self::inserts::LogInserts;
 
 use crate::log_clock::LogClock;
+use crate::metrics::Metrics;
 
 pub(crate) use asked::Origin;
 pub(crate) use errand::{Errand, Next};
@@ -67,6 +68,7 @@ pub(crate) struct ChangeLog {
     batch_log: BatchLog,
     batch_bytes_max: usize,
     late_after: Duration,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 impl ChangeLog {
@@ -76,6 +78,7 @@ impl ChangeLog {
         batch_bytes_max: usize,
         late_after: Duration,
         clock: Arc<LogClock>,
+        metrics: Arc<Metrics>,
     ) -> ChangeLog {
         ChangeLog {
             inserts: LogInserts::default(),
@@ -83,6 +86,7 @@ impl ChangeLog {
             batch_log: BatchLog::default(),
             batch_bytes_max,
             late_after,
+            metrics,
         }
     }
 

@@ -1,11 +1,14 @@
 //! What is too large or too many.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use cql::error::ErrorKind;
 use cql::wire::{Compression, Response};
+use tokio::io::AsyncWriteExt;
 
-use crate::peer::{Peer, Setup, query, raw_frame, request_bytes};
+use crate::peer::{Peer, Setup, query, raw_frame, request_bytes, soon};
 
 #[tokio::test]
 async fn a_request_that_is_too_large_is_refused_and_the_next_one_passes() {
@@ -98,4 +101,88 @@ async fn a_client_that_does_not_log_in_is_closed() {
     tokio::time::sleep(Duration::from_millis(900)).await;
     client.send(&request).await;
     assert_eq!(node.exactly(request.len()).await, request);
+}
+
+#[tokio::test]
+async fn who_says_nothing_is_closed() {
+    let setup = Setup::with(|options| options.handshake_timeout = Duration::from_millis(200)).await;
+    let (mut client, mut node) = setup.connect_stranger().await;
+    assert_eq!(client.rest().await, "");
+    assert_eq!(node.rest().await, "");
+}
+
+#[tokio::test]
+async fn a_request_that_does_not_become_whole_ends_its_connection() {
+    let setup = Setup::with(|options| options.frame_timeout = Duration::from_millis(200)).await;
+    let (mut client, mut node) = setup.connect().await;
+    let request = request_bytes(&query("SELECT 1"), 1, None);
+    client.send(&request[..request.len() - 1]).await;
+    assert_eq!(client.rest().await, "");
+    assert_eq!(node.rest().await, "");
+    // One that is silent between two requests is left alone.
+    let (mut client, mut node) = setup.connect().await;
+    client.send(&request).await;
+    assert_eq!(node.exactly(request.len()).await, request);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    client
+        .send(&request_bytes(&query("SELECT 1"), 2, None))
+        .await;
+    node.exactly(request.len()).await;
+}
+
+#[tokio::test]
+async fn what_strangers_announce_takes_nothing_from_others() {
+    let setup = Setup::new().await;
+    let mut strangers = Vec::new();
+    for _ in 0..8 {
+        let (mut client, node) = setup.connect_stranger().await;
+        // OPTIONS of 256 MiB, of which nothing comes: it is refused at once.
+        client.send(&[4, 0, 0, 1, 0x05, 0x10, 0, 0, 0]).await;
+        let (_, response) = client.response(None).await;
+        assert!(matches!(response, Response::Error(_)), "{response:?}");
+        strangers.push((client, node));
+    }
+    let (mut client, mut node) = setup.connect().await;
+    let large = raw_frame(4, 0, 1, 0x0D, &vec![0; 8 << 20]);
+    let (_, passed) = tokio::join!(client.send(&large), node.exactly(large.len()));
+    assert!(passed == large, "{} bytes", passed.len());
+}
+
+#[tokio::test]
+async fn answers_that_nobody_reads_stay_with_the_node() {
+    const ANSWERS: usize = 512;
+    const BODY: usize = 256 << 10;
+    let setup = Setup::new().await;
+    let (mut client, node) = setup.connect().await;
+    let answer = raw_frame(0x84, 0, 5, 0x08, &vec![7; BODY]);
+    let sent = Arc::new(AtomicUsize::new(0));
+    let sending = tokio::spawn({
+        let (sent, answer, mut node) = (sent.clone(), answer.clone(), node);
+        async move {
+            for _ in 0..ANSWERS {
+                node.socket.write_all(&answer).await.unwrap();
+                sent.fetch_add(1, Ordering::SeqCst);
+            }
+            node
+        }
+    });
+    // Until it stands still: buffers of sockets take some megabytes, and the gateway less than one.
+    let mut before = usize::MAX;
+    loop {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let now = sent.load(Ordering::SeqCst);
+        if now == before {
+            break;
+        }
+        before = now;
+    }
+    assert!(
+        before < ANSWERS / 2,
+        "{before} of {ANSWERS} answers were taken"
+    );
+    for _ in 0..ANSWERS {
+        let came = client.exactly(answer.len()).await;
+        assert!(came[..9] == answer[..9], "an answer is broken");
+    }
+    soon(sending).await.unwrap();
 }

@@ -3,6 +3,7 @@
 mod ends;
 mod handshake;
 mod limits;
+mod metrics;
 mod passing;
 mod peer;
 mod prepared;

@@ -198,6 +198,22 @@ impl Client {
         serde_json::from_slice(&answer.body).map_err(|_| ClientError::InvalidJson)
     }
 
+    /// Waits until all services that can be asked serve an index that was just created; those that are away are not waited for, and
+    /// none longer than `within`.
+    pub async fn created(&self, keyspace: &str, index: &str, within: Duration) {
+        let Some(inner) = &self.inner else { return };
+        let ask = Ask {
+            path: index_path(keyspace, index, "status"),
+            question: Question::Read,
+            takes_binary: false,
+            deadline: tokio::time::Instant::now() + within,
+        };
+        let all = async {
+            tokio::join!(inner.primary.serve(&ask), inner.secondary.serve(&ask));
+        };
+        let _ = tokio::time::timeout_at(ask.deadline, all).await;
+    }
+
     /// A successful answer.
     async fn ask(&self, path: String, question: Question<'_>) -> Result<Answer, ClientError> {
         self.ask_longer(path, question, Duration::ZERO).await

@@ -91,6 +91,12 @@ impl Node {
         answer
     }
 
+    /// As [`Node::ask`], but one that is unavailable stays where it is: who asks whether it serves an index can do without it, and searches
+    /// may come once it is there.
+    pub async fn look(&self, ask: &Ask<'_>) -> Result<Answer, ClientError> {
+        self.ask_in(self.form(), ask).await.map_err(Refused::error)
+    }
+
     /// The form that it is asked in.
     fn form(&self) -> Form {
         match self.binary.load(Ordering::Relaxed) {

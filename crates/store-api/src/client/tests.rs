@@ -133,6 +133,44 @@ async fn an_answer_that_is_an_error_goes_to_the_user() {
     }
 }
 
+const SERVING: &str = r#"{"status":"SERVING","count":3}"#;
+
+#[tokio::test]
+async fn a_new_index_is_waited_for_until_all_services_serve_it() {
+    let stores = [
+        FakeStore::start(found()).await,
+        FakeStore::start(found()).await,
+    ];
+    let mut options = options(&[&stores[0]]);
+    options.base_uris.push(format!("http://{}", closed().await));
+    options.secondary_uris = vec![stores[1].uri()];
+    let client = Client::new(options).unwrap();
+    stores[0].set_index(200, SERVING);
+    let waiting = client.clone();
+    let waiting = tokio::spawn(async move { waiting.created("ks", "i", PATIENCE).await });
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(!waiting.is_finished(), "the second does not know it");
+    stores[1].set_index(200, r#"{"status":"BOOTSTRAPPING","count":1}"#);
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(!waiting.is_finished(), "the second is building it");
+    stores[1].set_index(200, SERVING);
+    tokio::time::timeout(PATIENCE, waiting)
+        .await
+        .unwrap()
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_new_index_is_not_waited_for_without_end() {
+    let store = FakeStore::start(found()).await;
+    let client = Client::new(options(&[&store])).unwrap();
+    let waiting = client.created("ks", "i", Duration::from_millis(20));
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap();
+    let disabled = Client::disabled();
+    let waiting = disabled.created("ks", "i", PATIENCE);
+    tokio::time::timeout(PATIENCE / 2, waiting).await.unwrap();
+}
+
 #[tokio::test]
 async fn the_secondary_services_are_for_when_all_others_are_away() {
     let primary = FakeStore::start(found()).await;

@@ -16,6 +16,7 @@ use super::ask::{Answer, Ask, Question};
 use super::node::Node;
 use super::transport::Connector;
 use super::uri::BaseUri;
+use crate::types::{IndexState, IndexStatus};
 use crate::{ClientError, InvalidUri};
 
 /// How often all are tried before the request has failed.
@@ -26,6 +27,9 @@ const LOOKUP_INTERVAL: Duration = Duration::from_secs(5);
 
 /// How long a look-up may take.
 pub const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How often a service is asked where a new index stands.
+const INDEX_EVERY: Duration = Duration::from_millis(50);
 
 /// How names are looked up: host and port to all addresses.
 pub type Lookup =
@@ -59,6 +63,11 @@ pub struct Connections {
     pub idle_max: usize,
     /// What `https` needs.
     pub tls: Option<Arc<ClientConfig>>,
+}
+
+fn is_serving(status: &[u8]) -> bool {
+    serde_json::from_slice(status)
+        .is_ok_and(|status: IndexStatus| status.status == IndexState::Serving)
 }
 
 /// Services that are asked for the same.
@@ -135,6 +144,24 @@ impl Tier {
             }
         }
         None
+    }
+
+    /// Waits until each service that can be asked says that an index serves. `ask` asks for its state.
+    pub async fn serve(&self, ask: &Ask<'_>) {
+        if !self.has_addresses() {
+            self.look_up().await;
+        }
+        let nodes = self.nodes.load().order();
+        let all = nodes.iter().map(|node| async move {
+            loop {
+                match node.look(ask).await {
+                    Ok(answer) if is_serving(&answer.body) => return,
+                    Err(ClientError::Unavailable) => return,
+                    _ => tokio::time::sleep(INDEX_EVERY).await,
+                }
+            }
+        });
+        futures::future::join_all(all).await;
     }
 
     /// Whether any address is known.

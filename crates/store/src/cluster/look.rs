@@ -3,6 +3,7 @@
 //! A schema that changes all the time would never be seen so. Then what two looks in a row say of
 //! an index counts, and the rest waits.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use futures::{StreamExt, TryStreamExt};
@@ -136,7 +137,7 @@ impl Discovery {
             {
                 tracing::warn!(index = %listed.name, "{remark}");
             }
-            listing.insert(listed.name, described);
+            list(&mut listing, listed.name, described);
         }
         Ok(listing)
     }
@@ -153,6 +154,21 @@ impl Discovery {
             *latest = truncated_ms.max(*latest);
         }
         self.truncated_ms.get(&table).copied()
+    }
+}
+
+/// Adds what an entry of the schema says to what others of the same name have said. Names are unique in a keyspace, but a gateway's
+/// index and one of Cassandra's own may have got the same one at the same time: one that isn't for us says nothing of the other.
+fn list(listing: &mut Listing, name: IndexName, described: Described) {
+    match listing.entry(name) {
+        Entry::Vacant(place) => {
+            place.insert(described);
+        }
+        Entry::Occupied(mut known) => {
+            if *known.get() == Described::NotOurs {
+                known.insert(described);
+            }
+        }
     }
 }
 
@@ -215,6 +231,23 @@ fn agreed_by(before: &Listing, now: &Listing) -> Discovered {
 mod tests {
     use super::*;
     use crate::engine::tests::identity;
+
+    #[test]
+    fn an_index_that_is_not_ours_takes_no_place_of_one_that_is() {
+        let index = || Described::Index(Box::new(identity("same")));
+        for (first, second, listed) in [
+            (index(), Described::NotOurs, index()),
+            (Described::NotOurs, index(), index()),
+            (Described::Unclear, Described::NotOurs, Described::Unclear),
+            (Described::NotOurs, Described::Unclear, Described::Unclear),
+        ] {
+            let mut listing = Listing::new();
+            for described in [first, second] {
+                list(&mut listing, identity("same").name, described);
+            }
+            assert_eq!(listing.into_values().collect::<Vec<_>>(), [listed]);
+        }
+    }
 
     #[test]
     fn two_looks_agree_on_what_both_say() {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scylla::client::session::Session;
+use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -113,7 +114,8 @@ impl Keeper {
         self.engine.set_connected(false);
         loop {
             let session = self.open().await;
-            log_version(&session).await;
+            let is_behind_gateways = log_version(&session).await;
+            self.engine.set_behind_gateways(is_behind_gateways);
             self.generation += 1;
             self.sessions.send_replace(Some(Arc::new(Db {
                 session: Arc::new(session),
@@ -219,21 +221,25 @@ async fn open_in_time(target: &Target) -> Result<Session, String> {
 }
 
 /// The version is for the log alone; a database that isn't ScyllaDB has none.
-async fn log_version(session: &Session) {
+/// True if the database is Apache Cassandra, which is behind gateways: it refuses what every ScyllaDB answers.
+async fn log_version(session: &Session) -> bool {
     const VERSION: &str = "SELECT version FROM system.versions WHERE key = 'local'";
-    let version = async {
-        let rows = session
-            .query_unpaged(VERSION, ())
-            .await
-            .ok()?
-            .into_rows_result()
-            .ok()?;
-        rows.maybe_first_row::<(Option<String>,)>().ok()??.0
-    };
-    match version.await {
+    let answer = session.query_unpaged(VERSION, ()).await;
+    let is_refused = matches!(
+        &answer,
+        Err(ExecutionError::LastAttemptError(
+            RequestAttemptError::DbError(DbError::Invalid, _)
+        ))
+    );
+    let rows = answer
+        .ok()
+        .and_then(|answer| answer.into_rows_result().ok());
+    let version = rows.and_then(|rows| rows.maybe_first_row::<(Option<String>,)>().ok()??.0);
+    match version {
         Some(version) => tracing::info!(version, "connected to the database"),
         None => tracing::info!("connected to a database that has no system.versions"),
     }
+    is_refused
 }
 
 #[cfg(test)]

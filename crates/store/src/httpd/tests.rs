@@ -77,7 +77,7 @@ impl Service {
             compute: compute.clone(),
             work: work.clone(),
             repairs: Repairs::new(work.clone(), TaskTracker::new(), RepairOptions::default()),
-            schedules: Schedules::open(Path::new("/dev/null/nowhere"), None),
+            schedules: Schedules::open(Path::new("/dev/null/nowhere"), None, None),
             scrubs: Scrubs::new(
                 Arc::new(Silent),
                 "/dev/null/nowhere".into(),

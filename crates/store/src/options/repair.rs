@@ -8,6 +8,9 @@ pub struct RepairOptions {
     /// When indexes are repaired without being asked; an index may have a schedule of its own.
     /// Absent: never.
     pub schedule: Option<RepairSchedule>,
+    /// The same where the database is Apache Cassandra behind gateways and nothing else is said: writes that go round the gateways, and rows
+    /// that reach nodes by hinted handoff, leave no log row in time.
+    pub behind_gateways: Option<RepairSchedule>,
     /// How long ranges that are being compared may go on after a repair was asked to stop.
     pub grace: Duration,
     /// A table whose index has no more rows than this is compared in one piece.
@@ -30,10 +33,20 @@ pub struct RepairSchedule {
     pub intensity: usize,
 }
 
+impl RepairSchedule {
+    /// Once a day, gently.
+    pub const DAILY: RepairSchedule = RepairSchedule {
+        interval: Duration::from_secs(24 * 60 * 60),
+        parallel: 0,
+        intensity: 1,
+    };
+}
+
 impl Default for RepairOptions {
     fn default() -> RepairOptions {
         RepairOptions {
             schedule: None,
+            behind_gateways: None,
             grace: Duration::from_secs(30),
             small_table_rows: 10_000,
             range_rows: 10_000,

@@ -9,6 +9,7 @@ mod kept;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -50,6 +51,9 @@ pub struct Schedules {
 struct Inner {
     file: PathBuf,
     default: Option<RepairSchedule>,
+    /// What holds behind gateways in its place, if it is nothing.
+    behind_gateways: Option<RepairSchedule>,
+    is_behind_gateways: AtomicBool,
     /// Read on threads of sockets, which wait for nobody.
     kept: ArcSwap<Entries>,
     /// Held by who changes that, while the file is written; never on a thread that serves sockets.
@@ -89,7 +93,11 @@ pub enum ScheduleError {
 impl Schedules {
     /// Those that are kept in this directory. A file that can't be read is told of and counts as
     /// none: a service without schedules is better than no service.
-    pub fn open(directory: &Path, default: Option<RepairSchedule>) -> Schedules {
+    pub fn open(
+        directory: &Path,
+        default: Option<RepairSchedule>,
+        behind_gateways: Option<RepairSchedule>,
+    ) -> Schedules {
         let file = directory.join(FILE);
         let kept = kept::read(&file).unwrap_or_else(|error| {
             tracing::error!(%error, file = %file.display(), "schedules of repairs can't be read; those of the settings hold");
@@ -99,6 +107,8 @@ impl Schedules {
             inner: Arc::new(Inner {
                 file,
                 default,
+                behind_gateways,
+                is_behind_gateways: AtomicBool::new(false),
                 kept: ArcSwap::from_pointee(kept),
                 changing: Mutex::default(),
             }),
@@ -144,10 +154,18 @@ impl Schedules {
         Ok(after)
     }
 
+    /// Says whether the database is behind gateways.
+    pub fn set_behind_gateways(&self, is_behind: bool) {
+        self.inner
+            .is_behind_gateways
+            .store(is_behind, Ordering::Relaxed);
+    }
+
     /// Begins repairs when they are due, for ever.
     pub async fn run(self, repairs: Repairs, engine: Arc<Engine>) {
         loop {
             tokio::time::sleep(LOOK_INTERVAL).await;
+            self.set_behind_gateways(engine.is_behind_gateways());
             let (schedules, serving) = (self.clone(), repairs.serving());
             // As long as it still looks for indexes none is known to be gone.
             let known = (engine.status() == NodeStatus::Serving).then(|| engine.indexes());
@@ -234,7 +252,10 @@ impl Schedules {
                 parallel: own.parallel,
                 intensity: own.intensity,
             }),
-            None => self.inner.default,
+            None => self.inner.default.or_else(|| {
+                let is_behind_gateways = self.inner.is_behind_gateways.load(Ordering::Relaxed);
+                self.inner.behind_gateways.filter(|_| is_behind_gateways)
+            }),
         }
     }
 

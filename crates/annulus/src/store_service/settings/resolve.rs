@@ -38,7 +38,7 @@ impl StoreSettings {
         let listeners = self.listeners()?;
         let database = self.database()?;
         let cdc = self.cdc()?;
-        let repair_schedule = self.repair_schedule()?;
+        let (repair_schedule, behind_gateways) = self.repair_schedules()?;
         let defaults = StoreOptions::default();
         let mut options = StoreOptions {
             service: "annulus-store".to_owned(),
@@ -67,6 +67,7 @@ impl StoreSettings {
             },
             repair: RepairOptions {
                 schedule: repair_schedule,
+                behind_gateways,
                 ..RepairOptions::default()
             },
             scrub: scrub(self.scrub_interval, self.scrub_rate_mib)?,
@@ -186,16 +187,23 @@ impl StoreSettings {
         })
     }
 
-    fn repair_schedule(&self) -> Result<Option<RepairSchedule>, Failure> {
+    /// The schedule that is set, and the one that holds behind gateways if none is.
+    fn repair_schedules(
+        &self,
+    ) -> Result<(Option<RepairSchedule>, Option<RepairSchedule>), Failure> {
+        if self.repair_interval.is_some_and(|span| span.0.is_zero()) {
+            return Ok((None, None));
+        }
         let interval = bounded("repair-interval", self.repair_interval)?;
         if interval.is_none() && self.repair_intensity.is_some() {
             return Err(lacks("repair-intensity", "repair-interval"));
         }
-        Ok(interval.map(|interval| RepairSchedule {
+        let set = interval.map(|interval| RepairSchedule {
             interval,
             parallel: 0,
             intensity: self.repair_intensity.unwrap_or(1),
-        }))
+        });
+        Ok((set, Some(RepairSchedule::DAILY)))
     }
 
     fn cdc(&self) -> Result<CdcOptions, Failure> {

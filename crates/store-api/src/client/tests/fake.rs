@@ -46,6 +46,8 @@ pub struct FakeStore {
 struct Script {
     answer: Mutex<Answer>,
     status: Mutex<&'static str>,
+    /// What is answered about the state of an index.
+    index: Mutex<(u16, &'static str)>,
     searches: AtomicUsize,
     /// The header of the last search.
     host: Mutex<String>,
@@ -80,6 +82,7 @@ impl FakeStore {
         let script = Arc::new(Script {
             answer: Mutex::new(answer),
             status: Mutex::new("SERVING"),
+            index: Mutex::new((404, "missing index")),
             searches: AtomicUsize::new(0),
             host: Mutex::default(),
             forms: Mutex::default(),
@@ -119,6 +122,10 @@ impl FakeStore {
         *self.script.status.lock().unwrap() = status;
     }
 
+    pub fn set_index(&self, status: u16, body: &'static str) {
+        *self.script.index.lock().unwrap() = (status, body);
+    }
+
     pub fn searches(&self) -> usize {
         self.script.searches.load(Ordering::SeqCst)
     }
@@ -149,6 +156,11 @@ impl Script {
         if request.uri().path() == "/api/v1/status" {
             let status = format!("\"{}\"", *self.status.lock().unwrap());
             return Response::new(Full::from(status));
+        }
+        if request.uri().path() == "/api/v1/indexes/ks/i/status" {
+            let (status, body) = *self.index.lock().unwrap();
+            let response = Response::builder().status(status);
+            return response.body(Full::from(body)).unwrap();
         }
         self.searches.fetch_add(1, Ordering::SeqCst);
         let host = request.headers()[HOST].to_str().unwrap();

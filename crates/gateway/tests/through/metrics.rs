@@ -1,0 +1,68 @@
+//! What operators see of a gateway.
+
+use std::net::SocketAddr;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::peer::{Setup, query, raw_frame, request_bytes, soon};
+
+/// The answer to a request of HTTP, head and body.
+async fn http(address: SocketAddr, request: &str) -> String {
+    let mut socket = soon(TcpStream::connect(address)).await.unwrap();
+    socket.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    soon(socket.read_to_string(&mut answer)).await.unwrap();
+    answer
+}
+
+async fn get(address: SocketAddr, path: &str, host: &str) -> String {
+    let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+    http(address, &request).await
+}
+
+#[tokio::test]
+async fn requests_and_refusals_are_counted() {
+    let setup = Setup::with(|options| {
+        options.metrics_address = Some("127.0.0.1:0".parse().unwrap());
+    })
+    .await;
+    let address = setup.gateway.metrics_address().unwrap();
+    let (mut client, mut node) = setup.connect().await;
+    let request = request_bytes(&query("SELECT 1"), 1, None);
+    client.send(&request).await;
+    node.exactly(request.len()).await;
+    // An EXECUTE of what was not prepared here.
+    client
+        .send(&raw_frame(4, 0, 2, 0x0A, &[0, 1, 7, 0, 1, 0]))
+        .await;
+    client.response(None).await;
+    let told = get(address, "/metrics", &address.to_string()).await;
+    assert!(told.starts_with("HTTP/1.1 200"), "{told}");
+    for line in [
+        // STARTUP, too.
+        "gateway_requests_total{kind=\"passed\"} 2",
+        "gateway_requests_total{kind=\"refused\"} 1",
+        "gateway_refusals_total{error=\"unprepared\"} 1",
+        "gateway_connections 1",
+        "gateway_refuses_writes 0",
+    ] {
+        assert!(told.lines().any(|said| said == line), "{line}\n{told}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_asks_by_another_name_or_for_anything_else() {
+    let setup = Setup::with(|options| {
+        options.metrics_address = Some("127.0.0.1:0".parse().unwrap());
+    })
+    .await;
+    let address = setup.gateway.metrics_address().unwrap();
+    let foreign = get(address, "/metrics", "rebound.example").await;
+    assert!(foreign.starts_with("HTTP/1.1 403"), "{foreign}");
+    let other = get(address, "/", "localhost").await;
+    assert!(other.starts_with("HTTP/1.1 404"), "{other}");
+    let post = "POST /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+    let post = http(address, post).await;
+    assert!(post.starts_with("HTTP/1.1 405"), "{post}");
+}
