@@ -12,11 +12,12 @@ mod saving;
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use tokio::sync::mpsc::Permit;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 use crate::compute::{Compute, Stopped};
 use crate::engine::IndexHandle;
@@ -25,8 +26,9 @@ use crate::items::{Change, Issue, Items, Observation, Operation, RowState, Seque
 pub use crate::items::{Hashing, Known};
 use crate::keys::{PartitionKey, PrimaryKey};
 use crate::memory::Memory;
+use crate::present::Present;
 use crate::reread::{Hint, HintMessage, HintTarget};
-use crate::rows::{ReadCell, Unusable, now_s};
+use crate::rows::{ReadCell, Unusable};
 use memory_gate::MemoryGate;
 use room::Room;
 pub use saving::SaveRequest;
@@ -85,6 +87,7 @@ pub enum Message {
 
 /// The rows of one index.
 pub struct MonitorItems {
+    present: Present,
     index: Arc<IndexHandle>,
     compute: Compute,
     sequencer: Arc<Sequencer>,
@@ -104,8 +107,9 @@ pub struct MonitorItems {
 }
 
 impl MonitorItems {
-    /// No rows. `hints`: where rows go whose time has come.
+    /// No rows. `present`: by the clock that expiry goes by. `hints`: where rows go whose time has come.
     pub fn new(
+        present: Present,
         index: Arc<IndexHandle>,
         compute: Compute,
         sequencer: Arc<Sequencer>,
@@ -113,6 +117,7 @@ impl MonitorItems {
         memory: Arc<Memory>,
     ) -> MonitorItems {
         MonitorItems {
+            present,
             items: Items::new(index.identity.keys.clone()),
             index,
             compute,
@@ -244,7 +249,7 @@ impl MonitorItems {
         self.apply(changes).await?;
         drop(issue);
         self.items.forget(self.sequencer.oldest_in_flight());
-        let now_us = now_us();
+        let now_us = self.present.now_us();
         for noticed_us in noticed_us {
             let lag_us = now_us.saturating_sub(noticed_us).max(0);
             self.index.metrics.lag.observe(lag_us as f64 / 1e6);
@@ -421,7 +426,7 @@ impl MonitorItems {
 
     fn expired(&mut self) -> Vec<PrimaryKey> {
         let keys = self.index.vectors.keys();
-        self.items.expired(&keys, now_s(), NAMED_MAX)
+        self.items.expired(&keys, self.present.now_s(), NAMED_MAX)
     }
 
     fn has_due(&self) -> bool {
@@ -456,14 +461,6 @@ impl MonitorItems {
         let waiting = self.items.waiting();
         self.index.metrics.without_room.set(waiting as i64);
     }
-}
-
-fn now_us() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| {
-            i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
-        })
 }
 
 #[cfg(test)]

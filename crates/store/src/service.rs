@@ -24,6 +24,7 @@ use crate::monitor_indexes::MonitorIndexes;
 use crate::options::{
     DatabaseOptions, IndexesOptions, ListenerOptions, MemoryOptions, Placement, StoreOptions,
 };
+use crate::present::Present;
 use crate::repair::{Repairs, Schedules};
 use crate::snapshot::Snapshots;
 use crate::start_error::StartError;
@@ -136,7 +137,11 @@ fn begin(
     let tasks = TaskTracker::new();
     let work = Registry::default();
     let repairs = Repairs::new(work.clone(), tasks.clone(), options.repair.clone());
-    let schedules = Schedules::open(&options.indexes.directory, options.repair.schedule);
+    let schedules = Schedules::open(
+        &options.indexes.directory,
+        options.repair.schedule,
+        Present::of(database.clock()),
+    );
 
     let api = Api {
         engine: engine.clone(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::{Checkpoints, ReaderSeries, since_epoch};
+use super::{Checkpoints, ReaderSeries};
 use crate::identity::TableIdentity;
 use crate::keys::KeySchema;
 use crate::reread::{Hint, HintMessage};
@@ -118,6 +118,6 @@ impl LogRun {
 
     /// The time, since the epoch.
     pub fn now(&self) -> Duration {
-        since_epoch()
+        self.checkpoints.now()
     }
 }

@@ -25,6 +25,7 @@ use crate::items::Change;
 use crate::keys::{KeyColumn, KeySchema};
 use crate::metrics::Metrics;
 use crate::options::RepairOptions;
+use crate::present::Present;
 use scylla::frame::response::result::NativeType;
 
 struct Service {
@@ -76,7 +77,7 @@ impl Service {
             compute: compute.clone(),
             work: work.clone(),
             repairs: Repairs::new(work.clone(), TaskTracker::new(), RepairOptions::default()),
-            schedules: Schedules::open(Path::new("/dev/null/nowhere"), None),
+            schedules: Schedules::open(Path::new("/dev/null/nowhere"), None, Present::default()),
             info: Arc::new(store_api::types::Info {
                 service: "s".into(),
                 version: "1".into(),

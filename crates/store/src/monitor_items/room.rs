@@ -1,6 +1,8 @@
 //! Whether the index has room for more rows, and what the log has been told of it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 /// An index at the limit gains and loses room all the time; the log hears of it no more often.
 const NEWS_INTERVAL: Duration = Duration::from_secs(60);

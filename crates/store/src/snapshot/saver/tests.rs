@@ -10,6 +10,7 @@ use crate::items::{Cell, Sequencer};
 use crate::metrics::Metrics;
 use crate::monitor_items::{Message, MonitorItems, RowBatch};
 use crate::options::{IndexesOptions, SnapshotOptions};
+use crate::present::Present;
 use crate::rows::ReadCell;
 use crate::snapshot::manifest::Manifest;
 
@@ -34,6 +35,7 @@ impl World {
         let sequencer = Arc::<Sequencer>::default();
         let (hints, _) = mpsc::channel(1);
         let monitor = MonitorItems::new(
+            Present::default(),
             index.clone(),
             Compute::new(1, INLINE_WITHIN),
             sequencer.clone(),
@@ -53,6 +55,7 @@ impl World {
         let (rows, asked) = mpsc::channel(1);
         World {
             saver: Saver {
+                present: Present::default(),
                 index,
                 snapshots: Arc::new(Snapshots::new(&SnapshotOptions::default(), &indexes)),
                 work: work.clone(),
@@ -62,6 +65,7 @@ impl World {
                 log: LogFacts {
                     id: uuid::Uuid::from_u128(9),
                     ttl_s: 60,
+                    settled: None,
                 },
                 saved: None,
                 position: Duration::ZERO,
@@ -214,6 +218,7 @@ async fn a_disk_that_refuses_is_the_error_of_the_task() {
 async fn an_index_that_has_outgrown_its_snapshot_is_saved_before_its_time() {
     let world = World::start();
     let saver = Saver {
+        present: Present::default(),
         index: world.saver.index.clone(),
         snapshots: world.saver.snapshots.clone(),
         work: world.work.clone(),
