@@ -11,6 +11,7 @@
 //! - [`clauses`]: what such a SELECT must not say, in the words of ScyllaDB;
 //! - [`bounds`]: the checks of values that are known only when it is executed;
 //! - [`options`]: how many candidates the index's options ask for, and whether they are put in order again;
+//! - [`refill`]: how many more are asked for when rows of those named are gone;
 //! - [`key_value`]: the service's keys, from what was sent to serialised values;
 //! - [`Similarity`] and [`Nearest`]: putting candidates in order again.
 
@@ -20,6 +21,7 @@ mod keys;
 mod nearest;
 pub mod options;
 pub mod ordering;
+pub mod refill;
 mod similarity;
 
 pub use keys::key_value;

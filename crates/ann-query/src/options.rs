@@ -39,14 +39,6 @@ impl Candidates {
         // In f32, as the factor is one: 1.1 times 10 is 11.
         (limit as f32 * self.oversampling).ceil() as usize
     }
-
-    /// How many of the candidates have their rows read: more than LIMIT help only if they are put in order again.
-    pub fn used(&self, limit: usize) -> usize {
-        match self.rescoring {
-            Some(_) => self.wanted(limit),
-            None => limit,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -71,15 +63,9 @@ mod tests {
     #[test]
     fn oversampling_is_rounded_up_in_its_own_precision() {
         let candidates = of(&[("oversampling", "1.1")]);
-        assert_eq!((candidates.wanted(10), candidates.used(10)), (11, 10));
+        assert_eq!(candidates.wanted(10), 11);
         for senseless in ["0.5", "NaN", "inf", "x"] {
             assert_eq!(of(&[("oversampling", senseless)]).wanted(10), 10);
         }
-        let rescored = of(&[
-            ("oversampling", "3"),
-            ("rescoring", "true"),
-            ("quantization", "i8"),
-        ]);
-        assert_eq!((rescored.wanted(10), rescored.used(10)), (30, 30));
     }
 }

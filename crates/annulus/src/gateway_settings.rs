@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use client_memory::Budget;
+use clock::OffsetClock;
 use gateway::{CatalogOptions, GatewayOptions, Ring};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -148,6 +150,12 @@ pub struct GatewaySettings {
     #[arg(skip)]
     pub store: Option<toml::Table>,
 
+    /// A file with a number of seconds that this process takes the machine's clock to be ahead of what it shows. It exists for tests,
+    /// which set the clock of a gateway by it.
+    #[arg(long, hide = true, value_name = "FILE")]
+    #[serde(skip)]
+    pub test_clock_offset_file: Option<PathBuf>,
+
     // Last, as a heading holds for all that follows.
     #[command(flatten, next_help_heading = INDEX_SERVICES)]
     #[serde(skip)]
@@ -256,6 +264,7 @@ impl GatewaySettings {
             async_threads: self.async_threads.or(other.async_threads),
             log: self.log.or(other.log),
             log_format: self.log_format.or(other.log_format),
+            test_clock_offset_file: self.test_clock_offset_file.or(other.test_clock_offset_file),
         }
     }
 
@@ -333,6 +342,10 @@ impl GatewaySettings {
                 memory: Budget::new(shares.cql),
                 answer_bytes_max: shares.internal,
                 prepared_bytes_max: shares.prepared,
+                clock: match self.test_clock_offset_file {
+                    Some(file) => Arc::new(OffsetClock::new(file)),
+                    None => defaults.clock,
+                },
                 ..defaults
             },
             with_store: self.with_store == Some(true),

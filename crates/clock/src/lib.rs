@@ -6,6 +6,7 @@
 
 mod hand;
 mod lead;
+mod offset;
 mod server;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 pub use hand::HandClock;
 pub use lead::{LeadNews, LeadReport};
+pub use offset::OffsetClock;
 pub use server::ServerClock;
 
 /// A source of the present time.

@@ -15,6 +15,7 @@ use crate::catalog::Catalog;
 use crate::clients::Clients;
 use crate::inquiry::AnswerMemory;
 use crate::listener::{Shared, accept};
+use crate::log_clock::LogClock;
 use crate::options::GatewayOptions;
 use crate::prepared::PreparedStatements;
 use crate::seldom::Seldom;
@@ -52,12 +53,14 @@ impl Gateway {
             source,
         })?;
         let clients = Arc::new(Clients::default());
+        let clock = Arc::new(LogClock::new(options.clock.clone()));
         let (stop, kill) = (CancellationToken::new(), CancellationToken::new());
         let tasks = TaskTracker::new();
         let catalog = Catalog::start(
             options.catalog.clone(),
             address.to_string(),
             clients.clone(),
+            clock.clone(),
             (stop.clone(), kill.clone()),
             |follower| {
                 tasks.spawn(follower);
@@ -66,9 +69,10 @@ impl Gateway {
         let shared = Arc::new(Shared {
             ring: Arc::new(options.ring.clone()),
             prepared: Arc::new(PreparedStatements::new(options.prepared_bytes_max)),
-            log: Arc::new(ChangeLog::new(options.batch_bytes_max, LATE_AFTER)),
+            log: Arc::new(ChangeLog::new(options.batch_bytes_max, LATE_AFTER, clock)),
             catalog,
             clients,
+            kept_answers: Arc::default(),
             answer_memory: AnswerMemory::new(options.answer_bytes_max),
             stop,
             kill,

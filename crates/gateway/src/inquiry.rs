@@ -60,7 +60,7 @@ pub(crate) struct Inquirer {
 pub(crate) enum Failure {
     /// Something that the gateway says.
     Cql(CqlError),
-    /// Something that the node says: its error response, as it came.
+    /// Something that the node says, or has said before: its response, as it came.
     Node(Frame),
 }
 

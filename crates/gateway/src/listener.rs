@@ -16,6 +16,7 @@ use crate::catalog::Catalog;
 use crate::clients::Clients;
 use crate::connection;
 use crate::inquiry::AnswerMemory;
+use crate::kept_answers::KeptAnswers;
 use crate::options::GatewayOptions;
 use crate::prepared::PreparedStatements;
 use crate::ring::Ring;
@@ -39,6 +40,7 @@ pub(crate) struct Shared {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) log: Arc<ChangeLog>,
     pub(crate) clients: Arc<Clients>,
+    pub(crate) kept_answers: Arc<KeptAnswers>,
     /// Bytes that the rows of searches may hold.
     pub(crate) answer_memory: AnswerMemory,
     /// No more connections, no more requests.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use client_memory::{Budget, Shares};
+use clock::{Clock, SystemClock};
 use cql::wire::DEFAULT_BODY_LIMIT;
 use reactors::Reactors;
 use rustls::{ClientConfig, ServerConfig};
@@ -54,6 +55,8 @@ pub struct GatewayOptions {
     /// Bytes up to which a write to a table with a vector index goes to the node in one batch with its log rows, as
     /// Cassandra counts the bytes of a batch: its `batch_size_warn_threshold`.
     pub batch_bytes_max: usize,
+    /// The clock by which log rows are dated.
+    pub clock: Arc<dyn Clock>,
     /// Which threads serve the connections of clients, with what they ask of the node and of index services.
     pub reactors: Reactors,
 }
@@ -78,6 +81,7 @@ impl Default for GatewayOptions {
             prepared_bytes_max: Shares::default().prepared,
             stores: Stores::disabled(),
             batch_bytes_max: 5 << 10,
+            clock: Arc::new(SystemClock),
             reactors: Reactors::default(),
         }
     }

@@ -18,6 +18,7 @@ use crate::ann::AnnStatement;
 use crate::catalog::{LoggedTable, Snapshot};
 use crate::grounds::Grounds;
 use crate::overlay::PreparedConcern;
+use crate::overlay::log_read::PreparedLogRead;
 use crate::writes::PreparedWrite;
 
 /// What a prepared statement means to the gateway.
@@ -36,6 +37,10 @@ pub(crate) enum Meaning {
     RingRows(Arc<Metadata>),
     /// It asks for nearest neighbours.
     Ann(Arc<AnnStatement>),
+    /// It polls a change log.
+    LogRead(Arc<PreparedLogRead>),
+    /// Its answer may be some seconds old.
+    Kept,
     /// It concerns vector indexes.
     Concern(Arc<PreparedConcern>),
 }
@@ -126,12 +131,14 @@ impl PreparedStatements {
     /// node told of it.
     pub(crate) fn insert(&self, id: &[u8], grounds: Grounds, meaning: Meaning, made_of: usize) {
         let bytes = match &meaning {
-            Meaning::Plain | Meaning::Use => 0,
+            Meaning::Plain | Meaning::Use | Meaning::Kept => 0,
             // The table is that of the snapshot.
             Meaning::Truncate(_) => 0,
-            Meaning::Write(_) | Meaning::RingRows(_) | Meaning::Ann(_) | Meaning::Concern(_) => {
-                made_of.saturating_mul(UNDERSTOOD).min(self.meaning_max)
-            }
+            Meaning::Write(_)
+            | Meaning::RingRows(_)
+            | Meaning::LogRead(_)
+            | Meaning::Ann(_)
+            | Meaning::Concern(_) => made_of.saturating_mul(UNDERSTOOD).min(self.meaning_max),
         };
         let entry = Entry {
             bytes: bytes + grounds.bytes().min(self.meaning_max),

@@ -139,6 +139,8 @@ pub struct Statistics {
     pub commit_micros: u64,
     /// Deletions of partitions and ranges whose rows, hidden already, are still to be removed.
     pub sweeps_waiting: u64,
+    /// Deletions of ranges that reads and writes had to look at: what a partition full of them costs.
+    pub range_deletions_read: u64,
     /// How far the storage's time is ahead of the machine's clock, which was set back. Microseconds.
     pub clock_lead_micros: i64,
 }

@@ -8,13 +8,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use bytes::Bytes;
 use fjall::LsmError;
 use lsm_tree::{AbstractTree, AnyTree, Guard, SeqNo, SequenceNumberCounter};
 
 use crate::StorageError;
-use crate::catalog::{Catalog, persist};
-use crate::commit::CATALOG_KEY;
+use crate::catalog::{TableId, persist};
 use crate::engine::journal::{self, Damage, RECORD_KEY};
 use crate::engine::{Directory, SpaceId, manifest};
 
@@ -85,13 +83,11 @@ struct Counted {
 
 fn lost(directory: &Directory, damage: &Damage) -> io::Result<Vec<TableLoss>> {
     let mut counted: HashMap<u64, Counted> = HashMap::new();
-    let mut catalog = None;
+    // Lost or not: the newest names are those of the journal.
+    let mut newest = HashMap::new();
     journal::read_all(&directory.database(), damage, &mut |is_lost, time, item| {
-        if item.key == CATALOG_KEY
-            && let Some(value) = item.value
-        {
-            // The newest, lost or not: it knows all tables.
-            catalog = persist::decode(&Bytes::copy_from_slice(value)).ok();
+        if let Some(value) = item.value {
+            persist::note_names(item.key, value, &mut newest);
         }
         if !is_lost || item.key == RECORD_KEY {
             return;
@@ -102,17 +98,17 @@ fn lost(directory: &Directory, damage: &Damage) -> io::Result<Vec<TableLoss>> {
         *first = time.min(*first);
         *last = time.max(*last);
     })?;
-    let names = names(directory).unwrap_or_else(|error| {
+    let mut names = names(directory).unwrap_or_else(|error| {
         tracing::warn!(%error, "the names of the tables could not be read");
         Names::default()
     });
-    let catalog = catalog.map(|(catalog, _)| catalog).or(names.catalog);
+    names.tables.extend(newest);
     let mut tables: Vec<TableLoss> = counted
         .into_iter()
         .map(|(space, counted)| {
             let (first_micros, last_micros) = counted.times.unwrap_or_default();
             TableLoss {
-                table: name(space, &names.spaces, catalog.as_ref()),
+                table: name(space, &names),
                 writes: counted.writes,
                 first_micros,
                 last_micros,
@@ -123,31 +119,22 @@ fn lost(directory: &Directory, damage: &Damage) -> io::Result<Vec<TableLoss>> {
     Ok(tables)
 }
 
-fn name(space: u64, spaces: &BTreeMap<u64, SpaceId>, catalog: Option<&Catalog>) -> String {
-    let Some(id) = spaces.get(&space) else {
+fn name(space: u64, names: &Names) -> String {
+    let Some(id) = names.spaces.get(&space) else {
         return format!("space {space}");
     };
     if *id == SpaceId::META {
         return "(schema and internal records)".to_owned();
     }
-    catalog
-        .and_then(|catalog| {
-            let mut tables = catalog
-                .keyspaces
-                .values()
-                .flat_map(|keyspace| keyspace.tables.values());
-            tables.find(|table| table.id == id.table())
-        })
-        .map_or_else(
-            || format!("table {}", id.table().0),
-            |table| format!("{}.{}", table.keyspace, table.name),
-        )
+    let table = id.table();
+    let known = names.tables.get(&table).cloned();
+    known.unwrap_or_else(|| format!("table {}", table.0))
 }
 
 #[derive(Default)]
 struct Names {
     spaces: BTreeMap<u64, SpaceId>,
-    catalog: Option<Catalog>,
+    tables: HashMap<TableId, String>,
 }
 
 /// Reads the engine's table of spaces and the catalog from copies, as opening them may delete files.
@@ -174,9 +161,9 @@ fn read_names(keyspaces: &Path, scratch: &Path) -> Result<Names, LsmError> {
     if let Some((number, _)) = meta {
         let number = number.to_string();
         let meta = open_copy(&keyspaces.join(&number), &scratch.join(&number))?;
-        if let Some(value) = meta.get(CATALOG_KEY, SeqNo::MAX)? {
-            let decoded = persist::decode(&Bytes::copy_from_slice(&value));
-            names.catalog = decoded.ok().map(|(catalog, _)| catalog);
+        for entry in meta.range(persist::keys(), SeqNo::MAX, None) {
+            let (key, value) = entry.into_inner()?;
+            persist::note_names(&key, &value, &mut names.tables);
         }
     }
     Ok(names)

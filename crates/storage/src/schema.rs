@@ -38,10 +38,10 @@ impl Schema {
     /// `old` gives what did not change.
     pub(crate) fn new(
         catalog: Arc<Catalog>,
-        generations: Generations,
+        mut generations: Generations,
         old: Option<&Schema>,
     ) -> Schema {
-        let tables = catalog
+        let tables: HashMap<_, _> = catalog
             .keyspaces
             .values()
             .flat_map(|keyspace| keyspace.tables.values())
@@ -58,6 +58,7 @@ impl Schema {
                 (table.id, schema)
             })
             .collect();
+        generations.retain(|table, _| tables.contains_key(table));
         Schema {
             catalog,
             generations,

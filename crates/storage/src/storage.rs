@@ -12,7 +12,6 @@ use tokio::sync::watch::Receiver;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use uuid::Uuid;
 
-use crate::catalog::persist::Generations;
 use crate::catalog::{Catalog, StreamGeneration, TableId};
 use crate::cdc::{LogEnd, LogSettled};
 use crate::clock::{Clock, ServerClock, SystemClock};
@@ -160,9 +159,10 @@ impl Unstarted {
         }
         let kept_micros = commit::load_mark(&engine)?;
         clock.raise(kept_micros);
-        let (catalog, generations) = commit::load(&engine)?.ok_or_else(|| {
-            StorageError::Corrupt(format!("{} holds no schema", engine.path().display()))
-        })?;
+        let (catalog, generations) =
+            commit::load(&engine, clock.now_micros())?.ok_or_else(|| {
+                StorageError::Corrupt(format!("{} holds no schema", engine.path().display()))
+            })?;
         let schema = Schema::new(Arc::new(catalog), generations, None);
         remove_orphans(&engine, &schema)?;
         forgetting.set_expiring(commit::load_expiring(&engine)?);
@@ -401,12 +401,14 @@ impl Storage {
     /// Figures for the operator.
     pub fn statistics(&self) -> Statistics {
         let counters = &self.inner.shared.statistics;
+        let engine = &self.inner.shared.engine;
         Statistics {
-            disk_bytes: self.inner.shared.engine.disk_bytes(),
+            disk_bytes: engine.disk_bytes(),
             batches: counters.batches.load(Ordering::Relaxed),
             writes: counters.writes.load(Ordering::Relaxed),
             commit_micros: counters.commit_micros.load(Ordering::Relaxed),
             sweeps_waiting: counters.sweeps_waiting.load(Ordering::Relaxed),
+            range_deletions_read: engine.range_deletions_read().load(Ordering::Relaxed),
             clock_lead_micros: self.inner.shared.clock.lead_micros(),
         }
     }
@@ -451,7 +453,7 @@ fn make(engine: &Engine, now_micros: i64) -> Result<(), StorageError> {
         vnode_streams: StreamGeneration::of_vnodes(now_ms),
         keyspaces: Default::default(),
     };
-    commit::store(engine, &catalog, &Generations::new(), now_micros)?;
+    commit::store_first(engine, &catalog, now_micros)?;
     engine.mark_made()
 }
 

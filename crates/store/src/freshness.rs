@@ -1,9 +1,10 @@
 //! How far an index has taken up what the log of its table tells, and waiting for that.
 
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use prometheus::Gauge;
 use tokio::sync::watch;
 
 use crate::database::LogHead;
@@ -19,6 +20,8 @@ pub struct Freshness {
     told: watch::Sender<i64>,
     /// Where the log ends, if that is known without asking.
     head: OnceLock<Arc<dyn LogHead>>,
+    /// Where metrics show up to when the log was read.
+    shown_in: Mutex<Vec<Gauge>>,
 }
 
 impl Default for Freshness {
@@ -27,6 +30,7 @@ impl Default for Freshness {
             taken_up_us: AtomicI64::new(i64::MIN),
             told: watch::Sender::new(i64::MIN),
             head: OnceLock::new(),
+            shown_in: Mutex::default(),
         }
     }
 }
@@ -47,6 +51,24 @@ impl Freshness {
         let taken_up = told.wait_for(|taken_up_us| *taken_up_us >= acknowledged_us);
         // What has not come by then is not waited for.
         let _ = tokio::time::timeout(PATIENCE, taken_up).await;
+    }
+
+    /// Has a gauge shown, in seconds since the epoch, up to when the log was read.
+    pub fn show_in(&self, gauge: Gauge) {
+        let mut shown_in = self.shown_in.lock().unwrap_or_else(PoisonError::into_inner);
+        shown_in.push(gauge);
+    }
+
+    /// Brings the gauges up to date: a reader that is told of rows says nothing while there are none, and the log is read up to
+    /// the present all the same.
+    pub fn refresh_gauges(&self, now: Duration) {
+        if self.head.get().is_none() || self.missing().is_some() {
+            return;
+        }
+        let shown_in = self.shown_in.lock().unwrap_or_else(PoisonError::into_inner);
+        for gauge in &*shown_in {
+            gauge.set(gauge.get().max(now.as_secs_f64()));
+        }
     }
 
     /// The time up to which the index lacks writes.
@@ -110,6 +132,21 @@ mod tests {
         freshness.taken_up(25);
         let mut at_once = std::pin::pin!(freshness.take_up_acknowledged());
         assert!(futures::poll!(&mut at_once).is_ready());
+    }
+
+    #[test]
+    fn an_idle_log_is_read_up_to_the_present_and_one_that_is_behind_is_not() {
+        let (freshness, head) = with_head(10);
+        let gauge = Gauge::new("g", "g").unwrap();
+        freshness.show_in(gauge.clone());
+        freshness.refresh_gauges(Duration::from_secs(5));
+        assert_eq!(gauge.get(), 0.0);
+        freshness.taken_up(10);
+        freshness.refresh_gauges(Duration::from_secs(6));
+        assert_eq!(gauge.get(), 6.0);
+        head.0.store(20, Ordering::Release);
+        freshness.refresh_gauges(Duration::from_secs(7));
+        assert_eq!(gauge.get(), 6.0);
     }
 
     #[tokio::test(start_paused = true)]

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use ann::{Neighbour, SearchOptions, VectorsState};
@@ -33,6 +34,9 @@ pub struct VectorIndex {
     keys: RwLock<KeyTable>,
     /// Every search holds the value that stood when it began; see [`Retired`].
     epoch: ArcSwap<()>,
+    /// At so many rows who waits for them is told.
+    tell_at: AtomicUsize,
+    grown: Notify,
     /// Told by whoever meets vectors that are not what they were.
     damage_met: Notify,
 }
@@ -80,6 +84,8 @@ impl VectorIndex {
             keys: RwLock::new(Items::key_table(&schema)),
             schema,
             epoch: ArcSwap::from_pointee(()),
+            tell_at: AtomicUsize::new(usize::MAX),
+            grown: Notify::new(),
             damage_met: Notify::new(),
         })
     }
@@ -98,6 +104,8 @@ impl VectorIndex {
             keys: RwLock::new(keys),
             schema,
             epoch: ArcSwap::from_pointee(()),
+            tell_at: AtomicUsize::new(usize::MAX),
+            grown: Notify::new(),
             damage_met: Notify::new(),
         }
     }
@@ -144,6 +152,14 @@ impl VectorIndex {
     /// Rows that a search may find.
     pub fn len(&self) -> usize {
         self.ann.len()
+    }
+
+    /// Waits until there are so many rows. For one who waits.
+    pub async fn grown_to(&self, rows: usize) {
+        self.tell_at.store(rows, Ordering::Release);
+        while self.len() < rows {
+            self.grown.notified().await;
+        }
     }
 
     /// Bytes held for vectors, by component.
@@ -242,6 +258,9 @@ impl VectorIndex {
             })
         });
         let refused = futures::future::try_join_all(done).await?;
+        if self.len() >= self.tell_at.load(Ordering::Acquire) {
+            self.grown.notify_one();
+        }
         Ok(refused.into_iter().flatten().collect())
     }
 

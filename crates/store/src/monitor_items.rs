@@ -36,6 +36,12 @@ pub use saving::SaveRequest;
 /// Messages on their way to an index; a re-read waits when there is no room.
 pub const MESSAGES_MAX: usize = 4;
 
+/// How soon after a change, and how often while there is something to do, the rows are looked at.
+const LOOK_AFTER: Duration = Duration::from_secs(1);
+
+/// A row that expires is looked for after so long at the latest: the clock may be set on meanwhile.
+const LOOK_FOR_EXPIRY_WITHIN: Duration = Duration::from_secs(60);
+
 /// Rows of a kind that are named to the re-reader in one go, if it has room.
 const NAMED_MAX: usize = 1024;
 
@@ -162,7 +168,8 @@ impl MonitorItems {
     ) -> Result<(), Stopped> {
         let mut scanned = Some(scanned);
         let mut scan_ended = false;
-        let mut ticks = tokio::time::interval(Duration::from_secs(1));
+        let mut looks = Looks::default();
+        looks.within(LOOK_AFTER);
         let hints = self.hints.clone();
         // Kept from turn to turn, or its turn among all who wait for room would never come.
         let room = hints.reserve();
@@ -170,8 +177,15 @@ impl MonitorItems {
         loop {
             tokio::select! {
                 biased;
-                _ = ticks.tick() => self.tick(),
-                Some(request) = saves.recv() => self.serve_save(request),
+                () = looks.due() => {
+                    self.look();
+                    looks.next = self.next_look();
+                    continue;
+                }
+                Some(request) = saves.recv() => {
+                    self.serve_save(request);
+                    continue;
+                }
                 permit = &mut room, if self.has_due() => {
                     let Ok(permit) = permit else {
                         return Ok(());
@@ -196,6 +210,7 @@ impl MonitorItems {
                     None => scan_ended = true,
                 },
             }
+            looks.within(LOOK_AFTER);
             if scan_ended && let Some(scanned) = scanned.take() {
                 self.end_reconciling().await?;
                 // An index that serves says at once what it lacks.
@@ -408,7 +423,7 @@ impl MonitorItems {
     }
 
     /// Looks for rows whose time has come, and for those that wait for room in the index, and says how it is.
-    fn tick(&mut self) {
+    fn look(&mut self) {
         if self.due.is_empty() {
             self.due = self.expired();
             // While there was none, one row is enough to see whether there is now.
@@ -422,6 +437,22 @@ impl MonitorItems {
         if self.items.waiting() == 0 && self.room.end_is_news() {
             tracing::info!(index = %self.index.identity.name, "all rows have found room in the index");
         }
+    }
+
+    /// When to look again; never, if nothing can have changed by itself: an idle index wakes nobody.
+    fn next_look(&self) -> Option<Instant> {
+        let within = match (
+            self.has_due() || self.items.waiting() > 0,
+            self.items.next_expiry_s(),
+        ) {
+            (true, _) => LOOK_AFTER,
+            (false, Some(expires_s)) => {
+                let left_s = expires_s.saturating_sub(self.present.now_s());
+                Duration::from_secs(left_s.into()).clamp(LOOK_AFTER, LOOK_FOR_EXPIRY_WITHIN)
+            }
+            (false, None) => return None,
+        };
+        Some(Instant::now() + within)
     }
 
     fn expired(&mut self) -> Vec<PrimaryKey> {
@@ -460,6 +491,28 @@ impl MonitorItems {
     fn show_waiting(&self) {
         let waiting = self.items.waiting();
         self.index.metrics.without_room.set(waiting as i64);
+    }
+}
+
+/// When the rows are looked at next.
+#[derive(Default)]
+struct Looks {
+    next: Option<Instant>,
+}
+
+impl Looks {
+    /// Within so long, if not before.
+    fn within(&mut self, within: Duration) {
+        let latest = Instant::now() + within;
+        self.next = Some(self.next.map_or(latest, |next| next.min(latest)));
+    }
+
+    /// Waits for it.
+    async fn due(&self) {
+        match self.next {
+            Some(next) => tokio::time::sleep_until(next).await,
+            None => std::future::pending().await,
+        }
     }
 }
 

@@ -197,7 +197,8 @@ impl Table {
         let name = index.identity.name.clone();
         for reader in &self.readers {
             let metrics = self.context.engine.metrics();
-            reader.series.add(metrics, &name, &reader.name);
+            let read_up_to = reader.series.add(metrics, &name, &reader.name);
+            index.freshness.show_in(read_up_to);
         }
         let cancel = self.cancel.child_token();
         let build = Build {
@@ -330,6 +331,7 @@ impl Build {
                 log: beginning.log,
                 saved: from,
                 position,
+                heard: 0,
                 cancel: self.cancel.clone(),
             };
             saver.run().await;

@@ -31,8 +31,8 @@
 //!
 //! # What an answer holds
 //!
-//! Rows as they are at this moment. One that was deleted is left out, and the answer has fewer rows than LIMIT. So is one that
-//! was read with its vector and has none. There are no pages; a warning says so to who asked for some.
+//! Rows as they are at this moment. One that was deleted is left out, and so is one that was read with its vector and has none; the
+//! next neighbours take their places (`ann_query::refill`). There are no pages; a warning says so to who asked for some.
 
 #[cfg(test)]
 pub(crate) mod fixtures;

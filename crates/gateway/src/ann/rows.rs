@@ -1,4 +1,4 @@
-//! Putting rows that were read by their keys into the order of the neighbours.
+//! Rows that were read by their keys, and their order: that of the neighbours.
 
 use std::collections::HashMap;
 
@@ -11,32 +11,58 @@ use super::key_read::{Key, Layout};
 /// A row as it was read: its cells, `None` for null.
 pub(super) type Row = Vec<Option<Bytes>>;
 
-/// The rows in the order of `keys`, nearest first. A key without a row, or whose row was read with its vector and has none,
-/// has none here: the row was deleted since, or lost its vector.
-pub(super) fn in_order(
-    rows: impl IntoIterator<Item = Row>,
-    keys: &[Key],
-    layout: &Layout,
-) -> Vec<Row> {
-    let places: HashMap<&[Bytes], usize> = keys
-        .iter()
-        .enumerate()
-        .map(|(place, key)| (key.as_slice(), place))
-        .collect();
-    let mut found: Vec<Option<Row>> = vec![None; keys.len()];
-    for row in rows {
-        if layout.vector.is_some_and(|vector| row[vector].is_none()) {
-            continue;
+/// The rows read so far, by their keys.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// `None`: there is no row, or it was read with its vector and has none: it was deleted since, or lost its vector.
+    rows: HashMap<Key, Option<Row>>,
+    /// How many of them are `None`.
+    gone: usize,
+}
+
+impl Found {
+    /// The first keys that have to be read so that `enough` rows, the first of `keys`, are known; none if they are known, or all are.
+    pub(super) fn unread(&self, keys: &[Key], enough: usize) -> Vec<Key> {
+        let mut alive = 0;
+        let mut unread = Vec::new();
+        for key in keys {
+            // Where many are gone more are read at a time, or that would take as many rounds.
+            let at_least = if unread.is_empty() { 0 } else { self.gone };
+            if alive + unread.len() >= enough && unread.len() >= at_least {
+                break;
+            }
+            match self.rows.get(key) {
+                Some(row) => alive += usize::from(row.is_some()),
+                None => unread.push(key.clone()),
+            }
         }
-        let key = layout.key.iter().map(|column| row[*column].clone());
-        let place = key
-            .collect::<Option<Key>>()
-            .and_then(|key| places.get(key.as_slice()).copied());
-        if let Some(place) = place {
-            found[place] = Some(row);
+        unread
+    }
+
+    /// Takes in what was read of `keys`.
+    pub(super) fn add(&mut self, keys: &[Key], rows: Vec<Row>, layout: &Layout) {
+        let mut read: HashMap<Key, Row> = HashMap::with_capacity(rows.len());
+        for row in rows {
+            if layout.vector.is_some_and(|vector| row[vector].is_none()) {
+                continue;
+            }
+            let key = layout.key.iter().map(|column| row[*column].clone());
+            if let Some(key) = key.collect::<Option<Key>>() {
+                read.insert(key, row);
+            }
+        }
+        for key in keys {
+            let row = read.remove(key);
+            self.gone += usize::from(row.is_none());
+            self.rows.insert(key.clone(), row);
         }
     }
-    found.into_iter().flatten().collect()
+
+    /// The first `enough` rows in the order of `keys`, nearest first.
+    pub(super) fn in_order(&self, keys: &[Key], enough: usize) -> Vec<Row> {
+        let rows = keys.iter().filter_map(|key| self.rows.get(key)?.clone());
+        rows.take(enough).collect()
+    }
 }
 
 /// The `limit` rows that are nearest by their stored vectors.
@@ -122,8 +148,35 @@ mod tests {
             row("c", "3", Some(b"x")),
             row("d", "9", Some(b"x")),
         ];
-        let found = in_order(rows, &keys(&["3", "2", "4", "1"]), &layout());
-        assert_eq!(names(&found), "ca");
+        let keys = keys(&["3", "2", "4", "1"]);
+        let mut found = Found::default();
+        assert_eq!(found.unread(&keys, 2), keys[..2]);
+        found.add(&keys[..2], rows[1..3].to_vec(), &layout());
+        // One of them is gone.
+        assert_eq!(found.unread(&keys, 2), keys[2..3]);
+        found.add(&keys[2..3], Vec::new(), &layout());
+        assert_eq!(found.unread(&keys, 2), keys[3..]);
+        found.add(&keys[3..], rows, &layout());
+        assert_eq!(names(&found.in_order(&keys, 4)), "ca");
+        assert_eq!(names(&found.in_order(&keys, 1)), "c");
+        assert!(found.unread(&keys, 4).is_empty());
+    }
+
+    #[test]
+    fn a_thousand_rows_that_are_gone_take_few_rounds() {
+        let keys: Vec<Key> = (0..1000)
+            .map(|n: u32| vec![Bytes::copy_from_slice(&n.to_be_bytes())])
+            .collect();
+        let (mut found, mut rounds) = (Found::default(), 0);
+        loop {
+            let unread = found.unread(&keys, 2);
+            if unread.is_empty() {
+                break;
+            }
+            rounds += 1;
+            found.add(&unread, Vec::new(), &layout());
+        }
+        assert_eq!((found.gone, rounds), (1000, 10));
     }
 
     #[test]

@@ -2,18 +2,19 @@
 
 use std::borrow::Cow;
 
+use ann_query::refill::{self, Refill};
 use ann_query::{bounds, key_value};
 use bytes::Bytes;
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{
-    BoundValue, Metadata, QueryParameters, Request, Response, ResponseContext, Rows, Values,
+    BoundValue, Metadata, QueryParameters, Request, Response, ResponseContext, Values,
 };
 use futures::stream::{self, StreamExt, TryStreamExt};
 use store_api::{ClientError, KeyValue, Stores};
 
 use super::key_read::{Key, Layout};
 use super::prepared::prepare_read;
-use super::rows::{self, Row};
+use super::rows::{self, Found, Row};
 use super::{AnnPlan, AnnStatement};
 use crate::inquiry::{Failure, Inquirer};
 
@@ -107,17 +108,32 @@ impl<'a> Search<'a> {
         node: &Inquirer,
         stores: &Stores,
     ) -> Result<(ResponseContext, Response), Failure> {
-        let keys = self.candidates(stores).await?;
-        let mut context = ResponseContext::default();
-        let results = self.read(&by, &keys, node, &mut context).await?;
-        let columns = self.columns(&by, &results, node, &mut context).await?;
-        let layout = match &by {
-            ReadBy::Id(statement) => Cow::Borrowed(&statement.layout),
-            ReadBy::Text => Cow::Owned(self.plan.read.layout(&columns)?),
+        let mut reading = Reading {
+            search: self,
+            by,
+            node,
+            context: ResponseContext::default(),
+            shape: None,
+            found: Found::default(),
         };
-        let rows = self.in_order(results, &keys, &columns, &layout)?;
-        let skip_metadata = self.parameters.skip_metadata && matches!(by, ReadBy::Id(_));
-        let encoded = rows::encode(&rows, &columns, &layout, skip_metadata);
+        let mut asked = self.plan.candidates.wanted(self.limit);
+        let rows = loop {
+            let keys = self.candidates(stores, asked).await?;
+            let rows = reading.rows(&keys).await?;
+            match Refill::after(self.limit, asked, keys.len(), rows.len()) {
+                Refill::Whole => break rows,
+                Refill::Short => {
+                    let warning = refill::SHORT_WARNING.to_owned();
+                    reading.context.warnings.push(warning);
+                    break rows;
+                }
+                Refill::Ask(more) => asked = more,
+            }
+        };
+        let shape = reading.shape().await?;
+        let skip_metadata = self.parameters.skip_metadata && matches!(reading.by, ReadBy::Id(_));
+        let encoded = rows::encode(&rows, &shape.columns, &shape.layout, skip_metadata);
+        let mut context = reading.context;
         let page_size = self.parameters.page_size.map(|rows| rows as usize);
         if bounds::is_cut_short(page_size, self.limit) {
             context.warnings.push(bounds::PAGING_WARNING.to_owned());
@@ -126,14 +142,13 @@ impl<'a> Search<'a> {
     }
 
     /// The keys of the nearest rows, nearest first.
-    async fn candidates(&self, stores: &Stores) -> Result<Vec<Key>, CqlError> {
+    async fn candidates(&self, stores: &Stores, wanted: usize) -> Result<Vec<Key>, CqlError> {
         let plan = self.plan;
         let key_columns = plan.table.primary_key();
         let names: Vec<&str> = key_columns
             .iter()
             .map(|column| column.name.as_str())
             .collect();
-        let wanted = plan.candidates.wanted(self.limit);
         let neighbours = stores
             .ann(
                 &plan.index.keyspace,
@@ -144,13 +159,11 @@ impl<'a> Search<'a> {
             )
             .await
             .map_err(refused)?;
-        let used = plan.candidates.used(self.limit);
-        let keys = neighbours.keys.iter().take(used);
-        keys.map(|key| {
+        let key = |key: &Vec<KeyValue>| {
             self.key(key)
                 .ok_or_else(|| refused(ClientError::InvalidJson))
-        })
-        .collect()
+        };
+        neighbours.keys.iter().map(key).collect()
     }
 
     fn key(&self, sent: &[KeyValue]) -> Option<Key> {
@@ -163,35 +176,6 @@ impl<'a> Search<'a> {
             .zip(sent)
             .map(|(column, value)| key_value(column.cql_type.as_ref()?, value))
             .collect()
-    }
-
-    /// Reads the rows of the keys. What comes beside them goes to `context`: all warnings, and the id of one trace.
-    async fn read(
-        &self,
-        by: &ReadBy<'_>,
-        keys: &[Key],
-        node: &Inquirer,
-        context: &mut ResponseContext,
-    ) -> Result<Vec<Rows>, Failure> {
-        let reads = self.plan.read.values(keys, &self.selection);
-        let requests = reads.into_iter().map(|values| self.request(by, values));
-        let mut answers = stream::iter(requests.enumerate())
-            .map(|(number, request)| async move {
-                // One trace is all that an answer can name.
-                node.ask(&request, self.traced && number == 0).await
-            })
-            .buffered(READS_AT_ONCE);
-        let mut results = Vec::new();
-        while let Some((said, response)) = answers.try_next().await? {
-            add_to(context, said);
-            let Response::Rows(rows) = response else {
-                return Err(Failure::Cql(CqlError::server(
-                    "Cassandra answered something else than rows",
-                )));
-            };
-            results.push(rows);
-        }
-        Ok(results)
     }
 
     fn request(&self, by: &ReadBy<'_>, values: Vec<BoundValue>) -> Request {
@@ -214,54 +198,123 @@ impl<'a> Search<'a> {
             },
         }
     }
+}
 
-    /// The columns of the rows read.
-    async fn columns<'b>(
-        &self,
-        by: &ReadBy<'b>,
-        results: &[Rows],
-        node: &Inquirer,
-        context: &mut ResponseContext,
-    ) -> Result<Cow<'b, Metadata>, Failure> {
-        if let ReadBy::Id(statement) = by {
-            return Ok(Cow::Borrowed(&statement.columns));
-        }
-        if let Some(rows) = results.first() {
-            let decoded = rows.decode().map_err(|error| unreadable(&error))?;
-            return Ok(Cow::Owned(decoded.metadata.unwrap_or_default()));
-        }
-        // Without a neighbour nothing was read, and nothing is known of the columns yet.
-        let (said, read) = prepare_read(self.plan, node, self.traced).await?;
-        add_to(context, said);
-        Ok(Cow::Owned(read.result.unwrap_or_default()))
-    }
+/// What the rows that are read look like.
+#[derive(Clone)]
+struct Shape<'a> {
+    columns: Cow<'a, Metadata>,
+    layout: Cow<'a, Layout>,
+}
 
-    fn in_order(
-        &self,
-        results: Vec<Rows>,
-        keys: &[Key],
-        columns: &Metadata,
-        layout: &Layout,
-    ) -> Result<Vec<Row>, CqlError> {
-        let mut read: Vec<Row> = Vec::with_capacity(keys.len());
-        for rows in results {
-            let rows = rows.decode().map_err(|error| unreadable(&error))?.rows;
-            if rows
-                .first()
-                .is_some_and(|row| row.len() != columns.columns.len())
-            {
-                return Err(CqlError::server(
-                    "the table was altered while its rows were read: try again",
-                ));
+/// The reading of one execution's rows.
+struct Reading<'a> {
+    search: &'a Search<'a>,
+    by: ReadBy<'a>,
+    node: &'a Inquirer,
+    /// What comes beside the rows: all warnings, and the id of one trace.
+    context: ResponseContext,
+    /// Known once something was read.
+    shape: Option<Shape<'a>>,
+    found: Found,
+}
+
+impl<'a> Reading<'a> {
+    /// Those of these rows that are to be answered, in the answer's order; all that there are if they are fewer than LIMIT.
+    async fn rows(&mut self, keys: &[Key]) -> Result<Vec<Row>, Failure> {
+        let Search { plan, limit, .. } = self.search;
+        let rescoring = plan.candidates.rescoring;
+        // More than LIMIT help only if they are put in order again.
+        let enough = rescoring.map_or(*limit, |_| usize::MAX);
+        loop {
+            let unread = self.found.unread(keys, enough);
+            if unread.is_empty() {
+                break;
             }
-            read.extend(rows);
+            self.read(&unread).await?;
         }
-        let found = rows::in_order(read, keys, layout);
-        Ok(match self.plan.candidates.rescoring {
-            None => found,
-            Some(similarity) => rows::rescored(found, similarity, &self.vector, layout, self.limit),
+        let rows = self.found.in_order(keys, enough);
+        Ok(match (rescoring, &self.shape) {
+            (Some(similarity), Some(shape)) => {
+                rows::rescored(rows, similarity, &self.search.vector, &shape.layout, *limit)
+            }
+            _ => rows,
         })
     }
+
+    /// Reads the rows of some keys.
+    async fn read(&mut self, keys: &[Key]) -> Result<(), Failure> {
+        let (search, by, node) = (self.search, &self.by, self.node);
+        let reads = search.plan.read.values(keys, &search.selection);
+        let requests = reads.into_iter().map(|values| search.request(by, values));
+        // One trace is all that an answer can name.
+        let untraced = self.context.tracing_id.is_none();
+        let mut answers = stream::iter(requests.enumerate())
+            .map(|(number, request)| async move {
+                let traced = search.traced && untraced && number == 0;
+                node.ask(&request, traced).await
+            })
+            .buffered(READS_AT_ONCE);
+        let mut read = Vec::with_capacity(keys.len());
+        while let Some((said, response)) = answers.try_next().await? {
+            add_to(&mut self.context, said);
+            let Response::Rows(rows) = response else {
+                return Err(Failure::Cql(CqlError::server(
+                    "Cassandra answered something else than rows",
+                )));
+            };
+            let rows = rows.decode().map_err(|error| unreadable(&error))?;
+            if self.shape.is_none() {
+                let columns = Cow::Owned(rows.metadata.unwrap_or_default());
+                self.shape = Some(shape(search, by, columns)?);
+            }
+            read.extend(rows.rows);
+        }
+        drop(answers);
+        if let Some(shape) = &self.shape {
+            let columns = shape.columns.columns.len();
+            if read.iter().any(|row| row.len() != columns) {
+                return Err(Failure::Cql(CqlError::server(
+                    "the table was altered while its rows were read: try again",
+                )));
+            }
+            self.found.add(keys, read, &shape.layout);
+        }
+        Ok(())
+    }
+
+    /// What the rows look like.
+    async fn shape(&mut self) -> Result<Shape<'a>, Failure> {
+        if let Some(shape) = &self.shape {
+            return Ok(shape.clone());
+        }
+        if let ReadBy::Id(_) = self.by {
+            return Ok(shape(self.search, &self.by, Cow::default())?);
+        }
+        // Without a neighbour nothing was read, and nothing is known of the columns yet.
+        let (said, read) = prepare_read(self.search.plan, self.node, self.search.traced).await?;
+        add_to(&mut self.context, said);
+        let columns = Cow::Owned(read.result.unwrap_or_default());
+        Ok(shape(self.search, &self.by, columns)?)
+    }
+}
+
+/// The shape of rows whose columns the node names so, unless the client's statement was prepared and tells.
+fn shape<'a>(
+    search: &Search<'a>,
+    by: &ReadBy<'a>,
+    columns: Cow<'a, Metadata>,
+) -> Result<Shape<'a>, CqlError> {
+    Ok(match by {
+        ReadBy::Id(statement) => Shape {
+            columns: Cow::Borrowed(&statement.columns),
+            layout: Cow::Borrowed(&statement.layout),
+        },
+        ReadBy::Text => Shape {
+            layout: Cow::Owned(search.plan.read.layout(&columns)?),
+            columns,
+        },
+    })
 }
 
 fn add_to(context: &mut ResponseContext, said: ResponseContext) {

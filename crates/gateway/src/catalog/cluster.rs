@@ -1,18 +1,24 @@
 //! The gateway's own session to its cluster.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
+
+use cql::value::timeuuid;
 
 use scylla::client::PoolSize;
 use scylla::client::caching_session::{CachingSession, CachingSessionBuilder};
 use scylla::client::execution_profile::ExecutionProfile;
 use scylla::client::session::{Session, TlsContext};
 use scylla::client::session_builder::SessionBuilder;
+use scylla::cluster::Node;
 use scylla::deserialize::row::DeserializeRow;
 use scylla::errors::{DbError, ExecutionError, PrepareError, RequestAttemptError};
+use scylla::policies::load_balancing::{NodeIdentifier, SingleTargetLoadBalancingPolicy};
 use scylla::response::query_result::QueryResult;
 use scylla::serialize::row::SerializeRow;
 use scylla::statement::{Consistency, SerialConsistency, Statement};
-
+use scylla::value::CqlTimeuuid;
 use uuid::Uuid;
 
 use super::options::CatalogOptions;
@@ -50,6 +56,7 @@ pub(crate) struct Cluster {
     session: CachingSession,
     /// The keyspace of the definitions.
     pub(super) keyspace: String,
+    contact_points: Vec<String>,
 }
 
 impl Cluster {
@@ -84,6 +91,7 @@ impl Cluster {
                 .max_capacity(STATEMENTS_MAX)
                 .build(),
             keyspace: options.keyspace.clone(),
+            contact_points: options.contact_points.clone(),
         })
     }
 
@@ -101,6 +109,47 @@ impl Cluster {
         let mut statement = Statement::new(text);
         statement.set_is_idempotent(!text.contains(" IF "));
         Ok(self.session.execute_unpaged(statement, values).await?)
+    }
+
+    /// Executes a write under a timestamp that is given here. Microseconds since the epoch.
+    pub(super) async fn execute_at(
+        &self,
+        text: &str,
+        values: impl SerializeRow,
+        written_at: i64,
+    ) -> Result<QueryResult, ClusterError> {
+        let mut statement = Statement::new(text);
+        statement.set_is_idempotent(true);
+        statement.set_timestamp(Some(written_at));
+        Ok(self.session.execute_unpaged(statement, values).await?)
+    }
+
+    /// What the clock of the node behind shows, microseconds since the epoch; that of any node if it is not known by the address at
+    /// which it is reached.
+    pub(super) async fn node_time(&self) -> Result<i64, ClusterError> {
+        let mut statement = Statement::new("SELECT now() FROM system.local");
+        statement.set_is_idempotent(true);
+        if let Some(node) = self.node_behind().await {
+            let only = SingleTargetLoadBalancingPolicy::new(NodeIdentifier::Node(node), None);
+            statement.set_load_balancing_policy(Some(only));
+        }
+        let result = self.session.execute_unpaged(statement, ()).await?;
+        let rows = result.into_rows_result().map_err(malformed)?;
+        let (now,) = rows.first_row::<(CqlTimeuuid,)>().map_err(malformed)?;
+        Ok(timeuuid::unix_micros(&now.into()))
+    }
+
+    async fn node_behind(&self) -> Option<Arc<Node>> {
+        let contact_point = self.contact_points.first()?;
+        let addresses: Vec<SocketAddr> =
+            tokio::net::lookup_host(contact_point).await.ok()?.collect();
+        let state = self.session().get_cluster_state();
+        let mut nodes = state.get_nodes_info().iter();
+        let is_behind = |node: &&Arc<Node>| {
+            let address = SocketAddr::new(node.address.ip(), node.address.port());
+            addresses.contains(&address)
+        };
+        nodes.find(is_behind).cloned()
     }
 
     /// The rows of a SELECT of one page.

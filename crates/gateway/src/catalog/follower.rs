@@ -156,7 +156,11 @@ impl Follower {
             *said = confirmed;
             is_news
         });
-        let confirmed_by_all = gateways::confirmed_by_all(cluster).await?.unwrap_or(-1);
+        let live = self
+            .catalog
+            .look_at_gateways(cluster, lease.gateway)
+            .await?;
+        let confirmed_by_all = gateways::confirmed_by_all(&live).unwrap_or(-1);
         let log_failures = Arc::new(self.make_logs(cluster, known).await);
         let stepped = self
             .step(cluster, known, &mut here.notes, confirmed_by_all)

@@ -7,6 +7,7 @@
 //! Every request looks at the clock for it, as a process that was stopped for a while wakes anywhere.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -14,14 +15,14 @@ use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
 use super::cluster::{Cluster, ClusterError};
+use super::gateways::{BEAT_WITHIN, Word};
 use super::tables::LEASE;
 use super::{Catalog, gateways};
 
 /// How often a gateway says that it lives if it has nothing new to say.
 const BEAT_EVERY: Duration = Duration::from_secs(3);
 
-/// How long saying so may take, and how soon it is tried again.
-const BEAT_WITHIN: Duration = Duration::from_secs(2);
+/// How soon it is tried again.
 const RETRY_EVERY: Duration = Duration::from_millis(500);
 
 /// How long a gateway goes on without having said so.
@@ -37,6 +38,8 @@ pub(super) struct Lease {
     pub(super) confirmed: watch::Sender<Option<i64>>,
     /// When it was said last that this gateway lives.
     pub(super) said: watch::Sender<Option<Instant>>,
+    /// The write timestamp of the last word. Microseconds since the epoch.
+    pub(super) written_at: AtomicI64,
 }
 
 impl Lease {
@@ -47,14 +50,27 @@ impl Lease {
         loop {
             let began = Instant::now();
             let revision = *confirmed.borrow_and_update();
-            let beat = gateways::beat(cluster, self.gateway, &self.address, revision);
-            let beaten = match timeout(BEAT_WITHIN, beat).await {
+            let clocks = &self.catalog.clocks;
+            let activity = &self.catalog.activity;
+            let now_micros = clocks.now_micros();
+            let marks = activity.marks(now_micros);
+            let word = Word {
+                gateway: self.gateway,
+                address: &self.address,
+                confirmed: revision,
+                now_micros,
+                node_clock: clocks.of_node(),
+                marks: &marks,
+                written_at: self.next_timestamp(),
+            };
+            let beaten = match timeout(BEAT_WITHIN, gateways::beat(cluster, &word)).await {
                 Ok(beaten) => beaten,
                 Err(_) => Err(ClusterError::Unreachable("no answer in time".to_owned())),
             };
             let pause = match beaten {
                 Ok(()) => {
                     told = None;
+                    activity.were_said(&marks);
                     if self.catalog.prolong(began + LAPSE_AFTER) {
                         self.confirmed.send_replace(None);
                     }
@@ -73,8 +89,22 @@ impl Lease {
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 _ = confirmed.changed() => {}
+                () = activity.has_news() => {}
             }
         }
+    }
+
+    /// A write timestamp that is greater than all before, for nobody else writes this row.
+    pub(super) fn next_timestamp(&self) -> i64 {
+        let now = self.catalog.clocks.now_micros();
+        let after = |last: i64| now.max(last.saturating_add(1));
+        let last = self
+            .written_at
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| {
+                Some(after(last))
+            })
+            .unwrap_or_else(|last| last);
+        after(last)
     }
 
     /// Waits until it has been said lately enough.

@@ -1,6 +1,7 @@
 //! The task behind a catalog, from the gateway's start to its end.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -53,15 +54,30 @@ impl Life {
             address: self.address,
             confirmed: watch::Sender::new(None),
             said: watch::Sender::new(None),
+            written_at: AtomicI64::new(0),
         };
+        let clocks = &lease.catalog.clocks;
+        if let None = self
+            .stop
+            .run_until_cancelled(clocks.ask_node(&cluster))
+            .await
+        {
+            return;
+        }
         let follower = Follower {
-            catalog: self.catalog,
+            catalog: self.catalog.clone(),
             clients: self.clients.clone(),
             options: self.options,
             rounds: self.rounds,
         };
-        let following =
-            async { tokio::join!(lease.keep(&cluster), follower.run(&cluster, &lease)) };
+        let following = async {
+            tokio::join!(
+                lease.keep(&cluster),
+                follower.run(&cluster, &lease),
+                self.catalog.clocks.keep(&cluster),
+                self.catalog.look_for_polls(&cluster, gateway)
+            )
+        };
         let mut following = std::pin::pin!(following);
         self.stop.run_until_cancelled(following.as_mut()).await;
         // What is still on its way was decided by what is in place here: until it is answered, whoever changes
@@ -79,7 +95,7 @@ impl Life {
                 return;
             }
         }
-        let leaving = gateways::leave(&cluster, gateway);
+        let leaving = gateways::leave(&cluster, gateway, lease.next_timestamp());
         if tokio::time::timeout(LEAVE_WITHIN, leaving).await.is_err() {
             tracing::debug!("the cluster was not told that this gateway stops");
         }

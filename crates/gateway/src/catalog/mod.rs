@@ -10,8 +10,10 @@
 //! What was prepared was understood by a snapshot, each of which has an [epoch](Snapshot::epoch). Under another snapshot it holds as
 //! long as what it was understood by is the same there (`crate::grounds`), else it is answered UNPREPARED.
 
+mod activity;
 mod base_table;
 mod change;
+mod clocks;
 mod cluster;
 mod connect;
 mod creation;
@@ -46,16 +48,24 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use cql::error::CqlError;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
+use self::activity::{Activity, mark_of};
+use self::clocks::Clocks;
+use self::cluster::ClusterError;
 use self::follower::Round;
+use self::gateways::LiveGateway;
 use self::life::Life;
 use self::validity::Validity;
 use crate::clients::Clients;
+use crate::log_clock::LogClock;
 
+pub(crate) use activity::Entered;
 pub(crate) use cluster::Cluster;
 pub(crate) use index::VectorIndex;
 pub use options::CatalogOptions;
@@ -70,6 +80,9 @@ pub(crate) use table::{Column, LoggedTable};
 /// How long a request waits until what the cluster says now is in place: less than drivers wait for an answer.
 const LOOK_WITHIN: Duration = Duration::from_secs(4);
 
+/// How soon the gateways are looked at again that could not be.
+const RETRY_EVERY: Duration = Duration::from_millis(500);
+
 /// What a gateway knows of vector indexes.
 pub(crate) struct Catalog {
     current: ArcSwap<Snapshot>,
@@ -80,6 +93,10 @@ pub(crate) struct Catalog {
     /// `None` for a gateway that passes everything through.
     options: Option<CatalogOptions>,
     cluster: OnceLock<Arc<Cluster>>,
+    /// The clocks that the gateway's is compared with.
+    clocks: Clocks,
+    /// Which logs may get rows.
+    pub(crate) activity: Arc<Activity>,
     /// Begins a round of the follower at once.
     nudge: Notify,
     /// When the last look at the cluster began of which what it showed is in place.
@@ -90,12 +107,14 @@ pub(crate) struct Catalog {
 }
 
 impl Catalog {
-    /// A catalog that follows the definitions of the cluster in a task that `spawn` is given; without options it stays empty.
+    /// A catalog that follows the definitions of the cluster in a task that `spawn` is given; without options it stays empty. `clock` is
+    /// the one that is compared with others.
     /// After `stop` it goes on until no client is there any more, or until `kill`.
     pub(crate) fn start(
         options: Option<CatalogOptions>,
         address: String,
         clients: Arc<Clients>,
+        clock: Arc<LogClock>,
         (stop, kill): (CancellationToken, CancellationToken),
         spawn: impl FnOnce(std::pin::Pin<Box<dyn Future<Output = ()> + Send>>),
     ) -> Arc<Catalog> {
@@ -107,6 +126,8 @@ impl Catalog {
             lapses: Mutex::new(0),
             options: options.clone(),
             cluster: OnceLock::new(),
+            clocks: Clocks::new(clock),
+            activity: Arc::new(Activity::new(options.is_some())),
             nudge: Notify::new(),
             looked: watch::Sender::new(Instant::now()),
             rounds,
@@ -138,6 +159,8 @@ impl Catalog {
             lapses: Mutex::new(0),
             options: None,
             cluster: OnceLock::new(),
+            clocks: Clocks::default(),
+            activity: Arc::new(Activity::new(false)),
             nudge: Notify::new(),
             looked: watch::Sender::new(Instant::now() + GOOD),
             rounds: watch::channel(None).1,
@@ -169,6 +192,50 @@ impl Catalog {
                 std::future::pending::<()>().await;
             }
         }
+    }
+
+    /// The gateways that live. What they say of their clocks and of logs is taken in by the way.
+    async fn look_at_gateways(
+        &self,
+        cluster: &Cluster,
+        own: Uuid,
+    ) -> Result<Vec<LiveGateway>, ClusterError> {
+        let (began, from) = (Instant::now(), self.clocks.now_micros());
+        let live = gateways::read(cluster).await?;
+        self.clocks
+            .take_in(&live, own, from, self.clocks.now_micros());
+        self.activity.take_in(&live, began, from);
+        Ok(live)
+    }
+
+    /// Looks at them whenever a poll of a log waits for it, until the future is dropped.
+    async fn look_for_polls(&self, cluster: &Cluster, own: Uuid) {
+        loop {
+            self.activity.look_is_due().await;
+            while let Err(error) = self.look_at_gateways(cluster, own).await {
+                tracing::debug!(%error, "the gateways cannot be looked at");
+                tokio::time::sleep(RETRY_EVERY).await;
+            }
+        }
+    }
+
+    /// A write to these tables begins. Waits until all may know that their logs get rows.
+    ///
+    /// # Errors
+    /// If the cluster can't be told.
+    pub(crate) async fn enter(
+        &self,
+        tables: impl Iterator<Item = &Arc<LoggedTable>>,
+    ) -> Result<Entered, CqlError> {
+        self.activity
+            .enter(tables, || self.clocks.now_micros())
+            .await
+    }
+
+    /// Whether the log of a table has no rows that are dated from `from_micros` on, as far as was seen.
+    pub(crate) fn is_idle(&self, keyspace: &str, table: &str, from_micros: i64) -> bool {
+        let (mark, now) = (mark_of(keyspace, table), self.clocks.now_micros());
+        !self.snapshot().lapsed() && self.activity.may_be_idle(&mark, from_micros, now)
     }
 
     /// Has the definitions read again at once.

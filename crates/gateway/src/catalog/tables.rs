@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! vector_indexes   one partition: a revision, and one row an index
-//! gateways         one row a live gateway, which expires unless it is written again: the revision that it has taken up
+//! gateways         one row a live gateway, which expires unless it is written again: the revision that it has taken up, its time,
+//!                  by how much its node's clock is ahead, and which tables' logs may get rows from it
 //! group0_history, cdc_generation_timestamps, cdc_streams_descriptions_v2
 //!                  tables of ScyllaDB's system keyspaces that Cassandra lacks, by their names there: what an index service
 //!                  and the CDC library ask of those is asked of these
@@ -47,7 +48,9 @@ const TABLES: [(&str, &str, &str); 5] = [
     ),
     (
         "gateways",
-        "scope text, gateway uuid, address text, confirmed bigint, PRIMARY KEY (scope, gateway)",
+        "scope text, gateway uuid, address text, confirmed bigint, said timestamp, node_clock_ms bigint, \
+         active frozen<map<text, timestamp>>, \
+         PRIMARY KEY (scope, gateway)",
         "comment = 'Live gateways, and the revision of the definitions that each has taken up'",
     ),
     (
@@ -70,7 +73,12 @@ const TABLES: [(&str, &str, &str); 5] = [
 ];
 
 /// Columns that the table of an earlier version lacks: table, column, type.
-const LATER_COLUMNS: [(&str, &str, &str); 1] = [("vector_indexes", "truncates", "set<timeuuid>")];
+const LATER_COLUMNS: [(&str, &str, &str); 4] = [
+    ("vector_indexes", "truncates", "set<timeuuid>"),
+    ("gateways", "said", "timestamp"),
+    ("gateways", "node_clock_ms", "bigint"),
+    ("gateways", "active", "frozen<map<text, timestamp>>"),
+];
 
 /// Makes the keyspace, the tables and the columns that there are not.
 pub(super) async fn create(

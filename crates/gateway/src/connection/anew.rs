@@ -81,10 +81,18 @@ impl Refused {
                 let _ = self.to_node.send(request);
             }
             Ok(Some(errand)) => {
+                let entered = match self.writes.catalog.enter(errand.tables()).await {
+                    Ok(entered) => entered,
+                    Err(error) => {
+                        let answer = encode_error(self.stream, error);
+                        return self.answer(answer).await;
+                    }
+                };
                 let (step, errand) = errand.begin();
                 let write = WriteUnderWay {
                     errand,
                     begun_anew: self.begun_anew,
+                    entered,
                     // Of the same request, so about as much as before.
                     memory: self.memory,
                 };

@@ -174,11 +174,12 @@ async fn setup() -> Setup {
         ..GatewayOptions::default()
     };
     let shared = Shared {
+        kept_answers: Arc::default(),
         client_tls: arc_swap::ArcSwapOption::default(),
         ring: Arc::new(Ring::default()),
         prepared: Arc::new(PreparedStatements::new(1 << 20)),
         catalog: Arc::new(Catalog::new(snapshot())),
-        log: Arc::new(ChangeLog::new(5 << 10, Duration::MAX)),
+        log: Arc::new(ChangeLog::new(5 << 10, Duration::MAX, Arc::default())),
         clients: Arc::new(Clients::default()),
         answer_memory: AnswerMemory::new(64 << 20),
         stop: CancellationToken::new(),
@@ -340,8 +341,27 @@ async fn a_prepared_query_is_answered_in_the_order_of_the_neighbours() {
     said.warnings = vec!["beware".to_owned()];
     let answer = Response::Rows(rows(&found, true));
     setup.node.answer(&answer, &said).await;
+
+    // One is gone, so the next neighbour takes its place.
+    let asked = setup
+        .store
+        .neighbours(
+            r#"{"primary_keys":{"id":["b","x","a","c","d"]},"similarity_scores":[1,0.9,0.8,0.7,0.6]}"#,
+        )
+        .await;
+    assert_eq!(asked["limit"], 7);
+    let (stream, read) = setup.node.request().await;
+    let Request::Execute { parameters, .. } = read else {
+        panic!("{read:?}")
+    };
+    let unread = join_elements([&b"c"[..]].into_iter());
+    let values = Values::Positional(vec![BoundValue::Value(unread)]);
+    assert_eq!(parameters.values, values);
+    let answer = Response::Rows(rows(&[("Casablanca", "c", true)], true));
+    let context = ResponseContext::new(stream);
+    setup.node.answer(&answer, &context).await;
     let (context, told) = setup.client.response().await;
-    assert_eq!(names(&told), ["Brazil", "Alien"]);
+    assert_eq!(names(&told), ["Brazil", "Alien", "Casablanca"]);
     assert_eq!(context.stream, 9);
     assert_eq!(
         context.warnings.len(),

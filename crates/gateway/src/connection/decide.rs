@@ -119,7 +119,14 @@ impl Requests {
             (_, Seen::RingTable) => Expected::RingRows(None),
             (_, Seen::Truncate(table)) => return Ok(Decision::Truncate(table)),
             (_, Seen::Use) => return Ok(Decision::Use),
-            (_, Seen::Nothing | Seen::Concern(_) | Seen::Write(_)) => return Ok(Decision::Pass),
+            (
+                _,
+                Seen::Nothing
+                | Seen::Concern(_)
+                | Seen::Write(_)
+                | Seen::LogRead(_)
+                | Seen::Generations,
+            ) => return Ok(Decision::Pass),
         };
         self.session.expect(header.stream, expected);
         Ok(Decision::Pass)
@@ -153,6 +160,8 @@ impl Requests {
                 self.session
                     .expect(header.stream, Expected::RingRows(Some(columns)));
             }
+            Some(Meaning::LogRead(poll)) => return self.poll(header, plain, poll),
+            Some(Meaning::Kept) => return Ok(self.kept_answer(header, body)),
             Some(Meaning::Ann(statement)) => return self.search(header, plain, statement),
             Some(Meaning::Concern(prepared)) => {
                 return self.overlaid_execute(header, body, &prepared, &snapshot);

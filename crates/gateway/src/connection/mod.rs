@@ -26,6 +26,7 @@ mod own_streams;
 mod pipelining_tests;
 #[cfg(test)]
 mod played;
+mod polls;
 mod requests;
 mod responses;
 mod session;
@@ -178,10 +179,12 @@ async fn pass(client: Socket, node: Socket, account: Account, shared: &Shared) -
         session: session.clone(),
         prepared: shared.prepared.clone(),
         catalog: shared.catalog.clone(),
+        kept_answers: shared.kept_answers.clone(),
         workshop: Workshop::new(
             inquirer,
             shared.options.stores.clone(),
             shared.prepared.clone(),
+            shared.catalog.clone(),
             sender,
             gone.clone(),
         ),
@@ -205,6 +208,7 @@ async fn pass(client: Socket, node: Socket, account: Account, shared: &Shared) -
         catalog: shared.catalog.clone(),
         answers: receiver,
         answer_memory: shared.answer_memory.of_connection(),
+        kept_answers: shared.kept_answers.clone(),
         writes,
         steps: steps_sender,
         drain_timeout: shared.options.drain_timeout,

@@ -86,7 +86,7 @@ fn begin(header: &FrameHeader, job: Job) -> Decision {
 }
 
 /// Reads a request whose body is plain already.
-fn decode(header: &FrameHeader, plain: &[u8]) -> Result<Request, DecodeError> {
+pub(super) fn decode(header: &FrameHeader, plain: &[u8]) -> Result<Request, DecodeError> {
     let mut header = *header;
     header.flags = Flags(header.flags.0 & !Flags::COMPRESSION.0);
     let frame = Frame {

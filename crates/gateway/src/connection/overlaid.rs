@@ -16,6 +16,7 @@ use super::requests::Requests;
 use super::responses::{self, Responses};
 use super::session::{Expected, Seen};
 use crate::catalog::{IndexStatement, Snapshot};
+use crate::overlay::log_read::LogRead;
 use crate::overlay::{Answering, Concern, PreparedConcern, rewrite};
 use crate::prepared::{Meaning, check_text};
 use crate::recognise::Verb;
@@ -42,7 +43,12 @@ impl Requests {
             && let Some(told) = rewrite::select(text, definitions)
         {
             if prepares {
-                self.expect_prepared(header, verb, text, Seen::Nothing, snapshot);
+                let seen = match LogRead::read(text) {
+                    Some(poll) => Seen::LogRead(poll),
+                    None if rewrite::asks_for_generations(text) => Seen::Generations,
+                    None => Seen::Nothing,
+                };
+                self.expect_prepared(header, verb, text, seen, snapshot);
             }
             return Ok(Some(Decision::Replace(with_text(
                 header, plain, text, &told,

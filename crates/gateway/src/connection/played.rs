@@ -42,7 +42,7 @@ impl Shared {
         Shared {
             catalog: Arc::new(Catalog::new(snapshot)),
             prepared: Arc::new(PreparedStatements::new(1 << 20)),
-            log: Arc::new(ChangeLog::new(5 << 10, Duration::MAX)),
+            log: Arc::new(ChangeLog::new(5 << 10, Duration::MAX, Arc::default())),
         }
     }
 
@@ -86,10 +86,12 @@ impl Shared {
             steps,
             steps_sender: steps_sender.downgrade(),
             write_memory: write_memory(),
+            kept_answers: Arc::default(),
             workshop: Workshop::new(
                 inquirer,
                 Stores::disabled(),
                 self.prepared.clone(),
+                self.catalog.clone(),
                 answers_sender,
                 CancellationToken::new(),
             ),
@@ -105,6 +107,7 @@ impl Shared {
             catalog: self.catalog.clone(),
             answers,
             answer_memory: AnswerMemory::new(64 << 20),
+            kept_answers: Arc::default(),
             writes,
             steps: steps_sender,
             drain_timeout: Duration::from_secs(20),

@@ -23,6 +23,7 @@ use super::work::Workshop;
 use super::writes::Writes;
 use crate::catalog::Catalog;
 use crate::inquiry::Inquiry;
+use crate::kept_answers::KeptAnswers;
 use crate::prepared::PreparedStatements;
 
 /// How long a request on its way in waits for memory; then what it holds makes room for others.
@@ -50,6 +51,8 @@ pub(super) struct Requests {
     pub(super) session: Arc<Session>,
     pub(super) prepared: Arc<PreparedStatements>,
     pub(super) catalog: Arc<Catalog>,
+    /// Answers that many ask for.
+    pub(super) kept_answers: Arc<KeptAnswers>,
     /// Where requests are worked on that the node cannot answer. Its answers are written by the other loop, between two
     /// responses, and the end of them tells that loop that there are no more requests.
     pub(super) workshop: Workshop,
@@ -288,7 +291,7 @@ impl Requests {
         write_front(intake, passing, node).await
     }
 
-    async fn answer(&self, stream: i16, error: CqlError) {
+    pub(super) async fn answer(&self, stream: i16, error: CqlError) {
         // If the other loop has ended, the client is gone.
         let _ = self
             .workshop

@@ -20,6 +20,7 @@ use super::writes::Writes;
 use crate::catalog::Catalog;
 use crate::grounds::Grounds;
 use crate::inquiry::{Answer, AnswerMemory};
+use crate::kept_answers::KeptAnswers;
 use crate::prepared::{Meaning, PreparedStatements};
 use crate::ring::{Ring, RingTable, translate_event, translate_rows};
 
@@ -62,6 +63,8 @@ pub(super) struct Responses {
     pub(super) answers: mpsc::Receiver<Bytes>,
     /// What answers to the gateway's own inquiries may hold.
     pub(super) answer_memory: AnswerMemory,
+    /// Answers that many ask for.
+    pub(super) kept_answers: Arc<KeptAnswers>,
     /// What writes are decided by that must be decided anew.
     pub(super) writes: Writes,
     /// Requests made here, which the other loop writes. There is at most one for each stream.
@@ -299,6 +302,14 @@ impl Responses {
             Expected::Answering(_) | Expected::Truncated(_) | Expected::Write(_) => {
                 Ok(Decision::Keep)
             }
+            Expected::Kept(question) => {
+                let frame = Frame {
+                    header: *header,
+                    body: Bytes::copy_from_slice(body),
+                };
+                self.kept_answers.keep(question, frame);
+                Ok(Decision::Keep)
+            }
             Expected::Keyspace => {
                 if let (_, Response::SetKeyspace(keyspace)) = self.decode(header, body)? {
                     self.session.use_keyspace(&keyspace);
@@ -337,6 +348,8 @@ impl Responses {
             Seen::Nothing => Meaning::Plain,
             Seen::Use => Meaning::Use,
             Seen::RingTable => self.ring_rows(header, body),
+            Seen::LogRead(of) => self.poll_of(header, body, of),
+            Seen::Generations => Meaning::Kept,
             Seen::Concern(concern) => self.concern(header, body, concern),
             Seen::Truncate(table) => Meaning::Truncate(table),
             Seen::Write(write) => Meaning::Write(self.with_names(header, body, *write)),

@@ -11,9 +11,11 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use uuid::Uuid;
 
-use crate::catalog::LoggedTable;
+use crate::catalog::{Entered, LoggedTable};
 use crate::clients::Client;
 use crate::grounds::Grounds;
+use crate::kept_answers::Question;
+use crate::overlay::log_read::LogRead;
 use crate::overlay::{Answering, Concern};
 use crate::writes::{Errand, PreparedWrite};
 
@@ -37,6 +39,8 @@ pub(super) enum Expected {
     },
     /// It answers USE.
     Keyspace,
+    /// It answers what many ask, and is kept for them.
+    Kept(Question),
     /// It may hold rows of a table that tells of nodes. The columns are those of the prepared statement, if one was
     /// executed.
     RingRows(Option<Arc<Metadata>>),
@@ -54,6 +58,8 @@ pub(super) struct WriteUnderWay {
     pub(super) errand: Errand,
     /// How often it was begun anew, as what it was begun by was out of date.
     pub(super) begun_anew: u32,
+    /// That its tables' logs may get rows.
+    pub(super) entered: Entered,
     /// The memory that it holds, out of what the connection may hold.
     pub(super) memory: OwnedSemaphorePermit,
 }
@@ -77,6 +83,10 @@ pub(super) enum Seen {
     Use,
     /// It may read a table that tells of nodes.
     RingTable,
+    /// It polls a change log.
+    LogRead(LogRead),
+    /// It asks which generations of streams there are.
+    Generations,
     /// It concerns vector indexes.
     Concern(Concern),
     /// It truncates a logged table.

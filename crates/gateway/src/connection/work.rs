@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use cql::error::{CqlError, ErrorKind};
-use cql::wire::{Compression, QueryParameters, Response, ResponseContext};
+use cql::wire::{Compression, Frame, QueryParameters, Request, Response, ResponseContext};
 use store_api::Stores;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::ann::{self, AnnPlan, AnnStatement};
+use crate::catalog::Catalog;
 use crate::grounds::Grounds;
 use crate::inquiry::{Failure, Inquirer, holding, on_stream};
+use crate::overlay::log_read::{LogRead, PreparedLogRead};
 use crate::prepared::{Meaning, PreparedStatements};
 
 /// Requests of one connection that are worked on at once; more are refused.
@@ -45,6 +47,15 @@ pub(super) enum Job {
         id: Bytes,
         parameters: QueryParameters,
     },
+    /// A poll of a log that may have no rows from that time on, microseconds since the epoch.
+    Poll {
+        poll: Arc<PreparedLogRead>,
+        from_micros: i64,
+        id: Bytes,
+        parameters: QueryParameters,
+    },
+    /// What has this answer.
+    Repeat(Frame),
 }
 
 /// What the tasks of a connection share.
@@ -53,6 +64,7 @@ pub(super) struct Workshop {
     pub(super) node: Inquirer,
     pub(super) stores: Stores,
     pub(super) prepared: Arc<PreparedStatements>,
+    pub(super) catalog: Arc<Catalog>,
     pub(super) answers: mpsc::Sender<Bytes>,
     /// The connection is closed: nobody waits for answers.
     pub(super) gone: CancellationToken,
@@ -64,6 +76,7 @@ impl Workshop {
         node: Inquirer,
         stores: Stores,
         prepared: Arc<PreparedStatements>,
+        catalog: Arc<Catalog>,
         answers: mpsc::Sender<Bytes>,
         gone: CancellationToken,
     ) -> Workshop {
@@ -71,10 +84,16 @@ impl Workshop {
             node,
             stores,
             prepared,
+            catalog,
             answers,
             gone,
             places: Arc::new(Semaphore::new(AT_ONCE_MAX)),
         }
+    }
+
+    /// Whether there is room for more work.
+    pub(super) fn has_room(&self) -> bool {
+        self.places.available_permits() > 0
     }
 
     /// Begins to work. The answer goes its way by itself.
@@ -151,6 +170,22 @@ impl Workshop {
                 id,
                 parameters,
             } => ann::execute(&statement, id, parameters, &self.node, &self.stores, traced).await,
+            Job::Poll {
+                poll,
+                from_micros,
+                id,
+                parameters,
+            } => {
+                // What was there before the poll came is marked by then.
+                let has_looked = self.catalog.activity.look().await;
+                let LogRead { keyspace, table } = &poll.of;
+                if has_looked && self.catalog.is_idle(keyspace, table, from_micros) {
+                    return Ok((ResponseContext::default(), poll.no_rows(&parameters)));
+                }
+                let request = Request::Execute { id, parameters };
+                self.node.ask(&request, traced).await
+            }
+            Job::Repeat(frame) => Err(Failure::Node(frame)),
         }
     }
 }

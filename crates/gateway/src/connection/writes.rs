@@ -1,5 +1,6 @@
 //! Requests that write to logged tables: recognised, begun in another form, and answered.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,7 +15,7 @@ use super::requests::{Requests, RequestsEnd};
 use super::responses::{self, Responses};
 use super::session::{Expected, Seen, Session, WriteUnderWay};
 use super::socket::send;
-use crate::catalog::{Catalog, Snapshot};
+use crate::catalog::{Catalog, Entered, Snapshot};
 use crate::prepared::{Meaning, PreparedStatements};
 use crate::writes::{self, ChangeLog, ClientRequest, Errand, Next, PreparedWrite};
 
@@ -193,15 +194,42 @@ impl Requests {
     ) -> Result<(), RequestsEnd> {
         let bytes = length * COPIES + errand.bytes();
         let memory = self.memory(bytes, node).await?;
+        let entered = match self.enter(&errand, node).await? {
+            Ok(entered) => entered,
+            Err(error) => {
+                self.session.client_is_answered(header.stream);
+                self.answer(header.stream, error).await;
+                return Ok(());
+            }
+        };
         let (request, errand) = errand.begin();
         let write = WriteUnderWay {
             errand,
             begun_anew: 0,
+            entered,
             memory,
         };
         self.session
             .expect(header.stream, Expected::Write(Box::new(write)));
         send(node, &request).await.map_err(RequestsEnd::Node)
+    }
+
+    /// Waits until all may know that the logs of the tables get rows. Writes under way go on meanwhile.
+    async fn enter(
+        &mut self,
+        errand: &Errand,
+        node: &mut (impl AsyncWrite + Unpin),
+    ) -> Result<Result<Entered, CqlError>, RequestsEnd> {
+        let mut entered = pin!(self.catalog.enter(errand.tables()));
+        loop {
+            tokio::select! {
+                biased;
+                entered = &mut entered => return Ok(entered),
+                Some(step) = self.steps.recv() => {
+                    send(node, &step).await.map_err(RequestsEnd::Node)?;
+                }
+            }
+        }
     }
 
     /// Waits until so many bytes may be held. Those that hold them go on meanwhile.
@@ -250,6 +278,7 @@ impl Responses {
         let WriteUnderWay {
             errand,
             begun_anew,
+            entered,
             memory,
         } = write;
         let frame = Frame {
@@ -261,6 +290,7 @@ impl Responses {
                 let write = WriteUnderWay {
                     errand: *errand,
                     begun_anew,
+                    entered,
                     memory,
                 };
                 let expected = Expected::Write(Box::new(write));

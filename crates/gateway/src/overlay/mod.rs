@@ -3,6 +3,7 @@
 //! Nothing here asks the cluster. What a statement is about is seen in its text, and then
 //!
 //! - a SELECT of [ScyllaDB's tables](rewrite) goes to the node as one of the tables that stand in for them;
+//! - a [poll of a change log](log_read) of a table that is idle is not asked at all;
 //! - a SELECT of [`system_schema.indexes`](indexes) and a [DESCRIBE](describe) go to the node as they are, and the rows of
 //!   our indexes are added to its answer;
 //! - a definition of a vector index goes to the node as a statement that says whether the client may, and is then carried out
@@ -13,6 +14,7 @@
 mod alter;
 pub(crate) mod describe;
 pub(crate) mod indexes;
+pub(crate) mod log_read;
 mod names;
 pub(crate) mod refusal;
 pub(crate) mod rewrite;

@@ -15,6 +15,11 @@ const TABLES: [(&str, &str); 3] = [
     ("system_distributed", "cdc_streams_descriptions_v2"),
 ];
 
+/// Whether a SELECT asks which generations of streams come after one. That has the same answer for a long time.
+pub(crate) fn asks_for_generations(text: &str) -> bool {
+    contains_in_any_case(text.as_bytes(), TABLES[1].1.as_bytes())
+}
+
 /// A SELECT as Cassandra understands it; `None` if it does as it is. `keyspace` is that of the definitions.
 pub(crate) fn select(text: &str, keyspace: &str) -> Option<String> {
     let holds = |word: &str| contains_in_any_case(text.as_bytes(), word.as_bytes());

@@ -6,7 +6,7 @@ use cql::parser::replace_calls;
 use cql::value::timeuuid;
 use uuid::Uuid;
 
-use super::clock::LogClock;
+use crate::log_clock::LogClock;
 
 /// A function without arguments whose value is another each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

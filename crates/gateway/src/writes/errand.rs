@@ -142,6 +142,11 @@ impl Errand {
         self.asked.hints.len() * HINT_BYTES
     }
 
+    /// The tables that it writes to, perhaps more than once.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<LoggedTable>> {
+        self.asked.hints.iter().map(|hint| &hint.table)
+    }
+
     /// The first request, whose answer goes to [`Errand::answered`].
     pub(crate) fn begin(mut self) -> (Bytes, Errand) {
         let frame = self.request();

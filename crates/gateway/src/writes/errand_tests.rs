@@ -37,7 +37,7 @@ struct Setup {
 impl Setup {
     fn new() -> Setup {
         Setup {
-            log: Arc::new(ChangeLog::new(5 << 10, Duration::MAX)),
+            log: Arc::new(ChangeLog::new(5 << 10, Duration::MAX, Arc::default())),
             snapshot: Snapshot::new([Arc::new(products()), Arc::new(events())], []),
             prepared: Vec::new(),
         }
@@ -507,7 +507,7 @@ fn a_condition_has_its_log_rows_around_it() {
 /// As [`Setup::prepared`], where every log row comes late.
 fn late() -> Setup {
     let setup = Setup {
-        log: Arc::new(ChangeLog::new(5 << 10, Duration::ZERO)),
+        log: Arc::new(ChangeLog::new(5 << 10, Duration::ZERO, Arc::default())),
         ..Setup::new()
     };
     for table in [products(), events()] {

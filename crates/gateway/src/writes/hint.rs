@@ -8,8 +8,8 @@ use cql::token::{Partitioner, routing_key};
 use cql::value::timeuuid;
 use cql::wire::BoundValue;
 
-use super::clock::LogClock;
 use crate::catalog::LoggedTable;
+use crate::log_clock::LogClock;
 
 /// A row, partition or range of a table that is written.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,7 @@
 //!    not known here, is refused with a reason. For tables without an index the first words are all that is read.
 //! 2. An execution gives the plan its values and makes *hints* (modules `keys` and `terms`), functions such as now() in a
 //!    key being evaluated here (module `calls`).
-//! 3. Hints become *log rows* with streams and times (modules `hint` and `clock`).
+//! 3. Hints become *log rows* with streams and times (module `hint`, `crate::log_clock`).
 //! 4. An [`Errand`] takes write and log rows to the node, in one request where it can.
 //!
 //! The time of a log row is the gateway's own, not the write's. Nothing else depends on a clock here: a write
@@ -17,7 +17,6 @@
 mod asked;
 mod batch_log;
 mod calls;
-mod clock;
 mod errand;
 #[cfg(test)]
 mod errand_tests;
@@ -33,14 +32,16 @@ mod terms;
 pub(crate) mod test_tables;
 mod verdict;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use cql::wire::{Batch, BatchedStatement, BoundValue};
 
 use self::batch_log::BatchLog;
-use self::clock::LogClock;
 use self::hint::Hint;
 use self::inserts::LogInserts;
+
+use crate::log_clock::LogClock;
 
 pub(crate) use asked::Origin;
 pub(crate) use errand::{Errand, Next};
@@ -62,7 +63,7 @@ pub(crate) const LATE_AFTER: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(crate) struct ChangeLog {
     inserts: LogInserts,
-    clock: LogClock,
+    clock: Arc<LogClock>,
     batch_log: BatchLog,
     batch_bytes_max: usize,
     late_after: Duration,
@@ -70,11 +71,15 @@ pub(crate) struct ChangeLog {
 
 impl ChangeLog {
     /// A log whose batches stay within `batch_bytes_max`, as Cassandra counts a batch, and whose rows are written again if they were
-    /// on their way for longer than `late_after`.
-    pub(crate) fn new(batch_bytes_max: usize, late_after: Duration) -> ChangeLog {
+    /// on their way for longer than `late_after`. `clock` dates them.
+    pub(crate) fn new(
+        batch_bytes_max: usize,
+        late_after: Duration,
+        clock: Arc<LogClock>,
+    ) -> ChangeLog {
         ChangeLog {
             inserts: LogInserts::default(),
-            clock: LogClock::default(),
+            clock,
             batch_log: BatchLog::default(),
             batch_bytes_max,
             late_after,

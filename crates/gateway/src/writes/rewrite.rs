@@ -243,6 +243,7 @@ impl ClientRequest<'_> {
         if found.hints.is_empty() {
             return Ok(None);
         }
+        log.clock.check()?;
         let frame = self.as_it_came();
         let asked = Asked {
             stream: self.header.stream,

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use cql::error::CqlError;
 use storage::catalog::{ColumnKind, Table};
+use storage::read::{ClusteringBound, ClusteringSlice};
 
 use super::access::PartitionAccess;
 use super::aggregate::Accumulator;
@@ -22,6 +23,7 @@ use super::values::Values;
 use super::{limit, memory};
 use crate::bind::{Bound, PreparedTerm, StatementClock};
 use crate::query::{Answer, Database, Outcome, Parameters, Rows};
+use crate::system::Wanted;
 
 /// How much is done at a time.
 #[derive(Clone, Copy, Debug)]
@@ -82,7 +84,8 @@ async fn execute_at(
     if table.log_of.is_some() && targets != Targets::Nothing {
         log::settle(&database.storage, &slices, &clock).await?;
     }
-    let reader = reader(database, plan, &parameters)?;
+    let wanted = wanted(table, &targets, &slices);
+    let reader = reader(database, plan, wanted, &parameters)?;
     let is_quick = matches!(reader, Reader::Memory(_)) || matches!(targets, Targets::Keys(_));
     let warnings = warnings(rows, plan);
     let question = question(table, rows, slices);
@@ -136,10 +139,47 @@ pub(super) async fn on_blocking_thread<R: Send + 'static>(
         .map_err(|error| CqlError::server(format!("the read was broken off: {error}")))
 }
 
+/// Of what a query of a table that describes the schema wants rows: the keyspace and the table that its key names.
+fn wanted<'a>(table: &Table, targets: &'a Targets, slices: &'a [ClusteringSlice]) -> Wanted<'a> {
+    let names_first = |columns: &[&storage::catalog::Column], name| {
+        columns.first().is_some_and(|column| column.name == name)
+    };
+    let keyspace = match targets {
+        Targets::Keys(keys) if names_first(&table.partition_key(), "keyspace_name") => {
+            let [key] = keys.as_slice() else {
+                return Wanted::default();
+            };
+            key.first().and_then(|name| std::str::from_utf8(name).ok())
+        }
+        _ => None,
+    };
+    if keyspace.is_none() || !names_first(&table.clustering_key(), "table_name") {
+        return Wanted {
+            keyspace,
+            table: None,
+        };
+    }
+    let one = |slice: &'a ClusteringSlice| match (&slice.start, &slice.end) {
+        (ClusteringBound::Inclusive(start), ClusteringBound::Inclusive(end)) => {
+            start.first().filter(|first| Some(*first) == end.first())
+        }
+        _ => None,
+    };
+    let first = slices.first().and_then(one);
+    let is_of_one = slices.iter().all(|slice| one(slice) == first);
+    Wanted {
+        keyspace,
+        table: first
+            .filter(|_| is_of_one)
+            .and_then(|name| std::str::from_utf8(name).ok()),
+    }
+}
+
 /// What to read a plan's table from.
 pub(super) fn reader(
     database: &Database,
     plan: &Resolved,
+    wanted: Wanted<'_>,
     parameters: &Parameters,
 ) -> Result<Reader, CqlError> {
     let table = &plan.target.table;
@@ -148,7 +188,7 @@ pub(super) fn reader(
             table: table.clone(),
             rows: database
                 .system
-                .rows(&database.storage, table, parameters.server_address)?
+                .rows(&database.storage, table, wanted, parameters.server_address)?
                 .into(),
         }))
     } else {
@@ -156,11 +196,7 @@ pub(super) fn reader(
     }
 }
 
-fn question(
-    table: &Table,
-    rows: &RowsPlan,
-    slices: Vec<storage::read::ClusteringSlice>,
-) -> Question {
+fn question(table: &Table, rows: &RowsPlan, slices: Vec<ClusteringSlice>) -> Question {
     let (mut clustering, mut has_static) = (0, false);
     for column in &table.columns {
         match column.kind {

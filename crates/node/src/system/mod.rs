@@ -18,6 +18,7 @@ mod virtual_schema;
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use cql::error::CqlError;
@@ -59,9 +60,20 @@ pub struct SystemTables {
     started_at_s: i64,
 }
 
+/// Of which keyspaces and tables rows are wanted, so that what a driver asks of one table after each change does not cost as
+/// much as there are tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Wanted<'a> {
+    /// The name of the one keyspace; `None` for all.
+    pub keyspace: Option<&'a str>,
+    /// The name of the one table, if there is one keyspace.
+    pub table: Option<&'a str>,
+}
+
 /// What rows are made from.
 struct Source<'a> {
     catalog: &'a Catalog,
+    wanted: Wanted<'a>,
     system: &'a SystemTables,
     /// Where the client reaches the node.
     server: SocketAddr,
@@ -136,24 +148,27 @@ impl SystemTables {
         self.keyspace(keyspace)?.tables.get(name)
     }
 
-    /// All rows of a system table, by partition in token order, then in clustering order.
+    /// The rows of a system table, at least those wanted, by partition in token order, then in clustering order.
     /// `server` is the address by which the client reached the node.
     ///
     /// # Errors
     /// If the table is none of these.
-    pub fn rows(
+    pub(crate) fn rows(
         &self,
         storage: &Storage,
         table: &Table,
+        wanted: Wanted<'_>,
         server: Option<SocketAddr>,
     ) -> Result<Vec<Row>, CqlError> {
-        self.rows_of(&storage.catalog(), table, server.unwrap_or(UNCONNECTED))
+        let server = server.unwrap_or(UNCONNECTED);
+        self.rows_of(&storage.catalog(), table, wanted, server)
     }
 
     fn rows_of(
         &self,
         catalog: &Catalog,
         table: &Table,
+        wanted: Wanted<'_>,
         server: SocketAddr,
     ) -> Result<Vec<Row>, CqlError> {
         let records = self.contents.get(&table.id).ok_or_else(|| {
@@ -164,6 +179,7 @@ impl SystemTables {
         })?;
         let source = Source {
             catalog,
+            wanted,
             system: self,
             server,
         };
@@ -176,19 +192,36 @@ impl SystemTables {
 }
 
 impl Source<'_> {
-    /// Every keyspace that `system_schema` tells of, by name.
+    /// The wanted keyspaces of those that `system_schema` tells of, by name.
     fn keyspaces(&self) -> impl Iterator<Item = &Arc<Keyspace>> {
-        let of_the_system = self.system.keyspaces.values();
+        let of_the_system = named(&self.system.keyspaces, self.wanted.keyspace);
         of_the_system
             .filter(|keyspace| keyspace.name != VIRTUAL_SCHEMA)
-            .chain(self.catalog.keyspaces.values())
+            .chain(self.keyspaces_of_users())
     }
 
-    /// Every table that `system_schema` tells of.
+    /// Those that are not the system's.
+    fn keyspaces_of_users(&self) -> impl Iterator<Item = &Arc<Keyspace>> {
+        named(&self.catalog.keyspaces, self.wanted.keyspace)
+    }
+
+    /// The wanted tables of those that `system_schema` tells of.
     fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
         self.keyspaces()
-            .flat_map(|keyspace| keyspace.tables.values())
+            .flat_map(|keyspace| named(&keyspace.tables, self.wanted.table))
     }
+}
+
+/// The one of that name, or all.
+fn named<'m, V>(
+    map: &'m BTreeMap<String, V>,
+    name: Option<&'m str>,
+) -> impl Iterator<Item = &'m V> {
+    let bounds = match name {
+        Some(name) => (Bound::Included(name), Bound::Included(name)),
+        None => (Bound::Unbounded, Bound::Unbounded),
+    };
+    map.range::<str, _>(bounds).map(|(_, value)| value)
 }
 
 fn keyspace(name: &str) -> Keyspace {

@@ -303,9 +303,7 @@ pub(crate) fn cdc_options(cdc: &CdcOptions) -> BTreeMap<String, String> {
 /// Drivers and the CDC library tell a keyspace with tablets by `initial_tablets` not being null.
 fn scylla_keyspaces(source: &Source<'_>) -> Vec<Record> {
     source
-        .catalog
-        .keyspaces
-        .values()
+        .keyspaces_of_users()
         .map(|keyspace| {
             record([("keyspace_name", text(&keyspace.name))])
                 .with("initial_tablets", keyspace.tablets.then_some(Value::Int(0)))

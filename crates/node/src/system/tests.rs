@@ -19,7 +19,7 @@ fn rows(catalog: &Catalog, keyspace: &str, name: &str) -> Vec<BTreeMap<String, V
     let system = tables();
     let table = system.table(keyspace, name).unwrap();
     system
-        .rows_of(catalog, table, SERVER)
+        .rows_of(catalog, table, Wanted::default(), SERVER)
         .unwrap()
         .iter()
         .map(|row| decoded(table, row))
@@ -100,7 +100,9 @@ fn every_table_has_valid_rows_in_order() {
         .keyspaces()
         .flat_map(|keyspace| keyspace.tables.values())
     {
-        let rows = system.rows_of(&catalog, table, SERVER).unwrap();
+        let rows = system
+            .rows_of(&catalog, table, Wanted::default(), SERVER)
+            .unwrap();
         let mut keys = std::collections::HashSet::new();
         for row in &rows {
             // Decoding checks every value against its column's type.
@@ -116,11 +118,53 @@ fn every_table_has_valid_rows_in_order() {
 }
 
 #[test]
+fn of_one_table_no_more_rows_are_made_than_it_has() {
+    let catalog = fixtures::catalog();
+    let system = tables();
+    let of_tables = system.keyspace("system_schema").unwrap().tables.values();
+    let mut found = 0;
+    for table in of_tables {
+        let all = system
+            .rows_of(&catalog, table, Wanted::default(), SERVER)
+            .unwrap();
+        for (keyspace, name) in [
+            ("shop", Some("films")),
+            ("shop", None),
+            ("none", Some("films")),
+        ] {
+            let wanted = Wanted {
+                keyspace: Some(keyspace),
+                table: name,
+            };
+            let some = system.rows_of(&catalog, table, wanted, SERVER).unwrap();
+            let is_wanted = |row: &&Row| {
+                let clustering = row.clustering.as_ref().unwrap().first();
+                let is_of_table = |name: &str| clustering.is_none_or(|first| first == name);
+                row.partition.key[0] == keyspace && name.is_none_or(is_of_table)
+            };
+            let expected: Vec<&Row> = all.iter().filter(is_wanted).collect();
+            let keys = |row: &Row| (row.partition.key.clone(), row.clustering.clone());
+            assert!(
+                some.iter()
+                    .map(keys)
+                    .eq(expected.iter().map(|row| keys(row))),
+                "{}",
+                table.name
+            );
+            found += some.len();
+        }
+    }
+    assert!(found > 10);
+}
+
+#[test]
 fn a_partition_is_shared_and_its_rows_are_in_clustering_order() {
     let catalog = fixtures::catalog();
     let system = tables();
     let table = system.table("system_schema", "columns").unwrap();
-    let rows = system.rows_of(&catalog, table, SERVER).unwrap();
+    let rows = system
+        .rows_of(&catalog, table, Wanted::default(), SERVER)
+        .unwrap();
     let of_shop: Vec<&Row> = rows
         .iter()
         .filter(|row| row.partition.key[0] == "shop")
@@ -138,7 +182,9 @@ fn the_data_center_bears_the_name_it_was_given() {
     let catalog = fixtures::catalog();
     let rows = |keyspace: &str, name: &str| -> Vec<BTreeMap<String, Value>> {
         let table = system.table(keyspace, name).unwrap();
-        let rows = system.rows_of(&catalog, table, SERVER).unwrap();
+        let rows = system
+            .rows_of(&catalog, table, Wanted::default(), SERVER)
+            .unwrap();
         rows.iter().map(|row| decoded(table, row)).collect()
     };
     assert_eq!(text(&rows("system", "local")[0], "data_center"), "eu-west");
@@ -420,5 +466,9 @@ fn peers_v2_is_unknown_so_that_drivers_fall_back() {
 fn a_users_table_is_none_of_these() {
     let catalog = fixtures::catalog();
     let films = catalog.table("shop", "films").unwrap();
-    assert!(tables().rows_of(&catalog, films, SERVER).is_err());
+    assert!(
+        tables()
+            .rows_of(&catalog, films, Wanted::default(), SERVER)
+            .is_err()
+    );
 }

@@ -84,6 +84,45 @@ fn rows_that_are_gone_are_left_out() {
     );
 }
 
+/// An index that still holds what the table has lost.
+#[test]
+fn rows_that_are_gone_are_made_up_for() {
+    let (store, client) = FakeStore::start();
+    let films = films(client);
+    for id in 100..400 {
+        films.run(&format!(
+            "INSERT INTO films (id, v) VALUES ({id}, [1, 2, 3])"
+        ));
+    }
+    store.answer_by(200, |body| {
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        let limit = i32::try_from(body["limit"].as_i64().unwrap()).unwrap();
+        answer(&(100..400.min(100 + limit)).collect::<Vec<_>>())
+    });
+    let nearest = |limit: usize| {
+        let query = format!("SELECT id FROM films ORDER BY v ANN OF [1, 2, 3] LIMIT {limit}");
+        films.rows(&query)
+    };
+    assert_eq!(nearest(1), ["100"]);
+    films.run("DELETE FROM films WHERE id = 100");
+    assert_eq!(nearest(1), ["101"]);
+    films.run("DELETE v FROM films WHERE id = 101");
+    assert_eq!(nearest(3), ["102", "103", "104"]);
+    for id in 103..390 {
+        films.run(&format!("DELETE FROM films WHERE id = {id}"));
+    }
+    let before = store.requests();
+    assert_eq!(nearest(3), ["102", "390", "391"]);
+    assert!(store.requests() - before < 8);
+    // There are no more than these.
+    assert_eq!(nearest(100).len(), 11);
+    let rescored = films.with(&[
+        "CREATE CUSTOM INDEX better ON films (v) USING 'vector_index' WITH OPTIONS = {'quantization': 'i8', 'oversampling': '2', 'rescoring': 'true'}",
+    ]);
+    let query = "SELECT id FROM films ORDER BY v ANN OF [1, 2, 3] LIMIT 5";
+    assert_eq!(rescored.rows(query).len(), 5);
+}
+
 #[test]
 fn more_candidates_than_asked_for_are_cut() {
     let (store, client) = FakeStore::start();

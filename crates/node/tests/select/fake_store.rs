@@ -13,12 +13,22 @@ pub struct FakeStore {
     state: Arc<Mutex<State>>,
 }
 
-#[derive(Default)]
 struct State {
     status: u16,
-    body: String,
+    /// From the body of a request to that of its answer.
+    answer: Box<dyn Fn(&str) -> String + Send>,
     /// Path and body.
     requests: Vec<(String, String)>,
+}
+
+impl Default for State {
+    fn default() -> State {
+        State {
+            status: 0,
+            answer: Box::new(|_| String::new()),
+            requests: Vec::new(),
+        }
+    }
 }
 
 impl FakeStore {
@@ -52,9 +62,20 @@ impl FakeStore {
 
     /// What the next requests get.
     pub fn answer(&self, status: u16, body: &str) {
+        let body = body.to_owned();
+        self.answer_by(status, move |_| body.clone());
+    }
+
+    /// The same, by the bodies of the requests.
+    pub fn answer_by(&self, status: u16, answer: impl Fn(&str) -> String + Send + 'static) {
         let mut state = self.state.lock().unwrap();
         state.status = status;
-        state.body = body.to_owned();
+        state.answer = Box::new(answer);
+    }
+
+    /// How many requests came.
+    pub fn requests(&self) -> usize {
+        self.state.lock().unwrap().requests.len()
     }
 
     /// The path and body of the last request.
@@ -68,8 +89,9 @@ async fn serve(mut stream: TcpStream, store: FakeStore) {
     while let Some((path, body)) = read_request(&mut stream, &mut buffer).await {
         let (status, answer) = {
             let mut state = store.state.lock().unwrap();
+            let answer = (state.answer)(&body);
             state.requests.push((path, body));
-            (state.status, state.body.clone())
+            (state.status, answer)
         };
         let response = format!(
             "HTTP/1.1 {status} Status\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{answer}",

@@ -35,6 +35,22 @@ fn drivers_questions_are_answered() {
             "SELECT table_name FROM system_schema.tables WHERE keyspace_name IN ('ks', 'nope') LIMIT 1",
             &["'t'"],
         ),
+        (
+            "SELECT table_name FROM system_schema.tables WHERE keyspace_name = 'ks' AND table_name IN ('t', 't_scylla_cdc_log')",
+            &["'t'", "'t_scylla_cdc_log'"],
+        ),
+        (
+            "SELECT table_name FROM system_schema.tables WHERE keyspace_name = 'ks' AND table_name >= 't' AND table_name <= 't'",
+            &["'t'"],
+        ),
+        (
+            "SELECT table_name FROM system_schema.columns WHERE keyspace_name = 'ks' AND (table_name, column_name) > ('t', 'p') AND (table_name, column_name) < ('t_scylla_cdc_log', 'a')",
+            &["'t'"],
+        ),
+        (
+            "SELECT table_name FROM system_schema.tables WHERE keyspace_name = 'nope' AND table_name = 't'",
+            &[],
+        ),
     ];
     for (query, expected) in cases {
         assert_eq!(fixture.rows(query), *expected, "{query}");

@@ -8,6 +8,7 @@ use crate::StorageError;
 use crate::catalog::ColumnKind;
 use crate::key::SuffixRange;
 use crate::mutation::{CellChange, CellOperation, Change};
+use crate::ranges;
 use crate::read::Expiry;
 use crate::record::{CellRecord, ColumnRecord, Content, Deletion, Lifetime, Marker, Record};
 use crate::schema::TableSchema;
@@ -110,18 +111,25 @@ pub(super) fn apply(
             // The ends become parts of keys.
             crate::key::join(partition, crate::key::RANGE, &range.low)?;
             crate::key::join(partition, crate::key::RANGE, &range.high)?;
-            let mut ranges = if head.has_ranges {
-                overlay.ranges(table, partition)?
+            let old = if head.has_ranges {
+                overlay.ranges_over(table, partition, &range)?
             } else {
-                Default::default()
+                Vec::new()
             };
             let deletion = moment.deletion(*timestamp);
-            ranges.add(&range, deletion);
-            overlay.put_ranges(table, partition, ranges);
+            let new = ranges::add(&old, &range, deletion);
+            if new == old {
+                // Others cover all of it.
+                return Ok(());
+            }
+            overlay.replace_ranges(table, partition, old, new);
             overlay
                 .write
                 .sweeps
                 .push(Sweep::new(table.space, partition, range, deletion));
+            if head.has_ranges {
+                return Ok(());
+            }
             head.has_ranges = true;
             overlay.put_head(table, partition, head)
         }
@@ -148,10 +156,11 @@ pub(super) fn apply(
                     .push(Sweep::new(table.space, partition, range, deletion));
             }
             if head.has_ranges {
-                let mut ranges = overlay.ranges(table, partition)?;
-                ranges.apply_wider_deletion(*timestamp);
-                head.has_ranges = !ranges.is_empty();
-                overlay.put_ranges(table, partition, ranges);
+                let old = overlay.ranges_over(table, partition, &SuffixRange::whole())?;
+                let mut new = old.clone();
+                new.retain(|range| range.deletion.timestamp > *timestamp);
+                head.has_ranges = !new.is_empty();
+                overlay.replace_ranges(table, partition, old, new);
             }
             overlay.put_head(table, partition, head)
         }

@@ -11,6 +11,7 @@ mod lists;
 mod log;
 mod mark;
 mod overlay;
+mod pending_ranges;
 mod schema_change;
 mod sweep;
 mod write;
@@ -36,7 +37,7 @@ use sweep::Sweep;
 
 pub(crate) use expiring::load as load_expiring;
 pub(crate) use mark::load as load_mark;
-pub(crate) use schema_change::{CATALOG_KEY, load, store};
+pub(crate) use schema_change::{load, store_first};
 pub(crate) use sweep::load as load_sweeps;
 
 /// Writes that go into one batch: more would make the first of them wait too long.
@@ -231,7 +232,7 @@ impl Committer {
             .engine
             .reopen()
             .and_then(|()| self.reload_mark())
-            .and_then(|()| load(&self.shared.engine));
+            .and_then(|()| load(&self.shared.engine, self.shared.clock.now_micros()));
         match reopened {
             Ok(Some((catalog, generations))) => {
                 let old = self.shared.schema();
@@ -376,7 +377,7 @@ impl Committer {
             .filter(|table| !self.shared.forgetting.is_expiring(*table))
             .collect();
         let sweeps = std::mem::take(&mut changes.sweeps);
-        let mut batch = changes.into_batch(&self.shared.engine)?;
+        let mut batch = changes.into_batch()?;
         batch.extend(sweeps.iter().map(Sweep::entry));
         batch.extend(expiring.iter().map(|table| expiring::entry(*table)));
         batch.extend(log_rows);

@@ -6,12 +6,12 @@ use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
 
+use super::pending_ranges::PendingRanges;
 use super::sweep::Sweep;
 use crate::StorageError;
 use crate::catalog::TableId;
 use crate::engine::{Batch, Engine, SpaceId};
-use crate::key::{self, HEADER, RANGE, ROW};
-use crate::ranges::RangeDeletions;
+use crate::key::{self, HEADER, ROW};
 use crate::record::{self, Record};
 use crate::schema::TableSchema;
 
@@ -19,8 +19,7 @@ use crate::schema::TableSchema;
 pub(super) struct Changes {
     /// By whole key; an empty record removes the key.
     records: HashMap<SpaceId, HashMap<Vec<u8>, Record>>,
-    /// By partition.
-    ranges: HashMap<(SpaceId, Vec<u8>), RangeDeletions>,
+    pub(super) ranges: PendingRanges,
     /// Tables that got anything with a time to live.
     pub(super) expiring: HashSet<TableId>,
     /// What deletions of partitions and ranges leave to be removed.
@@ -41,13 +40,13 @@ impl Changes {
         for (space, records) in write.records {
             self.records.entry(space).or_default().extend(records);
         }
-        self.ranges.extend(write.ranges);
+        self.ranges.absorb(write.ranges);
         self.expiring.extend(write.expiring);
         self.sweeps.extend(write.sweeps);
     }
 
     /// The batch that carries the changes out.
-    pub(super) fn into_batch(self, engine: &Engine) -> Result<Batch, StorageError> {
+    pub(super) fn into_batch(self) -> Result<Batch, StorageError> {
         let mut batch = Batch::new();
         for (space, records) in self.records {
             for (key, record) in records {
@@ -55,28 +54,15 @@ impl Changes {
                 batch.push((space, key.into(), value));
             }
         }
-        for ((space, partition), ranges) in self.ranges {
-            let stored = stored_ranges(engine, space, &partition)?;
-            for (start, _) in stored.entries() {
-                if ranges.value_at(start).is_none() {
-                    batch.push((space, key::join(&partition, RANGE, start)?.into(), None));
-                }
-            }
-            for (start, value) in ranges.entries() {
-                if stored.value_at(start).as_ref() != Some(&value) {
-                    let key = key::join(&partition, RANGE, start)?;
-                    batch.push((space, key.into(), Some(value)));
-                }
-            }
-        }
+        self.ranges.write_to(&mut batch)?;
         Ok(batch)
     }
 }
 
 /// The view of one write.
 pub(super) struct Overlay<'a> {
-    engine: &'a Engine,
-    batch: &'a Changes,
+    pub(super) engine: &'a Engine,
+    pub(super) batch: &'a Changes,
     pub(super) write: Changes,
 }
 
@@ -143,34 +129,6 @@ impl<'a> Overlay<'a> {
         self.get(table.space, &key::join(partition, ROW, suffix)?)
     }
 
-    pub(super) fn ranges(
-        &self,
-        table: &TableSchema,
-        partition: &[u8],
-    ) -> Result<RangeDeletions, StorageError> {
-        let id = (table.space, partition.to_vec());
-        let pending = self
-            .write
-            .ranges
-            .get(&id)
-            .or_else(|| self.batch.ranges.get(&id));
-        match pending {
-            Some(ranges) => Ok(ranges.clone()),
-            None => stored_ranges(self.engine, table.space, partition),
-        }
-    }
-
-    pub(super) fn put_ranges(
-        &mut self,
-        table: &TableSchema,
-        partition: &[u8],
-        ranges: RangeDeletions,
-    ) {
-        self.write
-            .ranges
-            .insert((table.space, partition.to_vec()), ranges);
-    }
-
     /// The greatest timestamp of a deletion that covers a row from outside; `i64::MIN` for none.
     pub(super) fn deleted_to(
         &self,
@@ -183,20 +141,12 @@ impl<'a> Overlay<'a> {
             .deletion
             .map_or(i64::MIN, |deletion| deletion.timestamp);
         if head.has_ranges
-            && let Some(deletion) = self.ranges(table, partition)?.covering(suffix)
+            && let Some(range) = self.range_over(table, partition, suffix)?
         {
-            deleted_to = deleted_to.max(deletion.timestamp);
+            deleted_to = deleted_to.max(range.deletion.timestamp);
         }
         Ok(deleted_to)
     }
-}
-
-fn stored_ranges(
-    engine: &Engine,
-    space: SpaceId,
-    partition: &[u8],
-) -> Result<RangeDeletions, StorageError> {
-    RangeDeletions::read(engine, &engine.snapshot()?, space, partition)
 }
 
 /// Used where a key and its value are known to be new.

@@ -2,44 +2,50 @@
 //! the files of dropped ones. A crash in between leaves files that nobody names, which the next
 //! start removes.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use bytes::Bytes;
+use cql::value::timeuuid;
 use uuid::Uuid;
 
 use super::{Committer, Edited, SchemaChange};
 use crate::StorageError;
 use crate::catalog::persist::{self, Generations};
-use crate::catalog::{Catalog, Table, TableId};
-use crate::engine::{Engine, SpaceId, Sync};
-use crate::schema::Schema;
+use crate::catalog::{Catalog, Keyspace, Table, TableId};
+use crate::engine::{Batch, Engine, SpaceId, Sync};
+use crate::schema::{Schema, TableSchema};
 
-/// The key of the catalog in the meta space.
-pub(crate) const CATALOG_KEY: &[u8] = b"catalog";
-
-/// Reads the catalog; `None` in a new directory.
-pub(crate) fn load(engine: &Engine) -> Result<Option<(Catalog, Generations)>, StorageError> {
-    match engine.get(SpaceId::META, CATALOG_KEY)? {
-        Some(bytes) => persist::decode(&bytes).map(Some),
-        None => Ok(None),
+/// Reads the catalog, and converts one of an older format; `None` in a new directory.
+pub(crate) fn load(
+    engine: &Engine,
+    now_micros: i64,
+) -> Result<Option<(Catalog, Generations)>, StorageError> {
+    let scan = engine.scan_at(&engine.snapshot()?, SpaceId::META, persist::keys())?;
+    let Some(loaded) = persist::load(scan)? else {
+        return Ok(None);
+    };
+    if !loaded.conversion.is_empty() {
+        tracing::info!("converting the schema of an older version");
+        engine.commit(batch(loaded.conversion), Sync::Disk, now_micros)?;
     }
+    Ok(Some((loaded.catalog, loaded.generations)))
 }
 
-/// Writes the catalog in the place of the old one, durable when it returns.
-pub(crate) fn store(
+/// Writes the first catalog of a directory, durable when it returns.
+pub(crate) fn store_first(
     engine: &Engine,
     catalog: &Catalog,
-    generations: &Generations,
     now_micros: i64,
 ) -> Result<(), StorageError> {
-    engine.commit(vec![entry(catalog, generations)], Sync::Disk, now_micros)
+    let changes = persist::changes(None, (catalog, &Generations::new()));
+    engine.commit(batch(changes), Sync::Disk, now_micros)
 }
 
-fn entry(catalog: &Catalog, generations: &Generations) -> (SpaceId, Bytes, Option<Bytes>) {
-    let record = persist::encode(catalog, generations);
-    (SpaceId::META, Bytes::from_static(CATALOG_KEY), Some(record))
+fn batch(changes: persist::Changes) -> Batch {
+    let changes = changes.into_iter();
+    changes
+        .map(|(key, value)| (SpaceId::META, key, value))
+        .collect()
 }
 
 impl Committer {
@@ -78,30 +84,26 @@ impl Committer {
     fn install(
         &mut self,
         mut catalog: Catalog,
-        mut generations: Generations,
+        generations: Generations,
     ) -> Result<(), StorageError> {
         self.shared.check_writable()?;
         let old = self.shared.schema();
         catalog.version = next_version(old.catalog.version, self.shared.clock.now_micros());
         begin_streams(&mut catalog, &old, self.shared.clock.now_micros());
-        let ids: HashSet<TableId> = catalog
-            .keyspaces
-            .values()
-            .flat_map(|keyspace| keyspace.tables.values())
-            .map(|table| table.id)
-            .collect();
-        generations.retain(|table, _| ids.contains(table));
         let new = Schema::new(Arc::new(catalog), generations, Some(&old));
 
-        let committed = self.commit_schema(&new);
+        let committed = self.commit_schema(&old, &new);
         if let Err(error) = committed {
             self.shared.note_write_failure(&error);
             return Err(self.shared.explain(&error));
         }
-        let kept: HashSet<SpaceId> = new.tables().map(|table| table.space).collect();
+        let is_kept = |old: &TableSchema| {
+            let new = new.table(old.table.id);
+            new.is_ok_and(|new| new.space == old.space)
+        };
         let gone = old
             .tables()
-            .filter(|table| !kept.contains(&table.space))
+            .filter(|table| !is_kept(table))
             .map(|table| (table.space, Arc::clone(&table.lease)));
         self.retired.extend(gone);
         drop(old);
@@ -109,12 +111,14 @@ impl Committer {
         Ok(())
     }
 
-    fn commit_schema(&self, new: &Schema) -> Result<(), StorageError> {
+    fn commit_schema(&self, old: &Schema, new: &Schema) -> Result<(), StorageError> {
         let engine = &self.shared.engine;
         for table in new.tables() {
             engine.create_space(table.space, table.space_options())?;
         }
-        let mut batch = vec![entry(&new.catalog, &new.generations)];
+        let was = (&*old.catalog, &old.generations);
+        let is = (&*new.catalog, &new.generations);
+        let mut batch = batch(persist::changes(Some(was), is));
         let mark = self.carry_mark(&mut batch);
         let now_micros = self.shared.clock.now_micros();
         engine.commit(batch, Sync::Disk, now_micros)?;
@@ -166,15 +170,37 @@ fn begin_streams(catalog: &mut Catalog, old: &Schema, now_micros: i64) {
 
 /// A timeuuid behind the last one, at the present if that is later.
 fn next_version(last: Uuid, now_micros: i64) -> Uuid {
-    use cql::value::timeuuid;
     let micros = now_micros.max(timeuuid::unix_micros(&last).saturating_add(1));
     timeuuid::from_micros(micros, Uuid::new_v4().as_u64_pair().1).unwrap_or(last)
 }
 
 fn same(a: &Catalog, b: &Catalog) -> bool {
-    a.keyspaces == b.keyspaces
+    let is_alike =
+        |((name, a), (other, b)): ((&String, &Arc<Keyspace>), (&String, &Arc<Keyspace>))| {
+            name == other && (Arc::ptr_eq(a, b) || same_keyspace(a, b))
+        };
+    a.keyspaces.len() == b.keyspaces.len()
+        && a.keyspaces.iter().zip(&b.keyspaces).all(is_alike)
         && a.cluster_name == b.cluster_name
         && a.vnode_streams == b.vnode_streams
         && a.host_id == b.host_id
         && a.created_at_ms == b.created_at_ms
+}
+
+/// Tables that nobody touched are the same in memory, which is cheaper to see than that they say the same.
+fn same_keyspace(a: &Keyspace, b: &Keyspace) -> bool {
+    let Keyspace {
+        name,
+        replication,
+        durable_writes,
+        tablets,
+        tables,
+    } = a;
+    let is_alike = |((_, a), (_, b)): ((&String, &Arc<Table>), (&String, &Arc<Table>))| {
+        Arc::ptr_eq(a, b) || a == b
+    };
+    (name, replication, durable_writes, tablets)
+        == (&b.name, &b.replication, &b.durable_writes, &b.tablets)
+        && tables.len() == b.tables.len()
+        && tables.iter().zip(&b.tables).all(is_alike)
 }

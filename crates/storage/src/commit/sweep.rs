@@ -22,6 +22,7 @@ use crate::StorageError;
 use crate::catalog::TableId;
 use crate::engine::{Engine, SpaceId, Sync};
 use crate::key::{self, ROW, SuffixRange};
+use crate::ranges::{self, Interval};
 use crate::record::{self, Deletion};
 use crate::schema::TableSchema;
 
@@ -172,7 +173,7 @@ impl Committer {
             // Dropped or emptied meanwhile.
             None => true,
         };
-        let mut batch = overlay.write.into_batch(engine)?;
+        let mut batch = overlay.write.into_batch()?;
         if is_done {
             batch.push((SpaceId::META, sweep.key(), None));
         }
@@ -191,21 +192,20 @@ fn step(
     sweep: &mut Sweep,
 ) -> Result<bool, StorageError> {
     let mut head = overlay.head(table, &sweep.partition)?;
-    let mut ranges = if head.has_ranges {
-        overlay.ranges(table, &sweep.partition)?
-    } else {
-        Default::default()
-    };
     let bounds = (
         Bound::Included(key::bound(&sweep.partition, ROW, &sweep.range.low)),
         Bound::Excluded(key::bound(&sweep.partition, ROW, &sweep.range.high)),
     );
     let prefix = sweep.partition.len() + 1;
     let mut rows = engine.scan_at(&engine.snapshot()?, sweep.space, bounds)?;
+    let mut range: Option<Interval> = None;
     for entry in rows.by_ref().take(ROWS_A_STEP) {
         let (key, value) = entry?;
         let suffix = &key[prefix..];
-        let deleted_to = [head.deletion, ranges.covering(suffix)]
+        if head.has_ranges && !range.as_ref().is_some_and(|range| range.covers(suffix)) {
+            range = overlay.range_over(table, &sweep.partition, suffix)?;
+        }
+        let deleted_to = [head.deletion, range.as_ref().map(|range| range.deletion)]
             .into_iter()
             .flatten()
             .map(|deletion| deletion.timestamp)
@@ -227,8 +227,9 @@ fn step(
         head.swept = true;
         overlay.put_head(table, &sweep.partition, head)?;
     } else if head.has_ranges {
-        ranges.mark_swept(&sweep.whole, sweep.deletion);
-        overlay.put_ranges(table, &sweep.partition, ranges);
+        let old = overlay.ranges_over(table, &sweep.partition, &sweep.whole)?;
+        let new = ranges::mark_swept(&old, &sweep.whole, sweep.deletion);
+        overlay.replace_ranges(table, &sweep.partition, old, new);
     }
     Ok(true)
 }

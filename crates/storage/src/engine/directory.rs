@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use crate::StorageError;
 
-/// The version of everything below the directory: marker, keys, records, catalog.
+/// The version of everything below the directory: marker, keys, records. The catalog has one of its own.
 const FORMAT_VERSION: u32 = 1;
 const MARKER: &str = "annulus-storage";
 const MARKER_DRAFT: &str = "annulus-storage.new";

@@ -89,6 +89,8 @@ pub(crate) struct Disk {
     written: AtomicU64,
     /// The number of a batch up to which all is on the disk.
     synced: AtomicU64,
+    /// Range deletions that were read since the start.
+    pub(crate) range_deletions_read: AtomicU64,
 }
 
 struct Opened {
@@ -122,6 +124,7 @@ impl Disk {
             written: AtomicU64::new(number),
             // fjall syncs the journal when it opens.
             synced: AtomicU64::new(number),
+            range_deletions_read: AtomicU64::new(0),
         })
     }
 

@@ -4,6 +4,7 @@
 
 use std::ops::Bound;
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
 
@@ -193,6 +194,11 @@ impl Engine {
     /// See [`Disk::compact`].
     pub(crate) fn compact(&self, space: SpaceId) -> Result<(), StorageError> {
         either!(self, of => of.compact(space))
+    }
+
+    /// Counts the records of range deletions that were read.
+    pub(crate) fn range_deletions_read(&self) -> &AtomicU64 {
+        either!(self, of => &of.range_deletions_read)
     }
 
     /// Bytes of all files.

@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -169,6 +170,8 @@ pub(crate) struct Engine {
     /// The life of the disk in which it was opened.
     life: Mutex<u64>,
     path: PathBuf,
+    /// As in [`super::Disk`].
+    pub(crate) range_deletions_read: AtomicU64,
 }
 
 pub(crate) struct Snapshot {
@@ -189,6 +192,7 @@ impl Engine {
             disk: disk.clone(),
             life: Mutex::new(state.life),
             path: PathBuf::from("a simulated disk"),
+            range_deletions_read: AtomicU64::new(0),
         };
         (engine, state.synced.is_empty())
     }

@@ -8,7 +8,7 @@ use cql::token::Token;
 use crate::StorageError;
 use crate::engine::{Engine, Snapshot};
 use crate::key::{self, HEADER};
-use crate::ranges::RangeDeletions;
+use crate::ranges::{Cursor, StoredRanges};
 use crate::read::{Partition, Position, Row};
 use crate::record::{self, Liveness, Record};
 use crate::schema::TableSchema;
@@ -32,7 +32,8 @@ pub(crate) struct ReadContext {
 pub(super) struct Entered {
     partition: Arc<Partition>,
     deleted_to: i64,
-    pub(super) ranges: RangeDeletions,
+    /// Where range deletions are looked for; `None` if the partition has none.
+    ranges: Option<Cursor>,
 }
 
 impl ReadContext {
@@ -51,13 +52,7 @@ impl ReadContext {
         }
     }
 
-    pub(super) fn enter(
-        &self,
-        token: Token,
-        key: Vec<Bytes>,
-        head: Option<&Record>,
-        ranges: RangeDeletions,
-    ) -> Entered {
+    pub(super) fn enter(&self, token: Token, key: Vec<Bytes>, head: Option<&Record>) -> Entered {
         let liveness = Liveness {
             deleted_to: i64::MIN,
             now_s: self.now_s,
@@ -73,19 +68,9 @@ impl ReadContext {
             deleted_to: head
                 .and_then(|head| head.deletion)
                 .map_or(i64::MIN, |deletion| deletion.timestamp),
-            ranges,
-        }
-    }
-
-    pub(super) fn ranges(
-        &self,
-        partition: &[u8],
-        head: Option<&Record>,
-    ) -> Result<RangeDeletions, StorageError> {
-        if head.is_some_and(|head| head.has_ranges) {
-            RangeDeletions::read(&self.engine, &self.snapshot, self.table.space, partition)
-        } else {
-            Ok(RangeDeletions::default())
+            ranges: head
+                .is_some_and(|head| head.has_ranges)
+                .then(Cursor::default),
         }
     }
 
@@ -99,16 +84,26 @@ impl ReadContext {
             .ok_or_else(damaged_key)
     }
 
+    /// The live row of a record, whose key has `partition` before the row's kind and suffix.
     pub(super) fn row(
         &self,
-        entered: &Entered,
-        suffix: &[u8],
+        entered: &mut Entered,
+        partition: usize,
         key: Bytes,
         record: Record,
     ) -> Result<Option<Row>, StorageError> {
+        let suffix = &key[partition + 1..];
         let mut deleted_to = entered.deleted_to;
-        if let Some(deletion) = entered.ranges.covering(suffix) {
-            deleted_to = deleted_to.max(deletion.timestamp);
+        if let Some(cursor) = &mut entered.ranges {
+            let stored = StoredRanges {
+                engine: &self.engine,
+                snapshot: &self.snapshot,
+                space: self.table.space,
+                partition: &key[..partition],
+            };
+            if let Some(deletion) = cursor.covering(stored, suffix)? {
+                deleted_to = deleted_to.max(deletion.timestamp);
+            }
         }
         let liveness = Liveness {
             deleted_to,

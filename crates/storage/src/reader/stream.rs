@@ -9,8 +9,7 @@ use super::context::{Entered, ReadContext, damaged_key};
 use super::plan::{self, PartitionPlan, Plan, RingPlan, RowRange};
 use crate::StorageError;
 use crate::engine::Scan;
-use crate::key::{self, HEADER, RANGE, ROW, SuffixRange};
-use crate::ranges::RangeDeletions;
+use crate::key::{self, HEADER, ROW, SuffixRange};
 use crate::read::{ReadRequest, Row};
 use crate::record;
 
@@ -112,11 +111,10 @@ impl Current {
     /// Enters a partition of which rows have been given out already.
     fn again(context: &ReadContext, prefix: &[u8]) -> Result<Current, StorageError> {
         let head = context.head(prefix)?;
-        let ranges = context.ranges(prefix, head.as_ref())?;
         let (token, key) = context.decode_partition(prefix)?;
         Ok(Current {
             prefix: Bytes::copy_from_slice(prefix),
-            entered: context.enter(token, key, head.as_ref(), ranges),
+            entered: context.enter(token, key, head.as_ref()),
             found_rows: true,
         })
     }
@@ -128,12 +126,11 @@ impl PartitionRead {
             Some(entered) => entered,
             not_yet => {
                 let head = context.head(&self.plan.partition)?;
-                let ranges = context.ranges(&self.plan.partition, head.as_ref())?;
                 let key = std::mem::take(&mut self.plan.key);
-                not_yet.insert(context.enter(self.plan.token, key, head.as_ref(), ranges))
+                not_yet.insert(context.enter(self.plan.token, key, head.as_ref()))
             }
         };
-        let prefix = self.plan.partition.len() + 1;
+        let partition = self.plan.partition.len();
         loop {
             if let Some(scan) = &mut self.scan {
                 let entry = if self.reversed {
@@ -147,7 +144,7 @@ impl PartitionRead {
                 };
                 let (key, value) = entry?;
                 let record = record::decode(value)?;
-                if let Some(row) = context.row(entered, &key[prefix..], key.clone(), record)? {
+                if let Some(row) = context.row(entered, partition, key, record)? {
                     self.found_rows = true;
                     return Ok(Some(row));
                 }
@@ -157,7 +154,7 @@ impl PartitionRead {
                 Some(RowRange::Point(suffix)) => {
                     let key = key::bound(&self.plan.partition, ROW, &suffix);
                     if let Some(record) = context.get(&key)?
-                        && let Some(row) = context.row(entered, &suffix, key.into(), record)?
+                        && let Some(row) = context.row(entered, partition, key.into(), record)?
                     {
                         self.found_rows = true;
                         return Ok(Some(row));
@@ -212,29 +209,27 @@ impl RingRead {
                 };
                 self.current = Some(Current {
                     prefix: key.slice(..parts.partition.len()),
-                    entered: context.enter(
-                        token,
-                        partition_key,
-                        head.as_ref(),
-                        RangeDeletions::default(),
-                    ),
+                    entered: context.enter(token, partition_key, head.as_ref()),
                     found_rows: false,
                 });
             }
             let Some(current) = &mut self.current else {
                 continue;
             };
+            // Deleted ranges are looked up where there are rows.
             match parts.kind {
-                RANGE => current.entered.ranges.load(parts.suffix, &value)?,
                 ROW => {
                     let slices = &self.plan.slices;
                     if !slices.is_empty() && !slices.iter().any(|s| s.contains(parts.suffix)) {
                         continue;
                     }
                     let record = record::decode(value)?;
-                    if let Some(row) =
-                        context.row(&current.entered, parts.suffix, key.clone(), record)?
-                    {
+                    if let Some(row) = context.row(
+                        &mut current.entered,
+                        parts.partition.len(),
+                        key.clone(),
+                        record,
+                    )? {
                         current.found_rows = true;
                         return Ok(Some(row));
                     }

@@ -44,8 +44,7 @@ impl View {
             return Ok(None);
         };
         let head = context.head(&prefix)?;
-        let ranges = context.ranges(&prefix, head.as_ref())?;
-        let entered = context.enter(token, partition, head.as_ref(), ranges);
-        context.row(&entered, &suffix, row_key.into(), record)
+        let mut entered = context.enter(token, partition, head.as_ref());
+        context.row(&mut entered, prefix.len(), row_key.into(), record)
     }
 }

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use prometheus::Gauge;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -35,19 +36,23 @@ const RESTART_INTERVAL_MAX: Duration = Duration::from_secs(30);
 pub struct ReaderSeries {
     /// Up to when all streams have been read, microseconds since the epoch.
     read_up_to_us: AtomicU64,
+    /// Rows of the log that were handed over.
+    handed_over: AtomicU64,
     series: RwLock<Vec<(IndexName, ReaderMetrics)>>,
 }
 
 impl ReaderSeries {
-    /// Makes the series of an index.
-    pub fn add(&self, metrics: &Metrics, name: &IndexName, reader: &str) {
+    /// Makes the series of an index. Gives back the one that tells up to when the log was read.
+    pub fn add(&self, metrics: &Metrics, name: &IndexName, reader: &str) -> Gauge {
         let added = metrics.reader(name, reader);
         let mut series = self.series.write().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, other)) = series.first() {
             added.up.set(other.up.get());
             added.last_processed.set(other.last_processed.get());
         }
+        let last_processed = added.last_processed.clone();
         series.push((name.clone(), added));
+        last_processed
     }
 
     /// Writes no longer to the series of an index.

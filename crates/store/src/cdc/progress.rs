@@ -105,6 +105,11 @@ impl Progress {
         self.series.read_up_to()
     }
 
+    /// How many rows of the log have been handed over.
+    pub fn handed_over(&self) -> u64 {
+        self.series.handed_over.load(Ordering::Relaxed)
+    }
+
     /// Has the reader say how far it is, if it says that only when it is asked: when this returns, it has read what was
     /// there when this was called.
     pub async fn look(&self) {

@@ -1,6 +1,7 @@
 //! What follows a log is given: where to begin, where hints go, and to whom to say how far it is.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -74,6 +75,7 @@ impl LogRun {
     /// # Errors
     /// When nobody takes it any more.
     pub async fn hint(&self, hint: Hint) -> Result<(), Unheard> {
+        self.series.handed_over.fetch_add(1, Ordering::Relaxed);
         let sent = self.hints.send(HintMessage::Hint(hint)).await;
         sent.map_err(|_| Unheard)
     }

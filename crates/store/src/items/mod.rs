@@ -397,6 +397,11 @@ impl Items {
         due
     }
 
+    /// When the next row expires, seconds since the epoch; a row that was written anew may still be named by its old time.
+    pub fn next_expiry_s(&self) -> Option<u32> {
+        self.expiries.next_s()
+    }
+
     /// How many rows were read with an older vector than before, since this was asked last.
     pub fn take_regressions(&mut self) -> u64 {
         std::mem::take(&mut self.regressions)

@@ -10,6 +10,26 @@ use crate::items::Cell;
 use crate::metrics::Metrics;
 use crate::options::{IndexesOptions, Placement};
 
+/// Wakings of an index that has nothing to do, in ten minutes.
+const IDLE_WAKINGS_MAX: u64 = 8;
+
+/// On one thread with simulated time, which goes on when nobody has anything to do.
+#[tokio::test(start_paused = true)]
+async fn an_idle_index_wakes_nobody() {
+    let world = World::start();
+    let issue = world.sequencer.issue();
+    let batch = world.batch(&issue, &[("a", vector(1.0))]);
+    world.rereads.send(Message::Rows(batch)).await.unwrap();
+    let (answer, taken_in) = oneshot::channel();
+    world.rereads.send(Message::Marker(answer)).await.unwrap();
+    taken_in.await.unwrap();
+    let metrics = tokio::runtime::Handle::current().metrics();
+    let before = metrics.worker_park_count(0);
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let wakings = metrics.worker_park_count(0) - before;
+    assert!(wakings <= IDLE_WAKINGS_MAX, "{wakings}");
+}
+
 struct World {
     index: Arc<IndexHandle>,
     sequencer: Arc<Sequencer>,

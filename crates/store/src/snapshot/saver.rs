@@ -37,8 +37,8 @@ const SHARE_OF_TIME: u32 = 20;
 const OUTGROWN_TIMES: usize = 2;
 const OUTGROWN_BY: usize = 1000;
 
-/// How often is looked whether it has.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// While nothing happens to a table, its position is moved on when that part of its log's time to live has passed: one in so many.
+const POSITION_SHARE_OF_TTL: u32 = 24;
 
 /// What stands on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +73,8 @@ pub struct Saver {
     pub saved: Option<Saved>,
     /// All that the log told before this is in the index, since the epoch.
     pub position: Duration,
+    /// How many rows of the log had been handed over at that time.
+    pub heard: u64,
     /// Cancelled when the index goes.
     pub cancel: CancellationToken,
 }
@@ -99,8 +101,10 @@ impl Saver {
                 () = tokio::time::sleep_until(next) => false,
                 () = self.outgrown(vectors, rested) => false,
             };
-            self.advance(stops).await;
             let began = Instant::now();
+            if !self.is_current().await {
+                self.advance(stops).await;
+            }
             vectors = self.index.vectors.len();
             let saved = self.save().await;
             self.tell(saved, &mut told);
@@ -115,9 +119,28 @@ impl Saver {
     /// Waits until the index has outgrown so many vectors, and until then at least.
     async fn outgrown(&self, vectors: usize, rested: Instant) {
         tokio::time::sleep_until(rested).await;
-        while self.index.vectors.len() < (OUTGROWN_TIMES * vectors).max(vectors + OUTGROWN_BY) {
-            tokio::time::sleep(LOOK_EVERY).await;
-        }
+        let outgrown = (OUTGROWN_TIMES * vectors).max(vectors + OUTGROWN_BY);
+        self.index.vectors.grown_to(outgrown).await;
+    }
+
+    /// Whether what stands on the disk is what there is, as far as can be told without asking the log's readers: nothing came
+    /// from the log since, no row changed, and the log reaches far enough back beyond the position.
+    async fn is_current(&self) -> bool {
+        let Some(saved) = self.saved else {
+            return false;
+        };
+        let ttl = Duration::from_secs(self.log.ttl_s);
+        let age = self.present.now().saturating_sub(saved.position);
+        (ttl.is_zero() || age < ttl / POSITION_SHARE_OF_TTL)
+            && self.heard == self.heard_by_now()
+            && self
+                .ask(SaveRequest::Revision)
+                .await
+                .is_ok_and(|revision| revision == saved.revision)
+    }
+
+    fn heard_by_now(&self) -> u64 {
+        self.readers.iter().map(|reader| reader.handed_over()).sum()
     }
 
     /// Shows how a save went. The log hears of a failure once, not at every interval.
@@ -169,6 +192,8 @@ impl Saver {
 
     /// Moves the position on, if the hints up to it come through in time.
     async fn advance(&mut self, stops: bool) {
+        // What is handed over from here on may lie behind the position.
+        self.heard = self.heard_by_now();
         let (answer, settled) = oneshot::channel();
         let marker = HintMessage::Marker {
             index: self.index.clone(),

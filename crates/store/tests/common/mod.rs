@@ -1,6 +1,7 @@
 //! A database and an index service in one process, which meet through sockets alone.
 #![allow(dead_code, reason = "each test uses a part of this")]
 
+mod deaf;
 pub mod guard;
 pub mod refusing;
 
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use deaf::Deaf;
 use embedded::Embedded;
 use node::{Node, NodeOptions};
 use scylla::client::session::Session;
@@ -359,8 +361,12 @@ async fn start_store(options: &StoreOptions, way: Way, storage: &Storage) -> (St
     let store = match way {
         Way::Cql => Store::start_on(listeners, options.clone()),
         Way::InProcess => {
-            let database = Arc::new(Embedded::new(storage.clone()));
-            Store::start_with(listeners, database, options.clone())
+            let database = Embedded::new(storage.clone());
+            if options.cdc.readers.is_empty() {
+                Store::start_with(listeners, Arc::new(Deaf(database)), options.clone())
+            } else {
+                Store::start_with(listeners, Arc::new(database), options.clone())
+            }
         }
     };
     let store = store.expect("it starts");

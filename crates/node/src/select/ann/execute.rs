@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ann_query::refill::{self, Refill};
 use ann_query::{Nearest, bounds, key_value};
 use bytes::Bytes;
 use cql::error::CqlError;
@@ -46,49 +47,35 @@ pub(in crate::select) async fn execute(
     let limit = bounds::checked_limit(limit::evaluate(Some(&ann.limit), values)?)?;
     let vector = query_vector(ann, values)?;
     let terms = terms(&plan.projection.terms, values)?;
-    let keys = candidates(database, plan, ann, &vector, limit).await?;
-
-    let view = database
-        .storage
-        .view(plan.target.table.id)
-        .map_err(storage_error)?;
-    let page = match ann.candidates.rescoring {
-        None => {
-            let mut page = Page::new(None, &parameters.memory);
-            let mut take = |row: Row| {
-                let scope = Scope {
-                    row: Some(&row),
-                    terms: &terms,
-                    aggregates: &[],
-                    clock: &clock,
-                };
-                page.push(&plan.projection.outputs, scope)
-            };
-            each_row(&view, ann, keys, &mut take).await?;
-            page
-        }
-        Some(similarity) => {
-            let mut nearest = Nearest::new(limit);
-            let mut take = |row: Row| {
-                if let Some(stored) = ann.place.value(&row) {
-                    nearest.push(similarity.score(&vector, stored), row);
-                }
-                Ok(())
-            };
-            each_row(&view, ann, keys, &mut take).await?;
-            let mut page = Page::new(None, &parameters.memory);
-            for row in nearest.into_best() {
-                let scope = Scope {
-                    row: Some(&row),
-                    terms: &terms,
-                    aggregates: &[],
-                    clock: &clock,
-                };
-                page.push(&plan.projection.outputs, scope)?;
+    let answering = Answering {
+        database,
+        plan,
+        ann,
+        parameters: &parameters,
+        clock: &clock,
+        terms: &terms,
+        vector,
+        limit,
+    };
+    let mut warnings = Vec::new();
+    let mut asked = ann.candidates.wanted(limit);
+    let page = loop {
+        let keys = answering.candidates(asked).await?;
+        let named = keys.len();
+        let page = answering.page(keys).await?;
+        match Refill::after(limit, asked, named, page.count as usize) {
+            Refill::Whole => break page,
+            Refill::Short => {
+                warnings.push(refill::SHORT_WARNING.to_owned());
+                break page;
             }
-            page
+            // Rows that were read are in memory now: reading them again is little beside the search.
+            Refill::Ask(more) => asked = more,
         }
     };
+    if bounds::is_cut_short(parameters.page_size, limit) {
+        warnings.push(bounds::PAGING_WARNING.to_owned());
+    }
     let count = page.count;
     let (body, charge) = page.into_body();
     Ok(Answer {
@@ -99,12 +86,91 @@ pub(in crate::select) async fn execute(
             paging_state: None,
             charge: Some(charge),
         }),
-        warnings: if bounds::is_cut_short(parameters.page_size, limit) {
-            vec![bounds::PAGING_WARNING.to_owned()]
-        } else {
-            Vec::new()
-        },
+        warnings,
     })
+}
+
+/// One execution.
+struct Answering<'a> {
+    database: &'a Database,
+    plan: &'a Resolved,
+    ann: &'a AnnPlan,
+    parameters: &'a Parameters,
+    clock: &'a StatementClock,
+    /// The values of the terms in the selection.
+    terms: &'a [Option<Bytes>],
+    /// The vector looked for, serialised.
+    vector: Bytes,
+    limit: usize,
+}
+
+impl Answering<'_> {
+    /// The keys of the nearest rows, nearest first.
+    async fn candidates(&self, wanted: usize) -> Result<Vec<Key>, CqlError> {
+        let (plan, ann) = (self.plan, self.ann);
+        let names: Vec<&str> = ann
+            .key_columns
+            .iter()
+            .map(|column| column.name.as_str())
+            .collect();
+        let neighbours = self
+            .database
+            .stores
+            .ann(
+                &plan.target.table.keyspace,
+                &ann.index.name,
+                bounds::elements(&self.vector),
+                wanted,
+                &names,
+            )
+            .await
+            .map_err(refused)?;
+        neighbours
+            .keys
+            .iter()
+            .map(|key| read_key(ann, key).ok_or_else(|| refused(ClientError::InvalidJson)))
+            .collect()
+    }
+
+    /// Up to LIMIT rows of these keys.
+    async fn page(&self, keys: Vec<Key>) -> Result<Page, CqlError> {
+        let view = self
+            .database
+            .storage
+            .view(self.plan.target.table.id)
+            .map_err(storage_error)?;
+        let mut page = Page::new(None, &self.parameters.memory);
+        match self.ann.candidates.rescoring {
+            None => {
+                let mut take = |row: Row| self.show(&mut page, &row);
+                each_row(&view, self.ann, keys, self.limit, &mut take).await?;
+            }
+            Some(similarity) => {
+                let mut nearest = Nearest::new(self.limit);
+                let mut take = |row: Row| {
+                    if let Some(stored) = self.ann.place.value(&row) {
+                        nearest.push(similarity.score(&self.vector, stored), row);
+                    }
+                    Ok(())
+                };
+                each_row(&view, self.ann, keys, usize::MAX, &mut take).await?;
+                for row in nearest.into_best() {
+                    self.show(&mut page, &row)?;
+                }
+            }
+        }
+        Ok(page)
+    }
+
+    fn show(&self, page: &mut Page, row: &Row) -> Result<(), CqlError> {
+        let scope = Scope {
+            row: Some(row),
+            terms: self.terms,
+            aggregates: &[],
+            clock: self.clock,
+        };
+        page.push(&self.plan.projection.outputs, scope)
+    }
 }
 
 /// The vector to look for, serialised.
@@ -119,38 +185,6 @@ fn query_vector(ann: &AnnPlan, values: Values<'_>) -> Result<Bytes, CqlError> {
         Bound::Null => Err(bounds::null_vector(&ann.column)),
         Bound::Unset => Err(bounds::unset_vector(&ann.column)),
     }
-}
-
-/// The keys of the nearest rows, nearest first.
-async fn candidates(
-    database: &Database,
-    plan: &Resolved,
-    ann: &AnnPlan,
-    vector: &[u8],
-    limit: usize,
-) -> Result<Vec<Key>, CqlError> {
-    let names: Vec<&str> = ann
-        .key_columns
-        .iter()
-        .map(|column| column.name.as_str())
-        .collect();
-    let neighbours = database
-        .stores
-        .ann(
-            &plan.target.table.keyspace,
-            &ann.index.name,
-            bounds::elements(vector),
-            ann.candidates.wanted(limit),
-            &names,
-        )
-        .await
-        .map_err(refused)?;
-    neighbours
-        .keys
-        .iter()
-        .take(ann.candidates.used(limit))
-        .map(|key| read_key(ann, key).ok_or_else(|| refused(ClientError::InvalidJson)))
-        .collect()
 }
 
 fn refused(error: ClientError) -> CqlError {
@@ -171,16 +205,22 @@ fn read_key(ann: &AnnPlan, key: &[KeyValue]) -> Option<Key> {
     Some((values, clustering))
 }
 
-/// Reads the rows of the keys and hands on those that still have a vector, in the order of the keys.
+/// Reads the rows of the keys and hands on the first `enough` that still have a vector, in the order of the keys.
 async fn each_row(
     view: &View,
     ann: &AnnPlan,
     keys: Vec<Key>,
+    enough: usize,
     take: &mut (dyn FnMut(Row) -> Result<(), CqlError> + Send),
 ) -> Result<(), CqlError> {
-    let mut take_live = |row: Row| match ann.place.value(&row) {
-        Some(_) => take(row),
-        None => Ok(()),
+    let mut missing = enough;
+    // Whether another row is wanted.
+    let mut take_live = |row: Row| {
+        if missing > 0 && ann.place.value(&row).is_some() {
+            take(row)?;
+            missing -= 1;
+        }
+        Ok::<bool, CqlError>(missing > 0)
     };
     let mut keys = keys.into_iter();
     let started = Instant::now();
@@ -188,8 +228,10 @@ async fn each_row(
         let Some(key) = keys.next() else {
             return Ok(());
         };
-        if let Some(row) = read_row(view, key)? {
-            take_live(row)?;
+        if let Some(row) = read_row(view, key)?
+            && !take_live(row)?
+        {
+            return Ok(());
         }
     }
     let chunks = std::iter::from_fn(|| {
@@ -209,7 +251,9 @@ async fn each_row(
         .buffered(CHUNKS_AT_ONCE);
     while let Some(chunk) = rows.next().await {
         for row in chunk?? {
-            take_live(row)?;
+            if !take_live(row)? {
+                return Ok(());
+            }
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! `ORDER BY v ANN OF ...`: the index service names the nearest keys, the rows are read here.
 //!
 //! So an answer never holds a stale row: a row that was deleted since, or lost its vector, is left
-//! out, and the answer has fewer rows than asked for. Where an index keeps its vectors quantized
+//! out, and the next neighbours take its place (`ann_query::refill`). Where an index keeps its vectors quantized
 //! and `rescoring` is on, the candidates are put in order again by their stored vectors.
 //!
 //! What of it does not depend on where rows lie is in the crate `ann-query`.

@@ -69,6 +69,7 @@ impl World {
                 },
                 saved: None,
                 position: Duration::ZERO,
+                heard: 0,
                 cancel: CancellationToken::new(),
             },
             work,
@@ -167,6 +168,25 @@ async fn each_save_is_a_task_that_counts_what_it_writes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_stands_is_current_until_something_happens_or_its_log_gets_old() {
+    let mut world = World::start();
+    let monitor = world.monitor.clone();
+    world.saver.rows = monitor;
+    world.put_row("a").await;
+    assert!(!world.saver.is_current().await, "nothing stands");
+    world.saver.position = world.saver.present.now();
+    world.saver.save().await.unwrap();
+    assert!(world.saver.is_current().await);
+    world.put_row("b").await;
+    assert!(!world.saver.is_current().await);
+    let log_ttl = Duration::from_secs(world.saver.log.ttl_s);
+    world.saver.position = world.saver.present.now() - log_ttl / 2;
+    world.saver.saved = None;
+    world.saver.save().await.unwrap();
+    assert!(!world.saver.is_current().await, "its position is old");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_save_that_is_aborted_leaves_the_last_snapshot() {
     let mut world = World::start();
     world.put_row("a").await;
@@ -228,6 +248,7 @@ async fn an_index_that_has_outgrown_its_snapshot_is_saved_before_its_time() {
         log: world.saver.log,
         saved: None,
         position: Duration::ZERO,
+        heard: 0,
         cancel: CancellationToken::new(),
     };
     world.put_row("a").await;
@@ -246,10 +267,14 @@ async fn an_index_that_has_outgrown_its_snapshot_is_saved_before_its_time() {
     for row in 1..OUTGROWN_BY {
         world.put_row(&row.to_string()).await;
     }
-    tokio::time::sleep(2 * LOOK_EVERY).await;
-    assert_eq!(world.stands(), Some(1));
     world.put_row("one more").await;
     stands(2).await;
+    // It was not saved before that.
+    let [_, second] = &world.tasks()[..] else {
+        panic!("two saves: {:?}", world.tasks());
+    };
+    let vectors = (1 + OUTGROWN_BY) * 2 * size_of::<f32>();
+    assert!(second.progress_completed >= vectors as u64, "{second:?}");
     world.saver.snapshots.stopping.cancel();
     saving.await.unwrap();
 }

@@ -1,0 +1,63 @@
+//! Neighbours in place of those whose rows are gone.
+//!
+//! An index learns of a deletion moments after the table. So some of the keys that it names may have no row, or one without a
+//! vector, and the next neighbours take their places: the index is asked for more until LIMIT rows are found or it has
+//! named all that it holds.
+
+/// Neighbours asked for at most: as many as the index service names in one answer.
+pub const CANDIDATES_MAX: usize = 100_000;
+
+/// Said beside an answer that is short although the index may know more rows.
+pub const SHORT_WARNING: &str = "The answer has fewer rows than LIMIT: the 100000 nearest that the vector index names are \
+     mostly deleted, and it has not taken up the deletions yet. The query gives more rows once it has.";
+
+/// How an answer goes on, after `named` of `asked` neighbours were named, of which `alive` have rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refill {
+    /// It is whole.
+    Whole,
+    /// It is short, and [`SHORT_WARNING`] tells.
+    Short,
+    /// So many neighbours are to be asked for.
+    Ask(usize),
+}
+
+impl Refill {
+    /// Decides for a query of so many rows.
+    pub fn after(limit: usize, asked: usize, named: usize, alive: usize) -> Refill {
+        if alive >= limit || named < asked {
+            return Refill::Whole;
+        }
+        if asked >= CANDIDATES_MAX {
+            return Refill::Short;
+        }
+        // Where few are gone twice as many make up for them; where most are, they lie close together and so do more.
+        let gone = named - alive.min(named);
+        let more = asked.max(4 * gone);
+        Refill::Ask(asked.saturating_add(more).min(CANDIDATES_MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_asked_for_until_the_index_is_exhausted() {
+        assert_eq!(Refill::after(10, 10, 10, 10), Refill::Whole);
+        assert_eq!(Refill::after(10, 10, 9, 3), Refill::Whole);
+        assert_eq!(Refill::after(10, 10, 10, 9), Refill::Ask(20));
+        assert_eq!(Refill::after(1, 1, 1, 0), Refill::Ask(5));
+    }
+
+    #[test]
+    fn a_hundred_thousand_deleted_rows_take_few_rounds() {
+        let (mut asked, mut rounds) = (10, 0);
+        while let Refill::Ask(more) = Refill::after(10, asked, asked, 0) {
+            assert!(more > asked);
+            (asked, rounds) = (more, rounds + 1);
+        }
+        assert_eq!((asked, rounds), (CANDIDATES_MAX, 6));
+        assert_eq!(Refill::after(10, asked, asked, 0), Refill::Short);
+    }
+}

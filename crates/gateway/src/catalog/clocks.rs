@@ -1,0 +1,479 @@
+//! Whether the clock by which log rows are dated can be right: it is compared with the node's and with those of the other gateways.
+//!
+//! Index services go through the times of a log once, so a row that is dated too far back is never read. Nothing else would tell: the
+//! write is acknowledged, and its row stands in the log. So a gateway whose clock differs says so from [`WARN_FROM`] on, and from
+//! [`REFUSE_FROM`] on refuses writes to tables with an index.
+//!
+//! # How clocks are compared
+//!
+//! Another clock is read between two looks at the own one, so the difference lies between two numbers, and the part of it that is
+//! [certain](Difference::certain) counts: a slow answer is no difference.
+//!
+//! - *The node* is asked for `now()`. It gives writes their timestamps and stands beside its gateway as a rule.
+//! - *Another gateway* writes the time into its row of the table of gateways every few seconds. A time that is new was written after
+//!   the look before.
+//!
+//! # Who is wrong
+//!
+//! A difference of two clocks does not tell. That to the node counts as the gateway's own fault. Among gateways, the own included, the clock
+//! in the middle is right, and of two in the middle the later one: who is behind has its rows missed, while those of one that is ahead are
+//! found late.
+//!
+//! # A clock that is set while the gateway runs
+//!
+//! Set back, it goes on at its pace ([`crate::log_clock`]), and is right for a while. Set forward, it is wrong from the next comparison on; set right
+//! again, it begins anew.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::cluster::Cluster;
+use super::gateways::{BEAT_WITHIN, LiveGateway};
+use super::tables::LEASE;
+use crate::log_clock::LogClock;
+
+/// How often the node's clock is looked at. Those of gateways are whenever their table is read.
+const COMPARE_EVERY: Duration = Duration::from_secs(2);
+
+/// What is worth a word. Microseconds.
+const WARN_FROM: i64 = 1_000_000;
+
+/// What is too much: readers of a log that wait for late rows wait 30 s, some of which a row needs for its way. Microseconds.
+const REFUSE_FROM: i64 = 10_000_000;
+
+/// How often the log hears of the same.
+const AGAIN_AFTER: Duration = Duration::from_secs(600);
+
+/// By how much another clock is ahead of the own one: something between these. Microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Difference {
+    least: i64,
+    most: i64,
+}
+
+impl Difference {
+    /// The other clock showed `theirs` at some moment between `from` and `to` of the own one.
+    fn of(theirs: i64, from: i64, to: i64) -> Difference {
+        Difference {
+            least: theirs.saturating_sub(to),
+            most: theirs.saturating_sub(from),
+        }
+    }
+
+    /// The part of it that is certain: nothing if the two may show the same.
+    fn certain(self) -> i64 {
+        match self {
+            Difference { least, .. } if least > 0 => least,
+            Difference { most, .. } if most < 0 => most,
+            _ => 0,
+        }
+    }
+}
+
+/// What is known of another gateway's clock.
+#[derive(Clone, Debug)]
+struct Seen {
+    address: String,
+    said_micros: i64,
+    difference: Difference,
+}
+
+/// What a difference means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Verdict {
+    Right,
+    Differs,
+    Wrong,
+}
+
+impl Verdict {
+    fn of(difference: i64) -> Verdict {
+        match difference.saturating_abs() {
+            REFUSE_FROM.. => Verdict::Wrong,
+            WARN_FROM.. => Verdict::Differs,
+            _ => Verdict::Right,
+        }
+    }
+}
+
+/// Whose clock another one was compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Whose {
+    Node,
+    /// Of most gateways.
+    Gateways,
+    /// Of one, by its address.
+    Gateway(String),
+}
+
+impl fmt::Display for Whose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Whose::Node => f.write_str("the node's"),
+            Whose::Gateways => f.write_str("those of the other gateways"),
+            Whose::Gateway(address) => write!(f, "that of the gateway at {address}"),
+        }
+    }
+}
+
+/// A difference to another clock, with what it means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Compared {
+    pub(crate) verdict: Verdict,
+    /// How far the other clock is ahead. Microseconds.
+    pub(crate) difference: i64,
+    pub(crate) whose: Whose,
+}
+
+impl fmt::Display for Compared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.difference.unsigned_abs() as f64 / 1e6;
+        let side = match self.difference {
+            1.. => "behind",
+            _ => "ahead of",
+        };
+        write!(
+            f,
+            "the gateway's clock is {seconds:.1} s {side} {}",
+            self.whose
+        )
+    }
+}
+
+/// The clocks of a cluster, as a gateway sees them.
+#[derive(Debug, Default)]
+pub(crate) struct Clocks {
+    own: Arc<LogClock>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    node: Option<Difference>,
+    gateways: HashMap<Uuid, Seen>,
+    /// When the table of gateways was looked at last. Microseconds, by the own clock.
+    looked: Option<i64>,
+    told: Option<(Verdict, Instant)>,
+}
+
+impl Clocks {
+    /// Clocks that `own` is compared with.
+    pub(crate) fn new(own: Arc<LogClock>) -> Clocks {
+        Clocks {
+            own,
+            state: Mutex::default(),
+        }
+    }
+
+    /// The present by which log rows are dated. Microseconds since the epoch.
+    pub(super) fn now_micros(&self) -> i64 {
+        self.own.now_micros()
+    }
+
+    /// By how much the node's clock is ahead for certain, as far as it was looked at. Microseconds.
+    pub(crate) fn of_node(&self) -> Option<i64> {
+        self.state.lock().node.map(Difference::certain)
+    }
+
+    /// The same of the other live gateways, by their addresses.
+    #[cfg(test)]
+    pub(crate) fn of_gateways(&self) -> Vec<(String, i64)> {
+        let state = self.state.lock();
+        let seen = state.gateways.values();
+        seen.map(|seen| (seen.address.clone(), seen.difference.certain()))
+            .collect()
+    }
+
+    /// Compares with the node's clock again and again, until the future is dropped.
+    pub(super) async fn keep(&self, cluster: &Cluster) {
+        loop {
+            tokio::time::sleep(COMPARE_EVERY).await;
+            self.ask_node(cluster).await;
+        }
+    }
+
+    /// Compares with the node's clock. One that does not answer leaves what was known.
+    pub(super) async fn ask_node(&self, cluster: &Cluster) {
+        let from = self.own.now_micros();
+        match cluster.node_time().await {
+            Ok(theirs) => {
+                let to = self.own.now_micros();
+                self.node_showed(theirs, from, to);
+            }
+            Err(error) => tracing::debug!(%error, "the node's clock cannot be looked at"),
+        }
+    }
+
+    fn node_showed(&self, theirs: i64, from: i64, to: i64) {
+        let difference = Difference::of(theirs, from, to);
+        let lead = self.own.lead_micros();
+        // Without the lead that is left of a clock which was ahead.
+        let of_machine = difference.certain().saturating_add(lead);
+        if Verdict::of(difference.certain()) > Verdict::Right
+            && difference.certain() < 0
+            && Verdict::of(of_machine) == Verdict::Right
+        {
+            tracing::warn!(
+                "the machine's clock was ahead and is right again: log rows are dated by it anew"
+            );
+            self.own.begin_anew();
+            self.state.lock().node = None;
+            return self.judge();
+        }
+        self.state.lock().node = Some(difference);
+        self.judge();
+    }
+
+    /// Takes in the rows of the live gateways, as they were read between `from` and `to` of the own clock; `own` is this gateway.
+    pub(super) fn take_in(&self, rows: &[LiveGateway], own: Uuid, from: i64, to: i64) {
+        let mut state = self.state.lock();
+        // A row that lives was written since.
+        let oldest = from.saturating_sub(micros(LEASE));
+        let before = state.looked.map_or(oldest, |looked| looked.max(oldest));
+        let known = std::mem::take(&mut state.gateways);
+        let others = rows.iter().filter(|row| row.gateway != own);
+        state.gateways = others
+            .filter_map(|row| {
+                let said_micros = row.said_ms? * 1_000;
+                let known = known.get(&row.gateway);
+                if let Some(known) = known.filter(|known| known.said_micros == said_micros) {
+                    return Some((row.gateway, known.clone()));
+                }
+                // It was said up to so long before it could be read.
+                let since = match known {
+                    Some(_) => before,
+                    None => oldest,
+                };
+                let since = since.saturating_sub(micros(BEAT_WITHIN));
+                let seen = Seen {
+                    address: row.address.clone().unwrap_or_default(),
+                    said_micros,
+                    difference: Difference::of(said_micros, since, to),
+                };
+                Some((row.gateway, seen))
+            })
+            .collect();
+        state.looked = Some(from);
+        drop(state);
+        self.judge();
+    }
+
+    /// Draws the conclusion, and tells of it.
+    fn judge(&self) {
+        let mut state = self.state.lock();
+        let verdict = worst(&state);
+        let why = verdict
+            .as_ref()
+            .filter(|compared| compared.verdict == Verdict::Wrong)
+            .map(ToString::to_string);
+        self.own.set_wrong(why);
+        let now = Instant::now();
+        let told = state.told.map(|(told, _)| told);
+        match verdict {
+            Some(compared) => {
+                let is_due = state.told.is_none_or(|(told, at)| {
+                    told != compared.verdict || now.duration_since(at) >= AGAIN_AFTER
+                });
+                if is_due {
+                    state.told = Some((compared.verdict, now));
+                    match compared.verdict {
+                        Verdict::Wrong => tracing::error!(
+                            "{compared}: writes to tables with a vector index are refused until it is right"
+                        ),
+                        _ => tracing::warn!(
+                            "{compared}: index services may find writes late; from {} s on writes are refused",
+                            REFUSE_FROM / 1_000_000
+                        ),
+                    }
+                }
+            }
+            None if told.is_some() => {
+                state.told = None;
+                tracing::info!("the gateway's clock agrees with the others again");
+            }
+            None => {}
+        }
+    }
+}
+
+/// The difference that means most, if one means anything.
+fn worst(state: &State) -> Option<Compared> {
+    let compared = |difference: i64, whose: Whose| Compared {
+        verdict: Verdict::of(difference),
+        difference,
+        whose,
+    };
+    let of_node = state.node.map(|node| compared(node.certain(), Whose::Node));
+    let of_gateways = compared(middle(state), Whose::Gateways);
+    // A single one that differs is told of, but does not make this one wrong.
+    let single = state.gateways.values().map(|seen| {
+        let difference = seen.difference.certain();
+        Compared {
+            verdict: Verdict::of(difference).min(Verdict::Differs),
+            difference,
+            whose: Whose::Gateway(seen.address.clone()),
+        }
+    });
+    of_node
+        .into_iter()
+        .chain([of_gateways])
+        .chain(single)
+        .filter(|compared| compared.verdict > Verdict::Right)
+        .max_by_key(|compared| (compared.verdict, compared.difference.saturating_abs()))
+}
+
+/// By how much the clock in the middle of all gateways' is ahead.
+fn middle(state: &State) -> i64 {
+    let others = state.gateways.values();
+    let others = others.map(|seen| seen.difference.certain());
+    let mut all: Vec<i64> = others.chain([0]).collect();
+    all.sort_unstable();
+    all[all.len() / 2]
+}
+
+fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use clock::HandClock;
+
+    use super::*;
+
+    const START: i64 = 1_700_000_000_000_000;
+    const S: i64 = 1_000_000;
+
+    fn clocks() -> (Arc<HandClock>, Arc<LogClock>, Clocks) {
+        let hand = HandClock::new(START);
+        let own = Arc::new(LogClock::new(hand.clone()));
+        (hand, own.clone(), Clocks::new(own))
+    }
+
+    fn row(number: u128, said_micros: i64) -> LiveGateway {
+        LiveGateway {
+            gateway: Uuid::from_u128(number),
+            address: Some(format!("gateway {number}")),
+            confirmed: Some(1),
+            said_ms: Some(said_micros / 1_000),
+            active: None,
+        }
+    }
+
+    #[test]
+    fn what_may_be_the_way_is_no_difference() {
+        for (theirs, from, to, certain) in [
+            (50, 40, 60, 0),
+            (50, 50, 50, 0),
+            (90, 40, 60, 30),
+            (10, 40, 60, -30),
+            // An answer that took long.
+            (90, 40, 1_000, 0),
+        ] {
+            assert_eq!(Difference::of(theirs, from, to).certain(), certain);
+        }
+    }
+
+    #[test]
+    fn a_clock_that_differs_from_the_nodes_is_told_of_and_then_dates_nothing() {
+        let (_, own, clocks) = clocks();
+        for (ahead, verdict) in [
+            (0, Verdict::Right),
+            (S - 1, Verdict::Right),
+            (S, Verdict::Differs),
+            (-9 * S, Verdict::Differs),
+            (10 * S, Verdict::Wrong),
+            (-90 * S, Verdict::Wrong),
+            (0, Verdict::Right),
+        ] {
+            clocks.node_showed(START + ahead, START, START);
+            let told = worst(&clocks.state.lock()).map_or(Verdict::Right, |told| told.verdict);
+            assert_eq!(told, verdict, "{ahead}");
+            assert_eq!(own.check().is_err(), verdict == Verdict::Wrong, "{ahead}");
+            assert_eq!(clocks.of_node(), Some(ahead));
+        }
+    }
+
+    #[test]
+    fn the_gateway_whose_clock_differs_from_the_others_is_the_one_that_is_wrong() {
+        let own = Uuid::from_u128(1);
+        for (others, is_wrong) in [
+            (vec![START], false),
+            (vec![START + 90 * S], true),
+            // Of two the one that is behind.
+            (vec![START - 90 * S], false),
+            (vec![START + 90 * S, START + 90 * S], true),
+            (vec![START - 90 * S, START - 90 * S], true),
+            (vec![START + 90 * S, START], false),
+            (vec![START + 90 * S, START - 90 * S], false),
+        ] {
+            let (_, log, clocks) = clocks();
+            let rows: Vec<_> = (1..)
+                .zip([vec![START], others.clone()].concat())
+                .map(|(number, said)| row(number, said))
+                .collect();
+            clocks.take_in(&rows, own, START, START);
+            assert_eq!(log.check().is_err(), is_wrong, "{others:?}");
+            // A single one that differs is told of in any case.
+            let differs = others.iter().any(|said| *said != START);
+            assert_eq!(worst(&clocks.state.lock()).is_some(), differs);
+        }
+    }
+
+    #[test]
+    fn a_time_that_was_read_before_says_nothing_new() {
+        let (hand, _, clocks) = clocks();
+        let own = Uuid::from_u128(1);
+        let mut rows = [row(2, START)];
+        clocks.take_in(&rows, own, START, START);
+        for second in 1..14 {
+            hand.advance_seconds(1);
+            let now = START + second * S;
+            clocks.take_in(&rows, own, now, now);
+            assert_eq!(clocks.of_gateways(), [("gateway 2".to_owned(), 0)]);
+        }
+        // It stood still for thirteen seconds, of which the next word might have taken two to be read.
+        rows = [row(2, START + S)];
+        hand.advance_seconds(1);
+        clocks.take_in(&rows, own, START + 14 * S, START + 14 * S);
+        assert_eq!(clocks.of_gateways()[0].1, -10 * S);
+        // One that is gone is forgotten.
+        clocks.take_in(&[], own, START + 15 * S, START + 15 * S);
+        assert!(clocks.of_gateways().is_empty());
+    }
+
+    #[test]
+    fn a_clock_that_was_set_forward_is_right_as_soon_as_it_is_set_right() {
+        let (hand, own, clocks) = clocks();
+        hand.set_micros(START + 90 * S);
+        let ahead = own.next();
+        clocks.node_showed(START, START + 90 * S, START + 90 * S);
+        assert!(own.check().is_err());
+        hand.set_micros(START + S);
+        let now = own.now_micros();
+        assert_eq!(now, START + 90 * S);
+        clocks.node_showed(START + S, now, now);
+        assert_eq!(own.check(), Ok(()));
+        assert_eq!(own.now_micros(), START + S);
+        assert_ne!(own.next(), ahead);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_goes_on_and_stays_right() {
+        let (hand, own, clocks) = clocks();
+        own.next();
+        hand.set_micros(START - 90 * S);
+        own.now_micros();
+        hand.advance_seconds(1);
+        let now = own.now_micros();
+        clocks.node_showed(START + S, now, now);
+        assert_eq!(own.check(), Ok(()));
+        assert!(now > START);
+    }
+}

@@ -1,0 +1,123 @@
+//! Answers that many ask for and that seldom change, kept for a while: which generations of streams there are, which each reader of each log
+//! asks twice a second. A generation is told of long before it holds, so nobody need hear of it at once.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use cql::wire::{Compression, Frame};
+use parking_lot::Mutex;
+
+/// How long an answer is kept.
+const KEPT_FOR: Duration = Duration::from_secs(10);
+
+/// Answers that are kept at once.
+const ANSWERS_MAX: usize = 64;
+
+/// Bytes of an answer; a longer one is not kept.
+const BYTES_MAX: usize = 4 << 10;
+
+/// What was asked, to the byte, and how an answer is compressed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Question {
+    pub(crate) body: Bytes,
+    pub(crate) flags: u8,
+    pub(crate) compression: Option<&'static str>,
+}
+
+impl Question {
+    /// A request with this body on a connection with this compression.
+    pub(crate) fn new(body: &[u8], flags: u8, compression: Option<Compression>) -> Question {
+        Question {
+            body: Bytes::copy_from_slice(body),
+            flags,
+            compression: compression.map(|compression| compression.name()),
+        }
+    }
+}
+
+/// The answers of a gateway.
+#[derive(Debug, Default)]
+pub(crate) struct KeptAnswers {
+    answers: Mutex<HashMap<Question, (Instant, Frame)>>,
+}
+
+impl KeptAnswers {
+    /// The answer to a question, on whatever stream it came.
+    pub(crate) fn get(&self, question: &Question) -> Option<Frame> {
+        self.get_at(question, Instant::now())
+    }
+
+    fn get_at(&self, question: &Question, now: Instant) -> Option<Frame> {
+        let answers = self.answers.lock();
+        let (since, frame) = answers.get(question)?;
+        (now.duration_since(*since) < KEPT_FOR).then(|| frame.clone())
+    }
+
+    /// Keeps what the node has answered.
+    pub(crate) fn keep(&self, question: Question, answer: Frame) {
+        self.keep_at(question, answer, Instant::now());
+    }
+
+    fn keep_at(&self, question: Question, answer: Frame, now: Instant) {
+        if question.body.len() + answer.body.len() > BYTES_MAX {
+            return;
+        }
+        let mut answers = self.answers.lock();
+        answers.retain(|_, (since, _)| now.duration_since(*since) < KEPT_FOR);
+        if answers.len() < ANSWERS_MAX {
+            answers.insert(question, (now, answer));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cql::wire::{Flags, FrameHeader, Opcode};
+
+    use super::*;
+
+    fn answer(body: &'static [u8]) -> Frame {
+        Frame {
+            header: FrameHeader {
+                flags: Flags::default(),
+                stream: 3,
+                opcode: Opcode::Result,
+                length: body.len() as u32,
+            },
+            body: Bytes::from_static(body),
+        }
+    }
+
+    #[test]
+    fn an_answer_is_kept_for_a_while_and_for_the_same_question_alone() {
+        let kept = KeptAnswers::default();
+        let asked = Question::new(b"asked", 0, None);
+        let now = Instant::now();
+        kept.keep_at(asked.clone(), answer(b"answer"), now);
+        let got = kept.get_at(&asked, now + KEPT_FOR / 2).unwrap();
+        assert_eq!(got.body, &b"answer"[..]);
+        assert!(kept.get_at(&asked, now + KEPT_FOR).is_none());
+        for other in [
+            Question::new(b"another", 0, None),
+            Question::new(b"asked", 2, None),
+            Question::new(b"asked", 0, Some(Compression::Lz4)),
+        ] {
+            assert!(kept.get_at(&other, now).is_none());
+        }
+    }
+
+    #[test]
+    fn answers_take_little() {
+        let kept = KeptAnswers::default();
+        let now = Instant::now();
+        for number in 0..1_000u32 {
+            let asked = Question::new(&number.to_be_bytes(), 0, None);
+            kept.keep_at(asked, answer(b"answer"), now);
+        }
+        assert_eq!(kept.answers.lock().len(), ANSWERS_MAX);
+        let long = Question::new(&[0; BYTES_MAX], 0, None);
+        kept.keep_at(long.clone(), answer(b"answer"), now + KEPT_FOR);
+        assert!(kept.get_at(&long, now + KEPT_FOR).is_none());
+    }
+}

@@ -1,0 +1,175 @@
+//! A poll of a change log: what the CDC library asks for again and again, for each group of streams of each log.
+//!
+//! ```sql
+//! SELECT * FROM "k"."t_scylla_cdc_log"
+//!  WHERE "cdc$stream_id" in ? AND "cdc$time" >= minTimeuuid(?) AND "cdc$time" < minTimeuuid(?)
+//! ```
+
+use std::sync::Arc;
+
+use cql::ast::{Comparand, Operator, Projection, Relation, Select, Statement, Subject, Term};
+use cql::parser::parse_statement;
+use cql::wire::{BoundValue, Metadata, QueryParameters, Response, RowsEncoder, Values};
+
+use crate::recognise::contains_in_any_case;
+
+const SUFFIX: &str = "_scylla_cdc_log";
+
+/// The log that a poll reads.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct LogRead {
+    pub(crate) keyspace: String,
+    /// The table whose log it is.
+    pub(crate) table: String,
+}
+
+/// The same, prepared.
+#[derive(Clone, Debug)]
+pub(crate) struct PreparedLogRead {
+    pub(crate) of: LogRead,
+    /// The columns of its result.
+    pub(crate) columns: Arc<Metadata>,
+}
+
+impl LogRead {
+    /// What a text polls; `None` if it is anything else, however little it differs.
+    pub(crate) fn read(text: &str) -> Option<LogRead> {
+        if !contains_in_any_case(text.as_bytes(), SUFFIX.as_bytes()) {
+            return None;
+        }
+        let Ok(Statement::Select(select)) = parse_statement(text).map(|parsed| parsed.statement)
+        else {
+            return None;
+        };
+        let Select {
+            table,
+            json: false,
+            distinct: false,
+            projection: Projection::All,
+            relations,
+            group_by,
+            order_by,
+            per_partition_limit: None,
+            limit: None,
+            timeout: None,
+            ..
+        } = select
+        else {
+            return None;
+        };
+        let [streams, from, to] = &relations[..] else {
+            return None;
+        };
+        let is_poll = group_by.is_empty()
+            && order_by.is_empty()
+            && is(streams, "cdc$stream_id", Operator::In, is_marker)
+            && is(from, "cdc$time", Operator::GtEq, is_least)
+            && is(to, "cdc$time", Operator::Lt, is_least);
+        is_poll.then_some(LogRead {
+            keyspace: table.keyspace?,
+            table: table.name.strip_suffix(SUFFIX)?.to_owned(),
+        })
+    }
+}
+
+fn is(relation: &Relation, column: &str, operator: Operator, term_is: fn(&Term) -> bool) -> bool {
+    let of_column = matches!(&relation.subject, Subject::Column(name) if name == column);
+    let term = match &relation.comparand {
+        Comparand::Term(term) => term,
+        _ => return false,
+    };
+    of_column && relation.operator == operator && term_is(term)
+}
+
+fn is_marker(term: &Term) -> bool {
+    matches!(term, Term::Marker(_))
+}
+
+/// `minTimeuuid(?)`.
+fn is_least(term: &Term) -> bool {
+    let Term::Function(call) = term else {
+        return false;
+    };
+    let name = call.name.to_ascii_lowercase();
+    matches!(name.as_str(), "mintimeuuid" | "min_timeuuid")
+        && matches!(&call.arguments[..], [Term::Marker(_)])
+}
+
+impl PreparedLogRead {
+    /// From which time on an execution reads, microseconds since the epoch; `None` if it goes on from a page before, or is none that
+    /// can be answered here.
+    pub(crate) fn from_micros(parameters: &QueryParameters) -> Option<i64> {
+        let Values::Positional(values) = &parameters.values else {
+            return None;
+        };
+        let [_, BoundValue::Value(from), BoundValue::Value(_)] = &values[..] else {
+            return None;
+        };
+        let from_ms = i64::from_be_bytes(<[u8; 8]>::try_from(&from[..]).ok()?);
+        parameters
+            .paging_state
+            .is_none()
+            .then_some(from_ms.saturating_mul(1_000))
+    }
+
+    /// What the node would answer of a log without rows.
+    pub(crate) fn no_rows(&self, parameters: &QueryParameters) -> Response {
+        Response::Rows(RowsEncoder::new(&self.columns, parameters.skip_metadata).finish(None))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    const POLL: &str = "SELECT * FROM \"k\".\"T_scylla_cdc_log\" WHERE \"cdc$stream_id\" in ? \
+                        AND \"cdc$time\" >= minTimeuuid(?) AND \"cdc$time\" < minTimeuuid(?)  BYPASS CACHE";
+
+    #[test]
+    fn what_the_cdc_library_asks_is_a_poll() {
+        let poll = LogRead {
+            keyspace: "k".to_owned(),
+            table: "T".to_owned(),
+        };
+        assert_eq!(LogRead::read(POLL), Some(poll));
+    }
+
+    #[test]
+    fn what_asks_for_anything_else_is_none() {
+        for (this, that) in [
+            (">=", ">"),
+            ("<", "<="),
+            ("minTimeuuid(?) AND", "maxTimeuuid(?) AND"),
+            ("in ?", "= ?"),
+            ("*", "\"cdc$time\""),
+            ("  BYPASS", " LIMIT 5 BYPASS"),
+            ("_scylla_cdc_log", ""),
+            ("\"k\".", ""),
+            (" AND \"cdc$time\" < minTimeuuid(?)", ""),
+        ] {
+            let text = POLL.replacen(this, that, 1);
+            assert_ne!(text, POLL);
+            assert_eq!(LogRead::read(&text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_execution_says_from_when_on_it_reads() {
+        let value = |bytes: &[u8]| BoundValue::Value(Bytes::copy_from_slice(bytes));
+        let time = |ms: i64| value(&ms.to_be_bytes());
+        let parameters = QueryParameters {
+            values: Values::Positional(vec![value(b"ids"), time(7), time(9)]),
+            ..QueryParameters::default()
+        };
+        assert_eq!(PreparedLogRead::from_micros(&parameters), Some(7_000));
+        let next_page = QueryParameters {
+            paging_state: Some(Bytes::from_static(b"page")),
+            ..parameters
+        };
+        assert_eq!(PreparedLogRead::from_micros(&next_page), None);
+        let none = QueryParameters::default();
+        assert_eq!(PreparedLogRead::from_micros(&none), None);
+    }
+}

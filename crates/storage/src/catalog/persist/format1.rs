@@ -1,0 +1,61 @@
+//! Format 1: one record of JSON for all of the catalog.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::records::{self, KeyspaceRecord, TableRecord};
+use super::{Generations, HeadRecord, Loaded, catalog, changes, parse};
+use crate::StorageError;
+use crate::catalog::TableId;
+
+pub(super) const FORMAT: u32 = 1;
+
+#[derive(Deserialize)]
+struct CatalogRecord {
+    #[serde(flatten)]
+    head: HeadRecord,
+    keyspaces: Vec<WholeKeyspace>,
+    generations: BTreeMap<Uuid, u64>,
+}
+
+#[derive(Deserialize)]
+struct WholeKeyspace {
+    #[serde(flatten)]
+    keyspace: KeyspaceRecord,
+    tables: Vec<TableRecord>,
+}
+
+/// The catalog, with what converts it.
+pub(super) fn load(bytes: &[u8]) -> Result<Loaded, StorageError> {
+    let record: CatalogRecord = parse(bytes)?;
+    let mut keyspaces = BTreeMap::new();
+    for WholeKeyspace { keyspace, tables } in record.keyspaces {
+        let mut keyspace = records::keyspace_of(keyspace);
+        for table in tables {
+            let table = records::table_of(table, &keyspace.name)?;
+            keyspace.tables.insert(table.name.clone(), table.into());
+        }
+        keyspaces.insert(keyspace.name.clone(), keyspace);
+    }
+    let generations = record.generations.into_iter();
+    let generations: Generations = generations.map(|(id, n)| (TableId(id), n)).collect();
+    let catalog = catalog(record.head, keyspaces);
+    let conversion = changes(None, (&catalog, &generations));
+    Ok(Loaded {
+        catalog,
+        generations,
+        conversion,
+    })
+}
+
+/// The tables with their keyspaces' names; none if it is no record of this format.
+pub(super) fn each_table(bytes: &[u8], mut work: impl FnMut(&TableRecord, &str)) {
+    let Ok(record) = parse::<CatalogRecord>(bytes) else {
+        return;
+    };
+    for WholeKeyspace { keyspace, tables } in &record.keyspaces {
+        tables.iter().for_each(|table| work(table, &keyspace.name));
+    }
+}

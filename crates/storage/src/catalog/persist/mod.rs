@@ -1,0 +1,273 @@
+//! The catalog on disk: a record for each keyspace and each table, so that a change writes what it changes.
+//!
+//! ```text
+//! key       "catalog" in the meta space
+//! value     {"format": 2, ...}: what belongs to no keyspace
+//!
+//! key       "catalog/keyspace/" and its name
+//! value     {"name": ..., ...}
+//!
+//! key       "catalog/table/" and its id as UUID text
+//! value     {"keyspace": ..., "generation": ..., "name": ..., ...}
+//! ```
+//!
+//! Format 1 had all of it under the first key (`format1`). Such a directory is converted when it is opened, in one batch.
+
+mod format1;
+mod records;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{Catalog, Keyspace, Table, TableId};
+use crate::StorageError;
+use records::{KeyspaceRecord, StreamsRecord, TableRecord};
+
+/// The version of the records. A greater one is refused.
+const FORMAT: u32 = 2;
+const HEAD: &[u8] = b"catalog";
+const KEYSPACE: &[u8] = b"catalog/keyspace/";
+const TABLE: &[u8] = b"catalog/table/";
+/// The first key behind all of them.
+const END: &[u8] = b"catalog0";
+
+/// Generations of the tables' storage, counted up by TRUNCATE; a table that is not in it has 0.
+pub(crate) type Generations = HashMap<TableId, u64>;
+
+/// Keys and values; `None` removes.
+pub(crate) type Changes = Vec<(Bytes, Option<Bytes>)>;
+
+/// A catalog as it was read.
+pub(crate) struct Loaded {
+    pub catalog: Catalog,
+    pub generations: Generations,
+    /// What is to be written so that it stands in the present format; empty if it does.
+    pub conversion: Changes,
+}
+
+#[derive(Deserialize)]
+struct FormatOnly {
+    format: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct HeadRecord {
+    format: u32,
+    version: Uuid,
+    host_id: Uuid,
+    cluster_name: String,
+    created_at_ms: i64,
+    vnode_streams: StreamsRecord,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredTable {
+    keyspace: String,
+    generation: u64,
+    #[serde(flatten)]
+    table: TableRecord,
+}
+
+/// The keys that a catalog lies under.
+pub(crate) fn keys() -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+    (
+        Bound::Included(HEAD.to_vec()),
+        Bound::Excluded(END.to_vec()),
+    )
+}
+
+/// What is to be written when a catalog takes the place of another, or is the first.
+pub(crate) fn changes(
+    old: Option<(&Catalog, &Generations)>,
+    new: (&Catalog, &Generations),
+) -> Changes {
+    let mut changes = vec![(Bytes::from_static(HEAD), Some(head(new.0)))];
+    let (old, of_old) = old.unzip();
+    let no_keyspaces = BTreeMap::new();
+    let old_keyspaces = old.map_or(&no_keyspaces, |old| &old.keyspaces);
+    let same_generations = of_old == Some(new.1);
+    for (name, keyspace) in &new.0.keyspaces {
+        let old = old_keyspaces.get(name);
+        if same_generations && old.is_some_and(|old| Arc::ptr_eq(old, keyspace)) {
+            continue;
+        }
+        let record = json(&records::keyspace_record(keyspace));
+        if old.is_none_or(|old| json(&records::keyspace_record(old)) != record) {
+            changes.push((keyspace_key(name), Some(record)));
+        }
+        let none = BTreeMap::new();
+        let old_tables = old.map_or(&none, |old| &old.tables);
+        put_tables(&keyspace.tables, new.1, old_tables, of_old, &mut changes);
+    }
+    let gone = old_keyspaces.iter();
+    for (name, keyspace) in gone.filter(|(name, _)| !new.0.keyspaces.contains_key(*name)) {
+        changes.push((keyspace_key(name), None));
+        let ids = keyspace.tables.values().map(|table| table.id);
+        changes.extend(ids.map(|id| (table_key(id), None)));
+    }
+    changes
+}
+
+/// The tables of a keyspace that are others than before.
+fn put_tables(
+    tables: &BTreeMap<String, Arc<Table>>,
+    generations: &Generations,
+    old_tables: &BTreeMap<String, Arc<Table>>,
+    of_old: Option<&Generations>,
+    changes: &mut Changes,
+) {
+    let number = |generations: &Generations, id| generations.get(&id).copied().unwrap_or(0);
+    for (name, table) in tables {
+        let generation = number(generations, table.id);
+        let old = old_tables.get(name);
+        let is_same = |old: &&Arc<Table>| {
+            Arc::ptr_eq(old, table)
+                && of_old.map(|of_old| number(of_old, old.id)) == Some(generation)
+        };
+        if old.filter(is_same).is_none() {
+            changes.push((table_key(table.id), Some(stored_table(table, generation))));
+        }
+    }
+    for (name, old) in old_tables {
+        if tables.get(name).is_none_or(|table| table.id != old.id) {
+            changes.push((table_key(old.id), None));
+        }
+    }
+}
+
+/// Reads what lies under [`keys`]; `None` if that is nothing.
+pub(crate) fn load(
+    entries: impl Iterator<Item = Result<(Bytes, Bytes), StorageError>>,
+) -> Result<Option<Loaded>, StorageError> {
+    let mut head = None;
+    let mut keyspaces = BTreeMap::new();
+    let mut stored = Vec::new();
+    for entry in entries {
+        let (key, value) = entry?;
+        if key == HEAD {
+            check_format(&value)?;
+            head = Some(value);
+        } else if key.starts_with(KEYSPACE) {
+            let keyspace = records::keyspace_of(parse::<KeyspaceRecord>(&value)?);
+            keyspaces.insert(keyspace.name.clone(), keyspace);
+        } else if key.starts_with(TABLE) {
+            stored.push(parse::<StoredTable>(&value)?);
+        }
+    }
+    let Some(head) = head else {
+        return Ok(None);
+    };
+    if parse::<FormatOnly>(&head)?.format == format1::FORMAT {
+        return format1::load(&head).map(Some);
+    }
+    let mut generations = Generations::new();
+    for StoredTable {
+        keyspace,
+        generation,
+        table,
+    } in stored
+    {
+        let table = records::table_of(table, &keyspace)?;
+        if generation > 0 {
+            generations.insert(table.id, generation);
+        }
+        let keyspace = keyspaces.get_mut(&keyspace).ok_or_else(|| {
+            StorageError::Corrupt(format!(
+                "the stored schema has table {} without its keyspace {keyspace}",
+                table.name
+            ))
+        })?;
+        keyspace.tables.insert(table.name.clone(), Arc::new(table));
+    }
+    let record: HeadRecord = parse(&head)?;
+    Ok(Some(Loaded {
+        catalog: catalog(record, keyspaces),
+        generations,
+        conversion: Changes::new(),
+    }))
+}
+
+/// Notes the names of the tables that a record of a catalog holds, as `keyspace.table`; whatever else it is is passed over.
+pub(crate) fn note_names(key: &[u8], value: &[u8], names: &mut HashMap<TableId, String>) {
+    let mut note = |table: &TableRecord, keyspace: &str| {
+        let name = format!("{keyspace}.{}", table.name);
+        names.insert(TableId(table.id), name);
+    };
+    if key == HEAD {
+        format1::each_table(value, note);
+    } else if key.starts_with(TABLE)
+        && let Ok(stored) = parse::<StoredTable>(value)
+    {
+        note(&stored.table, &stored.keyspace);
+    }
+}
+
+fn check_format(head: &[u8]) -> Result<(), StorageError> {
+    let FormatOnly { format } = parse(head)?;
+    if format > FORMAT {
+        return Err(StorageError::NewerFormat(format!(
+            "the schema was written by a newer version of Annulus (format {format}, this one knows \
+             up to {FORMAT}): use that version"
+        )));
+    }
+    Ok(())
+}
+
+fn catalog(head: HeadRecord, keyspaces: BTreeMap<String, Keyspace>) -> Catalog {
+    Catalog {
+        version: head.version,
+        host_id: head.host_id,
+        cluster_name: head.cluster_name,
+        created_at_ms: head.created_at_ms,
+        vnode_streams: records::streams_of(head.vnode_streams),
+        keyspaces: keyspaces
+            .into_iter()
+            .map(|(name, keyspace)| (name, Arc::new(keyspace)))
+            .collect(),
+    }
+}
+
+fn head(catalog: &Catalog) -> Bytes {
+    json(&HeadRecord {
+        format: FORMAT,
+        version: catalog.version,
+        host_id: catalog.host_id,
+        cluster_name: catalog.cluster_name.clone(),
+        created_at_ms: catalog.created_at_ms,
+        vnode_streams: records::streams_record(&catalog.vnode_streams),
+    })
+}
+
+fn stored_table(table: &Table, generation: u64) -> Bytes {
+    json(&StoredTable {
+        keyspace: table.keyspace.clone(),
+        generation,
+        table: records::table_record(table),
+    })
+}
+
+fn keyspace_key(name: &str) -> Bytes {
+    [KEYSPACE, name.as_bytes()].concat().into()
+}
+
+fn table_key(id: TableId) -> Bytes {
+    [TABLE, id.0.to_string().as_bytes()].concat().into()
+}
+
+fn json(record: &impl Serialize) -> Bytes {
+    serde_json::to_vec(record)
+        .expect("a record of strings and numbers has a JSON form")
+        .into()
+}
+
+fn parse<'a, R: Deserialize<'a>>(bytes: &'a [u8]) -> Result<R, StorageError> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| StorageError::Corrupt(format!("the stored schema can't be read: {error}")))
+}

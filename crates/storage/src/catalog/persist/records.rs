@@ -1,0 +1,334 @@
+//! Parts of the catalog as JSON: types as CQL text, ids as UUID text.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cql::token::Partitioner;
+use cql::types::CqlType;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::StorageError;
+use crate::catalog::{
+    CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, DroppedColumn, ImageMode, Index,
+    Keyspace, StreamGeneration, Table, TableId,
+};
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct StreamsRecord {
+    since_ms: i64,
+    streams: Vec<Vec<u8>>,
+}
+
+/// A keyspace without its tables.
+#[derive(Serialize, Deserialize)]
+pub(super) struct KeyspaceRecord {
+    pub name: String,
+    pub replication: BTreeMap<String, String>,
+    pub durable_writes: bool,
+    pub tablets: bool,
+}
+
+/// A table without its keyspace.
+#[derive(Serialize, Deserialize)]
+pub(super) struct TableRecord {
+    pub id: Uuid,
+    pub name: String,
+    columns: Vec<ColumnRecord>,
+    next_column: u32,
+    dropped_columns: BTreeMap<String, DroppedRecord>,
+    cdc_partitioner: bool,
+    default_ttl_s: u32,
+    gc_grace_s: u32,
+    options: BTreeMap<String, String>,
+    indexes: Vec<IndexRecord>,
+    cdc: Option<CdcRecord>,
+    log: Option<LogRecord>,
+    log_of: Option<Uuid>,
+    truncated_at_ms: Option<i64>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ColumnRecord {
+    id: u32,
+    name: String,
+    kind: KindRecord,
+    cql_type: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum KindRecord {
+    PartitionKey { position: usize },
+    Clustering { position: usize, descending: bool },
+    Static,
+    Regular,
+}
+
+#[derive(Serialize, Deserialize)]
+struct DroppedRecord {
+    #[serde(default)]
+    id: Option<u32>,
+    cql_type: String,
+    is_static: bool,
+    dropped_at_micros: i64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct IndexRecord {
+    name: String,
+    target: String,
+    column: String,
+    options: BTreeMap<String, String>,
+    class_name: String,
+    version: Uuid,
+}
+
+#[derive(Serialize, Deserialize)]
+struct CdcRecord {
+    enabled: bool,
+    preimage: ImageRecord,
+    postimage: bool,
+    delta: DeltaRecord,
+    ttl_s: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ImageRecord {
+    Off,
+    On,
+    Full,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum DeltaRecord {
+    Full,
+    Keys,
+}
+
+#[derive(Serialize, Deserialize)]
+struct LogRecord {
+    table: Uuid,
+    options: CdcRecord,
+    streams: Option<StreamsRecord>,
+}
+
+pub(super) fn keyspace_record(keyspace: &Keyspace) -> KeyspaceRecord {
+    KeyspaceRecord {
+        name: keyspace.name.clone(),
+        replication: keyspace.replication.clone(),
+        durable_writes: keyspace.durable_writes,
+        tablets: keyspace.tablets,
+    }
+}
+
+pub(super) fn keyspace_of(record: KeyspaceRecord) -> Keyspace {
+    Keyspace {
+        name: record.name,
+        replication: record.replication,
+        durable_writes: record.durable_writes,
+        tablets: record.tablets,
+        tables: BTreeMap::new(),
+    }
+}
+
+pub(super) fn streams_record(streams: &StreamGeneration) -> StreamsRecord {
+    StreamsRecord {
+        since_ms: streams.since_ms,
+        streams: streams.streams.iter().map(|id| id.to_vec()).collect(),
+    }
+}
+
+pub(super) fn streams_of(record: StreamsRecord) -> StreamGeneration {
+    StreamGeneration {
+        since_ms: record.since_ms,
+        streams: record.streams.into_iter().map(Bytes::from).collect(),
+    }
+}
+
+fn cdc_record(options: &CdcOptions) -> CdcRecord {
+    CdcRecord {
+        enabled: options.enabled,
+        preimage: match options.preimage {
+            ImageMode::Off => ImageRecord::Off,
+            ImageMode::On => ImageRecord::On,
+            ImageMode::Full => ImageRecord::Full,
+        },
+        postimage: options.postimage,
+        delta: match options.delta {
+            DeltaMode::Full => DeltaRecord::Full,
+            DeltaMode::Keys => DeltaRecord::Keys,
+        },
+        ttl_s: options.ttl_s,
+    }
+}
+
+fn cdc_of(record: CdcRecord) -> CdcOptions {
+    CdcOptions {
+        enabled: record.enabled,
+        preimage: match record.preimage {
+            ImageRecord::Off => ImageMode::Off,
+            ImageRecord::On => ImageMode::On,
+            ImageRecord::Full => ImageMode::Full,
+        },
+        postimage: record.postimage,
+        delta: match record.delta {
+            DeltaRecord::Full => DeltaMode::Full,
+            DeltaRecord::Keys => DeltaMode::Keys,
+        },
+        ttl_s: record.ttl_s,
+    }
+}
+
+pub(super) fn table_record(table: &Table) -> TableRecord {
+    TableRecord {
+        id: table.id.0,
+        name: table.name.clone(),
+        columns: table
+            .columns
+            .iter()
+            .map(|column| ColumnRecord {
+                id: column.id.0,
+                name: column.name.clone(),
+                kind: match column.kind {
+                    ColumnKind::PartitionKey { position } => KindRecord::PartitionKey { position },
+                    ColumnKind::Clustering {
+                        position,
+                        descending,
+                    } => KindRecord::Clustering {
+                        position,
+                        descending,
+                    },
+                    ColumnKind::Static => KindRecord::Static,
+                    ColumnKind::Regular => KindRecord::Regular,
+                },
+                cql_type: column.cql_type.to_string(),
+            })
+            .collect(),
+        next_column: table.next_column.0,
+        dropped_columns: table
+            .dropped_columns
+            .iter()
+            .map(|(name, dropped)| {
+                let record = DroppedRecord {
+                    id: dropped.id.map(|id| id.0),
+                    cql_type: dropped.cql_type.to_string(),
+                    is_static: dropped.is_static,
+                    dropped_at_micros: dropped.dropped_at_micros,
+                };
+                (name.clone(), record)
+            })
+            .collect(),
+        cdc_partitioner: table.partitioner == Partitioner::Cdc,
+        default_ttl_s: table.default_ttl_s,
+        gc_grace_s: table.gc_grace_s,
+        options: table.options.clone(),
+        indexes: table
+            .indexes
+            .values()
+            .map(|index| IndexRecord {
+                name: index.name.clone(),
+                target: index.target.clone(),
+                column: index.column.clone(),
+                options: index.options.clone(),
+                class_name: index.class_name.clone(),
+                version: index.version,
+            })
+            .collect(),
+        cdc: table.cdc.as_ref().map(cdc_record),
+        log: table.log.as_ref().map(|log| LogRecord {
+            table: log.table.0,
+            options: cdc_record(&log.options),
+            streams: log.streams.as_ref().map(streams_record),
+        }),
+        log_of: table.log_of.map(|id| id.0),
+        truncated_at_ms: table.truncated_at_ms,
+    }
+}
+
+pub(super) fn table_of(record: TableRecord, keyspace: &str) -> Result<Table, StorageError> {
+    let columns = record
+        .columns
+        .into_iter()
+        .map(|column| {
+            Ok(Column {
+                id: ColumnId(column.id),
+                cql_type: type_of(&column.cql_type)?,
+                name: column.name,
+                kind: match column.kind {
+                    KindRecord::PartitionKey { position } => ColumnKind::PartitionKey { position },
+                    KindRecord::Clustering {
+                        position,
+                        descending,
+                    } => ColumnKind::Clustering {
+                        position,
+                        descending,
+                    },
+                    KindRecord::Static => ColumnKind::Static,
+                    KindRecord::Regular => ColumnKind::Regular,
+                },
+            })
+        })
+        .collect::<Result<_, StorageError>>()?;
+    let dropped_columns = record
+        .dropped_columns
+        .into_iter()
+        .map(|(name, dropped)| {
+            let column = DroppedColumn {
+                id: dropped.id.map(ColumnId),
+                cql_type: type_of(&dropped.cql_type)?,
+                is_static: dropped.is_static,
+                dropped_at_micros: dropped.dropped_at_micros,
+            };
+            Ok((name, column))
+        })
+        .collect::<Result<_, StorageError>>()?;
+    Ok(Table {
+        id: TableId(record.id),
+        keyspace: keyspace.to_owned(),
+        name: record.name,
+        columns,
+        next_column: ColumnId(record.next_column),
+        dropped_columns,
+        partitioner: if record.cdc_partitioner {
+            Partitioner::Cdc
+        } else {
+            Partitioner::Murmur3
+        },
+        default_ttl_s: record.default_ttl_s,
+        gc_grace_s: record.gc_grace_s,
+        options: record.options,
+        indexes: record
+            .indexes
+            .into_iter()
+            .map(|index| {
+                let name = index.name.clone();
+                let index = Index {
+                    name: index.name,
+                    target: index.target,
+                    column: index.column,
+                    options: index.options,
+                    class_name: index.class_name,
+                    version: index.version,
+                };
+                (name, Arc::new(index))
+            })
+            .collect(),
+        cdc: record.cdc.map(cdc_of),
+        log: record.log.map(|log| CdcLog {
+            table: TableId(log.table),
+            options: cdc_of(log.options),
+            streams: log.streams.map(streams_of),
+        }),
+        log_of: record.log_of.map(TableId),
+        truncated_at_ms: record.truncated_at_ms,
+    })
+}
+
+fn type_of(text: &str) -> Result<CqlType, StorageError> {
+    cql::parser::parse_type(text)
+        .map_err(|_| StorageError::Corrupt(format!("the stored schema has an unknown type {text}")))
+}

@@ -1,0 +1,262 @@
+use cql::token::Partitioner;
+use cql::types::CqlType;
+
+use super::*;
+use crate::catalog::{
+    CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, DroppedColumn, ImageMode, Index,
+    RING_TOKENS, StreamGeneration,
+};
+
+fn boxed(cql_type: CqlType) -> Box<CqlType> {
+    Box::new(cql_type)
+}
+
+fn types() -> Vec<CqlType> {
+    let map = |frozen| CqlType::Map {
+        key: boxed(CqlType::Text),
+        value: boxed(CqlType::List {
+            element: boxed(CqlType::Varint),
+            frozen: true,
+        }),
+        frozen,
+    };
+    let set = CqlType::Set {
+        element: boxed(CqlType::Tuple(vec![CqlType::Inet, CqlType::Date])),
+        frozen: false,
+    };
+    let vector = |element, dimensions| CqlType::Vector {
+        element: boxed(element),
+        dimensions,
+    };
+    vec![
+        CqlType::Ascii,
+        CqlType::Bigint,
+        CqlType::Blob,
+        CqlType::Boolean,
+        CqlType::Counter,
+        CqlType::Date,
+        CqlType::Decimal,
+        CqlType::Double,
+        CqlType::Duration,
+        CqlType::Float,
+        CqlType::Int,
+        CqlType::Smallint,
+        CqlType::Time,
+        CqlType::Timestamp,
+        CqlType::Timeuuid,
+        CqlType::Tinyint,
+        CqlType::Uuid,
+        map(true),
+        map(false),
+        set,
+        vector(CqlType::Float, 16_000),
+        vector(vector(CqlType::Text, 2), 3),
+    ]
+}
+
+/// A catalog that uses every field.
+fn catalog() -> Catalog {
+    let kinds = [
+        ColumnKind::PartitionKey { position: 0 },
+        ColumnKind::Clustering {
+            position: 0,
+            descending: true,
+        },
+        ColumnKind::Static,
+    ];
+    let columns = (0..).zip(types()).map(|(id, cql_type)| Column {
+        id: ColumnId(id),
+        name: format!("column \"{id}\""),
+        kind: *kinds.get(id as usize).unwrap_or(&ColumnKind::Regular),
+        cql_type,
+    });
+    let options = CdcOptions {
+        enabled: true,
+        preimage: ImageMode::Full,
+        postimage: true,
+        delta: DeltaMode::Keys,
+        ttl_s: 7,
+    };
+    let streams = |tag: u8| StreamGeneration {
+        since_ms: i64::from(tag),
+        streams: vec![Bytes::from(vec![tag; 16]), Bytes::from(vec![0; 16])],
+    };
+    let index = Index {
+        name: "i".to_owned(),
+        target: "{\"pk\": []}".to_owned(),
+        column: "v".to_owned(),
+        options: BTreeMap::from([("similarity_function".to_owned(), "COSINE".to_owned())]),
+        class_name: "vector_index".to_owned(),
+        version: Uuid::from_u128(5),
+    };
+    let dropped = DroppedColumn {
+        id: Some(ColumnId(8)),
+        cql_type: CqlType::Text,
+        is_static: true,
+        dropped_at_micros: -3,
+    };
+    let table = Table {
+        id: TableId(Uuid::from_u128(1)),
+        keyspace: "ks".to_owned(),
+        name: "Tablé".to_owned(),
+        columns: columns.collect(),
+        next_column: ColumnId(99),
+        dropped_columns: BTreeMap::from([("old".to_owned(), dropped)]),
+        partitioner: Partitioner::Cdc,
+        default_ttl_s: 1,
+        gc_grace_s: 2,
+        options: BTreeMap::from([("comment".to_owned(), "'it''s'".to_owned())]),
+        indexes: BTreeMap::from([("i".to_owned(), Arc::new(index))]),
+        cdc: Some(options.clone()),
+        log: Some(CdcLog {
+            table: TableId(Uuid::from_u128(2)),
+            options,
+            streams: Some(streams(3)),
+        }),
+        log_of: Some(TableId(Uuid::from_u128(4))),
+        truncated_at_ms: Some(6),
+    };
+    let keyspace = Keyspace {
+        name: "ks".to_owned(),
+        replication: BTreeMap::from([("class".to_owned(), "SimpleStrategy".to_owned())]),
+        durable_writes: false,
+        tablets: true,
+        tables: BTreeMap::from([(table.name.clone(), Arc::new(table))]),
+    };
+    Catalog {
+        version: Uuid::from_u128(8),
+        host_id: Uuid::from_u128(9),
+        cluster_name: "cluster".to_owned(),
+        created_at_ms: 10,
+        vnode_streams: streams(RING_TOKENS[0].0 as u8),
+        keyspaces: BTreeMap::from([("ks".to_owned(), Arc::new(keyspace))]),
+    }
+}
+
+/// Keys and values as they lie on the disk.
+type Disk = BTreeMap<Bytes, Bytes>;
+
+fn write(disk: &mut Disk, changes: Changes) {
+    for (key, value) in changes {
+        match value {
+            Some(value) => drop(disk.insert(key, value)),
+            None => drop(disk.remove(&key)),
+        }
+    }
+}
+
+fn read(disk: &Disk) -> Loaded {
+    let entries = disk
+        .iter()
+        .map(|(key, value)| Ok((key.clone(), value.clone())));
+    load(entries).unwrap().unwrap()
+}
+
+fn check(disk: &Disk, catalog: &Catalog, generations: &Generations) {
+    let loaded = read(disk);
+    assert_eq!(format!("{:?}", loaded.catalog), format!("{catalog:?}"));
+    assert_eq!(&loaded.generations, generations);
+    assert!(loaded.conversion.is_empty());
+}
+
+#[test]
+fn a_catalog_comes_back_as_it_was() {
+    let catalog = catalog();
+    let generations = Generations::from([(TableId(Uuid::from_u128(1)), 12)]);
+    let mut disk = Disk::new();
+    write(&mut disk, changes(None, (&catalog, &generations)));
+    check(&disk, &catalog, &generations);
+}
+
+#[test]
+fn a_change_writes_what_it_changes() {
+    let (mut old, mut generations) = (catalog(), Generations::new());
+    let sample = Table::clone(&old.keyspaces["ks"].tables["Tablé"]);
+    let keyspace = Arc::make_mut(old.keyspaces.get_mut("ks").unwrap());
+    for number in 0..100 {
+        let mut table = sample.clone();
+        table.id = TableId(Uuid::from_u128(100 + number));
+        table.name = format!("t{number}");
+        keyspace.tables.insert(table.name.clone(), Arc::new(table));
+    }
+    let mut disk = Disk::new();
+    write(&mut disk, changes(None, (&old, &generations)));
+    let mut step = |edit: &dyn Fn(&mut Catalog, &mut Generations), expected: usize| {
+        let before = (old.clone(), generations.clone());
+        edit(&mut old, &mut generations);
+        let changes = changes(Some((&before.0, &before.1)), (&old, &generations));
+        assert_eq!(changes.len(), 1 + expected, "besides the head");
+        write(&mut disk, changes);
+        check(&disk, &old, &generations);
+    };
+    fn ks(catalog: &mut Catalog) -> &mut Keyspace {
+        Arc::make_mut(catalog.keyspaces.get_mut("ks").unwrap())
+    }
+    step(&|_, _| {}, 0);
+    step(&|catalog, _| drop(ks(catalog).tables.remove("t7")), 1);
+    step(
+        &|catalog, _| {
+            let table = ks(catalog).tables.get_mut("t8").unwrap();
+            Arc::make_mut(table).gc_grace_s = 77;
+        },
+        1,
+    );
+    step(
+        &|_, generations| generations.extend([(TableId(Uuid::from_u128(109)), 3)]),
+        1,
+    );
+    step(&|catalog, _| ks(catalog).durable_writes = true, 1);
+    step(
+        &|catalog, _| {
+            let mut other = Keyspace::clone(&catalog.keyspaces["ks"]);
+            other.name = "other".to_owned();
+            other.tables.clear();
+            catalog
+                .keyspaces
+                .insert("other".to_owned(), Arc::new(other));
+        },
+        1,
+    );
+    step(&|catalog, _| drop(catalog.keyspaces.remove("other")), 1);
+}
+
+#[test]
+fn a_catalog_of_format_1_is_converted() {
+    // As version 0.1.0 wrote it, but for the streams.
+    let old = br#"{"format":1,"version":"00000000-0000-0000-0000-000000000008",
+        "host_id":"00000000-0000-0000-0000-000000000009","cluster_name":"cluster","created_at_ms":10,
+        "vnode_streams":{"since_ms":0,"streams":[[0,1]]},"keyspaces":[{"name":"ks","replication":{},
+        "durable_writes":true,"tablets":false,"tables":[{"id":"00000000-0000-0000-0000-000000000001",
+        "name":"t","columns":[{"id":0,"name":"p","kind":{"partition_key":{"position":0}},"cql_type":"int"}],
+        "next_column":1,"dropped_columns":{"d":{"cql_type":"text","is_static":false,"dropped_at_micros":5}},
+        "cdc_partitioner":false,"default_ttl_s":0,"gc_grace_s":864000,"options":{},"indexes":[],"cdc":null,
+        "log":null,"log_of":null,"truncated_at_ms":null}]}],
+        "generations":{"00000000-0000-0000-0000-000000000001":2}}"#;
+    let mut disk = Disk::from([(Bytes::from_static(HEAD), Bytes::from_static(old))]);
+    let loaded = read(&disk);
+    let table = &loaded.catalog.keyspaces["ks"].tables["t"];
+    assert_eq!(loaded.generations[&table.id], 2);
+    let mut names = HashMap::new();
+    disk.iter()
+        .for_each(|(key, value)| note_names(key, value, &mut names));
+    assert_eq!(names[&table.id], "ks.t");
+
+    write(&mut disk, loaded.conversion);
+    check(&disk, &loaded.catalog, &loaded.generations);
+    names.clear();
+    disk.iter()
+        .for_each(|(key, value)| note_names(key, value, &mut names));
+    assert_eq!(names[&table.id], "ks.t");
+}
+
+#[test]
+fn a_newer_format_is_refused_though_it_can_not_be_read() {
+    let read = |head: &'static [u8]| {
+        load([Ok((Bytes::from_static(HEAD), Bytes::from_static(head)))].into_iter()).err()
+    };
+    let newer = read(br#"{"format": 3, "what": "unknown"}"#);
+    assert!(matches!(newer, Some(StorageError::NewerFormat(_))));
+    for damaged in [&b""[..], b"{}", br#"{"format": 1}"#, br#"{"format": 2}"#] {
+        assert!(matches!(read(damaged), Some(StorageError::Corrupt(_))));
+    }
+}

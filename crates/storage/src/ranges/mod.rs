@@ -1,0 +1,88 @@
+//! The range deletions of a partition: disjoint intervals of clustering suffixes.
+//!
+//! A new deletion cuts those that it overlaps, so that for each suffix the winning one alone is stored and those that are
+//! covered go. As they are disjoint and lie in the order of their beginnings, one look backwards from a suffix
+//! finds the only one that can cover it, however many there are.
+//!
+//! ```text
+//! key       partition, kind 01, the suffix where the interval begins
+//! value     version (1 byte: 1), 01 if it is swept, else 00 (1), timestamp (8, big-endian),
+//!           local time (8), the suffix where it ends
+//! ```
+
+mod cursor;
+mod cut;
+mod stored;
+
+use bytes::Bytes;
+
+use crate::StorageError;
+use crate::record::Deletion;
+
+pub(crate) use cursor::Cursor;
+pub(crate) use cut::{add, mark_swept};
+pub(crate) use stored::StoredRanges;
+
+const VERSION: u8 = 1;
+
+/// The rows with `start <= suffix < end` are deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Interval {
+    pub start: Vec<u8>,
+    pub end: Vec<u8>,
+    pub deletion: Deletion,
+    /// Whether nothing of what it covers is stored any more.
+    pub swept: bool,
+}
+
+impl Interval {
+    /// Of one that does not begin behind the suffix.
+    pub(crate) fn reaches(&self, suffix: &[u8]) -> bool {
+        suffix < self.end.as_slice()
+    }
+
+    pub(crate) fn covers(&self, suffix: &[u8]) -> bool {
+        self.start.as_slice() <= suffix && self.reaches(suffix)
+    }
+
+    /// What is stored under the beginning.
+    pub(crate) fn encode(&self) -> Bytes {
+        let mut out = Vec::with_capacity(18 + self.end.len());
+        out.push(VERSION);
+        out.push(u8::from(self.swept));
+        out.extend_from_slice(&self.deletion.timestamp.to_be_bytes());
+        out.extend_from_slice(&self.deletion.local_s.to_be_bytes());
+        out.extend_from_slice(&self.end);
+        out.into()
+    }
+
+    fn decode(start: &[u8], value: &[u8]) -> Result<Interval, StorageError> {
+        try_decode(start, value).ok_or_else(|| {
+            StorageError::Corrupt(
+                "a stored range deletion can't be read: its bytes are damaged".to_owned(),
+            )
+        })
+    }
+}
+
+/// Whether a stored interval covers nothing any more and was made by that second.
+pub(crate) fn is_forgettable(value: &[u8], before_s: i64) -> bool {
+    try_decode(&[], value)
+        .is_some_and(|interval| interval.swept && interval.deletion.local_s <= before_s)
+}
+
+fn try_decode(start: &[u8], value: &[u8]) -> Option<Interval> {
+    let ([version, swept], rest) = value.split_first_chunk::<2>()?;
+    let (timestamp, rest) = rest.split_first_chunk::<8>()?;
+    let (local_s, end) = rest.split_first_chunk::<8>()?;
+    let interval = Interval {
+        start: start.to_vec(),
+        end: end.to_vec(),
+        deletion: Deletion {
+            timestamp: i64::from_be_bytes(*timestamp),
+            local_s: i64::from_be_bytes(*local_s),
+        },
+        swept: *swept == 1,
+    };
+    (*version == VERSION).then_some(interval)
+}

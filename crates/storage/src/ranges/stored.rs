@@ -1,0 +1,94 @@
+//! The intervals of a partition as the engine holds them.
+
+use std::ops::Bound;
+use std::sync::atomic::Ordering;
+
+use super::Interval;
+use crate::StorageError;
+use crate::engine::{Engine, Scan, Snapshot, SpaceId};
+use crate::key::{self, RANGE, ROW};
+
+/// Where the intervals of a partition are read.
+#[derive(Clone, Copy)]
+pub(crate) struct StoredRanges<'a> {
+    pub engine: &'a Engine,
+    pub snapshot: &'a Snapshot,
+    pub space: SpaceId,
+    /// Token and partition key.
+    pub partition: &'a [u8],
+}
+
+/// Intervals from either end.
+pub(crate) struct Intervals<'a> {
+    engine: &'a Engine,
+    scan: Scan,
+    /// Bytes of a key before the suffix.
+    prefix: usize,
+}
+
+impl<'a> StoredRanges<'a> {
+    /// Those that begin between two suffixes.
+    pub(crate) fn beginning_in(
+        &self,
+        low: Bound<&[u8]>,
+        high: Bound<&[u8]>,
+    ) -> Result<Intervals<'a>, StorageError> {
+        let key_of = |suffix: &[u8]| key::bound(self.partition, RANGE, suffix);
+        let low = match low {
+            Bound::Unbounded => Bound::Included(key_of(&[])),
+            bound => bound.map(key_of),
+        };
+        let high = match high {
+            Bound::Unbounded => Bound::Excluded(key::bound(self.partition, ROW, &[])),
+            bound => bound.map(key_of),
+        };
+        Ok(Intervals {
+            engine: self.engine,
+            scan: self
+                .engine
+                .scan_at(self.snapshot, self.space, (low, high))?,
+            prefix: self.partition.len() + 1,
+        })
+    }
+
+    /// Those that do not begin behind a suffix: from the last, which alone can cover it, backwards.
+    pub(crate) fn up_to(&self, suffix: &[u8]) -> Result<Intervals<'a>, StorageError> {
+        self.beginning_in(Bound::Unbounded, Bound::Included(suffix))
+    }
+}
+
+impl Intervals<'_> {
+    /// The scan alone, for whoever keeps it beside the engine.
+    pub(super) fn into_scan(self) -> Scan {
+        self.scan
+    }
+}
+
+/// An interval of a scan; counted, so that what range deletions cost can be seen.
+pub(super) fn interval(
+    engine: &Engine,
+    prefix: usize,
+    entry: Option<<Scan as Iterator>::Item>,
+) -> Result<Option<Interval>, StorageError> {
+    let Some((key, value)) = entry.transpose()? else {
+        return Ok(None);
+    };
+    engine
+        .range_deletions_read()
+        .fetch_add(1, Ordering::Relaxed);
+    Interval::decode(&key[prefix..], &value).map(Some)
+}
+
+impl Iterator for Intervals<'_> {
+    type Item = Result<Interval, StorageError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        interval(self.engine, self.prefix, self.scan.next()).transpose()
+    }
+}
+
+impl DoubleEndedIterator for Intervals<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        interval(self.engine, self.prefix, self.scan.next_back()).transpose()
+    }
+}
