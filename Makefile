@@ -77,6 +77,11 @@ histories: $(VENVS)/cassandra/.installed ## Random writes and reads beside a nai
 	cargo build --locked -p annulus
 	SEEDS=$${SEEDS:-200} $(VENVS)/cassandra/bin/python -m pytest -q tests/histories
 
+# The same selection as test-rust; 300 seeds are part of that.
+.PHONY: simulate
+simulate: ## `serve` in one thread under a seed, with crashes, faults and clock steps: make simulate SEEDS=1000 FIRST_SEED=1
+	SEEDS=$${SEEDS:-300} FIRST_SEED=$${FIRST_SEED:-1} cargo test --workspace --locked --test simulation table_log_and_index -- --nocapture
+
 $(VENVS)/%/.installed: tests/drivers/requirements-%.txt
 	$(PYTHON) -m venv $(VENVS)/$*
 	$(VENVS)/$*/bin/pip install --quiet --disable-pip-version-check -r $<

@@ -150,6 +150,17 @@ impl ServerClock {
     }
 }
 
+/// One that never jumps back.
+impl Clock for ServerClock {
+    fn now_micros(&self) -> i64 {
+        ServerClock::now_micros(self)
+    }
+
+    fn steady_micros(&self) -> i64 {
+        ServerClock::steady_micros(self)
+    }
+}
+
 /// Takes `count` consecutive numbers that begin at `now` or behind the last one taken.
 fn reserve(last: &AtomicI64, now: i64, count: i64) -> i64 {
     let mut seen = last.load(Ordering::Relaxed);

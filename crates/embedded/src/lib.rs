@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use storage::catalog::Table;
+use storage::clock::Clock;
 use storage::{LogEnd, Storage};
 use store::database::{
     CheckedFiles, Database, IndexName, LogFacts, LogHead, LogRun, Piece, RowReader, Rows, Schema,
@@ -55,9 +56,8 @@ impl LogHead for Head {
 
 #[async_trait]
 impl Database for Embedded {
-    fn now(&self) -> Duration {
-        let now_micros = self.storage.clock().now_micros();
-        Duration::from_micros(u64::try_from(now_micros).unwrap_or(0))
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.storage.clock().clone()
     }
 
     fn clock_lead(&self) -> Option<Duration> {
@@ -84,12 +84,15 @@ impl Database for Embedded {
 
     async fn log(&self, table: &TableIdentity) -> anyhow::Result<Option<LogFacts>> {
         let table = table_of(&self.storage, table);
-        Ok(table.and_then(|table| {
-            let log = table.log.as_ref()?;
-            Some(LogFacts {
-                id: log.table.0,
-                ttl_s: log.options.ttl_s.into(),
-            })
+        let Some(log) = table.as_ref().and_then(|table| table.log.as_ref()) else {
+            return Ok(None);
+        };
+        let settled = self.storage.settle_log_to_end(log.table).await?;
+        let settled_us = u64::try_from(settled.up_to_micros).unwrap_or(0);
+        Ok(Some(LogFacts {
+            id: log.table.0,
+            ttl_s: log.options.ttl_s.into(),
+            settled: Some(Duration::from_micros(settled_us)),
         }))
     }
 

@@ -12,7 +12,8 @@
 //! The end of a window is told once its rows have been handed over ([`LogRun::read_up_to`]), so it is a position that a
 //! snapshot may be taken with: a time before which everything in the log has been handed over. It means the same as that of a
 //! reader that looks again and again, and snapshots of either open with the other. Times of two runs of the process
-//! follow each other, as the mark is kept on the disk.
+//! follow each other, as the mark is kept on the disk. While that takes no writes, what is told stays behind what is read:
+//! a later process would give times behind it again.
 
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use cql::value::timeuuid;
 use storage::Storage;
 use storage::catalog::{ColumnId, Table};
 use storage::read::{Cell, ClusteringBound, ClusteringSlice, Partitions, ReadRequest, Row};
-use store::database::{Hint, HintTarget, KeySchema, LogRun};
+use store::database::{Hint, HintTarget, KeySchema, LogRun, aside};
 use uuid::Uuid;
 
 use crate::table_of;
@@ -40,11 +41,13 @@ pub async fn follow(storage: &Storage, run: &LogRun) -> anyhow::Result<()> {
     loop {
         // What is asked from here on is answered by the read after this one.
         let asked = run.asked();
-        let up_to_us = storage.settle_log_to_end(log).await?;
-        hand_over(storage, run, from_us, up_to_us).await?;
-        run.read_up_to(up_to_us, unread_since, asked).await?;
-        from_us = up_to_us.saturating_add(1);
+        let settled = storage.settle_log_to_end(log).await?;
+        hand_over(storage, run, from_us, settled.up_to_micros).await?;
+        run.read_up_to(settled.kept_micros, unread_since, asked)
+            .await?;
+        from_us = settled.up_to_micros.saturating_add(1);
         tokio::select! {
+            biased;
             () = storage.log_growth(log, from_us) => {}
             () = run.is_asked(asked) => {}
         }
@@ -92,7 +95,7 @@ async fn hand_over(
                 let some: Result<Vec<Row>, _> = rows.by_ref().take(ROWS_AT_A_TIME).collect();
                 some.map(|some| (some, rows))
             };
-            let (some, left) = tokio::task::spawn_blocking(read).await??;
+            let (some, left) = aside(read).await??;
             rows = left;
             let ended = some.len() < ROWS_AT_A_TIME;
             for row in some {

@@ -10,7 +10,7 @@ use cql::token::Token;
 use storage::Storage;
 use storage::catalog::{ColumnId, TableId};
 use storage::read::{Cell, Partitions, Position, ReadRequest, Row};
-use store::database::{Page, Part, PrimaryKey, RawCell, ReadRow, RowReader, Rows};
+use store::database::{Page, Part, PrimaryKey, RawCell, ReadRow, RowReader, Rows, aside};
 
 use crate::table_of;
 
@@ -45,7 +45,7 @@ impl StoredRows {
         read: impl FnOnce(&Inner) -> anyhow::Result<T> + Send + 'static,
     ) -> anyhow::Result<T> {
         let inner = self.inner.clone();
-        tokio::task::spawn_blocking(move || read(&inner)).await?
+        aside(move || read(&inner)).await?
     }
 }
 

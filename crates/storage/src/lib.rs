@@ -31,8 +31,10 @@ mod shared;
 mod storage;
 mod watch;
 
-pub use cdc::LogEnd;
+pub use cdc::{LogEnd, LogSettled};
 pub use clock;
+#[cfg(feature = "simulation")]
+pub use engine::SimulatedDisk;
 pub use recover::{Loss, TableLoss, recover};
 pub use scrub::{Pass, Scrubbed, scrub};
 pub use storage::Storage;

@@ -7,12 +7,13 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use futures::executor::block_on;
 use tokio::sync::watch::Receiver;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use uuid::Uuid;
 
 use crate::catalog::{Catalog, StreamGeneration, TableId};
-use crate::cdc::LogEnd;
+use crate::cdc::{LogEnd, LogSettled};
 use crate::clock::{Clock, ServerClock, SystemClock};
 use crate::commit::{self, Committer, Edited, Request, SchemaChange};
 use crate::engine::{Directory, Engine, EngineOptions, Examiners, SpaceId, SpaceOptions};
@@ -95,6 +96,57 @@ impl Storage {
         clock: Arc<dyn Clock>,
     ) -> Result<Storage, StorageError> {
         let (directory, is_new) = Directory::open(directory)?;
+        let open = |examiners| {
+            let engine_options = EngineOptions {
+                cache_bytes: options.cache_bytes,
+                memtable_bytes: options.memtable_bytes,
+            };
+            Ok((Engine::open(directory, engine_options, examiners)?, is_new))
+        };
+        let (unstarted, committer) = Unstarted::open(open, &options, clock)?;
+        let no_thread =
+            |error: std::io::Error| StorageError::Io(format!("can't start a thread: {error}"));
+        let requests = unstarted.requests.downgrade();
+        let watch = watch::start(Arc::clone(&unstarted.shared), requests).map_err(no_thread)?;
+        let handle = thread::Builder::new()
+            .name("storage-commit".to_owned())
+            .spawn(move || block_on(committer.run()))
+            .map_err(no_thread)?;
+        Ok(unstarted.started(&options, Some(handle), Some(watch)))
+    }
+
+    /// Opens a simulated disk, on one thread: what has threads of its own otherwise runs as tasks of the caller's runtime.
+    #[cfg(feature = "simulation")]
+    pub fn open_simulated(
+        disk: &crate::SimulatedDisk,
+        options: StorageOptions,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Storage, StorageError> {
+        let open = |_| {
+            let (engine, is_new) = Engine::simulated(disk);
+            Ok((engine, is_new))
+        };
+        let (unstarted, committer) = Unstarted::open(open, &options, clock)?;
+        let requests = unstarted.requests.downgrade();
+        tokio::spawn(watch::run(Arc::clone(&unstarted.shared), requests));
+        tokio::spawn(committer.run());
+        Ok(unstarted.started(&options, None, None))
+    }
+}
+
+/// A storage whose committer does not run yet.
+struct Unstarted {
+    shared: Arc<Shared>,
+    requests: mpsc::Sender<Request>,
+}
+
+impl Unstarted {
+    /// `open`: opens the engine, with what is asked when files are rewritten, and says whether it is new.
+    fn open(
+        open: impl FnOnce(Examiners) -> Result<(Engine, bool), StorageError>,
+        options: &StorageOptions,
+        clock: Arc<dyn Clock>,
+    ) -> Result<(Unstarted, Committer), StorageError> {
         let clock = ServerClock::new(clock);
         let horizon = Horizon::new(Arc::clone(&clock));
         let forgetting = Forgetting::new(Arc::clone(&horizon));
@@ -102,14 +154,7 @@ impl Storage {
             let forgetting = Arc::clone(&forgetting);
             Arc::new(move |space| forgetting.examiner(space))
         };
-        let engine = Engine::open(
-            directory,
-            EngineOptions {
-                cache_bytes: options.cache_bytes,
-                memtable_bytes: options.memtable_bytes,
-            },
-            examiners,
-        )?;
+        let (engine, is_new) = open(examiners)?;
         if is_new {
             make(&engine, clock.now_micros())?;
         }
@@ -132,33 +177,37 @@ impl Storage {
             options.durability,
             schema,
         ));
-        let opened_at_micros = shared.gate.latest_micros();
         let (requests, receiver) = mpsc::channel(WAITING_REQUESTS_MAX);
-        let no_thread =
-            |error: std::io::Error| StorageError::Io(format!("can't start a thread: {error}"));
-        let watch = watch::start(Arc::clone(&shared), requests.downgrade()).map_err(no_thread)?;
         shared
             .statistics
             .sweeps_waiting
             .store(sweeps.len() as u64, Ordering::Relaxed);
         let committer = Committer::new(Arc::clone(&shared), receiver, sweeps);
-        let handle = thread::Builder::new()
-            .name("storage-commit".to_owned())
-            .spawn(move || committer.run())
-            .map_err(no_thread)?;
-        Ok(Storage {
-            inner: Arc::new(Inner {
-                shared,
-                requests: Some(requests),
-                opened_at_micros,
-                waiting_bytes: Arc::new(Semaphore::new(WAITING_BYTES_MAX / BYTES_PER_PERMIT)),
-                max_write_bytes: options.max_write_bytes,
-                committer: Mutex::new(Some(handle)),
-                watch: Mutex::new(Some(watch)),
-            }),
-        })
+        Ok((Unstarted { shared, requests }, committer))
     }
 
+    /// `committer`, `watch`: the threads, where there are any.
+    fn started(
+        self,
+        options: &StorageOptions,
+        committer: Option<JoinHandle<()>>,
+        watch: Option<Watch>,
+    ) -> Storage {
+        Storage {
+            inner: Arc::new(Inner {
+                opened_at_micros: self.shared.gate.latest_micros(),
+                shared: self.shared,
+                requests: Some(self.requests),
+                waiting_bytes: Arc::new(Semaphore::new(WAITING_BYTES_MAX / BYTES_PER_PERMIT)),
+                max_write_bytes: options.max_write_bytes,
+                committer: Mutex::new(committer),
+                watch: Mutex::new(watch),
+            }),
+        }
+    }
+}
+
+impl Storage {
     /// Time as it counts here: for write timestamps, expiry and the times of log rows. It never goes back, over restarts
     /// neither.
     pub fn clock(&self) -> &Arc<ServerClock> {
@@ -272,10 +321,10 @@ impl Storage {
     /// times. After it a read of any log up to `until_micros` is complete for good.
     pub async fn settle_log(&self, until_micros: i64) -> Result<(), StorageError> {
         let mark = until_micros.min(self.inner.shared.clock.now_micros());
-        self.settle_to(mark).await
+        self.settle_to(mark).await.map(drop)
     }
 
-    async fn settle_to(&self, mark_micros: i64) -> Result<(), StorageError> {
+    async fn settle_to(&self, mark_micros: i64) -> Result<LogSettled, StorageError> {
         let shared = &self.inner.shared;
         // A later process must not give out less, and nothing says so yet but this process.
         if mark_micros > shared.kept_micros.load(Ordering::Relaxed) {
@@ -288,7 +337,10 @@ impl Storage {
             let _ = kept.await;
         }
         shared.gate.settle(mark_micros).await;
-        Ok(())
+        Ok(LogSettled {
+            up_to_micros: mark_micros,
+            kept_micros: mark_micros.min(shared.kept_micros.load(Ordering::Relaxed)),
+        })
     }
 
     /// Waits until a commit has given a row of this CDC log a `cdc$time` at or after `from_micros` (microseconds since
@@ -313,13 +365,12 @@ impl Storage {
     }
 
     /// As [`Storage::settle_log`], up to the present or to the last row of this log, whichever is later: a clock that was
-    /// set back hides no row. Returns that time, in microseconds since the epoch.
-    pub async fn settle_log_to_end(&self, log: TableId) -> Result<i64, StorageError> {
+    /// set back hides no row.
+    pub async fn settle_log_to_end(&self, log: TableId) -> Result<LogSettled, StorageError> {
         let shared = &self.inner.shared;
         let latest = shared.schema().table(log)?.growth.latest();
         let mark = latest.max(shared.clock.now_micros());
-        self.settle_to(mark).await?;
-        Ok(mark)
+        self.settle_to(mark).await
     }
 
     /// Tells of each change of the schema from now on, a table's truncation included.
@@ -346,7 +397,10 @@ impl Storage {
     /// Reads all files of the directory and checks their checksums, beside reads and writes, and goes on behind each that is
     /// damaged. Changes nothing. Blocks for as long as `pass` has it go on.
     pub fn scrub(&self, pass: Pass<'_>) -> Result<Scrubbed, StorageError> {
-        scrub::check(self.inner.shared.engine.directory(), true, pass)
+        match self.inner.shared.engine.directory() {
+            Some(directory) => scrub::check(directory, true, pass),
+            None => Ok(Scrubbed::default()),
+        }
     }
 
     /// Whether writes are taken. Looked at every second, and at every write.
@@ -364,7 +418,7 @@ impl Storage {
             writes: counters.writes.load(Ordering::Relaxed),
             commit_micros: counters.commit_micros.load(Ordering::Relaxed),
             sweeps_waiting: counters.sweeps_waiting.load(Ordering::Relaxed),
-            range_deletions_read: engine.range_deletions_read.load(Ordering::Relaxed),
+            range_deletions_read: engine.range_deletions_read().load(Ordering::Relaxed),
             clock_lead_micros: self.inner.shared.clock.lead_micros(),
         }
     }
@@ -410,7 +464,7 @@ fn make(engine: &Engine, now_micros: i64) -> Result<(), StorageError> {
         keyspaces: Default::default(),
     };
     commit::store_first(engine, &catalog, now_micros)?;
-    engine.directory().mark_made()
+    engine.mark_made()
 }
 
 /// Removes the files of tables that a crash left behind.

@@ -1,8 +1,7 @@
 //! The watcher: a thread that syncs what only the kernel has, notices that the disk failed, and has the
 //! engine opened anew when it takes writes again. It has the committer look after dropped tables that are still read.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,9 +18,6 @@ use crate::{Durability, Health};
 
 /// How often the disk is looked at.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// Written and synced to see whether the disk takes writes again.
-const PROBE_BYTES: usize = 1 << 20;
-const PROBE_FILE: &str = "probe";
 
 /// The watcher's thread; it ends when this is dropped.
 pub(crate) struct Watch {
@@ -40,13 +36,7 @@ impl Drop for Watch {
 
 pub(crate) fn start(shared: Arc<Shared>, requests: WeakSender<Request>) -> io::Result<Watch> {
     let (stop, stopped) = channel();
-    let watcher = Watcher {
-        shared,
-        requests,
-        synced: Instant::now(),
-        looked: Instant::now(),
-        lead: LeadReport::default(),
-    };
+    let watcher = Watcher::new(shared, requests);
     let thread = thread::Builder::new()
         .name("storage-watch".to_owned())
         .spawn(move || watcher.run(&stopped))?;
@@ -54,6 +44,22 @@ pub(crate) fn start(shared: Arc<Shared>, requests: WeakSender<Request>) -> io::R
         stop: Some(stop),
         thread: Some(thread),
     })
+}
+
+/// Does the same as a task.
+#[cfg(feature = "simulation")]
+pub(crate) async fn run(shared: Arc<Shared>, requests: WeakSender<Request>) {
+    let mut watcher = Watcher::new(shared, requests);
+    let tick = watcher.tick();
+    // Nobody asks for anything once there is no sender left.
+    while watcher.requests.upgrade().is_some() {
+        tokio::time::sleep(tick).await;
+        if let Durability::Buffered { .. } = watcher.shared.durability {
+            watcher.sync();
+        }
+        watcher.look();
+        watcher.look_at_clock();
+    }
 }
 
 struct Watcher {
@@ -66,13 +72,28 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn run(mut self, stopped: &Receiver<()>) {
+    fn new(shared: Arc<Shared>, requests: WeakSender<Request>) -> Watcher {
+        Watcher {
+            shared,
+            requests,
+            synced: Instant::now(),
+            looked: Instant::now(),
+            lead: LeadReport::default(),
+        }
+    }
+
+    /// The time between two turns.
+    fn tick(&self) -> Duration {
         let tick = match self.shared.durability {
             Durability::Synced => LOOK_INTERVAL,
             Durability::Buffered { sync_interval } => sync_interval.min(LOOK_INTERVAL),
         };
         // An interval of zero would spin.
-        let tick = tick.max(Duration::from_millis(1));
+        tick.max(Duration::from_millis(1))
+    }
+
+    fn run(mut self, stopped: &Receiver<()>) {
+        let tick = self.tick();
         while stopped.recv_timeout(tick) == Err(RecvTimeoutError::Timeout) {
             self.sync_if_due();
             if self.looked.elapsed() >= LOOK_INTERVAL {
@@ -87,10 +108,16 @@ impl Watcher {
         let Durability::Buffered { sync_interval } = self.shared.durability else {
             return;
         };
-        if self.synced.elapsed() < sync_interval || self.shared.health() != Health::Writable {
+        if self.synced.elapsed() >= sync_interval {
+            self.synced = Instant::now();
+            self.sync();
+        }
+    }
+
+    fn sync(&self) {
+        if self.shared.health() != Health::Writable {
             return;
         }
-        self.synced = Instant::now();
         if let Err(error) = self.shared.engine.sync() {
             self.shared.note_write_failure(&error);
         }
@@ -114,7 +141,7 @@ impl Watcher {
             return;
         }
         self.shared.refresh_failure();
-        if probe_disk(self.shared.engine.path()).is_ok() {
+        if self.shared.engine.disk_takes_writes() {
             self.ask(Request::Reopen);
         }
     }
@@ -144,17 +171,6 @@ impl Watcher {
             None => {}
         }
     }
-}
-
-/// Whether a file can be written and synced there.
-fn probe_disk(directory: &Path) -> io::Result<()> {
-    let path = directory.join(PROBE_FILE);
-    let written = File::create(&path).and_then(|mut file| {
-        file.write_all(&vec![0; PROBE_BYTES])?;
-        file.sync_all()
-    });
-    let removed = fs::remove_file(&path);
-    written.and(removed)
 }
 
 /// Bytes that may still be written in the directory's file system.

@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinError;
 
+use crate::aside::aside;
+
 /// How much of the mean a search makes up: one of so many.
 const MEAN_WEIGHT: u64 = 16;
 
@@ -251,7 +253,7 @@ where
     T: Send + 'static,
     F: FnOnce() -> T + Send + 'static,
 {
-    tokio::task::spawn_blocking(move || {
+    aside(move || {
         let result = work();
         drop(permit);
         result

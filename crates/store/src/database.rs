@@ -19,8 +19,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use clock::{Clock, SystemClock};
 use uuid::Uuid;
 
+pub use crate::aside::aside;
 pub use crate::cdc::LogRun;
 pub use crate::identity::{IndexIdentity, IndexName, TableIdentity, TokenRange, VectorOptions};
 pub use crate::index_options::vector_options;
@@ -33,10 +35,10 @@ pub use crate::scrub::CheckedFiles;
 /// A database that has tables with vector indexes.
 #[async_trait]
 pub trait Database: Send + Sync + 'static {
-    /// The present by the clock that the times of logs go by, since the epoch: the machine's, where the database has none of
-    /// its own that this process can see.
-    fn now(&self) -> Duration {
-        crate::cdc::since_epoch()
+    /// The clock that the times of logs go by: the machine's, where the database has none of its own that this process can
+    /// see.
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::new(SystemClock)
     }
 
     /// How far that is ahead of the machine's clock, which was set back; nothing where it is that clock.
@@ -142,6 +144,9 @@ pub struct LogFacts {
     pub id: Uuid,
     /// How long its rows live, seconds; 0: for ever.
     pub ttl_s: u64,
+    /// No write that is made after this was asked for has a row at or before this time, since the epoch. Where the database
+    /// can't say, whoever begins to follow the log goes by the clock.
+    pub settled: Option<Duration>,
 }
 
 /// How far a log goes.

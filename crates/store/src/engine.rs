@@ -20,6 +20,7 @@ use crate::identity::{IndexIdentity, IndexName};
 use crate::index_actor::VectorIndex;
 use crate::metrics::{IndexMetrics, Metrics};
 use crate::options::IndexesOptions;
+use crate::present::Present;
 
 /// An index as requests see it.
 pub struct IndexHandle {
@@ -111,9 +112,9 @@ impl IndexHandle {
         }
     }
 
-    /// Brings the gauges up to date.
-    pub fn refresh_gauges(&self) {
-        self.freshness.refresh_gauges(crate::cdc::since_epoch());
+    /// Brings the gauges up to date. `now`: by the clock of the database, since the epoch.
+    pub fn refresh_gauges(&self, now: Duration) {
+        self.freshness.refresh_gauges(now);
         self.metrics.size.set(self.vectors.len() as i64);
         let vectors = self.vectors.memory();
         let memory = &self.metrics.memory;
@@ -214,6 +215,12 @@ impl Engine {
             behind_gateways: AtomicBool::new(false),
             news: watch::Sender::new(()),
         }
+    }
+
+    /// The present by the clock of the database, since the epoch.
+    pub fn now(&self) -> Duration {
+        let of_database = self.database.get().map(|database| database.clock());
+        of_database.map(Present::of).unwrap_or_default().now()
     }
 
     /// Says what has the schema, once.

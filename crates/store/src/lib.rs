@@ -19,6 +19,7 @@
 //! Log rows are hints, the base row is the truth: [`items`] argues why the index ends up equal to
 //! the table. [`httpd`] is the API; [`Store::start`] is the door.
 
+mod aside;
 mod cdc;
 mod cluster;
 mod compute;
@@ -39,6 +40,7 @@ mod monitor_indexes;
 mod monitor_items;
 mod options;
 mod pages;
+mod present;
 mod repair;
 mod reread;
 mod rows;

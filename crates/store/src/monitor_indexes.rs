@@ -6,11 +6,13 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::aside::aside;
 use crate::cdc::Interrupted;
 use crate::database::{Discovered, LogFacts, Schema};
 use crate::engine::{Engine, IndexHandle};
 use crate::identity::{IndexIdentity, IndexName, TableIdentity};
 use crate::keys::KeySchema;
+use crate::present::Present;
 use crate::snapshot::Opened;
 use crate::table::{Beginning, BeginningRows, Table, TableContext};
 
@@ -63,9 +65,11 @@ impl MonitorIndexes {
     pub async fn run(mut self) {
         loop {
             tokio::select! {
-                discovered = self.schema.changed() => self.take_in(discovered).await,
+                biased;
+                // Seldom, so that they hold nothing up.
                 Some(index) = self.damaged.recv() => self.rebuild(&index).await,
                 Some(interrupted) = self.interrupted.recv() => self.reopen(interrupted).await,
+                discovered = self.schema.changed() => self.take_in(discovered).await,
             }
         }
     }
@@ -172,7 +176,7 @@ impl MonitorIndexes {
                 Table::start(
                     identity.table.clone(),
                     identity.keys.clone(),
-                    log.ttl_s,
+                    &log,
                     self.context.clone(),
                     self.cancel.child_token(),
                 )
@@ -253,14 +257,15 @@ async fn open(context: &TableContext, identity: &IndexIdentity) -> OpenedOf {
     };
     let (snapshots, indexes) = (context.snapshots.clone(), context.indexes.clone());
     let (identity, memory) = (identity.clone(), context.memory.clone());
-    let now = context.database.now();
-    let opened = blocking(move || snapshots.open(&identity, &log, now, &indexes, &memory)).await;
+    let present = Present::of(context.database.clock());
+    let opened =
+        blocking(move || snapshots.open(&identity, &log, &present, &indexes, &memory)).await;
     Ok(Some((log, opened.unwrap_or(Opened::Nothing))))
 }
 
 /// Works with files. Nothing, if the process is ending.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    match tokio::task::spawn_blocking(work).await {
+    match aside(work).await {
         Ok(done) => Some(done),
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),

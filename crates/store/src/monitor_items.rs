@@ -12,7 +12,7 @@ mod saving;
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use tokio::sync::mpsc::Permit;
 use tokio::sync::mpsc::error::TryRecvError;
@@ -26,8 +26,9 @@ use crate::items::{Change, Issue, Items, Observation, Operation, RowState, Seque
 pub use crate::items::{Hashing, Known};
 use crate::keys::{PartitionKey, PrimaryKey};
 use crate::memory::Memory;
+use crate::present::Present;
 use crate::reread::{Hint, HintMessage, HintTarget};
-use crate::rows::{ReadCell, Unusable, now_s};
+use crate::rows::{ReadCell, Unusable};
 use memory_gate::MemoryGate;
 use room::Room;
 pub use saving::SaveRequest;
@@ -92,6 +93,7 @@ pub enum Message {
 
 /// The rows of one index.
 pub struct MonitorItems {
+    present: Present,
     index: Arc<IndexHandle>,
     compute: Compute,
     sequencer: Arc<Sequencer>,
@@ -111,8 +113,9 @@ pub struct MonitorItems {
 }
 
 impl MonitorItems {
-    /// No rows. `hints`: where rows go whose time has come.
+    /// No rows. `present`: by the clock that expiry goes by. `hints`: where rows go whose time has come.
     pub fn new(
+        present: Present,
         index: Arc<IndexHandle>,
         compute: Compute,
         sequencer: Arc<Sequencer>,
@@ -120,6 +123,7 @@ impl MonitorItems {
         memory: Arc<Memory>,
     ) -> MonitorItems {
         MonitorItems {
+            present,
             items: Items::new(index.identity.keys.clone()),
             index,
             compute,
@@ -260,7 +264,7 @@ impl MonitorItems {
         self.apply(changes).await?;
         drop(issue);
         self.items.forget(self.sequencer.oldest_in_flight());
-        let now_us = now_us();
+        let now_us = self.present.now_us();
         for noticed_us in noticed_us {
             let lag_us = now_us.saturating_sub(noticed_us).max(0);
             self.index.metrics.lag.observe(lag_us as f64 / 1e6);
@@ -443,7 +447,7 @@ impl MonitorItems {
         ) {
             (true, _) => LOOK_AFTER,
             (false, Some(expires_s)) => {
-                let left_s = expires_s.saturating_sub(now_s());
+                let left_s = expires_s.saturating_sub(self.present.now_s());
                 Duration::from_secs(left_s.into()).clamp(LOOK_AFTER, LOOK_FOR_EXPIRY_WITHIN)
             }
             (false, None) => return None,
@@ -453,7 +457,7 @@ impl MonitorItems {
 
     fn expired(&mut self) -> Vec<PrimaryKey> {
         let keys = self.index.vectors.keys();
-        self.items.expired(&keys, now_s(), NAMED_MAX)
+        self.items.expired(&keys, self.present.now_s(), NAMED_MAX)
     }
 
     fn has_due(&self) -> bool {
@@ -510,14 +514,6 @@ impl Looks {
             None => std::future::pending().await,
         }
     }
-}
-
-fn now_us() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| {
-            i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
-        })
 }
 
 #[cfg(test)]

@@ -206,6 +206,7 @@ impl Rereader {
                 break;
             }
             tokio::select! {
+                biased;
                 () = self.read(&targets) => break,
                 // Its column may be gone too, and then no read that asks for it ever ends. The others are read again:
                 // what they were told before does no harm.

@@ -1,7 +1,5 @@
 //! Rows of a table as far as indexes need them: the primary key and the vector columns.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use crate::identity::TableIdentity;
 use crate::items::Cell;
 use crate::keys::{KeySchema, PrimaryKey, shown};
@@ -155,15 +153,6 @@ fn decode_vector(column: &VectorColumn, bytes: &[u8]) -> Result<Vec<f32>, Unusab
         Some(position) => Err(Unusable::NotFinite { position }),
         None => Ok(vector),
     }
-}
-
-/// Seconds since the epoch. As `u32` they last until 2106.
-pub fn now_s() -> u32 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| {
-            u32::try_from(since.as_secs()).unwrap_or(u32::MAX)
-        })
 }
 
 /// Sorts the cells of rows by the vector column that they belong to.

@@ -24,6 +24,7 @@ use crate::monitor_indexes::MonitorIndexes;
 use crate::options::{
     DatabaseOptions, IndexesOptions, ListenerOptions, MemoryOptions, Placement, StoreOptions,
 };
+use crate::present::Present;
 use crate::repair::{Repairs, Schedules};
 use crate::scrub::Scrubs;
 use crate::snapshot::Snapshots;
@@ -141,6 +142,7 @@ fn begin(
         &options.indexes.directory,
         options.repair.schedule,
         options.repair.behind_gateways,
+        Present::of(database.clock()),
     );
 
     let scrubs = Scrubs::new(

@@ -17,7 +17,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::cdc::{CatchUp, Interrupted, LogFollower, Progress, ReaderSeries, since_epoch};
+use crate::aside::aside;
+use crate::cdc::{CatchUp, Interrupted, LogFollower, Progress, ReaderSeries};
 use crate::compute::Compute;
 use crate::database::{Database, LogFacts};
 use crate::engine::{Engine, IndexHandle};
@@ -28,6 +29,7 @@ use crate::long_work::{self, STEPS_OF_A_BUILD};
 use crate::memory::Memory;
 use crate::monitor_items::{MESSAGES_MAX, Message, MonitorItems};
 use crate::options::{CdcOptions, IndexesOptions, ScanOptions};
+use crate::present::Present;
 use crate::repair::{Access, Attached, Repairs};
 use crate::reread::{HINTS_MAX, Hint, HintMessage, HintTarget, Rereader, Subscriber};
 use crate::rows::{RowReader, VectorColumn};
@@ -66,6 +68,12 @@ pub struct TableContext {
     pub repairs: Repairs,
 }
 
+impl TableContext {
+    fn present(&self) -> Present {
+        Present::of(self.database.clock())
+    }
+}
+
 /// A reader of the table's log.
 struct Reader {
     name: String,
@@ -74,12 +82,16 @@ struct Reader {
 }
 
 impl Reader {
-    /// Begins to follow a log, whose rows live for `log_ttl_s` seconds.
-    fn new(context: &TableContext, table: &TableIdentity, name: String, log_ttl_s: u64) -> Reader {
-        let start = since_epoch().saturating_sub(context.cdc.lookback);
+    /// Begins to follow a log.
+    fn new(context: &TableContext, table: &TableIdentity, name: String, log: &LogFacts) -> Reader {
+        let present = context.present();
+        // A write that the scan comes too early for may be back-dated, and lie in the log as early as that.
+        let now = present.now();
+        let first = log.settled.map_or(now, |settled| settled.min(now));
+        let start = first.saturating_sub(context.cdc.lookback);
         let series = Arc::<ReaderSeries>::default();
         let catch_up = CatchUp::new(context.work.clone(), table, &name);
-        let progress = Progress::new(start, series.clone(), catch_up, log_ttl_s);
+        let progress = Progress::new(present, start, series.clone(), catch_up, log.ttl_s);
         Reader {
             name,
             series,
@@ -122,11 +134,11 @@ pub struct Table {
 }
 
 impl Table {
-    /// Begins to follow the table's log, whose rows live for `log_ttl_s` seconds; 0: for ever.
+    /// Begins to follow the table's log.
     pub fn start(
         identity: TableIdentity,
         keys: KeySchema,
-        log_ttl_s: u64,
+        log: &LogFacts,
         context: TableContext,
         cancel: CancellationToken,
     ) -> Table {
@@ -150,7 +162,7 @@ impl Table {
         watched.spawn(&cancel, rereader.run(hint_receiver, subscription_receiver));
         let mut readers = Vec::new();
         for (at, name) in context.database.log_readers().into_iter().enumerate() {
-            let reader = Reader::new(&context, &identity, name, log_ttl_s);
+            let reader = Reader::new(&context, &identity, name, log);
             let follower = LogFollower {
                 table: identity.clone(),
                 keys: keys.clone(),
@@ -247,6 +259,7 @@ impl Build {
         let (saves, save_receiver) = mpsc::channel(1);
         let (scanned, all_scanned) = oneshot::channel();
         let mut monitor = MonitorItems::new(
+            self.context.present(),
             self.index.clone(),
             self.context.compute.clone(),
             self.sequencer.clone(),
@@ -308,6 +321,7 @@ impl Build {
             // It may be repaired until it is gone, with the monitor.
             let attached = self.attach(items);
             let saver = Saver {
+                present: self.context.present(),
                 index: self.index.clone(),
                 snapshots: self.context.snapshots.clone(),
                 work: self.context.work.clone(),
@@ -395,7 +409,7 @@ impl Build {
         let (index, cancel) = (self.index.clone(), self.cancel.clone());
         self.context
             .tasks
-            .spawn_blocking(move || verify(&index, &cancel));
+            .spawn(aside(move || verify(&index, &cancel)));
     }
 
     /// Reads the one vector column of the index.

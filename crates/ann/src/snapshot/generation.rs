@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use machine::files::{self, Step};
 use rustix::fs::{AtFlags, Mode, OFlags, linkat, openat};
 
 use super::{Segment, SnapshotError};
@@ -45,6 +46,7 @@ impl Directory {
 
     /// Gives a file of this directory the same name in another one.
     pub(super) fn link_file(&self, name: &str, to: &Directory) -> io::Result<()> {
+        files::step(Step::Make, &to.path_of(name))?;
         Ok(linkat(
             &self.handle,
             name,
@@ -56,9 +58,7 @@ impl Directory {
 
     /// Waits until the names of its files are on the disk.
     pub(super) fn sync(&self) -> Result<(), SnapshotError> {
-        self.handle
-            .sync_all()
-            .map_err(SnapshotError::io("write", &self.path))
+        files::sync(&self.handle, &self.path).map_err(SnapshotError::io("write", &self.path))
     }
 }
 
@@ -93,7 +93,7 @@ pub(super) fn link_or_copy(
             let mut from = old.open_file(name)?;
             let mut to = new.create_file(name)?;
             io::copy(&mut from, &mut to)?;
-            to.sync_all()
+            files::sync(&to, &new.path_of(name))
         }
     }
 }

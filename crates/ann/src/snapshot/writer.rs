@@ -5,6 +5,8 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use machine::files::{self, Step};
+
 use super::checksum::{Checksum, PIECE_BYTES, Pieces};
 use super::generation::{self, Directory, Generation};
 use super::header::Header;
@@ -174,9 +176,10 @@ impl Writer {
             },
             layout: layout.clone(),
         };
-        file.write_all_at(&checksums, layout.checksums.start)
+        files::step(Step::Write, &path)
+            .and_then(|()| file.write_all_at(&checksums, layout.checksums.start))
             .and_then(|()| file.write_all_at(&header.encode(), 0))
-            .and_then(|()| file.sync_all())
+            .and_then(|()| files::sync(&file, &path))
             .map_err(SnapshotError::io("write", &path))?;
         self.directory.sync()?;
         Ok(Generation {
@@ -199,8 +202,8 @@ impl Sequence {
     /// A new file; what lies before `offset` has no part in the pieces.
     fn create(directory: &Directory, name: &str, offset: u64) -> Result<Sequence, SnapshotError> {
         let path = directory.path_of(name);
-        let file = directory
-            .create_file(name)
+        let file = files::step(Step::Make, &path)
+            .and_then(|()| directory.create_file(name))
             .map_err(SnapshotError::io("make", &path))?;
         Ok(Sequence {
             path,
@@ -211,8 +214,8 @@ impl Sequence {
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), SnapshotError> {
-        self.file
-            .write_all_at(bytes, self.offset)
+        files::step(Step::Write, &self.path)
+            .and_then(|()| self.file.write_all_at(bytes, self.offset))
             .map_err(SnapshotError::io("write", &self.path))?;
         self.pieces.update(bytes);
         self.offset += bytes.len() as u64;
@@ -233,8 +236,6 @@ impl Sequence {
     }
 
     fn sync(&self) -> Result<(), SnapshotError> {
-        self.file
-            .sync_all()
-            .map_err(SnapshotError::io("write", &self.path))
+        files::sync(&self.file, &self.path).map_err(SnapshotError::io("write", &self.path))
     }
 }

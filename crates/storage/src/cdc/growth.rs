@@ -31,6 +31,16 @@ pub struct LogEnd {
     opened_at_micros: i64,
 }
 
+/// Up to when a log has been settled. Microseconds since the epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogSettled {
+    /// No row comes to lie there any more, for as long as the storage is open.
+    pub up_to_micros: i64,
+    /// Nor after it was opened again: what the disk has been told. It is behind while the disk takes no writes, as when it is
+    /// full.
+    pub kept_micros: i64,
+}
+
 impl LogEnd {
     /// No row of a write that has been acknowledged by now has a later `cdc$time`. Microseconds since the epoch.
     pub fn acknowledged_micros(&self) -> i64 {

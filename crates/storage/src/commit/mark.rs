@@ -38,7 +38,7 @@ pub(super) struct Carried(i64);
 
 impl Committer {
     /// Nothing that was given out lies behind it.
-    fn given_micros(&self) -> i64 {
+    pub(super) fn given_micros(&self) -> i64 {
         let shared = &self.shared;
         shared
             .clock
@@ -63,8 +63,7 @@ impl Committer {
         }
     }
 
-    /// Has the mark reach a time that is to be told. While the disk takes no writes nothing is given out that
-    /// could lie before it, so that is no failure.
+    /// Has the mark reach a time that is to be told, if the disk takes writes. Who tells it looks whether it does.
     pub(super) fn keep(&self, until_micros: i64) {
         if until_micros <= self.shared.kept_micros.load(Ordering::Relaxed)
             || self.shared.check_writable().is_err()

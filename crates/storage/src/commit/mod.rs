@@ -115,12 +115,12 @@ impl Committer {
     }
 
     /// Works until it is closed or nobody can ask any more.
-    pub(crate) fn run(mut self) {
+    pub(crate) async fn run(mut self) {
         let mut next = None;
         loop {
             let request = match next.take() {
                 Some(request) => request,
-                None => match self.receive() {
+                None => match self.receive().await {
                     Some(request) => request,
                     None => break,
                 },
@@ -139,7 +139,7 @@ impl Committer {
                     };
                     let (writes, behind) = self.collect(first, bytes);
                     next = behind;
-                    self.commit(writes);
+                    self.commit(writes).await;
                 }
                 Request::Change(change) => self.change(change),
                 Request::Truncate { table, reply } => {
@@ -158,7 +158,7 @@ impl Committer {
                     self.requests.close();
                     // What was handed over before is carried out; later requests find the channel
                     // closed.
-                    self.drain();
+                    self.drain().await;
                     let _ = reply.send(self.finish());
                     return;
                 }
@@ -173,7 +173,7 @@ impl Committer {
     }
 
     /// Waits for a request, clearing up for as long as there is none.
-    fn receive(&mut self) -> Option<Request> {
+    async fn receive(&mut self) -> Option<Request> {
         loop {
             match self.requests.try_recv() {
                 Ok(request) => return Some(request),
@@ -181,24 +181,27 @@ impl Committer {
                 Err(TryRecvError::Empty) => {}
             }
             if !self.sweep() && !self.drop_retired() {
-                return self.requests.blocking_recv();
+                return self.requests.recv().await;
             }
         }
     }
 
-    fn drain(&mut self) {
-        while let Some(request) = self.requests.blocking_recv() {
+    async fn drain(&mut self) {
+        while let Some(request) = self.requests.recv().await {
             match request {
                 Request::Write {
                     write,
                     reply,
                     permit,
                     ..
-                } => self.commit(vec![PendingWrite {
-                    write,
-                    reply,
-                    _permit: permit,
-                }]),
+                } => {
+                    let write = PendingWrite {
+                        write,
+                        reply,
+                        _permit: permit,
+                    };
+                    self.commit(vec![write]).await;
+                }
                 Request::Change(change) => self.change(change),
                 Request::Truncate { table, reply } => {
                     let _ = reply.send(self.truncate(table));
@@ -236,6 +239,8 @@ impl Committer {
                 let new = Schema::new(Arc::new(catalog), generations, Some(&old));
                 self.shared.set_schema(new);
                 self.shared.clear_failure();
+                // What readers were told meanwhile.
+                self.keep(self.given_micros());
                 tracing::info!("the disk takes writes again");
             }
             Ok(None) => tracing::error!("the storage was opened again without its schema"),
@@ -289,7 +294,7 @@ impl Committer {
         }
     }
 
-    fn commit(&mut self, writes: Vec<PendingWrite>) {
+    async fn commit(&mut self, writes: Vec<PendingWrite>) {
         let started = Instant::now();
         if let Err(error) = self.shared.check_writable() {
             for pending in writes {
@@ -331,7 +336,7 @@ impl Committer {
                 }
             }
         }
-        let result = self.commit_changes(changes, log_rows);
+        let result = self.commit_changes(changes, log_rows).await;
         if result.is_ok() {
             // Before a reader of the logs sees the rows, and before their writers hear of them.
             for (log, micros) in grown {
@@ -358,7 +363,11 @@ impl Committer {
         }
     }
 
-    fn commit_changes(&mut self, changes: Changes, log_rows: Batch) -> Result<(), StorageError> {
+    async fn commit_changes(
+        &mut self,
+        changes: Changes,
+        log_rows: Batch,
+    ) -> Result<(), StorageError> {
         if changes.is_empty() && log_rows.is_empty() {
             return Ok(());
         }
@@ -374,7 +383,8 @@ impl Committer {
         batch.extend(log_rows);
         let mark = self.carry_mark(&mut batch);
         let now_micros = self.shared.clock.now_micros();
-        self.shared.engine.commit(batch, self.sync(), now_micros)?;
+        let (engine, sync) = (&self.shared.engine, self.sync());
+        engine.commit_writes(batch, sync, now_micros).await?;
         self.carried(mark);
         if !expiring.is_empty() {
             self.shared.forgetting.set_expiring(expiring);

@@ -22,6 +22,9 @@ const MARKER_DRAFT: &str = "annulus-storage.new";
 const LOCK: &str = "lock";
 const DATABASE: &str = "db";
 const BEING_MADE: &str = "being made";
+/// Written and synced to see whether the disk takes writes again.
+const PROBE_BYTES: usize = 1 << 20;
+const PROBE_FILE: &str = "probe";
 
 /// A data directory that is ours and locked.
 #[derive(Debug)]
@@ -156,6 +159,17 @@ fn make_private(path: &Path) {
 /// Makes the names in a folder durable.
 pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
+}
+
+/// Whether a file can be written and synced there.
+pub(super) fn probe_disk(directory: &Path) -> io::Result<()> {
+    let path = directory.join(PROBE_FILE);
+    let written = File::create(&path).and_then(|mut file| {
+        file.write_all(&vec![0; PROBE_BYTES])?;
+        file.sync_all()
+    });
+    let removed = fs::remove_file(&path);
+    written.and(removed)
 }
 
 fn read_marker(path: &Path) -> io::Result<Option<String>> {

@@ -5,15 +5,20 @@
 //! any more when files are rewritten. One thread writes; any number read.
 //!
 //! After an I/O error fjall refuses every further write of the open database, while reads go on.
-//! [`Engine::reopen`] puts a freshly opened one in its place: readers wait only for that.
+//! [`Disk::reopen`] puts a freshly opened one in its place: readers wait only for that.
 //! A scan or snapshot of the former one stays valid for the files it holds but takes no new reads.
+//!
+//! In simulations a stand-in takes its place ([`one_of`]).
 
 mod directory;
 mod error;
 mod filter;
 pub(crate) mod journal;
 pub(crate) mod manifest;
+mod one_of;
 mod refused;
+#[cfg(feature = "simulation")]
+mod simulated;
 mod space;
 
 use std::collections::HashMap;
@@ -30,6 +35,9 @@ pub(crate) use directory::Directory;
 pub(crate) use error::{damage_error, fault_error};
 use error::{open_error, read_error, write_error};
 pub(crate) use filter::{Examiner, Examiners, Fate, Stored};
+pub(crate) use one_of::{Engine, Scan, Snapshot};
+#[cfg(feature = "simulation")]
+pub use simulated::SimulatedDisk;
 pub(crate) use space::SpaceId;
 
 /// Values from this size on are kept apart from their keys in spaces that ask for it.
@@ -69,7 +77,8 @@ pub(crate) enum Sync {
 /// Changes to any spaces that happen together; `None` removes a key.
 pub(crate) type Batch = Vec<(SpaceId, Bytes, Option<Bytes>)>;
 
-pub(crate) struct Engine {
+/// A database of fjall in a data directory.
+pub(crate) struct Disk {
     directory: Directory,
     options: EngineOptions,
     examiners: Examiners,
@@ -91,22 +100,22 @@ struct Opened {
 }
 
 /// A state of all spaces.
-pub(crate) struct Snapshot {
+pub(crate) struct DiskSnapshot {
     snapshot: fjall::Snapshot,
     incarnation: u64,
 }
 
 /// Keys and values of a range, from either end.
-pub(crate) struct Scan(fjall::Iter);
+pub(crate) struct DiskScan(fjall::Iter);
 
-impl Engine {
+impl Disk {
     pub(crate) fn open(
         directory: Directory,
         options: EngineOptions,
         examiners: Examiners,
-    ) -> Result<Engine, StorageError> {
+    ) -> Result<Disk, StorageError> {
         let (opened, number) = Opened::open(&directory, options, &examiners)?;
-        Ok(Engine {
+        Ok(Disk {
             directory,
             options,
             examiners,
@@ -120,12 +129,22 @@ impl Engine {
         })
     }
 
+    fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    pub(crate) fn directory(&self) -> &Directory {
-        &self.directory
+    /// From now on the directory holds data.
+    pub(crate) fn mark_made(&self) -> Result<(), StorageError> {
+        self.directory.mark_made()
+    }
+
+    /// Whether the disk takes writes.
+    pub(crate) fn disk_takes_writes(&self) -> bool {
+        directory::probe_disk(self.directory.path()).is_ok()
     }
 
     /// Closes the database and opens it anew, which forgets an I/O error. A batch that was refused is gone then.
@@ -348,9 +367,9 @@ impl Engine {
         })
     }
 
-    pub(crate) fn snapshot(&self) -> Result<Snapshot, StorageError> {
+    pub(crate) fn snapshot(&self) -> Result<DiskSnapshot, StorageError> {
         self.with(|open| {
-            Ok(Snapshot {
+            Ok(DiskSnapshot {
                 snapshot: open.database.snapshot(),
                 incarnation: self.incarnation.load(Ordering::Relaxed),
             })
@@ -367,7 +386,7 @@ impl Engine {
 
     pub(crate) fn get_at(
         &self,
-        snapshot: &Snapshot,
+        snapshot: &DiskSnapshot,
         space: SpaceId,
         key: &[u8],
     ) -> Result<Option<Bytes>, StorageError> {
@@ -382,19 +401,21 @@ impl Engine {
 
     pub(crate) fn scan_at(
         &self,
-        snapshot: &Snapshot,
+        snapshot: &DiskSnapshot,
         space: SpaceId,
         range: (Bound<Vec<u8>>, Bound<Vec<u8>>),
-    ) -> Result<Scan, StorageError> {
+    ) -> Result<DiskScan, StorageError> {
         self.with_snapshot(snapshot, |open| {
             let keyspace = open.space(space)?;
-            Ok(Scan(snapshot.snapshot.range::<Vec<u8>, _>(keyspace, range)))
+            Ok(DiskScan(
+                snapshot.snapshot.range::<Vec<u8>, _>(keyspace, range),
+            ))
         })
     }
 
     fn with_snapshot<R>(
         &self,
-        snapshot: &Snapshot,
+        snapshot: &DiskSnapshot,
         work: impl FnOnce(&Opened) -> Result<R, StorageError>,
     ) -> Result<R, StorageError> {
         self.with(|open| {
@@ -481,7 +502,7 @@ impl Opened {
     }
 }
 
-impl Iterator for Scan {
+impl Iterator for DiskScan {
     type Item = Result<(Bytes, Bytes), StorageError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -489,7 +510,7 @@ impl Iterator for Scan {
     }
 }
 
-impl DoubleEndedIterator for Scan {
+impl DoubleEndedIterator for DiskScan {
     fn next_back(&mut self) -> Option<Self::Item> {
         self.0.next_back().map(pair)
     }

@@ -73,7 +73,9 @@ pub(super) fn interval(
     let Some((key, value)) = entry.transpose()? else {
         return Ok(None);
     };
-    engine.range_deletions_read.fetch_add(1, Ordering::Relaxed);
+    engine
+        .range_deletions_read()
+        .fetch_add(1, Ordering::Relaxed);
     Interval::decode(&key[prefix..], &value).map(Some)
 }
 

@@ -10,7 +10,7 @@ mod run;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use prometheus::Gauge;
 use tokio::sync::mpsc;
@@ -187,11 +187,4 @@ impl LogFollower {
         // When nobody listens any more the service is stopping.
         let _ = self.interrupted.send(interrupted).await;
     }
-}
-
-/// The time.
-pub fn since_epoch() -> Duration {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
 }

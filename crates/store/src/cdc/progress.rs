@@ -3,15 +3,17 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use scylla_cdc::cdc_types::{GenerationTimestamp, StreamID};
 use scylla_cdc::checkpoints::{CDCCheckpointSaver, Checkpoint};
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
 use super::ReaderSeries;
 use super::catch_up::CatchUp;
+use crate::present::Present;
 
 /// After so long every stream of a generation has said how far it is, or its reader has failed:
 /// a statement takes less than that.
@@ -27,6 +29,7 @@ const TTL_RESERVE: u32 = 40;
 /// A reader that looks by itself says again and again how far it is. One that is told of rows has nothing to say while
 /// there are none, so it is asked ([`Progress::look`]) by who needs a late position.
 pub struct Progress {
+    present: Present,
     state: Mutex<State>,
     series: Arc<ReaderSeries>,
     rewound: Notify,
@@ -62,15 +65,18 @@ struct State {
 }
 
 impl Progress {
-    /// Nothing has been read that lies behind `start`, a time since the epoch. `log_ttl_s`: for how long rows of the
+    /// Nothing has been read that lies behind `start`, a time since the epoch. `present`: by the clock that the times of
+    /// the log go by. `log_ttl_s`: for how long rows of the
     /// log live; 0: for ever.
     pub fn new(
+        present: Present,
         start: Duration,
         series: Arc<ReaderSeries>,
         catch_up: CatchUp,
         log_ttl_s: u64,
     ) -> Progress {
         Progress {
+            present,
             state: Mutex::new(State {
                 run: 0,
                 floor: start,
@@ -132,7 +138,7 @@ impl Progress {
         };
         drop(state);
         let start = confirmed.saturating_sub(margin);
-        self.catch_up.begin(start, super::since_epoch());
+        self.catch_up.begin(start, self.present.now());
         (start, checkpoints)
     }
 
@@ -222,9 +228,14 @@ impl Progress {
 }
 
 impl Checkpoints {
+    /// The present, since the epoch.
+    pub fn now(&self) -> Duration {
+        self.progress.present.now()
+    }
+
     /// See [`super::LogRun::read_up_to`].
     pub fn all_read(&self, read_up_to: Duration, unread_since: Duration) -> bool {
-        let now = super::since_epoch();
+        let now = self.now();
         self.progress
             .take_in_all(self.run, read_up_to, unread_since, now)
     }
@@ -281,7 +292,7 @@ impl State {
 #[async_trait]
 impl CDCCheckpointSaver for Checkpoints {
     async fn save_checkpoint(&self, checkpoint: &Checkpoint) -> anyhow::Result<()> {
-        let now = super::since_epoch();
+        let now = self.now();
         let (progress, stream) = (&self.progress, &checkpoint.stream_id);
         if let Some(slowest) = progress.take_in(self.run, stream, checkpoint.timestamp, now) {
             progress.series.set_read_up_to(slowest);
@@ -314,7 +325,13 @@ mod tests {
     const S: Duration = Duration::from_secs(1);
 
     fn progress(log_ttl_s: u64) -> Arc<Progress> {
-        let progress = Progress::new(10 * S, Arc::default(), CatchUp::of_nothing(), log_ttl_s);
+        let progress = Progress::new(
+            Present::default(),
+            10 * S,
+            Arc::default(),
+            CatchUp::of_nothing(),
+            log_ttl_s,
+        );
         Arc::new(progress)
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::{Checkpoints, ReaderSeries, since_epoch};
+use super::{Checkpoints, ReaderSeries};
 use crate::identity::TableIdentity;
 use crate::keys::KeySchema;
 use crate::reread::{Hint, HintMessage};
@@ -120,6 +120,6 @@ impl LogRun {
 
     /// The time, since the epoch.
     pub fn now(&self) -> Duration {
-        since_epoch()
+        self.checkpoints.now()
     }
 }

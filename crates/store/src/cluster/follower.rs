@@ -9,7 +9,7 @@ use scylla_cdc::log_reader::CDCLogReaderBuilder;
 
 use super::consumer::HintConsumers;
 use super::session::Db;
-use crate::cdc::{LogRun, since_epoch};
+use crate::cdc::LogRun;
 use crate::options::ReaderOptions;
 
 /// How often a reader says how far it is.
@@ -28,7 +28,7 @@ const WINDOW_MAX: Duration = Duration::from_secs(3600);
 pub async fn follow(db: &Db, options: &ReaderOptions, run: LogRun) -> anyhow::Result<()> {
     run.is_up();
     let start = run.from();
-    let behind = since_epoch().saturating_sub(start);
+    let behind = run.now().saturating_sub(start);
     let window = (behind / WINDOWS_BEHIND).clamp(WINDOW_MIN, WINDOW_MAX);
     let (reader, ended) = CDCLogReaderBuilder::new()
         .session(db.session.clone())

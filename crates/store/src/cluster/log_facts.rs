@@ -28,7 +28,11 @@ pub async fn log_facts(db: &Db, table: &TableIdentity) -> Result<Option<LogFacts
             return Ok(None);
         };
         let ttl_s = ttl_s(cdc_ttl_s(db, table).await?, default_ttl_s);
-        Ok(Some(LogFacts { id, ttl_s }))
+        Ok(Some(LogFacts {
+            id,
+            ttl_s,
+            settled: None,
+        }))
     };
     let answer = tokio::time::timeout(ANSWER_WITHIN, facts).await;
     answer.unwrap_or_else(|_| Err(DiscoveryError::Unreachable("no answer".to_owned())))

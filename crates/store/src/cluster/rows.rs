@@ -19,7 +19,8 @@ use super::session::DbHandle;
 use super::statement::Statement;
 use crate::database::{Page, Part, Rows};
 use crate::keys::PrimaryKey;
-use crate::rows::{RawCell, ReadRow, RowReader, now_s};
+use crate::present::Present;
+use crate::rows::{RawCell, ReadRow, RowReader};
 
 /// What ScyllaDB allows in an IN by default (`max_partition_key_restrictions_per_query`).
 const KEYS_IN_A_LIST_MAX: usize = 100;
@@ -224,7 +225,7 @@ fn quoted(name: &str) -> String {
 /// The rows of an answer. A row without a full primary key is left out: a partition that has
 /// static columns alone shows as one.
 fn decode(reader: &RowReader, rows: &QueryRowsResult) -> Result<Vec<ReadRow>, RowError> {
-    let now_s = now_s();
+    let now_s = Present::default().now_s();
     let mut out = Vec::with_capacity(rows.rows_num());
     for row in rows.rows::<ColumnIterator>()? {
         if let Some(row) = decode_row(reader, row?, now_s)? {

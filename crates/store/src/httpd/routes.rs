@@ -129,7 +129,7 @@ pub async fn in_clear() -> ApiError {
 pub async fn metrics(State(shared): State<Shared>) -> Result<Response, ApiError> {
     let engine = &shared.api.engine;
     for index in engine.indexes() {
-        index.refresh_gauges();
+        index.refresh_gauges(engine.now());
     }
     if let Some(lead) = engine.clock_lead() {
         engine.metrics().set_clock_lead(lead);

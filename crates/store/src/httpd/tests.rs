@@ -26,6 +26,7 @@ use crate::items::Change;
 use crate::keys::{KeyColumn, KeySchema};
 use crate::metrics::Metrics;
 use crate::options::{RepairOptions, ScrubOptions};
+use crate::present::Present;
 use scylla::frame::response::result::NativeType;
 
 struct Service {
@@ -77,7 +78,12 @@ impl Service {
             compute: compute.clone(),
             work: work.clone(),
             repairs: Repairs::new(work.clone(), TaskTracker::new(), RepairOptions::default()),
-            schedules: Schedules::open(Path::new("/dev/null/nowhere"), None, None),
+            schedules: Schedules::open(
+                Path::new("/dev/null/nowhere"),
+                None,
+                None,
+                Present::default(),
+            ),
             scrubs: Scrubs::new(
                 Arc::new(Silent),
                 "/dev/null/nowhere".into(),

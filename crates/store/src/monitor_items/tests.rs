@@ -67,6 +67,7 @@ impl World {
         let (scanned_sender, scanned) = oneshot::channel();
         let memory = Arc::<Memory>::default();
         let monitor = MonitorItems::new(
+            Present::default(),
             index.clone(),
             Compute::new(2, INLINE_WITHIN),
             sequencer.clone(),
@@ -218,6 +219,7 @@ async fn the_end_of_the_scan_is_seen_while_rereads_keep_coming() {
     drop(scan);
     let (scanned_sender, mut scanned) = oneshot::channel();
     let monitor = MonitorItems::new(
+        Present::default(),
         handle(identity("idx"), &in_memory()),
         Compute::new(1, INLINE_WITHIN),
         sequencer,
@@ -258,6 +260,7 @@ async fn rows_that_change_do_not_say_that_there_is_room() {
     let (hints, _hints) = mpsc::channel(HINTS);
     let memory = Arc::<Memory>::default();
     let mut monitor = MonitorItems::new(
+        Present::default(),
         handle(identity("idx"), &in_memory()),
         Compute::new(1, INLINE_WITHIN),
         Arc::default(),

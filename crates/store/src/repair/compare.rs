@@ -9,9 +9,9 @@ use tokio::sync::mpsc;
 use super::digest::Fingerprint;
 use super::index_side::{Gone, IndexSide, fingerprint};
 use super::table_side::TableSide;
-use crate::cdc::since_epoch;
 use crate::identity::TokenRange;
 use crate::keys::PrimaryKey;
+use crate::present::Present;
 
 /// A row that looks different. It may have been written a moment ago, and be on its way.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +30,8 @@ pub struct Suspect {
 
 /// What is compared.
 pub struct Sides {
+    /// By the clock that the times of the log go by.
+    pub present: Present,
     /// One side.
     pub table: TableSide,
     /// The other.
@@ -61,7 +63,7 @@ impl Sides {
             range,
             in_table,
             in_index,
-            found: since_epoch(),
+            found: self.present.now(),
         };
         let mut index_alone: HashSet<PrimaryKey> =
             self.index.keys(range).await.into_iter().collect();

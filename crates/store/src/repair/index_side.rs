@@ -14,6 +14,7 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 
 use super::digest::{Digest, Fingerprint};
 use super::token::token;
+use crate::aside::aside;
 use crate::engine::IndexHandle;
 use crate::identity::TokenRange;
 use crate::keys::PrimaryKey;
@@ -131,7 +132,7 @@ impl IndexSide {
             return list.clone();
         }
         let index = self.index.clone();
-        let made = tokio::task::spawn_blocking(move || Arc::new(List::of(&index))).await;
+        let made = aside(move || Arc::new(List::of(&index))).await;
         let made = made.expect("tokens are computed without a panic");
         *list = Some(made.clone());
         made

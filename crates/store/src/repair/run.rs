@@ -15,6 +15,7 @@ use super::table_side::TableSide;
 use super::{Access, Speed, report};
 use crate::long_work;
 use crate::options::RepairOptions;
+use crate::present::Present;
 
 /// Into how many ranges the ring is split at least, but for small tables.
 const RANGES_MIN: usize = 16;
@@ -79,7 +80,11 @@ impl Run {
         let index = IndexSide::new(access.index.clone(), access.items.clone()).await?;
         let hashing = index.hashing();
         let table = TableSide::new(&*access.database, &access.reader, hashing);
-        let sides = Sides { table, index };
+        let sides = Sides {
+            present: Present::of(self.access.database.clock()),
+            table,
+            index,
+        };
         let (suspects, suspected) = mpsc::channel(SUSPECTS_MAX);
         let settler = Settler {
             sides: &sides,

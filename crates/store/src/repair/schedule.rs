@@ -17,10 +17,11 @@ use arc_swap::ArcSwap;
 use store_api::types::NodeStatus;
 
 use super::{RepairError, Repairs, Speed};
-use crate::cdc::since_epoch;
+use crate::aside::aside;
 use crate::engine::Engine;
 use crate::identity::IndexName;
 use crate::options::RepairSchedule;
+use crate::present::Present;
 use kept::{Entries, Kept, Own};
 
 pub use kept::Creation;
@@ -49,6 +50,7 @@ pub struct Schedules {
 
 #[derive(Debug)]
 struct Inner {
+    present: Present,
     file: PathBuf,
     default: Option<RepairSchedule>,
     /// What holds behind gateways in its place, if it is nothing.
@@ -97,6 +99,7 @@ impl Schedules {
         directory: &Path,
         default: Option<RepairSchedule>,
         behind_gateways: Option<RepairSchedule>,
+        present: Present,
     ) -> Schedules {
         let file = directory.join(FILE);
         let kept = kept::read(&file).unwrap_or_else(|error| {
@@ -105,6 +108,7 @@ impl Schedules {
         });
         Schedules {
             inner: Arc::new(Inner {
+                present,
                 file,
                 default,
                 behind_gateways,
@@ -141,7 +145,7 @@ impl Schedules {
             parallel: before.parallel,
             intensity: before.intensity,
         });
-        entry(&mut kept, index, since_epoch().as_secs()).own = Some(Own {
+        entry(&mut kept, index, self.inner.present.now().as_secs()).own = Some(Own {
             interval_s: interval.map(|interval| interval.as_secs().max(1)),
             parallel: update.parallel.unwrap_or(before.parallel),
             intensity: update.intensity.unwrap_or(before.intensity),
@@ -169,8 +173,8 @@ impl Schedules {
             let (schedules, serving) = (self.clone(), repairs.serving());
             // As long as it still looks for indexes none is known to be gone.
             let known = (engine.status() == NodeStatus::Serving).then(|| engine.indexes());
-            let now_s = since_epoch().as_secs();
-            let due = tokio::task::spawn_blocking(move || {
+            let now_s = self.inner.present.now().as_secs();
+            let due = aside(move || {
                 if let Some(known) = known {
                     let names = known.iter().map(|index| index.identity.name.to_string());
                     schedules.forget_gone(&names.collect::<Vec<_>>(), now_s);
@@ -187,7 +191,7 @@ impl Schedules {
             match repairs.start(&index.name, speed, None) {
                 Ok(_) => {
                     let schedules = self.clone();
-                    let noted = tokio::task::spawn_blocking(move || schedules.began(&index, now_s));
+                    let noted = aside(move || schedules.began(&index, now_s));
                     // It panics as little as the above; if it did, the repair would begin again.
                     let _ = noted.await;
                 }

@@ -20,13 +20,12 @@ use super::index_side::Gone;
 use super::report::{self, Fault};
 use super::table_side::TableRow;
 use super::verdict::{Look, Verdict, verdict};
-use crate::cdc::{Progress, since_epoch};
+use crate::cdc::Progress;
 use crate::engine::IndexHandle;
 use crate::identity::TokenRange;
 use crate::keys::PrimaryKey;
 use crate::long_work;
 use crate::reread::{Hint, HintMessage, HintTarget};
-use crate::rows::now_s;
 
 /// Suspects that are settled at a time.
 pub const SUSPECTS_MAX: usize = 65_536;
@@ -90,9 +89,10 @@ impl Settler<'_> {
     /// on is not waited for without end.
     async fn readers_pass(&self, time: Duration) {
         let ends = time + self.settle_max;
-        while since_epoch() < ends {
+        let present = &self.sides.present;
+        while present.now() < ends {
             let look = join_all(self.readers.iter().map(|reader| reader.look()));
-            let left = ends.saturating_sub(since_epoch());
+            let left = ends.saturating_sub(present.now());
             // One that doesn't answer doesn't get on.
             let _ = tokio::time::timeout(left, look).await;
             if self.readers.iter().all(|reader| reader.read_up_to() > time) {
@@ -114,7 +114,7 @@ impl Settler<'_> {
         let mut faulty = Vec::new();
         let mut in_motion = Vec::new();
         for look in self.look(batch).await? {
-            match verdict(&look, now_s()) {
+            match verdict(&look, self.sides.present.now_s()) {
                 Verdict::Equal => task.add(1),
                 Verdict::InMotion => in_motion.push(look.suspect),
                 Verdict::Faulty(fault) => {
@@ -152,7 +152,7 @@ impl Settler<'_> {
             let looks = self.look(suspects).await?;
             faulty = Vec::new();
             for (look, fault) in looks.into_iter().zip(faults) {
-                match verdict(&look, now_s()) {
+                match verdict(&look, self.sides.present.now_s()) {
                     Verdict::Equal => {
                         task.add(1);
                         if let Some(fault) = fault {

@@ -14,6 +14,7 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
+use machine::files::{self, Step};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::fault::Fault;
@@ -51,7 +52,9 @@ pub struct FrameWriter {
 impl FrameWriter {
     /// A file that is not there yet.
     pub fn create(path: &Path) -> Result<FrameWriter, Fault> {
-        let file = File::create_new(path).map_err(Fault::io("make", path))?;
+        let file = files::step(Step::Make, path)
+            .and_then(|()| File::create_new(path))
+            .map_err(Fault::io("make", path))?;
         Ok(FrameWriter {
             path: path.to_owned(),
             file: BufWriter::new(file),
@@ -64,8 +67,8 @@ impl FrameWriter {
         let head = head(payload, kind);
         let checksum = checksum(self.number, &head, payload);
         self.number += 1;
-        self.file
-            .write_all(&head)
+        files::step(Step::Write, &self.path)
+            .and_then(|()| self.file.write_all(&head))
             .and_then(|()| self.file.write_all(payload))
             .and_then(|()| self.file.write_all(&checksum))
             .map_err(Fault::io("write", &self.path))
@@ -76,7 +79,7 @@ impl FrameWriter {
         self.put(END, &[])?;
         self.file
             .flush()
-            .and_then(|()| self.file.get_ref().sync_all())
+            .and_then(|()| files::sync(self.file.get_ref(), &self.path))
             .map_err(Fault::io("write", &self.path))
     }
 }
@@ -93,7 +96,9 @@ pub struct FrameReader {
 impl FrameReader {
     /// Before the first frame.
     pub fn open(path: &Path) -> Result<FrameReader, Fault> {
-        let file = File::open(path).map_err(Fault::io("open", path))?;
+        let file = files::step(Step::Read, path)
+            .and_then(|()| File::open(path))
+            .map_err(Fault::io("open", path))?;
         Ok(FrameReader {
             path: path.to_owned(),
             file: BufReader::new(file),

@@ -9,6 +9,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
+use machine::files::{self, Step};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 use xxhash_rust::xxh3::xxh3_128;
@@ -60,7 +61,7 @@ impl Manifest {
     /// Reads the manifest of a directory; none if there is no file.
     pub fn read(directory: &Path) -> Result<Option<Manifest>, Fault> {
         let path = directory.join(CURRENT);
-        let bytes = match fs::read(&path) {
+        let bytes = match files::step(Step::Read, &path).and_then(|()| fs::read(&path)) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Fault::io("read", &path)(error)),
@@ -73,13 +74,16 @@ impl Manifest {
     /// Puts the manifest in the place of the last one, and waits until that is on the disk.
     pub fn publish(&self, directory: &Path) -> Result<(), Fault> {
         let (path, new) = (directory.join(CURRENT), directory.join("current.new"));
-        let written = File::create(&new).and_then(|mut file| {
+        let written = files::step(Step::Write, &new).and_then(|()| {
+            let mut file = File::create(&new)?;
             file.write_all(&self.encode())?;
-            file.sync_all()
+            files::sync(&file, &new)
         });
         written.map_err(Fault::io("write", &new))?;
-        fs::rename(&new, &path).map_err(Fault::io("replace", &path))?;
-        let synced = File::open(directory).and_then(|directory| directory.sync_all());
+        files::step(Step::Replace, &path)
+            .and_then(|()| fs::rename(&new, &path))
+            .map_err(Fault::io("replace", &path))?;
+        let synced = File::open(directory).and_then(|file| files::sync(&file, directory));
         synced.map_err(Fault::io("write", directory))
     }
 

@@ -16,7 +16,7 @@ use crate::index_actor::VectorIndex;
 use crate::items::{Items, Unread};
 use crate::memory::{Claim, Memory, NoMemory};
 use crate::options::IndexesOptions;
-use crate::rows::now_s;
+use crate::present::Present;
 
 /// Of the time for which log rows live, this part is for reading them: one in so many.
 const TTL_RESERVE: u32 = 20;
@@ -63,13 +63,13 @@ impl Snapshots {
     }
 
     /// Opens the snapshot of an index. What can't be used is logged and deleted. One that `memory` has no room
-    /// for is logged and stays until the index is saved again. `now`: the present by the clock that the log's times go by.
+    /// for is logged and stays until the index is saved again. `present`: by the clock that the log's times go by.
     /// Blocks.
     pub fn open(
         &self,
         identity: &IndexIdentity,
         log: &LogFacts,
-        now: Duration,
+        present: &Present,
         indexes: &IndexesOptions,
         memory: &Memory,
     ) -> Opened {
@@ -84,7 +84,7 @@ impl Snapshots {
         // Whoever saved the index before was cancelled; what it was just publishing stands from here on.
         drop(self.standing());
         let place = self.place(identity);
-        match self.read(&place, identity, log, now, indexes, memory) {
+        match self.read(&place, identity, log, present, indexes, memory) {
             Ok(None) => Opened::Nothing,
             Ok(Some(opened)) => Opened::Index(Box::new(opened)),
             Err(error) => {
@@ -113,7 +113,7 @@ impl Snapshots {
         place: &Place,
         identity: &IndexIdentity,
         log: &LogFacts,
-        now: Duration,
+        present: &Present,
         indexes: &IndexesOptions,
         memory: &Memory,
     ) -> Result<Option<Reopened>, Fault> {
@@ -135,7 +135,13 @@ impl Snapshots {
         let vectors = ann::Index::open_in(&directory, options, &indexes.directory)?;
         let path = directory.join("rows");
         let held = vectors.ids();
-        let restored = rows::read(&path, manifest.generation, &identity.keys, &held, now_s())?;
+        let restored = rows::read(
+            &path,
+            manifest.generation,
+            &identity.keys,
+            &held,
+            present.now_s(),
+        )?;
         // Copied for ids that were changing, or expired since.
         for id in held.iter().filter(|id| !restored.has(*id)) {
             vectors.remove(id).map_err(|_| {
@@ -143,7 +149,11 @@ impl Snapshots {
             })?;
         }
         let (items, keys, unread) = restored.finish();
-        let behind = reach(now, manifest.position(), [manifest.log_ttl_s, log.ttl_s]);
+        let behind = reach(
+            present.now(),
+            manifest.position(),
+            [manifest.log_ttl_s, log.ttl_s],
+        );
         if let Err(error) = &behind {
             tracing::warn!(
                 index = %identity.name,

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use machine::files;
 use tokio_util::sync::CancellationToken;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -82,7 +83,7 @@ impl Place {
             .into_iter()
             .flatten()
         {
-            let synced = fs::File::open(directory).and_then(|directory| directory.sync_all());
+            let synced = fs::File::open(directory).and_then(|file| files::sync(&file, directory));
             synced.map_err(Fault::io("write", directory))?;
         }
         manifest.publish(&self.path)?;

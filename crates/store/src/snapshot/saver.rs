@@ -14,10 +14,12 @@ use tokio_util::sync::CancellationToken;
 use super::fault::Fault;
 use super::manifest::{Manifest, words};
 use super::{LogFacts, Snapshots};
-use crate::cdc::{Progress, since_epoch};
+use crate::aside::aside;
+use crate::cdc::Progress;
 use crate::engine::IndexHandle;
 use crate::long_work;
 use crate::monitor_items::SaveRequest;
+use crate::present::Present;
 use crate::reread::HintMessage;
 
 /// How long the hints that were handed over may take until they are in the index. If they take longer the
@@ -51,6 +53,8 @@ pub struct Saved {
 
 /// Saves one index when it is complete, at intervals, when it has grown much, and when the service stops.
 pub struct Saver {
+    /// By the clock that positions in the log go by.
+    pub present: Present,
     /// The index.
     pub index: Arc<IndexHandle>,
     /// Where to, and how often.
@@ -92,6 +96,7 @@ impl Saver {
         let mut told = None;
         loop {
             let stops = tokio::select! {
+                biased;
                 () = snapshots.stopping.cancelled() => true,
                 () = tokio::time::sleep_until(next) => false,
                 () = self.outgrown(vectors, rested) => false,
@@ -125,7 +130,7 @@ impl Saver {
             return false;
         };
         let ttl = Duration::from_secs(self.log.ttl_s);
-        let age = since_epoch().saturating_sub(saved.position);
+        let age = self.present.now().saturating_sub(saved.position);
         (ttl.is_zero() || age < ttl / POSITION_SHARE_OF_TTL)
             && self.heard == self.heard_by_now()
             && self
@@ -208,6 +213,7 @@ impl Saver {
         };
         let come_through = tokio::time::timeout(within, come_through);
         let come_through = tokio::select! {
+            biased;
             come_through = come_through => come_through,
             // The last save follows, and doesn't wait for as long.
             () = self.snapshots.stopping.cancelled(), if !stops => Ok(None),
@@ -249,7 +255,7 @@ impl Saver {
             revision,
         });
         let metrics = &self.index.metrics.snapshots;
-        metrics.taken_s.set(i64::from(crate::rows::now_s()));
+        metrics.taken_s.set(i64::from(self.present.now_s()));
         metrics.position_s.set((position_ms / 1000).cast_signed());
         Ok(())
     }
@@ -269,7 +275,7 @@ impl Saver {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {
-    match tokio::task::spawn_blocking(work).await {
+    match aside(work).await {
         Ok(done) => done,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),

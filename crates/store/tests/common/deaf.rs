@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
+use clock::Clock;
 use embedded::Embedded;
 use store::database::{
     Database, IndexName, LogFacts, LogHead, LogRun, Piece, RowReader, Rows, Schema, TableIdentity,
@@ -17,8 +17,8 @@ pub struct Deaf(pub Embedded);
 
 #[async_trait]
 impl Database for Deaf {
-    fn now(&self) -> Duration {
-        self.0.now()
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.0.clock()
     }
 
     fn schema(&self) -> Box<dyn Schema> {

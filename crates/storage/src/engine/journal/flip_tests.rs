@@ -25,7 +25,7 @@ fn engine(path: &Path) -> Engine {
         separate_values: false,
     };
     engine.create_space(SpaceId::META, plain).unwrap();
-    engine.directory().mark_made().unwrap();
+    engine.mark_made().unwrap();
     engine
 }
 

@@ -25,7 +25,7 @@ fn every(seconds: u64) -> RepairSchedule {
 #[test]
 fn what_is_due_comes_in_the_order_of_its_waiting() {
     let directory = tempfile::tempdir().unwrap();
-    let schedules = Schedules::open(directory.path(), Some(every(100)), None);
+    let schedules = Schedules::open(directory.path(), Some(every(100)), None, Present::default());
     let indexes = [index("a"), index("b")];
     assert_eq!(schedules.due(&indexes[..1], 1000), None, "first seen");
     assert_eq!(schedules.due(&indexes, 1050), None);
@@ -35,7 +35,7 @@ fn what_is_due_comes_in_the_order_of_its_waiting() {
     );
     schedules.began(&index("a"), 1150);
     // A restart changes nothing.
-    let schedules = Schedules::open(directory.path(), Some(every(100)), None);
+    let schedules = Schedules::open(directory.path(), Some(every(100)), None, Present::default());
     assert_eq!(
         schedules.due(&indexes, 1250),
         Some((index("b"), every(100)))
@@ -45,14 +45,14 @@ fn what_is_due_comes_in_the_order_of_its_waiting() {
         schedules.due(&indexes, 1251),
         Some((index("a"), every(100)))
     );
-    let without = Schedules::open(directory.path(), None, None);
+    let without = Schedules::open(directory.path(), None, None, Present::default());
     assert_eq!(without.due(&indexes, 9999), None);
 }
 
 #[test]
 fn an_update_holds_for_good() {
     let directory = tempfile::tempdir().unwrap();
-    let open = |default| Schedules::open(directory.path(), default, None);
+    let open = |default| Schedules::open(directory.path(), default, None, Present::default());
     let nothing = Update::default();
     let refused = open(None).update(&index("a"), nothing);
     assert!(matches!(refused, Err(ScheduleError::NoInterval(_))));
@@ -90,7 +90,12 @@ fn what_can_not_be_kept_is_not_in_effect() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");
     std::fs::write(&file, "").unwrap();
-    let schedules = Schedules::open(&file.join("below"), Some(every(100)), None);
+    let schedules = Schedules::open(
+        &file.join("below"),
+        Some(every(100)),
+        None,
+        Present::default(),
+    );
     let faster = Update {
         intensity: Some(4),
         ..Update::default()
@@ -107,7 +112,7 @@ fn what_can_not_be_kept_is_not_in_effect() {
 fn a_file_that_makes_no_sense_counts_as_none() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join(FILE), "{").unwrap();
-    let schedules = Schedules::open(directory.path(), Some(every(100)), None);
+    let schedules = Schedules::open(directory.path(), Some(every(100)), None, Present::default());
     assert_eq!(schedules.of(&index("a")), Some(every(100)));
 }
 
@@ -120,7 +125,7 @@ const NEVER: Update = Update {
 #[test]
 fn an_index_inherits_nothing_from_one_that_had_its_name() {
     let directory = tempfile::tempdir().unwrap();
-    let schedules = Schedules::open(directory.path(), Some(every(100)), None);
+    let schedules = Schedules::open(directory.path(), Some(every(100)), None, Present::default());
     schedules.update(&index("a"), NEVER).unwrap();
     let later = [made("a", "2")];
     assert_eq!(schedules.of(&later[0]), Some(every(100)));
@@ -135,7 +140,7 @@ fn what_was_kept_without_a_creation_is_of_the_first_that_is_seen() {
     let before =
         r#"{"ks.a": {"own": {"interval_s": null, "parallel": 0, "intensity": 1}, "last_s": 7}}"#;
     std::fs::write(directory.path().join(FILE), before).unwrap();
-    let schedules = Schedules::open(directory.path(), Some(every(100)), None);
+    let schedules = Schedules::open(directory.path(), Some(every(100)), None, Present::default());
     assert_eq!(schedules.of(&index("a")), None);
     assert_eq!(schedules.due(&[index("a")], 1000), None);
     assert_eq!(schedules.of(&index("a")), None);
@@ -145,7 +150,7 @@ fn what_was_kept_without_a_creation_is_of_the_first_that_is_seen() {
 #[test]
 fn what_is_gone_is_forgotten_in_time() {
     let directory = tempfile::tempdir().unwrap();
-    let schedules = Schedules::open(directory.path(), None, None);
+    let schedules = Schedules::open(directory.path(), None, None, Present::default());
     for name in ["a", "b", "c"] {
         schedules.update(&index(name), NEVER).unwrap();
     }
@@ -153,7 +158,7 @@ fn what_is_gone_is_forgotten_in_time() {
     let there = |names: &[&str], now_s| {
         let names: Vec<String> = names.iter().map(|name| format!("ks.{name}")).collect();
         schedules.forget_gone(&names, now_s);
-        let reopened = Schedules::open(directory.path(), None, None);
+        let reopened = Schedules::open(directory.path(), None, None, Present::default());
         let kept: Vec<String> = reopened.kept().into_keys().collect();
         kept.join(" ")
     };
@@ -166,7 +171,7 @@ fn what_is_gone_is_forgotten_in_time() {
 #[test]
 fn who_reads_waits_for_no_file() {
     let directory = tempfile::tempdir().unwrap();
-    let schedules = Schedules::open(directory.path(), Some(every(100)), None);
+    let schedules = Schedules::open(directory.path(), Some(every(100)), None, Present::default());
     let _writing = schedules.changing();
     assert_eq!(schedules.of(&index("a")), Some(every(100)));
 }
@@ -174,7 +179,7 @@ fn who_reads_waits_for_no_file() {
 #[test]
 fn what_changes_nothing_writes_nothing() {
     let directory = tempfile::tempdir().unwrap();
-    let schedules = Schedules::open(directory.path(), None, None);
+    let schedules = Schedules::open(directory.path(), None, None, Present::default());
     schedules.update(&index("a"), NEVER).unwrap();
     let file = directory.path().join(FILE);
     std::fs::remove_file(&file).unwrap();
@@ -189,7 +194,7 @@ fn behind_gateways_something_is_repaired_unless_it_is_said_otherwise() {
     let directory = tempfile::tempdir().unwrap();
     let daily = Some(RepairSchedule::DAILY);
     let first = index("a");
-    let schedules = Schedules::open(directory.path(), None, daily);
+    let schedules = Schedules::open(directory.path(), None, daily, Present::default());
     assert_eq!(schedules.of(&first), None);
     schedules.set_behind_gateways(true);
     assert_eq!(schedules.of(&first), daily);
@@ -199,7 +204,12 @@ fn behind_gateways_something_is_repaired_unless_it_is_said_otherwise() {
     };
     schedules.update(&first, never).unwrap();
     assert_eq!(schedules.of(&first), None);
-    let set = Schedules::open(directory.path(), Some(every(100)), daily);
+    let set = Schedules::open(
+        directory.path(),
+        Some(every(100)),
+        daily,
+        Present::default(),
+    );
     set.set_behind_gateways(true);
     assert_eq!(set.of(&index("b")), Some(every(100)));
 }

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use machine::Simulation;
 use tasks::Task;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::{Saver, blocking};
+use crate::aside::aside;
 use crate::monitor_items::SaveRequest;
 use crate::snapshot::fault::Fault;
 use crate::snapshot::place::NewGeneration;
@@ -118,6 +120,9 @@ async fn detached<T: Send + 'static>(
     path: &Path,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Fault> {
+    if Simulation::of_thread().is_some() {
+        return aside(work).await.map_err(|_| Fault::Stopped);
+    }
     let (sender, done) = oneshot::channel();
     let thread = std::thread::Builder::new().name("snapshot".to_owned());
     let spawned = thread.spawn(move || {

@@ -10,6 +10,7 @@ use crate::items::{Cell, Sequencer};
 use crate::metrics::Metrics;
 use crate::monitor_items::{Message, MonitorItems, RowBatch};
 use crate::options::{IndexesOptions, SnapshotOptions};
+use crate::present::Present;
 use crate::rows::ReadCell;
 use crate::snapshot::manifest::Manifest;
 
@@ -34,6 +35,7 @@ impl World {
         let sequencer = Arc::<Sequencer>::default();
         let (hints, _) = mpsc::channel(1);
         let monitor = MonitorItems::new(
+            Present::default(),
             index.clone(),
             Compute::new(1, INLINE_WITHIN),
             sequencer.clone(),
@@ -53,6 +55,7 @@ impl World {
         let (rows, asked) = mpsc::channel(1);
         World {
             saver: Saver {
+                present: Present::default(),
                 index,
                 snapshots: Arc::new(Snapshots::new(&SnapshotOptions::default(), &indexes)),
                 work: work.clone(),
@@ -62,6 +65,7 @@ impl World {
                 log: LogFacts {
                     id: uuid::Uuid::from_u128(9),
                     ttl_s: 60,
+                    settled: None,
                 },
                 saved: None,
                 position: Duration::ZERO,
@@ -170,13 +174,13 @@ async fn what_stands_is_current_until_something_happens_or_its_log_gets_old() {
     world.saver.rows = monitor;
     world.put_row("a").await;
     assert!(!world.saver.is_current().await, "nothing stands");
-    world.saver.position = since_epoch();
+    world.saver.position = world.saver.present.now();
     world.saver.save().await.unwrap();
     assert!(world.saver.is_current().await);
     world.put_row("b").await;
     assert!(!world.saver.is_current().await);
     let log_ttl = Duration::from_secs(world.saver.log.ttl_s);
-    world.saver.position = since_epoch() - log_ttl / 2;
+    world.saver.position = world.saver.present.now() - log_ttl / 2;
     world.saver.saved = None;
     world.saver.save().await.unwrap();
     assert!(!world.saver.is_current().await, "its position is old");
@@ -234,6 +238,7 @@ async fn a_disk_that_refuses_is_the_error_of_the_task() {
 async fn an_index_that_has_outgrown_its_snapshot_is_saved_before_its_time() {
     let world = World::start();
     let saver = Saver {
+        present: Present::default(),
         index: world.saver.index.clone(),
         snapshots: world.saver.snapshots.clone(),
         work: world.work.clone(),

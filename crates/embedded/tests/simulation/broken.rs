@@ -1,0 +1,38 @@
+//! The simulation can fail: what is broken on purpose is found.
+
+use crate::{Broken, run};
+
+/// A broken mechanism shows within so many seeds.
+const SEEDS: u64 = 60;
+
+/// What the first seed that fails says.
+fn found(broken: Broken) -> String {
+    let failures = (1..=SEEDS).filter_map(|seed| run(seed, broken).failure);
+    let mut failures = failures.take(1);
+    failures
+        .next()
+        .unwrap_or_else(|| panic!("{broken:?} is not found in {SEEDS} seeds"))
+}
+
+#[test]
+fn a_disk_that_lies_is_found() {
+    let failure = found(Broken::DiskLies);
+    assert!(failure.contains("table"), "{failure}");
+}
+
+#[test]
+fn time_that_is_forgotten_is_found() {
+    found(Broken::TimeIsForgotten);
+}
+
+#[test]
+fn a_log_that_is_not_read_is_found() {
+    let failure = found(Broken::LogIsNotRead);
+    assert!(failure.contains("index"), "{failure}");
+}
+
+#[test]
+fn rows_that_are_not_read_again_are_found() {
+    let failure = found(Broken::RowsAreNotReadAgain);
+    assert!(failure.contains("index"), "{failure}");
+}

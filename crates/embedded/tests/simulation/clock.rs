@@ -1,0 +1,73 @@
+//! Simulated time: that of the runtime, which passes when nothing else is left to do, and steps of the clock.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use clock::Clock;
+use tokio::time::Instant;
+
+/// 2023-11-14.
+const START_MICROS: i64 = 1_700_000_000_000_000;
+
+/// The machine's clock. It goes on through the lives of the service, each of which has a runtime of its own.
+#[derive(Debug)]
+pub struct SimulatedClock(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    /// Of this life.
+    began: Option<Instant>,
+    now_micros: i64,
+    steady_micros: i64,
+}
+
+impl SimulatedClock {
+    pub fn new() -> Arc<SimulatedClock> {
+        Arc::new(SimulatedClock(Mutex::new(State {
+            began: None,
+            now_micros: START_MICROS,
+            steady_micros: 0,
+        })))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A life begins. Inside its runtime.
+    pub fn begin(&self) {
+        self.state().began = Some(Instant::now());
+    }
+
+    /// A life ends. Inside its runtime.
+    pub fn end(&self) {
+        let mut state = self.state();
+        let passed = state.passed();
+        state.now_micros += passed;
+        state.steady_micros += passed;
+        state.began = None;
+    }
+
+    /// The clock is set.
+    pub fn step(&self, micros: i64) {
+        self.state().now_micros += micros;
+    }
+}
+
+impl State {
+    fn passed(&self) -> i64 {
+        self.began
+            .map_or(0, |began| began.elapsed().as_micros() as i64)
+    }
+}
+
+impl Clock for SimulatedClock {
+    fn now_micros(&self) -> i64 {
+        let state = self.state();
+        state.now_micros + state.passed()
+    }
+
+    fn steady_micros(&self) -> i64 {
+        let state = self.state();
+        state.steady_micros + state.passed()
+    }
+}

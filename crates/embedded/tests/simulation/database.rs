@@ -1,0 +1,161 @@
+//! The database as the index service has it, with faults: reads that fail or take a while, and a follower of the log that
+//! breaks off, so that hints come late and twice.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use embedded::Embedded;
+use store::database::{
+    Database, IndexName, LogFacts, LogHead, LogRun, Page, Part, Piece, PrimaryKey, ReadRow,
+    RowReader, Rows, Schema, TableIdentity, TokenRange,
+};
+use uuid::Uuid;
+
+use crate::Broken;
+use crate::random::Random;
+
+/// See above.
+pub struct Faulty {
+    inner: Embedded,
+    random: Arc<Mutex<Random>>,
+    broken: Broken,
+}
+
+impl Faulty {
+    pub fn new(inner: Embedded, seed: u64, broken: Broken) -> Faulty {
+        Faulty {
+            inner,
+            random: Arc::new(Mutex::new(Random::new(seed))),
+            broken,
+        }
+    }
+}
+
+fn below(random: &Mutex<Random>, end: u64) -> u64 {
+    let mut random = random.lock().unwrap_or_else(PoisonError::into_inner);
+    random.below(end)
+}
+
+/// A while, often none.
+async fn pause(random: &Mutex<Random>) {
+    if below(random, 4) == 0 {
+        let millis = below(random, 120);
+        tokio::time::sleep(Duration::from_millis(millis)).await;
+    }
+}
+
+#[async_trait]
+impl Database for Faulty {
+    fn clock(&self) -> Arc<dyn clock::Clock> {
+        self.inner.clock()
+    }
+
+    fn schema(&self) -> Box<dyn Schema> {
+        self.inner.schema()
+    }
+
+    fn has_index(&self, name: &IndexName) -> bool {
+        self.inner.has_index(name)
+    }
+
+    async fn log(&self, table: &TableIdentity) -> anyhow::Result<Option<LogFacts>> {
+        pause(&self.random).await;
+        self.inner.log(table).await
+    }
+
+    fn log_head(&self, table: &TableIdentity) -> Option<Arc<dyn LogHead>> {
+        self.inner.log_head(table)
+    }
+
+    fn log_readers(&self) -> Vec<String> {
+        self.inner.log_readers()
+    }
+
+    async fn follow(&self, reader: usize, run: LogRun) -> anyhow::Result<()> {
+        if self.broken == Broken::LogIsNotRead {
+            std::future::pending::<()>().await;
+        }
+        let within = Duration::from_millis(1_000 + below(&self.random, 60_000));
+        match tokio::time::timeout(within, self.inner.follow(reader, run)).await {
+            Ok(ended) => ended,
+            Err(_) => anyhow::bail!("a simulated fault"),
+        }
+    }
+
+    fn rows(&self, reader: &RowReader, page_bytes: usize) -> Arc<dyn Rows> {
+        Arc::new(FaultyRows {
+            inner: self.inner.rows(reader, page_bytes),
+            random: self.random.clone(),
+            first: (self.broken == Broken::RowsAreNotReadAgain).then(Mutex::default),
+        })
+    }
+
+    async fn pieces(
+        &self,
+        table: &TableIdentity,
+        range: TokenRange,
+        pieces_min: usize,
+    ) -> Vec<Piece> {
+        self.inner.pieces(table, range, pieces_min).await
+    }
+
+    async fn shards(&self) -> BTreeMap<Uuid, usize> {
+        self.inner.shards().await
+    }
+}
+
+struct FaultyRows {
+    inner: Arc<dyn Rows>,
+    random: Arc<Mutex<Random>>,
+    /// What was read of each key first, if that is what is told for ever.
+    first: Option<Mutex<HashMap<PrimaryKey, Option<ReadRow>>>>,
+}
+
+impl FaultyRows {
+    fn may_fail(&self) -> anyhow::Result<()> {
+        match below(&self.random, 20) {
+            0 => anyhow::bail!("a simulated fault"),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[async_trait]
+impl Rows for FaultyRows {
+    fn reader(&self) -> &RowReader {
+        self.inner.reader()
+    }
+
+    async fn page(&self, part: &Part, from: Option<Bytes>) -> anyhow::Result<Page> {
+        pause(&self.random).await;
+        self.may_fail()?;
+        let page = self.inner.page(part, from).await?;
+        pause(&self.random).await;
+        Ok(page)
+    }
+
+    async fn by_key(&self, keys: &[PrimaryKey]) -> anyhow::Result<Vec<ReadRow>> {
+        pause(&self.random).await;
+        self.may_fail()?;
+        let rows = self.inner.by_key(keys).await?;
+        pause(&self.random).await;
+        let Some(first) = &self.first else {
+            return Ok(rows);
+        };
+        let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = Vec::new();
+        for key in keys {
+            let row = rows.iter().find(|row| row.key == *key);
+            let row = first.entry(key.clone()).or_insert_with(|| row.cloned());
+            told.extend(row.clone());
+        }
+        Ok(told)
+    }
+
+    fn keys_at_a_time(&self) -> usize {
+        self.inner.keys_at_a_time()
+    }
+}

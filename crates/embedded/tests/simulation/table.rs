@@ -1,0 +1,239 @@
+//! The simulated table, and how it is written to and read.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cql::token::Partitioner;
+use cql::types::CqlType;
+use storage::catalog::{Catalog, Column, ColumnId, ColumnKind, Index, Keyspace, Table, TableId};
+use storage::mutation::{CellChange, CellOperation, Change, PartitionMutation, Write};
+use storage::read::{Cell, ClusteringBound, Partitions, ReadRequest, Row};
+use storage::{Storage, StorageError};
+use uuid::Uuid;
+
+use crate::model::{Effect, Key, Shown};
+
+const ID: TableId = TableId(Uuid::from_u128(77));
+pub const KEYSPACE: &str = "ks";
+pub const INDEX: &str = "i";
+const VECTOR: ColumnId = ColumnId(2);
+const NUMBER: ColumnId = ColumnId(3);
+
+/// `CREATE TABLE ks.t (p int, c int, v vector<float, 2>, n int, PRIMARY KEY (p, c))`, and an index of that version on `v`.
+pub fn create(catalog: &mut Catalog, version: u128) -> Result<(), ()> {
+    let keyspace = Keyspace {
+        name: KEYSPACE.to_owned(),
+        replication: BTreeMap::new(),
+        durable_writes: true,
+        tablets: version % 2 == 0,
+        tables: BTreeMap::new(),
+    };
+    catalog
+        .keyspaces
+        .insert(KEYSPACE.to_owned(), Arc::new(keyspace));
+    let vector = CqlType::Vector {
+        element: Box::new(CqlType::Float),
+        dimensions: 2,
+    };
+    let clustering = ColumnKind::Clustering {
+        position: 0,
+        descending: false,
+    };
+    let columns = [
+        ("p", ColumnKind::PartitionKey { position: 0 }, CqlType::Int),
+        ("c", clustering, CqlType::Int),
+        ("v", ColumnKind::Regular, vector),
+        ("n", ColumnKind::Regular, CqlType::Int),
+    ];
+    let columns = columns.into_iter().enumerate();
+    let columns = columns.map(|(at, (name, kind, cql_type))| Column {
+        id: ColumnId(u32::try_from(at).unwrap()),
+        name: name.to_owned(),
+        kind,
+        cql_type,
+    });
+    let mut table = Table {
+        id: ID,
+        keyspace: KEYSPACE.to_owned(),
+        name: "t".to_owned(),
+        columns: columns.collect(),
+        next_column: ColumnId(4),
+        dropped_columns: BTreeMap::new(),
+        partitioner: Partitioner::Murmur3,
+        default_ttl_s: 0,
+        gc_grace_s: 864_000,
+        options: BTreeMap::new(),
+        indexes: BTreeMap::new(),
+        cdc: None,
+        log: None,
+        log_of: None,
+        truncated_at_ms: None,
+    };
+    add_index(&mut table, version);
+    catalog.put_table(table);
+    Ok(())
+}
+
+fn add_index(table: &mut Table, version: u128) {
+    let options = [("similarity_function", "euclidean")];
+    let options = options.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let index = Index {
+        name: INDEX.to_owned(),
+        target: "v".to_owned(),
+        column: "v".to_owned(),
+        options: BTreeMap::from(options),
+        class_name: "vector_index".to_owned(),
+        version: Uuid::from_u128(version),
+    };
+    table.indexes.insert(INDEX.to_owned(), Arc::new(index));
+}
+
+/// The index goes, and with it the log, and another one comes, if it is asked for.
+pub fn change_index(catalog: &mut Catalog, version: Option<u128>) -> Result<(), ()> {
+    let table = catalog.table(KEYSPACE, "t").ok_or(())?;
+    let mut table = Table::clone(table);
+    table.indexes.clear();
+    catalog.put_table(table);
+    if let Some(version) = version {
+        let mut table = Table::clone(catalog.table(KEYSPACE, "t").ok_or(())?);
+        add_index(&mut table, version);
+        catalog.put_table(table);
+    }
+    Ok(())
+}
+
+pub fn id() -> TableId {
+    ID
+}
+
+fn int(value: i32) -> Bytes {
+    Bytes::copy_from_slice(&value.to_be_bytes())
+}
+
+fn int_of(bytes: &[u8]) -> i32 {
+    i32::from_be_bytes(bytes.try_into().expect("an int"))
+}
+
+/// The vector as the model has it.
+pub fn floats(vector: [i8; 2]) -> [f32; 2] {
+    vector.map(f32::from)
+}
+
+fn vector(vector: [i8; 2]) -> Bytes {
+    let elements = floats(vector);
+    elements.iter().flat_map(|of| of.to_be_bytes()).collect()
+}
+
+fn vector_of(bytes: &[u8]) -> [i8; 2] {
+    let (elements, _) = bytes.as_chunks::<4>();
+    [0, 1].map(|at: usize| f32::from_be_bytes(elements[at]) as i8)
+}
+
+/// The write that has this effect.
+pub fn write(effect: &Effect, timestamp: i64) -> Write {
+    let (partition, change) = match effect {
+        Effect::Row {
+            key,
+            vector: of_vector,
+            number,
+            marker,
+            ttl_s,
+        } => {
+            let of_vector = of_vector.map(|value| CellChange {
+                column: VECTOR,
+                change: value.map_or(CellOperation::Delete, |value| {
+                    CellOperation::Set(vector(value))
+                }),
+            });
+            let of_number = number.map(|value| CellChange {
+                column: NUMBER,
+                change: CellOperation::Set(int(value)),
+            });
+            let change = Change::Row {
+                clustering: vec![int(key.1)],
+                cells: of_vector.into_iter().chain(of_number).collect(),
+                timestamp,
+                ttl_s: *ttl_s,
+                marker: *marker,
+            };
+            (key.0, change)
+        }
+        Effect::DeleteRow(key) => {
+            let clustering = vec![int(key.1)];
+            let change = Change::DeleteRow {
+                clustering,
+                timestamp,
+            };
+            (key.0, change)
+        }
+        Effect::DeletePartition(partition) => (*partition, Change::DeletePartition { timestamp }),
+        Effect::DeleteRange(partition, first, last) => {
+            let change = Change::DeleteRange {
+                start: ClusteringBound::Inclusive(vec![int(*first)]),
+                end: ClusteringBound::Inclusive(vec![int(*last)]),
+                timestamp,
+            };
+            (*partition, change)
+        }
+    };
+    Write {
+        mutations: vec![PartitionMutation {
+            table: ID,
+            partition_key: vec![int(partition)],
+            changes: vec![change],
+        }],
+        condition: None,
+    }
+}
+
+fn all_of(storage: &Storage, table: TableId) -> Result<Vec<Row>, StorageError> {
+    let rows = storage.read(ReadRequest {
+        table,
+        partitions: Partitions::Tokens(Bound::Unbounded, Bound::Unbounded),
+        slices: Vec::new(),
+        reversed: false,
+        resume_after: None,
+        static_only_rows: false,
+    })?;
+    rows.collect()
+}
+
+fn simple(row: &Row, column: ColumnId) -> Option<&Bytes> {
+    match row.cell(column)? {
+        Cell::Simple(cell) => Some(&cell.value),
+        Cell::Elements(_) => None,
+    }
+}
+
+/// All rows of the table.
+pub fn rows(storage: &Storage) -> Result<BTreeMap<Key, Shown>, StorageError> {
+    let rows = all_of(storage, ID)?.into_iter().map(|row| {
+        let clustering = row.clustering.as_ref().expect("no static columns");
+        let key = (int_of(&row.partition.key[0]), int_of(&clustering[0]));
+        let shown = (
+            simple(&row, VECTOR).map(|bytes| vector_of(bytes)),
+            simple(&row, NUMBER).map(|bytes| int_of(bytes)),
+        );
+        (key, shown)
+    });
+    Ok(rows.collect())
+}
+
+/// The table that is the log, if there is one.
+pub fn log(storage: &Storage) -> Option<TableId> {
+    let catalog = storage.catalog();
+    let log = catalog.table(KEYSPACE, "t")?.log.as_ref()?;
+    Some(log.table)
+}
+
+/// The times of all rows of the log, and where they lie. Microseconds since the epoch.
+pub fn log_rows(storage: &Storage, log: TableId) -> Result<Vec<(i64, Bytes)>, StorageError> {
+    let rows = all_of(storage, log)?.into_iter().map(|row| {
+        let clustering = row.clustering.as_ref().expect("a time");
+        let time = Uuid::from_slice(&clustering[0]).expect("a timeuuid");
+        (cql::value::timeuuid::unix_micros(&time), row.position.0)
+    });
+    Ok(rows.collect())
+}

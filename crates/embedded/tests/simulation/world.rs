@@ -1,0 +1,644 @@
+//! One run: lives of the service on one disk, one after another, and what is done to them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use embedded::Embedded;
+use machine::Simulation;
+use storage::catalog::TableId;
+use storage::{Health, SimulatedDisk, Storage, StorageError, StorageOptions};
+use store::{
+    IndexesOptions, Listeners, MemoryOptions, Placement, Store, StoreHandle, StoreOptions,
+};
+use store_api::LocalStore;
+use store_api::binary::Rows;
+use tempfile::TempDir;
+
+use crate::Broken;
+use crate::clock::SimulatedClock;
+use crate::database::Faulty;
+use crate::model::{Effect, Fate, Key, Model, Sent, Shown};
+use crate::random::Random;
+use crate::table;
+
+/// Lives of a run, at most.
+const LIVES_MAX: u64 = 4;
+/// What is done in a life, at most.
+const ACTIONS_MAX: u64 = 30;
+/// What has to come about does within this.
+const PATIENCE: Duration = Duration::from_secs(180);
+/// Keys are below these.
+const PARTITIONS: u64 = 3;
+const CLUSTERINGS: u64 = 4;
+const S: i64 = 1_000_000;
+
+type Failure = String;
+
+/// What is known of the log as it was read up to a time.
+struct Read {
+    log: TableId,
+    up_to_micros: i64,
+    rows: Vec<(i64, Bytes)>,
+}
+
+/// A run.
+pub struct World {
+    random: Random,
+    broken: Broken,
+    disk: SimulatedDisk,
+    files: Simulation,
+    clock: Arc<SimulatedClock>,
+    directory: TempDir,
+    placement: Placement,
+    model: Arc<Mutex<Model>>,
+    trace: Arc<Mutex<Vec<String>>>,
+    reads: Vec<Read>,
+    /// Of the last index.
+    version: u128,
+    has_index: bool,
+    /// Numbers the writes.
+    writes: i64,
+    /// The latest timestamp of the server's own that was acknowledged.
+    given: Arc<AtomicI64>,
+}
+
+/// How a life ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum End {
+    Crash,
+    Stop,
+    Last,
+}
+
+/// What runs in a life.
+struct Life {
+    storage: Storage,
+    store: StoreHandle,
+    local: Arc<dyn LocalStore>,
+}
+
+impl World {
+    pub fn new(seed: u64, broken: Broken) -> World {
+        let mut random = Random::new(seed);
+        let disk = SimulatedDisk::new(random.seed());
+        match broken {
+            Broken::DiskLies => disk.lie(),
+            Broken::TimeIsForgotten => disk.forget_at_crashes(b"cdc-mark"),
+            _ => {}
+        }
+        // In memory, where there is such a place.
+        let shared_memory = PathBuf::from("/dev/shm");
+        let directory = match shared_memory.is_dir() {
+            true => tempfile::tempdir_in(shared_memory),
+            false => tempfile::tempdir(),
+        };
+        let placement = match random.one_in(3) {
+            true => Placement::File,
+            false => Placement::Memory,
+        };
+        World {
+            files: Simulation::new(random.seed()),
+            random,
+            broken,
+            disk,
+            clock: SimulatedClock::new(),
+            directory: directory.expect("a directory"),
+            placement,
+            model: Arc::default(),
+            trace: Arc::default(),
+            reads: Vec::new(),
+            version: 0,
+            has_index: false,
+            writes: 0,
+            given: Arc::new(AtomicI64::new(i64::MIN)),
+        }
+    }
+
+    pub fn into_trace(self) -> Vec<String> {
+        lock(&self.trace).clone()
+    }
+
+    fn tell(&self, line: String) {
+        lock(&self.trace).push(line);
+    }
+
+    /// Lives one life after another.
+    pub fn run(&mut self) -> Result<(), Failure> {
+        let entered = self.files.enter();
+        let lives = 1 + self.random.below(LIVES_MAX);
+        for life in 1..=lives {
+            let end = match (life == lives, self.random.one_in(3)) {
+                (true, _) => End::Last,
+                (false, true) => End::Stop,
+                (false, false) => End::Crash,
+            };
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_time()
+                .start_paused(true)
+                .build()
+                .expect("a runtime starts");
+            let (clock, disk) = (self.clock.clone(), self.disk.clone());
+            let lived = runtime.block_on(async {
+                clock.begin();
+                let lived = self.live(end).await;
+                clock.end();
+                lived
+            });
+            // Nothing that goes on may write any more.
+            disk.crash();
+            drop(runtime);
+            lived?;
+            let lost = self.files.crash();
+            self.tell(format!(
+                "-- the life ends with a {end:?}, {lost} files suffer"
+            ));
+            self.between_lives();
+        }
+        drop(entered);
+        Ok(())
+    }
+
+    /// The machine is off for a while; files may rot, and its clock may be set.
+    fn between_lives(&mut self) {
+        if self.random.one_in(3) {
+            self.step_clock();
+        }
+        let off_s = self.random.below(40) as i64;
+        self.clock.step(off_s * S);
+        if self.random.one_in(4) {
+            let mut files = files_below(self.directory.path().join("snapshots"));
+            files.sort();
+            if !files.is_empty() {
+                let at = self.random.below(files.len() as u64) as usize;
+                self.rot(&files[at].clone());
+            }
+        }
+    }
+
+    fn rot(&mut self, path: &PathBuf) {
+        let Ok(mut bytes) = fs::read(path) else {
+            return;
+        };
+        if bytes.is_empty() {
+            return;
+        }
+        let at = self.random.below(bytes.len() as u64) as usize;
+        bytes[at] ^= 1 << self.random.below(8);
+        // A file with two names rots under one of them alone.
+        let _ = fs::remove_file(path);
+        fs::write(path, bytes).expect("a file of our own");
+        let name = path.file_name().map(|name| name.to_owned());
+        self.tell(format!("-- {name:?} rots"));
+    }
+
+    fn step_clock(&mut self) {
+        let seconds = self.random.below(7200) as i64 - 3600;
+        self.clock.step(seconds * S);
+        self.tell(format!("-- the clock is set by {seconds} s"));
+    }
+
+    /// From the opening of the disk to its end.
+    async fn live(&mut self, end: End) -> Result<(), Failure> {
+        let life = self.open().await?;
+        self.check_table(&life).await?;
+        self.check_log(&life)?;
+        let actions = 5 + self.random.below(ACTIONS_MAX);
+        for _ in 0..actions {
+            self.act(&life).await?;
+        }
+        match end {
+            End::Crash => {
+                self.send_some(&life, false).await?;
+                let millis = self.random.below(100);
+                sleep(millis).await;
+                // What was not answered by now is not answered any more.
+                self.disk.crash();
+                Ok(())
+            }
+            End::Stop => {
+                self.stop(life).await;
+                Ok(())
+            }
+            End::Last => {
+                self.heal(&life).await?;
+                self.check_all(&life).await?;
+                self.stop(life).await;
+                Ok(())
+            }
+        }
+    }
+
+    /// In the order of the product. The disk may fail meanwhile.
+    async fn stop(&self, life: Life) {
+        life.store.shutdown().await;
+        let closed = life.storage.close().await;
+        self.tell(format!("closed: {}", closed.is_ok()));
+    }
+
+    async fn open(&mut self) -> Result<Life, Failure> {
+        let options = StorageOptions::default();
+        let storage = Storage::open_simulated(&self.disk, options, self.clock.clone());
+        let storage = storage.map_err(|error| format!("the storage does not open: {error}"))?;
+        if storage.catalog().table(table::KEYSPACE, "t").is_none() {
+            self.version += 1;
+            let version = self.version;
+            let made = storage.change_catalog(move |catalog| table::create(catalog, version));
+            made.await
+                .map_err(|error| format!("the table is not made: {error:?}"))?;
+        }
+        self.has_index = table::log(&storage).is_some();
+        let bound = Listeners::bind(&[]).await.expect("no listener");
+        let local = bound.local();
+        let indexes = IndexesOptions {
+            directory: self.directory.path().to_owned(),
+            vectors: self.placement,
+        };
+        let mut options = StoreOptions::embedded(([127, 0, 0, 1], 0).into(), indexes);
+        options.compute_threads = 1;
+        options.snapshots.interval = Some(Duration::from_secs(3));
+        options.memory = MemoryOptions {
+            limit_bytes: Some(u64::MAX),
+            check_interval: Duration::from_secs(3600),
+        };
+        let database = Embedded::new(storage.clone());
+        let database = Faulty::new(database, self.random.seed(), self.broken);
+        let store = Store::start_with(bound, Arc::new(database), options);
+        let store = store.map_err(|error| format!("the index service does not start: {error}"))?;
+        Ok(Life {
+            storage,
+            store,
+            local,
+        })
+    }
+
+    async fn act(&mut self, life: &Life) -> Result<(), Failure> {
+        match self.random.below(100) {
+            0..55 => {
+                self.send_some(life, true).await?;
+            }
+            55..75 => {
+                let millis = self.random.below(3000);
+                sleep(millis).await;
+            }
+            75..78 => self.step_clock(),
+            78..82 => {
+                let batches = self.random.below(4);
+                self.tell(format!("-- a write fails after {batches} batches"));
+                self.disk.fail_after(batches);
+            }
+            82..84 => {
+                self.tell("-- the disk is full".to_owned());
+                self.disk.set_full(true);
+                self.files.set_full(true);
+                self.send_some(life, true).await?;
+                let millis = self.random.below(4000);
+                sleep(millis).await;
+                self.disk.set_full(false);
+                self.files.set_full(false);
+                self.tell("-- there is room again".to_owned());
+            }
+            84..88 => {
+                let steps = self.random.below(30);
+                self.tell(format!("-- a file fails after {steps} steps"));
+                self.files.fail_after(steps);
+            }
+            88..91 => self.search(life).await,
+            91..94 => self.read_log(life).await?,
+            94..96 => self.change_index(life).await,
+            96 => {
+                let truncated = life.storage.truncate(table::id()).await;
+                self.tell(format!("truncated: {:?}", truncated.is_ok()));
+                if truncated.is_ok() {
+                    lock(&self.model).truncate();
+                }
+            }
+            _ => {
+                self.heal(life).await?;
+                self.check_all(life).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Another index takes the place of the one that is there, or none.
+    async fn change_index(&mut self, life: &Life) {
+        self.version += 1;
+        let version = (!self.random.one_in(4)).then_some(self.version);
+        let changed = life
+            .storage
+            .change_catalog(move |catalog| table::change_index(catalog, version))
+            .await;
+        self.tell(format!("index {version:?}: {}", changed.is_ok()));
+        if changed.is_ok() {
+            self.has_index = version.is_some();
+        }
+    }
+
+    /// A write of some kind.
+    fn effect(&mut self) -> Effect {
+        let key = (
+            self.random.below(PARTITIONS) as i32,
+            self.random.below(CLUSTERINGS) as i32,
+        );
+        match self.random.below(20) {
+            0..2 => Effect::DeleteRow(key),
+            2 => Effect::DeletePartition(key.0),
+            3 => {
+                let last = key.1 + self.random.below(3) as i32;
+                Effect::DeleteRange(key.0, key.1, last)
+            }
+            4 => Effect::Row {
+                key,
+                vector: Some(None),
+                number: None,
+                marker: false,
+                ttl_s: None,
+            },
+            5 => Effect::Row {
+                key,
+                vector: None,
+                number: Some(self.random.below(100) as i32),
+                marker: self.random.one_in(2),
+                ttl_s: None,
+            },
+            _ => {
+                let element = |random: &mut Random| random.below(200) as i8;
+                let vector = [element(&mut self.random), element(&mut self.random)];
+                let ttl_s = self
+                    .random
+                    .one_in(5)
+                    .then(|| 1 + self.random.below(20) as u32);
+                Effect::Row {
+                    key,
+                    vector: Some(Some(vector)),
+                    number: self.random.one_in(2).then(|| self.random.below(100) as i32),
+                    marker: !self.random.one_in(3),
+                    ttl_s,
+                }
+            }
+        }
+    }
+
+    /// Sends some writes at once, and waits for their answers or not.
+    async fn send_some(&mut self, life: &Life, and_wait: bool) -> Result<(), Failure> {
+        let count = 1 + self.random.below(4);
+        let mut sent = Vec::new();
+        for _ in 0..count {
+            let effect = self.effect();
+            self.writes += 1;
+            let clock = life.storage.clock();
+            let is_given = !self.random.one_in(5);
+            let timestamp = if is_given {
+                clock.next_write_micros()
+            } else {
+                // A time that a client gives: no other write has the same.
+                let around_s = self.random.below(8000) as i64 - 6000;
+                (clock.now_micros() + around_s * S) / S * S + self.writes * 37 % S
+            };
+            let before = self.given.load(Ordering::Relaxed);
+            if is_given && timestamp <= before {
+                return Err(format!(
+                    "time went back: a write gets {timestamp}, and one was acknowledged with {before}"
+                ));
+            }
+            sent.push(self.send(life, effect, timestamp, is_given));
+        }
+        if and_wait {
+            for answered in sent {
+                let _ = answered.await;
+            }
+        }
+        Ok(())
+    }
+
+    fn send(
+        &self,
+        life: &Life,
+        effect: Effect,
+        timestamp: i64,
+        is_given: bool,
+    ) -> tokio::task::JoinHandle<()> {
+        let given = self.given.clone();
+        let (model, trace) = (self.model.clone(), self.trace.clone());
+        let storage = life.storage.clone();
+        let number = self.writes;
+        let from_s = storage.clock().now_s();
+        let at = {
+            let mut model = lock(&model);
+            model.sent.push(Sent {
+                effect: effect.clone(),
+                timestamp,
+                fate: Fate::Unknown,
+                within_s: (from_s, i64::MAX / 2),
+            });
+            model.sent.len() - 1
+        };
+        lock(&trace).push(format!("write {number} at {timestamp}: {effect:?}"));
+        tokio::spawn(async move {
+            let answer = storage.write(table::write(&effect, timestamp)).await;
+            let fate = match &answer {
+                Ok(_) => Fate::Acknowledged,
+                Err(StorageError::Closed) => Fate::Unknown,
+                Err(_) => Fate::Refused,
+            };
+            lock(&trace).push(format!("write {number}: {fate:?}"));
+            if is_given && fate == Fate::Acknowledged {
+                given.fetch_max(timestamp, Ordering::Relaxed);
+            }
+            let mut model = lock(&model);
+            // It may have been emptied meanwhile.
+            if let Some(sent) = model
+                .sent
+                .get_mut(at)
+                .filter(|sent| sent.timestamp == timestamp)
+            {
+                sent.fate = fate;
+                sent.within_s.1 = storage.clock().now_s();
+            }
+        })
+    }
+
+    /// A search must not fail because of what happens around it, but for want of an index.
+    async fn search(&mut self, life: &Life) {
+        let found = life
+            .local
+            .search(table::KEYSPACE, table::INDEX, vec![1.0, 1.0], 3)
+            .await;
+        self.tell(format!("a search: {}", found.is_ok()));
+    }
+
+    /// Reads the log up to the present, which is complete from then on.
+    async fn read_log(&mut self, life: &Life) -> Result<(), Failure> {
+        let Some(log) = table::log(&life.storage) else {
+            return Ok(());
+        };
+        let settled = life.storage.settle_log_to_end(log).await;
+        let settled = settled.map_err(|error| format!("the log can't be read: {error}"))?;
+        let up_to_micros = settled.kept_micros;
+        let rows = table::log_rows(&life.storage, log);
+        let mut rows = rows.map_err(|error| format!("the log can't be read: {error}"))?;
+        rows.retain(|(time, _)| *time <= up_to_micros);
+        self.tell(format!(
+            "{} rows in the log up to {up_to_micros}",
+            rows.len()
+        ));
+        self.reads.push(Read {
+            log,
+            up_to_micros,
+            rows,
+        });
+        self.check_log(life)
+    }
+
+    /// What was read of the log is what there is of it.
+    fn check_log(&self, life: &Life) -> Result<(), Failure> {
+        let log = table::log(&life.storage);
+        let Some(log) = log.filter(|log| self.reads.iter().any(|read| read.log == *log)) else {
+            return Ok(());
+        };
+        let rows = table::log_rows(&life.storage, log);
+        let rows = rows.map_err(|error| format!("the log can't be read: {error}"))?;
+        for read in self.reads.iter().filter(|read| read.log == log) {
+            let now = rows.iter().filter(|(time, _)| *time <= read.up_to_micros);
+            if !now.clone().eq(&read.rows) {
+                return Err(format!(
+                    "the log had {} rows up to {} when it was read, and has {}",
+                    read.rows.len(),
+                    read.up_to_micros,
+                    now.count()
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the storage take writes again.
+    async fn heal(&mut self, life: &Life) -> Result<(), Failure> {
+        let healed = async {
+            while life.storage.health() != Health::Writable {
+                sleep(500).await;
+            }
+            // A fault that is still to come comes now.
+            life.storage.settle_log(i64::MAX).await
+        };
+        let healed = tokio::time::timeout(PATIENCE, healed).await;
+        let healed = healed.map_err(|_| "the storage takes no writes any more".to_owned())?;
+        healed.map_err(|error| format!("the log can't be settled: {error}"))
+    }
+
+    async fn check_all(&mut self, life: &Life) -> Result<(), Failure> {
+        self.check_table(life).await?;
+        self.check_log(life)?;
+        self.check_index(life).await
+    }
+
+    /// The table is what the writes have made of it.
+    async fn check_table(&mut self, life: &Life) -> Result<(), Failure> {
+        for sent in &mut lock(&self.model).sent {
+            // Nobody answers any more.
+            sent.within_s.1 = sent.within_s.1.min(life.storage.clock().now_s());
+        }
+        loop {
+            let now_s = life.storage.clock().now_s();
+            let rows = table::rows(&life.storage);
+            let rows = rows.map_err(|error| format!("the table can't be read: {error}"))?;
+            let explained = lock(&self.model).explains(&rows, now_s);
+            match explained {
+                Some(true) => {
+                    self.tell(format!("the table has {} rows, as it should", rows.len()));
+                    return Ok(());
+                }
+                Some(false) => {
+                    let expected = lock(&self.model).expected(now_s);
+                    return Err(format!(
+                        "the table is not what was written: {rows:?}, where it should be {expected:?}"
+                    ));
+                }
+                // Something is about to expire.
+                None => sleep(1000).await,
+            }
+        }
+    }
+
+    /// The index holds the rows of the table that have a vector, once it has had the time.
+    async fn check_index(&mut self, life: &Life) -> Result<(), Failure> {
+        if !self.has_index {
+            return Ok(());
+        }
+        let mut last = String::new();
+        let equal = async {
+            loop {
+                let rows = table::rows(&life.storage);
+                let rows = rows.map_err(|error| format!("the table can't be read: {error}"))?;
+                let expected = distances(&rows);
+                let found = life
+                    .local
+                    .search(table::KEYSPACE, table::INDEX, vec![1.0, 1.0], 1000)
+                    .await;
+                match found {
+                    Ok(found) => {
+                        let found = found_distances(found);
+                        if found == expected {
+                            return Ok(expected.len());
+                        }
+                        last = format!("it holds {found:?} where the table has {expected:?}");
+                    }
+                    Err(error) => last = error.to_string(),
+                }
+                sleep(700).await;
+            }
+        };
+        let equal = tokio::time::timeout(PATIENCE, equal).await;
+        let rows: Result<usize, Failure> =
+            equal.map_err(|_| format!("the index does not become equal to the table: {last}"))?;
+        let rows = rows?;
+        self.tell(format!("the index has {rows} rows, as it should"));
+        Ok(())
+    }
+}
+
+fn distances(rows: &BTreeMap<Key, Shown>) -> BTreeMap<Key, f32> {
+    let with_vector = rows.iter().filter_map(|(key, (vector, _))| {
+        let [x, y] = table::floats((*vector)?);
+        Some((*key, (x - 1.0).powi(2) + (y - 1.0).powi(2)))
+    });
+    with_vector.collect()
+}
+
+fn found_distances(found: Bytes) -> BTreeMap<Key, f32> {
+    let rows = Rows::read(found).expect("an answer");
+    let int = |column: usize, at: usize| {
+        let value: &[u8] = &rows.columns[column].values[at];
+        i32::from_be_bytes(value.try_into().expect("an int"))
+    };
+    let distances = rows.distances.iter().enumerate();
+    distances
+        .map(|(at, distance)| ((int(0, at), int(1, at)), *distance))
+        .collect()
+}
+
+async fn sleep(millis: u64) {
+    tokio::time::sleep(Duration::from_millis(millis)).await;
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn files_below(path: PathBuf) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(&path) else {
+        return Vec::new();
+    };
+    let paths = entries.flatten().map(|entry| entry.path());
+    paths
+        .flat_map(|path| match path.is_dir() {
+            true => files_below(path),
+            false => vec![path],
+        })
+        .collect()
+}

@@ -1,0 +1,239 @@
+//! The engine below a storage: fjall on a disk, or its stand-in in simulations.
+//!
+//! Without the feature `simulation` there is one variant, and asking which it is costs nothing.
+
+use std::ops::Bound;
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+
+use bytes::Bytes;
+
+#[cfg(feature = "simulation")]
+use super::simulated;
+use super::{
+    Batch, Directory, Disk, DiskScan, DiskSnapshot, EngineOptions, Examiners, SpaceId,
+    SpaceOptions, Sync,
+};
+use crate::StorageError;
+
+/// What the rows lie in.
+pub(crate) enum Engine {
+    Disk(Disk),
+    #[cfg(feature = "simulation")]
+    Simulated(simulated::Engine),
+}
+
+/// A state of all spaces.
+pub(crate) enum Snapshot {
+    Disk(DiskSnapshot),
+    #[cfg(feature = "simulation")]
+    Simulated(simulated::Snapshot),
+}
+
+/// Keys and values of a range, from either end.
+pub(crate) enum Scan {
+    Disk(DiskScan),
+    #[cfg(feature = "simulation")]
+    Simulated(simulated::Scan),
+}
+
+/// The same of either.
+macro_rules! either {
+    ($engine:expr, $of:ident => $work:expr) => {
+        match $engine {
+            Engine::Disk($of) => $work,
+            #[cfg(feature = "simulation")]
+            Engine::Simulated($of) => $work,
+        }
+    };
+}
+
+impl Engine {
+    /// Opens fjall.
+    pub(crate) fn open(
+        directory: Directory,
+        options: EngineOptions,
+        examiners: Examiners,
+    ) -> Result<Engine, StorageError> {
+        Disk::open(directory, options, examiners).map(Engine::Disk)
+    }
+
+    /// Opens a simulated disk. The second value says that it is empty.
+    #[cfg(feature = "simulation")]
+    pub(crate) fn simulated(disk: &simulated::SimulatedDisk) -> (Engine, bool) {
+        let (engine, is_new) = simulated::Engine::open(disk);
+        (Engine::Simulated(engine), is_new)
+    }
+
+    /// See [`Disk::path`].
+    pub(crate) fn path(&self) -> &Path {
+        either!(self, of => of.path())
+    }
+
+    /// See [`Disk::mark_made`].
+    pub(crate) fn mark_made(&self) -> Result<(), StorageError> {
+        either!(self, of => of.mark_made())
+    }
+
+    /// See [`Disk::disk_takes_writes`].
+    pub(crate) fn disk_takes_writes(&self) -> bool {
+        either!(self, of => of.disk_takes_writes())
+    }
+
+    /// See [`Disk::reopen`].
+    pub(crate) fn reopen(&self) -> Result<(), StorageError> {
+        either!(self, of => of.reopen())
+    }
+
+    /// See [`Disk::close`].
+    pub(crate) fn close(&self) {
+        either!(self, of => of.close());
+    }
+
+    /// All spaces that there are.
+    pub(crate) fn spaces(&self) -> Result<Vec<SpaceId>, StorageError> {
+        either!(self, of => of.spaces())
+    }
+
+    /// Makes a space, if it is not there; on the disk when this returns.
+    pub(crate) fn create_space(
+        &self,
+        id: SpaceId,
+        options: SpaceOptions,
+    ) -> Result<(), StorageError> {
+        either!(self, of => of.create_space(id, options))
+    }
+
+    /// See [`Disk::drop_space`].
+    pub(crate) fn drop_space(&self, id: SpaceId) -> Result<(), StorageError> {
+        either!(self, of => of.drop_space(id))
+    }
+
+    /// See [`Disk::commit`].
+    pub(crate) fn commit(
+        &self,
+        batch: Batch,
+        sync: Sync,
+        now_micros: i64,
+    ) -> Result<(), StorageError> {
+        either!(self, of => of.commit(batch, sync, now_micros))
+    }
+
+    /// The same for the writes of clients. A simulation has others go on while the disk works, as they do on their threads.
+    pub(crate) async fn commit_writes(
+        &self,
+        batch: Batch,
+        sync: Sync,
+        now_micros: i64,
+    ) -> Result<(), StorageError> {
+        match self {
+            Engine::Disk(of) => of.commit(batch, sync, now_micros),
+            #[cfg(feature = "simulation")]
+            Engine::Simulated(of) => of.commit_slowly(batch, sync).await,
+        }
+    }
+
+    /// See [`Disk::sync`].
+    pub(crate) fn sync(&self) -> Result<(), StorageError> {
+        either!(self, of => of.sync())
+    }
+
+    /// See [`Disk::probe`].
+    pub(crate) fn probe(&self) -> Result<(), StorageError> {
+        either!(self, of => of.probe())
+    }
+
+    /// The present state.
+    pub(crate) fn snapshot(&self) -> Result<Snapshot, StorageError> {
+        match self {
+            Engine::Disk(of) => of.snapshot().map(Snapshot::Disk),
+            #[cfg(feature = "simulation")]
+            Engine::Simulated(of) => of.snapshot().map(Snapshot::Simulated),
+        }
+    }
+
+    /// See [`Disk::get`].
+    pub(crate) fn get(&self, space: SpaceId, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
+        either!(self, of => of.get(space, key))
+    }
+
+    /// The value of a key in an earlier state.
+    pub(crate) fn get_at(
+        &self,
+        snapshot: &Snapshot,
+        space: SpaceId,
+        key: &[u8],
+    ) -> Result<Option<Bytes>, StorageError> {
+        match (self, snapshot) {
+            (Engine::Disk(of), Snapshot::Disk(at)) => of.get_at(at, space, key),
+            #[cfg(feature = "simulation")]
+            (Engine::Simulated(of), Snapshot::Simulated(at)) => of.get_at(at, space, key),
+            #[cfg(feature = "simulation")]
+            _ => unreachable!("a snapshot of another engine"),
+        }
+    }
+
+    /// The entries of a range in an earlier state.
+    pub(crate) fn scan_at(
+        &self,
+        snapshot: &Snapshot,
+        space: SpaceId,
+        range: (Bound<Vec<u8>>, Bound<Vec<u8>>),
+    ) -> Result<Scan, StorageError> {
+        match (self, snapshot) {
+            (Engine::Disk(of), Snapshot::Disk(at)) => of.scan_at(at, space, range).map(Scan::Disk),
+            #[cfg(feature = "simulation")]
+            (Engine::Simulated(of), Snapshot::Simulated(at)) => {
+                of.scan_at(at, space, range).map(Scan::Simulated)
+            }
+            #[cfg(feature = "simulation")]
+            _ => unreachable!("a snapshot of another engine"),
+        }
+    }
+
+    /// See [`Disk::compact`].
+    pub(crate) fn compact(&self, space: SpaceId) -> Result<(), StorageError> {
+        either!(self, of => of.compact(space))
+    }
+
+    /// Where the files lie; none in simulations.
+    pub(crate) fn directory(&self) -> Option<&Directory> {
+        match self {
+            Engine::Disk(of) => Some(of.directory()),
+            #[cfg(feature = "simulation")]
+            Engine::Simulated(_) => None,
+        }
+    }
+
+    /// Counts the records of range deletions that were read.
+    pub(crate) fn range_deletions_read(&self) -> &AtomicU64 {
+        either!(self, of => &of.range_deletions_read)
+    }
+
+    /// Bytes of all files.
+    pub(crate) fn disk_bytes(&self) -> u64 {
+        either!(self, of => of.disk_bytes())
+    }
+}
+
+impl Iterator for Scan {
+    type Item = Result<(Bytes, Bytes), StorageError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Scan::Disk(of) => of.next(),
+            #[cfg(feature = "simulation")]
+            Scan::Simulated(of) => of.next(),
+        }
+    }
+}
+
+impl DoubleEndedIterator for Scan {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        match self {
+            Scan::Disk(of) => of.next_back(),
+            #[cfg(feature = "simulation")]
+            Scan::Simulated(of) => of.next_back(),
+        }
+    }
+}

@@ -1,0 +1,412 @@
+//! A stand-in for fjall in memory, with a disk that forgets.
+//!
+//! What the rest relies on is kept: batches are atomic, a snapshot stays as it is, what was synced survives, what was refused
+//! is gone, and after a refusal nothing is written until the engine is opened anew. What a disk may do with the rest is
+//! decided by a seed: at a crash the tail of the journal that was not synced is lost, kept, or torn within, which loses the
+//! batch in which it is torn and all behind it. A batch may take a while, in which others go on and a crash may come.
+//!
+//! The disk outlives the engines that are opened on it, one after another. One that was open at a crash can do nothing any more.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ops::Bound;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::{Batch, SpaceId, SpaceOptions, Sync};
+use crate::StorageError;
+
+/// A batch takes no longer than this.
+const LATENCY_MICROS_MAX: u64 = 60_000;
+/// One batch in so many takes that long; others are done at once.
+const SLOW_ONE_IN: u64 = 3;
+
+type Space = Arc<BTreeMap<Bytes, Bytes>>;
+type Spaces = HashMap<SpaceId, Space>;
+
+/// A disk of a simulation. Clones are the same disk.
+#[derive(Clone, Default)]
+pub struct SimulatedDisk(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    /// Of the generator of numbers.
+    random: u64,
+    /// What a crash leaves in any case.
+    synced: Spaces,
+    /// Batches since then, in their order.
+    tail: Vec<Batch>,
+    /// The batch that is not yet seen, though it stands in the journal.
+    in_flight: Option<Batch>,
+    /// What readers see: `synced` and `tail`, less the batch in flight.
+    seen: Spaces,
+    /// Counts the engines that were opened, the crashes, and the openings after a failure.
+    life: u64,
+    is_full: bool,
+    /// So many batches from here one is refused.
+    fails_in: Option<u64>,
+    /// Whether nothing is written until the engine is opened anew.
+    is_poisoned: bool,
+    lies: bool,
+    forgets: Option<Vec<u8>>,
+}
+
+impl SimulatedDisk {
+    /// An empty disk.
+    pub fn new(seed: u64) -> SimulatedDisk {
+        let disk = SimulatedDisk::default();
+        disk.state().random = seed;
+        disk
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The power fails: whoever has it open can do nothing any more, and some of the tail is lost.
+    pub fn crash(&self) {
+        let mut state = self.state();
+        state.life += 1;
+        let batches = state.tail.len() as u64;
+        let kept = state.below(batches + 1);
+        let tail: Vec<Batch> = state.tail.drain(..).take(kept as usize).collect();
+        for batch in &tail {
+            apply(&mut state.synced, batch);
+        }
+        let State {
+            synced, forgets, ..
+        } = &mut *state;
+        if let (Some(key), Some(meta)) = (forgets, synced.get_mut(&SpaceId::META)) {
+            Arc::make_mut(meta).remove(key.as_slice());
+        }
+        state.seen = state.synced.clone();
+        state.in_flight = None;
+        state.is_poisoned = false;
+        state.fails_in = None;
+    }
+
+    /// Whether it takes no more bytes.
+    pub fn set_full(&self, is_full: bool) {
+        self.state().is_full = is_full;
+    }
+
+    /// After so many more batches one is refused, as if the disk had failed for a moment.
+    pub fn fail_after(&self, batches: u64) {
+        self.state().fails_in = Some(batches);
+    }
+
+    /// For a test of the test: it says that it has synced, and has not.
+    pub fn lie(&self) {
+        self.state().lies = true;
+    }
+
+    /// For a test of the test: at each crash it loses the value of a key beside the tables' rows.
+    pub fn forget_at_crashes(&self, key: &[u8]) {
+        self.state().forgets = Some(key.to_vec());
+    }
+}
+
+impl State {
+    /// A number below `end`, by SplitMix64.
+    fn below(&mut self, end: u64) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.random;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % end.max(1)
+    }
+
+    fn sync(&mut self) {
+        if !self.lies {
+            self.synced = self.seen.clone();
+            if let Some(batch) = &self.in_flight {
+                apply(&mut self.synced, batch);
+            }
+            self.tail.clear();
+        }
+    }
+
+    fn check_writable(&mut self) -> Result<(), StorageError> {
+        if self.is_poisoned {
+            return Err(StorageError::ReadOnly("an earlier write failed".to_owned()));
+        }
+        let fails = match &mut self.fails_in {
+            Some(0) => true,
+            Some(batches) => {
+                *batches -= 1;
+                false
+            }
+            None => false,
+        };
+        if !fails && !self.is_full {
+            return Ok(());
+        }
+        self.fails_in = None;
+        self.is_poisoned = true;
+        Err(StorageError::ReadOnly("no space left on device".to_owned()))
+    }
+}
+
+fn apply(spaces: &mut Spaces, batch: &Batch) {
+    for (space, key, value) in batch {
+        // It may have been dropped since.
+        let Some(space) = spaces.get_mut(space) else {
+            continue;
+        };
+        let space = Arc::make_mut(space);
+        match value {
+            Some(value) => space.insert(key.clone(), value.clone()),
+            None => space.remove(key),
+        };
+    }
+}
+
+/// An engine on such a disk.
+pub(crate) struct Engine {
+    disk: SimulatedDisk,
+    /// The life of the disk in which it was opened.
+    life: Mutex<u64>,
+    path: PathBuf,
+    /// As in [`super::Disk`].
+    pub(crate) range_deletions_read: AtomicU64,
+}
+
+pub(crate) struct Snapshot {
+    spaces: Spaces,
+    life: u64,
+}
+
+pub(crate) struct Scan(VecDeque<(Bytes, Bytes)>);
+
+impl Engine {
+    /// Opens a disk. The second value says that it is empty.
+    pub(crate) fn open(disk: &SimulatedDisk) -> (Engine, bool) {
+        let mut state = disk.state();
+        state.life += 1;
+        // What is read at the start is synced.
+        state.sync();
+        let engine = Engine {
+            disk: disk.clone(),
+            life: Mutex::new(state.life),
+            path: PathBuf::from("a simulated disk"),
+            range_deletions_read: AtomicU64::new(0),
+        };
+        (engine, state.synced.is_empty())
+    }
+
+    fn life(&self) -> u64 {
+        *self.life.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with<R>(
+        &self,
+        work: impl FnOnce(&mut State) -> Result<R, StorageError>,
+    ) -> Result<R, StorageError> {
+        let mut state = self.disk.state();
+        if state.life != self.life() {
+            return Err(StorageError::Closed);
+        }
+        work(&mut state)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn mark_made(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
+
+    pub(crate) fn disk_takes_writes(&self) -> bool {
+        self.with(|state| Ok(!state.is_full)).unwrap_or(false)
+    }
+
+    pub(crate) fn reopen(&self) -> Result<(), StorageError> {
+        let mut life = self.life.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.disk.state();
+        if state.life != *life {
+            return Err(StorageError::Closed);
+        }
+        if state.is_full {
+            return Err(StorageError::Io("no space left on device".to_owned()));
+        }
+        state.life += 1;
+        *life = state.life;
+        state.is_poisoned = false;
+        state.sync();
+        Ok(())
+    }
+
+    pub(crate) fn close(&self) {
+        let _ = self.sync();
+        let _ = self.with(|state| {
+            state.life += 1;
+            state.is_poisoned = false;
+            Ok(())
+        });
+    }
+
+    pub(crate) fn spaces(&self) -> Result<Vec<SpaceId>, StorageError> {
+        self.with(|state| Ok(state.seen.keys().copied().collect()))
+    }
+
+    pub(crate) fn create_space(&self, id: SpaceId, _: SpaceOptions) -> Result<(), StorageError> {
+        self.with(|state| {
+            for spaces in [&mut state.synced, &mut state.seen] {
+                spaces.entry(id).or_default();
+            }
+            Ok(())
+        })
+    }
+
+    pub(crate) fn drop_space(&self, id: SpaceId) -> Result<(), StorageError> {
+        self.with(|state| {
+            state.synced.remove(&id);
+            state.seen.remove(&id);
+            Ok(())
+        })
+    }
+
+    pub(crate) fn commit(&self, batch: Batch, sync: Sync, _: i64) -> Result<(), StorageError> {
+        self.with(|state| {
+            state.check_writable()?;
+            apply(&mut state.seen, &batch);
+            state.tail.push(batch);
+            if sync == Sync::Disk {
+                state.sync();
+            }
+            Ok(())
+        })
+    }
+
+    /// A batch that stands in the journal for a while before it is synced, seen and acknowledged.
+    pub(crate) async fn commit_slowly(&self, batch: Batch, sync: Sync) -> Result<(), StorageError> {
+        let slow_micros = self.with(|state| {
+            state.check_writable()?;
+            state.tail.push(batch.clone());
+            state.in_flight = Some(batch);
+            Ok(match state.below(SLOW_ONE_IN) {
+                0 => state.below(LATENCY_MICROS_MAX),
+                _ => 0,
+            })
+        })?;
+        if slow_micros > 0 {
+            tokio::time::sleep(Duration::from_micros(slow_micros)).await;
+        }
+        self.with(|state| {
+            if let Some(batch) = state.in_flight.take() {
+                apply(&mut state.seen, &batch);
+            }
+            if sync == Sync::Disk {
+                state.sync();
+            }
+            Ok(())
+        })
+    }
+
+    pub(crate) fn sync(&self) -> Result<(), StorageError> {
+        self.with(|state| {
+            state.check_writable()?;
+            state.sync();
+            Ok(())
+        })
+    }
+
+    pub(crate) fn probe(&self) -> Result<(), StorageError> {
+        self.with(|state| match state.is_poisoned {
+            true => Err(StorageError::ReadOnly("an earlier write failed".to_owned())),
+            false => Ok(()),
+        })
+    }
+
+    pub(crate) fn snapshot(&self) -> Result<Snapshot, StorageError> {
+        self.with(|state| {
+            Ok(Snapshot {
+                spaces: state.seen.clone(),
+                life: state.life,
+            })
+        })
+    }
+
+    pub(crate) fn get(&self, space: SpaceId, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
+        self.with(|state| Ok(space_of(&state.seen, space)?.get(key).cloned()))
+    }
+
+    pub(crate) fn get_at(
+        &self,
+        snapshot: &Snapshot,
+        space: SpaceId,
+        key: &[u8],
+    ) -> Result<Option<Bytes>, StorageError> {
+        self.check(snapshot)?;
+        Ok(space_of(&snapshot.spaces, space)?.get(key).cloned())
+    }
+
+    pub(crate) fn scan_at(
+        &self,
+        snapshot: &Snapshot,
+        space: SpaceId,
+        range: (Bound<Vec<u8>>, Bound<Vec<u8>>),
+    ) -> Result<Scan, StorageError> {
+        self.check(snapshot)?;
+        let (from, to) = &range;
+        let is_empty = match (from, to) {
+            (Bound::Included(from), Bound::Excluded(to) | Bound::Included(to))
+            | (Bound::Excluded(from), Bound::Included(to)) => from > to,
+            (Bound::Excluded(from), Bound::Excluded(to)) => from >= to,
+            _ => false,
+        };
+        if is_empty {
+            return Ok(Scan(VecDeque::new()));
+        }
+        let slices = (
+            from.as_ref().map(Vec::as_slice),
+            to.as_ref().map(Vec::as_slice),
+        );
+        let entries = space_of(&snapshot.spaces, space)?.range::<[u8], _>(slices);
+        Ok(Scan(
+            entries
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect(),
+        ))
+    }
+
+    /// As for fjall, a snapshot from before a reopening takes no new reads.
+    fn check(&self, snapshot: &Snapshot) -> Result<(), StorageError> {
+        self.with(|state| match state.life == snapshot.life {
+            true => Ok(()),
+            false => Err(StorageError::Io("the storage was reopened".to_owned())),
+        })
+    }
+
+    pub(crate) fn compact(&self, _: SpaceId) -> Result<(), StorageError> {
+        Ok(())
+    }
+
+    pub(crate) fn disk_bytes(&self) -> u64 {
+        0
+    }
+}
+
+fn space_of(spaces: &Spaces, id: SpaceId) -> Result<&Space, StorageError> {
+    spaces
+        .get(&id)
+        .ok_or_else(|| StorageError::NoSuchTable(id.table().0.to_string()))
+}
+
+impl Iterator for Scan {
+    type Item = Result<(Bytes, Bytes), StorageError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.pop_front().map(Ok)
+    }
+}
+
+impl DoubleEndedIterator for Scan {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.0.pop_back().map(Ok)
+    }
+}
