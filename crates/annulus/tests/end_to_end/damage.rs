@@ -97,7 +97,16 @@ fn kinds(data_dir: &Path) -> Vec<PathBuf> {
                 _ => of_snapshot && name.contains(kind),
             }
         };
-        let found = files.iter().filter(sized).find(is_one);
+        // An older manifest may lie beside the one that counts.
+        let number = |path: &&PathBuf| {
+            let name = path.file_name()?.to_str()?;
+            name.strip_prefix('v')?.parse::<u64>().ok()
+        };
+        let mut found = files.iter().filter(sized).filter(is_one);
+        let found = match kind {
+            "/keyspaces/2/v" => found.max_by_key(number),
+            _ => found.next(),
+        };
         found
             .unwrap_or_else(|| panic!("no {kind} in {files:?}"))
             .clone()

@@ -51,10 +51,10 @@ mod tests {
 
     use bytes::Bytes;
 
-    use super::super::{Directory, Engine, EngineOptions, SpaceId, SpaceOptions, Sync};
+    use super::super::{Directory, Disk, EngineOptions, SpaceId, SpaceOptions, Sync};
     use super::*;
 
-    fn open(path: &Path) -> Engine {
+    fn open(path: &Path) -> Disk {
         let options = EngineOptions {
             cache_bytes: 1 << 20,
             memtable_bytes: 1 << 20,
@@ -63,16 +63,16 @@ mod tests {
         if is_new {
             directory.mark_made().unwrap();
         }
-        Engine::open(directory, options, Arc::new(|_| None)).unwrap()
+        Disk::open(directory, options, Arc::new(|_| None)).unwrap()
     }
 
-    fn put(engine: &Engine, key: &'static str) {
+    fn put(engine: &Disk, key: &'static str) {
         let key = Bytes::from_static(key.as_bytes());
         let batch = vec![(SpaceId::META, key, Some(Bytes::from_static(b"value")))];
         engine.commit(batch, Sync::Disk, 0).unwrap();
     }
 
-    fn get(engine: &Engine, key: &str) -> bool {
+    fn get(engine: &Disk, key: &str) -> bool {
         engine.get(SpaceId::META, key.as_bytes()).unwrap().is_some()
     }
 
