@@ -33,7 +33,7 @@ pub fn fit_connections<'a>(wanted: impl IntoIterator<Item = &'a mut usize>) {
         return;
     };
     if let Some(connections) = fit(limit, wanted) {
-        tracing::warn!(
+        tracing::info!(
             limit,
             connections,
             "the limit of open files has room for fewer connections than the settings; raise it (LimitNOFILE, ulimit -n)"

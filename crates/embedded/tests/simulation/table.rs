@@ -27,7 +27,7 @@ pub fn create(catalog: &mut Catalog, version: u128) -> Result<(), ()> {
         name: KEYSPACE.to_owned(),
         replication: BTreeMap::new(),
         durable_writes: true,
-        tablets: version % 2 == 0,
+        tablets: version.is_multiple_of(2),
         tables: BTreeMap::new(),
     };
     catalog
