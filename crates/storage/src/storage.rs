@@ -101,9 +101,13 @@ impl Storage {
                 cache_bytes: options.cache_bytes,
                 memtable_bytes: options.memtable_bytes,
             };
-            Ok((Engine::open(directory, engine_options, examiners)?, is_new))
+            let engine = Engine::open(directory, engine_options, examiners)?;
+            if !is_new {
+                commit::await_clock(&engine, &*clock)?;
+            }
+            Ok((engine, is_new))
         };
-        let (unstarted, committer) = Unstarted::open(open, &options, clock)?;
+        let (unstarted, committer) = Unstarted::open(open, &options, Arc::clone(&clock))?;
         let no_thread =
             |error: std::io::Error| StorageError::Io(format!("can't start a thread: {error}"));
         let requests = unstarted.requests.downgrade();

@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cql::value::timeuuid;
-use storage::Storage;
 use storage::catalog::Table;
+use storage::clock::{Clock, SystemClock};
 use storage::read::{ClusteringBound, Partitions};
+use storage::{Storage, StorageOptions};
 use support::*;
 
 const HOUR_MICROS: i64 = 3_600_000_000;
@@ -139,6 +140,23 @@ fn what_was_given_without_a_log_rises_over_a_kill_too() {
     let storage = open_at(left.path(), &clock);
     assert!(write_now(&storage, &table, 1, 77) > last);
     assert_eq!(value(&storage, &table, 1), Some(int(77)));
+}
+
+/// The clock of the machine, as nothing else goes on while a start waits for it.
+#[test]
+fn after_a_kill_no_time_is_ahead_of_the_clock() {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = Storage::open(directory.path(), StorageOptions::default()).unwrap();
+    let table = simple_table();
+    create(&storage, &table, true);
+    for number in 0..3 {
+        write_now(&storage, &table, 1, number);
+        let left = killed(directory.path());
+        let reopened = Storage::open(left.path(), StorageOptions::default()).unwrap();
+        assert_eq!(reopened.clock().lead_micros(), 0);
+        // A client of this machine dates its next write by the machine's clock, and is not beaten by what the server gave.
+        assert!(write_now(&reopened, &table, 1, 7) <= SystemClock.now_micros() + 1_000);
+    }
 }
 
 #[test]

@@ -7,17 +7,18 @@
 //! ```
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use bytes::Bytes;
+use clock::Clock;
 
 use super::Committer;
 use crate::StorageError;
 use crate::engine::{Batch, Engine, SpaceId, Sync};
 
 const KEY: &[u8] = b"cdc-mark";
-/// How far ahead it is written. After a kill the time begins so far ahead of the clock at most, less what the
-/// restart takes: for so long a reader of a log with a clock of its own finds rows late.
-const AHEAD_MICROS: i64 = 1_000_000;
+/// How far ahead it is written. A start after a kill waits for the clock to come to it ([`await_clock`]), so it is little.
+const AHEAD_MICROS: i64 = 100_000;
 
 /// What is on disk; `i64::MIN` in a new directory.
 pub(crate) fn load(engine: &Engine) -> Result<i64, StorageError> {
@@ -25,6 +26,17 @@ pub(crate) fn load(engine: &Engine) -> Result<i64, StorageError> {
     Ok(bytes
         .and_then(|bytes| bytes.first_chunk::<8>().copied())
         .map_or(i64::MIN, i64::from_be_bytes))
+}
+
+/// Waits until a clock shows the time at which this process begins, if that was merely written ahead. Otherwise it would give
+/// times ahead of that clock, and what a client writes next, by a clock of its own, would lose to what the server dated.
+/// Where the clock was set back there is nothing to wait for.
+pub(crate) fn await_clock(engine: &Engine, clock: &dyn Clock) -> Result<(), StorageError> {
+    let lead_micros = load(engine)?.saturating_sub(clock.now_micros());
+    if (1..=AHEAD_MICROS).contains(&lead_micros) {
+        std::thread::sleep(Duration::from_micros(lead_micros.unsigned_abs()));
+    }
+    Ok(())
 }
 
 fn entry(micros: i64) -> (SpaceId, Bytes, Option<Bytes>) {

@@ -36,7 +36,7 @@ use overlay::Changes;
 use sweep::Sweep;
 
 pub(crate) use expiring::load as load_expiring;
-pub(crate) use mark::load as load_mark;
+pub(crate) use mark::{await_clock, load as load_mark};
 pub(crate) use schema_change::{load, store_first};
 pub(crate) use sweep::load as load_sweeps;
 
