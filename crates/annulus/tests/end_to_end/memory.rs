@@ -99,6 +99,20 @@ fn anonymous_bytes(process: u32) -> u64 {
     kib.expect("a number").parse::<u64>().expect("a number") << 10
 }
 
+/// Prepares statements of many markers.
+fn prepare_many(cql: SocketAddr, from: u32) -> TcpStream {
+    let mut socket = open(cql);
+    let markers = vec!["?"; 1_500].join(",");
+    for number in from..from + 60 {
+        let statement = format!("SELECT c FROM ks.large WHERE p IN ({markers},{number})");
+        socket
+            .write_all(&frame(PREPARE, 1, &text(&statement)))
+            .unwrap();
+        receive(&mut socket);
+    }
+    socket
+}
+
 /// Connections that are kept open, and what they did.
 fn attack(cql: SocketAddr, http: SocketAddr) -> Vec<thread::JoinHandle<Vec<TcpStream>>> {
     let unread = thread::spawn(move || {
@@ -136,18 +150,7 @@ fn attack(cql: SocketAddr, http: SocketAddr) -> Vec<thread::JoinHandle<Vec<TcpSt
         }
         sockets
     });
-    let prepared = thread::spawn(move || {
-        let mut socket = open(cql);
-        let markers = vec!["?"; 1_500].join(",");
-        for number in 0..60 {
-            let statement = format!("SELECT c FROM ks.large WHERE p IN ({markers},{number})");
-            socket
-                .write_all(&frame(PREPARE, 1, &text(&statement)))
-                .unwrap();
-            receive(&mut socket);
-        }
-        vec![socket]
-    });
+    let prepared = thread::spawn(move || vec![prepare_many(cql, 60)]);
     vec![unread, slow_frames, bodies, prepared]
 }
 
@@ -169,8 +172,9 @@ fn clients_that_pin_memory_do_not_fill_it() {
         let insert = format!("INSERT INTO ks.large (p, c, b) VALUES (1, {c}, '{value}')");
         assert_eq!(ask(&mut client, &insert), 8);
     }
-    // As it is when it has answered the largest once.
+    // As it is when it has answered the largest once, and has prepared statements to keep, as one that has run for a while.
     assert_eq!(ask(&mut client, "SELECT * FROM ks.large"), 8);
+    drop(prepare_many(cql, 0));
     let before = anonymous_bytes(process);
 
     let peak = Arc::new(AtomicU64::new(0));
@@ -218,6 +222,17 @@ fn clients_that_pin_memory_do_not_fill_it() {
     let deadline = Instant::now() + FREED_WITHIN;
     while ask(&mut client, "SELECT * FROM ks.large") != 8 {
         assert!(Instant::now() < deadline, "nothing was freed");
+        thread::sleep(Duration::from_millis(100));
+    }
+    // And the memory is the system's again.
+    while anonymous_bytes(process) > before / 2 * 3 {
+        assert!(
+            Instant::now() < deadline,
+            "{} MiB, of {} before and {} at the peak",
+            anonymous_bytes(process) >> 20,
+            before >> 20,
+            peak >> 20
+        );
         thread::sleep(Duration::from_millis(100));
     }
 }
