@@ -6,6 +6,7 @@
 use std::fmt::{LowerExp, Write};
 use std::net::IpAddr;
 
+use super::text::put_all;
 use super::{Value, ValueError, calendar, duration, numeric};
 use crate::types::CqlType;
 
@@ -164,18 +165,6 @@ fn inet_text(address: &IpAddr) -> String {
             groups.join(":")
         }
     }
-}
-
-fn put_all<T>(out: &mut String, brackets: &str, items: &[T], put: impl Fn(&mut String, &T)) {
-    let (open, close) = brackets.split_at(1);
-    out.push_str(open);
-    for (position, item) in items.iter().enumerate() {
-        if position > 0 {
-            out.push_str(", ");
-        }
-        put(out, item);
-    }
-    out.push_str(close);
 }
 
 #[cfg(test)]

@@ -82,7 +82,13 @@ fn put_float(out: &mut String, number: f64, shortest: &dyn std::fmt::Debug) {
     }
 }
 
-fn put_all<T>(out: &mut String, brackets: &str, items: &[T], put: impl Fn(&mut String, &T)) {
+/// Items between brackets, with commas between them.
+pub(super) fn put_all<T>(
+    out: &mut String,
+    brackets: &str,
+    items: &[T],
+    put: impl Fn(&mut String, &T),
+) {
     let (open, close) = brackets.split_at(1);
     out.push_str(open);
     for (position, item) in items.iter().enumerate() {
