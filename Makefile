@@ -60,7 +60,7 @@ clients: $(CLIENTS:%=client-%)
 client-gocql:
 	@command -v go >/dev/null || { echo "make: the client gocql is built with Go; or leave it out: WITHOUT_GO=1" >&2; exit 1; }
 	mkdir -p target/clients
-	cd tests/clients/gocql && go build -mod=readonly -o ../../../target/clients/gocql .
+	cd tests/clients/gocql && go build -mod=readonly -buildvcs=false -o ../../../target/clients/gocql .
 
 .PHONY: client-cdrs
 client-cdrs:
