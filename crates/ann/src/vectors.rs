@@ -158,7 +158,7 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// What distances are multiplied by before they become `f32`. Half a dot product is a float wherever a score is,
+    /// Distances are multiplied by this before they become `f32`. Half a dot product is a float wherever a score is,
     /// which is half of it too.
     fn scale(&self) -> f32 {
         match self.metric {

@@ -14,9 +14,6 @@ const MAPPED_BYTES_MIN: i32 = 512 << 10;
 /// How often it is looked at whether a peak is over.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// After a peak it is given back so many times, a look apart: others than clients (tables, answers on their way) let go a moment later.
-const TIMES: usize = 6;
-
 /// A peak is one that was so much above what clients hold now.
 const PEAK_BYTES_MIN: usize = 16 << 20;
 
@@ -33,7 +30,6 @@ pub fn set_up() {
 pub async fn keep_trimmed(budgets: Vec<Budget>) {
     // The highest since the last time.
     let mut peak = 0;
-    let mut due = 0;
     let mut looks = tokio::time::interval(LOOK_EVERY);
     loop {
         looks.tick().await;
@@ -45,10 +41,6 @@ pub async fn keep_trimmed(budgets: Vec<Budget>) {
         let used: usize = budgets.iter().map(Budget::used).sum();
         if peak > PEAK_BYTES_MIN + 2 * used {
             peak = used;
-            due = TIMES;
-        }
-        if due > 0 {
-            due -= 1;
             // It takes some milliseconds for each GB.
             let _ = tokio::task::spawn_blocking(trim).await;
         }

@@ -1,7 +1,7 @@
 //! The database of an index service in the same process: [`storage`] itself, by calls.
 //!
-//! What the service asks a cluster for again and again, it is told here: a change of the schema ([`schema`]) and a commit
-//! that adds to a log ([`log`]) each wake who waits for it. Nothing is read while nothing is written, and no timer runs.
+//! Nothing is polled: a change of the schema ([`schema`]) and a commit that adds to a log ([`log`]) each wake who waits
+//! for it. Nothing is read while nothing is written, and no timer runs.
 
 mod log;
 mod rows;

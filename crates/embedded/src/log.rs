@@ -140,7 +140,7 @@ impl Columns {
         })
     }
 
-    /// What a row of the log names; nothing for an image, or for an update of static columns alone.
+    /// The hint in a row of the log; nothing for an image, or for an update of static columns alone.
     fn hint(&self, keys: &KeySchema, row: &Row) -> Result<Option<Hint>, &'static str> {
         let operation = value(row, self.operation).ok_or("a log row has no operation")?;
         let of_partition = match operation {

@@ -126,7 +126,7 @@ impl Inner {
         Ok(rows)
     }
 
-    /// What stands in a row; nothing if it has static content alone.
+    /// The key and the vectors of a row; nothing if it has static content alone.
     fn row(&self, columns: &[ColumnId], row: &Row) -> Option<ReadRow> {
         let clustering = row.clustering.as_ref()?;
         let key: Vec<&[u8]> = row

@@ -15,7 +15,7 @@ use store::database::{
 use tokio::sync::watch;
 use uuid::Uuid;
 
-/// What could not be taken in is told again after so long.
+/// Indexes that could not be taken in are told again after so long.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// Told of each change of the catalog.
@@ -82,7 +82,7 @@ impl Schema for StoredSchema {
     }
 }
 
-/// What makes an index that index; or why it can't be built.
+/// The identity of an index; or why it can't be built.
 pub fn identity(table: &Table, index: &Index) -> Result<IndexIdentity, &'static str> {
     let column = table.column(&index.column).ok_or("its column is gone")?;
     let dimensions = column.cql_type.float_vector_dimensions();

@@ -130,7 +130,7 @@ fn a_clock_that_was_set_back_is_seen() {
     server.stop();
 }
 
-/// What the service answers, head and body.
+/// The service's answer, head and body.
 fn answer_of(server: &Server, path: &str) -> String {
     use std::io::{Read as _, Write as _};
     let mut socket = std::net::TcpStream::connect(server.http).unwrap();

@@ -5,7 +5,7 @@ use crate::{Broken, run};
 /// A broken mechanism shows within so many seeds.
 const SEEDS: u64 = 60;
 
-/// What the first seed that fails says.
+/// The message of the first seed that fails.
 fn found(broken: Broken) -> String {
     let failures = (1..=SEEDS).filter_map(|seed| run(seed, broken).failure);
     let mut failures = failures.take(1);

@@ -110,7 +110,7 @@ impl Database for Faulty {
 struct FaultyRows {
     inner: Arc<dyn Rows>,
     random: Arc<Mutex<Random>>,
-    /// What was read of each key first, if that is what is told for ever.
+    /// The first reading of each key, if that is told for ever.
     first: Option<Mutex<HashMap<PrimaryKey, Option<ReadRow>>>>,
 }
 

@@ -5,7 +5,7 @@
 //! that fail, tear and rot ([`machine::Simulation`]), and a clock that is set forward and back ([`clock`]). A seed decides what
 //! is written and when, what fails, how long each piece of work takes, and when the process dies.
 //!
-//! What has to hold, however it goes:
+//! These hold, however it goes:
 //!
 //! - *The table* is what the writes that were acknowledged make of it, with or without each of those that nobody answered, and
 //!   never with one that was refused ([`model`]).
@@ -38,14 +38,14 @@ const SEEDS: u64 = 300;
 /// Lines of a trace that are shown of a seed that failed.
 const LINES_SHOWN: usize = 200;
 
-/// What is broken on purpose, to see that it is found.
+/// Mechanisms that are broken on purpose, to see that it is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// Nothing is.
     Nothing,
     /// The disk says that it has synced, and has not.
     DiskLies,
-    /// What says how far time had come is lost at each crash.
+    /// The mark of how far time had come is lost at each crash.
     TimeIsForgotten,
     /// The log is not followed.
     LogIsNotRead,
