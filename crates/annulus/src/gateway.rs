@@ -89,6 +89,7 @@ async fn serve(settings: Resolved, store: Option<store_service::Settings>) -> an
         reactors: Reactors::start(settings.async_threads).context("starting the threads")?,
         ..settings.options
     };
+    open_files::fit_gateway_connections(&mut options.connections_max, store.is_some());
     let cassandra = options.cassandra.clone();
     tokio::spawn(heap::keep_trimmed(vec![options.memory.clone()]));
     warn_of_what_drivers_cannot_see(&options);

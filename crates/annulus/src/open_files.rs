@@ -8,6 +8,9 @@ const ENOUGH: u64 = 65_536;
 /// Of the files that a process may open, one in so many are clients' at most; the others are those of rows and indexes.
 const CLIENTS_PART: u64 = 2;
 
+/// Sockets of a connection through a gateway.
+const SOCKETS_OF_GATEWAY: u64 = 2;
+
 /// Raises the limit of open files as far as the system lets the process do so itself.
 ///
 /// Shells and service managers start programs with room for some thousand, out of regard for old ones that cannot count
@@ -33,12 +36,28 @@ pub fn fit_connections<'a>(wanted: impl IntoIterator<Item = &'a mut usize>) {
         return;
     };
     if let Some(connections) = fit(limit, wanted) {
-        tracing::info!(
-            limit,
-            connections,
-            "the limit of open files has room for fewer connections than the settings; raise it (LimitNOFILE, ulimit -n)"
-        );
+        tell_of_few(limit, connections);
     }
+}
+
+/// The bound of a gateway's connections, likewise: each has a socket of its client and one of its node. `beside_store`: an index
+/// service in the process has its own part of the files.
+pub fn fit_gateway_connections(connections: &mut usize, beside_store: bool) {
+    let Some(limit) = getrlimit(Resource::Nofile).current else {
+        return;
+    };
+    let services = 1 + u64::from(beside_store);
+    if let Some(connections) = fit(limit / SOCKETS_OF_GATEWAY / services, [connections]) {
+        tell_of_few(limit, connections);
+    }
+}
+
+fn tell_of_few(limit: u64, connections: usize) {
+    tracing::info!(
+        limit,
+        connections,
+        "the limit of open files has room for fewer connections than the settings; raise it (LimitNOFILE, ulimit -n)"
+    );
 }
 
 /// How many connections there may be in all, if that is fewer than wanted; each bound has its part of it then.

@@ -4,7 +4,7 @@
 //! Rows are trimmed when they are written anyway, and when the engine rewrites its files; there
 //! whatever happens must be seen by no read, as the engine asks without regard to snapshots.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use arc_swap::ArcSwap;
@@ -15,12 +15,12 @@ use crate::horizon::Horizon;
 use crate::key::{RANGE, ROW};
 use crate::ranges;
 use crate::record::{self, Record};
-use crate::schema::{Schema, TableSchema};
+use crate::schema::{Schema, Tables};
 
 /// What the engine's compactions go by.
 pub(crate) struct Forgetting {
     horizon: Arc<Horizon>,
-    tables: ArcSwap<HashMap<SpaceId, Arc<TableSchema>>>,
+    tables: ArcSwap<Tables>,
     /// Tables in which anything was ever written with a time to live. In others large values need
     /// not be read to know that they stay.
     expiring: RwLock<HashSet<TableId>>,
@@ -36,11 +36,7 @@ impl Forgetting {
     }
 
     pub(crate) fn set_schema(&self, schema: &Schema) {
-        let tables = schema
-            .tables()
-            .map(|table| (table.space, Arc::clone(table)))
-            .collect();
-        self.tables.store(Arc::new(tables));
+        self.tables.store(Arc::clone(schema.by_id()));
     }
 
     pub(crate) fn is_expiring(&self, table: TableId) -> bool {
@@ -59,7 +55,9 @@ impl Forgetting {
 
     /// What looks at the records of one compaction; `None` for a space that is no table's.
     pub(crate) fn examiner(&self, space: SpaceId) -> Option<Examiner> {
-        let table = Arc::clone(self.tables.load().get(&space)?);
+        let tables = self.tables.load();
+        let table = tables.get(&space.table());
+        let table = Arc::clone(table.filter(|table| table.space == space)?);
         let is_expiring = self.is_expiring(table.table.id);
         let before_s = self.horizon.seen_by_none_s() - i64::from(table.table.gc_grace_s);
         Some(Box::new(move |key: &[u8], stored: &Stored<'_>| {

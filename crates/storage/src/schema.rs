@@ -18,8 +18,11 @@ use crate::record::LiveColumns;
 pub(crate) struct Schema {
     pub catalog: Arc<Catalog>,
     pub generations: Generations,
-    tables: HashMap<TableId, Arc<TableSchema>>,
+    tables: Arc<Tables>,
 }
+
+/// All tables by their ids.
+pub(crate) type Tables = HashMap<TableId, Arc<TableSchema>>;
 
 pub(crate) struct TableSchema {
     pub table: Arc<Table>,
@@ -41,7 +44,7 @@ impl Schema {
         mut generations: Generations,
         old: Option<&Schema>,
     ) -> Schema {
-        let tables: HashMap<_, _> = catalog
+        let tables: Tables = catalog
             .keyspaces
             .values()
             .flat_map(|keyspace| keyspace.tables.values())
@@ -62,8 +65,18 @@ impl Schema {
         Schema {
             catalog,
             generations,
-            tables,
+            tables: Arc::new(tables),
         }
+    }
+
+    pub(crate) fn by_id(&self) -> &Arc<Tables> {
+        &self.tables
+    }
+
+    /// Whether the rows of a table lie in that space.
+    pub(crate) fn has_space(&self, space: SpaceId) -> bool {
+        let table = self.tables.get(&space.table());
+        table.is_some_and(|table| table.space == space)
     }
 
     pub(crate) fn table(&self, id: TableId) -> Result<&Arc<TableSchema>, StorageError> {

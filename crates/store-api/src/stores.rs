@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use uuid::Uuid;
 
 use crate::client::neighbours_of_binary;
 use crate::{Client, ClientError, Neighbours};
@@ -37,7 +38,7 @@ pub trait LocalStore: Send + Sync {
 
     /// Waits until the index that was just created, of that version, can be searched; for a few seconds at most, as that
     /// of a large table takes longer to build.
-    fn created<'a>(&'a self, keyspace: &'a str, index: &'a str, version: u128)
+    fn created<'a>(&'a self, keyspace: &'a str, index: &'a str, version: Uuid)
     -> BoxFuture<'a, ()>;
 }
 
@@ -76,7 +77,7 @@ impl Stores {
 impl Stores {
     /// Waits until the index that was just created can be searched, where the service is in this process; see
     /// [`LocalStore::created`].
-    pub async fn created(&self, keyspace: &str, index: &str, version: u128) {
+    pub async fn created(&self, keyspace: &str, index: &str, version: Uuid) {
         if let Stores::Local(store) = self {
             store.created(keyspace, index, version).await;
         }
@@ -87,11 +88,13 @@ impl Stores {
         &self,
         keyspace: &str,
         index: &str,
-        version: u128,
+        version: Uuid,
         within: Duration,
     ) {
         match self {
-            Stores::Remote(client) => client.created(keyspace, index, within).await,
+            Stores::Remote(client) => {
+                client.created(keyspace, index, version, within).await;
+            }
             Stores::Local(store) => {
                 let created = store.created(keyspace, index, version);
                 let _ = tokio::time::timeout(within, created).await;
@@ -150,7 +153,7 @@ mod tests {
             })
         }
 
-        fn created<'a>(&'a self, _: &'a str, _: &'a str, _: u128) -> BoxFuture<'a, ()> {
+        fn created<'a>(&'a self, _: &'a str, _: &'a str, _: Uuid) -> BoxFuture<'a, ()> {
             Box::pin(async {})
         }
     }

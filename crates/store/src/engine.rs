@@ -109,6 +109,7 @@ impl IndexHandle {
             count: self.vectors.len(),
             build_progress: self.progress(),
             rows_without_room: usize::try_from(self.metrics.without_room.get()).unwrap_or(0),
+            version: self.identity.version,
         }
     }
 
@@ -242,9 +243,7 @@ impl Engine {
     /// Waits until an index of that version serves; not for one that the schema does not have, or not any more.
     pub async fn serves(&self, name: &IndexName, version: Uuid) {
         let mut news = self.news.subscribe();
-        let serves = |index: Arc<IndexHandle>| {
-            index.identity.version == Some(version) && index.state() == IndexState::Serving
-        };
+        let serves = |index: Arc<IndexHandle>| index.status().serves(version);
         while self.schema_has(name) && !self.index(name).is_some_and(serves) {
             // The sender lives as long as `self`.
             let _ = news.changed().await;

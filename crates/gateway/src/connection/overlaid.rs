@@ -194,7 +194,7 @@ impl Responses {
                     if let Some(index) = &outcome.created {
                         let within =
                             SERVED_WITHIN.min(ANSWERED_WITHIN.saturating_sub(began.elapsed()));
-                        let version = index.version.as_u128();
+                        let version = index.version;
                         stores
                             .created_everywhere(&index.keyspace, &index.name, version, within)
                             .await;

@@ -193,7 +193,7 @@ async fn indexes_serve(database: &Database, change: &SchemaChange) {
         indexes.max_by_key(|index| timeuuid::unix_micros(&index.version))
     });
     if let Some(index) = newest {
-        let version = index.version.as_u128();
+        let version = index.version;
         database
             .stores
             .created(&change.keyspace, &index.name, version)

@@ -13,7 +13,7 @@ use crate::StorageError;
 use crate::catalog::persist::{self, Generations};
 use crate::catalog::{Catalog, Keyspace, Table, TableId};
 use crate::engine::{Batch, Engine, SpaceId, Sync};
-use crate::schema::{Schema, TableSchema};
+use crate::schema::Schema;
 
 /// Reads the catalog, and converts one of an older format; `None` in a new directory.
 pub(crate) fn load(
@@ -97,13 +97,9 @@ impl Committer {
             self.shared.note_write_failure(&error);
             return Err(self.shared.explain(&error));
         }
-        let is_kept = |old: &TableSchema| {
-            let new = new.table(old.table.id);
-            new.is_ok_and(|new| new.space == old.space)
-        };
         let gone = old
             .tables()
-            .filter(|table| !is_kept(table))
+            .filter(|table| !new.has_space(table.space))
             .map(|table| (table.space, Arc::clone(&table.lease)));
         self.retired.extend(gone);
         drop(old);
@@ -113,7 +109,7 @@ impl Committer {
 
     fn commit_schema(&self, old: &Schema, new: &Schema) -> Result<(), StorageError> {
         let engine = &self.shared.engine;
-        for table in new.tables() {
+        for table in new.tables().filter(|table| !old.has_space(table.space)) {
             engine.create_space(table.space, table.space_options())?;
         }
         let was = (&*old.catalog, &old.generations);

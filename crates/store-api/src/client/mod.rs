@@ -27,6 +27,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::Value;
+use uuid::Uuid;
 
 use crate::types::{IndexStatus, NodeStatus};
 use crate::{ClientError, InvalidUri};
@@ -198,9 +199,9 @@ impl Client {
         serde_json::from_slice(&answer.body).map_err(|_| ClientError::InvalidJson)
     }
 
-    /// Waits until all services that can be asked serve an index that was just created; those that are away are not waited for, and
+    /// Waits until all services that can be asked serve an index that was just created, of that version; those that are away are not waited for, and
     /// none longer than `within`.
-    pub async fn created(&self, keyspace: &str, index: &str, within: Duration) {
+    pub async fn created(&self, keyspace: &str, index: &str, version: Uuid, within: Duration) {
         let Some(inner) = &self.inner else { return };
         let ask = Ask {
             path: index_path(keyspace, index, "status"),
@@ -209,7 +210,10 @@ impl Client {
             deadline: tokio::time::Instant::now() + within,
         };
         let all = async {
-            tokio::join!(inner.primary.serve(&ask), inner.secondary.serve(&ask));
+            tokio::join!(
+                inner.primary.serve(&ask, version),
+                inner.secondary.serve(&ask, version)
+            );
         };
         let _ = tokio::time::timeout_at(ask.deadline, all).await;
     }

@@ -134,6 +134,7 @@ async fn an_answer_that_is_an_error_goes_to_the_user() {
 }
 
 const SERVING: &str = r#"{"status":"SERVING","count":3}"#;
+const VERSION: Uuid = Uuid::from_u128(0x30b7_7a00_c8a8_11f0_8000_0000_0000_0001);
 
 #[tokio::test]
 async fn a_new_index_is_waited_for_until_all_services_serve_it() {
@@ -147,12 +148,20 @@ async fn a_new_index_is_waited_for_until_all_services_serve_it() {
     let client = Client::new(options).unwrap();
     stores[0].set_index(200, SERVING);
     let waiting = client.clone();
-    let waiting = tokio::spawn(async move { waiting.created("ks", "i", PATIENCE).await });
+    let waiting = tokio::spawn(async move { waiting.created("ks", "i", VERSION, PATIENCE).await });
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert!(!waiting.is_finished(), "the second does not know it");
     stores[1].set_index(200, r#"{"status":"BOOTSTRAPPING","count":1}"#);
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert!(!waiting.is_finished(), "the second is building it");
+    let earlier =
+        r#"{"status":"SERVING","count":3,"version":"20b77a00-c8a8-11f0-8000-000000000001"}"#;
+    stores[1].set_index(200, earlier);
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(
+        !waiting.is_finished(),
+        "the second has one of the name that is gone"
+    );
     stores[1].set_index(200, SERVING);
     tokio::time::timeout(PATIENCE, waiting)
         .await
@@ -164,10 +173,10 @@ async fn a_new_index_is_waited_for_until_all_services_serve_it() {
 async fn a_new_index_is_not_waited_for_without_end() {
     let store = FakeStore::start(found()).await;
     let client = Client::new(options(&[&store])).unwrap();
-    let waiting = client.created("ks", "i", Duration::from_millis(20));
+    let waiting = client.created("ks", "i", VERSION, Duration::from_millis(20));
     tokio::time::timeout(PATIENCE, waiting).await.unwrap();
     let disabled = Client::disabled();
-    let waiting = disabled.created("ks", "i", PATIENCE);
+    let waiting = disabled.created("ks", "i", VERSION, PATIENCE);
     tokio::time::timeout(PATIENCE / 2, waiting).await.unwrap();
 }
 

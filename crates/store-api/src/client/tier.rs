@@ -11,12 +11,13 @@ use rand::seq::SliceRandom;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::sync::Mutex;
+use uuid::Uuid;
 
 use super::ask::{Answer, Ask, Question};
 use super::node::Node;
 use super::transport::Connector;
 use super::uri::BaseUri;
-use crate::types::{IndexState, IndexStatus};
+use crate::types::IndexStatus;
 use crate::{ClientError, InvalidUri};
 
 /// How often all are tried before the request has failed.
@@ -65,9 +66,8 @@ pub struct Connections {
     pub tls: Option<Arc<ClientConfig>>,
 }
 
-fn is_serving(status: &[u8]) -> bool {
-    serde_json::from_slice(status)
-        .is_ok_and(|status: IndexStatus| status.status == IndexState::Serving)
+fn serves(status: &[u8], version: Uuid) -> bool {
+    serde_json::from_slice(status).is_ok_and(|status: IndexStatus| status.serves(version))
 }
 
 /// Services that are asked for the same.
@@ -146,8 +146,8 @@ impl Tier {
         None
     }
 
-    /// Waits until each service that can be asked says that an index serves. `ask` asks for its state.
-    pub async fn serve(&self, ask: &Ask<'_>) {
+    /// Waits until each service that can be asked says that the index of that version serves. `ask` asks for its state.
+    pub async fn serve(&self, ask: &Ask<'_>, version: Uuid) {
         if !self.has_addresses() {
             self.look_up().await;
         }
@@ -155,7 +155,7 @@ impl Tier {
         let all = nodes.iter().map(|node| async move {
             loop {
                 match node.look(ask).await {
-                    Ok(answer) if is_serving(&answer.body) => return,
+                    Ok(answer) if serves(&answer.body, version) => return,
                     Err(ClientError::Unavailable) => return,
                     _ => tokio::time::sleep(INDEX_EVERY).await,
                 }

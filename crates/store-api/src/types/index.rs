@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use uuid::Uuid;
 
 /// An index and the options in effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -97,6 +98,23 @@ pub struct IndexStatus {
     /// Rows that wait for room in memory or on the disk; left out when there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rows_without_room: usize,
+    /// Which index of that name it is: the `index_version` of its definition, a timeuuid that every CREATE INDEX makes anew.
+    /// Absent in answers of ScyllaDB's service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub version: Option<Uuid>,
+}
+
+impl IndexStatus {
+    /// Whether searches are answered by the index of that version, or by a later one of its name. A service that tells no
+    /// version is believed.
+    pub fn serves(&self, version: Uuid) -> bool {
+        let time = |version: Uuid| version.get_timestamp().map(|time| time.to_gregorian().0);
+        self.status == IndexState::Serving
+            && self
+                .version
+                .is_none_or(|served| served == version || time(served) > time(version))
+    }
 }
 
 fn is_zero(count: &usize) -> bool {
@@ -150,5 +168,26 @@ mod tests {
         let status: IndexStatus =
             serde_json::from_str(r#"{"status":"SERVING","count":4}"#).unwrap();
         assert_eq!(status.build_progress, 100.0);
+    }
+
+    #[test]
+    fn an_earlier_index_of_the_name_is_not_the_one_that_was_made() {
+        let version = |second| {
+            let time = uuid::Timestamp::from_unix(uuid::NoContext, second, 0);
+            Uuid::new_v1(time, &[1; 6])
+        };
+        let status = |served, status| IndexStatus {
+            status,
+            count: 0,
+            build_progress: 100.0,
+            rows_without_room: 0,
+            version: served,
+        };
+        for (served, serves) in [(1, false), (2, true), (3, true)] {
+            let status = status(Some(version(served)), IndexState::Serving);
+            assert_eq!(status.serves(version(2)), serves, "{served}");
+        }
+        assert!(status(None, IndexState::Serving).serves(version(2)));
+        assert!(!status(Some(version(2)), IndexState::Bootstrapping).serves(version(2)));
     }
 }

@@ -70,7 +70,7 @@ impl LocalStore for LocalDoor {
         &'a self,
         keyspace: &'a str,
         index: &'a str,
-        version: u128,
+        version: Uuid,
     ) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let Some(open) = self.open.get() else {
@@ -80,7 +80,7 @@ impl LocalStore for LocalDoor {
                 keyspace: keyspace.to_owned(),
                 index: index.to_owned(),
             };
-            let serves = open.api.engine.serves(&name, Uuid::from_u128(version));
+            let serves = open.api.engine.serves(&name, version);
             // A large table takes longer, and says so to who searches it.
             let _ = tokio::time::timeout(CREATED_WITHIN, serves).await;
         })

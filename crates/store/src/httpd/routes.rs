@@ -106,6 +106,7 @@ pub async fn index_status(
             count: 0,
             build_progress: 0.0,
             rows_without_room: 0,
+            version: None,
         })),
     }
 }

@@ -360,7 +360,7 @@ async fn what_the_service_says_of_itself() {
     assert_eq!(service.get("/api/v1/indexes").await.json(), json!([info]));
     assert_eq!(
         service.get("/api/v1/indexes/ks/idx/status").await.json(),
-        json!({"status": "SERVING", "count": 3, "build_progress": 100.0})
+        json!({"status": "SERVING", "count": 3, "build_progress": 100.0, "version": identity("idx").version})
     );
 }
 
@@ -394,7 +394,7 @@ async fn an_index_that_is_not_ready() {
     );
     assert_eq!(
         service.get("/api/v1/indexes/ks/later/status").await.json(),
-        json!({"status": "INITIALIZING", "count": 0, "build_progress": 12.5})
+        json!({"status": "INITIALIZING", "count": 0, "build_progress": 12.5, "version": identity("later").version})
     );
 }
 
