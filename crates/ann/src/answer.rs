@@ -52,7 +52,7 @@ impl<'a> Contents<'a> {
         match self.vectors {
             // SAFETY: the caller's promise.
             Some(vectors) => unsafe { vectors.get(slot) },
-            // SAFETY: the same.
+            // SAFETY: as above.
             None => unsafe { &self.graph.block(slot).code()[..self.bytes] },
         }
     }

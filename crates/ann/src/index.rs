@@ -209,7 +209,7 @@ impl Index {
             }
             let _moving = self.moves.begin();
             let after = match directed {
-                // SAFETY: the same.
+                // SAFETY: as above.
                 true => Entry::Slot(unsafe { self.place(id, tools) }?),
                 false => Entry::Undirected,
             };
@@ -220,12 +220,12 @@ impl Index {
                     Err(_) => before = self.settled(id),
                 }
                 if !before.is_held() {
-                    // SAFETY: the same.
+                    // SAFETY: as above.
                     unsafe { self.abandon(id, after) };
                     return Err(Error::Missing(id));
                 }
             }
-            // SAFETY: the same.
+            // SAFETY: as above.
             unsafe { self.abandon(id, before) };
             Ok(())
         })

@@ -136,7 +136,7 @@ impl Index {
                             let (width, reach) =
                                 self.reach(codebook, &space.query, wide, scorer.squared());
                             let width = width.max(rescored);
-                            // SAFETY: the same.
+                            // SAFETY: as above.
                             unsafe { find.walk(reach, width, rescored, space, slots) };
                             if search.rescored.is_none() {
                                 // Slots that seem much too far are not among the nearest.
@@ -159,7 +159,7 @@ impl Index {
             if self.moves.any_since(ended) {
                 Ranked::dedup(ranked);
             }
-            // SAFETY: the same.
+            // SAFETY: as above.
             let nearest = unsafe { contents.nearest(ranked, search.k, &mut scorer) };
             // Vectors may have gone away meanwhile, or the graph may have come apart. Then a scan
             // follows.

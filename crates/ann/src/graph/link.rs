@@ -68,7 +68,7 @@ impl Graph {
             if attempt == 0 {
                 self.spread.learn(&space.pool);
                 // On later attempts, others may have come by the links of this slot already.
-                // SAFETY: the same; what a walk finds has been reached since then.
+                // SAFETY: as above; what a walk finds has been reached since then.
                 let equal = unsafe { self.equals(codebook, slot, space) };
                 if let Some(equal) = equal.into_iter().find(|equal| joins(*equal)) {
                     return Some(equal);

@@ -147,7 +147,7 @@ impl Graph {
         let block = self.block(slot);
         // SAFETY: the caller's promise.
         unsafe { block.write(id, encode) };
-        // SAFETY: the same, and it has just been filled.
+        // SAFETY: as above, and it has just been filled.
         self.raise_longest(unsafe { block.meta() }.raw_norm);
     }
 

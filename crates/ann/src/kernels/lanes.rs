@@ -1,7 +1,7 @@
 //! The order of sums and the levels of codes, which all sets share so that they agree.
 
-/// Number of lanes of a sum that is the same on every processor. Element `i` goes to lane `i %
-/// LANES`.
+/// Number of lanes of a sum that is the same on every processor. Element `i` goes to lane
+/// `i % LANES`.
 pub(super) const LANES: usize = 32;
 
 /// Number of dimensions in a block of nibbles.
