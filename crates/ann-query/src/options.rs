@@ -37,7 +37,7 @@ impl Candidates {
 
     /// The number of candidates to ask for, for a LIMIT.
     pub fn wanted(&self, limit: usize) -> usize {
-        // The factor is an f32, so the product is too: 1.1 times 10 is 11.
+        // The product is taken in f32, as the factor is one: 1.1 times 10 is 11.
         (limit as f32 * self.oversampling).ceil() as usize
     }
 }

@@ -33,7 +33,7 @@ impl Refill {
             return Refill::Short;
         }
         // Where few rows are gone, twice as many neighbours make up for them. Where most are gone,
-        // they lie close together, and four times as many are asked for.
+        // four more are asked for each of them, as they lie close together.
         let gone = named - alive.min(named);
         let more = asked.max(4 * gone);
         Refill::Ask(asked.saturating_add(more).min(CANDIDATES_MAX))

@@ -91,15 +91,15 @@ impl Index {
     /// Checks that blocks, vectors and codes are of the kinds that the options make.
     fn check_kinds(&self, opened: &Opened) -> Result<(), &'static str> {
         if opened.shape.block_bytes as usize != self.graph.layout().stride {
-            return Err("blocks of its options have another size");
+            return Err("its blocks have another size than its options make");
         }
         let vector_bytes = self.vectors.as_ref().map_or(0, Vectors::stride);
         if opened.shape.vector_bytes as usize != vector_bytes {
-            return Err("vectors of its options have another size");
+            return Err("its vectors have another size than its options make");
         }
         match &opened.contents.codebook {
             Some(parts) if parts.kind != self.kind => {
-                Err("codes of its options are of another kind")
+                Err("its codes are of another kind than its options make")
             }
             Some(parts) if parts.metric != self.options.metric => {
                 Err("its codebook is of another metric")

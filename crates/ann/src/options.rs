@@ -67,10 +67,10 @@ impl Kind {
 /// The place of full vectors, from which answers are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Placement {
-    /// In a nameless file that is mapped into memory: its pages stay in memory while there is room,
+    /// A nameless file that is mapped into memory. Its pages stay in memory while there is room,
     /// and the system may take them back at any time.
     File,
-    /// In memory that the system can only swap out.
+    /// Memory that the system can only swap out.
     Memory,
 }
 

@@ -57,7 +57,7 @@ pub(crate) struct Question<'a> {
     pub kind: Kind,
     /// Number of vectors held.
     pub held: usize,
-    /// About how many of them the filter admits; all if there is no filter.
+    /// About how many of the vectors held the filter admits; all if there is no filter.
     pub admitted: usize,
 }
 

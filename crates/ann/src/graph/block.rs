@@ -44,8 +44,9 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Makes room for a quarter more links than `degree`, which a slot keeps when it has to choose,
-    /// so that it does not have to choose each time one is added. More links fill the last line.
+    /// Lays out a block with room for a quarter more links than `degree`, which a slot keeps when
+    /// it has to choose. So it does not have to choose each time one is added. More links fill the
+    /// last line.
     pub(crate) fn new(code_bytes: usize, degree: usize) -> Layout {
         debug_assert_eq!(code_bytes % LINE, 0);
         let links = code_bytes + size_of::<Header>();

@@ -165,8 +165,8 @@ impl Frontier for Pool {
     }
 }
 
-/// The nearest `width` slots that the walker `wants`, found by way of any slots. It serves filters,
-/// and widths that a sorted array is too slow for.
+/// The nearest `width` slots that `wants` admits, found by way of any slots. It serves filters, and
+/// widths that a sorted array is too slow for.
 ///
 /// The walk goes on until the nearest slot left to expand is farther than all of the `width`
 /// wanted. Where few are wanted it widens by itself, as far as `hops_max` allows.

@@ -48,7 +48,8 @@ const EXPONENTS: (f32, f32) = (1e-3, 4.0);
 pub(crate) struct Reach {
     /// Number of neighbours wanted; at least 1.
     wanted: usize,
-    /// A slot up to this many times as far as the last of them may be worth expanding; at least 1.
+    /// A slot up to this many times as far as the last neighbour wanted may be worth expanding; at
+    /// least 1.
     factor: f32,
     /// The addition that makes a distance of an estimate; 0 where estimates are distances.
     lift: f32,

@@ -68,7 +68,7 @@ pub struct World {
     given: Arc<AtomicI64>,
 }
 
-/// How a life ends.
+/// The end of a life.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
     Crash,

@@ -56,7 +56,7 @@ impl Block<'_> {
     pub(crate) fn check(&self, slots: u32) -> Result<(), &'static str> {
         let state = self.header().state.load(Ordering::Relaxed);
         if state & !(DEAD | DEGREE) != 0 {
-            return Err("the state of a block is none");
+            return Err("the state of a block is unknown");
         }
         if (state & DEGREE) as usize > self.layout.capacity {
             return Err("a block has more links than there is room for");
