@@ -1,7 +1,7 @@
 //! Keys in an answer of the index service, which become serialised values.
 //!
-//! In JSON the service writes numbers for the small number types and strings for all else (contract,
-//! section 1.8); where both make sense, both are read.
+//! In JSON the service writes numbers for the small number types and strings for all else
+//! (contract, section 1.8); where both make sense, both are read.
 
 use bytes::Bytes;
 use cql::ast::Literal;

@@ -458,8 +458,8 @@ impl Index {
                 return;
             };
             let space = &mut tools.space;
-            // SAFETY: the epoch is pinned; nobody makes changes, and searches look at no code before
-            // everything is linked.
+            // SAFETY: the epoch is pinned; nobody makes changes, and searches look at no code
+            // before everything is linked.
             unsafe {
                 if untrained {
                     for (&(id, slot), vector) in held.iter().zip(&vectors) {

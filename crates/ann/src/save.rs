@@ -2,12 +2,13 @@
 //!
 //! # The moment of a snapshot
 //!
-//! The epoch is pinned from before the table of ids is read until the last vector is copied. So what
-//! the table says of an id when it is read stays true of the slot: whoever replaces or removes the
-//! vector afterwards only unlinks the slot, and it is not filled again before the pin is gone. *The
-//! snapshot has each id as it was when its entry was read*, which lies within the call:
+//! The epoch is pinned from before the table of ids is read until the last vector is copied. So
+//! what the table says of an id when it is read stays true of the slot: whoever replaces or removes
+//! the vector afterwards only unlinks the slot, and it is not filled again before the pin is gone.
+//! *The snapshot has each id as it was when its entry was read*, which lies within the call:
 //!
-//! - A change that had returned before the call is in the snapshot, unless a later one took its place.
+//! - A change that had returned before the call is in the snapshot, unless a later one took its
+//!   place.
 //! - A change during the call is in it wholly or not at all, for each id by itself: two changes one
 //!   after the other may be there as the later without the earlier.
 //!
@@ -16,8 +17,8 @@
 //! the snapshot. Dead slots to which links may still lead are copied too, so that no walk ends at a
 //! gap ([`Captured`]).
 //!
-//! Slots that die during the call are reused after it. So a save takes memory for as many vectors as
-//! are replaced meanwhile.
+//! Slots that die during the call are reused after it. So a save takes memory for as many vectors
+//! as are replaced meanwhile.
 //!
 //! # The segments that are kept
 //!
@@ -67,9 +68,9 @@ struct Tables {
 }
 
 impl Index {
-    /// Writes the index into an existing directory, in the format of `docs/snapshot-format.md`, while
-    /// searches and changes go on. Whatever had been changed before the call is in the snapshot;
-    /// changes during the call may be.
+    /// Writes the index into an existing directory, in the format of `docs/snapshot-format.md`,
+    /// while searches and changes go on. Whatever had been changed before the call is in the
+    /// snapshot; changes during the call may be.
     ///
     /// Files of full vectors in which nothing has changed are taken over as hard links from the
     /// last snapshot: the one that this index was saved to or opened from, wherever it has been

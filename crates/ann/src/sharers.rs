@@ -1,8 +1,8 @@
 //! Ids whose vectors are equal to the last bit share one slot.
 //!
 //! Real tables repeat themselves: empty texts, one message sent a thousand times. With a slot for
-//! each, copies would link mostly to one another and fill the width of every walk that comes near, so
-//! that nothing behind them is found, and each would take the memory of a vector. So an insert
+//! each, copies would link mostly to one another and fill the width of every walk that comes near,
+//! so that nothing behind them is found, and each would take the memory of a vector. So an insert
 //! whose walk meets its own vector joins that slot, and a slot dies when the last id has left.
 //!
 //! Equal vectors that no walk meets may still have a slot each; that costs no more than the slots.

@@ -131,7 +131,8 @@ impl Graph {
     pub(crate) fn block(&self, slot: u32) -> Block<'_> {
         debug_assert!(self.blocks.get(slot).is_some());
         // SAFETY: there is room for every slot that was ever given out, since before it was linked
-        // or entered in a table; chunks are zeroed, aligned to pages, and stay as long as the array.
+        // or entered in a table; chunks are zeroed, aligned to pages, and stay as long as the
+        // array.
         unsafe { Block::new(self.blocks.get_unchecked(slot), self.layout) }
     }
 

@@ -113,8 +113,8 @@ impl Walker<'_> {
     #[inline(always)]
     unsafe fn measure(&mut self, frontier: &mut impl Frontier) {
         self.counts.distances += self.batch.len() as u64;
-        // SAFETY: a slot that a link names or that is linked itself (`Block::is_linked`) has been filled,
-        // and stays as it is while the epoch is pinned.
+        // SAFETY: a slot that a link names or that is linked itself (`Block::is_linked`) has been
+        // filled, and stays as it is while the epoch is pinned.
         for (slot, distance) in unsafe { self.batch.measure(self.codebook, self.query) } {
             if distance < frontier.bound() {
                 match self.graph.block(slot).is_dead() {

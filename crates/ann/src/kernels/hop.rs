@@ -58,7 +58,8 @@ impl<T> Batches<'_, T> {
 }
 
 impl<'a, T> Iterator for Batches<'a, T> {
-    /// The last batch is filled up by repeating its last code; then it has fewer results than codes.
+    /// The last batch is filled up by repeating its last code; then it has fewer results than
+    /// codes.
     type Item = ([*const u8; BATCH], &'a mut [T]);
 
     #[inline(always)]

@@ -41,7 +41,8 @@ impl Mapping {
     /// # Safety
     /// Nobody writes to the memory, or to the file behind it, while the slice lives.
     pub(crate) unsafe fn bytes(&self) -> &[u8] {
-        // SAFETY: the range is mapped readable while `self` lives; the rest is the caller's promise.
+        // SAFETY: the range is mapped readable while `self` lives; the rest is the caller's
+        // promise.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 

@@ -83,8 +83,8 @@ impl Header {
         bytes
     }
 
-    /// Reads and checks the header of the file `path`, which is `file_bytes` long. Every length that
-    /// follows from the result fits the file.
+    /// Reads and checks the header of the file `path`, which is `file_bytes` long. Every length
+    /// that follows from the result fits the file.
     pub(super) fn decode(
         bytes: &[u8; HEADER_BYTES],
         file_bytes: u64,

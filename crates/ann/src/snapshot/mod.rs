@@ -1,7 +1,8 @@
 //! An index in files: written beside changes, opened by memory map and used at once.
 //!
-//! A snapshot is a *generation*, a directory with a file `graph` (blocks, ids, tables, checksums) and
-//! *segments* `vectors-NNNNN` of full vectors. `docs/snapshot-format.md` draws them to the byte.
+//! A snapshot is a *generation*, a directory with a file `graph` (blocks, ids, tables, checksums)
+//! and *segments* `vectors-NNNNN` of full vectors. `docs/snapshot-format.md` draws them to the
+//! byte.
 //!
 //! - [`Writer`] streams a generation out, in steps of at most a few MiB, so that a save holds
 //!   nothing up. Segments whose vectors did not change are linked from the last generation.
@@ -10,7 +11,8 @@
 //!   then, and cannot change after they were verified.
 //! - [`Source`] has the files of full vectors. Their mapped pages take the place of an array's
 //!   chunks, and are verified piece by piece while they are already searched.
-//! - [`Generation`] is a directory that was written or opened, from which the next may keep segments.
+//! - [`Generation`] is a directory that was written or opened, from which the next may keep
+//!   segments.
 //! - [`check_snapshot`] reads all files of a snapshot and looks for damage, without opening it.
 //! - [`Contents`] has the options and tables of an index, beside blocks and vectors.
 //!

@@ -53,7 +53,8 @@ fn a_walk_counts_what_it_touches() {
     assert!(wide.bytes > narrow.bytes);
 }
 
-/// The dot product of vectors of one length orders them as the cosine does, and a walk ends as soon.
+/// The dot product of vectors of one length orders them as the cosine does, and a walk ends as
+/// soon.
 #[test]
 fn a_walk_by_products_looks_as_far_as_one_by_distances() {
     let mut rng = Rng(90);

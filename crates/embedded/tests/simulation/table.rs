@@ -21,7 +21,8 @@ pub const INDEX: &str = "i";
 const VECTOR: ColumnId = ColumnId(2);
 const NUMBER: ColumnId = ColumnId(3);
 
-/// `CREATE TABLE ks.t (p int, c int, v vector<float, 2>, n int, PRIMARY KEY (p, c))`, and an index of that version on `v`.
+/// `CREATE TABLE ks.t (p int, c int, v vector<float, 2>, n int, PRIMARY KEY (p, c))`, and an index
+/// of that version on `v`.
 pub fn create(catalog: &mut Catalog, version: u128) -> Result<(), ()> {
     let keyspace = Keyspace {
         name: KEYSPACE.to_owned(),

@@ -23,8 +23,8 @@ pub(super) fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
         let mut previous = default_action();
-        // SAFETY: the pointers are null or lead to actions of this frame, and `handle` does only what
-        // a handler may.
+        // SAFETY: the pointers are null or lead to actions of this frame, and `handle` does only
+        // what a handler may.
         unsafe {
             libc::sigaction(libc::SIGBUS, null_mut(), &raw mut previous);
             PREVIOUS.get_or_init(|| previous);
@@ -62,8 +62,8 @@ fn put_zeros(address: usize) -> bool {
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
     // All of the mapping is replaced at once: page by page, the process would reach its limit of
     // mappings.
-    // SAFETY: the thread that was interrupted reads or writes in the range, so its owner has it mapped.
-    // It holds bytes, for which zeros are a value, and whoever sees them finds the note.
+    // SAFETY: the thread that was interrupted reads or writes in the range, so its owner has it
+    // mapped. It holds bytes, for which zeros are a value, and whoever sees them finds the note.
     unsafe {
         range.note();
         let start = std::ptr::with_exposed_provenance_mut(range.start);
