@@ -1,4 +1,4 @@
-//! Checks of what is known only when a query is executed: its vector and its LIMIT.
+//! Checks of values that are known only when a query is executed: its vector and its LIMIT.
 
 use cql::error::CqlError;
 use cql::value::finite_vector;
@@ -6,7 +6,7 @@ use cql::value::finite_vector;
 /// The greatest LIMIT.
 pub const LIMIT_MAX: u32 = 1_000;
 
-/// What an answer is accompanied by if the caller asked for pages smaller than LIMIT.
+/// The warning beside an answer if the caller asked for pages smaller than LIMIT.
 pub const PAGING_WARNING: &str =
     "Paging is not supported for Vector Search queries. The entire result set has been returned.";
 
@@ -18,7 +18,7 @@ pub fn no_limit() -> CqlError {
 /// The value of a LIMIT: a serialised `int`.
 ///
 /// # Errors
-/// If it is none, or not positive.
+/// If the bytes are no `int`, or it is not positive.
 pub fn limit_value(bytes: &[u8]) -> Result<u32, CqlError> {
     let Ok(limit) = bytes.try_into().map(i32::from_be_bytes) else {
         return Err(CqlError::invalid("Invalid limit value"));
@@ -29,10 +29,10 @@ pub fn limit_value(bytes: &[u8]) -> Result<u32, CqlError> {
     }
 }
 
-/// The number of rows to answer; `limit` is positive, or `None` for an unset marker.
+/// The number of rows to answer. `limit` is positive, or `None` for an unset marker.
 ///
 /// # Errors
-/// If it is too great, or none.
+/// If the limit is too great, or unset.
 pub fn checked_limit(limit: Option<u32>) -> Result<usize, CqlError> {
     match limit.ok_or_else(no_limit)? {
         limit @ 0..=LIMIT_MAX => Ok(limit as usize),
@@ -68,7 +68,7 @@ pub fn check_bound_dimensions(bytes: &[u8], dimensions: u16) -> Result<(), CqlEr
 /// Refuses a vector that has no distance to anything; `column` is for the message.
 ///
 /// # Errors
-/// If an element of it is NaN or infinite.
+/// If an element of the vector is NaN or infinite.
 pub fn check_finite(vector: &[u8], column: &str) -> Result<(), CqlError> {
     finite_vector(vector)
         .map_err(|error| CqlError::invalid(format!("Invalid value for {column}: {}", error.0)))
@@ -113,7 +113,7 @@ mod tests {
     fn lengths_of_bound_vectors() {
         assert_eq!(check_bound_dimensions(&[0; 12], 3), Ok(()));
         assert!(check_bound_dimensions(&[0; 8], 3).is_err());
-        // Such bytes are no vector at all, which is another error.
+        // Bytes that are no whole floats are no vector at all, which is another error.
         assert_eq!(check_bound_dimensions(&[0; 7], 3), Ok(()));
         let bytes = [1.5f32, -2.0].map(f32::to_be_bytes).concat();
         assert_eq!(elements(&bytes), [1.5, -2.0]);

@@ -1,4 +1,4 @@
-//! What a nearest-neighbour SELECT must not say beside its ordering.
+//! Checks of the clauses that a nearest-neighbour SELECT must not have beside its ordering.
 
 use cql::ast::{Operator, Select, Subject, Term};
 use cql::error::CqlError;
@@ -6,15 +6,15 @@ use cql::types::CqlType;
 
 use crate::bounds::wrong_dimensions;
 
-/// The error for a column that the table has not.
+/// The error for a column that the table does not have.
 pub fn unknown_column(column: &str) -> CqlError {
     CqlError::invalid(format!("Unrecognized name {column}"))
 }
 
-/// The dimensions of the column ordered by.
+/// The dimensions of the column that a query orders by.
 ///
 /// # Errors
-/// If it is no vector of floats.
+/// If the column is no vector of floats.
 pub fn float_vector_dimensions(column: &str, cql_type: &CqlType) -> Result<u16, CqlError> {
     cql_type.float_vector_dimensions().ok_or_else(|| {
         CqlError::invalid(format!(
@@ -23,10 +23,11 @@ pub fn float_vector_dimensions(column: &str, cql_type: &CqlType) -> Result<u16, 
     })
 }
 
-/// Checks the clauses; `has_aggregates` tells whether the selection calls an aggregate function.
+/// Checks the clauses of a query. `has_aggregates` tells whether its selection calls an aggregate
+/// function.
 ///
 /// # Errors
-/// The first that such a query can't have.
+/// The first clause that such a query can't have.
 pub fn check(select: &Select, vector_column: &str, has_aggregates: bool) -> Result<(), CqlError> {
     let fault = if select.per_partition_limit.is_some() {
         "Vector ANN queries do not support per-partition limits"
@@ -40,7 +41,8 @@ pub fn check(select: &Select, vector_column: &str, has_aggregates: bool) -> Resu
     Err(CqlError::invalid(fault))
 }
 
-/// Filters in the index are to come; until then each gets the error that tells why.
+/// Refuses a WHERE clause. Filters in the index are to come; until then each gets the error that
+/// tells why.
 fn refuse_filters(select: &Select, vector_column: &str) -> Result<(), CqlError> {
     let Some(relation) = select.relations.first() else {
         return Ok(());
@@ -73,11 +75,11 @@ fn refuse_filters(select: &Select, vector_column: &str) -> Result<(), CqlError> 
     }))
 }
 
-/// Compares the dimensions of the vector looked for with those of the column, where it shows its own: as a list, or as
-/// a term of a type that is known (`natural_type`).
+/// Compares the dimensions of the vector looked for with those of the column, if the vector shows
+/// its own: as a list, or as a term of a known type (`natural_type`).
 ///
 /// # Errors
-/// If they differ.
+/// If the dimensions differ.
 pub fn check_dimensions(
     vector: &Term,
     natural_type: Option<&CqlType>,

@@ -1,7 +1,7 @@
-//! Keys in an answer of the index service: from what it sent to serialised values.
+//! Keys in an answer of the index service, which become serialised values.
 //!
-//! In JSON the service writes numbers for the small number types and strings for all else (contract,
-//! section 1.8); where both make sense, both are read.
+//! In JSON the service writes numbers for the small number types and strings for all else
+//! (contract, section 1.8); where both make sense, both are read.
 
 use bytes::Bytes;
 use cql::ast::Literal;
@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use store_api::KeyValue;
 use uuid::Uuid;
 
-/// The serialised value of a key column; `None` if what was sent is none of its type.
+/// The serialised value of a key column; `None` if the value sent is not of its type.
 pub fn key_value(cql_type: &CqlType, sent: &KeyValue) -> Option<Bytes> {
     match sent {
         KeyValue::Json(json) => from_json(cql_type, json),
@@ -200,7 +200,7 @@ mod tests {
             (CqlType::Int, &[7], false),
             (CqlType::Text, "naïve".as_bytes(), true),
             (CqlType::Text, &[0xff], false),
-            // 1.00: another partition than 1.0.
+            // The key 1.00 is another partition than 1.0.
             (CqlType::Decimal, &[0, 0, 0, 2, 100], true),
             (CqlType::Decimal, &[0, 0, 0], false),
             (CqlType::Uuid, &[0; 15], false),

@@ -1,18 +1,20 @@
-//! What a nearest-neighbour SELECT may say, what it asks the index service for, and how the answer is understood.
+//! Nearest-neighbour SELECTs: their checks, their questions to the index service, and the reading
+//! of its answers.
 //!
 //! ```text
 //! SELECT title FROM shop.films ORDER BY v ANN OF ? LIMIT 10
 //! ```
 //!
-//! Whoever answers such statements does the same with them, wherever the rows lie: the embedded node and the gateway
-//! before a cluster. Here is what does not depend on where they lie, free of I/O:
+//! The embedded node and the gateway before a cluster do the same with such statements. This crate
+//! has what does not depend on where the rows lie, free of I/O:
 //!
-//! - [`ordering`]: whether a SELECT is one, and of which column and vector;
-//! - [`clauses`]: what such a SELECT must not say, in the words of ScyllaDB;
-//! - [`bounds`]: the checks of values that are known only when it is executed;
-//! - [`options`]: how many candidates the index's options ask for, and whether they are put in order again;
-//! - [`refill`]: how many more are asked for when rows of those named are gone;
-//! - [`key_value`]: the service's keys, from what was sent to serialised values;
+//! - [`ordering`]: whether a SELECT is such a query, and of which column and vector;
+//! - [`clauses`]: the clauses that such a SELECT must not have, in the words of ScyllaDB;
+//! - [`bounds`]: checks of values that are known only when the query is executed;
+//! - [`options`]: how many candidates the index's options ask for, and whether they are put in
+//!   order again;
+//! - [`refill`]: how many more neighbours are asked for when rows of those named are gone;
+//! - [`key_value`]: the service's keys, as serialised values;
 //! - [`Similarity`] and [`Nearest`]: putting candidates in order again.
 
 pub mod bounds;

@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-/// Keeps the `limit` best of what it is given, and at most twice as many in memory.
+/// Keeps the `limit` best of the items it is given, and at most twice as many (64 at least) in
+/// memory.
 pub struct Nearest<T> {
     limit: usize,
     scored: Vec<(f32, usize, T)>,
@@ -10,7 +11,7 @@ pub struct Nearest<T> {
 }
 
 impl<T> Nearest<T> {
-    /// Keeps none yet.
+    /// Makes a collector without items.
     pub fn new(limit: usize) -> Self {
         Nearest {
             limit,
@@ -19,7 +20,7 @@ impl<T> Nearest<T> {
         }
     }
 
-    /// Takes an item with its score.
+    /// Adds an item with its score.
     pub fn push(&mut self, score: f32, item: T) {
         self.scored.push((score, self.seen, item));
         self.seen += 1;
@@ -34,8 +35,8 @@ impl<T> Nearest<T> {
         self.scored.truncate(self.limit);
     }
 
-    /// The best first; those of equal scores in the order they were given; scores that are no
-    /// finite numbers last.
+    /// The best items first. Those of equal scores stay in the order they were given; scores that
+    /// are no finite numbers come last.
     pub fn into_best(mut self) -> impl Iterator<Item = T> {
         self.cut();
         self.scored.into_iter().map(|(_, _, item)| item)

@@ -1,20 +1,21 @@
-//! What the options of a vector index ask of its queries.
+//! The options of a vector index that its queries depend on.
 //!
-//! CREATE INDEX has checked the options: what can't be read is taken for the default.
+//! CREATE INDEX has checked the options: one that can't be read is taken for the default.
 
 use crate::Similarity;
 
-/// How the candidates of an index are asked for.
+/// The candidates that an index asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidates {
-    /// How many times LIMIT candidates are asked for, at least 1.
+    /// The factor from LIMIT to the number of candidates asked for, at least 1.
     pub oversampling: f32,
-    /// How candidates are put in order again by their stored vectors, if they are.
+    /// The score by which candidates are put in order again, from their stored vectors; None if
+    /// they are not.
     pub rescoring: Option<Similarity>,
 }
 
 impl Candidates {
-    /// What an index asks for, given a look at its options by name.
+    /// The candidates that an index asks for. `option` looks up an option of it by name.
     pub fn of<'o>(option: impl Fn(&str) -> Option<&'o str>) -> Candidates {
         let oversampling = option("oversampling")
             .and_then(|text| text.trim().parse::<f32>().ok())
@@ -34,9 +35,9 @@ impl Candidates {
         }
     }
 
-    /// How many candidates are asked for, for a LIMIT.
+    /// The number of candidates to ask for, for a LIMIT.
     pub fn wanted(&self, limit: usize) -> usize {
-        // In f32, as the factor is one: 1.1 times 10 is 11.
+        // The product is taken in f32, as the factor is one: 1.1 times 10 is 11.
         (limit as f32 * self.oversampling).ceil() as usize
     }
 }

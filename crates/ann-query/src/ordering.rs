@@ -15,7 +15,7 @@ pub struct AnnOrdering<'a> {
 /// Whether the ordering is by similarity.
 ///
 /// # Errors
-/// Orderings by functions that are no similarity, and several orderings beside one.
+/// Fails for orderings by functions that are no similarity, and for several orderings beside one.
 pub fn is_ann(order_by: &[Ordering]) -> Result<bool, CqlError> {
     let (mut similarities, mut has_bm25, mut others) = (0, false, 0);
     for ordering in order_by {
@@ -50,13 +50,14 @@ pub fn is_ann(order_by: &[Ordering]) -> Result<bool, CqlError> {
     Err(CqlError::invalid(fault))
 }
 
-/// The name of a function of the database itself; a user's may bear the same in a keyspace.
+/// The name of a function of the database itself. In a keyspace, a user's function may have that
+/// name.
 fn native_name(call: &FunctionCall<Selector>) -> Option<&str> {
     let is_native = call.keyspace.as_deref().is_none_or(|name| name == "system");
     is_native.then_some(call.name.as_str())
 }
 
-/// The columns that orderings name as those of similarities, whether or not the orderings make sense.
+/// The columns that orderings by similarity name, whether or not the orderings make sense.
 pub fn similarity_columns(order_by: &[Ordering]) -> impl Iterator<Item = &str> {
     order_by.iter().filter_map(|ordering| match ordering {
         Ordering::Column { .. } => None,
@@ -71,7 +72,7 @@ pub fn similarity_columns(order_by: &[Ordering]) -> impl Iterator<Item = &str> {
 /// The one ordering of a SELECT of which [`is_ann`] is true.
 ///
 /// # Errors
-/// If it is written in a way that makes no sense, or asks for the most distant.
+/// If the ordering is written in a way that makes no sense, or asks for the most distant.
 pub fn ordering(order_by: &[Ordering]) -> Result<AnnOrdering<'_>, CqlError> {
     let (column, vector, descending) = match order_by {
         [
@@ -157,7 +158,7 @@ mod tests {
             ("ANN(v, ?), BM25(t, 'x')", "BM25 and ANN cannot be combined"),
             ("BM25(t, 'x')", "not supported by Annulus yet"),
             ("length(t)", "Only ANN() and BM25()"),
-            // A function of somebody's keyspace.
+            // This is a function of somebody's keyspace.
             ("ks.ann(v, [1])", "Only ANN() and BM25()"),
             ("ks.bm25(t, 'x')", "Only ANN() and BM25()"),
         ] {

@@ -1,29 +1,30 @@
-//! Neighbours in place of those whose rows are gone.
+//! Refilling an answer: more neighbours in place of those whose rows are gone.
 //!
-//! An index learns of a deletion moments after the table. So some of the keys that it names may have no row, or one without a
-//! vector, and the next neighbours take their places: the index is asked for more until LIMIT rows are found or it has
-//! named all that it holds.
+//! An index learns of a deletion moments after the table. So some of the keys that it names may
+//! have no row, or one without a vector, and the next neighbours take their places. The index is
+//! asked for more until LIMIT rows are found or it has named all that it holds.
 
-/// Neighbours asked for at most: as many as the index service names in one answer.
+/// The most neighbours to ask for: as many as the index service names in one answer.
 pub const CANDIDATES_MAX: usize = 100_000;
 
-/// Said beside an answer that is short although the index may know more rows.
+/// The warning beside an answer that is short although the index may know more rows.
 pub const SHORT_WARNING: &str = "The answer has fewer rows than LIMIT: the 100000 nearest that the vector index names are \
      mostly deleted, and it has not taken up the deletions yet. The query gives more rows once it has.";
 
-/// How an answer goes on, after `named` of `asked` neighbours were named, of which `alive` have rows.
+/// The next step for an answer, after `named` of `asked` neighbours were named, of which `alive`
+/// have rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refill {
-    /// It is whole.
+    /// The answer is whole.
     Whole,
-    /// It is short, and [`SHORT_WARNING`] tells.
+    /// The answer is short, and gets [`SHORT_WARNING`].
     Short,
-    /// So many neighbours are to be asked for.
+    /// The index is to be asked for this many neighbours.
     Ask(usize),
 }
 
 impl Refill {
-    /// Decides for a query of so many rows.
+    /// Decides for a query of `limit` rows.
     pub fn after(limit: usize, asked: usize, named: usize, alive: usize) -> Refill {
         if alive >= limit || named < asked {
             return Refill::Whole;
@@ -31,7 +32,8 @@ impl Refill {
         if asked >= CANDIDATES_MAX {
             return Refill::Short;
         }
-        // Where few are gone twice as many make up for them; where most are, they lie close together and so do more.
+        // Where few rows are gone, twice as many neighbours make up for them. Where most are gone,
+        // four more are asked for each of them, as they lie close together.
         let gone = named - alive.min(named);
         let more = asked.max(4 * gone);
         Refill::Ask(asked.saturating_add(more).min(CANDIDATES_MAX))

@@ -6,22 +6,24 @@
 //! | euclidean | 1 / (1 + squared distance) | above 0, to 1 |
 //! | dot product | (1 + a · b) / 2 | unbounded unless the vectors are of unit length |
 //!
-//! Sums are taken in f64, so that the f32 result is the nearest one but for its last bit. The cosine alone is rounded to
-//! f32 first, as Cassandra and an index do it: the score of opposite vectors is 0, and not what rounding left of it.
+//! Sums are taken in f64, so that the f32 result is the nearest one but for its last bit. The
+//! cosine alone is rounded to f32 first, as Cassandra and an index do it: so the score of opposite
+//! vectors is 0, and not what rounding left of it.
 
-/// How near two vectors are; higher is nearer.
+/// A measure of how near two vectors are; a higher score is nearer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Similarity {
-    /// The angle between them.
+    /// The cosine of the angle between the vectors.
     Cosine,
-    /// Their distance.
+    /// The distance of the vectors.
     Euclidean,
-    /// Their scalar product.
+    /// The scalar product of the vectors.
     DotProduct,
 }
 
 impl Similarity {
-    /// What the option `similarity_function` of a vector index names, in any case.
+    /// The similarity that the option `similarity_function` of a vector index names, in any case of
+    /// letters.
     pub fn by_name(name: &str) -> Option<Similarity> {
         [
             ("cosine", Similarity::Cosine),
@@ -32,7 +34,7 @@ impl Similarity {
         .find_map(|(known, similarity)| known.eq_ignore_ascii_case(name).then_some(similarity))
     }
 
-    /// The score of two serialised `vector<float, n>` of one n.
+    /// The score of two serialised `vector<float, n>` of the same length.
     pub fn score(self, a: &[u8], b: &[u8]) -> f32 {
         let score = match self {
             Similarity::Cosine => {

@@ -1,11 +1,10 @@
-//! From what a search found to its answer.
+//! Answers: the slots that a search found become ids with exact distances.
 //!
-//! A search proposes slots. Between the moment when it finds one and the moment when it answers, the
-//! vector in it may have been replaced or removed. So slots become ids, ids are looked up
-//! again, and what is measured is the vector that an id has then: an id that is held throughout
-//! is never left out because its vector was replaced meanwhile, and none is answered twice. (Only of
-//! [ids that share a slot](crate::sharers) one that leaves it between the two moments may be
-//! missed.)
+//! A search proposes slots. Between the moment when it finds a slot and the moment when it answers,
+//! the vector in the slot may have been replaced or removed. So slots become ids, each id is looked
+//! up again, and the vector that it has then is measured. An id that is held throughout is never
+//! left out because its vector was replaced meanwhile, and none is answered twice. One id may be
+//! missed: one that leaves a [slot that ids share](crate::sharers) between the two moments.
 
 use std::ops::ControlFlow;
 
@@ -17,26 +16,27 @@ use crate::sharers::Sharers;
 use crate::vectors::{Scorer, Vectors};
 use crate::{Filter, Neighbour, SearchOptions};
 
-/// Vectors fetched ahead of the one that is measured.
+/// Number of vectors fetched ahead of the one that is measured.
 const AHEAD: usize = 2;
 
-/// Bytes of each that are asked for; the processor's own prefetching follows from there. To ask for all
-/// of a long vector fills the queue of misses, and takes a tenth longer at 1,536 dimensions.
+/// Bytes of a vector that are fetched ahead; the processor's own prefetching goes on from there.
+/// Asking for all of a long vector fills the queue of misses, and takes a tenth longer at 1,536
+/// dimensions.
 const AHEAD_BYTES: usize = 512;
 
-/// What an index holds, for looking up.
+/// The parts of an index in which an answer is looked up.
 #[derive(Clone, Copy)]
 pub(crate) struct Contents<'a> {
     pub graph: &'a Graph,
     pub ids: &'a Ids,
     pub sharers: &'a Sharers,
-    /// None where codes are the vectors.
+    /// The full vectors; None where codes are the vectors.
     pub vectors: Option<&'a Vectors>,
     /// Bytes of a kept vector.
     pub bytes: usize,
 }
 
-/// An id that may be in the answer, and how near its vector was found to be.
+/// An id that may be in the answer, and the rank of its vector: smaller is nearer.
 #[derive(Clone, Copy)]
 pub(crate) struct Ranked {
     rank: f32,
@@ -52,12 +52,13 @@ impl<'a> Contents<'a> {
         match self.vectors {
             // SAFETY: the caller's promise.
             Some(vectors) => unsafe { vectors.get(slot) },
-            // SAFETY: the same.
+            // SAFETY: as above.
             None => unsafe { &self.graph.block(slot).code()[..self.bytes] },
         }
     }
 
-    /// The [scaled](Scorer::distance) distance of what an id has now; None if it has nothing.
+    /// The [scaled](Scorer::distance) distance of the vector that an id has now; None if it is not
+    /// held.
     ///
     /// # Safety
     /// The epoch is pinned.
@@ -70,8 +71,8 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Leaves in `ranked` what the proposed slots stand for now, in no order, as far as the filter admits it. Of the
-    /// ids that share a slot these are the first `k` of those.
+    /// Fills `ranked` with the ids of the proposed slots, in no order, as far as the filter admits
+    /// them. Of the ids that share a slot only the first `k` are taken.
     ///
     /// # Safety
     /// The epoch is pinned since before the slots were found.
@@ -94,7 +95,8 @@ impl<'a> Contents<'a> {
                 continue;
             }
             let id = block.id();
-            // When the slot was found, it may have been shared with one that is admitted and has left it since.
+            // The slot may have been found for another id that shared it, was admitted and has left
+            // it since.
             if search.filter.is_some_and(|filter| !filter.admits(id)) {
                 continue;
             }
@@ -104,6 +106,8 @@ impl<'a> Contents<'a> {
         }
     }
 
+    /// Adds to `ranked` the first `k` admitted ids that share a slot.
+    ///
     /// # Safety
     /// As for [`Contents::rank`].
     unsafe fn rank_sharers(
@@ -123,7 +127,7 @@ impl<'a> Contents<'a> {
                     _ => unsafe { self.rank_of(entry, scorer) },
                 };
                 if entry == Entry::Slot(slot) {
-                    // Those who are on their way in or out don't count.
+                    // Ids that are on their way in or out don't count.
                     of_slot = Some(rank);
                     left -= 1;
                 }
@@ -149,7 +153,7 @@ impl<'a> Contents<'a> {
         any
     }
 
-    /// How near what an entry stands for is; None if that is nothing.
+    /// The rank of the vector that an entry names; None if there is no vector.
     ///
     /// # Safety
     /// The epoch is pinned since before the entry was read.
@@ -170,7 +174,7 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// The nearest `k` of the ranked ids, measured.
+    /// Measures the ranked ids, and returns the nearest `k`.
     ///
     /// # Safety
     /// The epoch is pinned.
@@ -194,8 +198,9 @@ impl<'a> Contents<'a> {
         answered(nearest, scorer)
     }
 
-    /// The nearest `k` of all that a filter admits, of about `held`. Every id that is held throughout is looked at,
-    /// once.
+    /// Measures every vector that the filter admits, and returns the nearest `k` and the number
+    /// measured. `held` is about how many vectors the index holds. Every id that is held throughout
+    /// is measured once.
     ///
     /// # Safety
     /// The epoch is pinned.
@@ -218,7 +223,7 @@ impl<'a> Contents<'a> {
         (answered(nearest, scorer), measured)
     }
 
-    /// Shows the ids that a filter admits, ascending; some of them may not be held.
+    /// Shows the ids that a filter admits, ascending. Some of them may not be held.
     pub(crate) fn for_each_admitted(&self, filter: Option<Filter<'_>>, mut show: impl FnMut(u32)) {
         match filter {
             Some(Filter::Ids(ids)) => ids.iter().for_each(show),
@@ -231,7 +236,7 @@ impl<'a> Contents<'a> {
     }
 }
 
-/// The nearest in the order of what was measured, with their distances.
+/// Sorts the nearest, and turns what was measured into distances.
 fn answered(nearest: Nearest, scorer: &Scorer<'_>) -> Vec<Neighbour> {
     let mut neighbours = nearest.into_sorted();
     for neighbour in &mut neighbours {
@@ -241,7 +246,7 @@ fn answered(nearest: Nearest, scorer: &Scorer<'_>) -> Vec<Neighbour> {
 }
 
 impl Ranked {
-    /// An id beside the graph, with a vector that has no direction.
+    /// Ranks an id whose vector has no direction, and so no slot.
     pub(crate) fn undirected(id: u32, scorer: &Scorer<'_>) -> Ranked {
         let rank = scorer.undirected_rank();
         Ranked { rank, id }
@@ -251,7 +256,7 @@ impl Ranked {
         a.rank.total_cmp(&b.rank).then(a.id.cmp(&b.id))
     }
 
-    /// Leaves the best of each id.
+    /// Keeps the best rank of each id.
     pub(crate) fn dedup(ranked: &mut Vec<Ranked>) {
         ranked.sort_unstable_by(|a, b| a.id.cmp(&b.id).then(a.rank.total_cmp(&b.rank)));
         ranked.dedup_by_key(|ranked| ranked.id);
@@ -275,7 +280,7 @@ mod tests {
             Entry::Slot(slot) => slot,
             other => panic!("{id} has {other:?}"),
         };
-        // As a walk leaves them that found 1 and 3 while each shared its slot with an even id.
+        // These are left by a walk that found 1 and 3 while each shared its slot with an even id.
         let slots: Vec<u32> = (0..4).map(slot_of).collect();
         let is_even = |id: u32| id.is_multiple_of(2);
         let search = SearchOptions {

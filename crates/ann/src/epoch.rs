@@ -1,12 +1,12 @@
-//! When memory that was unlinked may be used again: reclamation by epochs.
+//! Reclamation by epochs: memory that was unlinked is used again once nobody can read it.
 //!
-//! A search reads links and records without locks, so a slot that a change has just unlinked may
-//! still be under the eyes of a search that found it a moment ago. Whoever unlinks therefore ends
-//! the current epoch ([`Epochs::advance`]) and reuses the slot only when every search of that and
-//! of earlier epochs is over ([`Epochs::passed`]). A search announces the epoch it runs in
-//! ([`Participant::pin`]): a store and a fence at its start, a store at its end, nothing between.
-//! The method is that of Fraser, "Practical lock-freedom", 2004, section 5.2.3, with one epoch word
-//! for each index, none for the process.
+//! A search reads links and records without locks, so a search may still read a slot that a change
+//! has just unlinked. Whoever unlinks therefore ends the current epoch ([`Epochs::advance`]) and
+//! reuses the slot only when every search of that and of earlier epochs is over
+//! ([`Epochs::passed`]). A search announces the epoch it runs in ([`Participant::pin`]): a store
+//! and a fence at its start, a store at its end, nothing between. The method is that of Fraser,
+//! "Practical lock-freedom", 2004, section 5.2.3, with one epoch word for each index, none for the
+//! process.
 //!
 //! A search that never ends holds back all reuse, never other searches or changes.
 //!
@@ -52,13 +52,13 @@ struct Shared {
     words: Mutex<Vec<Arc<Word>>>,
 }
 
-/// The epoch in which a participant was pinned, or [`IDLE`]. On lines of its own (two, as
-/// processors fetch them in pairs): its owner writes it twice in every search.
+/// The epoch in which a participant was pinned, or [`IDLE`]. The word has cache lines of its own
+/// (two, as processors fetch them in pairs), since its owner writes it twice in every search.
 #[repr(align(128))]
 struct Word(AtomicU64);
 
-/// One who reads what others may unlink: part of the scratch space of a search or a change, used
-/// by one thread at a time and made to be reused. An idle one holds nothing back.
+/// A reader of what others may unlink. It is part of the working memory of a search or a change, is
+/// used by one thread at a time, and is reused. An idle one holds nothing back.
 pub(crate) struct Participant {
     shared: Arc<Shared>,
     word: Arc<Word>,
@@ -86,7 +86,7 @@ impl Epochs {
         }
     }
 
-    /// A new participant, idle. Takes a lock: make them once and keep them.
+    /// Makes a participant, which is idle. This takes a lock: make participants once and keep them.
     pub(crate) fn register(&self) -> Participant {
         let word = Arc::new(Word(AtomicU64::new(IDLE)));
         self.shared.words().push(Arc::clone(&word));
@@ -104,8 +104,8 @@ impl Epochs {
     }
 
     /// Whether all who were pinned when `mark` was made have unpinned since. What was unlinked
-    /// before the mark may then be reused. One load if it is known already, else a look at every
-    /// participant.
+    /// before the mark may then be reused. This takes one load if it is known already, else a look
+    /// at every participant.
     pub(crate) fn passed(&self, mark: Mark) -> bool {
         if mark.0 <= self.shared.passed.load(Ordering::Acquire) {
             return true;
@@ -115,7 +115,7 @@ impl Epochs {
 }
 
 impl Shared {
-    /// Nothing panics under this lock.
+    /// Locks the words of all participants. Nothing panics under this lock.
     fn words(&self) -> MutexGuard<'_, Vec<Arc<Word>>> {
         self.words.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -136,8 +136,8 @@ impl Shared {
 }
 
 impl Participant {
-    /// From here until the pin is dropped nothing is reused that this thread can find by the links
-    /// it reads.
+    /// Pins the current epoch. Until the pin is dropped, nothing is reused that this thread can
+    /// find by the links it reads.
     ///
     /// # Panics
     /// If the participant is pinned already.

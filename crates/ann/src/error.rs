@@ -1,10 +1,10 @@
-//! What can go wrong.
+//! The errors of an index.
 
 use crate::OptionOutOfRange;
 use crate::graph::SLOTS_MAX;
 use crate::memory::GrowError;
 
-/// Why an index refused, or could not do, what it was asked.
+/// The reason why an index did not do what it was asked.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
     /// A vector or a query of another length than the index was made for.
@@ -18,7 +18,7 @@ pub enum Error {
     /// A vector or a query with a NaN or an infinity.
     #[error("element {position} of the vector is not a finite number")]
     NotFinite {
-        /// Counted from 0.
+        /// The position of the first such element, counted from 0.
         position: usize,
     },
     /// An insert under an id in use.
@@ -33,7 +33,7 @@ pub enum Error {
     /// The index has no room for another vector.
     #[error("the index is full: it holds as many vectors as it can, {SLOTS_MAX}")]
     Full,
-    /// There was no memory, or no room on the disk, for what was asked for. It has not happened.
+    /// No memory, or no room on the disk, for what was asked for. Nothing was changed.
     #[error("the index cannot grow: {0}")]
     NoRoom(String),
     /// A file of vectors was cut short while it was in use, or its disk fails, so there is no right

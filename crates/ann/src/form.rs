@@ -1,4 +1,4 @@
-//! The form in which full vectors are kept, and the way into it.
+//! The form in which full vectors are kept, and the conversion to it.
 
 use crate::kernels::{half, kernels};
 use crate::{Metric, Options, Quantization};
@@ -28,11 +28,11 @@ impl Float {
     }
 }
 
-/// What an index keeps of its vectors: as much as its metric needs, as small as was asked for.
+/// The form of an index's vectors: as much as its metric needs, as small as was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// The direction alone, as a unit vector. Then `1 - a.b` is the cosine distance, at one
-    /// product a pair instead of three, and very long and very short vectors need no care.
+    /// The direction alone, as a unit vector. The cosine distance is then `1 - a.b`, at one product
+    /// a pair instead of three, and very long and very short vectors need no care.
     Direction(Float),
     /// The direction alone, in bytes, each vector scaled to its largest element.
     ByteDirection,
@@ -47,14 +47,14 @@ pub(crate) enum Form {
 pub(crate) struct Kept {
     /// The vector in its form, little-endian.
     pub bytes: Vec<u8>,
-    /// The same as floats of full width: what codes are made of. A unit vector where only the
-    /// direction is kept.
+    /// The vector as floats of full width, from which its code is made. It is a unit vector where
+    /// only the direction is kept.
     pub floats: Vec<f32>,
 }
 
-/// The position of the first element that is NaN or infinite.
+/// The position of the first element that is NaN or infinite; None if all are finite.
 pub fn first_not_finite(vector: &[f32]) -> Option<usize> {
-    // Mostly there is none. A loop without a way out of it looks at a register of elements at a time.
+    // Mostly there is none. A loop without an early exit checks a register of elements at a time.
     let finite = vector.iter().map(|element| element.is_finite());
     match finite.fold(true, |all, this| all & this) {
         true => None,
@@ -88,8 +88,8 @@ impl Form {
         }
     }
 
-    /// Brings a vector of finite elements into its form. False for one that has no direction where
-    /// only the direction is kept.
+    /// Brings a vector of finite elements into its form; false if only the direction is kept and
+    /// the vector has none.
     pub(crate) fn keep(self, vector: &[f32], kept: &mut Kept) -> bool {
         let Kept { bytes, floats } = kept;
         bytes.clear();
@@ -171,7 +171,8 @@ impl Float {
     }
 }
 
-/// One bit an element, set when strictly positive, from the low end.
+/// Packs up to eight elements into a byte: one bit each, set when strictly positive, from the low
+/// end.
 pub(crate) fn pack(eight: &[f32]) -> u8 {
     let bits = eight.iter().enumerate();
     bits.fold(0, |byte, (i, &x)| byte | u8::from(x > 0.0) << i)

@@ -1,11 +1,11 @@
-//! The ids an index holds: a bit for each, in pages that exist where ids do.
+//! A set of ids: a bit for each, in pages that exist where ids do.
 
-/// Words of a page.
+/// Number of words in a page.
 const WORDS: usize = 1024;
-/// Ids of a page: 8 KiB of bits.
+/// Number of ids in a page: 8 KiB of bits.
 const PAGE: usize = WORDS * 64;
 
-/// A set of dense ids: what a search may be restricted to ([`crate::Filter::Ids`]).
+/// A set of dense ids, such as those that a search is restricted to ([`crate::Filter::Ids`]).
 #[derive(Debug, Default)]
 pub struct IdSet {
     pages: Vec<Option<Box<[u64; WORDS]>>>,
@@ -13,7 +13,7 @@ pub struct IdSet {
 }
 
 impl IdSet {
-    /// Ids in the set.
+    /// The number of ids in the set.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -27,12 +27,12 @@ impl IdSet {
         }
     }
 
-    /// Whether it has none.
+    /// Whether the set has no ids.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// False if the set already had it.
+    /// Adds an id; false if the set already had it.
     pub fn insert(&mut self, id: u32) -> bool {
         let (page, word, bit) = place(id);
         if page >= self.pages.len() {
@@ -45,7 +45,7 @@ impl IdSet {
         added
     }
 
-    /// False if the set did not have it.
+    /// Removes an id; false if the set did not have it.
     pub fn remove(&mut self, id: u32) -> bool {
         let (page, word, bit) = place(id);
         let Some(Some(words)) = self.pages.get_mut(page) else {
@@ -57,7 +57,7 @@ impl IdSet {
         removed
     }
 
-    /// The smallest id that is at least `from`.
+    /// The smallest id in the set that is at least `from`.
     pub fn next_from(&self, from: u32) -> Option<u32> {
         let (first_page, first_word, bit) = place(from);
         let mut word = first_word;
@@ -89,7 +89,7 @@ impl IdSet {
         })
     }
 
-    /// Bytes of heap.
+    /// Number of bytes on the heap.
     pub fn memory_bytes(&self) -> usize {
         let pages = self.pages.iter().flatten().count();
         self.pages.capacity() * size_of::<Option<Box<[u64; WORDS]>>>()
@@ -97,7 +97,7 @@ impl IdSet {
     }
 }
 
-/// Page, word in the page, bit in the word.
+/// The page of an id, its word in the page, and its bit in the word.
 fn place(id: u32) -> (usize, usize, u64) {
     let id = id as usize;
     (id / PAGE, id % PAGE / 64, 1 << (id % 64))

@@ -1,20 +1,20 @@
-//! Which slot holds the vector of an id.
+//! The table from ids to slots.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::graph::SLOTS_MAX;
 use crate::memory::{Array, GrowError, Place};
 
-/// What the table says of an id.
+/// The entry of an id in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// The index does not hold it.
+    /// The index does not hold the id.
     Vacant,
-    /// Somebody is about to insert it, or to take it out.
+    /// A change is about to insert the id, or to take it out.
     Reserved,
-    /// Held, with a vector that has no direction, and so no slot.
+    /// The index holds the id with a vector that has no direction, and so no slot.
     Undirected,
-    /// Held, in this slot.
+    /// The index holds the id in this slot.
     Slot(u32),
 }
 
@@ -46,7 +46,7 @@ impl Entry {
     }
 }
 
-/// Words of the table and slots do not meet.
+/// No slot has the word of another kind of entry.
 const _: () = assert!(SLOTS_MAX < Entry::UNDIRECTED);
 
 /// Entries by id, in an array that exists where ids do.
@@ -83,7 +83,7 @@ impl Ids {
         Entry::of(word.unwrap_or(0))
     }
 
-    /// Changes an entry that there is room for, if it is what is expected.
+    /// Changes the entry of an id if it is `expected`; else fails with the entry found.
     pub(crate) fn change(&self, id: u32, expected: Entry, entry: Entry) -> Result<(), Entry> {
         let Some(word) = self.word(id) else {
             return Err(Entry::Vacant);
@@ -94,12 +94,13 @@ impl Ids {
             .map_err(Entry::of)
     }
 
-    /// All ids entered so far lie below.
+    /// One above the largest id that was entered so far.
     pub(crate) fn end(&self) -> u64 {
         self.end.load(Ordering::Acquire)
     }
 
-    /// The ids that are held, ascending, each with its entry as it is met.
+    /// The ids that are held, ascending, each with the entry that it has when the iterator comes to
+    /// it.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, Entry)> + '_ {
         let per_chunk = self.words.records_per_chunk() as u64;
         let end = self.end();

@@ -1,4 +1,4 @@
-//! The index: what its owner calls.
+//! [`Index`]: its making, and the calls that insert, replace and remove vectors.
 
 use std::fmt;
 use std::path::Path;
@@ -21,7 +21,8 @@ use crate::vectors::Vectors;
 use crate::verification::Verification;
 use crate::{Error, IdSet, Options, Placement};
 
-/// Vectors an index measures one by one before it trains its codes and builds its graph.
+/// Number of vectors at which an index trains its codes and builds its graph. Below it, a search
+/// measures every vector.
 const TRAINED_AT: usize = 512;
 
 /// Links of a slot for each of [`Options::max_connections`], as on the lowest level of HNSW.
@@ -39,7 +40,7 @@ pub struct Index {
     pub(crate) kind: Kind,
     pub(crate) graph: Graph,
     pub(crate) ids: Ids,
-    /// None where codes are the vectors.
+    /// The full vectors; None where codes are the vectors.
     pub(crate) vectors: Option<Vectors>,
     /// Ids of vectors without a direction where only directions are kept. Being as far from each
     /// other as from anything else they would only mislead walks, so they have no slots.
@@ -47,25 +48,26 @@ pub struct Index {
     pub(crate) epochs: Epochs,
     /// Working memory that nobody uses at the moment.
     workspaces: Mutex<Vec<Workspace>>,
-    /// Held by changes together, and alone by one that trains, and for a moment by one that saves.
+    /// Changes hold this lock together. A change that trains holds it alone, and a save does so for
+    /// a moment.
     pub(crate) gate: RwLock<()>,
     /// Whether the graph links all slots.
     pub(crate) linked: AtomicBool,
     pub(crate) len: AtomicUsize,
     pub(crate) moves: Moves,
     pub(crate) sharers: Sharers,
-    /// What was saved or opened last. Held while the index is saved.
+    /// The snapshot that was saved or opened last. The lock is held while the index is saved.
     pub(crate) generation: Mutex<Option<Arc<Generation>>>,
     pub(crate) verification: Verification,
 }
 
-/// What a call works with.
+/// The epoch's participant and the working memory of one call.
 pub(crate) struct Workspace {
     pub participant: Participant,
     pub tools: Tools,
 }
 
-/// Working memory.
+/// Working memory that is kept from one call to the next.
 #[derive(Default)]
 pub(crate) struct Tools {
     pub kept: Kept,
@@ -75,20 +77,20 @@ pub(crate) struct Tools {
 }
 
 impl Index {
-    /// An empty index. Refuses options that are out of range. Its file of vectors, if it has one
-    /// ([`Placement::File`]), lies in the system's directory for temporary files.
+    /// Makes an empty index. Fails if an option is out of range. With [`Placement::File`] the file
+    /// of vectors lies in the system's directory for temporary files.
     pub fn new(options: Options) -> Result<Index, Error> {
         Index::new_in(options, &std::env::temp_dir())
     }
 
-    /// An empty index whose file of vectors lies in this directory. The file has no name and goes
-    /// with the index, however the process ends.
+    /// Makes an empty index whose file of vectors lies in `directory`. The file has no name and
+    /// goes with the index, however the process ends.
     pub fn new_in(options: Options, directory: &Path) -> Result<Index, Error> {
         options.validate()?;
         Ok(Index::empty(options.in_effect(), directory))
     }
 
-    /// The same with options that are valid and in effect.
+    /// Makes an empty index of options that are valid and in effect.
     pub(crate) fn empty(options: Options, directory: &Path) -> Index {
         let form = Form::of(&options);
         let kind = options.codes.kind(form, options.dimensions);
@@ -133,12 +135,13 @@ impl Index {
         }
     }
 
-    /// What the index was made with, and [`crate::Metric::Hamming`] where that was forced.
+    /// The options that the index was made with; the metric is [`crate::Metric::Hamming`] where
+    /// that was forced.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// Vectors held.
+    /// The number of vectors held.
     pub fn len(&self) -> usize {
         self.len.load(Ordering::Acquire)
     }
@@ -148,7 +151,7 @@ impl Index {
         self.len() == 0
     }
 
-    /// The ids that are held, each as of the moment at which it is met.
+    /// The ids that are held. Each one is looked up at some moment of the call.
     pub fn ids(&self) -> IdSet {
         let mut held = IdSet::default();
         for (id, _) in self.ids.iter() {
@@ -157,7 +160,8 @@ impl Index {
         held
     }
 
-    /// Adds a vector under an id that the index does not hold.
+    /// Adds a vector under an id that the index does not hold. Fails with [`Error::Exists`] if it
+    /// does.
     pub fn insert(&self, id: u32, vector: &[f32]) -> Result<(), Error> {
         self.check(vector)?;
         self.change(|tools| {
@@ -188,7 +192,8 @@ impl Index {
         Ok(())
     }
 
-    /// Gives an id that the index holds another vector. No search sees the id without a vector.
+    /// Replaces the vector of an id that the index holds. Fails with [`Error::Missing`] if it does
+    /// not hold the id. No search sees the id without a vector.
     pub fn replace(&self, id: u32, vector: &[f32]) -> Result<(), Error> {
         self.check(vector)?;
         self.change(|tools| {
@@ -204,7 +209,7 @@ impl Index {
             }
             let _moving = self.moves.begin();
             let after = match directed {
-                // SAFETY: the same.
+                // SAFETY: as above.
                 true => Entry::Slot(unsafe { self.place(id, tools) }?),
                 false => Entry::Undirected,
             };
@@ -215,18 +220,19 @@ impl Index {
                     Err(_) => before = self.settled(id),
                 }
                 if !before.is_held() {
-                    // SAFETY: the same.
+                    // SAFETY: as above.
                     unsafe { self.abandon(id, after) };
                     return Err(Error::Missing(id));
                 }
             }
-            // SAFETY: the same.
+            // SAFETY: as above.
             unsafe { self.abandon(id, before) };
             Ok(())
         })
     }
 
-    /// Takes an id out; the id may be used again.
+    /// Removes an id, which may then be used again. Fails with [`Error::Missing`] if the index does
+    /// not hold it.
     pub fn remove(&self, id: u32) -> Result<(), Error> {
         self.change(|_| {
             let _moving = self.moves.begin();
@@ -245,7 +251,7 @@ impl Index {
         })
     }
 
-    /// Refuses what is not a vector of this index.
+    /// Refuses a vector of another length than the index's, or with an element that is not finite.
     pub(crate) fn check(&self, vector: &[f32]) -> Result<(), Error> {
         let (expected, actual) = (self.options.dimensions, vector.len());
         if actual != expected {
@@ -278,7 +284,8 @@ impl Index {
         spaces.sum()
     }
 
-    /// Makes a change with the epoch pinned, and then its share of what changes leave to do.
+    /// Makes a change with the epoch pinned, and then a share of the mending that changes leave to
+    /// do.
     fn change<R>(&self, change: impl FnOnce(&mut Tools) -> R) -> R {
         self.with_workspace(|Workspace { participant, tools }| {
             let _gate = self.gate.read();
@@ -290,7 +297,7 @@ impl Index {
         })
     }
 
-    /// What the table says of an id once nobody is about to insert it or to take it out.
+    /// Waits until no other change has the id reserved, and returns its entry.
     fn settled(&self, id: u32) -> Entry {
         loop {
             match self.ids.get(id) {
@@ -300,7 +307,7 @@ impl Index {
         }
     }
 
-    /// Takes hold of an id that is not in use.
+    /// Reserves an id that is not in use.
     fn reserve(&self, id: u32) -> Result<(), Error> {
         if self.settled(id).is_held() {
             return Err(Error::Exists(id));
@@ -315,7 +322,8 @@ impl Index {
         }
     }
 
-    /// Changes what the table says of an id, and with it who has no direction.
+    /// Changes the entry of an id, and with it the set of ids without direction. Fails with the
+    /// entry found if that is not `before`.
     pub(crate) fn enter(&self, id: u32, before: Entry, after: Entry) -> Result<(), Entry> {
         let (was, is) = (before == Entry::Undirected, after == Entry::Undirected);
         if was == is {
@@ -330,7 +338,8 @@ impl Index {
         Ok(())
     }
 
-    /// Puts `tools.kept` into a slot and links it, or finds the slot that has it already.
+    /// Puts `tools.kept` into a slot and links it, or joins a slot that has the same vector
+    /// already. Returns the slot.
     ///
     /// # Safety
     /// The epoch is pinned.
@@ -366,7 +375,8 @@ impl Index {
         Ok(slot)
     }
 
-    /// Gives an id another slot than its own, if that has the same vector.
+    /// Lets an id share the slot `other` if that has the same vector as `own`; false if it does
+    /// not.
     ///
     /// # Safety
     /// Both slots are filled, and the epoch is pinned since they could be reached.
@@ -376,13 +386,14 @@ impl Index {
         let equal = unsafe { contents.kept(own) == contents.kept(other) };
         let joined = equal && self.sharers.join(&self.graph, other, id);
         if joined && let Some(vectors) = &self.vectors {
-            // A save that has come past the ids of the other one has left its vector out.
+            // A save that has already read the ids of the other slot has left its vector out.
             vectors.written().mark(other);
         }
         joined
     }
 
-    /// Takes what an entry of an id named out of the graph, unless other ids have it too.
+    /// Takes the slot that an entry of `id` named out of the graph, unless other ids share the
+    /// slot.
     ///
     /// # Safety
     /// The epoch is pinned since the entry was in the table, or in the making.
@@ -420,7 +431,7 @@ impl Index {
         self.len() >= TRAINED_AT && !self.linked.load(Ordering::Acquire)
     }
 
-    /// Makes codes and a graph of what has come so far.
+    /// Trains the codes and builds the graph from the vectors held.
     fn train(&self) {
         let _gate = self.gate.write();
         if !self.wants_training() {
@@ -447,8 +458,8 @@ impl Index {
                 return;
             };
             let space = &mut tools.space;
-            // SAFETY: the epoch is pinned; nobody makes changes, and searches look at no code before
-            // everything is linked.
+            // SAFETY: the epoch is pinned; nobody makes changes, and searches look at no code
+            // before everything is linked.
             unsafe {
                 if untrained {
                     for (&(id, slot), vector) in held.iter().zip(&vectors) {
@@ -460,7 +471,7 @@ impl Index {
                     if let Some(other) = self.graph.link(codebook, slot, vector, space, joins) {
                         let entered = self.enter(id, Entry::Slot(slot), Entry::Slot(other));
                         debug_assert_eq!(entered, Ok(()), "nobody makes changes");
-                        // Searches may still read of it.
+                        // Searches may still read the slot.
                         self.graph.kill(slot);
                     }
                 }
@@ -487,7 +498,7 @@ impl Index {
     }
 }
 
-/// An id and its slot, of an entry that has one.
+/// The id and the slot of an entry that has a slot.
 fn slot_of((id, entry): (u32, Entry)) -> Option<(u32, u32)> {
     match entry {
         Entry::Slot(slot) => Some((id, slot)),

@@ -1,8 +1,8 @@
 //! Approximate nearest neighbours: a concurrent index over vectors with dense `u32` ids.
 //!
-//! The library knows nothing of keys, rows, sockets or a runtime. Whoever owns an [`Index`] maps
-//! its own keys to ids, as dense as can be: the index keeps a bit for every id up to the largest,
-//! in pages of 65,536.
+//! The library knows nothing of keys, rows, sockets or a runtime. The owner of an [`Index`] maps
+//! its own keys to ids, as dense as can be: the index keeps four bytes for every id, in chunks of
+//! 65,536 that exist where ids do.
 //!
 //! ```
 //! use ann::{Index, Metric, Options};
@@ -15,7 +15,7 @@
 //! # Ok::<(), ann::Error>(())
 //! ```
 //!
-//! # What an answer is worth
+//! # Guarantees of an answer
 //!
 //! - **Distances are exact.** The graph only proposes; each answer is measured again in `f64` from
 //!   the vector kept, so an index of full floats agrees with the formulas of [`Metric`] to the last
@@ -25,20 +25,20 @@
 //!   With `k` at or above the count, or a large share of it, every vector is measured, and the
 //!   answer is exact.
 //! - **The nearest are found with recall@k of 0.99 and better** at the default options, on the real
-//!   embeddings and images of `make bench-ann`. A [width](SearchOptions::beam) of one's own trades
-//!   recall for speed. A thousand vectors are scanned, exactly.
-//! - **Zero vectors** have no direction, and under [`Metric::Cosine`] the distance 0 to each other and 1 to all
-//!   others.
-//!   They are kept beside the graph and take part in every answer.
+//!   embeddings and images of `make bench-ann`. A smaller [width](SearchOptions::beam) trades
+//!   recall for speed. An index of a few thousand vectors is scanned by its codes, without a walk.
+//! - **Zero vectors** have no direction. Under [`Metric::Cosine`] they have the distance 0 to each
+//!   other and 1 to all others. They are kept beside the graph and take part in every answer.
 //!
 //! # How it works
 //!
-//! Vectors are kept twice. A compact *code* of each, by default of 4 bits a dimension, lies in memory
-//! beside its links in a graph of one level (`graph`, `codes`); a search walks the graph, from the nearest of some landmarks, by
-//! distances estimated from codes, until what is left to look at is farther by some factor than the
-//! nearest it has found; the factor is learned from how the data lie. The full vector lies in a file that is mapped, or in memory too
-//! ([`Placement`]), and only the last few candidates are measured from it. The first
-//! 512 vectors train the codes; up to then every search is a scan.
+//! Vectors are kept twice. A compact *code* of each, by default of 4 bits a dimension, lies in
+//! memory beside the vector's links in a graph of one level (`graph`, `codes`). A search walks the
+//! graph from the nearest of some landmarks, by distances estimated from codes. It ends when all
+//! that is left to look at is farther, by some factor, than the nearest it has found; the index
+//! learns the factor from its data. The full vector lies in a mapped file, or in memory too
+//! ([`Placement`]), and only the last few candidates are measured from it. The first 512 vectors
+//! train the codes; up to then every search is a scan.
 //!
 //! # Concurrency
 //!
@@ -52,9 +52,10 @@
 //!
 //! # Snapshots
 //!
-//! [`Index::save`] writes an index into files while it is searched and changed, [`Index::open`] reads graph and
-//! codes back, verified, maps the full vectors, and answers at once; [`Index::verify_vectors`] verifies these
-//! in the background, and [`Index::vectors_state`] says how far it is.
+//! [`Index::save`] writes an index into files while it is searched and changed. [`Index::open`]
+//! reads graph and codes back, verifies them, maps the full vectors, and answers at once.
+//! [`Index::verify_vectors`] verifies the full vectors in the background, and
+//! [`Index::vectors_state`] returns how far that is.
 //!
 //! # Known limits
 //!
@@ -105,8 +106,9 @@ pub use search::{Explanation, Filter, SearchOptions, Way};
 pub use snapshot::{SnapshotError, check_snapshot};
 pub use verification::VectorsState;
 
-/// The instruction set that distances are computed with: `avx512`, `avx2`, `neon` or `scalar`. The
-/// best this processor has; the environment variable `ANN_KERNELS` names a lesser one.
+/// The name of the instruction set that distances are computed with: `avx512`, `avx2`, `neon` or
+/// `scalar`. It is the best that this processor has, or a lesser one that the environment variable
+/// `ANN_KERNELS` names.
 pub fn kernels_name() -> &'static str {
     kernels::kernels().name
 }

@@ -1,4 +1,4 @@
-//! How much memory an index takes, and for what.
+//! The memory that an index takes, by component.
 
 use crate::Index;
 use crate::memory::{Array, Footprint};
@@ -19,19 +19,19 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// What has to stay in memory.
+    /// Bytes that have to stay in memory.
     pub fn anonymous(&self) -> usize {
         self.graph + self.ids + self.vectors_pinned + self.workspaces
     }
 
-    /// What the system may take back at any time.
+    /// Bytes that the system may take back at any time.
     pub fn mapped(&self) -> usize {
         self.vectors_mapped
     }
 }
 
 impl Footprint {
-    /// If only this many bytes from the start have ever been written.
+    /// The footprint if only the first `bytes` have ever been written.
     fn used(self, bytes: usize) -> Footprint {
         Footprint {
             anonymous: self.anonymous.min(bytes),
@@ -41,8 +41,8 @@ impl Footprint {
 }
 
 impl Index {
-    /// What the index takes, by component. Arrays grow by chunks, of which only what has been used
-    /// counts: the rest has been set aside, but takes no memory yet.
+    /// The memory that the index takes, by component. Arrays grow by chunks, of which only the used
+    /// part counts: the rest has been set aside, but takes no memory yet.
     pub fn memory(&self) -> Memory {
         let slots = self.graph.slots().end() as usize;
         let used = |array: &Array| array.footprint().used(slots * array.stride());

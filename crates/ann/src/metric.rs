@@ -1,9 +1,10 @@
-//! What "near" means: the metrics, and the scores users see.
+//! The metrics, and the similarity scores that users see.
 
-/// How the distance of two vectors is measured. Smaller is nearer for all of them.
+/// The measure of the distance of two vectors. Smaller is nearer for all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Metric {
-    /// `1 - cos`, in [0, 2]; two zero vectors have the distance 0, one has the distance 1 to every other.
+    /// `1 - cos`, in [0, 2]. Two zero vectors have the distance 0; one has the distance 1 to every
+    /// other.
     Cosine,
     /// The squared Euclidean distance.
     Euclidean,

@@ -1,8 +1,8 @@
-//! Whether an id may have been in two slots during a search.
+//! Counts of the changes that move an id, from which a search learns whether it may find one twice.
 //!
-//! A replaced vector is linked in its new slot before its old one dies, and an id that is removed and
-//! inserted again may be found where it was and where it is. A search that overlaps with no such
-//! change need not look for ids that it has found twice.
+//! A replaced vector is linked in its new slot before its old one dies, and an id that is removed
+//! and inserted again may be found in its old slot and in its new one. A search that overlaps with
+//! no such change need not look for ids that it has found twice.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,27 +13,29 @@ pub(crate) struct Moves {
     ended: AtomicU64,
 }
 
-/// A change under way, which ends when this is dropped.
+/// A change under way. It ends when this is dropped.
 pub(crate) struct Moving<'a>(&'a Moves);
 
-/// How many changes had ended at some moment.
+/// The number of changes that had ended at some moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended(u64);
 
 impl Moves {
-    /// Before the new slot is linked, and before the id leaves the old one.
+    /// Counts a change. It is called before the new slot is linked, and before the id leaves the
+    /// old one.
     pub(crate) fn begin(&self) -> Moving<'_> {
         self.begun.fetch_add(1, Ordering::AcqRel);
         Moving(self)
     }
 
-    /// To be asked before a search. Whatever had ended shows in what is read from now on.
+    /// The number of changes that have ended. A search asks for it first, and then sees all of
+    /// them.
     pub(crate) fn ended(&self) -> Ended {
         Ended(self.ended.load(Ordering::Acquire))
     }
 
-    /// Whether any change was under way since then. To be asked after the search has read its last
-    /// link: who sees a link also sees that the change which made it has begun.
+    /// Whether any change was under way since `ended` was asked for. A search asks after it has
+    /// read its last link: whoever sees a link also sees that the change which made it has begun.
     pub(crate) fn any_since(&self, Ended(ended): Ended) -> bool {
         self.begun.load(Ordering::Acquire) != ended
     }

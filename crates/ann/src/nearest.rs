@@ -6,9 +6,9 @@ use std::collections::BinaryHeap;
 /// One answer of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Neighbour {
-    /// What the vector was inserted under.
+    /// The id that the vector was inserted under.
     pub id: u32,
-    /// By the metric of the index, finite; smaller is nearer.
+    /// The distance by the metric of the index, finite; smaller is nearer.
     pub distance: f32,
 }
 
@@ -20,7 +20,8 @@ pub(crate) struct Nearest {
 }
 
 impl Nearest {
-    /// `at_most` bounds how many will be shown, so that a huge `k` costs nothing.
+    /// Makes a collector of `k` neighbours. `at_most` bounds how many will be shown, so that a huge
+    /// `k` costs nothing.
     pub(crate) fn new(k: usize, at_most: usize) -> Nearest {
         let heap = BinaryHeap::with_capacity(k.min(at_most));
         Nearest { k, heap }
@@ -37,7 +38,7 @@ impl Nearest {
         }
     }
 
-    /// Nearest first.
+    /// The neighbours collected, nearest first.
     pub(crate) fn into_sorted(self) -> Vec<Neighbour> {
         let ranked = self.heap.into_sorted_vec();
         ranked.into_iter().map(|ranked| ranked.0).collect()

@@ -1,4 +1,4 @@
-//! Opening: an index comes out of files, and is used at once.
+//! Opening a snapshot as an index.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use crate::verification::Verification;
 use crate::{Index, Options, Placement, SnapshotError};
 
 impl Index {
-    /// Opens the snapshot in a directory. The options are those that the index was made with; only
-    /// the beam widths and the placement may be others. New vectors go to a file in the system's
-    /// directory for temporary files, if they go to one ([`Placement::File`]).
+    /// Opens the snapshot in a directory. `options` must be those that the index was made with;
+    /// only the beam widths and the placement may differ. With [`Placement::File`] new vectors go
+    /// to a file in the system's directory for temporary files.
     ///
-    /// Graph, codes and ids are read and verified. With [`Placement::File`] full vectors are
-    /// used where they lie in the snapshot's files, which are never written to, and may be renamed
-    /// or removed; [`Index::verify_vectors`] verifies them. With [`Placement::Memory`] they are
-    /// read and verified as well.
+    /// Graph, codes and ids are read and verified. With [`Placement::File`] full vectors are used
+    /// where they lie in the snapshot's files, which are never written to, and may be renamed or
+    /// removed; [`Index::verify_vectors`] verifies them. With [`Placement::Memory`] full vectors
+    /// are read and verified as well.
     pub fn open(snapshot: &Path, options: Options) -> Result<Index, SnapshotError> {
         Index::open_in(snapshot, options, &std::env::temp_dir())
     }
 
-    /// The same, and new vectors go to a file in this directory.
+    /// Opens a snapshot as [`Index::open`] does. New vectors go to a file in `directory`.
     pub fn open_in(
         snapshot: &Path,
         options: Options,
@@ -88,18 +88,18 @@ impl Index {
         Ok(index)
     }
 
-    /// Whether blocks, vectors and codes are of the kinds that the options make.
+    /// Checks that blocks, vectors and codes are of the kinds that the options make.
     fn check_kinds(&self, opened: &Opened) -> Result<(), &'static str> {
         if opened.shape.block_bytes as usize != self.graph.layout().stride {
-            return Err("blocks of its options have another size");
+            return Err("its blocks have another size than its options make");
         }
         let vector_bytes = self.vectors.as_ref().map_or(0, Vectors::stride);
         if opened.shape.vector_bytes as usize != vector_bytes {
-            return Err("vectors of its options have another size");
+            return Err("its vectors have another size than its options make");
         }
         match &opened.contents.codebook {
             Some(parts) if parts.kind != self.kind => {
-                Err("codes of its options are of another kind")
+                Err("its codes are of another kind than its options make")
             }
             Some(parts) if parts.metric != self.options.metric => {
                 Err("its codebook is of another metric")

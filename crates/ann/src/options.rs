@@ -1,4 +1,4 @@
-//! What an index is made with, and which values are allowed.
+//! The options of an index, and their allowed values.
 
 use std::ops::RangeInclusive;
 
@@ -6,8 +6,8 @@ use crate::Metric;
 use crate::codes::Kind;
 use crate::form::{Float, Form};
 
-/// What a vector is kept as. Distances in answers are those of the kept form, measured from the
-/// query as it was given.
+/// The form in which a vector is kept. Distances in answers are those of the kept form, measured
+/// from the query as it was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Quantization {
     /// Four bytes an element, exact.
@@ -16,35 +16,35 @@ pub enum Quantization {
     F16,
     /// Two bytes an element, 8 significant bits, the range of `F32`.
     Bf16,
-    /// One byte an element, scaled to the largest element of its vector. A scale of its own loses
-    /// the vector's length, which only [`Metric::Cosine`] can do without: the Euclidean distance
-    /// and the dot product are kept as [`Quantization::Bf16`] instead.
+    /// One byte an element, scaled to the largest element of its vector. The scale is not kept, so
+    /// the vector's length is lost, which only [`Metric::Cosine`] can do without. Under the
+    /// Euclidean distance and the dot product vectors are kept as [`Quantization::Bf16`] instead.
     I8,
     /// One bit an element, set when strictly positive; forces [`Metric::Hamming`].
     B1,
 }
 
-/// What walks compare vectors by. Whatever it is, answers are measured from the vectors as they are
-/// kept; it decides how much memory an index needs and how wide walks have to be.
+/// The codes by which walks compare vectors. They decide how much memory an index needs and how
+/// wide walks have to be. Answers are always measured from the vectors as they are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Codes {
     /// Floats up to 64 dimensions, half bytes above.
     Auto,
     /// Four bits an element, after a rotation, with a scale for each vector.
     Nibbles,
-    /// Eight bits an element, likewise.
+    /// Eight bits an element, after a rotation, with a scale for each vector.
     Bytes,
     /// The elements themselves.
     Floats,
 }
 
-/// The most dimensions for which [`Codes::Auto`] takes floats: as many bytes as half bytes take of
-/// the embeddings that are common today. Few dimensions also mean that little is left of a
-/// vector in half bytes.
+/// The most dimensions for which [`Codes::Auto`] takes floats. So many floats take as many bytes as
+/// the half bytes of embeddings that are common today. Half bytes of fewer dimensions also keep too
+/// little of a vector.
 const AUTO_FLOATS_MAX: usize = 64;
 
 impl Codes {
-    /// What codes of vectors in this form are.
+    /// The kind of code that vectors in this form get.
     pub(crate) fn kind(self, form: Form, dimensions: usize) -> Kind {
         match (form, self) {
             (Form::Bits, _) => Kind::Bits,
@@ -57,42 +57,44 @@ impl Codes {
 }
 
 impl Kind {
-    /// Whether a code is all there is to a vector in this form.
+    /// Whether a code holds all of a vector in this form.
     pub(crate) fn is_exact(self, form: Form) -> bool {
         let floats = [Form::Direction(Float::F32), Form::Floats(Float::F32)];
         self == Kind::Bits || self == Kind::Floats && floats.contains(&form)
     }
 }
 
-/// Where full vectors are kept, from which answers are measured.
+/// The place of full vectors, from which answers are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Placement {
-    /// In a nameless file that is mapped into memory: its pages stay in memory while there is room,
+    /// A nameless file that is mapped into memory. Its pages stay in memory while there is room,
     /// and the system may take them back at any time.
     File,
-    /// In memory that the system can only swap out.
+    /// Memory that the system can only swap out.
     Memory,
 }
 
-/// What an index is made with.
+/// The options of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
     /// Elements of a vector, 1 to 16,000.
     pub dimensions: usize,
-    /// How distances are measured; [`Metric::Hamming`] whatever is asked if vectors are kept as
+    /// The measure of distances. It is always [`Metric::Hamming`] if vectors are kept as
     /// [`Quantization::B1`].
     pub metric: Metric,
-    /// What a vector is kept as. Under [`Metric::Hamming`] it is one bit an element in any case.
+    /// The form in which a vector is kept. Under [`Metric::Hamming`] it is always one bit an
+    /// element.
     pub quantization: Quantization,
-    /// What walks compare vectors by; of no meaning under [`Metric::Hamming`].
+    /// The codes by which walks compare vectors. They have no meaning under [`Metric::Hamming`].
     pub codes: Codes,
-    /// Where full vectors are kept.
+    /// The place of full vectors.
     pub placement: Placement,
     /// The `m` of HNSW, 1 to 512: a vector is linked with about twice as many others.
     pub max_connections: usize,
-    /// The `ef_construction` of HNSW, 1 to 4096: candidates kept while a vector looks for its links.
+    /// The `ef_construction` of HNSW, 1 to 4096: candidates kept while a vector looks for its
+    /// links.
     pub build_beam_width: usize,
-    /// The `ef` of HNSW, 1 to 4096: candidates kept during a search, at the least. The index walks
+    /// The `ef` of HNSW, 1 to 4096: the fewest candidates kept during a search. The index walks
     /// wider where that is needed for good recall (see the crate's page).
     pub search_beam_width: usize,
 }
@@ -101,9 +103,9 @@ pub struct Options {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{option} is {value}, out of the valid range [{min} - {max}]")]
 pub struct OptionOutOfRange {
-    /// The field of [`Options`].
+    /// The name of the field of [`Options`].
     pub option: &'static str,
-    /// What was asked for.
+    /// The value that was asked for.
     pub value: usize,
     /// The smallest allowed value.
     pub min: usize,
@@ -134,7 +136,7 @@ impl Options {
         }
     }
 
-    /// Refuses a value outside of its range.
+    /// Fails if a value is outside of its range.
     pub fn validate(&self) -> Result<(), OptionOutOfRange> {
         let checks = [
             ("dimensions", self.dimensions, Self::DIMENSIONS),

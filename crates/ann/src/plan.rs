@@ -1,4 +1,4 @@
-//! How to search: by a walk, over all codes, or over all full vectors.
+//! The choice of a way to search: a walk, a scan of all codes, or a scan of all full vectors.
 //!
 //! The constants are measured with `make bench-ann` (`curve`) on real embeddings in 384 dimensions:
 //! 50,000 dictionary senses and 10,000 film descriptions.
@@ -6,30 +6,31 @@
 use crate::codes::Kind;
 use crate::{Options, SearchOptions};
 
-/// Width of the narrowest walk, if none is asked for.
+/// Width of the narrowest walk, if no width is asked for.
 const BEAM_MIN: usize = 192;
 
-/// What each neighbour asked for adds to the width.
+/// Width that each neighbour asked for adds.
 const BEAM_PER_NEIGHBOUR: f64 = 1.5;
 
-/// Codes that a scan passes in the time that a walk takes for one unit of beam width.
+/// Number of codes that a scan passes in the time that a walk takes for one unit of beam width.
 const SCANNED_PER_BEAM: usize = 40;
 
-/// Codes that a scan passes in the time that it takes to measure one full vector.
+/// Number of codes that a scan passes in the time that it takes to measure one full vector.
 const SCANNED_PER_MEASURED: usize = 8;
 
-/// Dimensions below which it shows that there are few errors to even out. Of 300,000 made-up vectors in 96 dimensions a walk
-/// finds 0.988 with this, and 0.981 with 96; where codes tell neighbours apart nothing more is measured.
+/// Number of dimensions below which codes are coarse, as fewer errors even out. Of 300,000 made-up
+/// vectors in 96 dimensions a walk finds 0.988 with this value, and 0.981 with 96. Where codes tell
+/// neighbours apart, nothing more is measured.
 const COARSE_BELOW: f64 = 384.0;
 
-/// How much longer a walk takes for a unit of width when a filter decides, or when the width is too
+/// Factor by which a unit of width takes longer when a filter decides, or when the width is too
 /// large for a sorted array.
 const HEAPS_FACTOR: usize = 2;
 
-/// The widest walk with a sorted array of candidates.
+/// Width of the widest walk with a sorted array of candidates.
 const SORTED_BEAM_MAX: usize = 2_048;
 
-/// How to search.
+/// A way to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
     /// Measure every vector that may be an answer: exact.
@@ -40,22 +41,23 @@ pub(crate) enum Plan {
     Walk {
         beam: usize,
         rescored: usize,
-        /// For filters and great widths.
+        /// Whether candidates lie in heaps, for filters and great widths, and not in a sorted
+        /// array.
         heaps: bool,
-        /// Where a scan would have been better after all.
+        /// Number of hops after which the walk is given up, as a scan would have been better.
         hops_max: usize,
     },
 }
 
-/// What a plan is made for.
+/// The facts that a plan is made from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Question<'a> {
     pub search: &'a SearchOptions<'a>,
     pub options: &'a Options,
     pub kind: Kind,
-    /// Vectors held.
+    /// Number of vectors held.
     pub held: usize,
-    /// How many of them the filter admits, about; all without one.
+    /// About how many of the vectors held the filter admits; all if there is no filter.
     pub admitted: usize,
 }
 
@@ -111,8 +113,8 @@ impl Plan {
     }
 }
 
-/// Candidates to measure for `k` answers, at most: as many as keep the error of the codes out of the answer
-/// where neighbours are as near together as they ever are.
+/// The most candidates to measure for `k` answers. They keep the error of the codes out of the
+/// answer even where neighbours are as near together as they ever are.
 fn rescored(kind: Kind, dimensions: usize, k: usize) -> usize {
     match kind {
         // Errors of many dimensions even out.
@@ -122,7 +124,7 @@ fn rescored(kind: Kind, dimensions: usize, k: usize) -> usize {
     }
 }
 
-/// How many times as large the error of a code is as where codes are common.
+/// The error of a code, relative to that of a code with [`COARSE_BELOW`] dimensions; at least 1.
 fn coarseness(dimensions: usize) -> f64 {
     (COARSE_BELOW / dimensions as f64).sqrt().max(1.0)
 }

@@ -13,27 +13,29 @@ use crate::plan::{Plan, Question};
 use crate::vectors::{Scorer, UNDIRECTED};
 use crate::{Error, Explanation, Filter, Metric, Neighbour, SearchOptions, Way};
 
-/// Codes measured in one go by a scan.
+/// Number of codes that a scan measures in one go.
 const BATCH: usize = 64;
 
-/// How many times as many candidates as in the mean a walk keeps if a query is hard. The more, the longer the slowest
-/// searches take: with 2 and 0.75 of a spread for [reach](crate::graph) as much was found in as many steps in the mean, and
-/// those of the 99th percentile were a third more (docs/benchmarks/engine.md).
+/// A walk for a hard query keeps up to this many times the candidates of an average one. A larger
+/// factor makes the slowest searches longer. With 2 here, and 0.75 of a spread for
+/// [reach](crate::graph), as much was found in as many steps in the mean, and searches of the 99th
+/// percentile took a third more (docs/benchmarks/engine.md).
 const HARD: f64 = 1.25;
 
-/// Ids tried to see how many a predicate admits.
+/// Number of ids tried to estimate how many a predicate admits.
 const TRIED: usize = 512;
 
 impl Index {
-    /// The up to `k` nearest vectors, nearest first and by id among equals. There are always as
-    /// many as `k` or the index holds, whichever is less. With `k` at or above the count every
-    /// vector is returned.
+    /// Returns the `k` nearest vectors, nearest first and by id among equals. There are always `k`,
+    /// or as many as the index holds if that is less. Fails if the query is no vector of this index
+    /// ([`Error::Dimensions`], [`Error::NotFinite`]), and with [`Error::Unreadable`].
     pub fn search(&self, query: &[f32], k: usize) -> Result<Vec<Neighbour>, Error> {
         self.search_with(query, &SearchOptions::new(k))
     }
 
-    /// The same, with a width, a precision or a filter of one's own. With a filter there are as
-    /// many answers as `k` or the filter admits of what the index holds, whichever is less.
+    /// Searches as [`Index::search`] does, with a width, a precision or a filter of the caller's.
+    /// With a filter there are `k` answers, or as many as the filter admits of what the index holds
+    /// if that is less.
     pub fn search_with(
         &self,
         query: &[f32],
@@ -42,7 +44,7 @@ impl Index {
         self.explain(query, search).map(|(answer, _)| answer)
     }
 
-    /// The same, and what was done for it.
+    /// Searches as [`Index::search_with`] does, and explains the work.
     pub fn explain(
         &self,
         query: &[f32],
@@ -54,7 +56,7 @@ impl Index {
         Ok(answer)
     }
 
-    /// The answers to many queries, in their order. All are checked before the first is searched.
+    /// Answers many queries, in their order. All are checked before the first is searched.
     pub fn search_batch(
         &self,
         queries: &[&[f32]],
@@ -134,10 +136,10 @@ impl Index {
                             let (width, reach) =
                                 self.reach(codebook, &space.query, wide, scorer.squared());
                             let width = width.max(rescored);
-                            // SAFETY: the same.
+                            // SAFETY: as above.
                             unsafe { find.walk(reach, width, rescored, space, slots) };
                             if search.rescored.is_none() {
-                                // What seems much too far is not among the nearest.
+                                // Slots that seem much too far are not among the nearest.
                                 slots.truncate(space.in_doubt(reach));
                             }
                             true
@@ -157,9 +159,10 @@ impl Index {
             if self.moves.any_since(ended) {
                 Ranked::dedup(ranked);
             }
-            // SAFETY: the same.
+            // SAFETY: as above.
             let nearest = unsafe { contents.nearest(ranked, search.k, &mut scorer) };
-            // Fewer than there are if vectors went away meanwhile, or if the graph has come apart.
+            // Vectors may have gone away meanwhile, or the graph may have come apart. Then a scan
+            // follows.
             let enough = nearest.len() >= search.k;
             enough.then_some(nearest)
         });
@@ -190,8 +193,8 @@ impl Index {
         })
     }
 
-    /// How many candidates a walk may keep that is to be as wide as `beam` in the mean, and how far it
-    /// looks for `prepared`. `squared` is the query's squared length.
+    /// The number of candidates that a walk may keep, so that it is as wide as `beam` in the mean,
+    /// and how far it looks for `prepared`. `squared` is the query's squared length.
     fn reach(
         &self,
         codebook: &Codebook,
@@ -204,7 +207,7 @@ impl Index {
         };
         let reach = match self.options.metric {
             Metric::DotProduct => {
-                // The query as long as the longest vector, see `codes::space`.
+                // The query is made as long as the longest vector, see `codes::space`.
                 let lengths = (f64::from(self.graph.longest()) * squared).sqrt() as f32;
                 reach.lifted(2.0 * lengths).blurred(codebook.error(lengths))
             }
@@ -215,7 +218,7 @@ impl Index {
         ((HARD * beam as f64) as usize, reach)
     }
 
-    /// About how many of the vectors held a filter admits.
+    /// Estimates how many of the vectors held a filter admits.
     fn admitted(&self, filter: Filter<'_>, held: usize) -> usize {
         match filter {
             Filter::Ids(ids) => ids.len().min(held),
@@ -228,13 +231,13 @@ impl Index {
                         admitted += usize::from(admits(id as u32));
                     }
                 }
-                // As if one more had been: none among the tried does not mean none at all.
+                // As if one more had been admitted: none among the tried does not mean none at all.
                 (held * (admitted + 1)).div_ceil(tried + 1)
             }
         }
     }
 
-    /// The first of the ids without direction that may be in the answer.
+    /// The first `k` of the ids without direction that may be in the answer.
     fn undirected_admitted(&self, search: &SearchOptions<'_>) -> Vec<u32> {
         let undirected = self.undirected.read();
         let admitted = undirected
@@ -243,15 +246,15 @@ impl Index {
         admitted.take(search.k).collect()
     }
 
-    /// The answer to a query without direction: it is at the distance 0 from vectors that have none either, and as far
-    /// from all others.
+    /// The answer to a query without direction. Its distance is 0 to vectors that have none either,
+    /// and the same to all others.
     fn undirected_query(&self, search: &SearchOptions<'_>) -> Vec<Neighbour> {
         let alike = self.undirected_admitted(search);
         let mut nearest: Vec<Neighbour> = alike
             .iter()
             .map(|&id| Neighbour { id, distance: 0.0 })
             .collect();
-        // One that is given a direction meanwhile is not told of twice.
+        // An id that is given a direction meanwhile is not answered twice.
         let told: HashSet<u32> = alike.into_iter().collect();
         self.contents().for_each_admitted(search.filter, |id| {
             let has_direction = matches!(self.ids.get(id), Entry::Slot(_));
@@ -274,7 +277,7 @@ impl Index {
     }
 }
 
-/// Ways to propose slots.
+/// The ways to find slots for an answer.
 struct Find<'a> {
     graph: &'a Graph,
     contents: Contents<'a>,
@@ -283,6 +286,8 @@ struct Find<'a> {
 }
 
 impl Find<'_> {
+    /// Walks the graph with a sorted array of candidates, and adds the slots found to `slots`.
+    ///
     /// # Safety
     /// The epoch is pinned until the last use of the slots.
     unsafe fn walk(
@@ -301,7 +306,8 @@ impl Find<'_> {
         slots.extend(space.found().map(|(_, slot)| slot));
     }
 
-    /// False if the walk was given up.
+    /// Walks the graph with heaps of candidates, and adds the slots found to `slots`; false if the
+    /// walk was given up.
     ///
     /// # Safety
     /// The epoch is pinned until the last use of the slots.
@@ -327,6 +333,8 @@ impl Find<'_> {
         ended
     }
 
+    /// Estimates the distances of all admitted vectors, and adds the nearest slots to `slots`.
+    ///
     /// # Safety
     /// The epoch is pinned until the last use of the slots.
     unsafe fn scan_codes(&self, rescored: usize, space: &mut Space, slots: &mut Vec<u32>) {
@@ -360,12 +368,13 @@ impl Find<'_> {
             }
         });
         measure(batch);
-        // What is beyond the floats has no order: without enough slots all vectors are measured.
+        // Distances beyond the floats have no order. If too few slots are left, all vectors are
+        // measured.
         let found = nearest.into_sorted().into_iter();
         let told_apart = found.take_while(|neighbour| neighbour.distance.is_finite());
         slots.extend(told_apart.map(|neighbour| neighbour.id));
         if !shared.is_empty() {
-            // One that came to be shared meanwhile may be there twice.
+            // A slot that became shared meanwhile may be there twice.
             slots.sort_unstable();
             slots.dedup();
         }

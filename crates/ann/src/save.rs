@@ -1,31 +1,32 @@
-//! Saving: an index goes into files while it is changed and searched.
+//! Saving an index to files while it is changed and searched.
 //!
-//! # Which moment a snapshot is of
+//! # The moment of a snapshot
 //!
-//! The epoch is pinned from before the table of ids is read until the last vector is copied. So what
-//! the table says of an id when it is read stays true of the slot: whoever replaces or removes the
-//! vector afterwards only unlinks the slot, and it is not filled again before the pin is gone. *The
-//! snapshot has each id as it was when its entry was read*, which lies within the call:
+//! The epoch is pinned from before the table of ids is read until the last vector is copied. So
+//! what the table says of an id when it is read stays true of the slot: whoever replaces or removes
+//! the vector afterwards only unlinks the slot, and it is not filled again before the pin is gone.
+//! *The snapshot has each id as it was when its entry was read*, which lies within the call:
 //!
-//! - A change that had returned before the call is in the snapshot, unless a later one took its place.
+//! - A change that had returned before the call is in the snapshot, unless a later one took its
+//!   place.
 //! - A change during the call is in it wholly or not at all, for each id by itself: two changes one
 //!   after the other may be there as the later without the earlier.
 //!
 //! Only slots that were read from the table are copied, as the others may be written to meanwhile.
 //! Links to others are left out; a slot that was linked and is not yet in the table is thus not in
-//! the snapshot. Beside them dead slots are taken along to which links may still lead, so that no walk
-//! ends at a gap ([`Captured`]).
+//! the snapshot. Dead slots to which links may still lead are copied too, so that no walk ends at a
+//! gap ([`Captured`]).
 //!
-//! Slots that die during the call are reused after it. So a save takes memory for as many vectors as
-//! are replaced meanwhile.
+//! Slots that die during the call are reused after it. So a save takes memory for as many vectors
+//! as are replaced meanwhile.
 //!
-//! # Which segments are kept
+//! # The segments that are kept
 //!
 //! Every write of a vector marks its segment before the vector can be found. A save takes the marks
-//! away at a moment at which no change is under way (all vectors written before are in the table, or
-//! were given up), and then reads the table. A segment is kept if it had no mark then *and has none
-//! when its turn comes*: a vector that the table named was written before one of these two. If the save
-//! fails the marks are put back.
+//! away at a moment at which no change is under way: all vectors written before are in the table,
+//! or were given up. Then it reads the table. A segment is kept if it had no mark at that moment
+//! *and has none when its turn comes*: a vector that the table named was written before one of
+//! these two. If the save fails, the marks are put back.
 
 mod steps;
 
@@ -43,17 +44,18 @@ use crate::{IdSet, Index, SnapshotError};
 pub use steps::SaveProgress;
 use steps::Steps;
 
-/// Blocks are copied by about so many bytes.
+/// Blocks are copied in steps of about this many bytes.
 const STEP_BYTES: usize = 1 << 20;
 
-/// What a save did.
+/// The outcome of a save.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Saved {
-    /// Vectors in the snapshot.
+    /// Number of vectors in the snapshot.
     pub vectors: usize,
-    /// Files of full vectors that were written, of up to 64 MiB each.
+    /// Number of files of full vectors that were written, of up to 64 MiB each.
     pub files_written: usize,
-    /// Files of full vectors that are those of the snapshot before, under a second name.
+    /// Number of files of full vectors that were taken over from the snapshot before, as hard
+    /// links.
     pub files_kept: usize,
 }
 
@@ -66,24 +68,25 @@ struct Tables {
 }
 
 impl Index {
-    /// Writes the index into an existing directory, in the format of `docs/snapshot-format.md`, while
-    /// searches and changes go on. Whatever had been changed before the call is in the snapshot;
-    /// changes during the call may be.
+    /// Writes the index into an existing directory, in the format of `docs/snapshot-format.md`,
+    /// while searches and changes go on. Whatever had been changed before the call is in the
+    /// snapshot; changes during the call may be.
     ///
-    /// Of the snapshot that this index was saved to or opened from before, wherever it has been
-    /// moved since, those files of full vectors are taken over as hard links in which nothing has
-    /// changed. No file of it is ever written to. So until this call has returned `Ok` the last
-    /// snapshot is the good one: save to a new directory each time, and rename it into its place
-    /// afterwards. After an error, remove the directory.
+    /// Files of full vectors in which nothing has changed are taken over as hard links from the
+    /// last snapshot: the one that this index was saved to or opened from, wherever it has been
+    /// moved since. No file of that snapshot is ever written to. So until this call has returned
+    /// `Ok` the last snapshot is the good one: save to a new directory each time, and rename it
+    /// into its place afterwards. After an error, remove the directory.
     ///
-    /// One save runs at a time, others wait. It holds back the reuse of replaced vectors' memory.
+    /// One save runs at a time; others wait. A save holds back the reuse of replaced vectors'
+    /// memory.
     pub fn save(&self, directory: &Path) -> Result<Saved, SnapshotError> {
         self.save_while(directory, |_| true)
     }
 
-    /// The same for as long as `keep_going` says so. It is asked before the first byte and after each MiB
-    /// of the graph and each file of full vectors. Once it has said no this ends with
-    /// [`SnapshotError::Stopped`].
+    /// Saves as [`Index::save`] does, for as long as `keep_going` returns true. It is called before
+    /// the first byte, and after each MiB of the graph and each file of full vectors. Once it has
+    /// returned false the save ends with [`SnapshotError::Stopped`].
     pub fn save_while(
         &self,
         directory: &Path,
@@ -101,7 +104,7 @@ impl Index {
         let saved = unsafe { self.save_from(gate, directory, last.as_deref(), &marks, &mut steps) };
         drop(pin);
         let finished = saved.and_then(|(writer, contents, saved)| {
-            // Zeros may have been copied in the place of vectors.
+            // If a file could not be read, zeros may have been copied in the place of vectors.
             self.verification.require_no_damage()?;
             let generation = writer.finish(&contents)?;
             Ok((generation, saved))
@@ -120,7 +123,7 @@ impl Index {
         }
     }
 
-    /// Writes all but the tables.
+    /// Writes blocks and full vectors. The tables returned are still to be written.
     ///
     /// # Safety
     /// The epoch is pinned.
@@ -201,7 +204,7 @@ impl Index {
         Ok((writer, contents, saved))
     }
 
-    /// What the table of ids says.
+    /// Reads the table of ids.
     fn tables(&self) -> Tables {
         let mut tables = Tables {
             captured: Captured::default(),
@@ -223,6 +226,8 @@ impl Index {
         tables
     }
 
+    /// Writes the blocks of all slots, a step at a time.
+    ///
     /// # Safety
     /// The epoch is pinned since before the tables were read.
     unsafe fn put_blocks(
@@ -250,7 +255,7 @@ impl Index {
 }
 
 impl Tables {
-    /// Slots to which links may lead though no id has them.
+    /// Takes slots that no id has, but to which links may lead.
     fn take_dead(&mut self, slots: Vec<u32>) {
         for slot in slots {
             debug_assert!(!self.captured.alive.contains(slot));
@@ -260,7 +265,7 @@ impl Tables {
     }
 }
 
-/// Writes the next segment.
+/// Writes the next segment of full vectors.
 ///
 /// # Safety
 /// The epoch is pinned since before the table was read that names the slots alive.

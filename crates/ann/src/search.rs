@@ -1,22 +1,23 @@
-//! What a search is asked, and what it says of its work.
+//! The options of a search, and the explanation of its work.
 
 use std::fmt;
 
 use crate::IdSet;
 
-/// How to search.
+/// The options of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct SearchOptions<'a> {
-    /// Neighbours wanted.
+    /// Number of neighbours wanted.
     pub k: usize,
-    /// Candidates kept on the way, about: more find better and take longer. A query whose neighbours
-    /// stand out takes fewer, a hard one up to a quarter more. At least `k` are kept. None for as
-    /// many as good recall needs, or [`crate::Options::search_beam_width`] if that is more.
+    /// About how many candidates are kept on the way: more find better and take longer. A query
+    /// whose neighbours stand out takes fewer, a hard one up to a quarter more. At least `k` are
+    /// kept. None keeps as many as good recall needs, or [`crate::Options::search_beam_width`] if
+    /// that is more.
     pub beam: Option<usize>,
-    /// Candidates measured exactly, of which the `k` nearest are the answer; at least `k`. None for
-    /// those that may be in the answer, as far as the codes' precision tells.
+    /// Number of candidates measured exactly, of which the `k` nearest are the answer; at least
+    /// `k`. None measures those that may be in the answer, as far as the codes' precision tells.
     pub rescored: Option<usize>,
-    /// Which ids may be in the answer; None for all.
+    /// The ids that may be in the answer; None for all.
     pub filter: Option<Filter<'a>>,
 }
 
@@ -32,13 +33,14 @@ impl SearchOptions<'_> {
     }
 }
 
-/// Which ids a search may answer with.
+/// A restriction of the ids that a search may answer with.
 #[derive(Clone, Copy)]
 pub enum Filter<'a> {
-    /// Those of a set. The way to search is chosen by how many there are.
+    /// The ids of a set. The way to search is chosen by their number.
     Ids(&'a IdSet),
-    /// Those that a function returns true for. How many there are is estimated by trying some. It
-    /// is called with locks held: it must not use the index, nor wait for anybody who does.
+    /// The ids that a function returns true for. Their number is estimated by trying some. The
+    /// function is called with locks held: it must not use the index, nor wait for anybody who
+    /// does.
     Predicate(&'a (dyn Fn(u32) -> bool + Sync)),
 }
 
@@ -60,16 +62,16 @@ impl fmt::Debug for Filter<'_> {
     }
 }
 
-/// What a search did.
+/// The work that a search did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Explanation {
-    /// The way it went.
+    /// The way that the search took.
     pub way: Way,
-    /// Slots whose links were followed.
+    /// Number of slots whose links were followed.
     pub hops: u64,
-    /// Distances estimated from codes.
+    /// Number of distances estimated from codes.
     pub distances: u64,
-    /// Distances measured from full vectors.
+    /// Number of distances measured from full vectors.
     pub rescored: u64,
     /// Bytes of codes, headers, links and full vectors that were read.
     pub bytes: u64,
@@ -78,11 +80,11 @@ pub struct Explanation {
 /// A way to search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Way {
-    /// From link to link, the nearest first.
+    /// A walk of the graph from link to link, the nearest first.
     Walk,
-    /// All codes, the nearest rescored.
+    /// A scan of all codes. The nearest are measured again from full vectors.
     ScanOfCodes,
-    /// All full vectors: exact.
+    /// A scan of all full vectors, which is exact.
     #[default]
     Scan,
 }

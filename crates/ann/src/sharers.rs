@@ -1,11 +1,11 @@
-//! Ids whose vectors are equal to the last bit have one slot between them.
+//! Ids whose vectors are equal to the last bit share one slot.
 //!
 //! Real tables repeat themselves: empty texts, one message sent a thousand times. With a slot for
-//! each, copies would link mostly to one another and fill the width of every walk that comes near, so
-//! that nothing behind them is found, and each would take the memory of a vector. So an insert
+//! each, copies would link mostly to one another and fill the width of every walk that comes near,
+//! so that nothing behind them is found, and each would take the memory of a vector. So an insert
 //! whose walk meets its own vector joins that slot, and a slot dies when the last id has left.
 //!
-//! What is never met may still be there twice; that costs no more than a slot.
+//! Equal vectors that no walk meets may still have a slot each; that costs no more than the slots.
 
 use std::collections::{BTreeMap, HashMap};
 use std::mem::size_of;
@@ -15,19 +15,19 @@ use parking_lot::RwLock;
 
 use crate::graph::Graph;
 
-/// The ids of each slot that more than one has joined, ascending, and how often: two changes
-/// of one id at the same time may both have put it there.
+/// The ids of one shared slot, ascending, each with the number of times that it has joined: two
+/// changes of one id at the same time may both have put it there.
 type Ids = BTreeMap<u32, u32>;
 
-/// Who has which slot, where a block says that it is not one id alone.
+/// The ids of each slot that is marked as shared in its block.
 #[derive(Debug, Default)]
 pub(crate) struct Sharers {
-    // Whoever needs this and a block's lock takes this first.
+    // A caller that needs this lock and a block's takes this one first.
     slots: RwLock<HashMap<u32, Ids>>,
 }
 
 impl Sharers {
-    /// Gives an id a slot that others have; false if they are gone.
+    /// Lets an id join a slot that others have; false if the slot is dead.
     pub(crate) fn join(&self, graph: &Graph, slot: u32, id: u32) -> bool {
         let mut slots = self.slots.write();
         if !graph.share(slot) {
@@ -53,7 +53,7 @@ impl Sharers {
         }
     }
 
-    /// The same for a slot that was shared a moment ago.
+    /// Takes a shared slot away from an id. Others may have left the slot a moment ago.
     ///
     /// # Safety
     /// The epoch is pinned since the id had the slot.
@@ -99,7 +99,7 @@ impl Sharers {
         mut show: impl FnMut(u32) -> ControlFlow<()>,
     ) {
         let slots = self.slots.read();
-        // What has been asked before is whether the slot is shared; it may have changed since.
+        // The slot was shared when the caller looked. That may have changed since.
         let _ = match slots.get(&slot) {
             Some(ids) => ids.keys().copied().try_for_each(show),
             None => show(graph.block(slot).id()),

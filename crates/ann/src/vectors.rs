@@ -1,7 +1,7 @@
 //! Full vectors by slot, and their distances from a query.
 //!
-//! The graph proposes slots; what an answer says is measured here, from the vector as it is kept.
-//! First all that were proposed are *ranked*, with sums of `f32`; then those of the answer are
+//! The graph proposes slots; the distances of an answer are measured here, from vectors as they are
+//! kept. First all proposed vectors are *ranked*, with sums of `f32`. Then those of the answer are
 //! *measured*, with sums of `f64`, so that finite vectors have finite distances, equal vectors the
 //! distance 0, and the order of additions shows only far below the precision of an `f32`.
 
@@ -15,7 +15,7 @@ use crate::memory::{Array, GrowError, Place, Retired};
 use crate::snapshot::Shape;
 use crate::written::Written;
 
-/// The distance of a vector without direction from every one that has a direction, under [`Metric::Cosine`].
+/// The distance of a vector without direction from every vector with one, under [`Metric::Cosine`].
 pub(crate) const UNDIRECTED: f32 = 1.0;
 
 /// Vectors at least this long start on a cache line of their own.
@@ -25,9 +25,9 @@ const LINE: usize = 64;
 pub(crate) struct Vectors {
     bytes: usize,
     array: Array,
-    /// Which of them a snapshot has to write anew.
+    /// Marks of the segments that a snapshot has to write anew.
     written: Written,
-    /// Chunks of a snapshot that were copied, and that a search may still look at until the mark has
+    /// Chunks of a snapshot that were copied. A search may still look at each until its mark has
     /// passed.
     retired: Mutex<Vec<(Mark, Retired)>>,
 }
@@ -60,12 +60,13 @@ impl Vectors {
         self.array.stride()
     }
 
-    /// What was written to since the last snapshot.
+    /// The marks of segments that were written to since the last snapshot.
     pub(crate) fn written(&self) -> &Written {
         &self.written
     }
 
-    /// Makes room for a slot that may be written to. What lies in a snapshot is copied for that.
+    /// Makes room for a slot that may be written to. A chunk that lies in a snapshot is copied for
+    /// that.
     pub(crate) fn ensure(&self, slot: u32, epochs: &Epochs) -> Result<(), GrowError> {
         self.array.ensure(slot)?;
         let copied = self.array.make_writable(slot)?;
@@ -75,6 +76,8 @@ impl Vectors {
         Ok(())
     }
 
+    /// Writes the vector of a slot.
+    ///
     /// # Safety
     /// There is [room](Vectors::ensure) for the slot, and nobody else has it.
     pub(crate) unsafe fn write(&self, slot: u32, kept: &[u8]) {
@@ -87,6 +90,8 @@ impl Vectors {
         }
     }
 
+    /// The vector of a slot.
+    ///
     /// # Safety
     /// The slot has been written, and is not given away while the slice is in use.
     pub(crate) unsafe fn get(&self, slot: u32) -> &[u8] {
@@ -100,17 +105,17 @@ pub(crate) struct Scorer<'a> {
     form: Form,
     metric: Metric,
     query: &'a [f32],
-    /// What ranks are computed from: of length 1 where only directions are kept, so that neither a
-    /// very long query nor a very short one makes all ranks alike.
+    /// The query that ranks are computed from. Its length is 1 where only directions are kept, so
+    /// that neither a very long query nor a very short one makes all ranks alike.
     ranking: &'a [f32],
     squared: f64,
-    /// The query as it would be kept; what Hamming distances are measured from.
+    /// The query as it would be kept, from which Hamming distances are measured.
     kept: &'a [u8],
     widened: Vec<f32>,
 }
 
 impl<'a> Scorer<'a> {
-    /// `kept` is the query as it would be kept.
+    /// Prepares a query. `kept` is the query as it would be kept.
     pub(crate) fn new(form: Form, metric: Metric, query: &'a [f32], kept: &'a Kept) -> Scorer<'a> {
         Scorer {
             form,
@@ -131,7 +136,8 @@ impl<'a> Scorer<'a> {
         self.squared
     }
 
-    /// Something that orders vectors as [`Scorer::measure`] does, but for what sums of `f32` cannot tell apart.
+    /// A number that orders vectors as [`Scorer::measure`] does, except those that sums of `f32`
+    /// cannot tell apart.
     pub(crate) fn rank(&mut self, bytes: &[u8]) -> f32 {
         let kernels = kernels();
         let rank = match (self.form, self.metric) {
@@ -153,13 +159,14 @@ impl<'a> Scorer<'a> {
         };
         match rank.is_finite() {
             true => rank,
-            // A sum of `f32` has left the floats on its way, though the distance may lie among them.
+            // A sum of `f32` has left the floats on its way, though the distance may lie among
+            // them.
             false => self.measure(bytes),
         }
     }
 
-    /// Distances are multiplied by this before they become `f32`. Half a dot product is a float wherever a score is,
-    /// which is half of it too.
+    /// The factor of distances before they become `f32`. Half a dot product is a float wherever a
+    /// score is, which is half of it too.
     fn scale(&self) -> f32 {
         match self.metric {
             Metric::DotProduct => 0.5,
@@ -167,13 +174,13 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// The distance that was measured.
+    /// The distance for an answer, from what [`Scorer::measure`] returned.
     pub(crate) fn distance(&self, measured: f32) -> f32 {
         // Beyond the floats the largest float stands in, as infinity has no place in an answer.
         (measured / self.scale()).clamp(f32::MIN, f32::MAX)
     }
 
-    /// The distance of a vector without direction, which is near another without one alone.
+    /// The distance of a vector without direction: 0 from a query that has none either.
     pub(crate) fn undirected_distance(&self) -> f32 {
         match self.squared {
             0.0 => 0.0,
@@ -181,7 +188,7 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// The rank of a vector without direction from a query that has one: as if its product with the query were zero.
+    /// The rank of a vector without direction for a query with one, as if their product were zero.
     pub(crate) fn undirected_rank(&self) -> f32 {
         match self.form {
             Form::ByteDirection => UNDIRECTED,
@@ -189,7 +196,8 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// The distance from a kept vector, [scaled](Scorer::distance): by the book, finite, a cosine distance in [0, 2].
+    /// The [scaled](Scorer::distance) distance from a kept vector: by the metric's formula, finite,
+    /// and in [0, 2] for the cosine.
     pub(crate) fn measure(&mut self, bytes: &[u8]) -> f32 {
         let kernels = kernels();
         let kept = match self.form {
@@ -214,7 +222,7 @@ impl<'a> Scorer<'a> {
     }
 }
 
-/// The bytes of floats, as they lie in an array.
+/// The floats of a record of an array.
 fn floats(bytes: &[u8]) -> &[f32] {
     // SAFETY: every four bytes are a float.
     let (before, floats, after) = unsafe { bytes.align_to() };
@@ -222,7 +230,7 @@ fn floats(bytes: &[u8]) -> &[f32] {
     floats
 }
 
-/// The bytes of half floats, as they lie in an array.
+/// The half floats of a record of an array.
 fn halves(bytes: &[u8]) -> &[u16] {
     // SAFETY: every two bytes are a number.
     let (before, halves, after) = unsafe { bytes.align_to() };

@@ -1,4 +1,4 @@
-//! Whether the full vectors of an index that was opened are those that were saved.
+//! Verification that the full vectors of an opened index are those that were saved.
 //!
 //! Graph and codes are verified before anything is answered. Full vectors are many times more, and
 //! are searched where they lie in the snapshot's files, so they are verified afterwards, piece by
@@ -14,51 +14,51 @@ use crate::memory::Faults;
 use crate::snapshot::Source;
 use crate::{Error, Index, SnapshotError};
 
-/// What is known of the full vectors of an index.
+/// The state of the full vectors of an index.
 ///
-/// While they are being verified, answers are as they always are if the files are sound, and that
-/// they have the right lengths and belong to this index is known. If a file is damaged, ids and order
-/// of an answer may be wrong where it was measured from damaged vectors: its candidates come from
-/// verified codes, the distances do not.
+/// While they are being verified, answers are right if the files are sound. It is already known
+/// that the files have the right lengths and belong to this index. If a file is damaged, ids and
+/// order of an answer may be wrong where it was measured from damaged vectors: its candidates come
+/// from verified codes, the distances do not.
 #[derive(Clone, Debug)]
 pub enum VectorsState {
-    /// They are what was inserted.
+    /// The full vectors are those that were inserted.
     Verified,
-    /// They come from a snapshot, and so far there was nothing wrong.
+    /// The full vectors come from a snapshot, and no damage has been found so far.
     Verifying {
-        /// Bytes that were verified.
+        /// Number of bytes that were verified.
         done: u64,
-        /// Bytes of all files of vectors.
+        /// Number of bytes of all files of vectors.
         total: u64,
     },
     /// A file is not what was written, or cannot be read. The index answers, but some distances may
-    /// be wrong; it should be built anew. It can't be saved. Where a file was cut short while it was in
-    /// use, or its disk fails, searches are refused ([`Error::Unreadable`]).
+    /// be wrong; it should be built anew. It can't be saved. If a file was cut short while it was
+    /// in use, or its disk fails, searches are refused ([`Error::Unreadable`]).
     Damaged(Arc<SnapshotError>),
 }
 
-/// How far the verification is.
+/// The progress of the verification, and the damage that is known.
 #[derive(Default)]
 pub(crate) struct Verification {
     total: u64,
     done: AtomicU64,
     damage: OnceLock<Arc<SnapshotError>>,
-    /// Files that the verification cannot know of, as they can no longer be read since.
+    /// Faults of mapped files, which become unreadable without the verification's knowing.
     faults: Arc<Faults>,
-    /// None if there is nothing more to verify.
+    /// The next piece to verify; None if nothing is left.
     progress: Mutex<Option<Progress>>,
 }
 
 struct Progress {
     source: Arc<Source>,
     segment: usize,
-    /// The piece of the segment that is next.
+    /// The next piece of the segment.
     piece: usize,
     buffer: Vec<u8>,
 }
 
 impl Verification {
-    /// Of vectors that don't come from a snapshot.
+    /// A verification for vectors that don't come from a snapshot.
     pub(crate) fn of_own(faults: &Arc<Faults>) -> Verification {
         Verification {
             faults: Arc::clone(faults),
@@ -66,7 +66,7 @@ impl Verification {
         }
     }
 
-    /// Of vectors that are used where they lie.
+    /// A verification for vectors that are used where they lie in a snapshot.
     pub(crate) fn of(source: Source, faults: &Arc<Faults>) -> Verification {
         let total = source.bytes();
         let progress = Progress {
@@ -95,7 +95,7 @@ impl Verification {
         }
     }
 
-    /// The fault that is known.
+    /// The damage that is known, if any.
     fn damage(&self) -> Option<&Arc<SnapshotError>> {
         if self.damage.get().is_none()
             && let Some(file) = self.faults.unreadable()
@@ -106,8 +106,8 @@ impl Verification {
         self.damage.get()
     }
 
-    /// Refuses if a file could not be read, so that zeros may have been taken for vectors: to be asked
-    /// after they were read, before an answer leaves.
+    /// Refuses if a file could not be read, as zeros may then have been taken for vectors. It is
+    /// called after vectors were read, and before an answer leaves.
     pub(crate) fn require_readable(&self) -> Result<(), Error> {
         match self.faults.unreadable() {
             None => Ok(()),
@@ -130,7 +130,7 @@ impl Verification {
                     (next.segment, next.piece) = (segment + 1, 0);
                 }
                 if next.segment == next.source.segments() {
-                    // What is still in use stays mapped, the rest goes.
+                    // Chunks that are still in use stay mapped, the rest goes.
                     *progress = None;
                 }
                 self.done.fetch_add(bytes, Ordering::AcqRel);
@@ -142,8 +142,8 @@ impl Verification {
         }
     }
 
-    /// Refuses if damage is known, or a segment turns out to be damaged: it is not to be copied and
-    /// given new checksums.
+    /// Refuses if damage is known, or if the segment turns out to be damaged. Damaged bytes must
+    /// not be copied and given new checksums.
     pub(crate) fn require(&self, segment: usize) -> Result<(), SnapshotError> {
         let source = match &*self.progress.lock() {
             Some(next) if (next.segment..next.source.segments()).contains(&segment) => {
@@ -173,14 +173,14 @@ impl Verification {
 }
 
 impl Index {
-    /// What is known of the full vectors. Without waiting.
+    /// The state of the full vectors. It is returned without waiting.
     pub fn vectors_state(&self) -> VectorsState {
         self.verification.state()
     }
 
-    /// Verifies the full vectors of an index that was [opened](Index::open), a MiB at a time, for as
-    /// long as `keep_going` says so after each, and goes on from there when it is called again. For a
-    /// thread in the background, which may pause in `keep_going`.
+    /// Verifies the full vectors of an index that was [opened](Index::open), a MiB at a time.
+    /// `keep_going` is called after each; when it returns false this ends, and another call goes on
+    /// from there. It is meant for a thread in the background, which may pause in `keep_going`.
     pub fn verify_vectors(&self, mut keep_going: impl FnMut() -> bool) -> VectorsState {
         loop {
             self.verification.step();

@@ -1,13 +1,13 @@
-//! Which segments of full vectors were written to since the last snapshot.
+//! Marks of the segments of full vectors that were written to since the last snapshot.
 
 use parking_lot::Mutex;
 
 /// A mark for each segment.
 #[derive(Debug)]
 pub(crate) struct Written {
-    /// Slots of a segment.
+    /// Number of slots in a segment.
     segment_slots: u32,
-    /// By number of segment; those beyond the end have no mark.
+    /// The marks by number of segment. Segments beyond the end have none.
     marks: Mutex<Vec<bool>>,
 }
 
@@ -19,7 +19,7 @@ impl Written {
         }
     }
 
-    /// To be called before the slot's vector can be found.
+    /// Marks the segment of a slot. It is called before the slot's vector can be found.
     pub(crate) fn mark(&self, slot: u32) {
         let segment = (slot / self.segment_slots) as usize;
         let mut marks = self.marks.lock();
@@ -34,7 +34,7 @@ impl Written {
         std::mem::take(&mut self.marks.lock())
     }
 
-    /// Sets marks again, as what they were taken for has failed.
+    /// Sets marks again that were taken for a save which failed.
     pub(crate) fn put_back(&self, taken: Vec<bool>) {
         let mut marks = self.marks.lock();
         let since = std::mem::replace(&mut *marks, taken);

@@ -1,4 +1,5 @@
-//! What a search takes from the allocator: one block, for its answer. A walk has its working memory from searches before it.
+//! The memory that a search takes from the allocator: one block, for its answer. A walk has its
+//! working memory from searches before it.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -24,18 +25,18 @@ fn count(bytes: usize) {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
-        // SAFETY: the caller's promises are those that are asked for.
+        // SAFETY: the caller's promises are those that the system's allocator asks for.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are those that are asked for.
+        // SAFETY: the caller's promises are those that the system's allocator asks for.
         unsafe { System.dealloc(block, layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(size);
-        // SAFETY: the caller's promises are those that are asked for.
+        // SAFETY: the caller's promises are those that the system's allocator asks for.
         unsafe { System.realloc(block, layout, size) }
     }
 }

@@ -1,5 +1,5 @@
-//! The epochs on loom's primitives: a model is run under every interleaving of its threads, and under
-//! every value that the memory model lets a load return.
+//! The epochs on loom's primitives. A model is run under every interleaving of its threads, and
+//! under every value that the memory model lets a load return.
 
 mod sync {
     pub(crate) use loom::sync::atomic::{AtomicU64, Ordering, fence};
@@ -45,14 +45,14 @@ impl Graph {
         // Acquire, as the record behind the link must be complete.
         let record = self.link.load(Ordering::Acquire);
         self.records[record].with(|value| {
-            // SAFETY: what the model is about: nobody reuses the record under this pin.
+            // SAFETY: the model checks it: nobody reuses the record under this pin.
             unsafe { *value }
         })
     }
 
     fn write(&self, record: usize, value: u32) {
         self.records[record].with_mut(|place| {
-            // SAFETY: what the model is about: nobody reads a record that is free.
+            // SAFETY: the model checks it: nobody reads a record that is free.
             unsafe { *place = value }
         });
     }

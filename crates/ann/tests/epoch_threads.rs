@@ -1,4 +1,4 @@
-//! The epochs as they run in the index.
+//! The epochs on the threads and primitives of the index.
 
 #[path = "../src/sync.rs"]
 mod sync;

@@ -1,12 +1,14 @@
 //! Memory that clients can pin, counted against one number.
 //!
-//! Frames and bodies that are still coming in, requests, and answers that nobody has read yet lie in memory for as long as a
-//! client likes. They are charged as they grow, never by what a client announces. Where there is no room the client waits,
-//! or is told that the server is overloaded; the memory is not taken.
+//! Frames and bodies that are still coming in, requests, and answers that nobody has read yet lie
+//! in memory for as long as a client likes. They are charged as they grow, never by the size that a
+//! client announces. Where there is no room, the client waits or is told that the server is
+//! overloaded, and the memory is not taken.
 //!
-//! **The rule.** A client may hold as much as is left free for all others (the dynamic threshold of shared-memory switches:
-//! Choudhury and Hahne, 1998). One client alone gets half of a budget, two get a third each, and a part always stays free for
-//! who comes next. The first [`FLOOR_BYTES`] of a client are asked of nobody but the whole.
+//! **The rule.** A client may hold as much as is left free for all others (the dynamic threshold of
+//! shared-memory switches: Choudhury and Hahne, 1998). One client alone gets half of a budget, two
+//! get a third each, and a part always stays free for the next. The first [`FLOOR_BYTES`] of a
+//! client need no more than room in the budget.
 
 mod shares;
 
@@ -22,19 +24,21 @@ pub use shares::Shares;
 /// Bytes that every client holds from its beginning: room to read in, and its tasks.
 pub const FLOOR_BYTES: usize = 16 << 10;
 
-/// A client takes and gives back so many bytes at a time, so that most requests stay within what it has.
+/// A client takes and gives back memory in units of this many bytes, so that most requests stay
+/// within what it has.
 const UNIT_BYTES: usize = 16 << 10;
 
-/// The bytes that the clients of some listeners may hold together. Cheap to clone; clones share the bytes.
+/// The bytes that the clients of some listeners may hold together. It is cheap to clone; clones
+/// share the bytes.
 #[derive(Clone)]
 pub struct Budget(Arc<Whole>);
 
 struct Whole {
     bytes_max: usize,
     used: AtomicUsize,
-    /// The most that was used since somebody asked.
+    /// The most that was used since the last call of [`Budget::take_peak`].
     peak: AtomicUsize,
-    /// How many wait for room.
+    /// The number of those that wait for room.
     waiting: AtomicUsize,
     room: Notify,
 }
@@ -44,7 +48,7 @@ struct Whole {
 pub struct NoRoom;
 
 impl Budget {
-    /// Room for so many bytes.
+    /// Makes a budget of this many bytes.
     pub fn new(bytes_max: usize) -> Budget {
         Budget(Arc::new(Whole {
             bytes_max,
@@ -55,12 +59,12 @@ impl Budget {
         }))
     }
 
-    /// For who is no client: as much as it likes.
+    /// Makes a budget that bounds nothing, for users that are no clients.
     pub fn unbounded() -> Budget {
         Budget::new(usize::MAX / 4)
     }
 
-    /// All there is, in bytes.
+    /// The size of the budget, in bytes.
     pub fn bytes_max(&self) -> usize {
         self.0.bytes_max
     }
@@ -70,7 +74,7 @@ impl Budget {
         self.0.bytes_max / 2
     }
 
-    /// Bytes that are held now.
+    /// Number of bytes that are held now.
     pub fn used(&self) -> usize {
         self.0.used.load(Ordering::Relaxed)
     }
@@ -80,10 +84,10 @@ impl Budget {
         self.0.peak.swap(self.used(), Ordering::Relaxed)
     }
 
-    /// A new client, with its [`FLOOR_BYTES`].
+    /// Adds a client, with its [`FLOOR_BYTES`].
     ///
     /// # Errors
-    /// If all is held.
+    /// If all of the budget is held.
     pub fn client(&self) -> Result<Account, NoRoom> {
         self.take(0, FLOOR_BYTES)?;
         Ok(Account(Arc::new(Client {
@@ -125,14 +129,15 @@ impl fmt::Debug for Budget {
     }
 }
 
-/// Of the same bytes.
+/// Budgets are equal if they are of the same bytes.
 impl PartialEq for Budget {
     fn eq(&self, other: &Budget) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-/// The memory of one client: a connection with all that is done for it. Cheap to clone; clones are the same client.
+/// The memory of one client: of a connection and all that is done for it. It is cheap to clone;
+/// clones are the same client.
 #[derive(Clone, Debug)]
 pub struct Account(Arc<Client>);
 
@@ -144,13 +149,13 @@ struct Client {
 
 #[derive(Debug)]
 struct Held {
-    /// All charges.
+    /// The bytes of all charges.
     bytes: usize,
     /// The bytes as the budget counts them: rounded up, and the floor at least.
     granted: usize,
 }
 
-/// That of nobody in particular, for whom nothing is bounded.
+/// The account of nobody in particular, which is not bounded.
 impl Default for Account {
     fn default() -> Account {
         Account(Arc::new(Client {
@@ -164,7 +169,7 @@ impl Default for Account {
 }
 
 impl Account {
-    /// A charge of nothing yet.
+    /// Makes a charge of no bytes yet.
     pub fn charge(&self) -> Charge {
         Charge {
             client: self.0.clone(),
@@ -172,7 +177,7 @@ impl Account {
         }
     }
 
-    /// All that is charged, in bytes.
+    /// The bytes of all charges.
     pub fn bytes(&self) -> usize {
         self.0.held.lock().bytes
     }
@@ -217,7 +222,7 @@ impl Drop for Client {
     }
 }
 
-/// Bytes of a client that are in memory; given back when dropped.
+/// Bytes of a client that are in memory. They are given back when this is dropped.
 #[derive(Debug)]
 pub struct Charge {
     client: Arc<Client>,
@@ -225,15 +230,15 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// The bytes.
+    /// The number of bytes charged.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Is of so many bytes from now on.
+    /// Changes the number of bytes charged.
     ///
     /// # Errors
-    /// If they are more, and there is no room; then it is what it was.
+    /// If the number grows, and there is no room. It is then as before.
     pub fn resize(&mut self, bytes: usize) -> Result<(), NoRoom> {
         if bytes > self.bytes {
             self.client.add(bytes - self.bytes)?;
@@ -244,7 +249,7 @@ impl Charge {
         Ok(())
     }
 
-    /// The same, and waits until there is room.
+    /// Changes the number of bytes charged, and waits until there is room.
     pub async fn resize_when_free(&mut self, bytes: usize) {
         if self.resize(bytes).is_ok() {
             return;
@@ -270,7 +275,7 @@ impl Drop for Charge {
     }
 }
 
-/// Somebody waits for room.
+/// A waiter for room, counted until it is dropped.
 struct Waiting<'a>(&'a Whole);
 
 impl<'a> Waiting<'a> {

@@ -1,12 +1,12 @@
 //! The shares of a process's memory that go to each kind of use.
 
-/// Bytes that clients may pin together at most: answers, requests and prepared statements.
+/// The most bytes that clients may pin together: for answers, requests and prepared statements.
 const CLIENTS_BYTES_MAX: u64 = 512 << 20;
 
-/// Of a process with little memory clients may pin one part in so many.
+/// In a process with little memory, clients may pin one part in this many.
 const CLIENTS_PART: u64 = 4;
 
-/// How the memory that clients can pin is shared out. None can take the share of another.
+/// The shares of the memory that clients can pin. No use can take the share of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shares {
     /// Requests and answers of CQL clients, in bytes.
@@ -17,12 +17,13 @@ pub struct Shares {
     pub http_answers: usize,
     /// Prepared statements, in bytes.
     pub prepared: usize,
-    /// Bytes for the process's own requests, which users must not starve: the index service's, rows of searches.
+    /// Bytes for the process's own requests, which users must not starve: those of the index
+    /// service, and rows of searches.
     pub internal: usize,
 }
 
 impl Shares {
-    /// The shares of a process that may take so many bytes.
+    /// The shares of a process that may take this many bytes.
     pub fn of_limit(limit_bytes: u64) -> Shares {
         let all = (limit_bytes / CLIENTS_PART).min(CLIENTS_BYTES_MAX) as usize;
         let eighth = all / 8;
@@ -36,7 +37,7 @@ impl Shares {
     }
 }
 
-/// Those of a process with memory enough.
+/// The shares of a process with memory enough.
 impl Default for Shares {
     fn default() -> Shares {
         Shares::of_limit(u64::MAX)

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::Clock;
 
-/// A clock that stands still until it is told.
+/// A clock that stands still until a test moves it.
 #[derive(Debug)]
 pub struct HandClock {
     now_micros: AtomicI64,
@@ -13,7 +13,7 @@ pub struct HandClock {
 }
 
 impl HandClock {
-    /// It shows `micros` since the epoch.
+    /// Makes a clock that shows `micros` since the epoch.
     pub fn new(micros: i64) -> Arc<HandClock> {
         Arc::new(HandClock {
             now_micros: AtomicI64::new(micros),
@@ -21,23 +21,23 @@ impl HandClock {
         })
     }
 
-    /// Time passes.
+    /// Lets time pass, for the clock and the steady clock.
     pub fn advance_micros(&self, micros: i64) {
         self.now_micros.fetch_add(micros, Ordering::SeqCst);
         self.steady_micros.fetch_add(micros, Ordering::SeqCst);
     }
 
-    /// As [`HandClock::advance_micros`].
+    /// Lets whole seconds pass, as [`HandClock::advance_micros`] does.
     pub fn advance_seconds(&self, seconds: i64) {
         self.advance_micros(seconds * 1_000_000);
     }
 
-    /// The clock is set, forward or back; no time passes.
+    /// Sets the clock, forward or back. No time passes.
     pub fn set_micros(&self, micros: i64) {
         self.now_micros.store(micros, Ordering::SeqCst);
     }
 
-    /// The present that it shows, in seconds.
+    /// The present that the clock shows, in whole seconds since the epoch.
     pub fn now_s(&self) -> i64 {
         crate::seconds(self.now_micros())
     }

@@ -1,32 +1,33 @@
-//! When to say that the machine's clock is behind the time that a server has given.
+//! Reports that the machine's clock is behind the time that a server has given.
 
-/// Said from here on.
+/// The least lead that is reported.
 const LOUD_FROM_MICROS: i64 = 10_000_000;
-/// Said again after so long.
+/// A lead that stays large is reported again after this time.
 const AGAIN_AFTER_MICROS: i64 = 600_000_000;
 
-/// Decides what of a lead is worth a line in the log: one when it becomes large, one at long intervals, and one when
-/// it is gone.
+/// Decides which leads are worth a line in the log: one when the lead becomes large, one at long
+/// intervals, and one when it is gone.
 #[derive(Debug, Default)]
 pub struct LeadReport {
-    /// By the steady clock, when it was said last, while it is large.
+    /// The time of the last report by the steady clock; None while the lead is not large.
     said_micros: Option<i64>,
 }
 
 /// News of a lead, for the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeadNews {
-    /// The clock is behind by that much. Microseconds.
+    /// The clock is behind by this many microseconds.
     Behind(i64),
-    /// It has caught up, after it had been said to be behind.
+    /// The clock has caught up, after it had been reported to be behind.
     CaughtUp,
 }
 
 impl LeadReport {
-    /// To be called every so often, with [`crate::ServerClock::lead_micros`] and the steady clock.
+    /// Takes a look, which callers do every so often, at [`crate::ServerClock::lead_micros`] and
+    /// the steady clock.
     pub fn look(&mut self, lead_micros: i64, steady_micros: i64) -> Option<LeadNews> {
         if lead_micros < LOUD_FROM_MICROS {
-            // Near the bound it would be told again and again.
+            // A lead near the bound would be reported again and again.
             let is_over = lead_micros < LOUD_FROM_MICROS / 2;
             return (is_over && self.said_micros.take().is_some()).then_some(LeadNews::CaughtUp);
         }

@@ -1,8 +1,8 @@
 //! The present, through one seam.
 //!
-//! A [`Clock`] says what the machine says, and may be set back at any moment. A [`ServerClock`] is made of
-//! one and never goes back: whatever orders, expires or follows goes by it. Tests and simulations put
-//! a [`HandClock`] below it.
+//! A [`Clock`] shows the machine's time, and may be set back at any moment. A [`ServerClock`] is
+//! made of one and never goes back: everything that orders, expires or follows goes by it. Tests
+//! and simulations put a [`HandClock`] below it.
 
 mod hand;
 mod lead;
@@ -20,10 +20,10 @@ pub use server::ServerClock;
 
 /// A source of the present time.
 pub trait Clock: fmt::Debug + Send + Sync {
-    /// Microseconds since the epoch. May jump, forward and back.
+    /// Microseconds since the epoch. They may jump, forward and back.
     fn now_micros(&self) -> i64;
 
-    /// Microseconds since some moment of the past. Rises evenly, whoever sets the clock.
+    /// Microseconds since some moment of the past. They rise evenly, whoever sets the clock.
     fn steady_micros(&self) -> i64;
 }
 

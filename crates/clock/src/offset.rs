@@ -1,4 +1,4 @@
-//! The machine's clock set otherwise, for tests of whole processes.
+//! The machine's clock with an offset, for tests of whole processes.
 
 use std::path::PathBuf;
 
@@ -6,15 +6,17 @@ use crate::{Clock, SystemClock};
 
 const MICROS_PER_SECOND: f64 = 1e6;
 
-/// The machine's clock, ahead or behind by as many seconds as a file says. The file is read at each look, so a test can
-/// set the clock of a process that runs; nothing else should. A file that can't be read says no difference.
+/// The machine's clock, ahead or behind by a number of seconds that lies in a file. The file is
+/// read at each look, so a test can set the clock of a process that runs; nothing else should. If
+/// the file can't be read, there is no difference.
 #[derive(Debug)]
 pub struct OffsetClock {
     file: PathBuf,
 }
 
 impl OffsetClock {
-    /// `file` holds a number of seconds: positive for a clock that is ahead.
+    /// Makes a clock. `file` holds a number of seconds, which is positive for a clock that is
+    /// ahead.
     pub fn new(file: PathBuf) -> OffsetClock {
         OffsetClock { file }
     }

@@ -1,32 +1,33 @@
-//! Time as a server gives it.
+//! The clock of a server, which never goes back.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{Clock, SystemClock};
 
-/// A clock that shows less by so little was read by another thread, a moment ago.
+/// The least step back of the clock. A reading that lies less behind was overtaken by another
+/// thread.
 const STEP_MIN_MICROS: i64 = 1_000;
-/// Steps of 100 ns, what timeuuids tell apart.
+/// Number of steps of 100 ns in a microsecond; timeuuids tell such steps apart.
 const TICKS_PER_MICRO: i64 = 10;
-/// While the clock below is behind, this part of its pace is held back, one in so many: a time to live lasts
-/// longer by no more than that, and the clock catches up.
+/// While the clock below is behind, this clock goes slower by one part in this many. So the clock
+/// below catches up, and a time to live lasts longer by no more than that.
 const HELD_BACK: i64 = 16;
 
-/// The time of a [`Clock`] that never goes back. When that is set back, this one goes on from where it was, a
-/// sixteenth more slowly, until the other has caught up.
+/// The time of a [`Clock`], made so that it never goes back. When the clock is set back, this one
+/// goes on from where it was, a sixteenth more slowly, until the other has caught up.
 #[derive(Debug)]
 pub struct ServerClock {
     clock: Arc<dyn Clock>,
-    /// The latest time shown. Microseconds.
+    /// The latest time shown, in microseconds.
     latest_micros: AtomicI64,
-    /// The latest time given to a write. Microseconds.
+    /// The latest time given to a write, in microseconds.
     latest_write: AtomicI64,
-    /// The latest tick given out. 100 ns.
+    /// The latest tick given out, in steps of 100 ns.
     latest_tick: AtomicI64,
     /// Whether there is an anchor.
     is_behind: AtomicBool,
-    /// Where it goes on from while the clock below is behind.
+    /// The time to go on from while the clock below is behind.
     anchor: Mutex<Option<Anchor>>,
 }
 
@@ -44,7 +45,7 @@ impl Anchor {
 }
 
 impl ServerClock {
-    /// A clock that begins where `clock` is.
+    /// Makes a clock that begins where `clock` is.
     pub fn new(clock: Arc<dyn Clock>) -> Arc<ServerClock> {
         Arc::new(ServerClock {
             clock,
@@ -56,14 +57,15 @@ impl ServerClock {
         })
     }
 
-    /// One over the machine's clock.
+    /// Makes a clock over that of the machine.
     pub fn of_machine() -> Arc<ServerClock> {
         ServerClock::new(Arc::new(SystemClock))
     }
 
-    /// Nothing is given out any more that is not later than `floor_micros`, which an earlier process gave out.
+    /// Makes sure that only times later than `floor_micros` are given out, which an earlier process
+    /// gave out.
     pub fn raise(&self, floor_micros: i64) {
-        // The last of that microsecond.
+        // This is the last tick of that microsecond.
         let tick = floor_micros
             .saturating_mul(TICKS_PER_MICRO)
             .saturating_add(TICKS_PER_MICRO - 1);
@@ -73,7 +75,8 @@ impl ServerClock {
         self.latest_tick.fetch_max(tick, Ordering::Relaxed);
     }
 
-    /// The present, never earlier than any other call was told. Microseconds since the epoch.
+    /// The present, in microseconds since the epoch. It is never earlier than any other call was
+    /// told.
     pub fn now_micros(&self) -> i64 {
         let below = self.clock.now_micros();
         if !self.is_behind.load(Ordering::Relaxed)
@@ -84,12 +87,12 @@ impl ServerClock {
         self.go_on(below)
     }
 
-    /// The present. Whole seconds since the epoch.
+    /// The present, in whole seconds since the epoch.
     pub fn now_s(&self) -> i64 {
         crate::seconds(self.now_micros())
     }
 
-    /// The clock below shows less than was told before, or did when it was looked at last.
+    /// The present while the clock below shows less than was told before, or did at the last look.
     fn go_on(&self, below: i64) -> i64 {
         let mut anchor = self.anchor.lock().unwrap_or_else(PoisonError::into_inner);
         let steady_micros = self.clock.steady_micros();
@@ -117,18 +120,20 @@ impl ServerClock {
             .max(now)
     }
 
-    /// A time for one write, later than all that were given out before. Microseconds since the epoch.
+    /// A time for one write, in microseconds since the epoch. It is later than all that were given
+    /// out before.
     pub fn next_write_micros(&self) -> i64 {
         reserve(&self.latest_write, self.now_micros(), 1)
     }
 
-    /// Takes `count` consecutive ticks that no other call gets; the first. 100 ns since the epoch.
+    /// Takes `count` consecutive ticks that no other call gets, and returns the first, in steps of
+    /// 100 ns since the epoch.
     pub fn reserve_ticks(&self, count: i64) -> i64 {
         let now = self.now_micros().saturating_mul(TICKS_PER_MICRO);
         reserve(&self.latest_tick, now, count)
     }
 
-    /// No time was told or given out that lies behind this one. Microseconds since the epoch.
+    /// The latest time that was told or given out, in microseconds since the epoch.
     pub fn latest_micros(&self) -> i64 {
         let tick = self.latest_tick.load(Ordering::Relaxed);
         self.latest_micros
@@ -137,12 +142,14 @@ impl ServerClock {
             .max(tick.div_euclid(TICKS_PER_MICRO))
     }
 
-    /// Microseconds since some moment of the past, as the clock below has them ([`Clock::steady_micros`]).
+    /// Microseconds since some moment of the past, as the clock below shows them
+    /// ([`Clock::steady_micros`]).
     pub fn steady_micros(&self) -> i64 {
         self.clock.steady_micros()
     }
 
-    /// How far the present lies ahead of the clock below: more than nothing after that was set back. Microseconds.
+    /// The lead of the present over the clock below, in microseconds. It is more than 0 after that
+    /// clock was set back.
     pub fn lead_micros(&self) -> i64 {
         self.now_micros()
             .saturating_sub(self.clock.now_micros())
@@ -150,7 +157,7 @@ impl ServerClock {
     }
 }
 
-/// One that never jumps back.
+/// This clock never jumps back.
 impl Clock for ServerClock {
     fn now_micros(&self) -> i64 {
         ServerClock::now_micros(self)

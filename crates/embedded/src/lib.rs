@@ -1,7 +1,8 @@
 //! The database of an index service in the same process: [`storage`] itself, by calls.
 //!
-//! Nothing is polled: a change of the schema ([`schema`]) and a commit that adds to a log ([`log`]) each wake who waits
-//! for it. Nothing is read while nothing is written, and no timer runs.
+//! Nothing is polled: a change of the schema ([`schema`]) and a commit that adds to a log ([`log`])
+//! each wake the task that waits for it. Nothing is read while nothing is written, and no timer
+//! runs.
 
 mod log;
 mod rows;
@@ -33,13 +34,13 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    /// The tables of a storage.
+    /// Makes the database of a storage.
     pub fn new(storage: Storage) -> Embedded {
         Embedded { storage }
     }
 }
 
-/// A table as it was created, if it is still there.
+/// The table with this identity, if it is still there.
 fn table_of(storage: &Storage, table: &TableIdentity) -> Option<Arc<Table>> {
     let catalog = storage.catalog();
     let found = catalog.table(&table.keyspace, &table.table)?;

@@ -2,18 +2,21 @@
 //!
 //! # Why no row is missed
 //!
-//! The log is read window by window of `cdc$time`, and never twice. Before a window is read, the low-water mark of the
-//! storage is raised to its end, and the commit in flight waited for ([`Storage::settle_log_to_end`]): no later commit
-//! gives a row a time at or below the mark, so the window is complete for good, whatever timestamps clients give. The end
-//! is the present, or the last row of the log if that is later, as after a clock was set back. The next window begins
-//! behind it. Between two windows the follower waits for a row behind the mark ([`Storage::log_growth`]): one that was
-//! given meanwhile ends the wait at once, so there is no moment at which a row comes unseen.
+//! The log is read window by window of `cdc$time`, and never twice. Before a window is read, the
+//! low-water mark of the storage is raised to its end, and the commit in flight is waited for
+//! ([`Storage::settle_log_to_end`]). No later commit gives a row a time at or below the mark, so
+//! the window is complete for good, whatever timestamps clients give. The end is the present, or
+//! the last row of the log if that is later, as after a clock was set back. The next window begins
+//! behind it. Between two windows the follower waits for a row behind the mark
+//! ([`Storage::log_growth`]). A row that was written meanwhile ends the wait at once, so no row
+//! comes unseen.
 //!
-//! The end of a window is told once its rows have been handed over ([`LogRun::read_up_to`]), so it is a position that a
-//! snapshot may be taken with: a time before which everything in the log has been handed over. It means the same as that of a
-//! reader that looks again and again, and snapshots of either open with the other. Times of two runs of the process
-//! follow each other, as the mark is kept on the disk. While that takes no writes, what is told stays behind what is read:
-//! a later process would give times behind it again.
+//! The end of a window is told once its rows have been handed over ([`LogRun::read_up_to`]). So it
+//! is a position that a snapshot may be taken with: a time before which everything in the log has
+//! been handed over. It means the same as the position of a reader that polls, and snapshots of
+//! either open with the other. Times of two runs of the process follow each other, as the mark is
+//! kept on the disk. While the disk takes no writes, the position told stays behind what is read,
+//! as a later process would give out times behind it again.
 
 use std::time::Duration;
 
@@ -28,10 +31,10 @@ use uuid::Uuid;
 
 use crate::table_of;
 
-/// Rows of the log read by one visit to a thread that may wait for the disk.
+/// Number of rows of the log read by one visit to a thread that may wait for the disk.
 const ROWS_AT_A_TIME: usize = 4096;
 
-/// Follows a log until it is gone.
+/// Follows a log until the log is gone.
 pub async fn follow(storage: &Storage, run: &LogRun) -> anyhow::Result<()> {
     run.is_up();
     let base = table_of(storage, run.table()).context("the table is gone")?;
@@ -39,7 +42,7 @@ pub async fn follow(storage: &Storage, run: &LogRun) -> anyhow::Result<()> {
     let mut from_us = micros(run.from());
     let mut unread_since = run.from();
     loop {
-        // What is asked from here on is answered by the read after this one.
+        // A question that is asked from here on is answered by the read after this one.
         let asked = run.asked();
         let settled = storage.settle_log_to_end(log).await?;
         hand_over(storage, run, from_us, settled.up_to_micros).await?;
@@ -59,14 +62,14 @@ fn micros(time: Duration) -> i64 {
     i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// Hands over what the rows of a window name, both ends of it inclusive.
+/// Hands over the rows that a window of the log names. Both ends of the window are inclusive.
 async fn hand_over(
     storage: &Storage,
     run: &LogRun,
     from_us: i64,
     up_to_us: i64,
 ) -> anyhow::Result<()> {
-    // The columns of the log may be others by now.
+    // The log may have other columns by now.
     let catalog = storage.catalog();
     let base = table_of(storage, run.table()).context("the table is gone")?;
     let log = base.log.as_ref().context("the table has no log")?;
@@ -118,7 +121,7 @@ async fn hand_over(
     Ok(())
 }
 
-/// Where the key of the base row stands in a row of the log.
+/// The columns of the log that hold the key of the base row.
 struct Columns {
     operation: ColumnId,
     partition: Vec<ColumnId>,
@@ -140,7 +143,7 @@ impl Columns {
         })
     }
 
-    /// The hint in a row of the log; nothing for an image, or for an update of static columns alone.
+    /// The hint in a row of the log; None for an image, or for an update of static columns alone.
     fn hint(&self, keys: &KeySchema, row: &Row) -> Result<Option<Hint>, &'static str> {
         let operation = value(row, self.operation).ok_or("a log row has no operation")?;
         let of_partition = match operation {

@@ -1,4 +1,4 @@
-//! Rows as the storage has them.
+//! Rows of the tables of the storage.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use store::database::{Page, Part, PrimaryKey, RawCell, ReadRow, RowReader, Rows,
 
 use crate::table_of;
 
-/// Keys read at a time, on one thread that may wait for the disk.
+/// Number of keys read at a time, on one thread that may wait for the disk.
 const KEYS_AT_A_TIME: usize = 100;
 
 /// Reads rows of a table.
@@ -39,7 +39,7 @@ impl StoredRows {
         }
     }
 
-    /// Reads files where that holds nobody up.
+    /// Reads files on a thread where waiting holds nobody up.
     async fn blocking<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Inner) -> anyhow::Result<T> + Send + 'static,
@@ -126,7 +126,7 @@ impl Inner {
         Ok(rows)
     }
 
-    /// The key and the vectors of a row; nothing if it has static content alone.
+    /// The key and the vectors of a row; None if it has static content alone.
     fn row(&self, columns: &[ColumnId], row: &Row) -> Option<ReadRow> {
         let clustering = row.clustering.as_ref()?;
         let key: Vec<&[u8]> = row
@@ -144,7 +144,7 @@ impl Inner {
                     .expiry
                     .map(|expiry| u32::try_from(expiry.at_s).unwrap_or(u32::MAX)),
             }),
-            // No vector is kept so.
+            // No vector is stored in elements.
             Cell::Elements(_) => None,
         });
         Some(self.reader.row(&key, cells))

@@ -15,10 +15,10 @@ use store::database::{
 use tokio::sync::watch;
 use uuid::Uuid;
 
-/// Indexes that could not be taken in are told again after so long.
+/// Time after which indexes that could not be taken in are told again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Told of each change of the catalog.
+/// The schema, which tells each change of the catalog.
 pub struct StoredSchema {
     storage: Storage,
     changes: watch::Receiver<()>,
@@ -42,7 +42,7 @@ impl StoredSchema {
         let tables = keyspaces.flat_map(|keyspace| keyspace.tables.values());
         let indexes = tables.flat_map(|table| {
             let indexes = table.indexes.values();
-            // What can't be indexed was refused when it was asked for.
+            // An index that can't be built was refused when it was created.
             indexes.filter_map(|index| identity(table, index).ok())
         });
         Discovered {
@@ -59,7 +59,7 @@ impl Schema for StoredSchema {
             tokio::select! {
                 changed = self.changes.changed() => {
                     if changed.is_err() {
-                        // The storage is gone, and the service about to be.
+                        // The storage is gone, and the service soon will be.
                         std::future::pending::<()>().await;
                     }
                 }
@@ -76,13 +76,13 @@ impl Schema for StoredSchema {
         self.again = true;
     }
 
-    /// The catalog's word is exact.
+    /// The time that the catalog tells is exact.
     fn truncated_ms(&mut self, _: Uuid, told_ms: Option<i64>, _: Option<i64>) -> Option<i64> {
         told_ms
     }
 }
 
-/// The identity of an index; or why it can't be built.
+/// The identity of an index, or the reason why it can't be built.
 pub fn identity(table: &Table, index: &Index) -> Result<IndexIdentity, &'static str> {
     let column = table.column(&index.column).ok_or("its column is gone")?;
     let dimensions = column.cql_type.float_vector_dimensions();

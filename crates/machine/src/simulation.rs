@@ -1,4 +1,4 @@
-//! One thread that does everything itself, by a seed.
+//! A simulated machine: one thread does everything itself, and a seed decides.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,20 +10,20 @@ use std::time::Duration;
 
 use crate::files::Step;
 
-/// Work that blocks takes no longer than this.
+/// The most time that work which blocks takes.
 const WORK_MICROS_MAX: u64 = 40_000;
-/// One piece of work in so many takes a while; others take no time.
+/// One piece of work in this many takes a while; others take no time.
 const SLOW_ONE_IN: u64 = 4;
 
 thread_local! {
     static OF_THREAD: RefCell<Option<Simulation>> = const { RefCell::new(None) };
 }
 
-/// What is decided for a thread that simulates. Clones are the same.
+/// The decisions for a thread that simulates. Clones are the same simulation.
 #[derive(Clone, Debug)]
 pub struct Simulation(Rc<RefCell<State>>);
 
-/// The thread simulates until this is dropped.
+/// Lets the thread simulate until it is dropped.
 #[derive(Debug)]
 #[must_use]
 pub struct Entered(());
@@ -37,20 +37,21 @@ impl Drop for Entered {
 #[derive(Debug)]
 struct State {
     random: u64,
-    /// So many steps of files from here one fails.
+    /// Number of further steps of files until one fails.
     fails_in: Option<u64>,
     /// Whether all steps that write fail.
     is_full: bool,
-    /// Files that were written to since they were synced, and their lengths by then.
+    /// Files that were written to since they were synced, and their lengths when they were.
     unsynced: BTreeMap<PathBuf, u64>,
     /// Names that were made, in directories that were not synced since.
     made: BTreeSet<PathBuf>,
-    /// What stood before in the place of files that were replaced, in directories that were not synced since.
+    /// The files that were replaced, in directories that were not synced since, with their bytes
+    /// before.
     replaced: BTreeMap<PathBuf, Option<Vec<u8>>>,
 }
 
 impl Simulation {
-    /// Decides by a seed.
+    /// Makes a simulation that decides by a seed.
     pub fn new(seed: u64) -> Simulation {
         Simulation(Rc::new(RefCell::new(State {
             random: seed,
@@ -62,13 +63,13 @@ impl Simulation {
         })))
     }
 
-    /// From now on this thread simulates.
+    /// Lets this thread simulate from now on.
     pub fn enter(&self) -> Entered {
         OF_THREAD.set(Some(self.clone()));
         Entered(())
     }
 
-    /// That of this thread.
+    /// The simulation of this thread.
     pub fn of_thread() -> Option<Simulation> {
         OF_THREAD.with_borrow(Clone::clone)
     }
@@ -78,17 +79,17 @@ impl Simulation {
         self.0.borrow_mut().below(end)
     }
 
-    /// After so many more steps of files one fails.
+    /// Lets one step of files fail, after this many more.
     pub fn fail_after(&self, steps: u64) {
         self.0.borrow_mut().fails_in = Some(steps);
     }
 
-    /// Whether nothing more can be written to files.
+    /// Sets whether nothing more can be written to files.
     pub fn set_full(&self, is_full: bool) {
         self.0.borrow_mut().is_full = is_full;
     }
 
-    /// How long a piece of work that blocks takes, often no time at all.
+    /// The time that a piece of work which blocks takes; often none.
     pub fn work_takes(&self) -> Duration {
         Duration::from_micros(match self.below(SLOW_ONE_IN) {
             0 => self.below(WORK_MICROS_MAX),
@@ -128,14 +129,15 @@ impl Simulation {
         Ok(())
     }
 
-    /// The power fails: what was not synced is lost, torn, or there all the same. Gives back how many files suffered.
+    /// Simulates a power failure: what was not synced is lost, torn, or there all the same. Returns
+    /// the number of files that suffered.
     pub fn crash(&self) -> usize {
         let state = &mut *self.0.borrow_mut();
         let mut lost = 0;
         for (path, before) in std::mem::take(&mut state.replaced) {
             if state.below(2) == 0 {
                 lost += 1;
-                // An error leaves it as it is, which may be too.
+                // An error leaves the file as it is, which may happen too.
                 let _ = match before {
                     Some(bytes) => fs::write(&path, bytes),
                     None => fs::remove_file(&path),

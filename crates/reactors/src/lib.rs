@@ -1,15 +1,18 @@
 //! Threads that serve connections, each with a runtime of its own.
 //!
-//! A runtime of many threads lets whichever is idle go on with any task. For that its threads wake each other: one that finds
-//! work wakes another to look for more. A gateway's request is some tens of microseconds of work between two sockets, and waking and
-//! falling asleep again cost as much (docs/benchmarks/gateway.md has the figures). Here a connection stays with one thread, with all
-//! that its requests ask for, and no other thread is woken for it: as Envoy, nginx and Seastar share work, too.
+//! A runtime of many threads lets whichever is idle go on with any task. For that its threads wake
+//! each other: one that finds work wakes another to look for more. A gateway's request is some tens
+//! of microseconds of work between two sockets, and waking and falling asleep again cost as much
+//! (docs/benchmarks/gateway.md has the figures). Here a connection stays with one thread, with all
+//! that its requests ask for, and no other thread is woken for it. Envoy, nginx and Seastar share
+//! work in this way, too.
 //!
-//! A connection comes to the thread that serves the fewest. What it asks takes turns there: work that takes long belongs elsewhere
-//! ([`tokio::task::spawn_blocking`]), and a client that wants more than one core has to open more than one connection.
+//! A connection comes to the thread that serves the fewest. Its requests take turns there: work
+//! that takes long belongs elsewhere ([`tokio::task::spawn_blocking`]), and a client that wants
+//! more than one core has to open more than one connection.
 //!
-//! The index service and the node do not serve so: tried for them, searches waited longer when the machine was slow
-//! (docs/benchmarks/serving.md).
+//! The index service and the node do not serve in this way: when it was tried for them, searches
+//! waited longer when the machine was slow (docs/benchmarks/serving.md).
 
 use std::cell::Cell;
 use std::future::Future;
@@ -30,19 +33,20 @@ thread_local! {
 /// The last number given.
 static NUMBERS: AtomicUsize = AtomicUsize::new(0);
 
-/// One of each for every reactor and one for all other threads, so that what a connection asks for on its way, such as a
-/// connection to another service, stays with its thread.
+/// One value for every reactor and one for all other threads. So what a connection asks for on its
+/// way, such as a connection to another service, stays with its thread.
 #[derive(Debug)]
 pub struct PerReactor<T>(Box<[T]>);
 
 impl<T> PerReactor<T> {
-    /// One for each core and one for the other threads. Where there are more reactors than cores some share.
+    /// Makes one value for each core and one for the other threads. If there are more reactors than
+    /// cores, some share one.
     pub fn new(make: impl FnMut() -> T) -> PerReactor<T> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         PerReactor(std::iter::repeat_with(make).take(1 + cores).collect())
     }
 
-    /// That of this thread.
+    /// The value of this thread.
     pub fn here(&self) -> &T {
         match NUMBER.get() {
             0 => &self.0[0],
@@ -51,14 +55,15 @@ impl<T> PerReactor<T> {
     }
 }
 
-/// A reactor looks at its sockets after so many tasks at the latest: a task may be a search, and who asks meanwhile waits.
+/// The most tasks that a reactor does before it looks at its sockets. A task may be a search, and
+/// requests that come meanwhile wait.
 const TASKS_BETWEEN_LOOKS: u32 = 8;
 
-/// Threads that serve connections. Cheap to clone; clones share the threads, which end with the last of them, and then
-/// connections that are left are closed.
+/// Threads that serve connections. It is cheap to clone; clones share the threads. The threads end
+/// with the last clone, and connections that are left are closed then.
 #[derive(Clone, Debug)]
 pub struct Reactors {
-    /// None: connections are tasks of the runtime that they come in on.
+    /// The threads. If there are none, connections are tasks of the runtime that they come in on.
     threads: Arc<[Reactor]>,
     _stop: Option<Arc<DropGuard>>,
 }
@@ -70,7 +75,7 @@ struct Reactor {
 }
 
 impl Reactors {
-    /// Starts so many threads, one at least.
+    /// Starts this many threads, one at least.
     ///
     /// # Errors
     /// If the system has no more threads or file descriptors.
@@ -84,7 +89,7 @@ impl Reactors {
         })
     }
 
-    /// No threads: a connection is a task of the runtime that it comes in on.
+    /// Makes reactors without threads: a connection is a task of the runtime that it comes in on.
     pub fn of_the_runtime() -> Reactors {
         Reactors {
             threads: Arc::new([]),
@@ -92,7 +97,8 @@ impl Reactors {
         }
     }
 
-    /// Serves a connection until `serve` is done with it. Must be called within a Tokio runtime.
+    /// Serves a connection until `serve` is done with it. It must be called within a Tokio runtime.
+    /// Fails if the stream can't leave its runtime.
     pub fn serve<F>(
         &self,
         stream: TcpStream,
@@ -110,7 +116,7 @@ impl Reactors {
         let stream = stream.into_std()?;
         let place = Place::take(&reactor.connections);
         reactor.runtime.spawn(async move {
-            // Fails only where the thread has no room for one more socket; it is closed then.
+            // This fails only if the thread has no room for one more socket, which is closed then.
             if let Ok(stream) = TcpStream::from_std(stream) {
                 serve(stream).await;
             }
@@ -120,7 +126,7 @@ impl Reactors {
     }
 }
 
-/// [`Reactors::of_the_runtime`].
+/// As [`Reactors::of_the_runtime`].
 impl Default for Reactors {
     fn default() -> Reactors {
         Reactors::of_the_runtime()
@@ -140,7 +146,7 @@ impl Reactor {
             .spawn(move || {
                 NUMBER.set(1 + NUMBERS.fetch_add(1, Ordering::Relaxed));
                 runtime.block_on(stop.cancelled());
-                // Who is in the midst of blocking work is not waited for.
+                // Threads in the midst of blocking work are not waited for.
                 runtime.shutdown_background();
             })?;
         Ok(Reactor {
@@ -150,7 +156,7 @@ impl Reactor {
     }
 }
 
-/// A connection counted, until it ends.
+/// A connection that is counted until it ends.
 struct Place(Arc<AtomicUsize>);
 
 impl Place {

@@ -119,7 +119,7 @@ async fn each_reactor_has_one_of_its_own() {
         let count = async move |stream: TcpStream| {
             tell.send(made.here().fetch_add(1, Ordering::Relaxed))
                 .unwrap();
-            // It keeps its place, so that the next goes to the other thread.
+            // The connection keeps its place, so that the next goes to the other thread.
             let _ = stream.readable().await;
         };
         reactors.serve(server, count).unwrap();

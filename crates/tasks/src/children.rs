@@ -7,23 +7,23 @@ use uuid::Uuid;
 /// The parts of one task.
 #[derive(Debug, Default)]
 pub struct Children {
-    /// In the order of their beginning.
+    /// Parts that run, in the order of their beginning.
     running: Vec<Uuid>,
-    /// Those that ended well, oldest first.
+    /// Parts that ended well, oldest first.
     done: VecDeque<Uuid>,
-    /// The others that ended, oldest first.
+    /// Parts that ended otherwise, oldest first.
     failed: VecDeque<Uuid>,
     left_out: u64,
 }
 
 impl Children {
-    /// A part has begun.
+    /// Adds a part that has begun.
     pub fn begin(&mut self, id: Uuid) {
         self.running.push(id);
     }
 
-    /// A part has ended. Gives back the one that is to be forgotten for it, if more than `max` that
-    /// ended likewise are kept.
+    /// Notes the end of a part. If more than `max` parts that ended like it are kept, returns the
+    /// oldest of them, which is to be forgotten.
     pub fn end(&mut self, id: Uuid, well: bool, max: usize) -> Option<Uuid> {
         self.running.retain(|other| *other != id);
         let ended = match well {
@@ -38,13 +38,13 @@ impl Children {
         ended.pop_front()
     }
 
-    /// All that are kept: those that failed, those that ended well, those that run.
+    /// All parts that are kept: those that failed, those that ended well, those that run.
     pub fn ids(&self) -> Vec<Uuid> {
         let ended = self.failed.iter().chain(&self.done);
         ended.chain(&self.running).copied().collect()
     }
 
-    /// How many are no longer kept.
+    /// The number of parts that are no longer kept.
     pub fn left_out(&self) -> u64 {
         self.left_out
     }

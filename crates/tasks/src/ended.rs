@@ -22,7 +22,8 @@ struct EndedRoot {
 }
 
 impl EndedRoots {
-    /// A root has ended. Gives back the one that is to be forgotten for it, if there are too many.
+    /// Adds a root that has ended. Returns the one that is to be forgotten for it, if there are too
+    /// many.
     pub fn add(
         &mut self,
         id: Uuid,

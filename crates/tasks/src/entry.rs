@@ -1,4 +1,4 @@
-//! What owner and registry share of a task.
+//! The entry of a task, which its owner and the registry share.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,10 +12,10 @@ use crate::children::Children;
 use crate::status::{State, Status};
 use crate::task::Spec;
 
-/// Stands for a total that is not known.
+/// The total that stands for an unknown one.
 const UNKNOWN: u64 = u64::MAX;
 
-/// How a task ended.
+/// The end of a task.
 #[derive(Clone, Debug)]
 pub struct End {
     pub state: State,
@@ -97,7 +97,7 @@ impl Entry {
         self.children.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says how it ended, once; what is said later is not heard.
+    /// Sets the end of the task. Only the first call does so, and returns true.
     pub fn end(&self, state: State, error: Option<String>) -> bool {
         self.end.send_if_modified(|end| {
             let first = end.is_none();
@@ -112,12 +112,12 @@ impl Entry {
         })
     }
 
-    /// Whether the end has come.
+    /// Whether the task has ended.
     pub fn has_ended(&self) -> bool {
         self.end.borrow().is_some()
     }
 
-    /// The end, when it has come.
+    /// A receiver of the end, when it comes.
     pub fn ended(&self) -> watch::Receiver<Option<End>> {
         self.end.subscribe()
     }

@@ -1,4 +1,4 @@
-//! Every task that runs, and those that ended lately.
+//! The registry: every task that runs, and those that ended lately.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,22 +12,23 @@ use crate::entry::Entry;
 use crate::status::{State, Status, Tree};
 use crate::task::{Spec, Task};
 
-/// How much of what has ended is kept.
+/// The numbers of ended tasks that are kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Retention {
-    /// Trees of one kind whose root has ended; the oldest go first. No kind takes another's place.
+    /// The most trees of one kind whose root has ended; the oldest go first. No kind takes
+    /// another's place.
     pub trees_of_a_kind_max: usize,
-    /// Of these, trees on one scope that have ended well, and likewise of those that have not: what is
-    /// done again and again leaves its last few.
+    /// The most of these trees that are on one scope and have ended well, and likewise of those
+    /// that have not. So work that is done again and again leaves its last few trees.
     pub trees_of_a_scope_max: usize,
-    /// Parts of one task that have ended well, and likewise of those that have not; the oldest go
-    /// first.
+    /// The most parts of one task that have ended well, and likewise of those that have not; the
+    /// oldest go first.
     pub ended_children_max: usize,
 }
 
 impl Default for Retention {
     fn default() -> Retention {
-        // At a few hundred bytes a task some megabytes of each kind at the very most.
+        // At a few hundred bytes a task, this takes some megabytes for each kind at the very most.
         Retention {
             trees_of_a_kind_max: 128,
             trees_of_a_scope_max: 8,
@@ -36,7 +37,8 @@ impl Default for Retention {
     }
 }
 
-/// Every task that runs, and those that ended lately. Cheap to clone; clones are the same.
+/// Every task that runs, and those that ended lately. It is cheap to clone; clones are the same
+/// registry.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
     inner: Arc<Inner>,
@@ -52,24 +54,24 @@ struct Inner {
 struct Known {
     last_sequence_number: u64,
     entries: HashMap<Uuid, Arc<Entry>>,
-    /// By sequence number, for lists.
+    /// The ids by sequence number, for lists.
     order: BTreeMap<u64, Uuid>,
     ended: EndedRoots,
 }
 
-/// Why a task was not asked to stop.
+/// The reason why a task was not asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AbortError {
-    /// There is no such task, or no longer.
+    /// The registry has no such task, or no longer.
     #[error("no such task")]
     Missing,
-    /// Its work can't be stopped.
+    /// The work of the task can't be stopped.
     #[error("a task of this kind can't be aborted")]
     NotAbortable,
 }
 
 impl Registry {
-    /// No tasks.
+    /// Makes a registry without tasks.
     pub fn new(retention: Retention) -> Registry {
         Registry {
             inner: Arc::new(Inner {
@@ -91,7 +93,7 @@ impl Registry {
         let sequence_number = known.last_sequence_number;
         let parent_id = parent.map(|parent| parent.id);
         let entry = Arc::new(Entry::new(spec, sequence_number, parent_id, abort));
-        // A parent that is no longer kept has no use for parts.
+        // A parent that is no longer kept does not keep its parts.
         let is_kept = parent.is_none_or(|parent| known.entries.contains_key(&parent.id));
         if is_kept {
             if let Some(parent) = parent {
@@ -125,12 +127,12 @@ impl Registry {
         }
     }
 
-    /// A task.
+    /// The status of a task.
     pub fn status(&self, id: Uuid) -> Option<Status> {
         Some(self.entry(id)?.status())
     }
 
-    /// The tasks that are no part of another, or all, in the order of their beginning.
+    /// The tasks in the order of their beginning: those that are no part of another, or all.
     pub fn list(&self, with_parts: bool) -> Vec<Status> {
         let entries: Vec<Arc<Entry>> = {
             let known = self.known();
@@ -145,7 +147,7 @@ impl Registry {
             .collect()
     }
 
-    /// A task and its parts.
+    /// A task and its parts, as a tree.
     pub fn tree(&self, id: Uuid) -> Option<Tree> {
         let status = self.status(id)?;
         let children = status.children_ids.iter();
@@ -155,7 +157,7 @@ impl Registry {
         })
     }
 
-    /// Asks a task to stop. One that has ended has stopped.
+    /// Asks a task to stop. A task that has ended stays as it is.
     pub fn abort(&self, id: Uuid) -> Result<Status, AbortError> {
         let entry = self.entry(id).ok_or(AbortError::Missing)?;
         if !entry.spec.abortable {
@@ -167,11 +169,11 @@ impl Registry {
         Ok(entry.status())
     }
 
-    /// A task once it has ended, or as it is after `timeout`.
+    /// The status of a task once it has ended, or as it is after `timeout`.
     pub async fn wait(&self, id: Uuid, timeout: Duration) -> Option<Status> {
         let entry = self.entry(id)?;
         let mut ended = entry.ended();
-        // Whether it has ended in time is in the status.
+        // The status tells whether the task has ended in time.
         let _ = tokio::time::timeout(timeout, ended.wait_for(Option::is_some)).await;
         Some(entry.status())
     }

@@ -1,7 +1,7 @@
-//! What a task works on.
+//! The scope of a task: the things that it works on.
 
-/// What a task works on, from the keyspace down to a part of the ring. What is absent is not
-/// narrowed down.
+/// The scope of a task, from the keyspace down to a part of the ring. A field that is absent
+/// narrows nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scope {
     /// The keyspace, case preserved.
@@ -12,7 +12,7 @@ pub struct Scope {
     pub index: Option<String>,
     /// A part of the ring.
     pub token_range: Option<TokenRange>,
-    /// Something that none of these names, such as one of several readers of a log.
+    /// Something that the other fields don't name, such as one of several readers of a log.
     pub entity: Option<String>,
 }
 
@@ -26,7 +26,7 @@ pub struct TokenRange {
 }
 
 impl Scope {
-    /// The narrowest of what is named.
+    /// The narrowest kind of thing that the scope names.
     pub fn level(&self) -> &'static str {
         if self.token_range.is_some() {
             "token_range"
@@ -41,7 +41,7 @@ impl Scope {
         }
     }
 
-    /// The same, narrowed down to a part of the ring.
+    /// This scope, narrowed down to a part of the ring.
     pub fn in_range(&self, token_range: TokenRange) -> Scope {
         Scope {
             token_range: Some(token_range),

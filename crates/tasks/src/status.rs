@@ -1,4 +1,4 @@
-//! What is seen of a task.
+//! The status of a task, as others see it.
 
 use std::time::SystemTime;
 
@@ -6,21 +6,21 @@ use uuid::Uuid;
 
 use crate::scope::Scope;
 
-/// Where a task stands.
+/// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// The work goes on.
     Running,
-    /// It has ended as it should.
+    /// The task has ended as it should.
     Done,
-    /// It has ended with an error.
+    /// The task has ended with an error.
     Failed,
-    /// It was stopped, or given up by whoever did it.
+    /// The task was stopped, or given up by whoever did it.
     Aborted,
 }
 
 impl State {
-    /// The word for it.
+    /// The word for the state.
     pub fn name(self) -> &'static str {
         match self {
             State::Running => "running",
@@ -36,43 +36,44 @@ impl State {
     }
 }
 
-/// A task as it was at one moment. Its numbers are read one after the other, so they may be some
+/// A task as it was at one moment. The numbers are read one after the other, so they may be some
 /// microseconds apart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Status {
-    /// Its name.
+    /// The id of the task.
     pub id: Uuid,
-    /// Counts the tasks of a registry from 1.
+    /// The number of the task among those of its registry, counted from 1.
     pub sequence_number: u64,
-    /// What kind of work it is.
+    /// The kind of work.
     pub kind: &'static str,
-    /// What the work is on.
+    /// The things that the work is on.
     pub scope: Scope,
-    /// Where it stands.
+    /// The state of the task.
     pub state: State,
-    /// Whether it heeds an abort.
+    /// Whether the task heeds an abort.
     pub is_abortable: bool,
-    /// Whether it was asked to stop.
+    /// Whether the task was asked to stop.
     pub abort_requested: bool,
-    /// When it began.
+    /// The time at which the task began.
     pub start_time: SystemTime,
-    /// When it ended.
+    /// The time at which the task ended; None while it runs.
     pub end_time: Option<SystemTime>,
-    /// Why it failed, or why it was given up.
+    /// The reason why the task failed, or was given up.
     pub error: Option<String>,
-    /// The task that it is a part of.
+    /// The task of which this one is a part.
     pub parent_id: Option<Uuid>,
-    /// Its parts that are kept: those that did not end well, those that did, those that run.
+    /// The parts of the task that are kept: those that did not end well, those that did, those that
+    /// run.
     pub children_ids: Vec<Uuid>,
-    /// Parts that have ended and are no longer kept.
+    /// Number of parts that have ended and are no longer kept.
     pub children_left_out: u64,
-    /// What progress is counted in.
+    /// The unit of progress.
     pub progress_units: &'static str,
-    /// Units done.
+    /// Number of units done.
     pub progress_completed: u64,
-    /// Units in all, if that is known.
+    /// Number of units in all, if that is known.
     pub progress_total: Option<u64>,
-    /// What else is counted, by name.
+    /// The other counts, by name.
     pub counters: Vec<(&'static str, u64)>,
 }
 
@@ -81,6 +82,6 @@ pub struct Status {
 pub struct Tree {
     /// The task.
     pub status: Status,
-    /// Its parts, in the order of `children_ids`.
+    /// The parts of the task, in the order of `children_ids`.
     pub children: Vec<Tree>,
 }

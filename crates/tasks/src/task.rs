@@ -1,4 +1,4 @@
-//! A task in the hands of whoever does the work.
+//! A task, in the hands of whoever does the work.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,42 +10,42 @@ use crate::registry::Registry;
 use crate::scope::Scope;
 use crate::status::{State, Status};
 
-/// What a task is.
+/// The description of a task.
 #[derive(Clone, Debug)]
 pub struct Spec {
-    /// What kind of work it is, such as `scan`.
+    /// The kind of work, such as `scan`.
     pub kind: &'static str,
-    /// What it is on.
+    /// The things that the work is on.
     pub scope: Scope,
-    /// What progress is counted in, such as `rows`.
+    /// The unit of progress, such as `rows`.
     pub units: &'static str,
-    /// Units in all, if that is known from the beginning.
+    /// Number of units in all, if that is known from the beginning.
     pub total: Option<u64>,
-    /// Names of what else is counted.
+    /// The names of the other counts.
     pub counters: &'static [&'static str],
     /// Whether the work heeds an abort.
     pub abortable: bool,
 }
 
-/// A running task. Dropped without a word about its end, it has been aborted.
+/// A running task. If it is dropped without telling its end, it has been aborted.
 pub struct Task {
     entry: Arc<Entry>,
     registry: Registry,
 }
 
-/// A way to tell of a task from another thread: how far it is, not how it ends.
+/// A handle by which another thread tells how far a task is, but not how it ends.
 #[derive(Clone, Debug)]
 pub struct Teller {
     entry: Arc<Entry>,
 }
 
 impl Teller {
-    /// So many units are done in all.
+    /// Sets the number of units that are done in all.
     pub fn set_completed(&self, units: u64) {
         self.entry.set_completed(units);
     }
 
-    /// So many units are to be done.
+    /// Sets the number of units that are to be done.
     pub fn set_total(&self, units: u64) {
         self.entry.set_total(units);
     }
@@ -61,39 +61,39 @@ impl Task {
         Task { entry, registry }
     }
 
-    /// Its name.
+    /// The id of the task.
     pub fn id(&self) -> Uuid {
         self.entry.id
     }
 
-    /// What others see of it.
+    /// The status of the task, as others see it.
     pub fn status(&self) -> Status {
         self.entry.status()
     }
 
-    /// For a thread that does a piece of the work.
+    /// A handle for a thread that does a piece of the work.
     pub fn teller(&self) -> Teller {
         Teller {
             entry: self.entry.clone(),
         }
     }
 
-    /// Begins a part of it. An abort of this task is one of its parts too.
+    /// Begins a part of the task. An abort of this task aborts its parts too.
     pub fn child(&self, spec: Spec) -> Task {
         self.registry.begin(spec, Some(&self.entry))
     }
 
-    /// So many more units are done.
+    /// Adds to the number of units that are done.
     pub fn add(&self, units: u64) {
         self.entry.add(units);
     }
 
-    /// So many units are done in all.
+    /// Sets the number of units that are done in all.
     pub fn set_completed(&self, units: u64) {
         self.entry.set_completed(units);
     }
 
-    /// So many units are to be done.
+    /// Sets the number of units that are to be done.
     pub fn set_total(&self, units: u64) {
         self.entry.set_total(units);
     }
@@ -103,33 +103,33 @@ impl Task {
         self.entry.count(name, more);
     }
 
-    /// What one of the counters has come to.
+    /// The value of one of the counters.
     pub fn counter(&self, name: &str) -> u64 {
         self.entry.counter(name)
     }
 
-    /// Whether it was asked to stop.
+    /// Whether the task was asked to stop.
     pub fn abort_requested(&self) -> bool {
         self.entry.abort.is_cancelled()
     }
 
-    /// Waits until it is asked to stop.
+    /// Waits until the task is asked to stop.
     pub async fn aborted(&self) {
         self.entry.abort.cancelled().await;
     }
 
-    /// The work has ended as it should.
+    /// Ends the task: the work has been done as it should.
     pub fn done(self) {
         self.registry.end(&self.entry, State::Done, None);
     }
 
-    /// The work has failed.
+    /// Ends the task: the work has failed.
     pub fn failed(self, error: impl fmt::Display) {
         let error = Some(error.to_string());
         self.registry.end(&self.entry, State::Failed, error);
     }
 
-    /// The work has stopped as it was asked to.
+    /// Ends the task: the work has stopped as it was asked to.
     pub fn stopped(self) {
         self.registry.end(&self.entry, State::Aborted, None);
     }

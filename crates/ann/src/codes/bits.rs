@@ -1,5 +1,5 @@
-//! One bit a dimension, set when the element is strictly positive, from the low end of each byte:
-//! what the Hamming distance is defined on, so that estimates are the distances themselves.
+//! One bit a dimension, set when the element is strictly positive, from the low end of each byte.
+//! The Hamming distance is defined on such bits, so estimates are the distances themselves.
 
 /// Bytes of a cache line.
 const BLOCK: usize = 64;

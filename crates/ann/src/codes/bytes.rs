@@ -1,6 +1,7 @@
 //! Eight bits a dimension: like nibbles, with 256 levels, for data that needs finer estimates.
 //!
-//! Byte `c` stands for `c - 128` steps, so that a code is also a query of signed bytes, exactly.
+//! Byte `c` stands for `c - 128` steps, so that a code becomes a query of signed bytes without
+//! rounding.
 
 use crate::kernels::kernels;
 
@@ -11,9 +12,9 @@ pub(super) const BLOCK: usize = 64;
 /// Elements further out than this many deviations are cut: the range of the best uniform quantiser
 /// of 256 levels for a Gaussian. Most vectors have no element as far out, and use a smaller range.
 const RANGE: f32 = 3.94;
-/// Levels on either side of zero.
+/// Number of levels on either side of zero.
 const LEVELS: f32 = 127.0;
-/// Elements quantised at a time, on the stack.
+/// Number of elements quantised at a time, on the stack.
 const BATCH: usize = 512;
 
 /// Bytes of a code.
@@ -27,7 +28,7 @@ pub(super) fn encode(residual: &[f32], dimensions: usize, norm: f32, code: &mut 
     let kernels = kernels();
     let deviation = (norm / dimensions as f32).sqrt();
     let factor = LEVELS / (kernels.max_abs)(residual).min(RANGE * deviation);
-    // No direction, or one whose length is too small or too large for an `f32`.
+    // The residual has no direction, or its length is too small or too large for an `f32`.
     if !(norm.is_normal() && factor.is_normal()) {
         code.fill(CENTRE as u8);
         return 0.0;

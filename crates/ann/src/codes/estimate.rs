@@ -1,4 +1,4 @@
-//! From a prepared query and blocks of memory to distances.
+//! Estimates of distances, from a prepared query and blocks of memory.
 
 use super::query::Query;
 use super::space::Space;
@@ -6,8 +6,9 @@ use super::{Codebook, Kind, META_OFFSET, Meta};
 use crate::kernels::kernels;
 
 impl Codebook {
-    /// Estimates the distance from the query to each block: its code at the pointer, its [`Meta`]
-    /// [`META_OFFSET`] bytes behind the code. The query was prepared by this codebook.
+    /// Estimates the distance from the query to each block. A pointer leads to the block's code,
+    /// and its [`Meta`] lies [`META_OFFSET`] bytes behind the code. The query was prepared by this
+    /// codebook.
     ///
     /// # Safety
     /// Each pointer leads to a block of this codebook's layout, aligned to 64 bytes, whose code and
@@ -27,6 +28,8 @@ impl Codebook {
         }
     }
 
+    /// Estimates distances from codes of nibbles or bytes.
+    ///
     /// # Safety
     /// As for [`Codebook::estimate`], with nibbles or bytes.
     unsafe fn estimate_levels(&self, query: &mut Query, blocks: &[*const u8], out: &mut [f32]) {
@@ -42,7 +45,8 @@ impl Codebook {
         let estimate = |space: Space| {
             move |product, meta: &Meta| space.finish(terms.estimate(product, meta), meta)
         };
-        // A loop for each space: a question a code would take as long as its estimate.
+        // Each space has a loop of its own: asking for it at each code would take as long as the
+        // estimate.
         // SAFETY: the caller's promise.
         unsafe {
             match query.space {
@@ -59,8 +63,8 @@ impl Codebook {
         }
     }
 
-    /// Four blocks at a time, which become the lanes of a register: a nanosecond a code instead of
-    /// two, where the kernel takes five.
+    /// Estimates from products, four blocks at a time, which become the lanes of a register. That
+    /// takes a nanosecond a code instead of two, where the kernel takes five.
     ///
     /// # Safety
     /// As for [`Codebook::estimate`].
@@ -94,6 +98,8 @@ impl Codebook {
         }
     }
 
+    /// Measures distances from codes of floats.
+    ///
     /// # Safety
     /// As for [`Codebook::estimate`], with floats.
     unsafe fn estimate_floats(&self, query: &Query, blocks: &[*const u8], out: &mut [f32]) {
@@ -115,6 +121,8 @@ impl Codebook {
         }
     }
 
+    /// Counts the bits in which codes differ from the query.
+    ///
     /// # Safety
     /// As for [`Codebook::estimate`], with bits.
     unsafe fn count_bits(&self, query: &mut Query, blocks: &[*const u8], out: &mut [f32]) {
@@ -127,6 +135,8 @@ impl Codebook {
         }
     }
 
+    /// Reads the meta of a block.
+    ///
     /// # Safety
     /// `block` leads to a block of this codebook's layout.
     #[inline]

@@ -1,7 +1,8 @@
-//! The vector itself, for few dimensions: where the rest of a node outweighs its code, fewer bits
-//! save nothing. In the machine's byte order, which is how the kernels read it.
+//! Codes that are the vectors themselves, for few dimensions: where the rest of a node outweighs
+//! its code, fewer bits save nothing. They are in the machine's byte order, as the kernels read
+//! them.
 
-/// Codes are whole cache lines of floats.
+/// Number of floats in a cache line; codes are whole lines.
 const BLOCK: usize = 16;
 const FLOAT_BYTES: usize = size_of::<f32>();
 

@@ -1,12 +1,13 @@
-//! What the walk reads instead of vectors: codes of a few bits a dimension, and estimates of
+//! Codes of a few bits a dimension, which a walk reads instead of vectors, and estimates of
 //! distances from them.
 //!
 //! A search reads the codes of some thousand vectors and the full vectors of the best few, so the
 //! speed of a search is that of reading codes. A [`Codebook`] makes them. For [`Kind::Nibbles`] and
 //! [`Kind::Bytes`] vectors are first centred by the mean of a sample, as real embeddings lie in a
 //! cone far from the origin and codes should be spent on what tells them apart; then they are
-//! rotated at random, so that no dimension matters more than another. For images of digits that halves the
-//! neighbours that codes alone miss; for embeddings of texts it changes little, and costs little.
+//! rotated at random, so that no dimension matters more than another. For images of digits that
+//! halves the neighbours that codes alone miss; for embeddings of texts it changes little, and
+//! costs little.
 //!
 //! | kind | bits a dimension | estimates |
 //! | --- | --- | --- |
@@ -15,8 +16,8 @@
 //! | [`Kind::Floats`] | 32 | exact |
 //! | [`Kind::Bits`] | 1 | exact: the Hamming distance |
 //!
-//! A code lies at the start of its node's block, its [`Meta`] a little behind it:
-//! [`Codebook::estimate`] takes blocks, many at once, so that memory is asked for early.
+//! A code lies at the start of its node's block, its [`Meta`] a little behind it.
+//! [`Codebook::estimate`] takes many blocks at once, so that memory is asked for early.
 
 mod bits;
 mod bytes;
@@ -36,10 +37,10 @@ use rotation::Rotation;
 
 /// Bytes from the end of a block's code to its [`Meta`].
 pub(crate) const META_OFFSET: usize = 8;
-/// Any number would do, but it must stay the same for codebooks to repeat.
+/// The seed of rotations. Any number would do, but it must stay the same for codebooks to repeat.
 const SEED: u64 = 0x616e_6e75_6c75_7321;
 
-/// How many bits are spent on a dimension, and on what.
+/// A kind of codes: how many bits are spent on a dimension, and on what.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// Four bits.
@@ -69,46 +70,47 @@ impl Kind {
     }
 }
 
-/// What the estimates need beside the code; lies in the block's header.
+/// The numbers that estimates need beside the code. They lie in the block's header.
 #[repr(C)]
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub(crate) struct Meta {
     /// The value of a level's step; 0 for floats and bits.
     pub(crate) scale: f32,
-    /// `|x - mean|^2`; 0 for bits, and the mean is 0 for floats.
+    /// `|x - mean|^2`; 0 for bits. The mean is 0 for floats.
     pub(crate) norm: f32,
     /// `|x|^2`; 0 for bits.
     pub(crate) raw_norm: f32,
 }
 
-/// What a codebook is made of, all that a snapshot keeps.
+/// The parts of a codebook, which are all that a snapshot keeps of it.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Parts {
     pub(crate) kind: Kind,
-    /// How codes are compared: [`Metric::Hamming`] if and only if the kind is [`Kind::Bits`].
+    /// The metric that codes are compared by: [`Metric::Hamming`] if and only if the kind is
+    /// [`Kind::Bits`].
     pub(crate) metric: Metric,
-    /// At least 1.
+    /// Number of dimensions, at least 1.
     pub(crate) dimensions: usize,
-    /// Of the rotation.
+    /// The seed of the rotation.
     pub(crate) seed: u64,
-    /// Finite, one element a dimension; empty for floats and bits.
+    /// The mean of the sample, finite, one element a dimension; empty for floats and bits.
     pub(crate) mean: Vec<f32>,
 }
 
-/// How vectors become codes, and how far codes are from queries. Immutable once made.
+/// Turns vectors into codes, and estimates how far codes are from queries. Immutable once made.
 ///
 /// Vectors are finite and, for the cosine, of length 1. If their squared lengths overflow an `f32`,
 /// estimates are infinite.
 pub(crate) struct Codebook {
     parts: Parts,
-    /// Of nibbles and bytes.
+    /// The rotation of nibbles and bytes.
     rotation: Option<Rotation>,
     code_bytes: usize,
 }
 
 impl Codebook {
-    /// The codebook for vectors like those of the sample, some hundred of them; with none, the
-    /// mean is taken for 0. Floats and bits need no sample.
+    /// Makes the codebook for vectors like those of the sample, some hundred of them. Without a
+    /// sample the mean is taken for 0. Floats and bits need no sample.
     pub(crate) fn train<'a>(
         kind: Kind,
         metric: Metric,
@@ -128,7 +130,7 @@ impl Codebook {
         })
     }
 
-    /// The codebook that [`Codebook::parts`] belongs to.
+    /// Makes the codebook of these [parts](Codebook::parts).
     pub(crate) fn from_parts(parts: Parts) -> Codebook {
         let dimensions = parts.dimensions;
         let bits = parts.kind == Kind::Bits;
@@ -148,12 +150,12 @@ impl Codebook {
         }
     }
 
-    /// What to keep of this codebook.
+    /// The parts of this codebook.
     pub(crate) fn parts(&self) -> &Parts {
         &self.parts
     }
 
-    /// How far off an estimate of a squared distance is, in the mean square, if the product of the two
+    /// The root mean square error of an estimated squared distance, if the product of the two
     /// vectors' lengths is about `lengths`.
     pub(crate) fn error(&self, lengths: f32) -> f32 {
         let of_product = match self.parts.kind {
@@ -170,8 +172,8 @@ impl Codebook {
         self.code_bytes
     }
 
-    /// Writes the code of a vector, [`Codebook::code_bytes`] long, and returns its meta. What
-    /// `scratch` holds is overwritten; it saves an allocation a call.
+    /// Writes the code of a vector, [`Codebook::code_bytes`] long, and returns its meta. `scratch`
+    /// is overwritten; it saves an allocation a call.
     pub(crate) fn encode(&self, vector: &[f32], scratch: &mut Vec<f32>, code: &mut [u8]) -> Meta {
         assert_eq!(vector.len(), self.parts.dimensions);
         assert_eq!(code.len(), self.code_bytes);
@@ -201,7 +203,8 @@ impl Codebook {
         }
     }
 
-    /// The vector as nibbles and bytes describe it, with zeros for the dimensions that pad a code.
+    /// Centres and rotates a vector, as nibbles and bytes describe it, and adds zeros for the
+    /// dimensions that pad a code.
     fn centre_and_rotate(&self, vector: &[f32], residual: &mut Vec<f32>) {
         let centred = vector
             .iter()
@@ -219,7 +222,7 @@ impl Codebook {
         vector.resize(self.padded_dimensions(), 0.0);
     }
 
-    /// Dimensions that a code has room for.
+    /// Number of dimensions that a code has room for.
     fn padded_dimensions(&self) -> usize {
         match self.parts.kind {
             Kind::Nibbles => 2 * self.code_bytes,
@@ -230,11 +233,11 @@ impl Codebook {
     }
 }
 
-/// Of this many values of a dimension the smallest and the largest are left out of its mean.
+/// The smallest and the largest of this many values of a dimension are left out of its mean.
 const TRIMMED_OF: usize = 32;
 
-/// The mean of some vectors, 0 of none. A few that lie far out don't count, in each dimension by
-/// itself: all others would be coded as if they were one.
+/// The mean of some vectors, 0 of none. In each dimension a few values that lie far out don't
+/// count: for their sake, all other vectors would be coded as if they were one.
 fn mean<'a>(dimensions: usize, sample: impl Iterator<Item = &'a [f32]>) -> Vec<f32> {
     let sample: Vec<&[f32]> = sample.collect();
     let trimmed = sample.len() / TRIMMED_OF;

@@ -12,12 +12,13 @@ use crate::kernels::kernels;
 
 /// The value of level 0 is minus this many steps.
 pub(super) const CENTRE: f32 = 7.5;
-/// Dimensions that share 64 bytes: byte `j` has the `j`th of them below and the `64 + j`th above.
+/// Number of dimensions that share 64 bytes: byte `j` has dimension `j` in its low half and
+/// dimension `64 + j` in its high half.
 pub(super) const BLOCK: usize = 128;
 /// The step of the best uniform quantiser of 16 levels, in deviations of a Gaussian (Max,
 /// "Quantizing for minimum distortion", 1960).
 const STEP: f32 = 0.3352;
-/// Both levels next to zero's place: the code of a vector without a direction.
+/// The byte in the code of a vector without a direction: two levels next to zero.
 const NOTHING: u8 = 0x88;
 
 /// Bytes of a code.
@@ -29,7 +30,7 @@ pub(super) fn code_bytes(dimensions: usize) -> usize {
 /// Returns the scale: `scale * (c - CENTRE)` estimates an element.
 pub(super) fn encode(residual: &[f32], dimensions: usize, norm: f32, code: &mut [u8]) -> f32 {
     let factor = (dimensions as f32 / norm).sqrt() / STEP;
-    // No direction, or one whose length is too small or too large for an `f32`.
+    // The residual has no direction, or its length is too small or too large for an `f32`.
     if !factor.is_normal() {
         code.fill(NOTHING);
         return 0.0;

@@ -1,7 +1,7 @@
-//! One side of a comparison, prepared so that each code costs one integer product and a few
-//! multiplications.
+//! Queries: one side of a comparison, prepared so that each code costs one integer product and a
+//! few multiplications.
 //!
-//! With `D = sum c[i] * level[i]`, what the kernels compute, an estimate of nibbles or bytes is
+//! With `D = sum c[i] * level[i]`, which the kernels compute, an estimate of nibbles or bytes is
 //!
 //! ```text
 //! base + norm_weight * norm - scale * (step * D - bias)
@@ -17,10 +17,11 @@ use crate::kernels::kernels;
 /// The largest level of a query.
 const LEVEL_MAX: f32 = 127.0;
 
-/// A prepared query and the buffers it is made in: keep it, and nothing is allocated twice.
+/// A prepared query and the buffers it is made in. If it is kept, nothing is allocated twice.
 #[derive(Default)]
 pub(crate) struct Query {
-    /// For floats what the kernels read; for nibbles and bytes what the levels were made of.
+    /// For floats, the vector that the kernels read; for nibbles and bytes, the vector that the
+    /// levels were made of.
     pub(super) vector: Vec<f32>,
     /// The vector in signed bytes, for nibbles and bytes.
     pub(super) levels: Vec<i8>,
@@ -34,7 +35,7 @@ pub(crate) struct Query {
     pub(super) space: Space,
 }
 
-/// How a product of levels becomes an estimate: the formula above.
+/// The terms of the formula above, by which a product of levels becomes an estimate.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Terms {
     base: f32,
@@ -44,8 +45,8 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// `level` is the value of a query's level, `sum` that of all levels, and `centre` the code of
-    /// a zero.
+    /// Makes the terms. `level` is the value of a query's level, `sum` that of all levels, and
+    /// `centre` the code of a zero.
     fn new(base: f32, norm_weight: f32, level: f32, sum: i32, centre: f32) -> Terms {
         let step = 2.0 * level;
         Terms {
@@ -64,7 +65,8 @@ impl Terms {
 }
 
 impl Query {
-    /// The squared length of what a query of distances was made of, centred; 0 for floats and bits.
+    /// The squared length of the centred vector that a query of distances was made of; 0 for floats
+    /// and bits.
     pub(crate) fn squared_length(&self) -> f32 {
         self.terms.base
     }
@@ -162,7 +164,7 @@ impl Codebook {
         let level = (kernels.max_abs)(&query.vector) / LEVEL_MAX;
         let factor = 1.0 / level;
         query.levels.resize(query.vector.len(), 0);
-        // Of a vector of zeros, or one too short or too long for an `f32`, nothing is told apart.
+        // A vector of zeros, or one too short or too long for an `f32`, tells nothing apart.
         let sum = if factor.is_normal() {
             (kernels.quantize_i8)(&query.vector, factor, &mut query.levels)
         } else {

@@ -1,15 +1,16 @@
 //! A random rotation that takes `d log d` steps: it spreads every vector evenly over all
 //! dimensions, so that one step size for all of them suits a code of few bits.
 //!
-//! A round flips random signs and applies the fast Walsh-Hadamard transform, once to the first
-//! and once to the last window of the vector, as long as the largest power of two that fits; so
-//! vectors need no padding, as in RaBitQ's library. Where the two windows overlap little, they
-//! exchange little, and so between the two rounds there is a step of Kac's walk: each dimension of
-//! the lower half is turned against its fellow in the upper half, by 45 degrees one way or the
-//! other. Ailon and Chazelle, "The fast Johnson-Lindenstrauss transform", 2009, say why signs and
-//! the transform spread any vector; the order of the steps was chosen by measuring how evenly.
+//! A round flips random signs and applies the fast Walsh-Hadamard transform, once to the first and
+//! once to the last window of the vector. A window is as long as the largest power of two that
+//! fits, so vectors need no padding, as in RaBitQ's library. Two windows that overlap little
+//! exchange little, so between the two rounds there is a step of Kac's walk: each dimension of the
+//! lower half is turned against its fellow in the upper half, by 45 degrees one way or the other.
+//! Ailon and Chazelle, "The fast Johnson-Lindenstrauss transform", 2009, say why signs and the
+//! transform spread any vector; the order of the steps was chosen by measuring how evenly they do.
 //!
-//! Only additions and multiplications in a fixed order: the same bits on every processor.
+//! There are only additions and multiplications in a fixed order, so every processor gives the same
+//! bits.
 
 use std::f32::consts::FRAC_1_SQRT_2;
 
@@ -22,11 +23,11 @@ pub(super) struct Rotation {
     turns: Vec<f32>,
 }
 
-/// One round's random signs, a factor for each dimension of a window. They carry the transform's
-/// normalisation along: plus or minus `1 / sqrt(window)`.
+/// The random signs of one round: a factor for each dimension of a window. They carry the
+/// transform's normalisation along: plus or minus `1 / sqrt(window)`.
 struct Round {
     first: Vec<f32>,
-    /// Empty if the first window is the whole vector.
+    /// The signs of the last window. Empty if the first window is the whole vector.
     last: Vec<f32>,
 }
 
@@ -74,8 +75,8 @@ impl Round {
     }
 }
 
-/// Signs, then the Walsh-Hadamard transform but for the order of its results; both lengths are the
-/// same power of two.
+/// Applies signs, and then the Walsh-Hadamard transform, but for the order of its results. Both
+/// lengths are the same power of two.
 fn transform(window: &mut [f32], signs: &[f32]) {
     for (value, sign) in window.iter_mut().zip(signs) {
         *value *= sign;
@@ -99,12 +100,12 @@ fn transform(window: &mut [f32], signs: &[f32]) {
     }
 }
 
-/// Four rows of a vector register each.
+/// Number of values in four rows of a vector register each.
 const SQUARE: usize = 16;
 
 /// The transform of 16 values, as a square of which first the rows are mixed and then, turned over,
-/// the columns: whole registers at a time, where neighbouring values would have to be shuffled. The
-/// square stays turned over, as any order will do.
+/// the columns. So whole registers are mixed at a time, where neighbouring values would have to be
+/// shuffled. The square stays turned over, as any order will do.
 fn transform_square(square: &mut [f32; SQUARE]) {
     let (rows, _) = square.as_chunks_mut::<4>();
     let [a, b, c, d] = mix([rows[0], rows[1], rows[2], rows[3]]);
@@ -126,7 +127,7 @@ fn mix([a, b, c, d]: [[f32; 4]; 4]) -> [[f32; 4]; 4] {
     mixed
 }
 
-/// Two steps of the transform at once: each value with its fellows in the other quarters.
+/// Two steps of the transform at once: mixes each value with its fellows in the other quarters.
 fn mix_quarters(part: &mut [f32]) {
     let (low, high) = part.split_at_mut(part.len() / 2);
     let (a, b) = low.split_at_mut(low.len() / 2);
@@ -139,8 +140,8 @@ fn mix_quarters(part: &mut [f32]) {
     }
 }
 
-/// Turns each dimension of the upper half, and its fellow below, of which an odd number of
-/// dimensions has one more.
+/// Turns each dimension of the upper half against its fellow below. Of an odd number of dimensions
+/// the lower half has one more.
 fn turn_halves(vector: &mut [f32], turns: &[f32]) {
     let (low, high) = vector.split_at_mut(vector.len() - turns.len());
     for ((a, b), turn) in low.iter_mut().zip(high).zip(turns) {
@@ -149,8 +150,8 @@ fn turn_halves(vector: &mut [f32], turns: &[f32]) {
     }
 }
 
-/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014. Snapshots rely
-/// on the numbers: they keep the seed alone.
+/// The generator of Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
+/// Snapshots rely on its numbers, as they keep the seed alone.
 struct SplitMix64(u64);
 
 impl SplitMix64 {

@@ -1,4 +1,4 @@
-//! What estimates mean: the metric itself for a search, a true distance for linking.
+//! The meaning of estimates: the metric itself for a search, a true distance for linking.
 //!
 //! # The lifted space
 //!
@@ -11,10 +11,10 @@
 
 use super::Meta;
 
-/// What the estimates mean.
+/// The meaning of estimates.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub(super) enum Space {
-    /// The metric's, for a search; small distances may come out below zero.
+    /// The distance of the metric, for a search; small distances may come out below zero.
     #[default]
     Metric,
     /// `-2 a.b`, for a search.
@@ -31,7 +31,7 @@ impl Space {
         Space::Lifted { longest, height }
     }
 
-    /// The estimate of a code, from what the formula or a kernel says of it.
+    /// Turns what the formula or a kernel gives for a code into its estimate.
     #[inline]
     pub(super) fn finish(self, estimate: f32, meta: &Meta) -> f32 {
         let estimate = match self {
@@ -53,7 +53,7 @@ impl Space {
     }
 }
 
-/// Not below zero, and NaN where it was.
+/// The estimate, or 0 if it is below zero; NaN stays NaN.
 #[inline]
 fn floor(estimate: f32) -> f32 {
     if estimate < 0.0 { 0.0 } else { estimate }

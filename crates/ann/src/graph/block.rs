@@ -1,4 +1,4 @@
-//! What the graph keeps of one slot, in one piece of memory: its code, a header, its links.
+//! The block of a slot, one piece of memory: its code, a header, its links.
 //!
 //! ```text
 //! 0            code_bytes       +32
@@ -20,32 +20,33 @@ use crate::codes::Meta;
 /// Bytes of a cache line; blocks start on one, and codes fill whole ones.
 pub(crate) const LINE: usize = 64;
 
-/// The lowest bits of [`Header::state`]: how many links there are.
+/// The lowest bits of [`Header::state`]: the number of links.
 const DEGREE: u32 = 0xffff;
-/// Somebody changes the links.
+/// The bit that is set while somebody changes the links.
 const LOCKED: u32 = 1 << 31;
-/// The slot holds no vector: walks pass through it, and nothing may link to it any more.
+/// The bit of a slot without a vector: walks pass through it, and nothing may link to it any more.
 const DEAD: u32 = 1 << 30;
-/// More ids than that of the header may have the slot.
+/// The bit of a slot that more ids than that of the header may have.
 const SHARED: u32 = 1 << 29;
 
-/// Tries to take a lock before the thread lets others run.
+/// Number of tries to take a lock before the thread lets others run.
 const SPINS: usize = 64;
 
-/// How the parts of a block lie.
+/// The places of the parts of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     /// Bytes of a code, a multiple of [`LINE`].
     pub code_bytes: usize,
-    /// Links a block has room for.
+    /// Number of links that a block has room for.
     pub capacity: usize,
     /// Bytes from one block to the next, a multiple of [`LINE`].
     pub stride: usize,
 }
 
 impl Layout {
-    /// Room for a quarter more links than a slot keeps when it has to choose, so that it does not
-    /// have to choose each time one is added; and for as many as fill the last line.
+    /// Lays out a block with room for a quarter more links than `degree`, which a slot keeps when
+    /// it has to choose. So it does not have to choose each time one is added. More links fill the
+    /// last line.
     pub(crate) fn new(code_bytes: usize, degree: usize) -> Layout {
         debug_assert_eq!(code_bytes % LINE, 0);
         let links = code_bytes + size_of::<Header>();
@@ -58,25 +59,25 @@ impl Layout {
         }
     }
 
-    /// Bytes that a search reads of a slot that it measures.
+    /// Number of bytes that a search reads of a slot that it measures.
     pub(crate) fn measured_bytes(&self) -> usize {
         self.code_bytes + size_of::<Header>()
     }
 }
 
-/// What is known of a slot beside its code. Its layout is part of the snapshot's format.
+/// The header of a block, behind its code. Its layout is part of the snapshot's format.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub(crate) struct Header {
     state: AtomicU32,
     id: AtomicU32,
     meta: Meta,
-    /// Links to this slot from others, so that the last one is never taken away.
+    /// Number of links from other slots to this one. It keeps the last one from being taken away.
     in_degree: AtomicU32,
     spare: [u32; 2],
 }
 
-/// Where estimates find the meta of a code: [`Header::meta`], behind the state and the id.
+/// Estimates find the meta of a code here: [`Header::meta`], behind the state and the id.
 const _: () = assert!(std::mem::offset_of!(Header, meta) == 8 && size_of::<Header>() == 32);
 
 /// The block of one slot.
@@ -88,9 +89,11 @@ pub(crate) struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
+    /// The block at `start`.
+    ///
     /// # Safety
-    /// At `start` lie `layout.stride` bytes, zeroed or written as a block, aligned to [`LINE`], which
-    /// stay mapped for `'a`, and of which only blocks are made.
+    /// At `start` lie `layout.stride` bytes, zeroed or written as a block, aligned to [`LINE`],
+    /// which stay mapped for `'a`, and of which only blocks are made.
     pub(crate) unsafe fn new(start: *mut u8, layout: Layout) -> Block<'a> {
         debug_assert_eq!(start as usize % align_of::<Header>(), 0);
         Block {
@@ -100,7 +103,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Where the code starts.
+    /// The address of the block, and of its code.
     pub(crate) fn start(&self) -> *const u8 {
         self.start
     }
@@ -111,7 +114,7 @@ impl<'a> Block<'a> {
         unsafe { &*self.start.add(self.layout.code_bytes).cast::<Header>() }
     }
 
-    /// Room for links; those past the degree are left-overs.
+    /// The words for links. Those past the degree are left over from former links.
     fn room(&self) -> &'a [AtomicU32] {
         let at = self.layout.code_bytes + size_of::<Header>();
         // SAFETY: `new` promises the stride, of which the layout leaves `capacity` words behind the
@@ -119,6 +122,8 @@ impl<'a> Block<'a> {
         unsafe { std::slice::from_raw_parts(self.start.add(at).cast(), self.layout.capacity) }
     }
 
+    /// The code of the slot.
+    ///
     /// # Safety
     /// The slot has been filled, and cannot be given away while the slice is in use.
     pub(crate) unsafe fn code(&self) -> &'a [u8] {
@@ -126,13 +131,16 @@ impl<'a> Block<'a> {
         unsafe { std::slice::from_raw_parts(self.start, self.layout.code_bytes) }
     }
 
+    /// The meta of the code.
+    ///
     /// # Safety
     /// As for [`Block::code`].
     pub(crate) unsafe fn meta(&self) -> Meta {
         self.header().meta
     }
 
-    /// Fills the block of a slot for the vector of `id`, which `encode` writes the code of.
+    /// Fills the block of a slot for the vector of `id`. `encode` writes the code and returns its
+    /// meta.
     ///
     /// # Safety
     /// Nobody else has the slot.
@@ -149,7 +157,7 @@ impl<'a> Block<'a> {
         header.state.store(0, Ordering::Release);
     }
 
-    /// Whose vector it is, the only one's unless the slot [is shared](Block::is_shared).
+    /// The id that has the slot. Others may have it too if the slot [is shared](Block::is_shared).
     pub(crate) fn id(&self) -> u32 {
         self.header().id.load(Ordering::Relaxed)
     }
@@ -158,9 +166,10 @@ impl<'a> Block<'a> {
         self.header().state.load(Ordering::Acquire) & DEAD != 0
     }
 
-    /// Whether the slot links to others and is not dead. Then it has been filled, and stays so while the epoch is pinned,
-    /// if it was before this: what was filled is written before a link from it, and a slot that has had one is free
-    /// again only when all are gone who may have seen it alive ([`mend`](super::mend)).
+    /// Whether the slot links to others and is not dead. Such a slot has been filled. It stays so
+    /// while the epoch is pinned, if it was pinned before this call: a slot is filled before it
+    /// links to others, and one that has had a link is free again only when all are gone who may
+    /// have seen it alive ([`mend`](super::mend)).
     pub(crate) fn is_linked(&self) -> bool {
         let state = self.header().state.load(Ordering::Acquire);
         state & DEAD == 0 && state & DEGREE != 0
@@ -183,18 +192,19 @@ impl<'a> Block<'a> {
         fence(Ordering::Acquire);
     }
 
-    /// The lines that hold the links, for fetching ahead.
+    /// The address of the links and their length in bytes, for fetching ahead.
     pub(crate) fn links_at(&self) -> (*const u8, usize) {
         let at = self.layout.code_bytes + size_of::<Header>();
         (self.start.wrapping_add(at), self.layout.stride - at)
     }
 
-    /// Another slot has a link to this one.
+    /// Counts a link from another slot to this one.
     pub(crate) fn gain_link(&self) {
         self.header().in_degree.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Gives up a link to this slot, unless it is the last one.
+    /// Takes one off the count of links to this slot; false, with nothing done, if one or none is
+    /// left.
     pub(crate) fn lose_link(&self) -> bool {
         let spare_one = |links: u32| (links > 1).then(|| links - 1);
         let in_degree = &self.header().in_degree;
@@ -203,7 +213,7 @@ impl<'a> Block<'a> {
             .is_ok()
     }
 
-    /// Gives up a link to this slot in any case; true if none is left.
+    /// Takes one off the count of links to this slot in any case; true if none is left.
     pub(crate) fn lose_any_link(&self) -> bool {
         let one_less = |links: u32| links.checked_sub(1);
         let in_degree = &self.header().in_degree;
@@ -216,7 +226,7 @@ impl<'a> Block<'a> {
         self.header().in_degree.load(Ordering::Acquire) == 0
     }
 
-    /// Waits until nobody else changes the links.
+    /// Locks the links. Waits while somebody else changes them.
     pub(crate) fn lock(&self) -> Links<'a> {
         let state = &self.header().state;
         let mut spins = 0;
@@ -243,10 +253,10 @@ impl<'a> Block<'a> {
     }
 }
 
-/// The links of a slot, to be changed; others wait for the lock, readers do not.
+/// The locked links of a slot. Others who change them wait for the lock, readers do not.
 pub(crate) struct Links<'a> {
     block: Block<'a>,
-    /// What `Header::state` becomes at the end, the lock not included.
+    /// The value of `Header::state` at the end, without the lock.
     state: u32,
 }
 
@@ -283,13 +293,13 @@ impl Links<'_> {
         links.iter().map(|link| link.load(Ordering::Relaxed))
     }
 
-    /// There is room for it.
+    /// Adds a link. There must be room for it.
     pub(crate) fn push(&mut self, slot: u32) {
         self.block.room()[self.degree()].store(slot, Ordering::Release);
         self.state += 1;
     }
 
-    /// Readers meanwhile may see some of the old and some of the new.
+    /// Replaces all links. Readers may meanwhile see some of the old and some of the new.
     pub(crate) fn replace(&mut self, slots: impl Iterator<Item = u32>) {
         let mut degree = 0;
         for (link, slot) in self.block.room().iter().zip(slots) {
@@ -299,7 +309,7 @@ impl Links<'_> {
         self.state = self.state & !DEGREE | degree;
     }
 
-    /// Marks that the slot holds no vector any more; false if that was so already.
+    /// Marks that the slot holds no vector any more; false if it was marked already.
     pub(crate) fn kill(&mut self) -> bool {
         let was_dead = self.is_dead();
         self.state |= DEAD;

@@ -1,26 +1,26 @@
-//! Linking: how a slot finds its neighbours and they find it.
+//! Linking: a slot finds its neighbours, and they get links to it.
 
 use super::Graph;
 use super::reach::Reach;
 use super::space::{Candidate, Space};
 use crate::codes::Codebook;
 
-/// How much farther a detour over another neighbour may be before a link of one's own is worth its
-/// place, in squared distances: the alpha of Vamana.
+/// The alpha of Vamana, for squared distances: a candidate gets no link of its own if it is nearer,
+/// by this factor, to a neighbour that is already chosen.
 const ALPHA: f32 = 1.2;
 
-/// Of the neighbours that a slot looks for, those that its walk is to find for sure: it looks as
-/// much farther than the last of them as the build beam is wider than that, and no farther. Real data are
-/// built in three quarters of the time of a walk that always fills the beam, to as good a graph.
+/// Number of neighbours that a slot's walk is to find for sure. The walk looks as much farther than
+/// the last of them as the build beam is wider than this, and no farther. Real data are built in
+/// three quarters of the time of a walk that always fills the beam, to as good a graph.
 const WANTED: usize = 32;
 
-/// Attempts to become part of a graph whose entry others change at the same time.
+/// Number of attempts to become part of a graph whose entry others change at the same time.
 const ATTEMPTS_MAX: usize = 16;
 
 impl Graph {
     /// Links a filled slot with its neighbours, so that walks find it. `vector` is what it was
-    /// filled with. If the walk to its neighbours meets a slot with the same code of which `joins`
-    /// says that it will do instead, that one is returned, and this one has not been linked.
+    /// filled with. The walk to its neighbours may meet a slot with the same code. If `joins`
+    /// accepts that one instead, it is returned, and this slot has not been linked.
     ///
     /// # Safety
     /// The epoch is pinned, the graph is trained, and the slot is filled and the caller's.
@@ -37,7 +37,7 @@ impl Graph {
         unsafe { self.link_query(codebook, slot, space, joins) }
     }
 
-    /// Links a slot that nobody links to any more again, by its code.
+    /// Links a slot anew by its code, after it has lost its last link.
     ///
     /// # Safety
     /// The epoch is pinned since the slot could be reached, and the slot has a code.
@@ -50,7 +50,7 @@ impl Graph {
     }
 
     /// Links a slot with what is near `space.query`, and makes sure that somebody links to it; or
-    /// returns an equal slot that `joins`.
+    /// returns an equal slot that `joins` accepts.
     ///
     /// # Safety
     /// As for [`Graph::relink`].
@@ -67,8 +67,8 @@ impl Graph {
             unsafe { self.walk_for_links(codebook, space) };
             if attempt == 0 {
                 self.spread.learn(&space.pool);
-                // Later others may have come by the links of this one already.
-                // SAFETY: the same; what a walk finds has been reached since then.
+                // On later attempts, others may have come by the links of this slot already.
+                // SAFETY: as above; what a walk finds has been reached since then.
                 let equal = unsafe { self.equals(codebook, slot, space) };
                 if let Some(equal) = equal.into_iter().find(|equal| joins(*equal)) {
                     return Some(equal);
@@ -87,7 +87,7 @@ impl Graph {
                         let slot = entry;
                         space.candidates.push(Candidate { distance, slot });
                     }
-                    // It is the first, or the last that is left.
+                    // The slot is the first, or the last that is left.
                     _ if entry == Some(slot) || self.enter_by(entry, slot) => return None,
                     _ => continue,
                 }
@@ -101,7 +101,7 @@ impl Graph {
         None
     }
 
-    /// Leaves what may become links of `space.query` in `space.pool`.
+    /// Walks to `space.query`, and leaves the slots that may become its links in `space.pool`.
     ///
     /// # Safety
     /// As for [`Graph::walk`].
@@ -151,7 +151,7 @@ impl Graph {
             .collect()
     }
 
-    /// Links a slot with the best of `space.candidates`, which are sorted, and them with it.
+    /// Links a slot with the best of `space.candidates`, which are sorted, and these with the slot.
     ///
     /// # Safety
     /// As for [`Graph::relink`]; the candidates have been reached since the epoch was pinned.
@@ -165,7 +165,7 @@ impl Graph {
             // SAFETY: the caller's promise.
             unsafe { self.add_link(codebook, other, slot, space) };
         }
-        // Those chosen may have died meanwhile, or have had no room for another last link.
+        // The chosen slots may have died meanwhile, or have had no room for another last link.
         for other in others {
             if !self.block(slot).is_orphan() {
                 return;
@@ -189,7 +189,7 @@ impl Graph {
         }
     }
 
-    /// Adds a link to a slot, which chooses among its links if it has too many.
+    /// Adds a link from one slot to another. A slot with too many links chooses among them.
     ///
     /// # Safety
     /// The epoch is pinned since both slots could be reached.
@@ -221,7 +221,8 @@ impl Graph {
             self.choose(codebook, self.degree, space);
         }
         self.block(to).gain_link();
-        // Of those not chosen, who has no other link stays, the nearest first, while there is room.
+        // Of those not chosen, slots without another link stay, the nearest first, while there is
+        // room.
         let capacity = self.layout.capacity;
         for index in 0..space.candidates.len() {
             let other = space.candidates[index].slot;
@@ -237,7 +238,7 @@ impl Graph {
         links.replace(space.chosen.iter().copied());
     }
 
-    /// Takes the farthest of the chosen that can do without this link out; false if there is none.
+    /// Takes out the farthest chosen slot that can do without this link; false if there is none.
     fn make_room(&self, space: &mut Space) -> bool {
         let can_go = |slot: &u32| self.block(*slot).lose_link();
         let farthest = space.chosen.iter().rposition(can_go);
@@ -247,9 +248,9 @@ impl Graph {
         farthest.is_some()
     }
 
-    /// Leaves up to `degree` of `space.candidates`, which are sorted, in `space.chosen`: each is
-    /// nearer to the slot in question than, by [`ALPHA`], to anyone chosen before it (the robust
-    /// prune of Vamana). The candidates stay as they are.
+    /// Chooses up to `degree` of `space.candidates`, which are sorted, and leaves them in
+    /// `space.chosen`. Each is nearer to the slot in question than, by [`ALPHA`], to any chosen
+    /// before it (the robust prune of Vamana). The candidates stay as they are.
     ///
     /// # Safety
     /// The epoch is pinned since the candidates could be reached.
@@ -296,7 +297,7 @@ impl Graph {
         }
     }
 
-    /// Whether a candidate is nearer to a slot than, by [`ALPHA`], to anyone that the slot links to.
+    /// Whether a candidate is nearer to a slot than, by [`ALPHA`], to any that the slot links to.
     ///
     /// # Safety
     /// The epoch is pinned since all of them could be reached.

@@ -1,11 +1,11 @@
-//! Mending: how dead slots leave the graph, and what closes the gaps.
+//! Mending: dead slots leave the graph, and new links close the gaps.
 //!
 //! Killed slots gather in a batch. A batch that is full waits until nobody is left who may have
 //! taken one of its slots for a living one, so that no new link to it can come up. Then a cursor
-//! passes over all slots, a few with every change: a slot that links to one of the batch gets
-//! some of its neighbours instead (in-place deletion: Xu et al., IP-DiskANN, 2025). After that, who
-//! had its last link from a slot of the batch is linked anew, and when nobody is left who
-//! may have seen an old link, the slots are free. Meanwhile the next batch gathers.
+//! passes over all slots, a few with every change: a slot that links to one of the batch gets some
+//! of its neighbours instead (in-place deletion: Xu et al., IP-DiskANN, 2025). After that, a slot
+//! that had its last link from the batch is linked anew. When nobody is left who may have seen an
+//! old link, the slots of the batch are free. Meanwhile the next batch gathers.
 
 use super::Graph;
 use super::pool::Frontier;
@@ -13,24 +13,25 @@ use super::space::{Candidate, Space};
 use crate::codes::Codebook;
 use crate::epoch::{Epochs, Mark};
 
-/// A batch is full at this share of all slots. The dead take that much memory and a little more
-/// for each batch on its way, and a sweep reads all links once for each batch.
+/// A batch is full when one in this many slots is in it. The dead take that share of memory and a
+/// little more for each batch on its way, and a sweep reads all links once for each batch.
 const BATCH_SHARE: u32 = 100;
-/// ... but not smaller than this.
+/// The fewest slots of a full batch.
 const BATCH_MIN: usize = 32;
 
-/// Slots the cursor passes for each slot that dies in the time of one sweep, so that a sweep ends
-/// before the next batch is half full.
+/// Number of slots that the cursor passes with every change. At most one slot dies with a change,
+/// so a sweep ends before the next batch is half full.
 const PASSED_PER_DEATH: u32 = 2 * BATCH_SHARE;
 
-/// Neighbours of a dead slot that are tried as links of a slot that linked to it.
+/// Number of neighbours of a dead slot that are tried as links of a slot that linked to it.
 const HEIRS_TRIED_MAX: usize = 8;
 
-/// The way of the dead out of the graph.
+/// The progress of dead slots out of the graph.
 #[derive(Debug, Default)]
 pub(super) struct Mending {
-    /// The batch on its way, and how far it is.
+    /// The batch on its way.
     batch: Vec<u32>,
+    /// The stage that the batch is at.
     stage: Stage,
     /// A bit for each slot of the batch while it is swept out.
     dying: Vec<u64>,
@@ -43,9 +44,9 @@ enum Stage {
     Idle,
     /// Somebody may still link to the batch.
     Closing(Mark),
-    /// Slots from here up to the end are to be looked through.
+    /// Slots from `cursor` up to `end` are still to be looked through.
     Sweeping { cursor: u32, end: u32 },
-    /// The neighbours of the batch's slots from this one on have to be told.
+    /// The links of the batch's slots, from this one on, are still to be taken back.
     Bereaving { next: usize },
     /// Somebody may still read the batch.
     Draining(Mark),
@@ -73,7 +74,7 @@ impl Graph {
         }
     }
 
-    /// The same for a slot that only one id has; false if more than one may have it.
+    /// Takes a slot out of the graph if only one id has it; false if more than one may have it.
     ///
     /// # Safety
     /// As for [`Graph::kill`].
@@ -105,7 +106,7 @@ impl Graph {
         self.block(slot).lock().unshare(id);
     }
 
-    /// Leaves a slot that has just died to the next sweep.
+    /// Leaves a slot that has just died to the next sweep, and has walks start at another one.
     fn bury(&self, slot: u32) {
         if self.entry() == Some(slot) {
             self.leave_entry(slot);
@@ -121,7 +122,7 @@ impl Graph {
             if !self.change_entry(Some(dead), heir) {
                 return;
             }
-            // It may have died before it became the entry.
+            // The heir may have died before it became the entry.
             match heir {
                 Some(slot) if self.block(slot).is_dead() => dead = slot,
                 _ => return,
@@ -129,7 +130,7 @@ impl Graph {
         }
     }
 
-    /// A linked slot that is not dead, a neighbour of this one if there is one.
+    /// Finds a linked slot that is not dead: a neighbour of `slot`, if there is one.
     fn living_near(&self, slot: u32) -> Option<u32> {
         let mut living = None;
         self.block(slot).for_each_link(|link| {
@@ -147,7 +148,7 @@ impl Graph {
         })
     }
 
-    /// The dead that links may lead to. No change is under way.
+    /// The dead slots that links may lead to. No change may be under way.
     pub(crate) fn dying(&self) -> Vec<u32> {
         let mut dying = self.killed.lock().clone();
         let mending = self.mending.lock();
@@ -157,7 +158,7 @@ impl Graph {
         dying
     }
 
-    /// Does a share of what the dead leave to do, unless somebody else is at it.
+    /// Does a share of the mending, unless somebody else is at it.
     ///
     /// # Safety
     /// The epoch is pinned.
@@ -167,7 +168,7 @@ impl Graph {
         };
         let mending = &mut *mending;
         let Some(codebook) = self.codebook() else {
-            // Nothing is linked: the dead can be read by who has found them in a table, no more.
+            // Nothing is linked, so only those who found a dead slot in a table can read it.
             return self.mend_unlinked(epochs, mending);
         };
         match mending.stage {
@@ -216,7 +217,7 @@ impl Graph {
         }
     }
 
-    /// The same for a graph without links.
+    /// Does a share of the mending in a graph without links.
     fn mend_unlinked(&self, epochs: &Epochs, mending: &mut Mending) {
         if let Stage::Draining(mark) = mending.stage {
             self.drain(epochs, mark, mending);
@@ -225,7 +226,7 @@ impl Graph {
         }
     }
 
-    /// Makes a batch of what has been killed if that is enough.
+    /// Makes a batch of the slots that have been killed if they are enough.
     fn close_batch(&self, full: usize, mending: &mut Mending) -> bool {
         let mut killed = self.killed.lock();
         let is_full = killed.len() >= full;
@@ -235,6 +236,7 @@ impl Graph {
         is_full
     }
 
+    /// Frees the slots of the batch once nobody can read them any more.
     fn drain(&self, epochs: &Epochs, mark: Mark, mending: &mut Mending) {
         if epochs.passed(mark) {
             self.slots.give_back(mending.batch.drain(..));
@@ -244,7 +246,7 @@ impl Graph {
 
     fn links_to_dying(&self, slot: u32, mending: &Mending) -> bool {
         let mut found = false;
-        // A slot may have been given out that has no room yet.
+        // A slot that was given out may have no room yet.
         if self.blocks.get(slot).is_some() {
             let block = self.block(slot);
             block.for_each_link(|link| found |= mending.is_dying(link));
@@ -252,7 +254,8 @@ impl Graph {
         found
     }
 
-    /// Takes the dying out of the links of a slot, and links it with the best of theirs.
+    /// Takes the dying slots out of the links of a slot, and links it with the best of their
+    /// neighbours.
     ///
     /// # Safety
     /// The epoch is pinned.
@@ -306,7 +309,8 @@ impl Graph {
         }
     }
 
-    /// Takes back what a dead slot's links were for those it linked to.
+    /// Takes back the links of a dead slot, and links anew each neighbour that had its last link
+    /// from it.
     ///
     /// # Safety
     /// The epoch is pinned, and the slot is not free yet.

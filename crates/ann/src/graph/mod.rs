@@ -1,9 +1,10 @@
-//! The graph: who is near whom, one level of it.
+//! The graph: on one level, every slot links to some that are near it.
 //!
 //! It is the graph of Vamana (Subramanya et al., DiskANN, 2019): every slot links to a few others
 //! that are near it and lie in different directions, so that a walk which always goes on from the
 //! nearest slot it knows comes near any query in a few steps. Distances along the way are estimated
-//! from [codes](crate::codes); exact ones are the caller's business. A walk [starts](starts) from the nearest of some landmarks.
+//! from [codes](crate::codes); exact ones are the caller's business. A walk [starts](starts) from
+//! the nearest of some landmarks.
 //!
 //! # A slot's life
 //!
@@ -11,15 +12,16 @@
 //! one; a killed slot is *dead*: nothing links to it any more, and walks pass through it to its
 //! neighbours without counting it as a candidate. A [sweep](mend) over all slots, of which every
 //! change does a piece, takes dead slots out of the links that still name them, and links the
-//! neighbours of the dead with each other instead, as IP-DiskANN does (Xu et al., 2025). When it
-//! has passed all slots nothing can reach the dead, and when all who may have read of them before
-//! are gone ([epochs](crate::epoch)) their slots are free.
+//! neighbours of the dead with each other instead, as IP-DiskANN does (Xu et al., 2025). When the
+//! sweep has passed all slots, nothing can reach the dead. When all who may have read of them
+//! before are gone ([epochs](crate::epoch)), their slots are free.
 //!
-//! # Who may do what at the same time
+//! # Concurrency
 //!
-//! Everything, from any number of threads that have pinned the epoch. Links are atomics and
-//! change under a lock in their own block; nobody who only reads waits for it, and nobody holds two
-//! such locks. What a slot holds is written before the first link from it or to it.
+//! Any number of threads that have pinned the epoch may do anything at the same time. Links are
+//! atomics and change under a lock in their own block; nobody who only reads waits for it, and
+//! nobody holds two such locks. The contents of a slot are written before the first link from it or
+//! to it.
 
 mod block;
 mod link;
@@ -49,16 +51,17 @@ use crate::codes::{Codebook, Query};
 use crate::memory::{Array, GrowError, Place};
 use mend::Mending;
 
-/// Slots with links.
+/// The graph: slots with their links.
 pub(crate) struct Graph {
     layout: Layout,
     blocks: Array,
-    /// How vectors become codes. Before there is one, slots are only kept, not linked.
+    /// The codebook, by which vectors become codes. Before there is one, slots are kept but not
+    /// linked.
     codebook: OnceLock<Codebook>,
     slots: Slots,
-    /// Links a slot keeps when it has to choose.
+    /// Number of links that a slot keeps when it has to choose.
     degree: usize,
-    /// Candidates of a slot that looks for its links.
+    /// Number of candidates of a slot that looks for its links.
     build_beam: usize,
     /// One above the slot where walks start; 0 if no slot is linked.
     entry: AtomicU32,
@@ -92,12 +95,12 @@ impl Graph {
         &self.layout
     }
 
-    /// None until the graph has been [trained](Graph::train).
+    /// The codebook; None until the graph has been [trained](Graph::train).
     pub(crate) fn codebook(&self) -> Option<&Codebook> {
         self.codebook.get()
     }
 
-    /// Gives the graph its codes. Nobody has linked a slot before.
+    /// Gives the graph its codebook. No slot may have been linked before.
     pub(crate) fn train(&self, codebook: Codebook) {
         let first = self.codebook.set(codebook);
         debug_assert!(first.is_ok(), "a graph is trained once");
@@ -107,7 +110,7 @@ impl Graph {
         &self.slots
     }
 
-    /// Where the blocks lie.
+    /// The array of the blocks.
     pub(crate) fn blocks(&self) -> &Array {
         &self.blocks
     }
@@ -128,11 +131,12 @@ impl Graph {
     pub(crate) fn block(&self, slot: u32) -> Block<'_> {
         debug_assert!(self.blocks.get(slot).is_some());
         // SAFETY: there is room for every slot that was ever given out, since before it was linked
-        // or entered in a table; chunks are zeroed, aligned to pages, and stay as long as the array.
+        // or entered in a table; chunks are zeroed, aligned to pages, and stay as long as the
+        // array.
         unsafe { Block::new(self.blocks.get_unchecked(slot), self.layout) }
     }
 
-    /// Fills a slot for a vector, as it is to be coded.
+    /// Fills a slot for `id`, with the code of `vector` if there is a codebook.
     ///
     /// # Safety
     /// The slot was given out by [`Slots::take`], there is room for it, and nobody else has it.
@@ -144,7 +148,7 @@ impl Graph {
         let block = self.block(slot);
         // SAFETY: the caller's promise.
         unsafe { block.write(id, encode) };
-        // SAFETY: the same, and it has just been filled.
+        // SAFETY: as above, and it has just been filled.
         self.raise_longest(unsafe { block.meta() }.raw_norm);
     }
 
@@ -160,7 +164,7 @@ impl Graph {
         f32::from_bits(self.longest.load(Ordering::Acquire))
     }
 
-    /// How the neighbours of vectors lie.
+    /// The growth of distances from neighbour to neighbour.
     pub(crate) fn spread(&self) -> &Spread {
         &self.spread
     }
@@ -169,7 +173,7 @@ impl Graph {
         &mut self.spread
     }
 
-    /// Where walks start.
+    /// The slot where walks start; None if no slot is linked.
     pub(crate) fn entry(&self) -> Option<u32> {
         self.entry.load(Ordering::Acquire).checked_sub(1)
     }
@@ -183,7 +187,7 @@ impl Graph {
             .is_ok()
     }
 
-    /// A query made of what a slot holds.
+    /// Makes a query of the code in a slot.
     ///
     /// # Safety
     /// The slot has been filled with a code, and the epoch is pinned since it could be reached.

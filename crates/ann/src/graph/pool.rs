@@ -5,21 +5,20 @@ use std::collections::BinaryHeap;
 
 use super::reach::Reach;
 
-/// Slots an index can have: one bit of a [`Key`] says something else.
+/// The most slots that an index can have: one bit of a [`Key`] has another meaning.
 pub(crate) const SLOTS_MAX: u32 = 1 << 31;
 
-/// What a walk asks of its candidates.
+/// The candidates of a walk.
 pub(crate) trait Frontier {
-    /// A slot is worth offering if it is nearer than this.
+    /// The distance below which a slot is worth offering.
     fn bound(&self) -> f32;
     fn offer(&mut self, distance: f32, slot: u32);
-    /// The nearest slot that has not been given out; None when the walk is over.
+    /// Gives out the nearest slot that has not been given out; None when the walk is over.
     fn next(&mut self) -> Option<u32>;
 }
 
-/// A distance and a slot in one word that orders as the pair does, by distance and then by slot; and
-/// a bit that says whether the slot has been expanded, in the lowest place, where it changes no
-/// order.
+/// A distance and a slot in one word, which orders by distance and then by slot. The lowest bit
+/// says whether the slot has been expanded; there it changes no order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Key(u64);
 
@@ -50,20 +49,20 @@ impl Key {
     }
 }
 
-/// The nearest `width` slots in a sorted array: the fastest for widths up to some hundreds, and
-/// what a slot's own neighbourhood is chosen from.
+/// The nearest `width` slots in a sorted array, which is the fastest for widths up to some
+/// hundreds. A slot's links are chosen from it.
 #[derive(Debug)]
 pub(crate) struct Pool {
     width: usize,
     keys: Vec<Key>,
-    /// All before this one have been expanded.
+    /// All keys before this index have been expanded.
     cursor: usize,
-    /// How many of the nearest are kept however far they are, while there is room.
+    /// Number of the nearest slots that are kept however far they are, while there is room.
     kept: usize,
     reach: Reach,
-    /// Nothing farther is expanded, and
+    /// The distance beyond which no slot is expanded.
     limit: f32,
-    /// nothing that is not nearer is kept.
+    /// The distance from which on no slot is kept.
     bound: f32,
 }
 
@@ -87,8 +86,8 @@ impl Pool {
         self.reset_within(Reach::UNLIMITED, width, width);
     }
 
-    /// The same for a walk that ends at a distance: what lies beyond `reach` is not expanded, and of
-    /// it no more is kept than the nearest `kept` of all.
+    /// Empties the pool for a walk that ends at a distance: slots beyond `reach` are not expanded,
+    /// and are kept only if they are among the nearest `kept` of all.
     pub(crate) fn reset_within(&mut self, reach: Reach, width: usize, kept: usize) {
         self.width = width;
         self.keys.clear();
@@ -100,13 +99,13 @@ impl Pool {
         self.bound = f32::INFINITY;
     }
 
-    /// How far the neighbour of this rank is, counted from 1; None if there are fewer.
+    /// The distance of the neighbour of this rank, counted from 1; None if there are fewer.
     #[inline(always)]
     pub(super) fn distance(&self, rank: usize) -> Option<f32> {
         Some(self.keys.get(rank.checked_sub(1)?)?.distance())
     }
 
-    /// Draws limit and bound as near as the slots found allow.
+    /// Brings limit and bound as near as the slots found allow.
     #[inline(always)]
     fn draw_near(&mut self) {
         let farthest = self.distance(self.width).unwrap_or(f32::INFINITY);
@@ -119,7 +118,7 @@ impl Pool {
         }
     }
 
-    /// Distances and slots, nearest first.
+    /// The distances and slots found, nearest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (f32, u32)> + '_ {
         self.keys.iter().map(|key| (key.distance(), key.slot()))
     }
@@ -166,18 +165,18 @@ impl Frontier for Pool {
     }
 }
 
-/// The nearest `width` slots that somebody `wants`, found by way of any slots: for filters, and for
+/// The nearest `width` slots that `wants` admits, found by way of any slots. It serves filters, and
 /// widths that a sorted array is too slow for.
 ///
 /// The walk goes on until the nearest slot left to expand is farther than all of the `width`
-/// wanted: where few are wanted it widens by itself, as far as `hops_max` allows.
+/// wanted. Where few are wanted it widens by itself, as far as `hops_max` allows.
 pub(crate) struct Heaps<W> {
     width: usize,
     hops_max: usize,
     wants: W,
-    /// To expand, nearest first.
+    /// Slots to expand, nearest first.
     open: BinaryHeap<Reverse<Key>>,
-    /// The wanted, farthest first.
+    /// Wanted slots that were found, farthest first.
     found: BinaryHeap<Key>,
 }
 
@@ -192,7 +191,7 @@ impl<W: Fn(u32) -> bool> Heaps<W> {
         }
     }
 
-    /// The wanted, nearest first; and whether the walk came to its natural end.
+    /// The wanted slots, nearest first, and whether the walk came to its natural end.
     pub(crate) fn into_found(self) -> (Vec<(f32, u32)>, bool) {
         let ended = self.hops_max > 0;
         let keys = self.found.into_sorted_vec();
@@ -328,7 +327,7 @@ mod tests {
     fn what_lies_beyond_reach_is_neither_expanded_nor_kept() {
         let spread = Spread::of(1.0);
         let mut pool = Pool::default();
-        // Twice as wide as wanted: 2^0.8 times as far.
+        // Twice as wide as wanted means 2^0.8 times as far.
         pool.reset_within(spread.reach(2, 4).expect("a known spread"), 100, 3);
         for (slot, distance) in (0..).zip([1.0, 2.0, 3.0, 3.5, 9.0]) {
             assert_eq!(pool.bound() > distance, distance < 3.5, "{distance}");

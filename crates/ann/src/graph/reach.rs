@@ -1,64 +1,65 @@
-//! How far a walk looks beyond the nearest that it has found.
+//! The reach of a walk: how far it looks beyond the nearest slots that it has found.
 //!
-//! A walk that ends when the nearest so and so many slots have been expanded takes as long for a
-//! query whose neighbours stand out as for one that has many of them, all about as far. It finds
-//! as much in fewer steps if it ends at a *distance*: some factor beyond that of the last neighbour
+//! A walk that ends when a fixed number of the nearest slots has been expanded takes as long for a
+//! query whose neighbours stand out as for one that has many of them, all about as far. It finds as
+//! much in fewer steps if it ends at a *distance*: some factor beyond that of the last neighbour
 //! wanted (Al-Jazzazi et al., "Distance adaptive beam search for provably accurate graph-based
 //! nearest neighbor search", 2025, arXiv 2505.15636). On real embeddings a recall of 0.99 takes a
 //! quarter fewer comparisons.
 //!
-//! The right factor depends on the data: the more dimensions they fill, the closer together are
-//! the distances of a query's neighbours. So a caller still says how *wide* to walk, and the index
-//! learns what factor goes with a width. Near a point of data that fill `m` dimensions the
-//! squared distance of the `r`th neighbour grows as `r^(2 / m)`; [`Spread`] is that exponent, learned from
-//! the neighbours that new vectors find (as Levina and Bickel, "Maximum likelihood estimation
-//! of intrinsic dimension", 2004, do).
+//! The right factor depends on the data: the more dimensions they fill, the closer together are the
+//! distances of a query's neighbours. So a caller still says how *wide* to walk, and the index
+//! learns which factor goes with a width. Near a point of data that fill `m` dimensions the squared
+//! distance of the `r`th neighbour grows as `r^(2 / m)`. [`Spread`] is that exponent, learned from
+//! the neighbours that new vectors find (as Levina and Bickel, "Maximum likelihood estimation of
+//! intrinsic dimension", 2004, do).
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::pool::Pool;
 
-/// What part of a spread makes the factor. With all of it, a walk as wide as before would find more
-/// and take longer. With this much it finds about as much: a little more where data fill few
-/// dimensions, a little less where they fill many.
+/// The share of a spread that makes the factor. With all of it, a walk would find more than one of
+/// a fixed width, and take longer. With this share it finds about as much: a little more where data
+/// fill few dimensions, a little less where they fill many.
 const SHARE: f32 = 0.8;
 
-/// Deviations of an estimate that something may seem farther than it is.
+/// Number of deviations of an estimate by which a slot may seem farther than it is.
 const ERRORS: f32 = 2.0;
 
-/// Deviations of an estimate beyond which one of two neighbours that seems farther is: both estimates are
-/// off, and one in a hundred by this much. On real embeddings that many measured vectors fewer cost one
-/// neighbour in ten thousand.
+/// Number of deviations of an estimate beyond which a slot that seems farther than another one is
+/// farther. Both estimates are off, and one in a hundred by this much. On real embeddings, not
+/// measuring the slots beyond costs one neighbour in ten thousand.
 const DOUBTS: f32 = 3.0;
 
-/// Ranks whose distances are compared, counted from 1.
+/// The two ranks whose distances are compared, counted from 1.
 const RANKS: (usize, usize) = (8, 32);
 
-/// Samples before a spread is believed.
+/// Number of samples before a spread is believed.
 const SAMPLES_MIN: u32 = 64;
 
-/// Samples that count: the data may change.
+/// The most samples that count, as the data may change.
 const SAMPLES_MAX: u32 = 4_096;
 
-/// No data spread more or less than that.
+/// The least and the largest exponent: no data spread less or more.
 const EXPONENTS: (f32, f32) = (1e-3, 4.0);
 
-/// Where a walk ends.
+/// The distance at which a walk ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Reach {
-    /// Neighbours wanted; at least 1.
+    /// Number of neighbours wanted; at least 1.
     wanted: usize,
-    /// How many times as far as the last of them there may be something worth expanding; at least 1.
+    /// A slot up to this many times as far as the last neighbour wanted may be worth expanding; at
+    /// least 1.
     factor: f32,
-    /// What makes a distance of an estimate; 0 where estimates are distances.
+    /// The addition that makes a distance of an estimate; 0 where estimates are distances.
     lift: f32,
-    /// How far off an estimate may be: where neighbours are nearer together than that, as copies with small
-    /// differences are, their order says nothing.
+    /// The error that an estimate may have. Where neighbours are nearer together than that, as
+    /// copies with small differences are, their order says nothing.
     error: f32,
 }
 
 impl Reach {
-    /// As far as there is room for candidates.
+    /// A reach without a limit: as far as there is room for candidates.
     pub(crate) const UNLIMITED: Reach = Reach {
         wanted: usize::MAX,
         factor: f32::INFINITY,
@@ -66,8 +67,8 @@ impl Reach {
         error: 0.0,
     };
 
-    /// The same for estimates that are less by `lift` than squared distances; no limit if that is beyond
-    /// the floats.
+    /// The reach for estimates that are less by `lift` than squared distances. It has no limit if
+    /// that is beyond the floats.
     pub(crate) fn lifted(self, lift: f32) -> Reach {
         match lift.is_finite() {
             true => Reach { lift, ..self },
@@ -75,7 +76,7 @@ impl Reach {
         }
     }
 
-    /// The same for estimates that are off by some `error`.
+    /// The reach for estimates that are off by some `error`.
     pub(crate) fn blurred(self, error: f32) -> Reach {
         Reach { error, ..self }
     }
@@ -84,14 +85,14 @@ impl Reach {
         self.wanted
     }
 
-    /// Nothing that seems farther is among the neighbours wanted if the last of those that seem to be is as far as
-    /// `last`.
+    /// The distance beyond which no slot is among the neighbours wanted, if the last of those seems
+    /// to be at `last`.
     pub(super) fn doubt(&self, last: f32) -> f32 {
         last + DOUBTS * self.error
     }
 
-    /// Nothing farther is worth expanding if the last neighbour wanted is as far as `last`. Infinite if
-    /// that is beyond the floats.
+    /// The distance beyond which no slot is worth expanding, if the last neighbour wanted is at
+    /// `last`. It is infinite if it lies beyond the floats.
     pub(super) fn limit(&self, last: f32) -> f32 {
         // An estimate may come out below 0.
         let distance = (last + self.lift).max(0.0);
@@ -100,15 +101,15 @@ impl Reach {
     }
 }
 
-/// How distances grow from neighbour to neighbour: the exponent of their ranks.
+/// The growth of distances from neighbour to neighbour: the exponent of their ranks.
 ///
-/// Threads that learn at the same time may lose one another's samples; one thread alone learns the
-/// same from the same.
+/// Threads that learn at the same time may lose one another's samples. One thread alone learns the
+/// same from the same neighbours.
 #[derive(Debug, Default)]
 pub(crate) struct Spread {
-    /// The bits of the mean so far.
+    /// The bits of the mean of the samples.
     exponent: AtomicU32,
-    /// How many samples it is of, up to [`SAMPLES_MAX`].
+    /// Number of samples in the mean, up to [`SAMPLES_MAX`].
     samples: AtomicU32,
 }
 
@@ -120,7 +121,8 @@ impl Spread {
         let Some((nearer, farther)) = distances.filter(|(nearer, _)| *nearer > 0.0) else {
             return;
         };
-        // What is expected of the logarithm of the distances' ratio, to a hundredth.
+        // The logarithm of the distances' ratio that is expected at an exponent of 1, to a
+        // hundredth.
         let ranks = ((far as f32 - 0.5) / (near as f32 - 0.5)).ln();
         let sample = (farther / nearer).ln() / ranks;
         if sample.is_finite() {
@@ -132,14 +134,14 @@ impl Spread {
         }
     }
 
-    /// What has been learned; None if that is too little.
+    /// The exponent that has been learned; None if there are too few samples.
     pub(crate) fn exponent(&self) -> Option<f32> {
         let learned = self.samples.load(Ordering::Relaxed) >= SAMPLES_MIN;
         let exponent = f32::from_bits(self.exponent.load(Ordering::Relaxed));
         learned.then(|| exponent.clamp(EXPONENTS.0, EXPONENTS.1))
     }
 
-    /// Takes over what an index had learned.
+    /// Takes over the exponent that an index had learned.
     pub(crate) fn restore(&mut self, exponent: Option<f32>) {
         *self.exponent.get_mut() = exponent.unwrap_or(0.0).to_bits();
         *self.samples.get_mut() = exponent.map_or(0, |_| SAMPLES_MAX);
@@ -152,8 +154,8 @@ impl Spread {
         spread
     }
 
-    /// Where a walk for `wanted` neighbours ends that is to be `width` wide; None as long as little
-    /// has been learned.
+    /// The reach of a walk for `wanted` neighbours that is to be `width` wide; None as long as too
+    /// little has been learned.
     pub(crate) fn reach(&self, wanted: usize, width: usize) -> Option<Reach> {
         let wanted = wanted.max(1);
         let exponent = SHARE * self.exponent()?;

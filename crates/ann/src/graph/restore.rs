@@ -1,9 +1,9 @@
-//! A graph goes into a snapshot and comes back.
+//! A graph on its way into a snapshot and back.
 //!
-//! Links change while blocks are copied one after the other, so a snapshot is a graph that may never
-//! have been: a link may be in neither or both of two blocks between which it moved. What holds is
-//! that every link leads to a slot of the snapshot. When the graph comes back, links are counted
-//! anew, and who has lost the last one by that is linked again. (A slot that nobody linked to when it was
+//! Links change while blocks are copied one after the other, so a snapshot may hold a graph that
+//! never existed: a link that moved between two blocks may be in neither or in both. But every link
+//! leads to a slot of the snapshot. When the graph comes back, links are counted anew, and a slot
+//! that has lost its last link that way is linked again. (A slot that nobody linked to when it was
 //! saved stays as it was.)
 
 use super::Graph;
@@ -14,9 +14,9 @@ use crate::memory::Array;
 /// The slots that a snapshot takes.
 #[derive(Debug, Default)]
 pub(crate) struct Captured {
-    /// Those that ids have.
+    /// Slots that ids have.
     pub alive: IdSet,
-    /// Those that walks pass through: links may still lead to them.
+    /// Dead slots that walks pass through, as links may still lead to them.
     pub dead: IdSet,
 }
 
@@ -26,7 +26,7 @@ impl Captured {
     }
 }
 
-/// What is wrong with the block of a slot.
+/// A defect in the block of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Defect {
     pub slot: u32,
@@ -34,7 +34,7 @@ pub(crate) struct Defect {
 }
 
 impl Graph {
-    /// A living slot of a snapshot for walks to start at: where they start now if that is one.
+    /// Chooses a living slot of a snapshot for walks to start at: the present entry, if it is one.
     pub(crate) fn entry_among(&self, captured: &Captured) -> Option<u32> {
         let alive = &captured.alive;
         let entry = self.entry().filter(|slot| alive.contains(*slot));
@@ -44,7 +44,8 @@ impl Graph {
             .or_else(|| alive.iter().next())
     }
 
-    /// Copies the block of a slot to `bytes`, a stride of zeros.
+    /// Copies the block of a slot to `bytes`, a stride of zeros. A slot that is not captured
+    /// becomes a free one.
     ///
     /// # Safety
     /// The slots captured are filled, and cannot be given away during the call.
@@ -58,10 +59,10 @@ impl Graph {
         unsafe { self.block(slot).store(bytes, dead, keeps) };
     }
 
-    /// Takes the blocks of a snapshot over. `ids` are all ids and their slots, all below `slots`;
-    /// `entry` is one of them. Blocks become those of the first ids that have their slots.
+    /// Takes over the blocks of a snapshot. `ids` are all ids and their slots, all below `slots`;
+    /// `entry` is one of the slots. A block becomes that of the first id that has its slot.
     ///
-    /// The blocks' codes are taken as they are. Returns the slots to be linked again.
+    /// The blocks' codes are taken as they are. Returns the slots that have to be linked again.
     pub(crate) fn restore(
         &mut self,
         blocks: Array,
@@ -96,7 +97,7 @@ impl Graph {
                 false => self.raise_longest(unsafe { block.meta() }.raw_norm),
             }
         }
-        // Taken from the end.
+        // Slots are taken from the end.
         free.reverse();
         self.slots.restore(slots, free);
         *self.killed.get_mut() = killed;
@@ -106,7 +107,7 @@ impl Graph {
         Ok(bereaved)
     }
 
-    /// Checks all blocks and says how many links lead to each slot.
+    /// Checks all blocks, and counts the links that lead to each slot.
     fn count_links(
         &self,
         slots: u32,

@@ -1,4 +1,4 @@
-//! Which slots are free to take.
+//! The slots that are free to take.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use super::pool::SLOTS_MAX;
 
-/// Slots from 0 up to a mark have been given out at some time; those given back are on a list.
+/// Slots from 0 up to `end` have been given out at some time; those given back are in `free`.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
     end: AtomicU32,
@@ -14,12 +14,12 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// All slots that were ever given out lie below.
+    /// One above the largest slot that was ever given out.
     pub(crate) fn end(&self) -> u32 {
         self.end.load(Ordering::Acquire)
     }
 
-    /// A slot that nobody has; None if there is none left.
+    /// Gives out a slot that nobody has; None if there is none left.
     pub(crate) fn take(&self) -> Option<u32> {
         if let Some(slot) = self.free.lock().pop() {
             return Some(slot);
@@ -30,12 +30,12 @@ impl Slots {
             .ok()
     }
 
-    /// Slots that nobody can reach any more.
+    /// Takes back slots that nobody can reach any more.
     pub(crate) fn give_back(&self, slots: impl IntoIterator<Item = u32>) {
         self.free.lock().extend(slots);
     }
 
-    /// Takes over what a snapshot says: slots up to `end`, and which of them are free.
+    /// Takes over the slots of a snapshot: those up to `end`, of which some are free.
     pub(crate) fn restore(&mut self, end: u32, free: Vec<u32>) {
         *self.end.get_mut() = end;
         *self.free.get_mut() = free;

@@ -1,25 +1,25 @@
-//! What a walk or a change needs to remember while it is under way, kept from one to the next.
+//! Working memory of a walk or a change, kept from one to the next.
 
 use super::pool::Pool;
 use super::visited::Visited;
 use super::{Block, Graph};
 use crate::codes::{Codebook, Query};
 
-/// How much work a walk was.
+/// Counts of the work of a walk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
-    /// Slots expanded.
+    /// Number of slots expanded.
     pub hops: u64,
-    /// Codes measured.
+    /// Number of codes measured.
     pub distances: u64,
 }
 
 /// Working memory; nothing in it outlives one call.
 #[derive(Default)]
 pub(crate) struct Space {
-    /// What the walk under way looks for.
+    /// The query of the walk under way.
     pub query: Query,
-    /// What codes are compared with when links are chosen.
+    /// The query that codes are compared with when links are chosen.
     pub pair: Query,
     pub pool: Pool,
     pub visited: Visited,
@@ -27,7 +27,7 @@ pub(crate) struct Space {
     /// Dead slots that the walk has come to and is to pass through.
     pub bypassed: Vec<u32>,
     pub candidates: Vec<Candidate>,
-    /// Candidates that no chosen link stands for yet.
+    /// Candidates for which no chosen link stands in yet.
     pub left: Vec<Candidate>,
     pub chosen: Vec<u32>,
     pub rotated: Vec<f32>,
@@ -37,7 +37,7 @@ pub(crate) struct Space {
 /// A slot that may become a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Candidate {
-    /// From the slot that the link is for.
+    /// The distance from the slot that the link is for.
     pub distance: f32,
     pub slot: u32,
 }
@@ -54,7 +54,7 @@ impl Space {
 #[derive(Default)]
 pub(crate) struct Batch {
     slots: Vec<u32>,
-    /// Where their blocks start; of no meaning between calls.
+    /// The starts of the slots' blocks. They have no meaning between calls.
     blocks: Vec<*const u8>,
     distances: Vec<f32>,
 }
@@ -75,7 +75,7 @@ impl Batch {
         self.blocks.push(block.start());
     }
 
-    /// Replaces what is in the batch by those links of a block that have not been visited.
+    /// Fills the batch with those links of a block that have not been visited.
     #[inline(always)]
     pub(super) fn gather(&mut self, graph: &Graph, block: Block<'_>, visited: &mut Visited) {
         // Every link is written, and stays if it is new: no branch to guess wrong.
@@ -96,7 +96,7 @@ impl Batch {
         self.slots.len()
     }
 
-    /// Slots and their distances from the query.
+    /// Measures the slots of the batch, and returns them with their distances from the query.
     ///
     /// # Safety
     /// The slots have been filled with codes of this codebook, and cannot be given away yet.
@@ -115,7 +115,7 @@ impl Batch {
 }
 
 impl Graph {
-    /// The distances of some slots from what `query` asks for.
+    /// Measures the distances of some slots from `query`.
     ///
     /// # Safety
     /// The slots have been filled with codes, and the epoch is pinned since they could be reached.

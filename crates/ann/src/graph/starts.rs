@@ -1,39 +1,43 @@
-//! Where walks start.
+//! The slots where walks start.
 //!
-//! A graph of one level has no map of the whole: from one entry a narrow walk may come to an end in another heap of data than
-//! that of its query, and a slot that is linked by such a walk gets the wrong neighbours for good. Of a million made-up
-//! vectors in 20 overlapping clusters one query in six found nothing right, whatever the width. So a walk first looks at
-//! *landmarks*, some slots out of all, and goes on from the nearest. The upper levels of HNSW (Malkov and Yashunin, 2016)
-//! are for the same.
+//! A graph of one level has no map of the whole. From one entry a narrow walk may end in another
+//! heap of data than that of its query, and a slot that is linked by such a walk gets the wrong
+//! neighbours for good. Of a million made-up vectors in 20 overlapping clusters, one query in six
+//! found nothing right, whatever the width. So a walk first looks at *landmarks*, some slots out of
+//! all, and goes on from the nearest. The upper levels of HNSW (Malkov and Yashunin, 2016) serve
+//! the same purpose.
 //!
-//! Landmarks are not kept, but computed: every so many slots there is one, if it is linked just then. Slots are
-//! given out in the order of inserting, which tells nothing of where vectors lie unless it has a period; so the place within
-//! each stretch varies. Their number grows with the root of that of the slots: an unlucky start costs the more, the more
-//! there is, and measuring them counts for little beside a walk as wide as by default. Few vectors are found from
-//! anywhere, and the nearer a walk starts the fewer ways to a slot it tries: so a small graph has none.
+//! Landmarks are not kept, but computed: one slot in every stretch is a landmark, if it is linked
+//! just then. Slots are given out in the order of inserting, which tells nothing of where vectors
+//! lie unless it has a period; so the place within each stretch varies. The number of landmarks
+//! grows with the root of the number of slots: the more slots there are, the more an unlucky start
+//! costs, and measuring landmarks counts for little beside a walk of the default width. A small
+//! graph has no landmarks: few vectors are found from anywhere, and the nearer a walk starts, the
+//! fewer ways to a slot it tries.
 
 use super::Graph;
 
-/// Landmarks to the root of the number of slots, at most; at least half as many.
+/// The most landmarks, as a multiple of the root of the number of slots. At least half as many
+/// exist.
 const LANDMARKS_PER_ROOT: f64 = 0.5;
 
 impl Graph {
-    /// Linked slots here and there, beside the entry.
+    /// The landmarks that are linked just now. Walks start from the entry as well.
     ///
-    /// Who has pinned the epoch before may read what they hold while it stays so.
+    /// A caller that has pinned the epoch before may read the slots while it stays pinned.
     pub(super) fn landmarks(&self) -> impl Iterator<Item = u32> + '_ {
         places(self.slots.end()).filter(|&slot| {
-            // One that was given out just now may have no room yet.
+            // A slot that was given out just now may have no room yet.
             self.blocks.get(slot).is_some() && self.block(slot).is_linked()
         })
     }
 }
 
-/// Slots below which there are no landmarks.
+/// Number of slots below which there are no landmarks.
 const SLOTS_MIN: u32 = 1 << 14;
 
-/// Places of landmarks among so many slots. They stay where they are while the stretch does: until there are four times as
-/// many slots, at the most.
+/// The places of landmarks among this many slots. They stay where they are while the stretch does:
+/// at most until there are four times as many slots.
 fn places(slots: u32) -> impl Iterator<Item = u32> {
     let slots = if slots < SLOTS_MIN { 0 } else { slots };
     let most = LANDMARKS_PER_ROOT * f64::from(slots).sqrt();
@@ -42,7 +46,8 @@ fn places(slots: u32) -> impl Iterator<Item = u32> {
     (0..slots / stretch).map(move |number| number * stretch + scattered(number) % stretch)
 }
 
-/// Some other number for each, without a pattern (multiplicative hashing; the upper bits are the better ones).
+/// Maps numbers to others without a pattern (multiplicative hashing; the upper bits are the better
+/// ones).
 fn scattered(number: u32) -> u32 {
     number.wrapping_mul(0x9e37_79b1).rotate_left(16)
 }

@@ -1,7 +1,7 @@
-//! Which slots a walk has seen.
+//! The slots that a walk has seen.
 
-/// A tag for each slot: it has been seen if its tag is the walk's. Only every 255 walks are the
-/// tags cleared.
+/// A tag for each slot: the slot has been seen if its tag is that of the walk. The tags are cleared
+/// only every 255 walks.
 #[derive(Debug, Default)]
 pub(crate) struct Visited {
     tags: Vec<u8>,
@@ -21,10 +21,11 @@ impl Visited {
         self.current += 1;
     }
 
-    /// True the first time. Slots that the index did not have when the walk began count as seen.
+    /// Marks a slot as seen; true the first time. Slots that the index did not have when the walk
+    /// began count as seen.
     #[inline(always)]
     pub(crate) fn insert(&mut self, slot: u32) -> bool {
-        // Whether a slot has been seen is a toss-up, so nothing here branches on it.
+        // Whether a slot has been seen can't be predicted, so nothing here branches on it.
         match self.tags.get_mut(slot as usize) {
             Some(tag) => std::mem::replace(tag, self.current) != self.current,
             None => false,

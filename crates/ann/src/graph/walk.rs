@@ -8,12 +8,14 @@ use super::{Counts, Graph};
 use crate::codes::{Codebook, Query};
 use crate::kernels::prefetch_bytes;
 
-/// Slots found that are looked at beyond those wanted, however far they are: some may be gone by then.
+/// Number of slots found that are measured beyond those wanted, however far they are, as some may
+/// be gone by then.
 const SPARE: usize = 2;
 
 impl Graph {
-    /// Leaves up to `width` of the nearest slots to `space.query` that a walk within `reach` finds in
-    /// `space.pool`, and at least `kept` if it comes to as many. None of them was dead when it was found.
+    /// Walks towards `space.query` within `reach`, and leaves up to `width` of the nearest slots
+    /// found in `space.pool`, and at least `kept` if it comes to as many. None of them was dead
+    /// when it was found.
     ///
     /// # Safety
     /// The epoch is pinned, from before until the last use of a slot found.
@@ -32,7 +34,7 @@ impl Graph {
         space.pool = pool;
     }
 
-    /// The walk with candidates of another kind.
+    /// Walks with any kind of candidates.
     ///
     /// # Safety
     /// As for [`Graph::walk`].
@@ -68,10 +70,11 @@ impl Graph {
             bypassed,
             counts,
         };
-        // It is expanded however far it is, even if that is beyond the floats.
+        // The entry is expanded however far it is, even if that is beyond the floats.
         let mut start = Some(entry);
         loop {
-            // SAFETY: whoever comes here has pinned the epoch, and all slots come from links or are landmarks.
+            // SAFETY: the caller has pinned the epoch, and all slots come from links or are
+            // landmarks.
             unsafe { walker.measure(frontier) };
             let next = walker.bypassed.pop().or_else(|| frontier.next());
             let Some(slot) = next.or(start) else {
@@ -95,7 +98,7 @@ struct Walker<'a> {
 }
 
 impl Walker<'_> {
-    /// Gathers the slots behind the links of one that have not been seen.
+    /// Gathers the slots that a slot links to and that have not been seen.
     #[inline(always)]
     fn expand(&mut self, slot: u32) {
         self.counts.hops += 1;
@@ -110,8 +113,8 @@ impl Walker<'_> {
     #[inline(always)]
     unsafe fn measure(&mut self, frontier: &mut impl Frontier) {
         self.counts.distances += self.batch.len() as u64;
-        // SAFETY: a slot that a link names or that is linked itself (`Block::is_linked`) has been filled,
-        // and stays as it is while the epoch is pinned.
+        // SAFETY: a slot that a link names or that is linked itself (`Block::is_linked`) has been
+        // filled, and stays as it is while the epoch is pinned.
         for (slot, distance) in unsafe { self.batch.measure(self.codebook, self.query) } {
             if distance < frontier.bound() {
                 match self.graph.block(slot).is_dead() {
@@ -127,15 +130,15 @@ impl Walker<'_> {
     }
 }
 
-/// The pool of a link search is also what its links are chosen from.
+/// Reading the pool after a walk. Links are chosen from it too.
 impl Space {
-    /// Found slots and their distances, nearest first.
+    /// The slots found and their distances, nearest first.
     pub(crate) fn found(&self) -> impl Iterator<Item = (f32, u32)> + '_ {
         Pool::iter(&self.pool)
     }
 
-    /// How many of the slots found `within` a reach may be among the nearest wanted, as far as estimates
-    /// tell, or a few more.
+    /// The number of slots found `within` a reach that may be among the nearest wanted, as far as
+    /// estimates tell, or a few more.
     pub(crate) fn in_doubt(&self, within: Reach) -> usize {
         let wanted = within.wanted();
         let Some(last) = self.pool.distance(wanted) else {

@@ -9,7 +9,7 @@ const F16_DROPPED_BITS: u32 = 13;
 const F16_TOP_EXPONENT: u32 = 0x1f << 23;
 /// All ones in the exponent of an `f32`.
 const F32_TOP_EXPONENT: u32 = 0xff << 23;
-/// 2^(127 - 15), what the biases of the exponents differ by.
+/// 2^(127 - 15), the factor by which the biases of the exponents differ.
 const F16_REBIAS: f32 = f32::from_bits((127 + 127 - 15) << 23);
 /// The smallest normal `f16`.
 const F16_MIN_NORMAL: f32 = f32::from_bits((127 - 14) << 23);
@@ -25,7 +25,7 @@ const BF16_QUIET: u16 = 0x40;
 #[inline]
 pub(crate) fn f16_to_f32(bits: u16) -> f32 {
     let magnitude = u32::from(bits & !SIGN_16) << F16_DROPPED_BITS;
-    // The multiplication mends the bias, and normalises what is denormal as an f16.
+    // The multiplication corrects the bias, and normalises numbers that are denormal as an f16.
     let mut value = (f32::from_bits(magnitude) * F16_REBIAS).to_bits();
     if magnitude >= F16_TOP_EXPONENT {
         value |= F32_TOP_EXPONENT;

@@ -1,11 +1,13 @@
-//! How the kernels go through the codes of a hop: in batches, prefetching ahead.
+//! The way of the kernels through the codes of a hop: in batches, prefetching ahead.
 
-/// Codes compared at a time. Four keep the multipliers busy, and their sums fold into one register.
+/// Number of codes compared at a time. Four keep the multipliers busy, and their sums fold into one
+/// register.
 pub(super) const BATCH: usize = 4;
 
-/// Codes on their way from memory while a batch is compared: most hops whole. Measured on an EPYC of AMD, with
-/// codes for 96 to 1,536 dimensions: 16 take up to 8 in a hundred longer for the shorter ones, 64 as long. (Into the
-/// first level, on a Sapphire Rapids Xeon, 8 to 32 differed by a few hundredths, and one batch ahead cost a quarter more.)
+/// Number of codes on their way from memory while a batch is compared: most hops whole. On an EPYC
+/// of AMD, with codes for 96 to 1,536 dimensions, 16 take up to 8 in a hundred longer for the
+/// shorter ones, and 64 take as long. (With prefetching into the first level, on a Sapphire Rapids
+/// Xeon, 8 to 32 differed by a few hundredths, and one batch ahead cost a quarter more.)
 const AHEAD: usize = 32;
 
 /// Bytes of a cache line; codes are whole lines.
@@ -15,12 +17,12 @@ const LINE: usize = 64;
 pub(super) struct Batches<'a, T> {
     codes: &'a [*const u8],
     out: &'a mut [T],
-    /// Of `codes`, those not yet prefetched.
+    /// The codes that are not prefetched yet.
     ahead: &'a [*const u8],
     code_bytes: usize,
 }
 
-/// Splits a hop into batches, and lets the first codes come.
+/// Splits a hop into batches, and prefetches the first codes.
 ///
 /// # Panics
 ///
@@ -43,7 +45,7 @@ pub(super) fn batches<'a, T>(
 }
 
 impl<T> Batches<'_, T> {
-    /// Prefetches the next codes that have not been.
+    /// Prefetches the next `count` codes.
     #[inline(always)]
     fn prefetch(&mut self, count: usize) {
         let (now, later) = self.ahead.split_at(count.min(self.ahead.len()));
@@ -56,7 +58,8 @@ impl<T> Batches<'_, T> {
 }
 
 impl<'a, T> Iterator for Batches<'a, T> {
-    /// The last batch is filled up by repeating its last code; then it has fewer results than codes.
+    /// The last batch is filled up by repeating its last code; then it has fewer results than
+    /// codes.
     type Item = ([*const u8; BATCH], &'a mut [T]);
 
     #[inline(always)]
@@ -75,7 +78,7 @@ impl<'a, T> Iterator for Batches<'a, T> {
     }
 }
 
-/// Writes the results of a batch, as many as there is place for.
+/// Writes the results of a batch, as many as `out` has place for.
 #[inline(always)]
 pub(super) fn put<T: Copy>(out: &mut [T], results: [T; BATCH]) {
     if let Ok(out) = <&mut [T; BATCH]>::try_from(&mut *out) {
@@ -87,7 +90,7 @@ pub(super) fn put<T: Copy>(out: &mut [T], results: [T; BATCH]) {
     }
 }
 
-/// Asks for the cache lines of some bytes: few, that are read next.
+/// Prefetches a few bytes that are read next.
 #[inline(always)]
 pub(crate) fn prefetch_bytes(start: *const u8, bytes: usize) {
     for_each_line(start, bytes, prefetch::<FIRST_LEVEL>);
@@ -100,14 +103,15 @@ fn for_each_line(start: *const u8, bytes: usize, show: impl Fn(*const u8)) {
     }
 }
 
-/// Into the first-level cache, which waits for some twenty lines at a time.
+/// Prefetching goes into the first-level cache, which waits for some twenty lines at a time.
 const FIRST_LEVEL: bool = true;
 
-/// Into the second-level cache, which waits for more: the codes of a hop are some hundred lines. On the EPYC a search takes
-/// 0.5 to 0.9 of the time where codes come from memory, and as long where they are in a cache (`docs/benchmarks/engine.md`).
+/// Prefetching goes into the second-level cache, which waits for more: the codes of a hop are some
+/// hundred lines. On the EPYC a search takes 0.5 to 0.9 of the time where codes come from memory,
+/// and as long where they are in a cache (`docs/benchmarks/engine.md`).
 const SECOND_LEVEL: bool = false;
 
-/// Asks for a cache line, without waiting for it. Any address will do: it is a hint, not a read.
+/// Prefetches a cache line, without waiting for it. Any address will do: it is a hint, not a read.
 #[inline(always)]
 fn prefetch<const NEAR: bool>(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
@@ -121,7 +125,7 @@ fn prefetch<const NEAR: bool>(address: *const u8) {
             }
         }
     }
-    // Always into the first level: nothing else has been measured there.
+    // Here it is always the first level, as nothing else has been measured.
     #[cfg(target_arch = "aarch64")]
     // SAFETY: a prefetch has no effect but on the caches, and never faults.
     unsafe {

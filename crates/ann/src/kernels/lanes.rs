@@ -1,15 +1,17 @@
-//! What all sets share, so that they agree: the order of sums, and the levels of codes.
+//! The order of sums and the levels of codes, which all sets share so that they agree.
 
-/// Lanes of a sum that is the same on every processor. Element `i` goes to lane `i % LANES`.
+/// Number of lanes of a sum that is the same on every processor. Element `i` goes to lane
+/// `i % LANES`.
 pub(super) const LANES: usize = 32;
 
-/// Dimensions of a block of nibbles.
+/// Number of dimensions in a block of nibbles.
 pub(super) const NIBBLES: usize = 128;
-/// Bytes of a block of nibbles.
+/// Number of bytes of a block of nibbles.
 pub(super) const NIBBLE_BYTES: usize = NIBBLES / 2;
 
-/// The middle of the levels 0..=15, and the highest.
+/// The middle of the levels 0..=15.
 pub(super) const U4_MIDDLE: f32 = 7.5;
+/// The highest of the levels 0..=15.
 pub(super) const U4_TOP: f32 = 15.0;
 /// The highest level of signed bytes; the lowest is its negative.
 pub(super) const I8_TOP: f32 = 127.0;

@@ -13,7 +13,7 @@
 //!   codes that come after (`hop.rs`).
 //! - **Full vectors**, of any length and at any alignment.
 //!
-//! # How far the sets agree
+//! # Agreement of the sets
 //!
 //! - Integers agree to the bit: `dots_u4`, `dots_u8`, `differing_bits`, `hamming`.
 //! - What is stored or answered agrees to the bit too, so that it does not depend on the processor:
@@ -52,7 +52,8 @@ use std::sync::LazyLock;
 
 pub(crate) use hop::prefetch_bytes;
 
-/// Lowers the choice of [`kernels`] to the set of this name, if the processor can run it.
+/// The variable that lowers the choice of [`kernels`] to the set it names, if the processor can run
+/// it.
 const CHOICE_VARIABLE: &str = "ANN_KERNELS";
 
 /// Compares a query with each of several codes, and writes one result a code.
@@ -74,7 +75,7 @@ pub(crate) type PairKernel<Left, Right, Result> = fn(&[Left], &[Right]) -> Resul
 
 /// The distance kernels of one instruction set.
 pub(crate) struct Kernels {
-    /// `scalar`, `avx2`, `avx512` or `neon`.
+    /// The name of the set: `scalar`, `avx2`, `avx512` or `neon`.
     pub name: &'static str,
 
     /// The sum of `nibble * query`, exactly. The query has `128 n` elements, a code `64 n` bytes:
@@ -112,7 +113,7 @@ pub(crate) struct Kernels {
     /// The number of differing bits.
     pub hamming: PairKernel<u8, u8, u32>,
 
-    /// The largest absolute value; 0 of nothing. NaN is passed over.
+    /// The largest absolute value; 0 if there are no values. NaN is passed over.
     pub max_abs: fn(&[f32]) -> f32,
     /// Writes `round(value * factor)`, cut to -127..=127, and returns the sum of what it wrote.
     ///

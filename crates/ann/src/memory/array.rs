@@ -13,13 +13,15 @@ use super::{Faults, GrowError, Mapping, Place, disk};
 const MEMORY_CHUNK_BYTES: usize = 2 << 20;
 /// Chunks aim at this size in a file, so that allocating on the disk is rare.
 const FILE_CHUNK_BYTES: usize = 4 << 20;
-/// Records of a chunk, at the least and at the most, as powers of two. The least keeps the chunk
-/// table of the largest index bounded, the most keeps the chunks of small records (ids) small.
+/// The fewest records of a chunk, as a power of two. It bounds the chunk table of the largest
+/// index.
 const RECORD_BITS_MIN: u32 = 6;
+/// The most records of a chunk, as a power of two. It keeps the chunks of small records (ids)
+/// small.
 const RECORD_BITS_MAX: u32 = 16;
 
-/// Up to 2^32 records of one size. They begin as zeros, and lie at addresses that never change, but
-/// for [`make_writable`](Array::make_writable).
+/// Up to 2^32 records of one size. They begin as zeros, and lie at addresses that never change,
+/// except through [`make_writable`](Array::make_writable).
 ///
 /// The array hands out pointers and knows nothing of what is read and written through them, nor of
 /// races there: that is up to the owner, who writes records with atomics, or while nobody else can
@@ -36,13 +38,14 @@ pub(crate) struct Array {
     chunks: Mutex<Chunks>,
 }
 
-/// What owns the memory; the table has the addresses.
+/// The memory of the chunks, which the array owns. The table has the addresses.
 struct Chunks {
     growth: Growth,
-    /// By number of chunk.
+    /// The memory of each chunk, by its number.
     backing: BTreeMap<u32, Backing>,
 }
 
+/// The memory of one chunk.
 enum Backing {
     Own,
     Adopted(Piece),
@@ -52,28 +55,28 @@ enum Backing {
 #[derive(Clone)]
 pub(crate) struct Piece {
     pub(crate) mapping: Arc<Mapping>,
-    /// Where the chunk begins in it, in bytes.
+    /// The offset in the mapping at which the chunk begins, in bytes.
     pub(crate) offset: usize,
 }
 
-/// The memory that a chunk had before it was made writable. To be dropped when no reader can hold a
+/// The memory that a chunk had before it was made writable. It is dropped when no reader can hold a
 /// pointer into it any more.
 #[must_use = "readers may still look at this memory: drop it when its epoch has passed"]
 pub(crate) struct Retired {
     _piece: Piece,
 }
 
-/// The memory of an array, by whole chunks: what was handed out, touched or not.
+/// The memory of an array, by whole chunks that were handed out, touched or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Footprint {
-    /// Bytes of anonymous memory. The pages of it that were never touched take no room.
+    /// Bytes of anonymous memory. Its pages that were never touched take no room.
     pub(crate) anonymous: usize,
     /// Bytes of mapped files, whose pages the system reclaims as it likes.
     pub(crate) mapped: usize,
 }
 
 impl Array {
-    /// No records yet. `stride` is the size of a record in bytes, at least 1.
+    /// Makes an array without records. `stride` is the size of a record in bytes, at least 1.
     pub(crate) fn new(stride: usize, place: Place) -> Array {
         Array::with_allocate(stride, place, disk::allocate)
     }
@@ -103,8 +106,7 @@ impl Array {
         }
     }
 
-    /// Which of the array's mapped files can no longer be read, and what files of adopted pieces are to be
-    /// mapped with.
+    /// The faults of the array's mapped files. Files of adopted pieces are mapped with them.
     pub(crate) fn faults(&self) -> &Arc<Faults> {
         &self.faults
     }
@@ -114,13 +116,13 @@ impl Array {
         self.stride
     }
 
-    /// Records of a chunk: a power of two, 64 to 65,536. Chunks begin at its multiples.
+    /// Number of records in a chunk: a power of two, 64 to 65,536. Chunks begin at its multiples.
     pub(crate) fn records_per_chunk(&self) -> usize {
         1 << self.record_bits
     }
 
-    /// Makes sure that the chunk of a record exists; it may be the chunk of any record, from any
-    /// thread. A read-only chunk stays so.
+    /// Makes sure that the chunk of a record exists. Any thread may call this for any record. A
+    /// read-only chunk stays so.
     pub(crate) fn ensure(&self, index: u32) -> Result<(), GrowError> {
         let number = self.chunk_of(index);
         if self.table.state(number) != State::Absent {
@@ -157,7 +159,7 @@ impl Array {
         }
     }
 
-    /// Copies bytes into the records, from this byte on, counted from the start of record 0.
+    /// Copies bytes into the records. `start` is counted in bytes from the start of record 0.
     ///
     /// # Panics
     /// If there is no room for them, or it is read-only.
@@ -186,7 +188,7 @@ impl Array {
     ///
     /// # Panics
     /// If `first` is not the first record of a chunk, the chunk exists, or the piece is shorter
-    /// than a chunk: to be checked before.
+    /// than a chunk. The caller checks this before.
     pub(crate) fn adopt(&self, first: u32, piece: Piece) -> Result<(), GrowError> {
         assert_eq!(self.offset_of(first), 0, "record {first} begins no chunk");
         let records_bytes = self.stride << self.record_bits;
@@ -204,7 +206,7 @@ impl Array {
         Ok(())
     }
 
-    /// Whether the records of a chunk may be written; its chunk exists.
+    /// Whether the records of a chunk may be written. The chunk must exist.
     #[cfg(test)]
     pub(crate) fn is_writable(&self, index: u32) -> bool {
         self.table.state(self.chunk_of(index)) == State::Writable
@@ -235,7 +237,7 @@ impl Array {
         Ok(Some(Retired { _piece: piece }))
     }
 
-    /// What the array takes of memory, its table of chunks included.
+    /// The memory that the array takes, its table of chunks included.
     pub(crate) fn footprint(&self) -> Footprint {
         let mut footprint = Footprint {
             anonymous: self.table.bytes(),

@@ -1,4 +1,4 @@
-//! The nameless file of an array: made, made longer with its space allocated, and thinned out.
+//! The nameless file of an array: making it, allocating its space, and giving space back.
 
 use std::fs::File;
 use std::io;
@@ -6,10 +6,10 @@ use std::ops::Range;
 use std::path::Path;
 
 /// Makes sure that a range of a file has its space on the disk, so that no write to it through a
-/// memory map can find the disk full. What lay there stays; what did not reads as zeros.
+/// memory map can find the disk full. Bytes that lay there stay; new ones read as zeros.
 pub(super) type Allocate = fn(&File, Range<u64>) -> io::Result<()>;
 
-/// A file without a name: gone with the process, however that ends.
+/// Makes a file without a name, which goes with the process, however that ends.
 pub(super) fn nameless_file(directory: &Path) -> io::Result<File> {
     if cfg!(miri) {
         return File::open("/dev/null");
@@ -17,7 +17,7 @@ pub(super) fn nameless_file(directory: &Path) -> io::Result<File> {
     tempfile::tempfile_in(directory)
 }
 
-/// Allocates by the system's own call, or by writing zeros where it has none.
+/// Allocates by the system's own call, or by writing zeros where the system has none.
 pub(super) fn allocate(file: &File, range: Range<u64>) -> io::Result<()> {
     #[cfg(all(target_os = "linux", not(miri)))]
     {
@@ -27,7 +27,7 @@ pub(super) fn allocate(file: &File, range: Range<u64>) -> io::Result<()> {
         let len = range.end - range.start;
         let mode = FallocateFlags::empty();
         match retry_on_intr(|| fallocate(file, mode, range.start, len)) {
-            // Not every file system can.
+            // Not every file system can allocate.
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
             done => return Ok(done?),
         }
@@ -35,8 +35,8 @@ pub(super) fn allocate(file: &File, range: Range<u64>) -> io::Result<()> {
     write_zeros(file, range)
 }
 
-/// Gives the space of a range back; it then reads as zeros. [`io::ErrorKind::Unsupported`] where the
-/// system can't; nothing has changed then.
+/// Gives the space of a range back, which then reads as zeros. Fails with
+/// [`io::ErrorKind::Unsupported`], and changes nothing, where the system can't.
 pub(super) fn punch_hole(file: &File, range: Range<u64>) -> io::Result<()> {
     #[cfg(all(target_os = "linux", not(miri)))]
     {
@@ -57,8 +57,9 @@ pub(super) fn punch_hole(file: &File, range: Range<u64>) -> io::Result<()> {
     }
 }
 
-/// Only for ranges without content: behind the end of the file, or released (where that is not
-/// supported, the zeros written at release still have their space).
+/// Allocates by writing zeros. The range must have no content: it lies behind the end of the file,
+/// or was released. (Where releasing is not supported, the zeros written instead still have their
+/// space.)
 fn write_zeros(file: &File, range: Range<u64>) -> io::Result<()> {
     use std::os::unix::fs::FileExt;
 

@@ -1,10 +1,10 @@
 //! Mapped files that can no longer be read.
 //!
-//! Whoever reads through a memory map can't be told that the file was cut short or that its disk
-//! fails: the process gets `SIGBUS`, and would end by it. So every mapping of a file is entered into
-//! a table (`ranges`). The handler of the signal (`handler`) looks the address up, notes the file in
-//! the [`Faults`] of its array, and maps zeros over all of the mapping. The read goes on with zeros,
-//! and whoever made something of them asks [`Faults::unreadable`] before it leaves.
+//! A reader of a memory map can't be told that the file was cut short or that its disk fails: the
+//! process gets `SIGBUS`, and would end by it. So every mapping of a file is entered into a table
+//! (`ranges`). The handler of the signal (`handler`) looks the address up, notes the file in the
+//! [`Faults`] of its array, and maps zeros over all of the mapping. The read goes on with zeros,
+//! and whoever used them asks [`Faults::unreadable`] before the result leaves.
 //!
 //! Bytes between the new end of a file and the end of its page are read as zeros without a
 //! signal. Only a look at the file's length finds that.
@@ -25,13 +25,13 @@ pub(super) use ranges::Entered;
 /// The mapped files of an array, and the first of them that could not be read.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
-    /// 0 for none, or a file's place in `names` and 1. The handler writes it.
+    /// A file's place in `names` and 1, or 0 for none. The handler writes it.
     first: AtomicUsize,
     names: Mutex<Vec<String>>,
 }
 
 impl Faults {
-    /// A file that is to be mapped. `name` is for messages.
+    /// Enters a file that is to be mapped. `name` is for messages.
     pub(crate) fn file(self: &Arc<Faults>, name: String) -> MappedFile {
         let mut names = self.names.lock();
         names.push(name);
@@ -44,8 +44,8 @@ impl Faults {
     /// The name of a file that could not be read. If there is none, all that the calling thread has
     /// read up to now is what the files hold.
     pub(crate) fn unreadable(&self) -> Option<String> {
-        // No read of a vector comes after the look at the flag. The handler sets the flag before there
-        // are zeros to be read.
+        // The fence keeps all reads of vectors before the look at the flag. The handler sets the
+        // flag before there are zeros to be read.
         fence(Ordering::SeqCst);
         let place = self.first.load(Ordering::SeqCst).checked_sub(1)?;
         self.names.lock().get(place).cloned()
@@ -57,6 +57,6 @@ impl Faults {
 #[cfg_attr(miri, expect(dead_code, reason = "under Miri no file is mapped"))]
 pub(crate) struct MappedFile {
     faults: Arc<Faults>,
-    /// Counted from 1.
+    /// The number of the file in its array, counted from 1.
     number: usize,
 }

@@ -1,4 +1,4 @@
-//! Where new chunks come from: regions of memory, or of a nameless file, cut up in order.
+//! The making of chunks: they are cut in order from regions of memory, or of a nameless file.
 //!
 //! A region is one mapping for many chunks: the system counts mappings (some 65,000 a process), and
 //! huge pages need aligned stretches longer than a chunk. The parts of a region that have not been
@@ -13,15 +13,15 @@ use std::sync::Arc;
 use super::disk::{self, Allocate};
 use super::{Faults, MappedFile, Mapping};
 
-/// The size a region has if a chunk does not ask for more. The first region of an array is a single
-/// chunk without huge pages, so that a small index stays small.
+/// The size of a region, unless a chunk is larger. The first region of an array is a single chunk
+/// without huge pages, so that a small index stays small.
 const REGION_BYTES: usize = if cfg!(miri) { 0 } else { 64 << 20 };
 
-/// Huge pages are asked for if chunks are this long: shorter ones hold sparse tables, of which a
+/// Chunks of at least this length ask for huge pages. Shorter ones hold sparse tables, of which a
 /// huge page would fill with zeros more than is used.
 const HUGE_CHUNK_BYTES: usize = 1 << 20;
 
-/// Where the records of an array live.
+/// The place of an array's records.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
     /// Anonymous memory, on huge pages from the second chunk on if the system gives them.
@@ -31,7 +31,7 @@ pub(crate) enum Place {
     File(PathBuf),
 }
 
-/// Why an array could not grow. Nothing has changed; the same may be tried again later.
+/// The reason why an array could not grow. Nothing has changed; the call may be tried again later.
 #[derive(Debug, thiserror::Error)]
 pub enum GrowError {
     /// The disk has no room for a chunk.
@@ -40,7 +40,7 @@ pub enum GrowError {
          vectors in memory", directory.display()
     )]
     DiskFull {
-        /// Where the file of the array lies.
+        /// The directory of the array's file.
         directory: PathBuf,
         /// Bytes of a chunk.
         bytes: usize,
@@ -48,17 +48,17 @@ pub enum GrowError {
     /// The file of the array could not be made or made longer.
     #[error("cannot keep vectors in a file in {}: {source}", directory.display())]
     File {
-        /// Where the file of the array lies, or should.
+        /// The directory in which the array's file lies, or was to be made.
         directory: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The system gave no memory or no address space.
     #[error("cannot get {bytes} bytes of memory for the index: {source}")]
     Memory {
-        /// What was asked for.
+        /// Bytes that were asked for.
         bytes: usize,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -66,13 +66,13 @@ pub enum GrowError {
 /// Hands out chunks.
 pub(super) struct Growth {
     place: Place,
-    /// Made with the first chunk, for [`Place::File`].
+    /// The file of [`Place::File`], made with the first chunk.
     file: Option<(File, MappedFile)>,
     faults: Arc<Faults>,
     allocate: Allocate,
-    /// A multiple of the page size.
+    /// Bytes of a chunk, a multiple of the page size.
     chunk_bytes: usize,
-    /// All but the first have [`region_chunks`](Growth::region_chunks) chunks.
+    /// The regions. All but the first have [`region_chunks`](Growth::region_chunks) chunks.
     regions: Vec<Mapping>,
     handed_out: usize,
 }
@@ -98,12 +98,12 @@ impl Growth {
         &self.place
     }
 
-    /// Which file can no longer be read.
+    /// The faults of the array's mapped files.
     pub(super) fn faults(&self) -> &Arc<Faults> {
         &self.faults
     }
 
-    /// A new chunk, zeroed, and safe to write to: what it needs of the disk is allocated.
+    /// Makes a chunk, zeroed, and safe to write to: its space on the disk is allocated.
     pub(super) fn cut(&mut self) -> Result<NonNull<u8>, GrowError> {
         let cut = Cut(self.handed_out);
         let (region, offset) = self.locate(cut);
@@ -116,14 +116,14 @@ impl Growth {
         Ok(self.regions[region].at(offset))
     }
 
-    /// Allocates what a new chunk needs of the disk.
+    /// Allocates the space of a new chunk on the disk.
     fn secure(&self, cut: Cut) -> Result<(), GrowError> {
         let (Place::File(directory), Some((file, _))) = (&self.place, &self.file) else {
             return Ok(());
         };
         let range = self.file_range(cut);
         (self.allocate)(file, range.clone()).map_err(|source| {
-            // Part of it may have been allocated. If that can't be undone it is still there when the
+            // A part may have been allocated. If that can't be undone, it is still there when the
             // chunk is asked for again.
             let _ = disk::punch_hole(file, range);
             match source.kind() {
@@ -139,7 +139,7 @@ impl Growth {
         })
     }
 
-    /// Chunks of every region but the first.
+    /// Number of chunks in every region but the first.
     fn region_chunks(&self) -> usize {
         (REGION_BYTES / self.chunk_bytes).max(1)
     }

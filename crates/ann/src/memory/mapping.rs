@@ -13,7 +13,7 @@ use super::faults::Entered;
 pub(crate) struct Mapping {
     start: NonNull<u8>,
     len: usize,
-    /// Of a file: what to do when it can't be read.
+    /// The entry of a mapped file in the table for the handler of faults.
     #[cfg(not(miri))]
     entered: Option<Entered>,
 }
@@ -31,24 +31,25 @@ impl Mapping {
         self.start
     }
 
-    /// Bytes.
+    /// The length in bytes.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// The bytes.
+    /// The mapped bytes.
     ///
     /// # Safety
     /// Nobody writes to the memory, or to the file behind it, while the slice lives.
     pub(crate) unsafe fn bytes(&self) -> &[u8] {
-        // SAFETY: the range is mapped readable while `self` lives; the rest is the caller's promise.
+        // SAFETY: the range is mapped readable while `self` lives; the rest is the caller's
+        // promise.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 
-    /// The address `offset` bytes in.
+    /// The address of the byte at `offset`.
     ///
     /// # Panics
-    /// If the mapping is shorter.
+    /// If `offset` lies beyond the end.
     pub(crate) fn at(&self, offset: usize) -> NonNull<u8> {
         assert!(offset <= self.len, "{offset} lies beyond {}", self.len);
         // SAFETY: it was checked that the offset lies within the mapping or just behind it.
@@ -70,16 +71,17 @@ mod system {
     const READ_WRITE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
 
     impl Mapping {
-        /// Zeroed memory that takes room only where it is touched, in pages of the smallest size.
+        /// Maps zeroed memory that takes room only where it is touched, in pages of the smallest
+        /// size.
         pub(crate) fn anonymous(len: usize) -> io::Result<Mapping> {
             let mapping = Mapping::reserve(len)?;
-            // Where the system gives huge pages unasked, it would do so here.
+            // A system that gives huge pages unasked would do so here.
             #[cfg(target_os = "linux")]
             mapping.advise(Advice::LinuxNoHugepage);
             Ok(mapping)
         }
 
-        /// Zeroed memory that takes room only where it is touched, in huge pages if the system
+        /// Maps zeroed memory that takes room only where it is touched, in huge pages if the system
         /// likes, and aligned to them.
         pub(crate) fn anonymous_huge(len: usize) -> io::Result<Mapping> {
             let mut mapping = Mapping::reserve(len + HUGE_PAGE_BYTES)?;
@@ -89,10 +91,10 @@ mod system {
             Ok(mapping)
         }
 
-        /// A range of a file, which need not reach that far yet: what lies beyond its end may be
-        /// touched once it does. `offset` is a multiple of the page size. Writes go to the file.
-        /// Read at random: the system is told not to read ahead. `of` is told if the file can't be read,
-        /// and the mapping is zeros from then on.
+        /// Maps a range of a file. The file need not reach that far yet: bytes beyond its end may
+        /// be touched once it does. `offset` is a multiple of the page size. Writes go to the file.
+        /// The system is told not to read ahead, as reads are random. `of` is told if the file
+        /// can't be read, and the mapping is zeros from then on.
         pub(crate) fn shared(
             file: &File,
             offset: u64,
@@ -102,7 +104,7 @@ mod system {
             Mapping::file(file, offset, len, READ_WRITE, of)
         }
 
-        /// The first `len` bytes of a file, for reading; at random, as above.
+        /// Maps the first `len` bytes of a file, for reading at random as above.
         pub(crate) fn read_only(file: &File, len: usize, of: &MappedFile) -> io::Result<Mapping> {
             Mapping::file(file, 0, len, ProtFlags::READ, of)
         }
@@ -140,7 +142,7 @@ mod system {
             }
         }
 
-        /// Gives up what surrounds the first `len` bytes that begin at a multiple of `alignment`.
+        /// Unmaps what surrounds the first `len` bytes that begin at a multiple of `alignment`.
         fn trim_to(&mut self, alignment: usize, len: usize) {
             let before = self.start.align_offset(alignment);
             let behind = before + len;
@@ -153,7 +155,7 @@ mod system {
             self.len = len;
         }
 
-        /// A hint: that it is not taken changes nothing but speed.
+        /// Gives the system a hint. If it is not taken, nothing but speed changes.
         fn advise(&self, advice: Advice) {
             // SAFETY: the range is ours, and none of the advice given here changes what it holds.
             let _ = unsafe { madvise(self.start.as_ptr().cast(), self.len, advice) };
@@ -162,13 +164,16 @@ mod system {
 
     impl Drop for Mapping {
         fn drop(&mut self) {
-            // Another mapping may come to lie there as soon as this one is gone.
+            // The entry goes first: another mapping may come to lie there as soon as this one is
+            // gone.
             self.entered = None;
             // SAFETY: whoever dropped the mapping gave up all pointers into it.
             unsafe { unmap(self.start, self.len) }
         }
     }
 
+    /// Unmaps a range.
+    ///
     /// # Safety
     /// The range is mapped, and nobody uses it any more.
     unsafe fn unmap(start: NonNull<u8>, len: usize) {

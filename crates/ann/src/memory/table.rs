@@ -1,19 +1,21 @@
-//! From the number of a chunk to its address, without a lock.
+//! A table of chunks: the address of a chunk by its number, without a lock.
 //!
-//! Two levels: a root of fixed size within the table, and leaves made when first needed, so that an
-//! index of a few vectors and one with a few ids near the largest `u32` both pay for little.
+//! It has two levels: a root of fixed size within the table, and leaves made when first needed, so
+//! that an index of a few vectors and one with a few ids near the largest `u32` both pay for
+//! little.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::io;
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
-/// The high bits of a chunk's number, its leaf's place in the root: 8 KiB of root, and leaves from
-/// 1 KiB (chunks of 65,536 records) to 1 MiB (64 records, touched only where used).
+/// Number of high bits of a chunk's number, which are its leaf's place in the root. The root has 8
+/// KiB, and leaves have from 1 KiB (chunks of 65,536 records) to 1 MiB (64 records, touched only
+/// where used).
 const ROOT_BITS: u32 = 10;
 const ROOT_LEN: usize = 1 << ROOT_BITS;
 
-/// What may be done with the records of a chunk.
+/// The access that the records of a chunk allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum State {
@@ -25,7 +27,7 @@ pub(super) enum State {
     ReadOnly = 2,
 }
 
-/// One chunk; all zeros is an absent one.
+/// The entry of one chunk. All zeros are an absent one.
 struct Entry {
     start: AtomicPtr<u8>,
     state: AtomicU8,
@@ -35,7 +37,7 @@ struct Entry {
 pub(super) struct Table {
     /// The first entry of each leaf, or null.
     root: [AtomicPtr<Entry>; ROOT_LEN],
-    /// The low bits of a chunk's number, its place in its leaf.
+    /// Number of low bits of a chunk's number, which are its place in its leaf.
     leaf_bits: u32,
 }
 
@@ -54,7 +56,7 @@ impl Table {
         NonNull::new(self.entry(chunk)?.start.load(Ordering::Acquire))
     }
 
-    /// The address of a chunk's first record.
+    /// The address of the first record of a chunk that exists.
     ///
     /// # Safety
     /// The chunk was [set](Table::set), and the caller knows of it.
@@ -70,7 +72,7 @@ impl Table {
         }
     }
 
-    /// What may be done with the records of a chunk.
+    /// The access that the records of a chunk allow.
     pub(super) fn state(&self, chunk: u32) -> State {
         let Some(entry) = self.entry(chunk) else {
             return State::Absent;
@@ -82,7 +84,7 @@ impl Table {
         }
     }
 
-    /// Makes sure that the chunk's entry exists: what has to be done before `set`.
+    /// Makes sure that the entry of a chunk exists, which `set` needs.
     pub(super) fn reserve(&self, chunk: u32) -> io::Result<()> {
         let (leaf, _) = self.split(chunk);
         let leaf = &self.root[leaf];
@@ -104,25 +106,25 @@ impl Table {
         Ok(())
     }
 
-    /// Publishes a chunk: the address of its first record, and what may be done with it.
+    /// Publishes a chunk: the address of its first record, and the access to its records.
     ///
     /// # Panics
     /// If the entry was not [reserved](Table::reserve).
     pub(super) fn set(&self, chunk: u32, start: NonNull<u8>, state: State) {
         let entry = self.entry(chunk).expect("reserved");
-        // The address first: who sees a state may use the address.
+        // The address is set first: whoever sees a state may use the address.
         entry.start.store(start.as_ptr(), Ordering::Release);
         entry.state.store(state as u8, Ordering::Release);
     }
 
-    /// Bytes of the table itself.
+    /// Number of bytes of the table itself.
     pub(super) fn bytes(&self) -> usize {
         let is_made = |leaf: &&AtomicPtr<Entry>| !leaf.load(Ordering::Relaxed).is_null();
         let leaves = self.root.iter().filter(is_made).count();
         size_of::<Table>() + leaves * self.leaf_layout().size()
     }
 
-    /// The place of the leaf in the root, and that of the chunk in the leaf.
+    /// The place of the leaf in the root, and the place of the chunk in the leaf.
     #[inline(always)]
     fn split(&self, chunk: u32) -> (usize, usize) {
         let place_mask = (1 << self.leaf_bits) - 1;

@@ -1,24 +1,25 @@
-//! How far a save is, and whether it goes on.
+//! The progress of a save, and the question whether it goes on.
 
 use crate::SnapshotError;
 
-/// How far a save is.
+/// The progress of a save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SaveProgress {
-    /// Bytes of graph and full vectors that are written, or taken over from the snapshot before.
+    /// Bytes of graph and full vectors that are written, or taken over from the last snapshot, so
+    /// far.
     pub done: u64,
     /// Bytes of graph and full vectors in all.
     pub total: u64,
 }
 
-/// Tells of each step, and asks whether there is to be another.
+/// Reports each step of a save, and asks whether there is to be another.
 pub(super) struct Steps<'a> {
     progress: SaveProgress,
     keep_going: &'a mut dyn FnMut(SaveProgress) -> bool,
 }
 
 impl<'a> Steps<'a> {
-    /// Before the first step.
+    /// Makes the steps of a save that has not begun.
     pub fn new(keep_going: &'a mut dyn FnMut(SaveProgress) -> bool) -> Steps<'a> {
         Steps {
             progress: SaveProgress { done: 0, total: 0 },
@@ -26,13 +27,14 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// So many bytes are to be written in all.
+    /// Sets the number of bytes to be written in all, and asks whether to begin.
     pub fn begin(&mut self, total: u64) -> Result<(), SnapshotError> {
         self.progress.total = total;
         self.passed(0)
     }
 
-    /// So many more bytes are done.
+    /// Adds to the bytes done, and fails with [`SnapshotError::Stopped`] if the save is not to go
+    /// on.
     pub fn passed(&mut self, bytes: u64) -> Result<(), SnapshotError> {
         self.progress.done += bytes;
         match (self.keep_going)(self.progress) {

@@ -1,5 +1,4 @@
-//! Reads a generation whole and holds every byte against its checksum, for whoever wants to know of damage before it is
-//! met.
+//! Checking all of a generation against its checksums, to find damage before an index meets it.
 
 use std::fs::File;
 use std::path::Path;
@@ -12,12 +11,13 @@ use super::reader::{open_file, open_segment, read_checksums, read_header};
 use super::segment;
 use super::writer::GRAPH;
 
-/// Reads all files of a snapshot and checks their checksums; keeps none of it in memory. `pass` hears of the bytes read, and
-/// says whether to go on. The files read to their ends.
+/// Reads all files of a snapshot and checks their checksums; keeps none of it in memory. `pass` is
+/// called with the number of bytes of each piece read, and ends the check when it returns false.
+/// Returns the number of files that were read to their ends.
 ///
 /// # Errors
-/// The first file that is not as it was written, or can't be read. A snapshot that its owner replaced meanwhile is missing
-/// files.
+/// Names the first file that is not as it was written, or can't be read. A snapshot that its owner
+/// replaced meanwhile lacks files.
 pub fn check_snapshot(
     directory: &Path,
     pass: &mut dyn FnMut(u64) -> bool,
@@ -50,7 +50,7 @@ pub fn check_snapshot(
     Ok(files)
 }
 
-/// Whether it was to go on to the end.
+/// Checks a stretch of a file; false if `pass` has ended it.
 fn check(
     file: &File,
     path: &Path,

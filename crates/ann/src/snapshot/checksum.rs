@@ -1,4 +1,4 @@
-//! Checksums of pieces: what is written gets one for each MiB, what is read is held against them.
+//! Checksums of pieces: each MiB that is written gets one, and is compared with it when it is read.
 
 use std::fs::File;
 use std::io;
@@ -9,16 +9,16 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use super::SnapshotError;
 
-/// Bytes under one checksum: few enough to say where a file is damaged and to be hashed while they are
-/// in the cache, many enough that the list of checksums is small.
+/// Bytes under one checksum. They are few enough to tell where a file is damaged and to be hashed
+/// while they are in the cache, and many enough to keep the list of checksums small.
 pub(super) const PIECE_BYTES: usize = 1 << 20;
 
-/// XXH3-128 with seed 0.
+/// A checksum: XXH3-128 with seed 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Checksum(u128);
 
 impl Checksum {
-    /// Bytes in a file.
+    /// Number of bytes of a checksum in a file.
     pub(super) const BYTES: usize = 16;
 
     pub(super) fn of(bytes: &[u8]) -> Checksum {
@@ -34,16 +34,16 @@ impl Checksum {
     }
 }
 
-/// Checksums that a stretch of `bytes` bytes has.
+/// Number of checksums that a stretch of `bytes` bytes has.
 pub(super) fn pieces(bytes: u64) -> u64 {
     bytes.div_ceil(PIECE_BYTES as u64)
 }
 
-/// Cuts what is written into pieces.
+/// Cuts what is written into pieces, and takes their checksums.
 pub(super) struct Pieces {
     done: Vec<Checksum>,
     open: Xxh3,
-    /// Bytes in the open piece; it is closed when it is full.
+    /// Number of bytes in the open piece, which is closed when it is full.
     open_bytes: usize,
 }
 
@@ -56,7 +56,7 @@ impl Pieces {
         }
     }
 
-    /// Goes on with `bytes`, in portions of any length.
+    /// Adds `bytes`, which come in portions of any length.
     pub(super) fn update(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let room = PIECE_BYTES - self.open_bytes;
@@ -85,8 +85,8 @@ impl Pieces {
 }
 
 /// Reads a stretch of a file piece by piece, and gives each piece with its offset in the file to
-/// `visit` if its checksum is right. Read by calls and not through a map, so that a defective disk is
-/// an error and not the end of the process.
+/// `visit` if its checksum is right. The file is read by calls and not through a map, so that a
+/// defective disk is an error and not the end of the process.
 pub(super) fn verify(
     file: &File,
     path: &Path,
@@ -109,7 +109,7 @@ pub(super) fn verify(
     Ok(())
 }
 
-/// Holds a piece that lies at `offset` of a file against its checksum.
+/// Compares a piece that lies at `offset` of a file with its checksum.
 pub(super) fn verify_piece(
     piece: &[u8],
     path: &Path,

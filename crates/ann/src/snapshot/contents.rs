@@ -1,4 +1,4 @@
-//! What an index is made of, beside its blocks and full vectors.
+//! The options and tables of an index, beside its blocks and full vectors.
 
 use std::cmp::Ordering;
 
@@ -6,24 +6,25 @@ use super::Shape;
 use crate::codes::{Kind, Parts};
 use crate::{Metric, Options};
 
-/// The tables of a snapshot, and what the index was made with.
+/// The tables of a snapshot, and the options of its index.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Contents {
-    /// What the index was made with.
+    /// The options that the index was made with.
     pub(crate) options: Options,
-    /// How codes were made, if that was settled already.
+    /// The parts of the codebook; None if codes were not trained yet.
     pub(crate) codebook: Option<Parts>,
     /// The slot where a walk begins, if there is one.
     pub(crate) entry: Option<u32>,
-    /// How the neighbours of vectors lie, if that was learned already: finite, above 0.
+    /// The exponent of the growth of distances from neighbour to neighbour, finite and above 0;
+    /// None if it was not learned yet.
     pub(crate) spread: Option<f32>,
-    /// Ids and their slots, ids ascending.
+    /// Ids and their slots, by ascending id.
     pub(crate) ids: Vec<(u32, u32)>,
     /// Ids of the zero vectors, ascending.
     pub(crate) zero_ids: Vec<u32>,
 }
 
-/// Elements of the mean that a codebook of a kind has.
+/// Number of elements in the mean of a codebook of this kind.
 pub(super) fn mean_elements(kind: Kind, dimensions: usize) -> usize {
     match kind {
         Kind::Nibbles | Kind::Bytes => dimensions,
@@ -32,7 +33,7 @@ pub(super) fn mean_elements(kind: Kind, dimensions: usize) -> usize {
 }
 
 impl Contents {
-    /// Whether the parts go together; if not, what is wrong.
+    /// Checks that the parts go together; the error names what is wrong.
     pub(super) fn check(&self, shape: &Shape) -> Result<(), &'static str> {
         let is_slot = |slot: u32| slot < shape.slots;
         if self.options.validate().is_err() {

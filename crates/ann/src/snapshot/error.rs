@@ -1,4 +1,4 @@
-//! What can go wrong with the files of a snapshot.
+//! The errors of writing, opening and checking a snapshot.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,17 +7,18 @@ use std::sync::Arc;
 use crate::OptionOutOfRange;
 use crate::memory::GrowError;
 
-/// Why a snapshot could not be written or opened. Each names the file, and what may be done.
+/// The reason why a snapshot could not be written, opened or checked. Messages name the file, and
+/// what may be done.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
     /// The system refused: a file that is missing, a full disk, a defective one.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried, as a verb.
+        /// The action that was tried, as a verb.
         action: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The file was not written by this program, or was never finished.
@@ -51,9 +52,10 @@ pub enum SnapshotError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Bytes from its start; where a checksum failed, the start of what it covers (1 MiB).
+        /// Offset in bytes from the file's start. Where a checksum failed, it is the start of the
+        /// piece (1 MiB).
         offset: u64,
-        /// What is wrong.
+        /// The damage.
         what: &'static str,
     },
     /// A file is there, but was cut short while it was in use, or its disk fails.
@@ -62,7 +64,7 @@ pub enum SnapshotError {
          the index anew"
     )]
     Unreadable {
-        /// The file.
+        /// The name of the file.
         file: String,
     },
     /// The snapshot is of an index with other options.
@@ -86,10 +88,10 @@ pub enum SnapshotError {
     /// The index was opened from a snapshot that turned out to be damaged, so it is not saved.
     #[error("the index holds damaged vectors and cannot be saved: {0}")]
     Source(Arc<SnapshotError>),
-    /// Whoever saved the index no longer wanted it.
+    /// The caller that saved the index stopped the save.
     #[error("the save was stopped before its end; remove the directory that it has begun")]
     Stopped,
-    /// No room for what cannot stay in the files.
+    /// There is no room for what cannot stay in the files.
     #[error(transparent)]
     Memory(#[from] GrowError),
 }

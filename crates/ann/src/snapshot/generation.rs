@@ -1,4 +1,4 @@
-//! The directory of a generation, and what the next one needs to know of it.
+//! The directory of a generation, and its segments, which the next one may keep.
 
 use std::fs::File;
 use std::io;
@@ -10,10 +10,10 @@ use rustix::fs::{AtFlags, Mode, OFlags, linkat, openat};
 use super::{Segment, SnapshotError};
 
 /// A directory that is held open. Its owner publishes a generation by renaming it, so its path is
-/// worth nothing afterwards; what is held open stays the same directory wherever it goes.
+/// worth nothing afterwards. The open handle leads to the same directory wherever it goes.
 #[derive(Debug)]
 pub(crate) struct Directory {
-    /// Where it was when it was opened: for messages.
+    /// The path when the directory was opened, for messages.
     path: PathBuf,
     handle: File,
 }
@@ -56,7 +56,7 @@ impl Directory {
         )?)
     }
 
-    /// Waits until the names of its files are on the disk.
+    /// Waits until the names of the directory's files are on the disk.
     pub(super) fn sync(&self) -> Result<(), SnapshotError> {
         files::sync(&self.handle, &self.path).map_err(SnapshotError::io("write", &self.path))
     }
@@ -77,9 +77,9 @@ impl Generation {
     }
 }
 
-/// Makes `name` in `new` a file with the bytes of that in `old`: by `link`, or by a copy that is on the
-/// disk before this returns, as file systems without links, and directories on another one, have no
-/// better.
+/// Makes `name` in `new` a file with the bytes of that in `old`, by `link`. If that fails, as on
+/// file systems without links and to a directory on another one, it makes a copy, which is on the
+/// disk before this returns.
 pub(super) fn link_or_copy(
     link: impl FnOnce(&Directory, &str, &Directory) -> io::Result<()>,
     old: &Directory,

@@ -10,29 +10,29 @@ use crate::codes::{Kind, Parts};
 use crate::{Codes, Metric, Options, Placement, Quantization};
 
 const MAGIC: &[u8; 8] = b"ANNGRAPH";
-/// No slot is an entry.
+/// The entry of a graph in which walks have none.
 const NO_ENTRY: u32 = u32::MAX;
-/// No kind of codes.
+/// The kind of codes where there is no codebook.
 const NO_CODEBOOK: u8 = 0;
-/// The header's own checksum lies at its end.
+/// The offset of the header's own checksum, which lies at its end.
 const CHECKSUM_OFFSET: usize = HEADER_BYTES - Checksum::BYTES;
 
-/// In the place of what has not been learned.
+/// The spread where none has been learned.
 const NO_SPREAD: f32 = 0.0;
 
-/// What the header says.
+/// The fields of the header.
 pub(super) struct Header {
     pub(super) shape: Shape,
     pub(super) counts: Counts,
     pub(super) layout: Layout,
     /// The contents without their tables: no mean, no ids.
     pub(super) contents: Contents,
-    /// Of the list of checksums.
+    /// The checksum of the list of checksums.
     pub(super) checksum: Checksum,
 }
 
 impl Header {
-    /// As drawn in `docs/snapshot-format.md`.
+    /// The bytes of the header, as drawn in `docs/snapshot-format.md`.
     pub(super) fn encode(&self) -> [u8; HEADER_BYTES] {
         let Contents {
             options,
@@ -83,8 +83,8 @@ impl Header {
         bytes
     }
 
-    /// Reads and checks the header of the file `path`, which is `file_bytes` long. Every length that
-    /// follows from the result fits the file.
+    /// Reads and checks the header of the file `path`, which is `file_bytes` long. Every length
+    /// that follows from the result fits the file.
     pub(super) fn decode(
         bytes: &[u8; HEADER_BYTES],
         file_bytes: u64,
@@ -117,7 +117,7 @@ impl Header {
         Ok(header)
     }
 
-    /// Everything behind the version, and the length of the file as the header has it.
+    /// Reads all fields behind the version. Returns the header, and the file's length as it has it.
     fn fields(mut reader: FieldReader) -> Result<(Header, u64), &'static str> {
         reader.take::<4>();
         let length = reader.u64();
@@ -195,7 +195,7 @@ impl Header {
     }
 }
 
-/// Fields one behind the other.
+/// Fields, put one behind the other.
 #[derive(Default)]
 struct Fields(Vec<u8>);
 

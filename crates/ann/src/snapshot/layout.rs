@@ -1,10 +1,10 @@
-//! Where everything lies: the offsets and lengths of a generation, from its counts.
+//! The offsets and lengths of a generation, from its counts.
 
 use std::ops::{Range, RangeInclusive};
 
 use super::checksum::{Checksum, pieces};
 
-/// Bytes of the header of either kind of file, and the offset of what follows it.
+/// Bytes of the header of either kind of file, which is the offset of what follows it.
 pub(super) const HEADER_BYTES: usize = 4096;
 /// The version of the format.
 pub(super) const VERSION: u32 = 1;
@@ -13,13 +13,13 @@ pub(super) const VERSION: u32 = 1;
 pub(super) const BLOCK_ALIGNMENT: u32 = 64;
 const BLOCK_BYTES: RangeInclusive<u32> = BLOCK_ALIGNMENT..=1 << 20;
 const VECTOR_BYTES_MAX: u32 = 1 << 20;
-/// A segment is this long at most: so much is written anew if one of its vectors changes.
+/// The most bytes of a segment, which is written anew if one of its vectors changes.
 const SEGMENT_BYTES: u32 = 64 << 20;
 
 /// The sizes that everything else follows from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
-    /// Blocks, and vectors.
+    /// Number of blocks, and of vectors.
     pub(crate) slots: u32,
     /// Bytes of a block: a multiple of 64, up to 2^20.
     pub(crate) block_bytes: u32,
@@ -28,7 +28,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Whether the sizes are in their ranges; if not, what is wrong.
+    /// Checks that the sizes are in their ranges; the error names what is wrong.
     pub(super) fn check(&self) -> Result<(), &'static str> {
         let block_is_sound = BLOCK_BYTES.contains(&self.block_bytes)
             && self.block_bytes.is_multiple_of(BLOCK_ALIGNMENT);
@@ -51,17 +51,17 @@ impl Shape {
         self.blocks_bytes() + u64::from(self.slots) * u64::from(self.vector_bytes)
     }
 
-    /// Vectors of a full segment: a power of two, at least 64. There are vectors.
+    /// Number of vectors in a full segment: a power of two, at least 64. There must be vectors.
     pub(super) fn segment_slots(&self) -> u32 {
         Shape::segment_slots_of(self.vector_bytes)
     }
 
-    /// The same for vectors of so many bytes, at least 1.
+    /// Number of vectors in a full segment, if a vector has so many bytes, at least 1.
     pub(crate) fn segment_slots_of(vector_bytes: u32) -> u32 {
         1 << (SEGMENT_BYTES / vector_bytes).ilog2()
     }
 
-    /// Segments of full vectors.
+    /// Number of segments of full vectors.
     pub(super) fn segments(&self) -> u32 {
         match self.vector_bytes {
             0 => 0,
@@ -82,7 +82,7 @@ impl Shape {
     }
 }
 
-/// The tables behind the blocks of `graph`, as numbers of entries.
+/// The number of entries in each table behind the blocks of `graph`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) mean_elements: u32,
@@ -101,8 +101,8 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// The layout of `graph`, if its length is a number of 64 bits: counts from a file may be
-    /// anything. `shape` was checked.
+    /// The layout of `graph`; None if its length is no number of 64 bits, as counts from a file may
+    /// be anything. `shape` was checked.
     pub(super) fn new(shape: &Shape, counts: &Counts) -> Option<Layout> {
         let behind = |range: &Range<u64>, entries: u64, bytes: u64| {
             let len = entries.checked_mul(bytes)?;
@@ -114,7 +114,7 @@ impl Layout {
         let ids = behind(&mean, counts.ids, 8)?;
         let zero_ids = behind(&ids, counts.zero_ids, 4)?;
         let mut checksum_count = pieces(zero_ids.end - blocks.start);
-        // All segments but the last are alike.
+        // All segments but the last have one length.
         if let Some(last) = shape.segments().checked_sub(1) {
             checksum_count += u64::from(last) * pieces(shape.segment_bytes(0));
             checksum_count += pieces(shape.segment_bytes(last));
@@ -129,7 +129,7 @@ impl Layout {
         })
     }
 
-    /// Everything that the list of checksums speaks of: blocks and tables.
+    /// The part of `graph` that has checksums: blocks and tables.
     pub(super) fn body(&self) -> Range<u64> {
         self.blocks.start..self.checksums.start
     }

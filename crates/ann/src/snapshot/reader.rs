@@ -1,4 +1,4 @@
-//! Opens a generation.
+//! Opening a generation.
 
 use std::fs::File;
 use std::ops::Range;
@@ -14,16 +14,16 @@ use super::{Contents, Shape, SnapshotError};
 use crate::Options;
 use crate::memory::{Array, Place};
 
-/// A generation that was opened: `graph` is verified and in memory, of the segments it is known that
-/// they are there, as long as they should be, and for these vectors.
+/// A generation that was opened. `graph` is verified and in memory. Of the segments it is known
+/// that they are there, as long as they should be, and for these vectors.
 pub(crate) struct Opened {
-    /// How many blocks and vectors there are, and their sizes.
+    /// The number of blocks and vectors, and their sizes.
     pub(crate) shape: Shape,
-    /// What the index is made of beside blocks and vectors.
+    /// The options and tables of the index.
     pub(crate) contents: Contents,
     /// The blocks, by slot.
     pub(crate) blocks: Array,
-    /// Where the vectors are.
+    /// The directory and its files of vectors.
     pub(crate) generation: Generation,
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn open(directory: &Path) -> Result<Opened, SnapshotError> {
         }
     }
     let tables_start = layout.blocks.end;
-    // Fits: the header's lengths add up to the length of the file.
+    // The length fits: the header's lengths add up to the length of the file.
     let mut tables = Vec::with_capacity((body.end - tables_start) as usize);
     let visit = |offset: u64, piece: &[u8]| {
         let in_blocks = tables_start.saturating_sub(offset).min(piece.len() as u64);
@@ -91,7 +91,7 @@ pub(crate) fn open(directory: &Path) -> Result<Opened, SnapshotError> {
 
 impl Opened {
     /// Refuses a snapshot of an index with other options than these. Beam widths and placement may
-    /// differ: they are of the process, not of the data.
+    /// differ, as they are of the process and not of the data.
     pub(crate) fn expect_options(&self, options: &Options) -> Result<(), SnapshotError> {
         let found = &self.contents.options;
         let compare = |option, found: &dyn std::fmt::Debug, expected: &dyn std::fmt::Debug| {
@@ -114,7 +114,7 @@ impl Opened {
         compare("max_connections", connections.0, connections.1)
     }
 
-    /// Something is wrong in the header of `graph` that only its user can tell.
+    /// The error for a defect in the header of `graph` that only its user can see.
     pub(crate) fn damaged_header(&self, what: &'static str) -> SnapshotError {
         SnapshotError::damaged(&self.graph_path(), 0, what)
     }
@@ -125,7 +125,7 @@ impl Opened {
 }
 
 impl Generation {
-    /// Something is wrong in the block of a slot that only its user can tell.
+    /// The error for a defect in the block of a slot that only its user can see.
     pub(crate) fn damaged_block(
         &self,
         shape: &Shape,
@@ -161,7 +161,7 @@ pub(super) fn open_segment(
     })
 }
 
-/// Opens a file for reading, and says how long it is.
+/// Opens a file for reading, and returns its length as well.
 pub(super) fn open_file(directory: &Directory, name: &str) -> Result<(File, u64), SnapshotError> {
     let opened = directory.open_file(name).and_then(|file| {
         let bytes = file.metadata()?.len();
@@ -170,7 +170,8 @@ pub(super) fn open_file(directory: &Directory, name: &str) -> Result<(File, u64)
     opened.map_err(SnapshotError::io("open", &directory.path_of(name)))
 }
 
-/// The header of either kind of file. What is too short for one is no file of a snapshot.
+/// Reads the header of either kind of file. A file that is too short for one is no file of a
+/// snapshot.
 pub(super) fn read_header(
     file: &File,
     file_bytes: u64,
@@ -186,7 +187,7 @@ pub(super) fn read_header(
     Ok(header)
 }
 
-/// The list of checksums, held against its own.
+/// Reads the list of checksums, and compares it with its own checksum.
 pub(super) fn read_checksums(
     file: &File,
     path: &Path,

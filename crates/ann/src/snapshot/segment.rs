@@ -9,8 +9,8 @@ use super::{Shape, SnapshotError};
 
 const MAGIC: &[u8; 8] = b"ANNVECTS";
 
-/// A file of full vectors in a generation that was written or opened: what the next generation needs
-/// to know of it to use it again.
+/// A file of full vectors in a generation that was written or opened, with what the next generation
+/// needs to use it again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub(super) number: u32,
@@ -21,12 +21,12 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// The length of its file.
+    /// The length of the segment's file.
     pub(super) fn bytes(&self) -> u64 {
         HEADER_BYTES as u64 + self.slots.len() as u64 * u64::from(self.vector_bytes)
     }
 
-    /// Whether it is what a generation of this shape has under its number.
+    /// Whether a generation of this shape has the same segment under this number.
     pub(super) fn fits(&self, shape: &Shape) -> bool {
         self.vector_bytes == shape.vector_bytes
             && self.number < shape.segments()
@@ -34,7 +34,7 @@ impl Segment {
     }
 }
 
-/// The name of a segment's file: the same in every generation.
+/// The name of a segment's file, which is the same in every generation.
 pub(super) fn file_name(number: u32) -> String {
     format!("vectors-{number:05}")
 }
@@ -51,7 +51,7 @@ pub(super) fn header(shape: &Shape, number: u32) -> [u8; HEADER_BYTES] {
     bytes
 }
 
-/// Holds the header of the file `path` against the one it should have.
+/// Compares the header of the file `path` with the one that it should have.
 pub(super) fn check_header(
     found: &[u8; HEADER_BYTES],
     expected: &[u8; HEADER_BYTES],

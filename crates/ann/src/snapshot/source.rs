@@ -1,4 +1,4 @@
-//! The files of full vectors of a generation that was opened: put to use, and verified.
+//! The files of full vectors of an opened generation: they are put to use, and verified.
 
 use std::io;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use crate::memory::{Array, Mapping, Piece};
 /// Full vectors that are searched where they lie, and may turn out to be damaged.
 pub(crate) struct Source {
     generation: Arc<Generation>,
-    /// All of each segment's file, for reading.
+    /// The mapping of each segment's whole file, for reading.
     mappings: Vec<Arc<Mapping>>,
 }
 
 impl Source {
-    /// Puts the vectors of a generation into an array that is empty: whole chunks by their pages in
-    /// the files, which must not be written to, the rest of the last chunk by a copy. They are not
+    /// Puts the vectors of a generation into an empty array. Whole chunks are pages of the files,
+    /// which must not be written to; the rest of the last chunk is a copy. The vectors are not
     /// verified. The array's faults are told of a file that can't be read later.
     ///
     /// # Panics
@@ -51,7 +51,7 @@ impl Source {
         })
     }
 
-    /// Reads the vectors of a generation into an array that is empty, and verifies them on the way.
+    /// Reads the vectors of a generation into an empty array, and verifies them on the way.
     ///
     /// # Panics
     /// If the array's stride is not the size of a vector.
@@ -80,22 +80,22 @@ impl Source {
         Ok(())
     }
 
-    /// Segments.
+    /// Number of segments.
     pub(crate) fn segments(&self) -> usize {
         self.generation.segments.len()
     }
 
-    /// Bytes of all files.
+    /// Number of bytes of all files.
     pub(crate) fn bytes(&self) -> u64 {
         self.generation.segments.iter().map(Segment::bytes).sum()
     }
 
-    /// Pieces that a segment is verified in.
+    /// Number of pieces in which a segment is verified.
     pub(crate) fn pieces(&self, number: usize) -> usize {
         self.generation.segments[number].checksums.len()
     }
 
-    /// Reads a piece of a segment, holds it against its checksum, and says how many bytes it has.
+    /// Reads a piece of a segment, compares it with its checksum, and returns its number of bytes.
     /// `buffer` saves an allocation a call.
     pub(crate) fn verify_piece(
         &self,
@@ -111,7 +111,7 @@ impl Source {
         let path = self.generation.directory.path_of(&name);
         match self.generation.directory.open_file(&name) {
             Ok(file) => checksum::read_exact(&file, &path, offset, buffer)?,
-            // Its owner has put another generation in its place. What is mapped is still there.
+            // The owner has put another generation in its place. The mapping is still there.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.read_mapped(number, offset, buffer);
             }

@@ -111,7 +111,7 @@ fn saved(slots: u32) -> TempDir {
     directory
 }
 
-/// An array for what [`shape`] says.
+/// An array for vectors of the [`shape`].
 fn vectors_array() -> Array {
     Array::new(VECTOR_BYTES as usize, Place::Memory)
 }
@@ -162,7 +162,7 @@ fn what_was_written_is_opened() {
     assert_eq!(opened.shape, shape(slots));
     let mut read = vectors_array();
     Source::read(&opened.generation, &mut read).unwrap();
-    // What is mapped stays, whatever becomes of the files' names.
+    // A mapped file stays, whatever becomes of its name.
     drop(directory);
     for slot in 0..slots {
         let byte = fill_byte(slot, 0);
@@ -236,8 +236,8 @@ fn segments_that_did_not_change_are_linked() {
     let (opened, _) = verify(&second).unwrap();
     assert_eq!(opened.generation.segments(), last.segments());
 
-    // What was opened is kept as what was written is; what was changed is not. Where it has been
-    // moved makes no difference.
+    // An opened segment is kept as a written one is, unless its vectors changed. It makes no
+    // difference that its directory was moved.
     let moved = parent.path().join("moved");
     fs::rename(&second, &moved).unwrap();
     save(&third, 70, Some((&opened.generation, &[1])), 1);
@@ -458,7 +458,7 @@ fn a_generation_that_was_not_finished_is_refused() {
         matches!(error, SnapshotError::NotASnapshot { .. }),
         "{error}"
     );
-    // And it is not written over.
+    // The file is not written over.
     let error = Writer::create(directory.path(), shape(3))
         .err()
         .expect("there is one");
@@ -537,8 +537,8 @@ fn forged_headers_are_errors() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever the header says, with its checksum right: an error or the snapshot, and no more
-    /// memory than the file is long.
+    /// A header with a right checksum, whatever its fields, gives an error or the snapshot, and
+    /// takes no more memory than the file is long.
     #[test]
     fn random_headers_do_no_harm(
         patches in prop::collection::vec((8usize..112, any::<u8>()), 1..6),

@@ -1,4 +1,4 @@
-//! Writes a generation, step by step.
+//! Writing a generation, step by step.
 
 use std::fs::File;
 use std::ops::Range;
@@ -17,13 +17,12 @@ use super::{Contents, Shape, SnapshotError};
 /// The name of the file of blocks and tables.
 pub(super) const GRAPH: &str = "graph";
 
-/// Writes one generation: all [blocks](Writer::put_blocks), every [segment](Writer::next_segment), and at
-/// last the [contents](Writer::finish). Blocks and segments may come in any order between each other.
+/// Writes one generation: all [blocks](Writer::put_blocks), every [segment](Writer::next_segment),
+/// and at last the [contents](Writer::finish). Blocks and segments may take turns in any order.
 /// Until it is finished, the generation has no header and is refused by whoever opens it.
 ///
-/// Between the steps the index may change. What is written is what the caller hands over: a block
-/// together with the full vector of its slot, so a slot must not be given to another vector between
-/// the first block and the last segment.
+/// The index may change between the steps. A block and the full vector of its slot belong together,
+/// so a slot must not be given to another vector between the first block and the last segment.
 pub(crate) struct Writer {
     directory: Directory,
     shape: Shape,
@@ -48,7 +47,7 @@ impl Writer {
         })
     }
 
-    /// The next blocks, in the order of their slots; best some MiB at a time.
+    /// Writes the next blocks, in the order of their slots; best some MiB at a time.
     ///
     /// # Panics
     /// If these are not whole blocks, or more than the shape has.
@@ -66,9 +65,9 @@ impl Writer {
         (number < self.shape.segments()).then(|| self.shape.segment(number))
     }
 
-    /// Writes the next segment and waits for the disk. `copy` is called for some slots after the
-    /// other and puts their vectors into the bytes it is given, at most a MiB (or one vector); these
-    /// are zeros where it puts nothing.
+    /// Writes the next segment and waits for the disk. `copy` is called with some slots after the
+    /// other, and puts their vectors into the bytes it is given, at most a MiB (or one vector).
+    /// Bytes that it leaves alone are zeros.
     ///
     /// # Panics
     /// If all segments are there.
@@ -100,9 +99,9 @@ impl Writer {
         Ok(())
     }
 
-    /// Takes the next segment over from the last generation. The caller says by this that none of its
-    /// vectors has changed. False, with nothing done, if it holds other slots (the last one grows), or
-    /// is not there any more; it has to be written then.
+    /// Takes the next segment over from the last generation. The caller must know that none of its
+    /// vectors has changed. Returns false, with nothing done, if the old segment holds other slots
+    /// (the last one grows), or is not there any more. The segment has to be written then.
     ///
     /// # Panics
     /// If all segments are there.
@@ -193,13 +192,13 @@ impl Writer {
 struct Sequence {
     path: PathBuf,
     file: File,
-    /// Where the next bytes go.
+    /// The offset at which the next bytes go.
     offset: u64,
     pieces: Pieces,
 }
 
 impl Sequence {
-    /// A new file; what lies before `offset` has no part in the pieces.
+    /// Makes a file. Bytes before `offset` have no part in the pieces.
     fn create(directory: &Directory, name: &str, offset: u64) -> Result<Sequence, SnapshotError> {
         let path = directory.path_of(name);
         let file = files::step(Step::Make, &path)

@@ -1,4 +1,4 @@
-//! What is not a vector, an id or an option is refused by name, and changes nothing.
+//! A wrong vector, id or option is refused by name, and changes nothing.
 
 use ann::{Error, Index, Options};
 

@@ -1,4 +1,4 @@
-//! Replacing and removing wears the index neither out nor down.
+//! An index stays as good and as small when its vectors are replaced and removed.
 
 use ann::{Metric, Options};
 
@@ -20,13 +20,13 @@ fn recall_and_memory_survive_replacing_every_vector() {
     let index = build(Options::new(DIMENSIONS), &vectors);
     let memory = index.memory().anonymous();
     for _ in 0..3 {
-        // Everybody takes over the vector of somebody else.
+        // Every id takes over the vector of another one.
         let order = rng.permutation(vectors.len());
         vectors = order.iter().map(|&from| vectors[from].clone()).collect();
         for id in rng.permutation(vectors.len()) {
             index.replace(id as u32, &vectors[id]).expect("held");
-            // As many nodes of the past as of the present, a quarter more while the graph is made
-            // anew, and the new one; tables may be twice as large as they need to be.
+            // Replaced vectors keep their nodes until they are mended out of the graph, and tables
+            // may be twice as large as they need to be.
             assert!(index.memory().anonymous() < 4 * memory);
         }
         let oracle = Oracle::of(Metric::Cosine, &vectors);

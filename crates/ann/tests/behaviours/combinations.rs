@@ -5,13 +5,14 @@ use ann::{Codes, Metric, Options, Placement, Quantization, SearchOptions};
 use crate::data::{Rng, clustered};
 use crate::oracle::{Oracle, build};
 
-/// Enough for links, and for a walk if one is asked for.
+/// Enough vectors for links, and for a walk if one is asked for.
 const VECTORS: usize = 700;
 
-/// So that one neighbour more or less does not decide: with codes of 4 bits for 2 elements a walk finds 0.93.
+/// Enough queries that one neighbour more or less does not decide. With codes of 4 bits for 2
+/// elements a walk finds 0.93.
 const QUERIES: usize = 60;
 
-/// Error of a distance, beside the larger of it and 1, for elements up to about 2.
+/// The error of a distance, beside the larger of it and 1, for elements up to about 2.
 fn tolerance(metric: Metric, quantization: Quantization) -> f64 {
     use Quantization::*;
     match (metric, quantization) {

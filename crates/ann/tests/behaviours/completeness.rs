@@ -56,7 +56,7 @@ fn as_many_as_100_000_can_be_asked_for() {
     };
     let index = build(options, &vectors);
     let oracle = Oracle::of(Metric::Euclidean, &vectors);
-    // A walk, a scan for a part, and a scan for all.
+    // The searches are a walk, a scan for a part, and a scan for all.
     assert!(oracle.check(&index, &[0.5, 0.5], 2_000, 1e-6) > 0.9);
     for k in [100_000, 200_000] {
         assert_eq!(oracle.check(&index, &[0.5, 0.5], k, 1e-6), 1.0);

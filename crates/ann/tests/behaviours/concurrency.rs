@@ -10,10 +10,10 @@ use crate::data::Rng;
 use crate::oracle::distance;
 
 const DIMENSIONS: usize = 8;
-/// Ids that nobody touches; enough for searches to walk.
+/// Number of ids that nobody touches; enough for searches to walk.
 const STABLE: u32 = 2_000;
 const WRITERS: u32 = 3;
-/// Ids of each writer, beyond the stable ones.
+/// Number of ids of each writer, beyond the stable ones.
 const OWN: u32 = 800;
 
 fn index() -> Index {
@@ -29,7 +29,8 @@ fn stable(id: u32) -> Vec<f32> {
     Rng(u64::from(id)).vector(DIMENSIONS)
 }
 
-/// Inserts, replaces and removes ids of its own; returns those it leaves and their vectors.
+/// Inserts, replaces and removes ids of the writer's own; returns the ids it leaves and their
+/// vectors.
 fn write(index: &Index, writer: u32) -> Vec<(u32, Vec<f32>)> {
     let mut rng = Rng(1_000_000 + u64::from(writer));
     let mut own: Vec<Option<Vec<f32>>> = vec![None; OWN as usize];
@@ -53,7 +54,7 @@ fn write(index: &Index, writer: u32) -> Vec<(u32, Vec<f32>)> {
         .collect()
 }
 
-/// Searches until `done`; every answer has what nobody touches, and tells its distance.
+/// Searches until `done`. Every answer has the vectors that nobody touches, with their distances.
 fn read(index: &Index, seed: u64, done: &AtomicBool) -> usize {
     let mut rng = Rng(seed);
     let mut searches = 0;
@@ -129,7 +130,7 @@ fn writers_and_searchers_side_by_side() {
         let real = distance(Metric::Euclidean, &query, vector);
         assert!((f64::from(n.distance) - real).abs() < 1e-5);
     }
-    // Each is also found by walking to it.
+    // Each vector is also found by walking to it.
     for (id, vector) in &expected {
         assert_eq!(index.search(vector, 1).expect("search")[0].id, *id);
     }
@@ -181,7 +182,7 @@ fn more_searchers_than_cores_take_turns() {
     });
 }
 
-/// Raises a flag when dropped, so that a failing test stops its threads, too.
+/// Raises a flag when dropped, so that a failing test stops its threads too.
 pub struct Raise<'a>(pub &'a AtomicBool);
 
 impl Drop for Raise<'_> {
@@ -210,7 +211,7 @@ fn searches_get_through_while_writers_never_pause() {
                 }
             });
         }
-        // Would never end if the writers kept the index to themselves.
+        // This would never end if the writers kept the index to themselves.
         for id in 0..1_000 {
             let near = index.search(&stable(id), 1).expect("search");
             assert_eq!(near[0].id, id);

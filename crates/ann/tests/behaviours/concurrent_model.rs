@@ -1,13 +1,13 @@
-//! Random changes by several threads while others search, and after every search the question
-//! whether an answer like that was possible.
+//! Random changes by several threads while others search. After every search the model checks
+//! whether its answer was possible.
 //!
-//! Each id has one writer, who notes before a change that it is under way, and afterwards what came
-//! of it. A searcher reads the notes before and after its search: an id that nobody changed between
-//! has to be where it was, with its exact distance, or not at all; an id that somebody changed may
-//! have any of the vectors it had meanwhile.
+//! Each id has one writer, who notes before a change that it is under way, and afterwards its
+//! outcome. A searcher reads the notes before and after its search. An id that nobody changed in
+//! between has to be where it was, with its exact distance, or not at all; an id that somebody
+//! changed may have any of the vectors that it had meanwhile.
 //!
-//! The sizes are those around which an index trains, and slots are used again all the time. For a
-//! long run set `ANN_MODEL_ROUNDS`.
+//! The number of vectors stays around that at which an index trains, and slots are used again all
+//! the time. For a long run set `ANN_MODEL_ROUNDS`.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -21,17 +21,17 @@ use crate::oracle::distance;
 
 const WRITERS: usize = 3;
 const SEARCHERS: usize = 2;
-/// Changes of a writer in a round.
+/// Number of changes of a writer in a round.
 const CHANGES: usize = 400;
 const ROUNDS_DEFAULT: usize = 40;
 
-/// What is known of an id.
+/// The state of an id.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Note {
-    /// Counts the changes. The vector follows from it.
+    /// The number of changes so far. The vector follows from it.
     version: u64,
     held: bool,
-    /// The next change is under way.
+    /// Whether the next change is under way.
     unsettled: bool,
 }
 
@@ -49,13 +49,13 @@ impl Note {
     }
 }
 
-/// An index and what is known of its ids.
+/// An index and the states of its ids.
 struct Round {
     seed: u64,
     options: Options,
     index: Index,
     notes: Vec<AtomicU64>,
-    /// Ids below are never changed.
+    /// Ids below this one are never changed.
     stable: usize,
     done: AtomicBool,
 }
@@ -73,7 +73,8 @@ impl Round {
             build_beam_width: 32,
             ..Options::new([3, 8, 20, 70][rng.below(4)])
         };
-        // From far below the size at which an index trains to a little above.
+        // The number of ids goes from far below the size at which an index trains to a little
+        // above.
         let stable = [0, 5, 400, 480, 511, 520][number % 6];
         let ids = stable + WRITERS * [10, 40, 200][number / 6 % 3];
         let round = Round {
@@ -130,7 +131,7 @@ impl Round {
         self.notes[id].store(after.word(), Ordering::SeqCst);
     }
 
-    /// Changes ids of one's own.
+    /// Changes the ids of one writer.
     fn write(&self, writer: usize) {
         let mut rng = Rng(self.seed + writer as u64);
         let own = (self.notes.len() - self.stable) / WRITERS;
@@ -180,7 +181,7 @@ impl Round {
             self.check(neighbour, query, before[id], after[id]);
         }
         assert!(found.is_sorted_by(|a, b| (a.distance, a.id) < (b.distance, b.id)));
-        // Who was there all the time, and may be answered.
+        // These ids were there all the time, and may be in the answer.
         let is_there = |id: &usize| {
             let same = before[*id] == after[*id] && !before[*id].unsettled;
             same && before[*id].held && crate::oracle::admits(search, *id as u32)
@@ -198,7 +199,7 @@ impl Round {
         assert!(found.is_empty() || farthest.is_finite());
     }
 
-    /// Saves until the writers are done, and looks at what was saved.
+    /// Saves until the writers are done, and checks what was saved.
     fn save(&self) {
         while !self.done.load(Ordering::Relaxed) {
             let snapshot = tempfile::tempdir().expect("a directory");
@@ -226,7 +227,8 @@ impl Round {
         }
     }
 
-    /// Links of a snapshot may never have been all there at once, and are good enough.
+    /// Searches an opened snapshot. Its links may never have been all there at once, but are good
+    /// enough.
     fn search_saved(&self, opened: &Index, before: &[Note], after: &[Note]) {
         let mut missed = 0;
         for id in 0..self.stable.min(40) {
@@ -245,7 +247,7 @@ impl Round {
         // By the dot product others may be nearer to a vector than itself.
         let by_distance = self.options.metric != Metric::DotProduct;
         assert!(missed <= 2 || !by_distance, "{missed} missed");
-        // Everyone can be found again, replaced and removed.
+        // Every id can be found again, replaced and removed.
         for id in 0..self.stable.min(10) as u32 {
             let vector = self.vector(id as usize, 1_000_000);
             opened.replace(id, &vector).expect("held");
@@ -253,7 +255,7 @@ impl Round {
         }
     }
 
-    /// Whether this can have been an answer between the notes.
+    /// Checks that a neighbour was a possible answer between the notes.
     fn check(&self, neighbour: &Neighbour, query: &[f32], before: Note, after: Note) {
         let (id, told) = (neighbour.id as usize, f64::from(neighbour.distance));
         let unchanged = before == after && !before.unsettled;
@@ -268,7 +270,7 @@ impl Round {
         assert!(possible, "{neighbour:?} between {before:?} and {after:?}");
     }
 
-    /// When all is quiet, everything is where it should be.
+    /// Checks that everything is where it should be when all is quiet.
     fn finish(&self) {
         let held: Vec<usize> = (0..self.notes.len())
             .filter(|id| self.note(*id).held)

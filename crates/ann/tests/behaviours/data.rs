@@ -35,8 +35,9 @@ impl Rng {
     }
 }
 
-/// Clusters twice as wide as their centres lie apart. At 48 dimensions a walk of width 64 finds 0.96
-/// of the ten nearest among 6,000, as it finds 0.975 among real embeddings of as many texts.
+/// The width of clusters, as a multiple of the distance of their centres. At 48 dimensions a walk
+/// of width 64 finds 0.96 of the ten nearest among 6,000, as it finds 0.975 among real embeddings
+/// of as many texts.
 pub const SPREAD: f32 = 2.0;
 
 /// Vectors around random centres, as embeddings of related texts are. `spread` is the size of a

@@ -1,4 +1,5 @@
-//! One thread, one order of changes, one answer: two such indexes are alike to the last byte.
+//! Two indexes that one thread makes by the same changes in the same order are alike to the last
+//! byte.
 
 use ann::{Codes, Explanation, Index, Metric, Neighbour, Options, SearchOptions};
 
@@ -19,7 +20,7 @@ fn churned(options: Options) -> Index {
         let id = rng.below(VECTORS) as u32;
         let vector = rng.vector(dimensions);
         match rng.below(3) {
-            // Legal or not, it is so both times.
+            // A change may be legal or not; it is so both times.
             0 => index.remove(id).unwrap_or_default(),
             1 => index.insert(id, &vector).unwrap_or_default(),
             _ => index.replace(id, &vector).unwrap_or_default(),
@@ -28,7 +29,7 @@ fn churned(options: Options) -> Index {
     index
 }
 
-/// What an index says to the same few queries, and what it did for that.
+/// The answers of an index to a few fixed queries, and the work that it did for them.
 fn answers(index: &Index) -> Vec<(Vec<Neighbour>, Explanation)> {
     let mut rng = Rng(86);
     let mut answers = Vec::new();

@@ -1,4 +1,4 @@
-//! Many vectors alike: copies are answers of their own, and do not hide the rest.
+//! Equal vectors are answers of their own, and do not hide the rest.
 
 use ann::{Filter, Metric, Options, SearchOptions};
 
@@ -51,7 +51,7 @@ fn copies_take_the_memory_of_one_and_are_changed_one_by_one() {
     assert!(memory.graph < before.graph + before.graph / 100);
     assert!(memory.vectors_mapped < before.vectors_mapped + before.vectors_mapped / 100);
 
-    // Of equals the lowest ids come first, and a filter may ask for any of them.
+    // Of equal vectors the lowest ids come first, and a filter may ask for any of them.
     let found = |search: &SearchOptions<'_>| {
         let found = index.search_with(&vector, search).expect("search");
         let copies = found.iter().filter(|n| n.distance < 1e-6);
@@ -70,7 +70,7 @@ fn copies_take_the_memory_of_one_and_are_changed_one_by_one() {
         assert_eq!(found(&search), [wanted]);
     }
 
-    // They leave by replacing and by removal, the first one first.
+    // Copies leave by replacing and by removal, the first one first.
     for id in ids.clone().step_by(2) {
         index
             .replace(id, &others[id as usize % 1_000])

@@ -1,4 +1,4 @@
-//! What a search says of its work is what it did.
+//! The explanation of a search tells the work that it did.
 
 use ann::{Codes, Explanation, Filter, IdSet, Index, Metric, Options, SearchOptions, Way};
 
@@ -38,11 +38,11 @@ fn a_walk_counts_what_it_touches() {
     let index = index(Codes::Nibbles);
     let narrow = explain(&index, &with_beam(5, 60));
     assert_eq!(narrow.way, Way::Walk);
-    // It expands at least all that it answers, and measures each that it expands, and each once.
+    // A walk expands at least all that it answers, and measures each slot that it expands once.
     assert!((5..=narrow.distances).contains(&narrow.hops), "{narrow:?}");
     assert!(narrow.distances < u64::from(VECTORS), "{narrow:?}");
     assert!((5..=60).contains(&narrow.rescored), "{narrow:?}");
-    // At least the codes and the vectors; at most whole blocks, too.
+    // It reads at least codes and vectors; at most whole blocks, too.
     let (code, vector) = (DIMENSIONS as u64 / 2, 4 * DIMENSIONS as u64);
     let least = narrow.distances * code + narrow.rescored * vector;
     assert!(narrow.bytes >= least, "{narrow:?}");
@@ -53,7 +53,8 @@ fn a_walk_counts_what_it_touches() {
     assert!(wide.bytes > narrow.bytes);
 }
 
-/// The dot product of vectors of one length orders them as the cosine does, and a walk ends as soon.
+/// The dot product of vectors of one length orders them as the cosine does, and a walk ends as
+/// soon.
 #[test]
 fn a_walk_by_products_looks_as_far_as_one_by_distances() {
     let mut rng = Rng(90);

@@ -1,4 +1,4 @@
-//! The longest and the shortest vectors floats can make have finite distances, the right ones.
+//! The longest and the shortest vectors of floats have finite distances, and the right ones.
 
 use ann::{Metric, Options, Quantization, SearchOptions, Way};
 
@@ -74,7 +74,8 @@ fn a_cosine_distance_never_leaves_its_range() {
 
 #[test]
 fn walks_survive_distances_beyond_the_floats() {
-    // Enough vectors for a walk, in which the engine's own sums overflow to infinity and to NaN.
+    // There are enough vectors for a walk, in which the engine's own sums overflow to infinity and
+    // to NaN.
     let mut rng = crate::data::Rng(5);
     let vectors: Vec<Vec<f32>> = (0..1_500)
         .map(|_| rng.vector(4).iter().map(|x| x * f32::MAX).collect())
@@ -95,7 +96,7 @@ fn walks_survive_distances_beyond_the_floats() {
 
 #[test]
 fn a_vector_beyond_the_floats_hides_nothing() {
-    // Before training, while the index is young, and when it is grown.
+    // The outlier comes before training, while the index is young, and when it is grown.
     for outlier in [0, 100, 600, 3_000] {
         for (metric, dimensions) in [(Metric::Euclidean, 16), (Metric::Euclidean, 96)] {
             let mut rng = crate::data::Rng(6);
@@ -143,7 +144,8 @@ fn the_length_of_a_query_is_of_no_consequence_to_its_direction() {
 
 #[test]
 fn dot_products_near_the_end_of_the_floats_are_in_the_order_of_their_scores() {
-    // Their scores are floats, up to the largest, while the products are not, nor are the sums on the way to some.
+    // The scores are floats, up to the largest. The products are not, nor are the sums on the way
+    // to some.
     let mut vectors: Vec<Vec<f32>> = (0..40)
         .map(|n| vec![1e38 + n as f32 * 6e36, 1e38 + n as f32 * 6e36, 0.0, 0.0])
         .collect();

@@ -1,5 +1,5 @@
-//! A filtered answer holds what the filter admits and nothing else, as much of it as is asked for,
-//! and the nearest of it, however few or far away they are.
+//! A filtered answer has only what the filter admits, as much of it as is asked for, and the
+//! nearest of it, however few or far away they are.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -12,11 +12,11 @@ use crate::data::{Rng, clustered};
 use crate::oracle::{Oracle, build};
 
 const DIMENSIONS: usize = 24;
-/// Enough for walks where the filter admits most.
+/// Enough vectors for walks where the filter admits most.
 const VECTORS: u32 = 13_000;
 const QUERIES: usize = 20;
 
-/// An index that no test changes, the oracle over the same, and queries.
+/// An index that no test changes, an oracle over its vectors, and queries.
 struct Fixture {
     index: Index,
     oracle: Oracle,
@@ -50,7 +50,7 @@ fn set(ids: impl IntoIterator<Item = u32>) -> IdSet {
     set
 }
 
-/// `k` neighbours that this filter admits.
+/// A search for `k` neighbours that this filter admits.
 fn filtered<'a>(k: usize, filter: Filter<'a>) -> SearchOptions<'a> {
     SearchOptions {
         filter: Some(filter),
@@ -58,7 +58,8 @@ fn filtered<'a>(k: usize, filter: Filter<'a>) -> SearchOptions<'a> {
     }
 }
 
-/// Mean recall over all queries, of a set of ids and of the same as a predicate.
+/// The mean recall over all queries, with a set of ids as the filter, and with a predicate for the
+/// same ids.
 fn recalls(ids: &IdSet, k: usize) -> [f64; 2] {
     let Fixture {
         index,
@@ -99,8 +100,8 @@ fn a_single_id() {
 
 #[test]
 fn ids_that_the_index_does_not_hold() {
-    // None at all; a few among those that are held; and more than the index holds vectors, so that
-    // their number says nothing.
+    // The sets have none of the ids that are held; a few others among those; and more ids than the
+    // index holds vectors, so that their number says nothing.
     let nothing = set(VECTORS..VECTORS + 500);
     assert_eq!(recalls(&nothing, 10), [1.0, 1.0]);
     let some = set((VECTORS - 50..VECTORS + 5_000).chain([u32::MAX]));
@@ -112,7 +113,8 @@ fn ids_that_the_index_does_not_hold() {
 
 #[test]
 fn only_what_is_far_away() {
-    // What is nearest to the opposite of a query, and so beyond all that a walk comes by at first.
+    // The filter admits what is nearest to the opposite of a query, and so beyond all that a walk
+    // meets at first.
     let Fixture {
         index,
         oracle,
@@ -188,7 +190,7 @@ fn stable(id: u32) -> Vec<f32> {
 
 #[test]
 fn what_a_filter_admits_is_answered_while_others_write() {
-    /// Even ids are admitted; those below are not written to.
+    /// Even ids are admitted; ids below this are not written to.
     const STABLE: u32 = 3_000;
     let index = Index::new(Options::new(DIMENSIONS)).expect("valid options");
     for id in 0..STABLE {
@@ -200,7 +202,7 @@ fn what_a_filter_admits_is_answered_while_others_write() {
             let (index, done) = (&index, &done);
             scope.spawn(move || {
                 let mut rng = Rng(u64::from(writer));
-                // Odd ids only, right beside those that are admitted.
+                // These are odd ids only, right beside those that are admitted.
                 let id = |rng: &mut Rng| 2 * (STABLE + writer + 2 * rng.below(300) as u32) + 1;
                 while !done.load(Ordering::Relaxed) {
                     let near = stable(rng.below(STABLE as usize) as u32);

@@ -1,4 +1,5 @@
-//! The index as its users see it, a file for each behaviour. One program, so that it links once.
+//! The index as its users see it, with a file for each behaviour. It is one program, so that it
+//! links once.
 
 mod bad_input;
 mod batch;

@@ -1,4 +1,4 @@
-//! What `memory` says grows with the content, and what is free is used again.
+//! The memory that an index reports grows with its content, and what is free is used again.
 
 use ann::{Index, Options, Placement};
 
@@ -6,7 +6,7 @@ use crate::data::Rng;
 
 const DIMENSIONS: usize = 128;
 const VECTOR_BYTES: usize = 4 * DIMENSIONS;
-/// Four bits a dimension, a header, and 32 links of four bytes.
+/// Bytes of a node: four bits a dimension, a header, and 32 links of four bytes.
 const NODE_BYTES: usize = DIMENSIONS / 2 + 32 + 32 * 4;
 
 fn insert(index: &Index, ids: std::ops::Range<u32>) {
@@ -27,7 +27,7 @@ fn it_starts_small_and_grows_with_the_vectors() {
     insert(&index, 1_000..3_000);
     let full = index.memory();
     assert_eq!(full.mapped() - thousand.mapped(), 2_000 * VECTOR_BYTES);
-    // With a word in the table of ids.
+    // Each vector also has a word in the table of ids.
     let least = 2_000 * (NODE_BYTES + 4);
     let growth = full.anonymous() - thousand.anonymous();
     assert!((least..least * 3 / 2).contains(&growth), "{growth}");
@@ -55,7 +55,7 @@ fn room_of_removed_vectors_is_used_again() {
     }
     insert(&index, 0..2_800);
     let again = index.memory();
-    // But for what waits for searches that might still see it.
+    // Some of it still waits for searches that might see it.
     let most = full.mapped() + full.mapped() / 20;
     assert!(again.mapped() <= most, "{full:?} {again:?}");
 }

@@ -1,10 +1,10 @@
-//! What the right answer is: every vector measured by the plain formula, and sorted.
+//! The right answers: every vector is measured by the plain formula, and sorted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ann::{Filter, Index, Metric, Neighbour, SearchOptions};
 
-/// The formulas of the contract, as they are written there.
+/// The distance by the formulas of the contract, as they are written there.
 pub fn distance(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
     let pairs = || a.iter().zip(b).map(|(&x, &y)| (f64::from(x), f64::from(y)));
     let dot: f64 = pairs().map(|(x, y)| x * y).sum();
@@ -36,13 +36,13 @@ impl Oracle {
         Oracle { metric, vectors }
     }
 
-    /// Numbered from 0.
+    /// The index of vectors that are numbered from 0.
     pub fn of(metric: Metric, vectors: &[Vec<f32>]) -> Oracle {
         let vectors = (0..).zip(vectors.iter().cloned()).collect();
         Oracle { metric, vectors }
     }
 
-    /// Distances of the `k` nearest that a search may answer with, nearest first.
+    /// The distances of the `k` nearest that a search may answer with, nearest first.
     pub fn distances(&self, query: &[f32], search: &SearchOptions<'_>) -> Vec<f64> {
         let admitted = self.vectors.iter().filter(|(id, _)| admits(search, **id));
         let mut distances: Vec<f64> = admitted
@@ -59,7 +59,8 @@ impl Oracle {
         self.check_with(index, query, &SearchOptions::new(k), tolerance)
     }
 
-    /// The same for a search with a width, a precision or a filter of its own.
+    /// Checks the answer of a search with a width, a precision or a filter, as [`Oracle::check`]
+    /// does.
     pub fn check_with(
         &self,
         index: &Index,
@@ -71,7 +72,7 @@ impl Oracle {
         self.judge(&found, query, search, tolerance)
     }
 
-    /// The same for an answer that is there already.
+    /// Checks an answer that is there already, as [`Oracle::check`] does.
     pub fn judge(
         &self,
         found: &[Neighbour],

@@ -1,14 +1,14 @@
-//! What each form of keeping vectors costs in accuracy.
+//! The accuracy and the memory of each form of keeping vectors.
 
 use ann::{Index, Metric, Options, Quantization};
 
 use crate::data::{Rng, clustered};
 use crate::oracle::{Oracle, build};
 
-/// Few more than a search scans: it should walk here.
+/// A few more vectors than a search scans, so that it walks.
 const VECTORS: usize = 1_600;
 
-/// Clustered vectors in an index of this form, the oracle over the same, and queries.
+/// Clustered vectors in an index of this form, an oracle over them, and queries.
 fn setup(metric: Metric, quantization: Quantization) -> (Index, Oracle, Vec<Vec<f32>>) {
     let mut rng = Rng(51);
     let mut vectors = clustered(&mut rng, VECTORS + 20, 40, 30, 0.6);
@@ -85,6 +85,6 @@ fn smaller_forms_take_less_memory() {
     let sizes = [F32, F16, I8, B1].map(bytes);
     assert!(sizes.is_sorted_by(|a, b| a > b), "{sizes:?}");
     assert_eq!(bytes(F16), bytes(Bf16));
-    // 512 bytes a vector lie between four and two bytes an element.
+    // Between four and two bytes an element the difference is 512 bytes a vector.
     assert!(sizes[0] - sizes[1] >= 600 * 512);
 }

@@ -1,4 +1,4 @@
-//! The default options find at least 99 of the 100 nearest that are asked for ten at a time.
+//! The recall of the default options: at least 0.99.
 
 use ann::{Metric, Options, SearchOptions};
 
@@ -11,7 +11,8 @@ fn recall(metric: Metric, k: usize) -> f64 {
     recall_among(&vectors, metric, k)
 }
 
-/// The same where the first hundred vectors are queries, and the others are searched.
+/// The mean share that is found where the first hundred vectors are queries, and the others are
+/// searched.
 fn recall_among(vectors: &[Vec<f32>], metric: Metric, k: usize) -> f64 {
     let (queries, base) = vectors.split_at(100);
     let options = Options {
@@ -74,7 +75,8 @@ fn heaps(rng: &mut Rng, vectors: usize) -> Vec<Vec<f32>> {
     (0..vectors).map(one).collect()
 }
 
-/// A narrow walk that begins in one heap has to come to another, and so have those that link what is new.
+/// A narrow walk that begins in one heap has to come to another, and so do the walks that link new
+/// vectors.
 #[test]
 fn a_narrow_walk_begins_near_its_query() {
     let vectors = heaps(&mut Rng(22), 30_100);

@@ -1,5 +1,5 @@
-//! Whatever a search asks for, it gets an answer: widths and precisions below what is needed are
-//! raised, those above what there is do no harm.
+//! Every search gets an answer, whatever it asks for. Widths and precisions below what is needed
+//! are raised; those above what there is do no harm.
 
 use ann::{Codes, Filter, Metric, Options, SearchOptions};
 

@@ -1,5 +1,5 @@
-//! A zero vector has no direction: under the cosine it is at distance 0 from another one and 1 from everything else,
-//! under the other metrics it is a vector like any other.
+//! A zero vector has no direction. Under the cosine it is at distance 0 from another one and 1 from
+//! everything else; under the other metrics it is a vector like any other.
 
 use ann::{Metric, Options, Quantization};
 

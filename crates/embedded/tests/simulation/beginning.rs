@@ -1,4 +1,4 @@
-//! Where the log of a table begins to be followed.
+//! The position at which following the log of a table begins.
 
 use std::time::Duration;
 
@@ -10,8 +10,9 @@ use store::database::{Database, TableIdentity};
 use crate::model::Effect;
 use crate::table;
 
-/// A write that a scan comes too early for may be back-dated: its row lies in the log as early as the log was read last, which
-/// may be long ago.
+/// Checks that no later write lies in the log before its reader begins. A write that a scan comes
+/// too early for may be back-dated: its row lies in the log as early as the log was read last,
+/// which may be long ago.
 #[tokio::test]
 async fn no_later_write_lies_in_the_log_before_its_reader_begins() {
     let clock = HandClock::new(1_700_000_000_000_000);

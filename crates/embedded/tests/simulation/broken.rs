@@ -1,8 +1,8 @@
-//! The simulation can fail: what is broken on purpose is found.
+//! The simulation can fail: mechanisms that are broken on purpose are found.
 
 use crate::{Broken, run};
 
-/// A broken mechanism shows within so many seeds.
+/// Number of seeds within which a broken mechanism shows.
 const SEEDS: u64 = 60;
 
 /// The message of the first seed that fails.

@@ -1,20 +1,22 @@
-//! Simulated time: that of the runtime, which passes when nothing else is left to do, and steps of the clock.
+//! Simulated time: that of the runtime, which passes when nothing else is left to do, and steps of
+//! the clock.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clock::Clock;
 use tokio::time::Instant;
 
-/// 2023-11-14.
+/// The time of the start, 2023-11-14.
 const START_MICROS: i64 = 1_700_000_000_000_000;
 
-/// The machine's clock. It goes on through the lives of the service, each of which has a runtime of its own.
+/// The machine's clock. It goes on through the lives of the service, each of which has a runtime of
+/// its own.
 #[derive(Debug)]
 pub struct SimulatedClock(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
-    /// Of this life.
+    /// The beginning of this life.
     began: Option<Instant>,
     now_micros: i64,
     steady_micros: i64,
@@ -33,12 +35,12 @@ impl SimulatedClock {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A life begins. Inside its runtime.
+    /// Begins a life. It is called inside the life's runtime.
     pub fn begin(&self) {
         self.state().began = Some(Instant::now());
     }
 
-    /// A life ends. Inside its runtime.
+    /// Ends a life. It is called inside the life's runtime.
     pub fn end(&self) {
         let mut state = self.state();
         let passed = state.passed();
@@ -47,7 +49,7 @@ impl SimulatedClock {
         state.began = None;
     }
 
-    /// The clock is set.
+    /// Sets the clock, forward or back.
     pub fn step(&self, micros: i64) {
         self.state().now_micros += micros;
     }

@@ -1,5 +1,5 @@
-//! The database as the index service has it, with faults: reads that fail or take a while, and a follower of the log that
-//! breaks off, so that hints come late and twice.
+//! The database of the index service, with faults: reads fail or take a while, and the follower of
+//! the log breaks off, so that hints come late and twice.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::Broken;
 use crate::random::Random;
 
-/// See above.
+/// A database with the faults above.
 pub struct Faulty {
     inner: Embedded,
     random: Arc<Mutex<Random>>,
@@ -39,7 +39,7 @@ fn below(random: &Mutex<Random>, end: u64) -> u64 {
     random.below(end)
 }
 
-/// A while, often none.
+/// Waits a while, often not at all.
 async fn pause(random: &Mutex<Random>) {
     if below(random, 4) == 0 {
         let millis = below(random, 120);
@@ -110,7 +110,7 @@ impl Database for Faulty {
 struct FaultyRows {
     inner: Arc<dyn Rows>,
     random: Arc<Mutex<Random>>,
-    /// The first reading of each key, if that is told for ever.
+    /// The first reading of each key, if it is told for ever.
     first: Option<Mutex<HashMap<PrimaryKey, Option<ReadRow>>>>,
 }
 

@@ -1,20 +1,24 @@
 //! A simulation of `annulus serve`: everything in one thread, under one seed, with simulated time.
 //!
-//! The change log, its reader, the re-reads, the index actor and the snapshots are what they are in the product. Below them lie a
-//! stand-in for the storage engine whose disk forgets what was not synced ([`storage::SimulatedDisk`]), files of snapshots
-//! that fail, tear and rot ([`machine::Simulation`]), and a clock that is set forward and back ([`clock`]). A seed decides what
-//! is written and when, what fails, how long each piece of work takes, and when the process dies.
+//! The change log, its reader, the re-reads, the index actor and the snapshots are those of the
+//! product. Below them lie a stand-in for the storage engine whose disk forgets what was not synced
+//! ([`storage::SimulatedDisk`]), files of snapshots that fail, tear and rot
+//! ([`machine::Simulation`]), and a clock that is set forward and back ([`clock`]). A seed decides
+//! what is written and when, what fails, how long each piece of work takes, and when the process
+//! dies.
 //!
-//! These hold, however it goes:
+//! Four things hold, whatever happens:
 //!
-//! - *The table* is what the writes that were acknowledged make of it, with or without each of those that nobody answered, and
-//!   never with one that was refused ([`model`]).
-//! - *The log*: no row comes to lie below a time up to which it has been read, and none of those goes, over restarts as well.
+//! - *The table* is what the acknowledged writes make of it, with or without each of those that
+//!   nobody answered, and never with one that was refused ([`model`]).
+//! - *The log* gets no row below a time up to which it has been read, and none of those rows goes,
+//!   over restarts as well.
 //! - *The index* holds each row of the table with a vector, and no other, once it has had the time.
-//! - *Time*: a write without a timestamp of its own gets a later one than all that were acknowledged before.
+//! - *Time* does not go back: a write without a timestamp of its own gets a later one than all that
+//!   were acknowledged before.
 //!
-//! One seed makes one trace. A seed that fails prints it, and how to run it again. `broken.rs` breaks one mechanism after the other, and
-//! says that the simulation finds each.
+//! One seed makes one trace. A seed that fails prints its trace, and how to run it again.
+//! `broken.rs` breaks one mechanism after the other, and checks that the simulation finds each.
 
 mod beginning;
 mod broken;
@@ -33,28 +37,28 @@ use std::thread;
 
 use world::World;
 
-/// How many seeds are run if nothing is said of it.
+/// Number of seeds that are run by default.
 const SEEDS: u64 = 300;
-/// Lines of a trace that are shown of a seed that failed.
+/// Number of lines of a trace that are shown of a seed that failed.
 const LINES_SHOWN: usize = 200;
 
-/// Mechanisms that are broken on purpose, to see that it is found.
+/// Mechanisms that are broken on purpose, to see that the simulation finds them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
-    /// Nothing is.
+    /// Nothing is broken.
     Nothing,
-    /// The disk says that it has synced, and has not.
+    /// The disk reports that it has synced, and has not.
     DiskLies,
     /// The mark of how far time had come is lost at each crash.
     TimeIsForgotten,
     /// The log is not followed.
     LogIsNotRead,
-    /// What was read of a row first is told for ever.
+    /// The first reading of a row is told for ever.
     RowsAreNotReadAgain,
 }
 
 thread_local! {
-    /// Panics on this thread: those of tasks end the task alone.
+    /// Panics on this thread. A panic in a task ends that task alone.
     static PANICS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -70,16 +74,16 @@ fn note_panics() {
     });
 }
 
-/// What became of a seed.
+/// The outcome of a seed.
 pub struct Run {
-    /// What was done, and what came of it.
+    /// The things that were done, and their outcomes.
     pub trace: Vec<String>,
-    /// What does not hold.
+    /// The thing that does not hold.
     pub failure: Option<String>,
 }
 
 impl Run {
-    /// Of the trace, by FNV-1a.
+    /// The hash of the trace, by FNV-1a.
     pub fn hash(&self) -> u64 {
         let bytes = self
             .trace
@@ -108,7 +112,8 @@ pub fn run(seed: u64, broken: Broken) -> Run {
     }
 }
 
-/// The log of the service is worth its lines for one seed alone: `RUST_LOG` asks for it.
+/// Shows the log of the service if `RUST_LOG` asks for it: it is worth its lines for one seed
+/// alone.
 fn show_log() {
     if std::env::var_os("RUST_LOG").is_some() {
         let _ = tracing_subscriber::fmt()
@@ -127,7 +132,7 @@ fn setting(name: &str, default: u64) -> u64 {
         .unwrap_or_else(|_| panic!("{name} is to be a number, and is {text:?}"))
 }
 
-/// Runs seeds on as many threads as there are cores; those that fail.
+/// Runs seeds on as many threads as there are cores, and returns those that fail.
 fn run_all(first: u64, seeds: u64) -> Vec<(u64, Run)> {
     let next = AtomicU64::new(first);
     let failed = Mutex::new(Vec::new());

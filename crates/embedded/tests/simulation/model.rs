@@ -1,14 +1,14 @@
-//! What the table has to hold: every write that was sent, what became of it, and the rules of CQL.
+//! The rows that the table has to hold: every write that was sent, its fate, and the rules of CQL.
 
 use std::collections::BTreeMap;
 
-/// Of a row: partition and clustering key.
+/// The key of a row: partition and clustering key.
 pub type Key = (i32, i32);
 
-/// What a row shows: vector and number, if they are there.
+/// The values of a row: vector and number, if they are there.
 pub type Shown = (Option<[i8; 2]>, Option<i32>);
 
-/// What a write does.
+/// The effect of a write.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Cells of a row; one that is `Some(None)` is deleted.
@@ -21,17 +21,17 @@ pub enum Effect {
     },
     DeleteRow(Key),
     DeletePartition(i32),
-    /// From the first to the last clustering key, both included.
+    /// Deletes from the first to the last clustering key, both included.
     DeleteRange(i32, i32, i32),
 }
 
-/// What is known of a write.
+/// The fate of a write, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Acknowledged,
-    /// Answered with an error that says that it was not done.
+    /// It was answered with an error that says that it was not done.
     Refused,
-    /// Not answered.
+    /// It was not answered.
     Unknown,
 }
 
@@ -41,7 +41,7 @@ pub struct Sent {
     pub effect: Effect,
     pub timestamp: i64,
     pub fate: Fate,
-    /// The seconds within which it was carried out.
+    /// The first and the last second in which it may have been carried out.
     pub within_s: (i64, i64),
 }
 
@@ -49,11 +49,11 @@ pub struct Sent {
 struct Cell<T> {
     timestamp: i64,
     value: Option<T>,
-    /// Of the moment at which it dies.
+    /// The first and the last second at which the cell may die.
     dies_s: Option<(i64, i64)>,
 }
 
-/// All that was sent since the table was last emptied.
+/// All writes that were sent since the table was last emptied.
 #[derive(Default)]
 pub struct Model {
     pub sent: Vec<Sent>,
@@ -64,8 +64,8 @@ impl Model {
         self.sent.clear();
     }
 
-    /// The rows at that second, if of those whose fate is unknown those were done whose bit is set. Nothing while something may
-    /// or may not have expired.
+    /// The rows at that second, if of the writes with an unknown fate those were done whose bit in
+    /// `done` is set. None while something may or may not have expired.
     fn rows(&self, done: u32, now_s: i64) -> Option<BTreeMap<Key, Shown>> {
         let mut unknown = 0;
         let applied: Vec<&Sent> = self
@@ -92,8 +92,8 @@ impl Model {
         Some(rows)
     }
 
-    /// Whether the table can hold this at that second. `None` while something may or may not have expired. What is known for
-    /// sure afterwards is taken down.
+    /// Whether the table can hold these rows at that second. None while something may or may not
+    /// have expired. A fate that is known for sure afterwards is noted.
     pub fn explains(&mut self, actual: &BTreeMap<Key, Shown>, now_s: i64) -> Option<bool> {
         let unknown = self
             .sent
@@ -126,7 +126,7 @@ impl Model {
         Some(explains)
     }
 
-    /// What is to be there, for a message.
+    /// The rows that should be there, for a message.
     pub fn expected(&self, now_s: i64) -> Option<BTreeMap<Key, Shown>> {
         self.rows(u32::MAX, now_s)
     }
@@ -139,7 +139,8 @@ fn row_of(sent: &Sent) -> Option<Key> {
     }
 }
 
-/// The row of a key at that second; the outer nothing while something may or may not have expired.
+/// The row of a key at that second. The outer None means that something may or may not have
+/// expired.
 fn row(applied: &[&Sent], key: Key, now_s: i64) -> Option<Option<Shown>> {
     let mut deleted = i64::MIN;
     let (mut shown_vector, mut shown_number, mut shown_marker) = (None, None, None);
@@ -203,7 +204,7 @@ fn live<T: Copy>(cell: Option<Cell<T>>, deleted: i64, now_s: i64) -> Option<Opti
         return Some(None);
     };
     match cell.dies_s {
-        // A second is left for whoever reads a moment later.
+        // A second is left for a reader that comes a moment later.
         Some((from_s, to_s)) if (from_s - 1..=to_s + 1).contains(&now_s) => None,
         Some((_, to_s)) if now_s > to_s => Some(None),
         _ => Some(cell.value),

@@ -1,4 +1,4 @@
-//! Numbers by a seed.
+//! Random numbers by a seed.
 
 /// SplitMix64.
 pub struct Random(u64);
@@ -17,7 +17,7 @@ impl Random {
         (mixed ^ (mixed >> 31)) % end
     }
 
-    /// True once in so many.
+    /// True once in `times` calls, on average.
     pub fn one_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }

@@ -1,4 +1,4 @@
-//! The simulated table, and how it is written to and read.
+//! The simulated table, with its writes and reads.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -21,7 +21,8 @@ pub const INDEX: &str = "i";
 const VECTOR: ColumnId = ColumnId(2);
 const NUMBER: ColumnId = ColumnId(3);
 
-/// `CREATE TABLE ks.t (p int, c int, v vector<float, 2>, n int, PRIMARY KEY (p, c))`, and an index of that version on `v`.
+/// `CREATE TABLE ks.t (p int, c int, v vector<float, 2>, n int, PRIMARY KEY (p, c))`, and an index
+/// of that version on `v`.
 pub fn create(catalog: &mut Catalog, version: u128) -> Result<(), ()> {
     let keyspace = Keyspace {
         name: KEYSPACE.to_owned(),
@@ -90,7 +91,7 @@ fn add_index(table: &mut Table, version: u128) {
     table.indexes.insert(INDEX.to_owned(), Arc::new(index));
 }
 
-/// The index goes, and with it the log, and another one comes, if it is asked for.
+/// Drops the index, and with it the log, and creates another one if a version is given.
 pub fn change_index(catalog: &mut Catalog, version: Option<u128>) -> Result<(), ()> {
     let table = catalog.table(KEYSPACE, "t").ok_or(())?;
     let mut table = Table::clone(table);
@@ -116,7 +117,7 @@ fn int_of(bytes: &[u8]) -> i32 {
     i32::from_be_bytes(bytes.try_into().expect("an int"))
 }
 
-/// The vector as the model has it.
+/// The floats of a vector of the model.
 pub fn floats(vector: [i8; 2]) -> [f32; 2] {
     vector.map(f32::from)
 }
@@ -228,7 +229,7 @@ pub fn log(storage: &Storage) -> Option<TableId> {
     Some(log.table)
 }
 
-/// The times of all rows of the log, and where they lie. Microseconds since the epoch.
+/// The times of all rows of the log, in microseconds since the epoch, and their places.
 pub fn log_rows(storage: &Storage, log: TableId) -> Result<Vec<(i64, Bytes)>, StorageError> {
     let rows = all_of(storage, log)?.into_iter().map(|row| {
         let clustering = row.clustering.as_ref().expect("a time");

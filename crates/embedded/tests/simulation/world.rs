@@ -1,4 +1,4 @@
-//! One run: lives of the service on one disk, one after another, and what is done to them.
+//! One run: lives of the service on one disk, one after another, and all that happens to them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,20 +26,21 @@ use crate::model::{Effect, Fate, Key, Model, Sent, Shown};
 use crate::random::Random;
 use crate::table;
 
-/// Lives of a run, at most.
+/// The most lives of a run.
 const LIVES_MAX: u64 = 4;
-/// What is done in a life, at most.
+/// The most actions of a life.
 const ACTIONS_MAX: u64 = 30;
-/// What has to come about does within this.
+/// The time within which everything expected has to happen.
 const PATIENCE: Duration = Duration::from_secs(180);
-/// Keys are below these.
+/// Number of partition keys: keys are below it.
 const PARTITIONS: u64 = 3;
+/// Number of clustering keys: keys are below it.
 const CLUSTERINGS: u64 = 4;
 const S: i64 = 1_000_000;
 
 type Failure = String;
 
-/// What is known of the log as it was read up to a time.
+/// The rows of the log that were read up to a time.
 struct Read {
     log: TableId,
     up_to_micros: i64,
@@ -58,16 +59,16 @@ pub struct World {
     model: Arc<Mutex<Model>>,
     trace: Arc<Mutex<Vec<String>>>,
     reads: Vec<Read>,
-    /// Of the last index.
+    /// The version of the last index.
     version: u128,
     has_index: bool,
-    /// Numbers the writes.
+    /// The number of the last write.
     writes: i64,
     /// The latest timestamp of the server's own that was acknowledged.
     given: Arc<AtomicI64>,
 }
 
-/// How a life ends.
+/// The end of a life.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
     Crash,
@@ -75,7 +76,7 @@ enum End {
     Last,
 }
 
-/// What runs in a life.
+/// The parts that run in a life.
 struct Life {
     storage: Storage,
     store: StoreHandle,
@@ -91,7 +92,7 @@ impl World {
             Broken::TimeIsForgotten => disk.forget_at_crashes(b"cdc-mark"),
             _ => {}
         }
-        // In memory, where there is such a place.
+        // The files lie in memory, where the machine has such a place.
         let shared_memory = PathBuf::from("/dev/shm");
         let directory = match shared_memory.is_dir() {
             true => tempfile::tempdir_in(shared_memory),
@@ -149,7 +150,7 @@ impl World {
                 clock.end();
                 lived
             });
-            // Nothing that goes on may write any more.
+            // Tasks that go on must not write any more.
             disk.crash();
             drop(runtime);
             lived?;
@@ -202,7 +203,7 @@ impl World {
         self.tell(format!("-- the clock is set by {seconds} s"));
     }
 
-    /// From the opening of the disk to its end.
+    /// Lives from the opening of the disk to the end.
     async fn live(&mut self, end: End) -> Result<(), Failure> {
         let life = self.open().await?;
         self.check_table(&life).await?;
@@ -216,7 +217,7 @@ impl World {
                 self.send_some(&life, false).await?;
                 let millis = self.random.below(100);
                 sleep(millis).await;
-                // What was not answered by now is not answered any more.
+                // Requests that were not answered by now are not answered any more.
                 self.disk.crash();
                 Ok(())
             }
@@ -233,7 +234,7 @@ impl World {
         }
     }
 
-    /// In the order of the product. The disk may fail meanwhile.
+    /// Stops in the order of the product. The disk may fail meanwhile.
     async fn stop(&self, life: Life) {
         life.store.shutdown().await;
         let closed = life.storage.close().await;
@@ -325,7 +326,7 @@ impl World {
         Ok(())
     }
 
-    /// Another index takes the place of the one that is there, or none.
+    /// Drops the index, and mostly creates another one in its place.
     async fn change_index(&mut self, life: &Life) {
         self.version += 1;
         let version = (!self.random.one_in(4)).then_some(self.version);
@@ -339,7 +340,7 @@ impl World {
         }
     }
 
-    /// A write of some kind.
+    /// The effect of some kind of write.
     fn effect(&mut self) -> Effect {
         let key = (
             self.random.below(PARTITIONS) as i32,
@@ -396,7 +397,7 @@ impl World {
             let timestamp = if is_given {
                 clock.next_write_micros()
             } else {
-                // A time that a client gives: no other write has the same.
+                // This is a time that a client gives; no other write has the same.
                 let around_s = self.random.below(8000) as i64 - 6000;
                 (clock.now_micros() + around_s * S) / S * S + self.writes * 37 % S
             };
@@ -451,7 +452,7 @@ impl World {
                 given.fetch_max(timestamp, Ordering::Relaxed);
             }
             let mut model = lock(&model);
-            // It may have been emptied meanwhile.
+            // The model may have been emptied meanwhile.
             if let Some(sent) = model
                 .sent
                 .get_mut(at)
@@ -463,7 +464,8 @@ impl World {
         })
     }
 
-    /// A search must not fail because of what happens around it, but for want of an index.
+    /// Searches, and traces whether that succeeded. A search should fail for want of an index
+    /// alone.
     async fn search(&mut self, life: &Life) {
         let found = life
             .local
@@ -472,7 +474,7 @@ impl World {
         self.tell(format!("a search: {}", found.is_ok()));
     }
 
-    /// Reads the log up to the present, which is complete from then on.
+    /// Reads the log up to the present, up to which it is complete from then on.
     async fn read_log(&mut self, life: &Life) -> Result<(), Failure> {
         let Some(log) = table::log(&life.storage) else {
             return Ok(());
@@ -495,7 +497,7 @@ impl World {
         self.check_log(life)
     }
 
-    /// What was read of the log is what there is of it.
+    /// Checks that the log still has exactly the rows that were read of it.
     fn check_log(&self, life: &Life) -> Result<(), Failure> {
         let log = table::log(&life.storage);
         let Some(log) = log.filter(|log| self.reads.iter().any(|read| read.log == *log)) else {
@@ -537,7 +539,7 @@ impl World {
         self.check_index(life).await
     }
 
-    /// The table is what the writes have made of it.
+    /// Checks that the table is what the writes have made of it.
     async fn check_table(&mut self, life: &Life) -> Result<(), Failure> {
         for sent in &mut lock(&self.model).sent {
             // Nobody answers any more.
@@ -565,7 +567,7 @@ impl World {
         }
     }
 
-    /// The index holds the rows of the table that have a vector, once it has had the time.
+    /// Checks that the index holds the rows of the table with a vector, once it has had the time.
     async fn check_index(&mut self, life: &Life) -> Result<(), Failure> {
         if !self.has_index {
             return Ok(());

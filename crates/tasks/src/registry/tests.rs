@@ -12,7 +12,7 @@ fn spec(kind: &'static str) -> Spec {
     }
 }
 
-/// The same kind of work on different things.
+/// Work of one kind on a thing of this name.
 fn on(entity: &str) -> Spec {
     Spec {
         scope: Scope {
@@ -150,7 +150,7 @@ fn only_the_last_trees_are_kept_and_whole() {
     }
     assert_eq!(entities(), ["", "b", "c"]);
     assert_eq!(registry.list(true).len(), 5);
-    // Another kind takes the place of none of these.
+    // The end of another kind of task leaves all of these.
     drop(running);
     assert_eq!(entities(), ["", "b", "c"]);
     assert_eq!(registry.known().order.len(), 5);

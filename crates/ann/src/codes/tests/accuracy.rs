@@ -1,4 +1,4 @@
-//! Estimates against exact distances.
+//! Comparison of estimates with exact distances.
 
 use super::vectors::*;
 use super::*;
@@ -7,7 +7,7 @@ use super::*;
 /// `sqrt(dimensions)`, as theory has it: of a code with a vector, or of two codes.
 fn deviation(kind: Kind, of_codes: bool) -> f64 {
     match kind {
-        // Beside the code's rounding that of a query's levels is nothing.
+        // The rounding of a query's levels is nothing beside that of the code.
         Kind::Nibbles if of_codes => 0.108 * std::f64::consts::SQRT_2,
         Kind::Nibbles => 0.108,
         // Both sides are rounded alike.
@@ -16,8 +16,8 @@ fn deviation(kind: Kind, of_codes: bool) -> f64 {
     }
 }
 
-/// What is lost by estimates: their mean error and its deviation, as shares of the length of the
-/// query's residual times that of the code's, over `sqrt(dimensions)`.
+/// The errors of estimates: their mean and their deviation, as shares of the length of the query's
+/// residual times that of the code's, over `sqrt(dimensions)`.
 #[derive(Default)]
 struct Errors {
     count: f64,
@@ -90,7 +90,7 @@ fn estimates_are_right_on_average_and_as_close_as_theory_says() {
     }
 }
 
-/// What a link's estimates estimate.
+/// The distance that a link's estimates stand for.
 fn linking_distance(metric: Metric, a: &[f32], b: &[f32], longest: f64) -> f64 {
     let height = |vector: &[f32]| (longest - dot(vector, vector)).max(0.0).sqrt();
     match metric {
@@ -99,8 +99,8 @@ fn linking_distance(metric: Metric, a: &[f32], b: &[f32], longest: f64) -> f64 {
     }
 }
 
-/// Every kind, metric and way to make a query, for many dimensions; few errors are larger than
-/// five deviations, of which few dimensions, where the rotation mixes little, have more.
+/// Checks every kind, metric and way to make a query, for many dimensions. Few errors are larger
+/// than five deviations; few dimensions, where the rotation mixes little, have more of these.
 #[test]
 fn estimates_follow_the_metric() {
     let mut source = Source(2);

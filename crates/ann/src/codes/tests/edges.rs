@@ -54,7 +54,8 @@ fn what_overflows_is_far_away() {
 }
 
 proptest! {
-    /// Whatever a code says of dimensions that pad it, and whatever else is asked in the same call.
+    /// Estimates depend neither on the padding of a code, nor on what else is asked in the same
+    /// call.
     #[test]
     fn padding_and_company_change_nothing(
         dimensions in 1usize..300,

@@ -1,10 +1,11 @@
-//! A block as a snapshot has it: copied out while others change it, checked when it comes back.
+//! Blocks in a snapshot: copied out while others change them, and checked when they come back.
 
 use std::sync::atomic::Ordering;
 
 use super::{Block, DEAD, DEGREE, Header, Layout};
 
-/// Where the fields of [`Header`] lie behind the code, as `docs/snapshot-format.md` draws them.
+/// The offsets of the fields of [`Header`] behind the code, as `docs/snapshot-format.md` draws
+/// them.
 const STATE: usize = 0;
 const ID: usize = 4;
 const SCALE: usize = 8;
@@ -13,8 +14,8 @@ const RAW_NORM: usize = 16;
 const IN_DEGREE: usize = 20;
 
 impl Block<'_> {
-    /// Copies the block to `bytes`, a stride of zeros: with those of its links that are kept, and
-    /// dead or not, whatever it has become meanwhile.
+    /// Copies the block to `bytes`, a stride of zeros, with the links that `keeps` admits. The copy
+    /// is dead if `dead`, whatever the block has become meanwhile.
     ///
     /// # Safety
     /// The slot has been filled, and cannot be given away during the call.
@@ -28,7 +29,7 @@ impl Block<'_> {
         };
         let mut state = if dead { DEAD } else { 0 };
         {
-            // Under the lock, so that no link is met twice. Nothing is changed.
+            // The lock keeps a link from being met twice. Nothing is changed.
             let links = self.lock();
             let kept = links.iter().filter(|link| keeps(*link));
             for (place, link) in room.as_chunks_mut().0.iter_mut().zip(kept) {
@@ -50,12 +51,12 @@ impl Block<'_> {
         }
     }
 
-    /// What is wrong with a block that comes from a snapshot of so many slots. What it links to may be
-    /// read if this is nothing.
+    /// Checks a block that comes from a snapshot of this many slots; the error names what is wrong.
+    /// Slots that a sound block links to may be read.
     pub(crate) fn check(&self, slots: u32) -> Result<(), &'static str> {
         let state = self.header().state.load(Ordering::Relaxed);
         if state & !(DEAD | DEGREE) != 0 {
-            return Err("the state of a block is none");
+            return Err("the state of a block is unknown");
         }
         if (state & DEGREE) as usize > self.layout.capacity {
             return Err("a block has more links than there is room for");
@@ -68,12 +69,12 @@ impl Block<'_> {
         }
     }
 
-    /// Links in use.
+    /// Number of links in use.
     pub(crate) fn degree(&self) -> usize {
         (self.header().state.load(Ordering::Acquire) & DEGREE) as usize
     }
 
-    /// Puts the number of links to this slot right. Nobody else has the graph yet.
+    /// Corrects the number of links to this slot. Nobody else may have the graph yet.
     pub(crate) fn correct_in_degree(&self, links: u32) {
         let in_degree = &self.header().in_degree;
         if in_degree.load(Ordering::Relaxed) != links {
@@ -83,7 +84,7 @@ impl Block<'_> {
 }
 
 impl Layout {
-    /// Makes of a stride of zeros the block of a slot that is free.
+    /// Turns a stride of zeros into the block of a free slot.
     pub(crate) fn store_free(&self, bytes: &mut [u8]) {
         let at = self.code_bytes + STATE;
         bytes[at..at + 4].copy_from_slice(&DEAD.to_le_bytes());

@@ -10,7 +10,7 @@ const WIDTH: usize = 8;
 /// Elements that are written at a time, two registers.
 const STEP: usize = 2 * WIDTH;
 
-/// What turns values into levels.
+/// The constants that turn values into levels.
 #[derive(Clone, Copy)]
 struct Levels {
     factor: __m256,
@@ -41,7 +41,7 @@ impl Levels {
         _mm256_cvtps_epi32(place)
     }
 
-    /// The levels, and in `sums` the sum of `value * (level - middle)`.
+    /// The levels. Adds `value * (level - middle)` to `sums`.
     #[target_feature(enable = "avx2")]
     #[inline]
     fn with_sums(self, values: &[f32; STEP], sums: &mut [__m256]) -> [__m256i; 2] {

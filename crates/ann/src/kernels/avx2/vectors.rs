@@ -176,7 +176,8 @@ fn sum_f32<T: Copy + Default>(
     super::sum_f32(_mm256_add_ps(_mm256_add_ps(s, t), _mm256_add_ps(u, v)))
 }
 
-/// Sums what `step` makes of each pair of elements in `f64`, in the lanes and the order of the scalar kernel.
+/// Sums what `step` makes of each pair of elements in `f64`, in the lanes and the order of the
+/// scalar kernel.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn sum_f64(a: &[f32], b: &[f32], step: impl Fn(__m256d, __m256d, __m256d) -> __m256d) -> f64 {

@@ -31,7 +31,7 @@ fn store_some<T>(elements: __m512i, out: &mut [T]) {
     unsafe { _mm512_mask_cvtepi32_storeu_epi8(out.as_mut_ptr().cast(), mask, elements) }
 }
 
-/// What turns values into levels.
+/// The constants that turn values into levels.
 #[derive(Clone, Copy)]
 struct Levels {
     factor: __m512,

@@ -166,7 +166,8 @@ fn sum_f32<T: Copy + Default>(
     _mm512_reduce_add_ps(_mm512_add_ps(_mm512_add_ps(s, t), _mm512_add_ps(u, v)))
 }
 
-/// Sums what `step` makes of each pair of elements in `f64`, in the lanes and the order of the scalar kernel.
+/// Sums what `step` makes of each pair of elements in `f64`, in the lanes and the order of the
+/// scalar kernel.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn sum_f64(a: &[f32], b: &[f32], step: impl Fn(__m512d, __m512d, __m512d) -> __m512d) -> f64 {

@@ -21,7 +21,7 @@ unsafe fn register(code: *const u8, index: usize) -> uint8x16_t {
     unsafe { vld1q_u8(code.add(16 * index)) }
 }
 
-/// The same as floats.
+/// The floats of a code from its register `index` on.
 ///
 /// # Safety
 ///
@@ -37,7 +37,7 @@ unsafe fn float_register(code: *const u8, index: usize) -> float32x4_t {
 #[target_feature(enable = "neon,dotprod")]
 #[inline]
 fn add_dots(mut sums: int32x4_t, a: int8x16_t, b: int8x16_t) -> int32x4_t {
-    // By hand, as Rust has this intrinsic in no stable version yet.
+    // Written by hand, as Rust has this intrinsic in no stable version yet.
     // SAFETY: the instruction reads and writes these registers alone, and the function is entered
     // only where the processor has it.
     unsafe {

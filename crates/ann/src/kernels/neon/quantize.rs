@@ -10,7 +10,7 @@ const WIDTH: usize = 4;
 /// Elements that are written at a time, two registers.
 const STEP: usize = 2 * WIDTH;
 
-/// What turns values into levels.
+/// The constants that turn values into levels.
 #[derive(Clone, Copy)]
 struct Levels {
     factor: float32x4_t,
@@ -41,7 +41,7 @@ impl Levels {
         vcvtnq_s32_f32(place)
     }
 
-    /// The levels, and in `sums` the sum of `value * (level - middle)`.
+    /// The levels. Adds `value * (level - middle)` to `sums`.
     #[target_feature(enable = "neon")]
     #[inline]
     fn with_sums(self, values: &[f32; STEP], sums: &mut [float32x4_t]) -> [int32x4_t; 2] {

@@ -153,7 +153,8 @@ fn sum_f32<T: Copy + Default>(
     super::sum_f32(vaddq_f32(vaddq_f32(s, t), vaddq_f32(u, v)))
 }
 
-/// Sums what `step` makes of each pair of elements in `f64`, in the lanes and the order of the scalar kernel.
+/// Sums what `step` makes of each pair of elements in `f64`, in the lanes and the order of the
+/// scalar kernel.
 #[target_feature(enable = "neon")]
 #[inline]
 fn sum_f64(

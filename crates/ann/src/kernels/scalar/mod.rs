@@ -1,7 +1,7 @@
-//! The kernels without SIMD: what each of them computes, in plain Rust.
+//! The kernels without SIMD, which define in plain Rust what each kernel computes.
 //!
-//! They are the oracle of the other sets, and what a processor runs that has none of those. Sums of
-//! floats run in lanes, which is both more exact and what compilers turn into vector code.
+//! They are the oracle of the other sets, and the set of a processor that has none of those. Sums
+//! of floats run in lanes, which are more exact, and which compilers turn into vector code.
 
 mod codes;
 mod quantize;

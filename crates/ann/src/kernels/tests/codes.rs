@@ -23,7 +23,7 @@ fn hop<Q: std::fmt::Debug, S: Strategy<Value = Q> + Clone>(
     })
 }
 
-/// The same, of floats.
+/// A query of floats and up to nine codes for it.
 fn float_hop() -> impl Strategy<Value = (Vec<f32>, Vec<Vec<f32>>)> {
     (0..9usize, 0..10usize).prop_flat_map(|(lines, codes)| {
         (

@@ -1,4 +1,4 @@
-//! Every set against the scalar one.
+//! Comparison of every set with the scalar one.
 
 mod codes;
 mod quantize;
@@ -41,7 +41,7 @@ impl Codes {
     }
 }
 
-/// What a kernel makes of these codes, none of which is shorter than the query calls for.
+/// The results of a kernel for these codes, none of which is shorter than the query calls for.
 fn run<Q, R: Clone + Default>(kernel: HopKernel<Q, R>, query: &[Q], codes: &Codes) -> Vec<R> {
     let codes = codes.pointers();
     let mut out = vec![R::default(); codes.len()];
@@ -82,7 +82,7 @@ fn byte() -> impl Strategy<Value = u8> + Clone {
     prop_oneof![4 => any::<u8>(), 1 => prop_oneof![Just(0xffu8), Just(0xf0), Just(0x0f), Just(0)]]
 }
 
-/// Whether sums of these terms are within the bound that the module states.
+/// Checks that the sum of these terms is within the bound that the module states.
 fn assert_near(name: &str, sum: f32, terms: impl Iterator<Item = f64> + Clone) {
     let n = terms.clone().count() as f64;
     let exact: f64 = terms.clone().sum();

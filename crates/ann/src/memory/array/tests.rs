@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Both places; Miri has no files.
+/// Both places. Miri has no files, so it gets one.
 fn places() -> Vec<Place> {
     let mut places = vec![Place::Memory];
     if !cfg!(miri) {
@@ -108,7 +108,7 @@ fn readers_see_whole_records_while_the_array_grows() {
     for place in places() {
         let array = Array::new(1 << 12, place);
         let records = if cfg!(miri) { 2 } else { 20 } * array.records_per_chunk() as u32;
-        // Records below it are written.
+        // Records below this number are written.
         let written = AtomicU32::new(0);
         std::thread::scope(|scope| {
             // Two growers race for the same chunks.
@@ -148,7 +148,7 @@ fn readers_see_whole_records_while_the_array_grows() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 64 }, ..Default::default() })]
 
-    /// Against a map of what was written.
+    /// Compares an array with a map of what was written.
     #[test]
     fn an_array_remembers_what_a_map_remembers(
         stride in 1usize..100,

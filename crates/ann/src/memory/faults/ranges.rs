@@ -1,8 +1,8 @@
-//! The ranges of addresses at which files are mapped, to be read by the handler of a signal.
+//! The ranges of addresses at which files are mapped, which the handler of a signal reads.
 //!
-//! A handler can't wait for a lock that the thread it has interrupted may hold. So each entry is
-//! read between two looks at its version, as many entries as there ever were stay where they are,
-//! and the lock is only for those who write.
+//! A handler can't wait for a lock that the thread it has interrupted may hold. So it reads each
+//! entry between two looks at the entry's version. Entries are never freed, and the lock is only
+//! for those who write.
 
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::{MappedFile, handler};
 
-/// Entries that are made at a time.
+/// Number of entries that are made at a time.
 const BLOCK_LEN: usize = 64;
 
 /// The newest block; none is ever freed.
@@ -29,16 +29,17 @@ struct Block {
 // SAFETY: `next` leads to a block that is never freed nor written to but by its atomics.
 unsafe impl Sync for Block {}
 
-/// One range, or none: all zeros.
+/// The entry of one range. All zeros are no range.
 #[derive(Default)]
 struct Entry {
-    /// Odd while the rest changes.
+    /// The version, which is odd while the rest changes.
     version: AtomicU64,
     start: AtomicUsize,
     bytes: AtomicUsize,
     writable: AtomicBool,
-    /// [`super::Faults::first`] of the file's array, and what it becomes.
+    /// The flag of the file's array, [`super::Faults::first`].
     first: AtomicPtr<AtomicUsize>,
+    /// The number of the file in its array, which the flag becomes.
     number: AtomicUsize,
 }
 
@@ -52,15 +53,16 @@ pub(super) struct Found {
     number: usize,
 }
 
-/// A range that the handler knows, until this is dropped. To be dropped before it is unmapped.
+/// A range that the handler knows, until this is dropped. It is dropped before the range is
+/// unmapped.
 pub(in crate::memory) struct Entered {
     entry: &'static Entry,
-    /// Keeps what the entry leads to.
+    /// The file, which keeps the flag alive that the entry leads to.
     _file: MappedFile,
 }
 
 impl Entered {
-    /// Makes a range known, and sees to it that there is a handler. Nobody has read there yet.
+    /// Makes a range known, and installs the handler. Nobody may have read there yet.
     pub(in crate::memory) fn new(
         start: NonNull<u8>,
         bytes: usize,
@@ -99,20 +101,20 @@ impl Found {
         number: 0,
     };
 
-    /// Says that the file can't be read.
+    /// Notes that the file can't be read.
     ///
     /// # Safety
     /// A thread is reading or writing in the range, so the range stays entered.
     pub(super) unsafe fn note(&self) {
         // SAFETY: `Entered` keeps the flag; the caller's promise is that it lives.
         let first = unsafe { &*self.first };
-        // The first one stays.
+        // The file that was noted first stays.
         let _ = first.compare_exchange(0, self.number, Ordering::SeqCst, Ordering::SeqCst);
     }
 }
 
 impl Entry {
-    /// An entry for the caller alone to write.
+    /// Takes an entry, which the caller alone may write.
     fn take() -> &'static Entry {
         let mut free = FREE.lock();
         if let Some(entry) = free.pop() {
@@ -129,7 +131,7 @@ impl Entry {
         last
     }
 
-    /// Only one thread has the entry to write.
+    /// Changes the range of an entry. Only one thread may have the entry to write.
     fn write(&self, range: Found) {
         let version = self.version.load(Ordering::Relaxed);
         self.version.store(version + 1, Ordering::Relaxed);
@@ -142,7 +144,7 @@ impl Entry {
         self.version.store(version + 2, Ordering::Release);
     }
 
-    /// None while it changes: then it is not that of a range in which anybody reads.
+    /// Reads an entry. None while it changes, which it does not while anybody reads in its range.
     fn read(&self) -> Option<Found> {
         let version = self.version.load(Ordering::Acquire);
         let found = Found {
@@ -158,7 +160,8 @@ impl Entry {
     }
 }
 
-/// The range of an address. Waits for nothing and allocates nothing: a handler may call it.
+/// Finds the range that holds an address. It waits for nothing and allocates nothing, so a handler
+/// may call it.
 pub(super) fn find(address: usize) -> Option<Found> {
     let mut next: *const Block = BLOCKS.load(Ordering::Acquire);
     // SAFETY: a pointer in the list is null or leads to a block that is never freed.

@@ -7,10 +7,10 @@ use super::scenario::Scenario;
 use crate::data::Rng;
 use crate::oracle::Oracle;
 
-/// Error of a distance beside the larger of it and 1.
+/// The error of a distance, beside the larger of it and 1.
 const TOLERANCE: f64 = 1e-6;
 
-/// Which way the number of vectors goes.
+/// The trend of the number of vectors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Trend {
     Up,
@@ -18,7 +18,7 @@ enum Trend {
     Down,
 }
 
-/// Steps before the trend may change.
+/// Number of steps before the trend may change.
 const TREND_STEPS: usize = 250;
 
 /// A run under way.
@@ -34,7 +34,7 @@ pub struct Driver {
     snapshot: Option<TempDir>,
 }
 
-/// Sums of recall by way of searching, and the number of searches.
+/// Sums of recall for each way to search, and the number of searches.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Recall {
     walks: (f64, usize),
@@ -62,7 +62,8 @@ impl Driver {
             recall: Recall::default(),
             snapshot: None,
         };
-        // Up to shortly before it trains, where one change more or less makes the difference.
+        // The index begins shortly before it trains, where one change more or less makes the
+        // difference.
         for id in 0..scenario.ids.min(480) as u32 {
             let vector = scenario.draw(&mut driver.rng);
             driver.index.insert(id, &vector).expect("a new id");
@@ -86,13 +87,13 @@ impl Driver {
         assert_eq!(self.index.len(), self.oracle.vectors.len());
     }
 
-    /// What is left has to be as it should be, too.
+    /// Checks at the end of a run that what is left is as it should be.
     pub fn finish(mut self) -> Recall {
         self.search_for_all();
         self.recall
     }
 
-    /// A change, legal or not.
+    /// Makes a change, legal or not.
     fn change(&mut self) {
         let id = self.rng.below(self.scenario.ids) as u32;
         let removes = match self.trend {
@@ -118,7 +119,7 @@ impl Driver {
     }
 
     fn replace(&mut self, id: u32) {
-        // Now and then by itself, or by another one's.
+        // Now and then the vector is that of the id itself, or of another one.
         let (index, rng) = (&self.oracle.vectors, &mut self.rng);
         let vector = match rng.below(12) {
             0 => index.get(&id).cloned(),
@@ -146,7 +147,7 @@ impl Driver {
         self.trend = Trend::Up;
     }
 
-    /// Takes a snapshot and goes on from it, in the same place or the other.
+    /// Takes a snapshot and goes on from it, with the same placement or the other.
     fn reopen(&mut self) {
         self.search_for_all();
         let snapshot = tempfile::tempdir().expect("a directory");
@@ -169,7 +170,7 @@ impl Driver {
             let state = self.index.verify_vectors(|| true);
             assert!(matches!(state, VectorsState::Verified), "{state}");
         }
-        // The one before goes; what is still used of it is mapped or linked.
+        // The snapshot before goes; what is still used of it is mapped or linked.
         self.snapshot = Some(snapshot);
         self.search_for_all();
     }
@@ -211,7 +212,8 @@ impl Driver {
                 ..SearchOptions::new(k)
             },
         );
-        // The least that can be asked for: complete, but not necessarily the nearest.
+        // This is the least that can be asked for. The answer is complete, but not necessarily the
+        // nearest.
         let narrow = SearchOptions {
             beam: Some(1),
             rescored: Some(1),
@@ -243,7 +245,7 @@ impl Driver {
     }
 }
 
-/// What a replace or a remove returns.
+/// The result of a replace or a remove.
 fn only_if(held: bool, id: u32) -> Result<(), Error> {
     match held {
         true => Ok(()),
@@ -259,7 +261,7 @@ impl Recall {
         self.scans = sum(self.scans, other.scans);
     }
 
-    /// Every way was gone, and found what there was to find.
+    /// Checks that searches took every way, and found what there was to find.
     pub fn check(&self, walks_min: f64) {
         for ((sum, searches), least) in [
             (self.walks, walks_min),

@@ -1,7 +1,7 @@
-//! Thousands of random steps beside an exact index: whatever one answers, the other has to.
+//! Thousands of random steps in an index and in an exact one, which have to give the same answers.
 //!
-//! A [scenario](scenario) is an index of some codes and dimensions and a seed, from which every step
-//! of it follows; a [driver](driver) takes its steps. A failure names its scenario. For a long run
+//! A [scenario](scenario) is an index of some codes and dimensions and a seed, from which all its
+//! steps follow; a [driver](driver) takes the steps. A failure names its scenario. For a long run
 //! set `ANN_MODEL_STEPS` (of every metric), and for other scenarios `ANN_MODEL_SEED`.
 
 mod driver;
@@ -12,10 +12,10 @@ use ann::Metric;
 use driver::{Driver, Recall};
 use scenario::Scenario;
 
-/// Steps of one scenario: the index grows and shrinks several times.
+/// Number of steps of one scenario: the index grows and shrinks several times.
 const STEPS: usize = 2_000;
 
-/// Steps of each metric, if `ANN_MODEL_STEPS` does not say otherwise: eight scenarios.
+/// Number of steps of each metric, if `ANN_MODEL_STEPS` does not say otherwise: eight scenarios.
 const STEPS_DEFAULT: usize = 16_000;
 
 /// A number from the environment.
@@ -26,8 +26,8 @@ pub fn setting(name: &str, default: usize) -> usize {
     }
 }
 
-/// Runs the scenarios of a metric. `walks_min` is what walks of 100 to 300 candidates find at the
-/// least, on average: vectors whose elements are all independent are the hardest there are.
+/// Runs the scenarios of a metric. `walks_min` is the least average recall of walks of 100 to 300
+/// candidates: vectors whose elements are all independent are the hardest there are.
 fn run(metric: Metric, walks_min: f64) {
     let scenarios = setting("ANN_MODEL_STEPS", STEPS_DEFAULT).div_ceil(STEPS);
     let seed = setting("ANN_MODEL_SEED", 0);
@@ -53,7 +53,7 @@ fn euclidean() {
     run(Metric::Euclidean, 0.95);
 }
 
-/// Where one in twenty is three times as long as the others, the dot product is harder still.
+/// The dot product is harder still where one vector in twenty is three times as long as the others.
 #[test]
 fn dot_product() {
     run(Metric::DotProduct, 0.80);

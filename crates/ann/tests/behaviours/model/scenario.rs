@@ -1,20 +1,20 @@
-//! What a run of the model is about: which index, which vectors, how many.
+//! The scenarios of the model: which index, which vectors, how many.
 
 use ann::{Codes, Metric, Options, Placement};
 
 use crate::data::Rng;
 
-/// Taken in turn; bits are what they are in any case.
+/// The codes, taken in turn. Vectors of bits have codes of bits in any case.
 const CODES: [Codes; 3] = [Codes::Nibbles, Codes::Bytes, Codes::Floats];
 
-/// Ids of a scenario. No graph is made of the fewest; the others grow past the 512 vectors that it
-/// takes, and shrink below them.
+/// Number of ids of a scenario. The fewest get no graph; the others grow past the 512 vectors that
+/// it takes, and shrink below them.
 const IDS: [usize; 4] = [300, 900, 1_500, 2_500];
 
-/// Around the sizes of words, lines and of [`Codes::Auto`]'s choice.
+/// The dimensions, around the sizes of words, of lines and of [`Codes::Auto`]'s choice.
 const DIMENSIONS: [usize; 14] = [1, 2, 3, 5, 8, 15, 16, 17, 33, 63, 64, 65, 128, 200];
 
-/// The steps of a run, told by a number.
+/// A run, whose steps all follow from its number.
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
     pub options: Options,
@@ -47,8 +47,8 @@ impl Scenario {
         }
     }
 
-    /// Vectors as users have them: mostly different, some the same as others, some zero, some of
-    /// another length.
+    /// Draws a vector as users have them: mostly different, some equal to others, some zero, some
+    /// of another length.
     pub fn draw(&self, rng: &mut Rng) -> Vec<f32> {
         let dimensions = self.options.dimensions;
         match rng.below(20) {

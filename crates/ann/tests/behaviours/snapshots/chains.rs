@@ -1,4 +1,4 @@
-//! Snapshots after snapshots: what did not change is linked, and stays as it was.
+//! Snapshots one after another: a file without changes is linked, and stays as it was.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -10,7 +10,7 @@ use super::{answers, assert_alike, open_verified};
 use crate::data::Rng;
 use crate::oracle::build;
 
-/// 2,048 vectors of 32,000 bytes are a file.
+/// A file has 2,048 vectors of 32,000 bytes.
 const DIMENSIONS: usize = 8_000;
 const FILE_VECTORS: u32 = 2_048;
 
@@ -51,7 +51,7 @@ fn files_without_changes_are_linked_from_one_to_the_next() {
     let path = |number: u32| parent.path().join(number.to_string());
     let counts = |saved: Saved| (saved.files_written, saved.files_kept);
     assert_eq!(counts(saved(&index, &path(0))), (2, 0));
-    // Nothing has changed; moved before the next, as owners do.
+    // Nothing has changed. The snapshot is moved before the next, as owners do.
     fs::rename(path(0), path(10)).expect("rename");
     assert_eq!(counts(saved(&index, &path(1))), (0, 2));
     assert_eq!(inode(&path(10), 0), inode(&path(1), 0));
@@ -63,18 +63,18 @@ fn files_without_changes_are_linked_from_one_to_the_next() {
     assert_eq!(inode(&path(1), 0), inode(&path(2), 0));
     assert_ne!(inode(&path(1), 1), inode(&path(2), 1));
 
-    // What was opened goes on in the same way.
+    // An opened index goes on in the same way.
     let opened = open_verified(&path(2), &index);
     assert_alike(&opened, &index);
     opened.insert(6, &vector(&mut rng)).expect("a new id");
     let before = answers(&opened);
     assert_eq!(counts(saved(&opened, &path(3))), (1, 1));
-    // Into the first file come vectors again when its slots are free.
+    // New vectors come into the first file when its slots are free.
     for id in 0..200 {
         opened.replace(id, &vector(&mut rng)).expect("held");
     }
     assert_eq!(counts(saved(&opened, &path(4))), (2, 0));
-    // One that fails has changed nothing; the next one knows what is to be written.
+    // A save that fails changes nothing; the next one still knows what has to be written.
     opened.replace(300, &vector(&mut rng)).expect("held");
     opened.save(&path(4)).expect_err("there is one already");
     opened.save(&path(99)).expect_err("there is no directory");
@@ -127,7 +127,7 @@ fn a_save_that_is_stopped_is_as_good_as_none() {
     assert_eq!((steps[0].done, last.done), (0, last.total));
     assert!(steps.is_sorted_by_key(|step| step.done));
     assert!(last.total > 2_300 * 384 * 4, "with all vectors: {last:?}");
-    // The vector that changed is in the one that was let end, and not in the one from before.
+    // The changed vector is in the snapshot that was finished, and not in the one before.
     let changed = open_verified(&path(1 + stopped), &index);
     assert_alike(&changed, &index);
     let nearest = |index: &Index| index.search(&vectors[7], 1).expect("search")[0].id;

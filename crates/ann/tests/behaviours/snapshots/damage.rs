@@ -1,4 +1,5 @@
-//! A flipped byte, a missing end, another one's file: nothing is answered from what is not sound.
+//! Files with a flipped byte, without their end, or of another snapshot: nothing is answered from
+//! damaged files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use crate::oracle::build;
 
 pub(super) const DIMENSIONS: usize = 384;
 
-/// More than a chunk of vectors, so that some are mapped.
+/// A saved index of more than a chunk of vectors, so that some are mapped.
 pub(super) fn saved() -> (Index, TempDir) {
     let mut rng = Rng(55);
     let vectors: Vec<Vec<f32>> = (0..2_300).map(|_| rng.vector(DIMENSIONS)).collect();
@@ -38,7 +39,7 @@ fn flip(path: &Path, offset: usize, bits: u8) {
         .expect("write");
 }
 
-/// Offsets in every region of a file: the borders of what `docs/snapshot-format.md` draws, and some
+/// Offsets in every region of a file: at the borders that `docs/snapshot-format.md` draws, and some
 /// between them.
 fn offsets(path: &Path, rng: &mut Rng) -> Vec<usize> {
     let bytes = fs::metadata(path).expect("the file").len() as usize;
@@ -69,7 +70,7 @@ fn every_flipped_byte_is_found() {
         match Index::open(directory.path(), *index.options()) {
             Err(error) => assert!(error.to_string().contains("vectors-00000"), "{error}"),
             Ok(opened) => {
-                // Candidates are proposed by sound codes, and nothing breaks.
+                // Candidates come from sound codes, and nothing breaks.
                 assert_eq!(answers(&opened).len(), answers(&index).len());
                 let state = opened.verify_vectors(|| true);
                 let VectorsState::Damaged(error) = &state else {
@@ -84,7 +85,7 @@ fn every_flipped_byte_is_found() {
                 assert!(path.ends_with("vectors-00000"));
                 assert!((*at..at + (1 << 20)).contains(&(offset as u64)));
                 assert!(state.to_string().contains("damaged near byte"), "{state}");
-                // It stays so, and is not spread.
+                // The index stays damaged, and the damage is not spread.
                 assert!(matches!(opened.vectors_state(), VectorsState::Damaged(_)));
                 let other = tempfile::tempdir().expect("a directory");
                 let error = opened.save(other.path()).expect_err("refused");
@@ -96,7 +97,7 @@ fn every_flipped_byte_is_found() {
     assert_alike(&open_verified(directory.path(), &index), &index);
 }
 
-/// Writes `graph` anew, as a bit that was flipped is not known any more.
+/// Writes `graph` anew, as it is not known any more which bit was flipped.
 fn restore(index: &Index, directory: &TempDir) {
     let sound = tempfile::tempdir().expect("a directory");
     index.save(sound.path()).expect("save");
@@ -109,7 +110,7 @@ fn damage_that_was_not_found_yet_is_found_before_it_is_copied() {
     flip(&directory.path().join("vectors-00000"), 4_096 + 77, 4);
     let opened = Index::open(directory.path(), *index.options()).expect("the graph is sound");
     let mut rng = Rng(9);
-    // As long as the file can be linked, damage can be found later.
+    // While the file can be linked, damage can be found later.
     let linked = tempfile::tempdir().expect("a directory");
     assert_eq!(opened.save(linked.path()).expect("save").files_kept, 1);
     opened
@@ -145,7 +146,7 @@ fn files_of_another_length_and_of_another_snapshot_are_refused() {
         assert!(matches!(error, SnapshotError::Io { .. }), "{error}");
         fs::write(&path, sound).expect("write");
     }
-    // Of the same lengths, with other vectors.
+    // The other snapshot has the same lengths, with other vectors.
     index.replace(9, &rng.vector(DIMENSIONS)).expect("held");
     index.replace(9, &rng.vector(DIMENSIONS)).expect("held");
     let other = tempfile::tempdir().expect("a directory");

@@ -11,7 +11,7 @@ use super::{answers, assert_alike, open_verified};
 use crate::data::Rng;
 use crate::oracle::build;
 
-/// Where the child saves; unset in the parent.
+/// The variable with the directory that the child saves to; unset in the parent.
 const DIRECTORY: &str = "ANN_TEST_SAVES_INTO";
 const DIMENSIONS: usize = 256;
 const VECTORS: u32 = 1_200;
@@ -31,7 +31,7 @@ fn vector(id: u32, generation: u32) -> Vec<f32> {
     Rng(u64::from(id) << 8 | version).vector(DIMENSIONS)
 }
 
-/// The child: changes one vector, saves, publishes, again and again.
+/// Runs as the child: changes one vector, saves, publishes, again and again.
 #[test]
 fn saves_until_it_is_killed() {
     let Some(directory) = std::env::var_os(DIRECTORY).map(PathBuf::from) else {
@@ -51,7 +51,7 @@ fn saves_until_it_is_killed() {
     }
 }
 
-/// The latest that was published.
+/// The latest generation that was published.
 fn latest(directory: &Path) -> Option<u32> {
     let entries = fs::read_dir(directory).expect("the directory");
     let names = entries.map(|entry| entry.expect("an entry").file_name());
@@ -72,7 +72,7 @@ fn the_last_snapshot_survives_a_kill_at_any_time() {
         while latest(directory.path()).is_none() && started.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        // At any time of a save, of the renaming or between.
+        // The kill comes at any time of a save, of the renaming, or between them.
         std::thread::sleep(Duration::from_micros(1_700 * kill));
         child.kill().expect("the child runs");
         child.wait().expect("the child");
@@ -87,7 +87,7 @@ fn the_last_snapshot_survives_a_kill_at_any_time() {
             assert_eq!(nearest[0].id, id);
             assert!(nearest[0].distance < 1e-6, "{id} is of another generation");
         }
-        // What was under way is refused, or had been finished and not renamed yet.
+        // An unfinished snapshot is refused, unless it was finished and only not renamed yet.
         match Index::open(&directory.path().join("unfinished"), options()) {
             Ok(next) => assert_eq!(answers(&next).len(), answers(&sound).len()),
             Err(error) => assert!(
@@ -101,8 +101,8 @@ fn the_last_snapshot_survives_a_kill_at_any_time() {
     }
 }
 
-/// The states of a directory after each thing that a save writes, in its order; and what a crash of the
-/// machine may leave, where some of it was not on the disk yet.
+/// Checks the states of a directory after each write of a save, in their order, and those that a
+/// crash of the machine may leave, where some of it was not on the disk yet.
 #[test]
 fn an_unfinished_snapshot_is_refused() {
     let vectors: Vec<_> = (0..700).map(|id| vector(id, 0)).collect();
@@ -119,7 +119,7 @@ fn an_unfinished_snapshot_is_refused() {
     fs::remove_file(path("graph")).expect("remove");
     fs::remove_file(path("vectors-00000")).expect("remove");
     refused("nothing");
-    // Everything behind the header, as far as it was written: the header comes last.
+    // The file has everything behind the header, as far as it was written. The header comes last.
     let mut headless = graph.clone();
     headless[..4_096].fill(0);
     for end in (4_096..graph.len()).step_by(30_011).chain([graph.len()]) {
@@ -130,7 +130,7 @@ fn an_unfinished_snapshot_is_refused() {
         fs::write(path("vectors-00000"), &segment[..end]).expect("write");
         refused("without a header");
     }
-    // The header in parts, as a disk may write it.
+    // The header is written in parts, as by a disk.
     for end in (0..4_096).step_by(512) {
         headless[..end].copy_from_slice(&graph[..end]);
         fs::write(path("graph"), &headless).expect("write");

@@ -1,4 +1,4 @@
-//! What is saved is opened again, as it was, while others change it, or is refused.
+//! A snapshot of an index that others change is opened as it was saved, or is refused.
 
 mod chains;
 mod damage;
@@ -12,7 +12,7 @@ use ann::{Explanation, Index, Neighbour, SearchOptions, VectorsState};
 
 use crate::data::Rng;
 
-/// What an index says to a few queries, and what it did for that.
+/// The answers of an index to a few queries, and the work that it did for them.
 fn answers(index: &Index) -> Vec<(Vec<Neighbour>, Explanation)> {
     let mut rng = Rng(412);
     let queries: Vec<Vec<f32>> = (0..8)
@@ -34,7 +34,7 @@ fn answers(index: &Index) -> Vec<(Vec<Neighbour>, Explanation)> {
         .collect()
 }
 
-/// Two indexes answer alike and work alike.
+/// Checks that two indexes answer alike and work alike.
 fn assert_alike(one: &Index, other: &Index) {
     assert_eq!(one.len(), other.len());
     for (number, (a, b)) in answers(one).iter().zip(answers(other)).enumerate() {

@@ -1,4 +1,4 @@
-//! An index that is opened is the one that was saved, to the last hop of a walk, and can be changed.
+//! An opened index is the one that was saved, to the last hop of a walk, and can be changed.
 
 use ann::{Codes, Index, Metric, Options, Placement, Quantization, VectorsState};
 
@@ -6,10 +6,10 @@ use super::{assert_alike, open_verified};
 use crate::data::Rng;
 use crate::oracle::{Oracle, build};
 
-/// Around the number at which an index trains.
+/// Numbers of vectors, around the one at which an index trains.
 const SIZES: [usize; 6] = [0, 1, 40, 511, 512, 900];
 
-/// Vectors of which some are zero.
+/// Draws vectors, of which some are zero.
 fn vectors(rng: &mut Rng, n: usize, dimensions: usize) -> Vec<Vec<f32>> {
     let draw = |number: usize| match number % 13 {
         7 => vec![0.0; dimensions],
@@ -24,7 +24,7 @@ fn churn(index: &Index, rng: &mut Rng) {
     for _ in 0..held / 3 {
         let id = rng.below(held as usize) as u32;
         let vector = rng.vector(index.options().dimensions);
-        // Legal or not.
+        // The change may be legal or not.
         match rng.below(4) {
             0 => index.remove(id).unwrap_or_default(),
             1 => index.insert(id, &vector).unwrap_or_default(),
@@ -51,7 +51,7 @@ fn check(options: Options, size: usize) {
         assert_eq!(opened.ids().len(), index.len());
         assert_alike(&opened, &index);
     }
-    // And goes on.
+    // The opened index goes on.
     let opened = open_verified(&second, &index);
     for id in 0..600 {
         let vector = rng.vector(options.dimensions);
@@ -63,7 +63,7 @@ fn check(options: Options, size: usize) {
     assert_eq!(opened.len(), index.len());
     let all = |index: &Index| index.search(&vec![0.3; options.dimensions], usize::MAX);
     assert!(all(&opened) == all(&index), "{options:?}, {size}");
-    // What was saved is untouched by all that.
+    // The saved files are untouched by all that.
     open_verified(&first, &index);
     open_verified(&second, &index);
 }
@@ -112,7 +112,8 @@ fn hamming() {
     check_all(Metric::Hamming, 33);
 }
 
-/// Chunks of 2,048 vectors lie in the file where they are; the rest is copied.
+/// Checks that mapped vectors are copied before they are changed. Chunks of 2,048 vectors are
+/// mapped; the rest is copied when the snapshot is opened.
 #[test]
 fn vectors_that_are_mapped_are_copied_before_they_are_changed() {
     let options = Options {
@@ -128,7 +129,7 @@ fn vectors_that_are_mapped_are_copied_before_they_are_changed() {
     let opened = open_verified(directory.path(), &index);
     assert_eq!(opened.memory().mapped(), index.memory().mapped());
     assert_alike(&opened, &index);
-    // So many that slots of all chunks are used again, while somebody looks at them.
+    // So many vectors change that slots of all chunks are used again, while somebody reads them.
     for round in 0..3 {
         for (id, vector) in (0..3_000).zip(&mut vectors) {
             *vector = rng.vector(384);
@@ -163,7 +164,7 @@ fn the_state_of_vectors_is_visible_while_they_are_verified() {
         (bytes - 13 * 1536..bytes + 13 * 1536).contains(&total),
         "{total} {bytes}"
     );
-    // One piece, and the rest with the files gone.
+    // One piece is verified, and the rest after the files are gone.
     let state = opened.verify_vectors(|| false);
     assert!(matches!(state, VectorsState::Verifying { done, .. } if done == 1 << 20));
     std::fs::remove_dir_all(directory.path()).expect("the files");
@@ -176,7 +177,7 @@ fn the_state_of_vectors_is_visible_while_they_are_verified() {
     assert_eq!(asked, total.div_ceil(1 << 20) - 2);
     assert_alike(&opened, &index);
 
-    // What has to stay in memory was read and verified at once.
+    // Vectors that have to stay in memory are read and verified at once.
     let directory = tempfile::tempdir().expect("a directory");
     index.save(directory.path()).expect("save");
     let options = Options {

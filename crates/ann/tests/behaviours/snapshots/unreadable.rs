@@ -1,4 +1,5 @@
-//! A file of vectors that is cut short while it is mapped: an error that names it, of that index alone.
+//! A file of vectors that is cut short while it is mapped gives an error that names it, in its own
+//! index alone.
 
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
@@ -11,7 +12,7 @@ use super::damage::{DIMENSIONS, saved};
 use super::{answers, assert_alike, open_verified};
 use crate::data::Rng;
 
-/// Set in the child that reads a file of its own.
+/// The variable that is set in the child that reads a file of its own.
 const CHILD: &str = "ANN_TEST_READS_BEYOND_A_FILE";
 
 fn cut(directory: &Path) {
@@ -25,7 +26,7 @@ fn query() -> Vec<f32> {
     Rng(77).vector(DIMENSIONS)
 }
 
-/// The answer of each call that reads vectors, whichever comes first.
+/// A call that reads vectors, with its name. Each of them may be the first.
 type Reader = (&'static str, fn(&Index) -> Result<(), String>);
 
 const READERS: [Reader; 5] = [
@@ -44,7 +45,7 @@ const READERS: [Reader; 5] = [
     }),
     ("changes", |index| {
         for id in 0..400 {
-            // They are in an index that is to be built anew.
+            // The index is to be built anew in any case.
             let _ = index.replace(id, &Rng(u64::from(id)).vector(DIMENSIONS));
         }
         refused(index.search(&query(), 10))
@@ -65,7 +66,8 @@ fn whoever_reads_a_file_that_was_cut_short_says_so() {
     let sound = open_verified(directory.path(), &index);
     for (name, read) in READERS {
         let other = tempfile::tempdir().expect("a directory");
-        // A file of its own: copied, as the next save would link it.
+        // The other snapshot has files of its own: they are copied, as the next save would link
+        // them.
         for file in ["graph", "vectors-00000"] {
             let from = directory.path().join(file);
             std::fs::copy(from, other.path().join(file)).expect("copy");
@@ -77,7 +79,7 @@ fn whoever_reads_a_file_that_was_cut_short_says_so() {
         let path = path.to_str().expect("a name");
         let error = read(&opened).expect_err(name);
         assert!(error.contains(path), "{name}: {error}");
-        // It stays so, for everybody.
+        // It stays unreadable, for everybody.
         let VectorsState::Damaged(error) = opened.vectors_state() else {
             panic!("{name}: {}", opened.vectors_state());
         };
@@ -109,7 +111,7 @@ fn many_who_read_it_at_once_all_say_so() {
     assert!(!answers(&index).is_empty());
 }
 
-/// The child: an index maps a file, and a file of somebody else is read beyond its end.
+/// Runs as the child: an index maps a file, and a file of somebody else is read beyond its end.
 #[test]
 fn reads_beyond_a_file_of_its_own() {
     use rustix::mm::{MapFlags, ProtFlags, mmap};
@@ -121,7 +123,7 @@ fn reads_beyond_a_file_of_its_own() {
     let _opened = open_verified(directory.path(), &index);
     let file = tempfile::tempfile().expect("a file");
     let (null, flags) = (std::ptr::null_mut(), MapFlags::SHARED);
-    // SAFETY: the system chooses the address; that the read fails is what is tried.
+    // SAFETY: the system chooses the address. The test is about the read that fails.
     unsafe {
         let start = mmap(null, 4096, ProtFlags::READ, flags, &file, 0).expect("a mapping");
         start.cast::<u8>().read_volatile();
