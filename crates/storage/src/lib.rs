@@ -132,7 +132,7 @@ pub enum Health {
 pub struct Statistics {
     /// Bytes of all files.
     pub disk_bytes: u64,
-    /// Batches that the committer thread has committed.
+    /// Batches of the committer thread, failed ones included.
     pub batches: u64,
     /// Writes in all batches. Divided by `batches` they give the mean size of a batch.
     pub writes: u64,
