@@ -1,6 +1,6 @@
 //! The mark on disk is at least as late as every time that was given out. A later process begins
-//! there, whatever its clock says. The mark is written ahead of the present, in the batch of a write
-//! that needs it, so that few writes carry it.
+//! there, whatever its clock says. The mark is written ahead of the present, in the batch of a
+//! write that needs it, so that few writes carry it.
 //!
 //! ```text
 //! key       "cdc-mark" in the meta space
