@@ -101,7 +101,7 @@ pub struct LiveCell {
 pub struct Expiry {
     /// The time to live that the write gave. Seconds.
     pub ttl_s: u32,
-    /// When the cell dies. Seconds since the epoch.
+    /// The time at which the cell dies. Seconds since the epoch.
     pub at_s: i64,
 }
 

@@ -43,9 +43,10 @@ pub struct TableLoss {
     pub table: String,
     /// The number of rows and other records.
     pub writes: u64,
-    /// When the first of them was written, in microseconds since the epoch; 0 if that is not known.
+    /// The time of the first of these writes, in microseconds since the epoch; 0 if it is not
+    /// known.
     pub first_micros: i64,
-    /// When the last of them was written, in microseconds since the epoch; 0 if that is not known.
+    /// The time of the last of these writes, in microseconds since the epoch; 0 if it is not known.
     pub last_micros: i64,
 }
 
