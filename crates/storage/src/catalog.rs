@@ -171,7 +171,7 @@ pub enum DeltaMode {
 #[derive(Clone, Debug, PartialEq)]
 pub struct CdcLog {
     pub table: TableId,
-    /// The options by which rows are written: the user's, or keys only if just an index needs the
+    /// The options by which rows are written: the user's, or keys alone if only an index needs the
     /// log. Nothing is written if they are not `enabled` any more.
     pub options: CdcOptions,
     /// The table's own streams in tablets mode; `None` in vnode mode ([`Catalog::vnode_streams`]).

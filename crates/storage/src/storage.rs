@@ -32,7 +32,7 @@ use crate::{ChangeError, Health, Statistics, StorageError, StorageOptions};
 const WAITING_REQUESTS_MAX: usize = 4096;
 /// The most bytes of writes that may wait for the committer or be in its batch.
 const WAITING_BYTES_MAX: usize = 256 << 20;
-/// Bytes that one semaphore permit stands for. A permit is more than a byte, as their number is
+/// Bytes that one semaphore permit stands for. They are more than one, as the number of permits is
 /// limited.
 const BYTES_PER_PERMIT: usize = 1024;
 

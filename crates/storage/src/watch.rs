@@ -163,9 +163,9 @@ impl Watcher {
         match self.lead.look(clock.lead_micros(), clock.steady_micros()) {
             Some(LeadNews::Behind(lead_micros)) => tracing::error!(
                 lead_s = lead_micros / 1_000_000,
-                "the machine's clock was set back: write timestamps, expiry and change logs are ahead of it by so many \
-                 seconds, and come nearer by one in sixteen; readers of a change log that go by a clock of their own find \
-                 rows as much later. If the clock is wrong, set it right; run NTP"
+                "the machine's clock was set back: write timestamps, expiry and change logs are ahead of it by lead_s \
+                 seconds. The lead shrinks by one second in sixteen. Readers of a change log that go by a clock of their \
+                 own find rows that much later. If the clock is wrong, set it right; run NTP"
             ),
             Some(LeadNews::CaughtUp) => {
                 tracing::info!("the machine's clock has caught up with the database's time");

@@ -118,7 +118,7 @@ fn over_a_restart_a_later_write_wins_and_its_log_row_is_behind_what_was_read() {
             storage.clock().now_micros(),
         );
         assert_eq!(seen, [1], "killed: {is_killed}");
-        // The clock is little ahead of the times that were given out, also after a kill.
+        // The new time is only a little ahead of the times that were given out, also after a kill.
         let ahead = after - read_to;
         assert!((0..2_000_000).contains(&ahead), "{ahead} ahead");
     }

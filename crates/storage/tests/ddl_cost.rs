@@ -1,5 +1,5 @@
-//! Tests that the thousandth table costs as many bytes as the first, so that making and dropping
-//! tables all day fills no disk.
+//! Tests that the thousandth table costs about as many bytes as the first, so that making and
+//! dropping tables all day fills no disk.
 
 mod support;
 
@@ -95,7 +95,7 @@ fn compare(what: &str, first: &Costs, last: &Costs) {
     );
 }
 
-/// All is one test, as it counts all bytes that its process writes.
+/// This is the only test of its process, as it counts all bytes that the process writes.
 #[test]
 fn tables_cost_in_the_end_what_they_did_at_first() {
     let directory = directory();

@@ -15,7 +15,7 @@ pub enum ClientError {
     /// The names of the services have no addresses.
     #[error("Vector Store service address could not be fetched from DNS")]
     NoAddress,
-    /// Each service could not be reached or is still starting.
+    /// Every service is unreachable or still starting.
     #[error("Vector Store service is unavailable")]
     Unavailable,
     /// A service answered with another status than 200.

@@ -55,8 +55,8 @@ impl CdcGate {
         self.state().clock.latest_micros()
     }
 
-    /// Raises the mark, so that commits that begin later take later times, and waits for the commit
-    /// in flight. Microseconds.
+    /// Raises the mark to `mark_micros`, so that commits that begin later take later times, and
+    /// waits for the commit in flight.
     pub(crate) async fn settle(&self, mark_micros: i64) {
         let mut ended = self.ended.subscribe();
         let in_flight = {

@@ -347,8 +347,8 @@ fn pairs(elements: &[(Bytes, Bytes)]) -> Vec<(&Bytes, &Bytes)> {
     elements.iter().map(|(path, value)| (path, value)).collect()
 }
 
-/// Elements as one value of the column's type in the log: for a set a set of the paths, else a map
-/// from path to value.
+/// Elements as one value of the column's type in the log: a set of the paths if the column is a
+/// set, else a map from path to value.
 fn frozen(base: &Column, mut elements: Vec<(&Bytes, &Bytes)>) -> Bytes {
     sort_paths(base, &mut elements, |(path, _)| path);
     if matches!(base.cql_type, cql::types::CqlType::Set { .. }) {

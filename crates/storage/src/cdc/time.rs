@@ -59,7 +59,7 @@ impl CdcClock {
         time
     }
 
-    /// Raises the mark, so that all later times are greater than this one. Microseconds.
+    /// Raises the mark to `micros`, so that all later times are greater.
     pub(crate) fn raise_mark(&mut self, micros: i64) {
         self.mark_micros = self.mark_micros.max(micros);
     }

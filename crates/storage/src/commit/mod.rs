@@ -171,7 +171,7 @@ impl Committer {
             self.sweep();
         }
         if let Err(error) = self.finish() {
-            tracing::error!(%error, "the storage could not be synced at its end");
+            tracing::error!(%error, "the storage could not be synced when it was closed");
         }
     }
 

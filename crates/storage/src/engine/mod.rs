@@ -192,7 +192,7 @@ impl Disk {
                 .or_else(|_| journal::cut_refused(&database, acknowledged).map(drop))
         };
         if let Err(error) = settled {
-            tracing::warn!(%error, "the journals could not be put in order at the end");
+            tracing::warn!(%error, "the journals could not be put in order when the storage was closed");
         }
         self.directory.unlock();
     }
@@ -237,7 +237,7 @@ impl Disk {
             return StorageError::Closed;
         }
         StorageError::Io(format!(
-            "{} could not be opened again after a disk error; it is tried every second",
+            "{} could not be opened again after a disk error; opening is tried every second",
             self.path().display()
         ))
     }

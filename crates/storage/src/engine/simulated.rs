@@ -103,13 +103,14 @@ impl SimulatedDisk {
         self.state().fails_in = Some(batches);
     }
 
-    /// Makes syncs return without an effect. Tests that a simulation notices such a disk.
+    /// Makes syncs return without an effect. For tests of a simulation, which must notice such a
+    /// disk.
     pub fn lie(&self) {
         self.state().lies = true;
     }
 
-    /// Makes each crash lose the value of a key of the meta space. Tests that a simulation notices
-    /// such a disk.
+    /// Makes each crash lose the value of a key of the meta space. For tests of a simulation, which
+    /// must notice such a disk.
     pub fn forget_at_crashes(&self, key: &[u8]) {
         self.state().forgets = Some(key.to_vec());
     }
@@ -381,7 +382,8 @@ impl Engine {
         ))
     }
 
-    /// Fails for a snapshot from before a reopening, which takes no new reads. So it is with fjall.
+    /// Fails for a snapshot from before a reopening, as such a snapshot takes no new reads with
+    /// fjall.
     fn check(&self, snapshot: &Snapshot) -> Result<(), StorageError> {
         self.with(|state| match state.life == snapshot.life {
             true => Ok(()),

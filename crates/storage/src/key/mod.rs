@@ -277,7 +277,7 @@ fn check_length(length: usize) -> Result<(), StorageError> {
 
 fn wrong_value(cql_type: &CqlType) -> StorageError {
     StorageError::Invalid(format!(
-        "a key column of type {cql_type} got a value that is none"
+        "a key column of type {cql_type} got an invalid value"
     ))
 }
 

@@ -34,7 +34,8 @@ impl CellRecord {
 }
 
 impl Content {
-    /// The time at which it dies or died, in seconds since the epoch; `None` if it lives for ever.
+    /// The time at which the cell dies or died, in seconds since the epoch; `None` if it lives for
+    /// ever.
     fn death(&self) -> Option<i64> {
         match self {
             Content::Value { lifetime, .. } => lifetime.map(|expiry| expiry.at_s),

@@ -23,7 +23,7 @@ use crate::read::Expiry;
 /// The time up to which something lives; `None` for ever.
 pub(crate) type Lifetime = Option<Expiry>;
 
-/// A deletion of everything with a timestamp at or below this one.
+/// A deletion, which removes everything with a timestamp at or below its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Deletion {
     /// Microseconds.

@@ -159,8 +159,8 @@ fn acknowledge(path: &Path, line: &str) {
     file.write_all(line.as_bytes()).expect("it is written");
 }
 
-/// Writes until the process is killed. Notes each acknowledgement as a line of `acknowledged`: `w
-/// WRITER COUNT`, and `c NUMBER` or `d NUMBER` for a table made or dropped.
+/// Writes until the process is killed. Notes each acknowledgement as a line of `acknowledged`:
+/// `w WRITER COUNT`, and `c NUMBER` or `d NUMBER` for a table made or dropped.
 pub fn work(directory: &Path, acknowledged: &Path, durability: Durability) {
     let storage = Storage::open(directory, storage_options(durability)).expect("it opens");
     let done = logged(&storage);

@@ -30,8 +30,8 @@ impl Client {
             .await
     }
 
-    /// The tasks of the service. Tasks that are a part of another are only returned if
-    /// `with_parts`.
+    /// The tasks of the service. Tasks that are a part of another are returned only if
+    /// `with_parts` is set.
     pub async fn tasks(&self, with_parts: bool) -> Result<Vec<TaskStatus>, ClientError> {
         let path = format!("/api/v1/tasks?parts={with_parts}");
         self.fetch(Method::GET, path, &()).await

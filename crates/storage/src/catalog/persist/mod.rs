@@ -41,7 +41,7 @@ const TABLE: &[u8] = b"catalog/table/";
 const END: &[u8] = b"catalog0";
 
 /// Generations of the tables' storage, counted up by TRUNCATE. A table that is not in the map has
-/// 0.
+/// generation 0.
 pub(crate) type Generations = HashMap<TableId, u64>;
 
 /// Keys with their new values; `None` removes the key.
