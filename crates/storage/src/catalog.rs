@@ -1,4 +1,4 @@
-//! The schema: keyspaces, tables, columns, indexes, and where CDC streams lie.
+//! The schema: keyspaces, tables, columns, indexes, and CDC streams.
 //!
 //! A [`Catalog`] is an immutable snapshot behind an `Arc`; a change makes a new one.
 
@@ -23,7 +23,8 @@ use uuid::Uuid;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableId(pub Uuid);
 
-/// The identity of a column within its table; used again by the column alone that takes a dropped one's place.
+/// The identity of a column within its table. Only a column that is added under the name of a
+/// dropped one takes an id that was used before ([`DroppedColumn::id`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ColumnId(pub u32);
 
@@ -34,7 +35,8 @@ pub struct Catalog {
     /// The identity of this node, made when the directory was.
     pub host_id: Uuid,
     pub cluster_name: String,
-    /// When the directory was made; the first generation of the vnode streams. Milliseconds.
+    /// The time at which the directory was made and the first generation of vnode streams began.
+    /// Milliseconds since the epoch.
     pub created_at_ms: i64,
     /// The CDC streams of all keyspaces without tablets.
     pub vnode_streams: StreamGeneration,
@@ -45,7 +47,7 @@ pub struct Catalog {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Keyspace {
     pub name: String,
-    /// As given, with `class` among the keys.
+    /// The replication options as the user gave them, with `class` among the keys.
     pub replication: BTreeMap<String, String>,
     pub durable_writes: bool,
     /// `tablets = {'enabled': ...}`; decides the form of the CDC streams.
@@ -62,23 +64,23 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// The id that the next added column gets.
     pub next_column: ColumnId,
-    /// Columns dropped, by name: type and time (microseconds) of the last drop.
+    /// The dropped columns by name, each with its last drop.
     pub dropped_columns: BTreeMap<String, DroppedColumn>,
     pub partitioner: TablePartitioner,
     /// Seconds; 0 for none.
     pub default_ttl_s: u32,
     pub gc_grace_s: u32,
-    /// All further table options (`comment`, `compaction`, `caching`, ...) as CQL text of their
-    /// value, kept to be shown back.
+    /// All further table options (`comment`, `compaction`, `caching`, ...) by name, with their
+    /// values as CQL text. They are kept only to be shown again.
     pub options: BTreeMap<String, String>,
     pub indexes: BTreeMap<String, Arc<Index>>,
     /// `WITH cdc = {...}` as the user gave it; `None` if never given.
     pub cdc: Option<CdcOptions>,
-    /// The CDC log, while there is one: because `cdc.enabled`, now or before, or because of a vector index.
+    /// The CDC log, if there is one: because `cdc` is or was enabled, or because of a vector index.
     pub log: Option<CdcLog>,
-    /// For a CDC log: the table it belongs to.
+    /// The table that this CDC log belongs to; `None` if this table is no CDC log.
     pub log_of: Option<TableId>,
-    /// When TRUNCATE last emptied the table. Milliseconds.
+    /// The time of the last TRUNCATE. Milliseconds since the epoch.
     pub truncated_at_ms: Option<i64>,
 }
 
@@ -86,7 +88,7 @@ pub struct Table {
 /// set of CDC streams for each.
 pub const RING_TOKENS: [Token; 1] = [Token(0)];
 
-/// [`Partitioner`] as the catalog keeps it.
+/// The partitioner of a table.
 pub type TablePartitioner = Partitioner;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -99,7 +101,7 @@ pub struct Column {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// With its position in the key, from 0.
+    /// A column of the partition key, with its position there from 0.
     PartitionKey {
         position: usize,
     },
@@ -114,8 +116,9 @@ pub enum ColumnKind {
 /// A column that was dropped, and may have come back under the same name and id.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DroppedColumn {
-    /// The id that its cells lie under: a column that is added anew under the name takes it, and shows the cells that are newer
-    /// than the drop. `None` if it was dropped by a version that forgot it.
+    /// The id under which the cells of the column are stored. A column that is added anew under the
+    /// name takes this id, and shows the cells that are newer than the drop. `None` if a version
+    /// that kept no ids dropped it.
     pub id: Option<ColumnId>,
     pub cql_type: CqlType,
     pub is_static: bool,
@@ -131,9 +134,9 @@ pub struct Index {
     pub target: String,
     /// The column that is indexed.
     pub column: String,
-    /// What the user gave in `WITH OPTIONS`.
+    /// The options that the user gave in `WITH OPTIONS`.
     pub options: BTreeMap<String, String>,
-    /// `vector_index`.
+    /// The class of the index, which is `vector_index`.
     pub class_name: String,
     /// A timeuuid made at CREATE.
     pub version: Uuid,
@@ -164,23 +167,24 @@ pub enum DeltaMode {
     Keys,
 }
 
-/// The log of a table.
+/// The CDC log of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CdcLog {
     pub table: TableId,
-    /// What is written into it: the user's options, or keys only where an index alone needs it; nothing if it is not
-    /// `enabled` any more.
+    /// The options by which rows are written: the user's, or keys alone if only an index needs the
+    /// log. Nothing is written if they are not `enabled` any more.
     pub options: CdcOptions,
     /// The table's own streams in tablets mode; `None` in vnode mode ([`Catalog::vnode_streams`]).
     pub streams: Option<StreamGeneration>,
 }
 
-/// A set of CDC streams and when it came into force.
+/// A set of CDC streams, with the time at which it came into force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamGeneration {
     /// Milliseconds since the epoch.
     pub since_ms: i64,
-    /// 16 bytes each, in token order; the token of a stream is the last token of its range.
+    /// Stream ids of 16 bytes each, in token order. The token of a stream is the last token of its
+    /// range.
     pub streams: Vec<Bytes>,
 }
 
@@ -193,7 +197,8 @@ impl Catalog {
         self.keyspaces.get(keyspace)?.tables.get(name)
     }
 
-    /// Linear in the number of tables; the hot path keeps the `Arc<Table>`.
+    /// Finds a table by its id, in time linear in the number of tables. The hot path keeps the
+    /// `Arc<Table>` instead.
     pub fn table_by_id(&self, id: TableId) -> Option<&Arc<Table>> {
         self.keyspaces
             .values()
@@ -201,9 +206,10 @@ impl Catalog {
             .find(|table| table.id == id)
     }
 
-    /// Puts a table in, or in the place of the one of its name, and makes its CDC log what
-    /// [`Table::cdc`] and the indexes ask for: creates `<table>_scylla_cdc_log` with its stream
-    /// generation, adapts its columns after ALTER TABLE, or drops it with the index that needed it.
+    /// Adds a table, or replaces the table of the same name. Its CDC log becomes what
+    /// [`Table::cdc`] and the indexes ask for: `<table>_scylla_cdc_log` is created with its stream
+    /// generation, its columns are adapted after ALTER TABLE, or it is dropped with the index that
+    /// needed it.
     ///
     /// This is the one way to change a table inside [`crate::Storage::change_catalog`].
     ///
@@ -220,7 +226,7 @@ impl Catalog {
         keyspace.tables.insert(table.name.clone(), Arc::new(table));
     }
 
-    /// Takes a table and its CDC log out.
+    /// Removes a table and its CDC log.
     pub fn remove_table(&mut self, keyspace: &str, name: &str) {
         if let Some(keyspace) = self.keyspaces.get_mut(keyspace) {
             let keyspace = Arc::make_mut(keyspace);
@@ -283,8 +289,8 @@ impl Table {
             .filter(|column| column.kind == ColumnKind::Regular)
     }
 
-    /// The columns as `SELECT *` shows them: partition key, clustering key, then static and
-    /// regular columns together... each group by name, statics first, as Cassandra orders them.
+    /// The columns in the order of `SELECT *`: partition key, clustering key, static columns by
+    /// name, regular columns by name, as in Cassandra.
     pub fn columns_in_select_order(&self) -> Vec<&Column> {
         fn by_name(mut columns: Vec<&Column>) -> Vec<&Column> {
             columns.sort_unstable_by(|a, b| a.name.cmp(&b.name));

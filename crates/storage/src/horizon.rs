@@ -1,8 +1,8 @@
-//! How far back anyone still looks.
+//! The horizon: the time back to which reads still look.
 //!
-//! A read hides what is dead at its start, and sees what died later. What is forgotten when files are
-//! rewritten must have been dead before the oldest read began, for the engine asks about it without
-//! regard to snapshots.
+//! A read hides what is dead at its start, and sees what died later. A record that is forgotten
+//! when files are rewritten must have been dead before the oldest read began, as the engine asks
+//! about records without regard to snapshots.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ pub(crate) struct Horizon {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Reads by the second of their start.
+    /// The number of reads under way, by the second of their start.
     reads: BTreeMap<i64, usize>,
 }
 
@@ -33,7 +33,7 @@ impl Horizon {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A read begins.
+    /// Notes that a read begins. It ends when the hold is dropped.
     pub(crate) fn hold(self: &Arc<Self>) -> Hold {
         let mut state = self.state();
         let start_s = self.clock.now_s();
@@ -44,7 +44,7 @@ impl Horizon {
         }
     }
 
-    /// Whatever died at or before this second is seen by no read, now or later.
+    /// Returns the latest second such that no read, now or later, sees what died at or before it.
     pub(crate) fn seen_by_none_s(&self) -> i64 {
         let state = self.state();
         let now_s = self.clock.now_s();
@@ -56,7 +56,7 @@ impl Horizon {
     }
 }
 
-/// A read under way.
+/// Stands for a read under way.
 #[derive(Debug)]
 pub(crate) struct Hold {
     horizon: Arc<Horizon>,

@@ -1,15 +1,17 @@
-//! Embedded wide-column storage: what the node keeps its rows in.
+//! Embedded wide-column storage for the rows of the node.
 //!
-//! Rows lie in token order, cells carry write timestamps and expiries, and a write to a table with
-//! a CDC log commits together with its log rows. There is one door for each kind of work:
+//! Rows lie in token order. Cells carry write timestamps and expiries. A write to a table with a
+//! CDC log commits together with its log rows. There is one method for each kind of work:
 //!
-//! - [`Storage::write`]: mutations, acknowledged when durable;
-//! - [`Storage::read`]: live rows of a partition or a token range, streamed;
-//! - [`Storage::change_catalog`]: the schema, changed by a closure, whole or not at all;
-//! - [`Storage::settle_log`]: the low-water mark that lets a reader of a CDC log never miss a row.
+//! - [`Storage::write`] applies mutations and acknowledges them when they are durable.
+//! - [`Storage::read`] streams the live rows of a partition or a token range.
+//! - [`Storage::change_catalog`] changes the schema by a closure, whole or not at all.
+//! - [`Storage::settle_log`] raises the low-water mark, so that a reader of a CDC log misses no
+//!   row.
 //!
-//! All writes and schema changes pass one committer thread: it merges what waits into one batch,
-//! syncs once and acknowledges all. As nothing else writes, reading before writing needs no lock.
+//! One committer thread carries out all writes and schema changes. It merges the writes that wait
+//! into one batch, syncs once and acknowledges all of them. As nothing else writes, it reads before
+//! it writes without a lock.
 
 pub mod catalog;
 pub mod mutation;
@@ -39,30 +41,30 @@ pub use recover::{Loss, TableLoss, recover};
 pub use scrub::{Pass, Scrubbed, scrub};
 pub use storage::Storage;
 
-/// When a write is acknowledged.
+/// The moment at which a write is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// After the journal is synced to the disk: survives a power cut.
+    /// After the journal is synced to the disk. An acknowledged write survives a power cut.
     Synced,
-    /// After the journal is handed to the kernel, which is synced every so often: survives the
-    /// death of the process; a power cut or kernel crash may lose the last interval.
+    /// After the journal is handed to the kernel. An acknowledged write survives the death of the
+    /// process, but a power cut or a kernel crash may lose the writes since the last sync.
     Buffered {
         /// The longest time between two syncs.
         sync_interval: std::time::Duration,
     },
 }
 
-/// How a data directory is opened.
+/// The options of an open data directory.
 #[derive(Clone, Debug)]
 pub struct StorageOptions {
-    /// When a write is acknowledged.
+    /// The moment at which a write is acknowledged.
     pub durability: Durability,
     /// Bytes of block cache shared by all tables.
     pub cache_bytes: u64,
     /// Bytes of keys and values that one write may carry; more is refused.
     pub max_write_bytes: usize,
-    /// Bytes that a table gathers in memory before they are written out as a file; decided when the table
-    /// is made. A table that is written to fast holds up to three times as much.
+    /// Bytes that a table gathers in memory before they are written out as a file. The value is
+    /// fixed when the table is made. A table under fast writes holds up to three times as much.
     pub memtable_bytes: u64,
 }
 
@@ -77,7 +79,7 @@ impl Default for StorageOptions {
     }
 }
 
-/// What can go wrong, by whose fault.
+/// An error of the storage. The variant says whose fault it is.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StorageError {
     /// Another process holds the directory.
@@ -86,14 +88,14 @@ pub enum StorageError {
     /// The directory was written by a newer version.
     #[error("{0}")]
     NewerFormat(String),
-    /// The write or read cannot be carried out as it is (key too long, too large a write,
-    /// a list index out of bounds, ...): the client's fault.
+    /// The client asks for something that can't be carried out: a key that is too long, a write
+    /// that is too large, a list index out of bounds.
     #[error("{0}")]
     Invalid(String),
-    /// The table was dropped meanwhile.
+    /// There is no such table; mostly it was dropped meanwhile.
     #[error("unconfigured table {0}")]
     NoSuchTable(String),
-    /// The disk failed or is full: reads go on, writes are refused until it can be reopened.
+    /// The disk failed or is full. Reads go on; writes are refused until the disk takes them again.
     #[error("{0}")]
     ReadOnly(String),
     /// The data on disk is not what was written.
@@ -107,40 +109,42 @@ pub enum StorageError {
     Closed,
 }
 
-/// Why a schema change did not happen.
+/// The reason why a schema change was not made.
 #[derive(Debug)]
 pub enum ChangeError<E> {
-    /// The closure refused.
-    /// By the closure.
+    /// The closure refused the change with this error.
     Refused(E),
-    /// By the storage: the change was not made.
+    /// The storage failed with this error.
     Storage(StorageError),
 }
 
-/// Whether writes are taken.
+/// The health of the storage: whether it takes writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Health {
     /// Reads and writes are taken.
     Writable,
-    /// With the reason, for the operator.
+    /// Reads are taken, writes are refused. The text gives the operator the reason.
     ReadOnly(String),
 }
 
-/// Figures for the operator, counted since the start.
+/// Figures for the operator. Counters begin at the start of the storage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Bytes of all files.
     pub disk_bytes: u64,
-    /// Commits of the committer thread.
+    /// Batches of the committer thread, failed ones included.
     pub batches: u64,
-    /// Writes in them: by `batches`, the mean batch.
+    /// Writes in all batches. Divided by `batches` they give the mean size of a batch.
     pub writes: u64,
-    /// Microseconds that the commits took together.
+    /// The time that all commits took together, in microseconds.
     pub commit_micros: u64,
-    /// Deletions of partitions and ranges whose rows, hidden already, are still to be removed.
+    /// Deletions of partitions and ranges whose rows still have to be removed from the disk. Reads
+    /// hide these rows already.
     pub sweeps_waiting: u64,
-    /// Deletions of ranges that reads and writes had to look at: what a partition full of them costs.
+    /// Range deletions that reads and writes had to look at: the cost of partitions with many of
+    /// them.
     pub range_deletions_read: u64,
-    /// How far the storage's time is ahead of the machine's clock, which was set back. Microseconds.
+    /// The lead of the storage's time over the machine's clock, after that clock was set back.
+    /// Microseconds.
     pub clock_lead_micros: i64,
 }

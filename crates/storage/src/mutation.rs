@@ -1,4 +1,4 @@
-//! What a write says: the changes to one partition, with their timestamps.
+//! Writes: changes to partitions, with their timestamps.
 
 #![expect(
     missing_docs,
@@ -14,15 +14,16 @@ use crate::read::{ClusteringBound, Row};
 #[derive(Clone, Debug)]
 pub struct Write {
     pub mutations: Vec<PartitionMutation>,
-    /// Looked at and obeyed in the same step, so that no other write comes between.
+    /// Checked in the same step in which the write is applied, so that no other write comes
+    /// between.
     pub condition: Option<Condition>,
 }
 
-/// What must hold for a write to be applied.
+/// A condition that must hold for a write to be applied.
 #[derive(Clone, Debug)]
 pub enum Condition {
-    /// No live row with this key (`INSERT ... IF NOT EXISTS`); with `clustering` empty on a table
-    /// that has clustering columns: no live static content.
+    /// There is no live row with this key (`INSERT ... IF NOT EXISTS`). On a table with clustering
+    /// columns an empty `clustering` stands for the static row: there is no live static content.
     RowNotExists {
         table: TableId,
         partition_key: Vec<Bytes>,
@@ -33,7 +34,7 @@ pub enum Condition {
 #[derive(Clone, Debug)]
 pub enum WriteOutcome {
     Applied,
-    /// The condition did not hold; the row that stood in the way.
+    /// The condition did not hold. `existing` is the row that stood in the way.
     NotApplied {
         existing: Box<Row>,
     },
@@ -48,8 +49,9 @@ pub struct PartitionMutation {
     pub changes: Vec<Change>,
 }
 
-/// One change. Timestamps are microseconds since the epoch; the greater one wins, and at equal
-/// ones a deletion wins over a value and the greater value over the smaller, as in Cassandra.
+/// One change to a partition. Timestamps are microseconds since the epoch, and the greater one
+/// wins. At equal timestamps a deletion wins over a value, and the greater value over the smaller,
+/// as in Cassandra.
 #[derive(Clone, Debug)]
 pub enum Change {
     /// Cells of a row.
@@ -60,8 +62,8 @@ pub enum Change {
         timestamp: i64,
         /// Seconds to live of the cells and of the marker; `None` for ever.
         ttl_s: Option<u32>,
-        /// INSERT marks the row itself as alive, so that it lives on when all its cells are null;
-        /// UPDATE doesn't.
+        /// Whether the row itself is marked as alive, so that it lives on when all its cells are
+        /// null. INSERT sets the marker, UPDATE doesn't.
         marker: bool,
     },
     /// Cells of the static row.
@@ -74,14 +76,14 @@ pub enum Change {
         clustering: Vec<Bytes>,
         timestamp: i64,
     },
-    /// Every row between the bounds, in clustering order (with `DESC` columns reversed, the start
-    /// is what comes first on disk).
+    /// Deletes every row between the bounds. The start is the bound that comes first on disk, so
+    /// `DESC` columns swap the bounds of the statement.
     DeleteRange {
         start: ClusteringBound,
         end: ClusteringBound,
         timestamp: i64,
     },
-    /// The whole partition, static row included.
+    /// Deletes the whole partition, static row included.
     DeletePartition { timestamp: i64 },
 }
 
@@ -91,21 +93,22 @@ pub struct CellChange {
     pub change: CellOperation,
 }
 
-/// What happens to a column. Collections that are not frozen are kept as one cell an element,
+/// A change to one column. A non-frozen collection is kept as one cell for each element, which is
 /// addressed by its *path*: the element of a set, the key of a map, a timeuuid of a list.
 #[derive(Clone, Debug)]
 pub enum CellOperation {
-    /// The whole value of a column that is one cell.
+    /// Sets the whole value of a column that is one cell.
     Set(Bytes),
-    /// Null; for a non-frozen collection: all of it.
+    /// Sets a column to null, or removes all elements of a non-frozen collection.
     Delete,
-    /// A non-frozen collection gets exactly these (path, value) elements.
+    /// Gives a non-frozen collection exactly these (path, value) elements.
     ReplaceElements(Vec<(Bytes, Bytes)>),
-    /// Elements are added or overwritten.
+    /// Adds or overwrites these (path, value) elements.
     PutElements(Vec<(Bytes, Bytes)>),
-    /// Elements are removed by path.
+    /// Removes the elements with these paths.
     DeleteElements(Vec<Bytes>),
-    /// The list element at a position, as the list stands when the write commits.
+    /// Sets the list element at a position, counted from 0 in the list as it stands when the write
+    /// commits.
     SetListIndex {
         index: u32,
         value: Bytes,
@@ -113,12 +116,12 @@ pub enum CellOperation {
     DeleteListIndex {
         index: u32,
     },
-    /// All list elements equal to one of these values.
+    /// Removes all list elements that equal one of these values.
     RemoveListValues(Vec<Bytes>),
 }
 
 impl Write {
-    /// Bytes of its keys and values.
+    /// Bytes of the keys and values of the write.
     pub(crate) fn size(&self) -> usize {
         self.mutations.iter().map(PartitionMutation::size).sum()
     }

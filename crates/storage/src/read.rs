@@ -1,4 +1,4 @@
-//! What a read asks for and what it gets: live rows, in the order of the disk.
+//! Requests for reads, and the live rows that they return in the order of the disk.
 
 #![expect(
     missing_docs,
@@ -18,14 +18,14 @@ pub use crate::reader::{RowStream, View};
 pub struct ReadRequest {
     pub table: TableId,
     pub partitions: Partitions,
-    /// Disjoint, in clustering order; empty for whole partitions.
+    /// Disjoint slices of each partition in clustering order; empty for whole partitions.
     pub slices: Vec<ClusteringSlice>,
-    /// Rows of each partition from last to first. Only with [`Partitions::One`].
+    /// Whether rows come from the last to the first. Only with [`Partitions::One`].
     pub reversed: bool,
-    /// Begin behind this row: where the last page ended.
+    /// The row behind which the read begins: the last one of the page before.
     pub resume_after: Option<Position>,
-    /// A row with static content only is returned for partitions without rows in the slices
-    /// if this is set and `slices` is empty.
+    /// Whether a partition without rows is returned as one row with its static content. Has no
+    /// effect unless `slices` is empty.
     pub static_only_rows: bool,
 }
 
@@ -37,15 +37,16 @@ pub enum Partitions {
     Tokens(Bound<Token>, Bound<Token>),
 }
 
-/// Rows between two bounds in clustering order, that is in the order of the disk.
+/// Rows between two bounds in clustering order, which is the order of the disk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClusteringSlice {
     pub start: ClusteringBound,
     pub end: ClusteringBound,
 }
 
-/// A bound by a prefix of the clustering key. As a start, an inclusive prefix begins before the first row with
-/// the prefix and an exclusive one behind the last; as an end the reverse. `Unbounded` is the edge of the partition.
+/// A bound by a prefix of the clustering key. As a start, an inclusive prefix stands before the
+/// first row with the prefix and an exclusive one behind the last. As an end it is the reverse.
+/// `Unbounded` is the edge of the partition.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClusteringBound {
     Unbounded,
@@ -54,8 +55,8 @@ pub enum ClusteringBound {
     Exclusive(Vec<Bytes>),
 }
 
-/// Where a row lies, opaque and stable: the node puts it into paging states, and gives it back
-/// possibly after a restart. Bytes that were tampered with yield an error, never a panic.
+/// The position of a row, as opaque and stable bytes. The node puts it into paging states and may
+/// give it back after a restart. Bytes that were tampered with give an error, never a panic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position(pub Bytes);
 
@@ -98,9 +99,9 @@ pub struct LiveCell {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expiry {
-    /// As given with the write. Seconds.
+    /// The time to live that the write gave. Seconds.
     pub ttl_s: u32,
-    /// When the cell dies. Seconds since the epoch.
+    /// The time at which the cell dies. Seconds since the epoch.
     pub at_s: i64,
 }
 

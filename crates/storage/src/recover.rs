@@ -1,7 +1,7 @@
-//! The way on from damage of a journal, for the operator.
+//! Recovery from a damaged journal, for the operator.
 //!
-//! What stands behind the damage is listed, and cut off only when that is accepted. The directory stays closed
-//! all the while.
+//! The writes behind the damage are listed, and are cut off only when the operator accepts their
+//! loss. The directory is locked meanwhile.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -16,20 +16,21 @@ use crate::catalog::{TableId, persist};
 use crate::engine::journal::{self, Damage, RECORD_KEY};
 use crate::engine::{Directory, SpaceId, manifest};
 
-/// Where copies of the engine's small tables are read, below the data directory, while this runs.
+/// The folder in the data directory that holds copies of the engine's small tables while a recovery
+/// reads them.
 const SCRATCH: &str = "recover";
 const KEYSPACES: &str = "keyspaces";
 
-/// What a recovery loses, at most: rows that were written out already are not lost.
+/// The most that a recovery loses. Rows that were already written out of the journal are not lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
     /// The damaged journal.
     pub journal: PathBuf,
-    /// Where in it the damage begins, in bytes.
+    /// The position in the journal at which the damage begins, in bytes.
     pub offset: u64,
     /// Whole batches of writes behind the damaged one.
     pub batches_behind: u64,
-    /// What these batches write, by table; the damaged one itself can't be read.
+    /// The writes in these batches, by table. Those of the damaged batch can't be read.
     pub tables: Vec<TableLoss>,
     /// The files that hold what was cut off; empty if nothing was.
     pub kept: Vec<PathBuf>,
@@ -40,16 +41,18 @@ pub struct Loss {
 pub struct TableLoss {
     /// `keyspace.table`, or its number where the schema can't be read.
     pub table: String,
-    /// Rows and other records.
+    /// The number of rows and other records.
     pub writes: u64,
-    /// When the first of them was written, in microseconds since the epoch; 0 if that is not known.
+    /// The time of the first of these writes, in microseconds since the epoch; 0 if it is not
+    /// known.
     pub first_micros: i64,
-    /// When the last of them was written, in microseconds since the epoch; 0 if that is not known.
+    /// The time of the last of these writes, in microseconds since the epoch; 0 if it is not known.
     pub last_micros: i64,
 }
 
-/// Looks for damage in the journals of a data directory that nobody has open; `None` if there is none. With
-/// `accept_loss` it cuts the journals where the damage begins and keeps what it cuts in files beside them.
+/// Looks for damage in the journals of a data directory that nobody has open; returns `None` if
+/// there is none. With `accept_loss` it cuts the journals where the damage begins, and keeps what
+/// it cuts in files beside them.
 pub fn recover(directory: &Path, accept_loss: bool) -> Result<Option<Loss>, StorageError> {
     let directory = Directory::open_existing(directory)?;
     let database = directory.database();
@@ -83,7 +86,7 @@ struct Counted {
 
 fn lost(directory: &Directory, damage: &Damage) -> io::Result<Vec<TableLoss>> {
     let mut counted: HashMap<u64, Counted> = HashMap::new();
-    // Lost or not: the newest names are those of the journal.
+    // Names are taken from lost batches too, as the journal has the newest ones.
     let mut newest = HashMap::new();
     journal::read_all(&directory.database(), damage, &mut |is_lost, time, item| {
         if let Some(value) = item.value {

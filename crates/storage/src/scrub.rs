@@ -1,7 +1,9 @@
-//! Reads every file of a data directory and checks every checksum, whether it is in use or not.
+//! A scrub reads every file of a data directory and checks every checksum. The directory may be in
+//! use.
 //!
-//! Tables and files of large values never change once they are written, so they are checked as they lie. In a
-//! directory that is in use they come and go meanwhile: a file that is gone counts only if the manifest still names it.
+//! Tables and files of large values never change once they are written, so they can be checked at
+//! any time. In a directory that is in use they come and go: a missing file is a fault only if the
+//! manifest still names it.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -13,34 +15,37 @@ use crate::engine::journal::{self, Damage};
 use crate::engine::manifest::{self, Fault};
 use crate::engine::{Directory, damage_error, fault_error};
 
-/// How often a journal that is being written to is looked at before it is called damaged, and the pause between: a batch
-/// that is half written is whole soon.
+/// The number of looks at journals in use before one is called damaged, as a half-written batch is
+/// whole soon.
 const LOOKS_AT_JOURNALS: usize = 5;
+/// The pause between two looks at the journals.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
-/// How often a manifest that is replaced while it is read is read again.
+/// The number of looks at a manifest that is replaced while it is read.
 const LOOKS_AT_MANIFESTS: usize = 10;
 
-/// What a scrub found.
+/// The result of a scrub.
 #[derive(Clone, Debug, Default)]
 pub struct Scrubbed {
-    /// Manifests, tables, files of large values, and journals that were read.
+    /// The number of files that were read: manifests, tables, files of large values, and journals.
     pub files: u64,
     /// Bytes of tables and files of large values.
     pub bytes: u64,
-    /// What is not as it was written, each with the file's name.
+    /// An error for each damaged or missing file, with the file's name.
     pub faults: Vec<StorageError>,
 }
 
-/// Hears of bytes that were read, holds the reader back if it is to, and says whether to go on.
+/// A callback that gets the number of bytes just read. It may wait, to slow the scrub down, and
+/// returns whether the scrub goes on.
 pub type Pass<'a> = &'a mut dyn FnMut(u64) -> bool;
 
-/// Reads all files of a data directory that nobody has open, and goes on behind each that is damaged. Changes nothing.
+/// Reads all files of a data directory that nobody has open. Goes on after a damaged file, and
+/// changes nothing.
 pub fn scrub(directory: &Path, pass: Pass<'_>) -> Result<Scrubbed, StorageError> {
     let directory = Directory::open_existing(directory)?;
     check(&directory, false, pass)
 }
 
-/// As [`scrub`]; `in_use`: the files come and go meanwhile.
+/// Scrubs a directory that is open already. `in_use` says that files come and go meanwhile.
 pub(crate) fn check(
     directory: &Directory,
     in_use: bool,
@@ -72,13 +77,15 @@ struct Scrub<'a> {
 impl Scrub<'_> {
     fn space(&mut self, folder: &Path) {
         let mut checked = HashSet::new();
-        // Again as long as files that the manifest named are gone because it is another one by now.
+        // The manifest is read again as long as files that it named are gone: then another has
+        // replaced it.
         for look in 1.. {
             let is_last = !self.in_use || look == LOOKS_AT_MANIFESTS;
             let named = match manifest::named(folder) {
                 Ok(named) => named,
-                // Dropped, or replaced between two reads.
+                // The table was dropped.
                 Err(Fault::Missing(_)) if self.in_use && !folder.exists() => return,
+                // The manifest may have been replaced between two reads.
                 Err(_) if !is_last => {
                     thread::sleep(LOOK_INTERVAL / 10);
                     continue;
@@ -123,7 +130,7 @@ impl Scrub<'_> {
         for look in 1..=looks {
             let survey = match journal::survey(&directory.database()) {
                 Ok(survey) => survey,
-                // One was removed meanwhile.
+                // A journal may have been removed meanwhile.
                 Err(_) if look < looks => continue,
                 Err(error) => {
                     let path = directory.database();
@@ -139,7 +146,8 @@ impl Scrub<'_> {
                     self.found.files += survey.journals;
                     return Ok(());
                 }
-                // Elsewhere than at the last look it was a batch on its way.
+                // If the damage stood elsewhere at the last look, it is a batch that is being
+                // written.
                 Some(damage)
                     if is_last && last.as_ref().is_none_or(|last| is_same(last, &damage)) =>
                 {

@@ -1,4 +1,4 @@
-//! What the doors, the committer and the watcher have in common.
+//! The state that the public methods, the committer and the watcher share.
 
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,32 +21,33 @@ pub(crate) struct Shared {
     pub horizon: Arc<Horizon>,
     pub forgetting: Arc<Forgetting>,
     pub clock: Arc<ServerClock>,
-    /// What the disk says of the times that were given out: a later process begins behind it. Microseconds.
+    /// The mark on the disk, at which the time of a later process begins (see `commit::mark`).
+    /// Microseconds.
     pub kept_micros: AtomicI64,
     pub durability: Durability,
     pub statistics: Counters,
     schema: ArcSwap<Schema>,
-    /// Told of each schema that is set.
+    /// Notifies its subscribers of each schema that is set.
     pub schema_changes: Sender<()>,
-    /// Why writes are refused.
+    /// The reason why writes are refused; `None` while they are taken.
     failure: Mutex<Option<Failure>>,
 }
 
 struct Failure {
-    /// What the engine said.
+    /// The engine's own error.
     cause: String,
-    /// What the client and the operator are told.
+    /// The text for the client and the operator.
     text: String,
 }
 
-/// Counted since the start.
+/// The numbers behind [`crate::Statistics`], and some of the storage's own.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub batches: AtomicU64,
     pub writes: AtomicU64,
     pub commit_micros: AtomicU64,
     pub sweeps_waiting: AtomicU64,
-    /// Tables that are gone but still read.
+    /// Dropped tables that are still read, so that their files stay.
     pub retired_waiting: AtomicU64,
 }
 
@@ -120,19 +121,19 @@ impl Shared {
         }
     }
 
-    /// Brings what is told about a failure up to date.
+    /// Renews the text about a failure, as a disk that failed may be full by now, or the reverse.
     pub(crate) fn refresh_failure(&self) {
         if let Some(failure) = &mut *self.failure() {
             failure.text = watch::describe(self.engine.path(), &failure.cause);
         }
     }
 
-    /// Writes are taken again.
+    /// Notes that writes are taken again.
     pub(crate) fn clear_failure(&self) {
         *self.failure() = None;
     }
 
-    /// An engine's error as the client hears it.
+    /// The error that a client gets for an error of the engine.
     pub(crate) fn explain(&self, error: &StorageError) -> StorageError {
         match (error, self.health()) {
             (StorageError::ReadOnly(_), Health::ReadOnly(reason)) => StorageError::ReadOnly(reason),

@@ -1,4 +1,4 @@
-//! The doors of the storage, and its life from open to close.
+//! The public methods of the storage, and its life from open to close.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,11 +28,12 @@ use crate::shared::Shared;
 use crate::watch::{self, Watch};
 use crate::{ChangeError, Health, Statistics, StorageError, StorageOptions};
 
-/// Requests that may wait for the committer; more wait at the door.
+/// The most requests that may wait for the committer. Further callers wait until there is room.
 const WAITING_REQUESTS_MAX: usize = 4096;
-/// Bytes of writes that may wait for the committer or lie in its batch.
+/// The most bytes of writes that may wait for the committer or be in its batch.
 const WAITING_BYTES_MAX: usize = 256 << 20;
-/// What a semaphore permit stands for, as their number is limited.
+/// Bytes that one semaphore permit stands for. They are more than one, as the number of permits is
+/// limited.
 const BYTES_PER_PERMIT: usize = 1024;
 
 /// An open data directory. Cheap to clone; the last clone closes it.
@@ -45,7 +46,8 @@ struct Inner {
     shared: Arc<Shared>,
     /// `None` once the last clone is gone.
     requests: Option<mpsc::Sender<Request>>,
-    /// The low-water mark of the CDC logs by then, in microseconds.
+    /// The low-water mark of the CDC logs when the storage was opened. Microseconds since the
+    /// epoch.
     opened_at_micros: i64,
     waiting_bytes: Arc<Semaphore>,
     max_write_bytes: usize,
@@ -61,7 +63,7 @@ impl Drop for Inner {
 }
 
 impl Inner {
-    /// Waits for the threads, which are at their end.
+    /// Stops the watcher, and waits until both threads have ended. The committer ends by itself.
     fn join(&self) {
         let watch = self
             .watch
@@ -74,7 +76,8 @@ impl Inner {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        // The last clone may go inside a schema change, on the committer's own thread.
+        // The last clone may be dropped in a schema change: on the committer's own thread, which
+        // can't wait for itself.
         if let Some(handle) = handle
             && handle.thread().id() != thread::current().id()
         {
@@ -89,7 +92,8 @@ impl Storage {
         Storage::open_with_clock(directory, options, Arc::new(SystemClock))
     }
 
-    /// As [`Storage::open`], with the present as `clock` says it ([`Storage::clock`]).
+    /// Opens a data directory like [`Storage::open`], with `clock` in the place of the machine's
+    /// clock. See [`Storage::clock`].
     pub fn open_with_clock(
         directory: &Path,
         options: StorageOptions,
@@ -119,7 +123,8 @@ impl Storage {
         Ok(unstarted.started(&options, Some(handle), Some(watch)))
     }
 
-    /// Opens a simulated disk, on one thread: what has threads of its own otherwise runs as tasks of the caller's runtime.
+    /// Opens a simulated disk. The committer and the watcher, which have threads of their own on a
+    /// real disk, run as tasks of the caller's runtime.
     #[cfg(feature = "simulation")]
     pub fn open_simulated(
         disk: &crate::SimulatedDisk,
@@ -145,7 +150,8 @@ struct Unstarted {
 }
 
 impl Unstarted {
-    /// `open`: opens the engine, with what is asked when files are rewritten, and says whether it is new.
+    /// Opens the engine and loads the catalog. `open` opens the engine with the examiners that
+    /// decide what is dropped when files are rewritten, and returns whether the engine is new.
     fn open(
         open: impl FnOnce(Examiners) -> Result<(Engine, bool), StorageError>,
         options: &StorageOptions,
@@ -190,7 +196,8 @@ impl Unstarted {
         Ok((Unstarted { shared, requests }, committer))
     }
 
-    /// `committer`, `watch`: the threads, where there are any.
+    /// Makes the storage. `committer` and `watch` are its threads; `None` where tasks do their
+    /// work.
     fn started(
         self,
         options: &StorageOptions,
@@ -212,21 +219,21 @@ impl Unstarted {
 }
 
 impl Storage {
-    /// Time as it counts here: for write timestamps, expiry and the times of log rows. It never goes back, over restarts
-    /// neither.
+    /// The clock for write timestamps, expiry and the times of log rows. It never goes back, not
+    /// even over a restart.
     pub fn clock(&self) -> &Arc<ServerClock> {
         &self.inner.shared.clock
     }
 
-    /// The schema as it stands. One atomic load.
+    /// The present schema. Costs one atomic load.
     pub fn catalog(&self) -> Arc<Catalog> {
         Arc::clone(&self.inner.shared.schema().catalog)
     }
 
-    /// Changes the schema: the closure edits a copy on the committer thread, between two batches
-    /// of writes; if it returns `Ok` and anything changed, the copy gets a new version
-    /// ([`Catalog::version`]), is made durable and takes the place of the old one. Tables that are new get their
-    /// files, tables that are gone lose them.
+    /// Changes the schema. The closure edits a copy of the catalog on the committer thread, between
+    /// two batches of writes. If it returns `Ok` and has changed anything, the copy gets a new
+    /// version ([`Catalog::version`]), is made durable and replaces the old catalog. New tables get
+    /// their files; the files of tables that are gone are removed.
     pub async fn change_catalog<R, E>(
         &self,
         change: impl FnOnce(&mut Catalog) -> Result<R, E> + Send + 'static,
@@ -269,9 +276,9 @@ impl Storage {
     /// Applies mutations as one atomic batch, with the CDC log rows that the catalog asks for, and
     /// returns once they are durable (see [`crate::Durability`]).
     ///
-    /// A caller that stops waiting does not undo the write. One that was under way when the disk failed is answered with
-    /// [`StorageError::ReadOnly`] and not applied, unless the disk fails in a way that lets nothing be taken back and
-    /// the process is killed.
+    /// A caller that stops waiting does not undo the write. A write that was under way when the
+    /// disk failed is answered with [`StorageError::ReadOnly`] and is not applied, unless the disk
+    /// also refuses to take it back and the process is killed.
     pub async fn write(&self, write: Write) -> Result<WriteOutcome, StorageError> {
         let bytes = write.size();
         let max = self.inner.max_write_bytes;
@@ -305,7 +312,7 @@ impl Storage {
         self.view(request.table)?.read(&request)
     }
 
-    /// A table as it is at this moment, to look up many rows.
+    /// A view of a table as it is at this moment, for the lookup of many rows.
     pub fn view(&self, table: TableId) -> Result<View, StorageError> {
         let shared = &self.inner.shared;
         let hold = shared.horizon.hold();
@@ -320,9 +327,10 @@ impl Storage {
         }))
     }
 
-    /// Waits until no commit in flight can still add a CDC log row with a `cdc$time` below `until_micros`
-    /// (microseconds since the epoch, capped at the present), and makes later commits take later
-    /// times. After it a read of any log up to `until_micros` is complete for good.
+    /// Makes later commits take a `cdc$time` above `until_micros`, and waits until no commit in
+    /// flight can still add a CDC log row at or below it. Afterwards a read of any log up to
+    /// `until_micros` is complete for good. `until_micros` is in microseconds since the epoch, and
+    /// is capped at the present.
     pub async fn settle_log(&self, until_micros: i64) -> Result<(), StorageError> {
         let mark = until_micros.min(self.inner.shared.clock.now_micros());
         self.settle_to(mark).await.map(drop)
@@ -330,7 +338,8 @@ impl Storage {
 
     async fn settle_to(&self, mark_micros: i64) -> Result<LogSettled, StorageError> {
         let shared = &self.inner.shared;
-        // A later process must not give out less, and nothing says so yet but this process.
+        // A later process must not give out an earlier time, but the mark on the disk does not
+        // reach this one yet.
         if mark_micros > shared.kept_micros.load(Ordering::Relaxed) {
             let (reply, kept) = oneshot::channel();
             self.ask(Request::Keep {
@@ -347,12 +356,13 @@ impl Storage {
         })
     }
 
-    /// Waits until a commit has given a row of this CDC log a `cdc$time` at or after `from_micros` (microseconds since
-    /// the epoch); not at all if one has since the storage was opened, or if there is no such table (any more). That commit
-    /// may still be under way, or fail: for readers of a log that have read it up to there, and look again with
+    /// Waits until a commit has given a row of this CDC log a `cdc$time` at or after `from_micros`
+    /// (microseconds since the epoch). Returns at once if a commit has done so since the storage
+    /// was opened, or if there is no such table (any more). That commit may still be under way, and
+    /// may fail. A reader that has read the log up to `from_micros` waits here, and then calls
     /// [`Storage::settle_log`].
     pub async fn log_growth(&self, log: TableId, from_micros: i64) {
-        // Whoever waits holds on to nothing of the table.
+        // While it waits, the caller must keep nothing of the table alive.
         let schema = self.inner.shared.schema();
         let reached = schema.table(log).map(|log| log.growth.reached(from_micros));
         drop(schema);
@@ -361,15 +371,15 @@ impl Storage {
         }
     }
 
-    /// The end of a CDC log; nothing if there is no such table (any more).
+    /// The end of a CDC log; `None` if there is no such table (any more).
     pub fn log_end(&self, log: TableId) -> Option<LogEnd> {
         let schema = self.inner.shared.schema();
         let log = schema.table(log).ok()?;
         Some(log.growth.end(self.inner.opened_at_micros))
     }
 
-    /// As [`Storage::settle_log`], up to the present or to the last row of this log, whichever is later: a clock that was
-    /// set back hides no row.
+    /// Settles the logs like [`Storage::settle_log`], up to the present or to the last row of this
+    /// log, whichever is later. So a clock that was set back hides no row.
     pub async fn settle_log_to_end(&self, log: TableId) -> Result<LogSettled, StorageError> {
         let shared = &self.inner.shared;
         let latest = shared.schema().table(log)?.growth.latest();
@@ -377,12 +387,12 @@ impl Storage {
         self.settle_to(mark).await
     }
 
-    /// Tells of each change of the schema from now on, a table's truncation included.
+    /// A receiver that is notified of each change of the schema from now on, TRUNCATE included.
     pub fn schema_changes(&self) -> Receiver<()> {
         self.inner.shared.schema_changes.subscribe()
     }
 
-    /// Drops all rows of a table (and of its CDC log's base side only; the log stays). Writes
+    /// Drops all rows of a table. Its CDC log stays as it is. Sets
     /// [`crate::catalog::Table::truncated_at_ms`] and gives the catalog a new version.
     pub async fn truncate(&self, table: TableId) -> Result<(), StorageError> {
         let (reply, answer) = oneshot::channel();
@@ -390,16 +400,17 @@ impl Storage {
         answer.await.unwrap_or(Err(StorageError::Closed))
     }
 
-    /// Writes out what a table holds in memory and rewrites its files, so that what may be
-    /// forgotten is gone from them. Blocks for as long as that takes.
+    /// Writes out what a table holds in memory, and rewrites its files without the records that may
+    /// be forgotten. Blocks until that is done.
     pub fn compact(&self, table: TableId) -> Result<(), StorageError> {
         let shared = &self.inner.shared;
         let space = shared.schema().table(table)?.space;
         shared.engine.compact(space)
     }
 
-    /// Reads all files of the directory and checks their checksums, beside reads and writes, and goes on behind each that is
-    /// damaged. Changes nothing. Blocks for as long as `pass` has it go on.
+    /// Reads all files of the directory and checks their checksums, while reads and writes go on.
+    /// It goes on after a damaged file, and changes nothing. Blocks until all files are read or
+    /// `pass` stops it.
     pub fn scrub(&self, pass: Pass<'_>) -> Result<Scrubbed, StorageError> {
         match self.inner.shared.engine.directory() {
             Some(directory) => scrub::check(directory, true, pass),
@@ -407,7 +418,7 @@ impl Storage {
         }
     }
 
-    /// Whether writes are taken. Looked at every second, and at every write.
+    /// Returns whether writes are taken, which is checked every second and at every write.
     pub fn health(&self) -> Health {
         self.inner.shared.health()
     }
@@ -427,8 +438,8 @@ impl Storage {
         }
     }
 
-    /// Stops taking writes, finishes those in flight, and writes out what is in memory, so that the next start reads no
-    /// journal. Later calls fail with [`StorageError::Closed`].
+    /// Stops taking writes, finishes those in flight, and writes out what is in memory, so that the
+    /// next start reads no journal. Later calls fail with [`StorageError::Closed`].
     pub async fn close(&self) -> Result<(), StorageError> {
         let (reply, answer) = oneshot::channel();
         self.ask(Request::Close { reply }).await?;
@@ -448,7 +459,7 @@ impl Storage {
     }
 }
 
-/// Fills a new directory.
+/// Writes the first catalog into a new directory.
 fn make(engine: &Engine, now_micros: i64) -> Result<(), StorageError> {
     engine.create_space(
         SpaceId::META,

@@ -1,5 +1,6 @@
-//! The watcher: a thread that syncs what only the kernel has, notices that the disk failed, and has the
-//! engine opened anew when it takes writes again. It has the committer look after dropped tables that are still read.
+//! The watcher is a thread that syncs writes that only the kernel has, and notices when the disk
+//! fails. It has the committer open the engine anew when the disk takes writes again, and remove
+//! dropped tables once nobody reads them.
 
 use std::io;
 use std::path::Path;
@@ -16,7 +17,7 @@ use crate::commit::Request;
 use crate::shared::Shared;
 use crate::{Durability, Health};
 
-/// How often the disk is looked at.
+/// The time between two looks at the disk.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The watcher's thread; it ends when this is dropped.
@@ -46,12 +47,12 @@ pub(crate) fn start(shared: Arc<Shared>, requests: WeakSender<Request>) -> io::R
     })
 }
 
-/// Does the same as a task.
+/// Runs the watcher as a task.
 #[cfg(feature = "simulation")]
 pub(crate) async fn run(shared: Arc<Shared>, requests: WeakSender<Request>) {
     let mut watcher = Watcher::new(shared, requests);
     let tick = watcher.tick();
-    // Nobody asks for anything once there is no sender left.
+    // The storage is closed once there is no sender left.
     while watcher.requests.upgrade().is_some() {
         tokio::time::sleep(tick).await;
         if let Durability::Buffered { .. } = watcher.shared.durability {
@@ -82,7 +83,7 @@ impl Watcher {
         }
     }
 
-    /// The time between two turns.
+    /// The time between two turns of the loop.
     fn tick(&self) -> Duration {
         let tick = match self.shared.durability {
             Durability::Synced => LOOK_INTERVAL,
@@ -155,15 +156,16 @@ impl Watcher {
 }
 
 impl Watcher {
-    /// A clock that was set back stops nothing, but the times here are not the machine's until it has caught up.
+    /// Logs when the machine's clock was set back and when it has caught up. That stops nothing,
+    /// but until then the storage's times are ahead of the machine's.
     fn look_at_clock(&mut self) {
         let clock = &self.shared.clock;
         match self.lead.look(clock.lead_micros(), clock.steady_micros()) {
             Some(LeadNews::Behind(lead_micros)) => tracing::error!(
                 lead_s = lead_micros / 1_000_000,
-                "the machine's clock was set back: write timestamps, expiry and change logs are ahead of it by so many \
-                 seconds, and come nearer by one in sixteen; readers of a change log that go by a clock of their own find \
-                 rows as much later. If the clock is wrong, set it right; run NTP"
+                "the machine's clock was set back: write timestamps, expiry and change logs are ahead of it by lead_s \
+                 seconds. The lead shrinks by one second in sixteen. Readers of a change log that go by a clock of their \
+                 own find rows that much later. If the clock is wrong, set it right; run NTP"
             ),
             Some(LeadNews::CaughtUp) => {
                 tracing::info!("the machine's clock has caught up with the database's time");
@@ -179,9 +181,9 @@ pub(crate) fn free_bytes(directory: &Path) -> Option<u64> {
     Some(statistics.f_bavail.saturating_mul(statistics.f_frsize))
 }
 
-/// What the operator is told: the disk is full, or it failed.
+/// The text for the operator: the disk is full, or it failed.
 pub(crate) fn describe(directory: &Path, cause: &str) -> String {
-    /// Less than the engine needs to write out what it holds in memory.
+    /// With fewer free bytes the engine can't write out what it holds in memory.
     const FULL_BELOW_BYTES: u64 = 64 << 20;
     let path = directory.display();
     match free_bytes(directory) {

@@ -1,4 +1,5 @@
-//! The log comes, changes and goes with its table, its options and its indexes.
+//! Tests that the CDC log is created, changed and dropped with its table, its options and its
+//! indexes.
 
 mod support;
 
@@ -135,7 +136,7 @@ fn columns_follow_and_ids_are_never_used_twice() {
     });
     assert!(id_of("v").unwrap() > old_v);
     assert_eq!(id_of("p"), Some(kept));
-    // A write of the new column is logged.
+    // A write to the new column is logged.
     let cells = vec![set(ColumnId(3), int(8))];
     write(
         &storage,

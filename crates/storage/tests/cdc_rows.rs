@@ -1,4 +1,4 @@
-//! What each kind of write leaves in the CDC log, written out as text.
+//! Tests the rows that each kind of write leaves in the CDC log, written out as text.
 
 mod support;
 
@@ -429,7 +429,7 @@ fn the_time_is_the_write_timestamp_unless_it_is_past_or_future() {
     clock.advance_seconds(10);
     create(&storage, &table, true);
     clock.advance_seconds(10);
-    // The low-water mark stands at the start, the streams begin 10 seconds later.
+    // The low-water mark stands at the start of the storage. The streams begin 10 seconds later.
     const SECOND: i64 = 1_000_000;
     let offsets = [
         -SECOND,

@@ -1,5 +1,5 @@
-//! A clock that is set back, while the storage runs or while it is away, takes no write and hides none from
-//! readers of the log.
+//! Tests that no write is lost, or hidden from readers of the log, when the clock is set back while
+//! the storage runs or while it is closed.
 
 mod support;
 
@@ -17,7 +17,7 @@ use support::*;
 
 const HOUR_MICROS: i64 = 3_600_000_000;
 
-/// What a process that was killed leaves: the files as they are now.
+/// Copies the files as they are now, which is the state that a killed process leaves.
 fn killed(directory: &Path) -> tempfile::TempDir {
     fn copy(from: &Path, to: &Path) {
         fs::create_dir_all(to).unwrap();
@@ -48,7 +48,7 @@ fn tables(storage: &Storage) -> (Arc<Table>, Arc<Table>) {
     (of("t"), of("t_scylla_cdc_log"))
 }
 
-/// Writes a row with the time that the server gives, which is returned.
+/// Writes a row with the time that the server gives, and returns that time.
 fn write_now(storage: &Storage, table: &Table, c: i32, value: i32) -> i64 {
     let micros = storage.clock().next_write_micros();
     let change = insert(vec![int(c)], vec![set(V, int(value))], micros);
@@ -63,7 +63,8 @@ fn value(storage: &Storage, table: &Table, c: i32) -> Option<Bytes> {
         .and_then(|row| simple_value(row, V))
 }
 
-/// The keys `c` of the log rows from one time to another, as a reader gets them that never looks back.
+/// The keys `c` of the log rows from one time to another, as a reader that never looks back gets
+/// them.
 fn window(storage: &Storage, table: &Table, log: &Table, from: i64, to: i64) -> Vec<i32> {
     block_on(storage.settle_log(to)).unwrap();
     let streams = table.log.as_ref().unwrap().streams.as_ref().unwrap();
@@ -92,7 +93,7 @@ fn over_a_restart_a_later_write_wins_and_its_log_row_is_behind_what_was_read() {
         let (table, log) = logged_table(&storage);
         clock.advance_seconds(7);
         let before = write_now(&storage, &table, 1, 10);
-        // Read for a while without any write.
+        // The log is read for a while without any write.
         clock.advance_seconds(30);
         let read_to = storage.clock().now_micros();
         window(&storage, &table, &log, 0, read_to);
@@ -117,7 +118,7 @@ fn over_a_restart_a_later_write_wins_and_its_log_row_is_behind_what_was_read() {
             storage.clock().now_micros(),
         );
         assert_eq!(seen, [1], "killed: {is_killed}");
-        // Not further ahead than what was given out, and a little after a kill.
+        // The new time is only a little ahead of the times that were given out, also after a kill.
         let ahead = after - read_to;
         assert!((0..2_000_000).contains(&ahead), "{ahead} ahead");
     }
@@ -142,7 +143,7 @@ fn what_was_given_without_a_log_rises_over_a_kill_too() {
     assert_eq!(value(&storage, &table, 1), Some(int(77)));
 }
 
-/// The clock of the machine, as nothing else goes on while a start waits for it.
+/// Uses the machine's clock, as a clock of the test would not go on while a start waits for it.
 #[test]
 fn after_a_kill_no_time_is_ahead_of_the_clock() {
     let directory = tempfile::tempdir().unwrap();
@@ -154,7 +155,8 @@ fn after_a_kill_no_time_is_ahead_of_the_clock() {
         let left = killed(directory.path());
         let reopened = Storage::open(left.path(), StorageOptions::default()).unwrap();
         assert_eq!(reopened.clock().lead_micros(), 0);
-        // A client of this machine dates its next write by the machine's clock, and is not beaten by what the server gave.
+        // A client of this machine dates its next write by the machine's clock, and must win over a
+        // time that the server gave.
         assert!(write_now(&reopened, &table, 1, 7) <= SystemClock.now_micros() + 1_000);
     }
 }
@@ -182,7 +184,7 @@ fn a_step_while_it_runs_stalls_no_reader_of_the_log() {
         (3_590_000_000..=HOUR_MICROS + 50_000).contains(&lead),
         "{lead}"
     );
-    // It shrinks, and is gone in the end.
+    // The lead shrinks, and is gone in the end.
     clock.advance_micros(17 * HOUR_MICROS);
     assert_eq!(storage.statistics().clock_lead_micros, 0);
 }
@@ -204,7 +206,7 @@ fn a_time_to_live_lasts_as_long_after_a_step() {
     write(&storage, &table, vec![int(1)], vec![change]);
     clock.advance_seconds(59);
     assert_eq!(value(&storage, &table, 1), Some(int(1)));
-    // A sixteenth longer at the most.
+    // The time to live takes a sixteenth longer at the most.
     clock.advance_seconds(6);
     assert_eq!(value(&storage, &table, 1), None);
 }

@@ -1,4 +1,4 @@
-//! INSERT IF NOT EXISTS: one of many wins, and what wins is seen.
+//! Tests INSERT IF NOT EXISTS: one of many writes wins, and its row is seen.
 
 mod support;
 

@@ -1,4 +1,5 @@
-//! A directory that rotted is refused with the way out, and nothing in it is changed; the way out says what it loses.
+//! Tests that a damaged directory is refused with the remedy, and that nothing in it is changed.
+//! The recovery says what it loses.
 
 mod support;
 
@@ -12,7 +13,7 @@ use support::*;
 
 const ROWS: i32 = 20;
 
-/// What a kill leaves: a copy of the directory while it is open.
+/// Copies the directory while it is open, which is the state that a kill leaves.
 fn killed(directory: &Path) -> tempfile::TempDir {
     let image = tempfile::tempdir().unwrap();
     copy(directory, image.path());

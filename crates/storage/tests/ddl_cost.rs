@@ -1,4 +1,5 @@
-//! The thousandth table costs what the first did, in bytes: whoever makes and drops tables all day fills no disk.
+//! Tests that the thousandth table costs about as many bytes as the first, so that making and
+//! dropping tables all day fills no disk.
 
 mod support;
 
@@ -51,17 +52,20 @@ fn files(directory: &Path) -> u64 {
         .sum()
 }
 
-/// How many times the pairs that go before, and the tables that stand meanwhile: `DDL_PAIRS` and `DDL_TABLES` ask for more, by hand.
+/// A number from the environment. `DDL_PAIRS` sets how many tables are made and dropped,
+/// `DDL_TABLES` how many exist, for longer runs by hand.
 fn from_environment(name: &str, default: usize) -> usize {
     std::env::var(name).map_or(default, |value| value.parse().unwrap())
 }
 
-/// In memory where there is such a place: what counts is how much is written, not how fast a disk syncs it.
+/// A directory in memory where the system has one, as the test counts bytes, not the speed of a
+/// disk.
 fn directory() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
 }
 
-/// Tables of which the cost is the mean: the engine merges its own small tables every few.
+/// The number of tables over which a cost is the mean. It is large, as the engine merges its own
+/// small tables every few.
 const SAMPLE: usize = 50;
 
 struct Costs {
@@ -91,7 +95,7 @@ fn compare(what: &str, first: &Costs, last: &Costs) {
     );
 }
 
-/// One test, as it counts all that its process writes.
+/// This is the only test of its process, as it counts all bytes that the process writes.
 #[test]
 fn tables_cost_in_the_end_what_they_did_at_first() {
     let directory = directory();

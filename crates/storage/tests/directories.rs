@@ -1,4 +1,5 @@
-//! Only a directory of ours is opened, by one process at a time, and never one from the future.
+//! Tests that only a data directory of Annulus is opened, by one process at a time, and never one
+//! of a newer version.
 
 mod support;
 
@@ -72,11 +73,11 @@ fn nobody_else_may_look_into_it() {
     let new = parent.path().join("new");
     drop(open(&new));
     assert_eq!(mode(&new), 0o700);
-    // One of an older version, or one that was there before.
+    // The directory may be of an older version, or was there before.
     fs::set_permissions(&new, fs::Permissions::from_mode(0o755)).unwrap();
     drop(open(&new));
     assert_eq!(mode(&new), 0o700);
-    // What is refused is left as it is.
+    // A refused directory is left as it is.
     let foreign = parent.path().join("foreign");
     fs::create_dir(&foreign).unwrap();
     fs::set_permissions(&foreign, fs::Permissions::from_mode(0o755)).unwrap();

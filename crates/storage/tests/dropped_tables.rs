@@ -1,5 +1,5 @@
-//! Tables that are dropped leave nothing behind: no bytes, and nothing that harms those made later, whatever ends the
-//! process in between.
+//! Tests that dropped tables leave nothing behind, neither bytes nor anything that harms tables
+//! made later, whatever ends the process in between.
 
 #[path = "support/disk.rs"]
 mod disk;
@@ -16,13 +16,13 @@ use support::*;
 
 const ROWS: i32 = 3;
 
-/// What happens between two starts.
+/// The work between two starts.
 #[derive(Clone, Copy, Debug)]
 struct Variant {
     dropped: usize,
     dropped_had_rows: bool,
     others: usize,
-    /// The process ends without a word each time; else the storage is closed.
+    /// Whether the process is killed each time; else the storage is closed.
     killed: bool,
 }
 
@@ -90,7 +90,7 @@ fn drop_some(storage: &Storage, variant: Variant) {
     change(storage, |catalog| {
         catalog.keyspaces.remove("old");
     });
-    // Their folders go between two requests.
+    // The folders of dropped tables are removed between two requests.
     let nothing = storage::mutation::Write {
         mutations: vec![],
         condition: None,
@@ -120,7 +120,7 @@ fn one_life() {
     let number = |name| value(name).parse::<usize>().expect("a number");
     let variant = VARIANTS[number("VARIANT")];
     let _storage = live(&PathBuf::from(value("DIRECTORY")), variant, number("LIFE"));
-    // As a kill does: nothing is closed.
+    // Ends like a kill: nothing is closed.
     std::process::abort();
 }
 
@@ -163,7 +163,7 @@ fn size(path: &Path) -> (usize, u64) {
         let (files, bytes) = match entry.metadata() {
             Ok(meta) if meta.is_file() => (1, meta.len()),
             Ok(_) => size(&path),
-            // It went meanwhile.
+            // The file was removed meanwhile.
             Err(_) => (0, 0),
         };
         sum = (sum.0 + files, sum.1 + bytes);
@@ -198,7 +198,7 @@ fn tables_made_and_dropped_leave_nothing_behind() {
 #[test]
 fn a_dropped_table_frees_its_disk_while_others_have_not_been_written_out() {
     const VALUE_BYTES: usize = 1 << 20;
-    // More than fjall fills one journal with.
+    // These are more bytes than fjall puts into one journal.
     const VALUES: i32 = 80;
     let directory = tempfile::tempdir().unwrap();
     let options = StorageOptions {
@@ -215,7 +215,8 @@ fn a_dropped_table_frees_its_disk_while_others_have_not_been_written_out() {
         write(&storage, &big, vec![int(p)], vec![row]);
     }
     assert!(journals(directory.path()) > 1, "one waits for `others`");
-    // It may be merged just now: its files go when that is over, without a request from outside.
+    // The table may be merged just now. Its files are removed when that is over, without a request
+    // from outside.
     change(&storage, |catalog| catalog.remove_table("old", "t0"));
     let started = Instant::now();
     let spaces = directory.path().join("db/keyspaces");
@@ -250,7 +251,7 @@ fn writers_do_not_wait_until_all_dropped_tables_are_gone() {
         });
         let row = insert(vec![int(1)], vec![], 20);
         let written = storage.write(write_of(&table, vec![int(1)], vec![row]));
-        // The write stands in the queue before the tables are dropped.
+        // The write stands in the queue before the folders are removed.
         let left = block_on(async {
             let (dropped, written) = tokio::join!(dropped, written);
             dropped.unwrap();

@@ -1,5 +1,5 @@
-//! Clustering values that compare equal name one row, which shows them as first written; partition
-//! keys are the same only byte for byte.
+//! Tests that clustering values that compare equal name one row, which shows them as first written.
+//! Partition keys are the same only byte for byte.
 
 mod support;
 

@@ -1,7 +1,8 @@
-//! Dead things leave the disk after `gc_grace_seconds`, and no read misses what it may see.
+//! Tests that dead cells leave the disk after `gc_grace_seconds`, and that no read misses what it
+//! may see.
 //!
-//! Whether something is still on the disk shows when the storage is opened with a clock of the past:
-//! then what has expired since is alive.
+//! A late write with an old timestamp shows whether an expired row is still on the disk: the write
+//! loses to it.
 
 mod support;
 
@@ -42,8 +43,8 @@ fn table() -> Table {
 
 const VECTOR: ColumnId = ColumnId(3);
 
-/// How many of the expired rows of these partitions are stored still: a write that comes late loses to those. A write forgets by itself
-/// only what has been dead for a second more than the grace period.
+/// The number of expired rows of these partitions that are still stored, as a late write loses to
+/// these. A write itself forgets only what has been dead for a second longer than the grace period.
 fn stored(storage: &Storage, table: &Table, partitions: std::ops::Range<i32>) -> usize {
     let mut stored = 0;
     for p in partitions {
@@ -114,7 +115,7 @@ fn a_read_under_way_keeps_what_it_may_see() {
     assert_eq!(stored(&storage, &table, 0..5), 10);
     assert_eq!(stream.count(), 29, "the rows that were alive when it began");
 
-    // Once it is gone, so are they.
+    // Once the read has ended, the rows are forgotten.
     storage.compact(table.id).unwrap();
     assert_eq!(stored(&storage, &table, 5..10), 0);
 }

@@ -1,5 +1,5 @@
-//! On a full disk reads go on and writes are refused with the reason; when there is room again,
-//! writes are taken again by the same open storage, and nothing acknowledged is gone.
+//! Tests a full disk: reads go on and writes are refused with the reason. When there is room again,
+//! the same open storage takes writes again, and no acknowledged write is lost.
 
 #[path = "support/disk.rs"]
 mod disk;
@@ -79,7 +79,7 @@ fn on_a_disk_that_fills() {
         ));
         assert_eq!(read_all(&storage, &table).len(), before as usize);
         assert_eq!(stream.count(), before as usize);
-        // It stays so for as long as it is full.
+        // Writes are refused for as long as the disk is full.
         thread::sleep(Duration::from_millis(2_500));
         assert!(matches!(storage.health(), Health::ReadOnly(_)));
         assert_eq!(read_all(&storage, &table).len(), before as usize);
@@ -88,12 +88,12 @@ fn on_a_disk_that_fills() {
         wait_for("writes are taken again", || {
             storage.health() == Health::Writable
         });
-        // A refused one does not come to life, as readers of a log may have passed its time.
+        // A refused write does not come to life, as readers of a log may have passed its time.
         assert_eq!(read_all(&storage, &table).len(), before as usize);
         write_some(&storage, 200).unwrap();
     }
 
-    // No write of ours fails, but the engine can't write out what it holds.
+    // No write of the test fails, but the engine can't write out what it holds in memory.
     fs::write(&full, []).unwrap();
     assert!(storage.compact(table.id).is_err());
     wait_for("it is noticed", || storage.health() != Health::Writable);

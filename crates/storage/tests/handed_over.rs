@@ -1,4 +1,4 @@
-//! A write that was handed over is carried out though its caller waits no more.
+//! Tests that a write that was handed over is carried out, even if its caller no longer waits.
 
 mod support;
 

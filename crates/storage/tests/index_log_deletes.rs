@@ -1,5 +1,5 @@
-//! A deletion that loses in the table is no deletion in a log that is there for an index alone: a reader that takes the time of the
-//! log row for that of the deletion would remove a live row.
+//! Tests that a deletion that loses in the table is no deletion in a log that only an index needs.
+//! A reader that takes the time of the log row for that of the deletion would remove a live row.
 
 mod support;
 
@@ -34,7 +34,7 @@ fn indexed(builder: TableBuilder) -> Table {
     table
 }
 
-/// The operations in the log, each with the columns that it says are deleted.
+/// The operations in the log, each with the columns that it marks as deleted.
 fn logged(storage: &Storage) -> Vec<(u8, String)> {
     let catalog = storage.catalog();
     let log = catalog.table("ks", "t_scylla_cdc_log").unwrap();
@@ -88,7 +88,7 @@ fn a_row_that_lives_on_is_not_told_as_deleted() {
     let won = run(&table, [row(a, 100), delete(100)]);
     assert_eq!(won, told(&[(INSERT, ""), (ROW_DELETE, "")]));
 
-    // What the user asked for is whole.
+    // A log that the user asked for has all deletions.
     let mut of_user = table;
     of_user.cdc = Some(cdc_options());
     let lost = run(&of_user, [row(a, 100), delete(50)]);

@@ -1,5 +1,5 @@
-//! Killed at any moment under concurrent writes and schema changes, the storage opens again with all
-//! that was acknowledged, and each change is there with its log row or not at all.
+//! Tests kills at any moment under concurrent writes and schema changes. The storage opens again
+//! with everything that was acknowledged, and each change is there with its log row or not at all.
 
 #[path = "support/disk.rs"]
 mod disk;
@@ -49,7 +49,7 @@ fn nothing_acknowledged_is_lost() {
             );
             thread::sleep(Duration::from_millis(2));
         }
-        // Not only after a while, and at no round number of milliseconds.
+        // The kill comes sooner or later, and at no round number of milliseconds.
         thread::sleep(Duration::from_micros(round * round * 7_919));
         assert_eq!(child.try_wait().unwrap(), None, "the writers did not fail");
         child.kill().unwrap();

@@ -1,4 +1,5 @@
-//! A position comes from a client's paging state: whatever it holds, a read goes on or is refused.
+//! Tests positions, which come from clients' paging states. Whatever bytes a position has, a read
+//! goes on or is refused.
 
 mod support;
 

@@ -1,7 +1,8 @@
-//! A power cut leaves what was synced, and of what was not any part: the storage opens with all that
-//! was acknowledged.
+//! Tests power cuts. A cut leaves everything that was synced, and any part of the rest. The storage
+//! opens with everything that was acknowledged.
 //!
-//! The shim knows what was synced; a copy of the files cut back to that is what a disk would hold.
+//! The shim knows what was synced. A copy of the files that is cut back to that is the content of
+//! the disk after a cut.
 
 #[path = "support/disk.rs"]
 mod disk;
@@ -36,7 +37,7 @@ const BUFFERED: Durability = Durability::Buffered {
     sync_interval: Duration::from_secs(3600),
 };
 
-/// Random enough, and the same every time.
+/// A generator of random bits, which are the same in every run.
 struct Coin(u64);
 
 impl Coin {
@@ -51,7 +52,7 @@ impl Coin {
 struct Bench {
     home: tempfile::TempDir,
     library: PathBuf,
-    /// What a disk would hold now.
+    /// The content of the disk after the last power cut.
     image: PathBuf,
     acknowledged: PathBuf,
     durability: Durability,
@@ -71,7 +72,8 @@ impl Bench {
         }
     }
 
-    /// Lets the writers work on the image for a while, cuts the power and gives what is found.
+    /// Lets the writers work on the image for a while, cuts the power and returns what the check
+    /// finds.
     fn round(&mut self, round: u64, keep_page: &mut dyn FnMut() -> bool) -> Findings {
         let shadow_path = self.home.path().join(format!("shadow-{round}"));
         let shadow = Shadow::begin(&shadow_path, &self.image);
@@ -116,7 +118,7 @@ fn what_was_acknowledged_was_synced() {
     let mut bench = Bench::new(Durability::Synced);
     let mut coin = Coin(0x9e37_79b9_7f4a_7c15);
     for round in 0..6 {
-        // First nothing that was not synced survives, then any page of it.
+        // In even rounds nothing that was not synced survives, in odd ones any page of it.
         let mut keep_page = || round % 2 == 1 && coin.toss();
         let findings = bench.round(round, &mut keep_page);
 
@@ -130,7 +132,8 @@ fn what_was_acknowledged_was_synced() {
     }
 }
 
-/// The same test where it has to find losses: it would notice if a sync were missing.
+/// Runs the test without syncs, where it has to find losses. So the test above would notice a
+/// missing sync.
 #[test]
 fn without_a_sync_acknowledged_writes_are_lost() {
     let findings = Bench::new(BUFFERED).round(0, &mut || false);

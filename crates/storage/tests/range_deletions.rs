@@ -1,5 +1,6 @@
-//! A partition with thousands of deleted ranges costs a read or a write no more than one with a few, and every row is hidden by
-//! the newest deletion over it, whatever ranges were deleted in whatever order.
+//! Tests range deletions. In a partition with thousands of them a read or a write costs no more
+//! than in one with a few. Every row is hidden by the newest deletion over it, in whatever order
+//! ranges were deleted.
 
 mod support;
 
@@ -18,10 +19,10 @@ use storage::{Durability, Storage, StorageOptions};
 use support::*;
 
 const RANGES: i32 = 5_000;
-/// Range deletions that one operation may look at, however many there are.
+/// The most range deletions that one operation may look at, however many there are.
 const LOOKS_MAX: u64 = 8;
 
-/// Without waiting for the disk, as nothing is cut off here.
+/// Opens the storage so that writes don't wait for the disk, as this test cuts no power.
 fn open_buffered(directory: &Path) -> Storage {
     let options = StorageOptions {
         durability: Durability::Buffered {
@@ -67,7 +68,7 @@ impl World {
         }
     }
 
-    /// Range deletions that the work looks at, its sweeps included.
+    /// The number of range deletions that the work looks at, its sweeps included.
     fn looks(&self, work: impl FnOnce()) -> u64 {
         let before = self.storage.statistics().range_deletions_read;
         work();
@@ -89,7 +90,7 @@ impl World {
 fn cost_what_few_cost() {
     let directory = tempfile::tempdir().unwrap();
     let world = World::new(directory.path());
-    // Apart from each other, so that each stays.
+    // The ranges lie apart, so that each is kept.
     for hundred in 0..RANGES / 100 {
         let looks = world.looks(|| {
             for n in 100 * hundred..100 * (hundred + 1) {
@@ -102,7 +103,7 @@ fn cost_what_few_cost() {
     let middle = 10 * (RANGES / 2);
     let write = world.looks(|| world.write(row(middle + 7, 5)));
     assert!(write <= LOOKS_MAX, "a write looked at {write}");
-    // Newer than the range over it.
+    // This row is newer than the range over it.
     world.write(row(middle + 2, 11));
     world.write(row(middle + 3, 9));
 
@@ -132,7 +133,7 @@ fn cost_what_few_cost() {
             assert_eq!(slice(middle, middle + 10), expected);
         });
         assert!(few <= LOOKS_MAX, "a slice looked at {few}");
-        // Rows far from each other: what lies between them is jumped over.
+        // The two rows lie far from each other, and the ranges between them are skipped.
         let all = world.looks(|| assert_eq!(slice(0, 10 * RANGES).len(), 2));
         assert!(all <= 4 * LOOKS_MAX, "two rows looked at {all}");
     }
@@ -157,7 +158,7 @@ fn go_when_a_newer_one_covers_them() {
     world.wait_until_swept();
     let looks = world.looks(|| world.write(range(0, 10_000, 12)));
     assert!(looks <= LOOKS_MAX, "one stands for a thousand, not {looks}");
-    // One that is covered itself leaves nothing to be swept or looked at.
+    // A deletion that newer ones cover leaves nothing to be swept or looked at.
     for n in 0..1_000 {
         world.write(range(10 * n, 10 * n + 5, 10));
     }
@@ -184,7 +185,7 @@ fn ops() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// For each row when it was last written and last deleted.
+/// The times at which each row was last written and last deleted.
 #[derive(Default)]
 struct Model(BTreeMap<i32, (i64, i64)>);
 
@@ -247,7 +248,8 @@ fn hide_rows_as_a_naive_model_says() {
     let directory = tempfile::tempdir().unwrap();
     let mut world = World::new(directory.path());
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(48));
-    // Writes of a batch arrive together, those of one write are a write.
+    // A case is a list of batches. The writes of a batch arrive together. Each write is a list of
+    // changes.
     let batches = vec(vec(vec(ops(), 1..6), 1..5), 1..8);
     let mut cases = Vec::new();
     for partition in 0..48 {

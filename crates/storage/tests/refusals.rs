@@ -1,4 +1,5 @@
-//! What can't be carried out is refused with a clear text, and spoils nothing else.
+//! Tests that a request that can't be carried out is refused with a clear text, and spoils nothing
+//! else.
 
 mod support;
 
@@ -48,7 +49,8 @@ fn refusal(result: Result<storage::mutation::WriteOutcome, StorageError>) -> Str
 #[test]
 fn keys_are_taken_up_to_the_limit_and_refused_beyond_it() {
     let (_directory, storage, table) = world();
-    // Token 8, partition key 1 + 1 + 2, kind 1, clustering column 1 and 2.
+    // The bytes beside the value: token 8, partition key 1 + 1 + 2, kind 1, clustering column 1 and
+    // 2.
     let longest = 65_535 - 16;
     let at = |length| vec![insert(vec![bytes(length)], vec![], 1)];
     write(&storage, &table, vec![bytes(1)], at(longest));
@@ -137,7 +139,7 @@ fn a_refused_write_leaves_the_others_of_its_batch_alone() {
         )
     };
     let bad = |n: u8| {
-        // Its first change would do, the second does not.
+        // The first change of the write is valid, the second is not.
         let changes = vec![
             insert(vec![vec![n].into()], vec![], 1),
             update(

@@ -1,4 +1,5 @@
-//! What was acknowledged is there after closing and opening again, the schema included.
+//! Tests that everything acknowledged is there after closing and opening again, the schema
+//! included.
 
 mod support;
 

@@ -1,4 +1,5 @@
-//! The schema changes whole or not at all, and tables that are gone are gone when nobody reads them.
+//! Tests that the schema changes whole or not at all, and that the files of dropped tables are
+//! removed when nobody reads them.
 
 mod support;
 
@@ -35,7 +36,7 @@ fn wait_for_spaces(directory: &Path, storage: &Storage, count: usize) {
             "{} spaces",
             spaces(directory)
         );
-        // Files go between two requests.
+        // Files are removed between two requests.
         let nothing = storage::mutation::Write {
             mutations: vec![],
             condition: None,
@@ -121,7 +122,7 @@ fn a_dropped_table_takes_no_writes_and_is_read_to_the_end() {
     drop(stream);
     wait_for_spaces(directory.path(), &storage, before);
 
-    // One of the same name is another.
+    // A table of the same name is another table.
     create(&storage, &simple_table(), true);
     let table = storage.catalog().table("ks", "t").unwrap().clone();
     assert_eq!(read_all(&storage, &table), []);
@@ -207,7 +208,7 @@ fn a_column_added_again_does_not_show_what_was_dropped() {
     });
     let row = &read_all(&storage, &table)[0];
     assert_eq!(row.cells, []);
-    // A write that was planned before is harmless.
+    // A write that was planned before the change is harmless.
     let cells = vec![set(V, text("late"))];
     write(
         &storage,

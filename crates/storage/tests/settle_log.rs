@@ -1,5 +1,5 @@
-//! A reader of the log that advances a window of time and never looks back sees every row, whatever
-//! timestamps the writers give.
+//! Tests that a reader of the log that advances a window of time and never looks back sees every
+//! row, whatever timestamps the writers give.
 
 mod support;
 
@@ -20,7 +20,8 @@ use support::*;
 const WRITERS: i32 = 6;
 const WRITES: i32 = 400;
 
-/// What the writers give: the present, the near past and future, the far ones, and always the same.
+/// The timestamps of the writers: the present, the near and the far past and future, and one that
+/// is always the same.
 fn timestamp(number: i32, equal: i64) -> i64 {
     const DAY_MICROS: i64 = 86_400_000_000;
     let now = SystemClock.now_micros();
@@ -117,7 +118,7 @@ fn no_row_is_missed() {
     for writer in writers {
         writer.join().unwrap();
     }
-    // Commits of one microsecond take times a little ahead of the clock.
+    // Commits in one microsecond take times a little ahead of the clock, so the reader ends later.
     thread::sleep(Duration::from_millis(5));
     done.store(true, Ordering::SeqCst);
     let (seen, windows) = reader.join().unwrap();

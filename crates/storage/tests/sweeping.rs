@@ -1,7 +1,8 @@
-//! Deleted partitions and ranges leave the disk: first their rows, then, after `gc_grace_seconds`, the
-//! deletion itself, and the rows never come back.
+//! Tests that deleted partitions and ranges leave the disk: first their rows, then, after
+//! `gc_grace_seconds`, the deletion itself. The rows never come back.
 //!
-//! That a deletion is forgotten shows by a late write with an older timestamp, which it hides no more.
+//! A late write with an older timestamp shows whether the deletion is forgotten, as it hides the
+//! write until then.
 
 mod support;
 
@@ -71,7 +72,7 @@ impl World {
             .collect()
     }
 
-    /// Whether a late write of that row is seen; takes it back.
+    /// Writes a row late and returns whether it is seen. The row is deleted again.
     fn takes_late_write(&self, p: i32, c: i32) -> bool {
         write(
             &self.storage,
@@ -153,7 +154,7 @@ fn deleted_ranges() {
 fn an_unfinished_sweep_goes_on_after_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let world = World::filled(directory.path());
-    // Many, so that they are not done at once.
+    // There are many, so that their sweeps take a while.
     for p in 100..140 {
         let rows = (0..ROWS).map(|c| insert(vec![int(c)], vec![], 5)).collect();
         write(&world.storage, &world.table, vec![int(p)], rows);

@@ -1,8 +1,9 @@
-//! What can go wrong on the asking side.
+//! The errors of a client of the index service.
 
 use hyper::StatusCode;
 
-/// Why there is no answer; `Display` is the text that the CQL user sees (contract, section 2.3).
+/// The reason why there is no answer. `Display` is the text that the CQL user sees (contract,
+/// section 2.3).
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ClientError {
     /// No index service is configured.
@@ -11,43 +12,45 @@ pub enum ClientError {
     /// The request took longer than its timeout.
     #[error("Vector Store request was aborted")]
     Aborted,
-    /// The services' names have no addresses.
+    /// The names of the services have no addresses.
     #[error("Vector Store service address could not be fetched from DNS")]
     NoAddress,
-    /// No service could be reached, or each is still starting.
+    /// Every service is unreachable or still starting.
     #[error("Vector Store service is unavailable")]
     Unavailable,
-    /// A service answered with something else than success.
+    /// A service answered with another status than 200.
     #[error("Vector Store error: HTTP status {status}, message: {message}")]
     Status {
-        /// Code and reason, as `404 Not Found`.
+        /// Code and reason of the status, as in `404 Not Found`.
         status: String,
-        /// The answer's body: a JSON string, the `message` of a JSON object, or any other text.
+        /// The text of the answer's body: a JSON string, the `message` of a JSON object, or any
+        /// other text.
         message: String,
     },
-    /// A service has more to do than it can: 503, and not for an index that is being built. The text is that of the status.
+    /// A service has more to do than it can: it answers 503 without a reason, as it gives one while
+    /// it or an index is being built. The error text is that of `Status`.
     #[error("Vector Store error: HTTP status {status}, message: {message}")]
     Overloaded {
-        /// Code and reason.
+        /// Code and reason of the status.
         status: String,
-        /// The answer's body.
+        /// The text of the answer's body.
         message: String,
     },
-    /// A successful answer that isn't what the API promises.
+    /// A successful answer whose body isn't the JSON that the API promises.
     #[error("Vector Store returned an invalid JSON")]
     InvalidJson,
-    /// The same of an answer in the binary form.
+    /// A successful answer whose body isn't in the promised binary form.
     #[error("Vector Store returned an invalid binary answer")]
     InvalidBinary,
 }
 
 impl ClientError {
-    /// Whether a service says that it knows no such index.
+    /// Whether a service answered that it knows no such index.
     pub fn is_missing(&self) -> bool {
         matches!(self, ClientError::Status { status, .. } if status.starts_with("404"))
     }
 
-    /// Another answer than success.
+    /// The error for an answer with another status than 200.
     pub fn of_answer(status: StatusCode, message: String) -> ClientError {
         ClientError::Status {
             status: shown(status),
@@ -55,7 +58,7 @@ impl ClientError {
         }
     }
 
-    /// The answer of a service that is overloaded.
+    /// The error for the answer of an overloaded service.
     pub fn overloaded(message: String) -> ClientError {
         ClientError::Overloaded {
             status: shown(StatusCode::SERVICE_UNAVAILABLE),
@@ -77,13 +80,13 @@ fn shown(status: StatusCode) -> String {
     "`{uri}` is not the URI of an index service: {reason} (expected http://host:port or https://host:port)"
 )]
 pub struct InvalidUri {
-    /// As configured.
+    /// The URI as configured.
     pub uri: String,
-    /// What is wrong with it.
+    /// The reason why it can't be used.
     pub reason: String,
 }
 
-/// Why there is no client of one service.
+/// The reason why there is no client of one service.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotOneService {
     /// The URI can't be used.
@@ -92,7 +95,7 @@ pub enum NotOneService {
     /// More than one service is named.
     #[error("{names} names several services ({services}): name one")]
     Several {
-        /// What names them.
+        /// The URI, or the configuration, that names them.
         names: String,
         /// Their addresses or URIs.
         services: String,

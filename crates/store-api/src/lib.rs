@@ -1,9 +1,9 @@
 //! The HTTP API of the index service: its types and its client.
 //!
-//! The index service keeps vectors and primary keys, never rows. A CQL node asks it for the keys
-//! of the nearest rows and reads the rows itself. Both sides share the types of this crate:
-//! [`types`] are the bodies of requests and answers, [`binary`] their form without JSON, and [`Stores`]
-//! is whom a node asks: services over sockets by a [`Client`], or one in its own process.
+//! The index service keeps vectors and primary keys, never rows. A CQL node asks it for the keys of
+//! the nearest rows and reads the rows itself. Both sides share the types of this crate. [`types`]
+//! has the bodies of requests and answers, [`binary`] their form without JSON. [`Stores`] are the
+//! services that a node asks: over sockets by a [`Client`], or one in its own process.
 
 pub mod binary;
 mod client;

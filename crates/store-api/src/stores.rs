@@ -1,4 +1,4 @@
-//! Who is asked for neighbours: index services over sockets, or the one in the same process.
+//! The index services that are asked for neighbours: over sockets, or the one in the same process.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,23 +11,25 @@ use uuid::Uuid;
 use crate::client::neighbours_of_binary;
 use crate::{Client, ClientError, Neighbours};
 
-/// How long a search in this process may take; as long as one elsewhere by default.
+/// The longest time that a search in this process may take. It equals the default timeout of a
+/// request over sockets.
 const LOCAL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The index services of a CQL node. Cheap to clone; clones share connections and budgets.
 #[derive(Clone)]
 pub enum Stores {
-    /// Over sockets, with all that failing over takes.
+    /// Services over sockets, with failover between them.
     Remote(Client),
-    /// In this process: a search is a call.
+    /// A service in this process, where a search is a call.
     Local(Arc<dyn LocalStore>),
 }
 
-/// An index service that is called and not sent to.
+/// An index service in the same process, which is called instead of asked over a socket.
 pub trait LocalStore: Send + Sync {
-    /// The up to `limit` nearest rows of an index, in the binary form of an answer ([`crate::binary`]).
+    /// Finds the up to `limit` nearest rows of an index. Returns them in the binary form of an
+    /// answer ([`crate::binary`]).
     ///
-    /// An error is what the same search would have come to over HTTP.
+    /// An error is the one that the same search would give over HTTP.
     fn search<'a>(
         &'a self,
         keyspace: &'a str,
@@ -36,21 +38,22 @@ pub trait LocalStore: Send + Sync {
         limit: usize,
     ) -> BoxFuture<'a, Result<Bytes, ClientError>>;
 
-    /// Waits until the index that was just created, of that version, can be searched; for a few seconds at most, as that
-    /// of a large table takes longer to build.
+    /// Waits until an index of this version, which was just created, can be searched. It waits a
+    /// few seconds at most, as the index of a large table takes longer to build.
     fn created<'a>(&'a self, keyspace: &'a str, index: &'a str, version: Uuid)
     -> BoxFuture<'a, ()>;
 }
 
 impl Stores {
-    /// Without any, so that every search is [`ClientError::Disabled`].
+    /// No services: every search fails with [`ClientError::Disabled`].
     pub fn disabled() -> Stores {
         Stores::Remote(Client::disabled())
     }
 
-    /// The up to `limit` nearest rows of an index.
+    /// Finds the up to `limit` nearest rows of an index. A search that takes too long fails with
+    /// [`ClientError::Aborted`].
     ///
-    /// `key_columns`: every column of the primary key, partition key first.
+    /// `key_columns` are the names of all columns of the primary key, partition key first.
     pub async fn ann(
         &self,
         keyspace: &str,
@@ -75,15 +78,16 @@ impl Stores {
 }
 
 impl Stores {
-    /// Waits until the index that was just created can be searched, where the service is in this process; see
-    /// [`LocalStore::created`].
+    /// Waits until an index that was just created can be searched, if the service is in this
+    /// process. See [`LocalStore::created`].
     pub async fn created(&self, keyspace: &str, index: &str, version: Uuid) {
         if let Stores::Local(store) = self {
             store.created(keyspace, index, version).await;
         }
     }
 
-    /// The same of services elsewhere, too, and no longer than `within`: of those that can be asked ([`Client::created`]).
+    /// Waits until an index that was just created can be searched in all services that can be
+    /// asked, elsewhere too, but no longer than `within`. See [`Client::created`].
     pub async fn created_everywhere(
         &self,
         keyspace: &str,
@@ -130,7 +134,7 @@ mod tests {
     use crate::KeyValue;
     use crate::binary::Writer;
 
-    /// Finds the query's own elements, as keys.
+    /// A service that finds the elements of the query vector as keys.
     struct Echo;
 
     impl LocalStore for Echo {

@@ -1,4 +1,4 @@
-//! The client against a service on a socket.
+//! Tests of the client against a service on a socket.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,7 +31,7 @@ async fn serve(mut stream: TcpStream, answer: String, delay: Duration) {
             Ok(0) | Err(_) => return,
             Ok(n) => pending.extend_from_slice(&buffer[..n]),
         }
-        // Bodies here are small enough to come with their head.
+        // Bodies are small enough here to come together with their head.
         if pending.windows(4).any(|four| four == b"\r\n\r\n") {
             pending.clear();
             tokio::time::sleep(delay).await;

@@ -12,7 +12,7 @@ use super::{
     StreamGeneration, Table, TableId, log_table_name,
 };
 
-/// Seconds that rows of a log live that only an index needs: ScyllaDB's default.
+/// Seconds that rows live in a log that only an index needs. This is ScyllaDB's default.
 const INDEX_LOG_TTL_S: u32 = 86_400;
 
 /// The names of a log's own columns.
@@ -33,8 +33,8 @@ pub(crate) mod column {
     }
 }
 
-/// Makes the log of a table what its options and indexes ask for, in the keyspace and in
-/// [`Table::log`].
+/// Creates, adapts or removes the log of a table, as its options and indexes ask. Changes the
+/// keyspace and [`Table::log`].
 pub(super) fn adapt(keyspace: &mut Keyspace, table: &mut Table) {
     let Some(options) = wanted(table).or_else(|| kept(table)) else {
         remove(keyspace, table);
@@ -54,7 +54,7 @@ pub(super) fn adapt(keyspace: &mut Keyspace, table: &mut Table) {
     let (id, streams) = match (&old, old_log) {
         (Some(old), Some(log)) if log.table == old.id => (old.id, log.streams),
         _ => {
-            // They begin when they are committed.
+            // The commit sets the time at which the streams begin.
             let streams = keyspace.tablets.then(|| StreamGeneration::of_one_tablet(0));
             (TableId(Uuid::new_v4()), streams)
         }
@@ -94,8 +94,9 @@ fn wanted(table: &Table) -> Option<CdcOptions> {
     }
 }
 
-/// A log that the user asked for and then disabled: nothing is written into it any more, and readers have what it holds for as long
-/// as its rows live. It goes with its table, as in ScyllaDB.
+/// The options of a log that the user asked for and then disabled. Nothing is written into it any
+/// more, and readers still find its rows for as long as these live. It is dropped with its table,
+/// as in ScyllaDB.
 fn kept(table: &Table) -> Option<CdcOptions> {
     table.log.as_ref()?;
     table.cdc.clone().filter(|options| !options.enabled)
@@ -224,7 +225,7 @@ fn definitions(table: &Table) -> Vec<(String, ColumnKind, CqlType)> {
     definitions
 }
 
-/// The type of a base column in the log: frozen, and a list as map of its timeuuids.
+/// The type of a base column in the log: frozen, with a list as a map from its timeuuids.
 pub(crate) fn logged_type(cql_type: &CqlType) -> CqlType {
     match cql_type {
         CqlType::List {

@@ -1,4 +1,5 @@
-//! CDC streams: how a stream id is made, and which stream the changes of a partition go to.
+//! CDC streams: the form of a stream id, and the choice of the stream for the changes of a
+//! partition.
 //!
 //! ```text
 //! stream id   16 bytes, big-endian: token (8), then from the upper bit on 38 random bits,
@@ -42,8 +43,8 @@ impl StreamGeneration {
         }
     }
 
-    /// The stream whose range holds a token: the first that ends at or behind it, and behind the last
-    /// one the ring begins anew.
+    /// The stream whose range holds a token: the first that ends at or behind it. Behind the last
+    /// stream the ring begins anew.
     pub(crate) fn stream_of(&self, token: Token) -> Option<&Bytes> {
         let last_token = |stream: &Bytes| {
             stream

@@ -1,5 +1,5 @@
-//! The meeting of the committer, which gives times to log rows, and the readers of a log, who ask
-//! that nothing be added below a time any more.
+//! The gate between the committer, which gives times to log rows, and the readers of a log, which
+//! need that no row is added below a time any more.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -36,7 +36,7 @@ impl CdcGate {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A commit begins: times that it takes from now on are waited for by [`CdcGate::settle`].
+    /// Notes that a commit begins. [`CdcGate::settle`] waits until the returned value is dropped.
     pub(crate) fn begin(&self) -> InFlight<'_> {
         let mut state = self.state();
         state.begun += 1;
@@ -50,12 +50,13 @@ impl CdcGate {
         self.state().clock.take(timestamp, now_micros)
     }
 
-    /// No time that was given out, or read up to, lies behind it. Microseconds.
+    /// The latest time that was given out or settled. Microseconds.
     pub(crate) fn latest_micros(&self) -> i64 {
         self.state().clock.latest_micros()
     }
 
-    /// Raises the mark and waits for the commit in flight. Commits that begin later take later times.
+    /// Raises the mark to `mark_micros`, so that commits that begin later take later times, and
+    /// waits for the commit in flight.
     pub(crate) async fn settle(&self, mark_micros: i64) {
         let mut ended = self.ended.subscribe();
         let in_flight = {
@@ -68,7 +69,7 @@ impl CdcGate {
     }
 }
 
-/// A commit between its first log time and its end, whatever that is.
+/// A commit under way: from before its first log time until it has succeeded or failed.
 #[derive(Debug)]
 pub(crate) struct InFlight<'a> {
     gate: &'a CdcGate,

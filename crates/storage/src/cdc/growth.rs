@@ -1,16 +1,16 @@
-//! Up to when the rows of a log go, for who waits for the next.
+//! The latest times of a log, for readers that wait for its next row.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use tokio::sync::watch;
 
-/// How far one log goes.
+/// The latest times of one log.
 #[derive(Debug)]
 pub(crate) struct Growth {
     /// The latest `cdc$time` given to a row since the storage was opened, in microseconds.
     given: watch::Sender<i64>,
-    /// The latest of those whose commits have ended well.
+    /// The latest `cdc$time` of a commit that succeeded, in microseconds.
     acknowledged: Arc<AtomicI64>,
 }
 
@@ -23,26 +23,28 @@ impl Default for Growth {
     }
 }
 
-/// The end of a CDC log, as of writes that have been acknowledged. Cheap to clone, and holds on to nothing of the table.
+/// The end of a CDC log, as far as writes have been acknowledged. Cheap to clone, and keeps nothing
+/// of the table alive.
 #[derive(Clone, Debug)]
 pub struct LogEnd {
     acknowledged: Arc<AtomicI64>,
-    /// What was in the log when the storage was opened has no later time.
+    /// No row that was in the log when the storage was opened has a later time.
     opened_at_micros: i64,
 }
 
-/// Up to when a log has been settled. Microseconds since the epoch.
+/// The times up to which the logs have been settled. Microseconds since the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogSettled {
-    /// No row comes to lie there any more, for as long as the storage is open.
+    /// No row is added at or below this time any more, for as long as the storage is open.
     pub up_to_micros: i64,
-    /// Nor after it was opened again: what the disk has been told. It is behind while the disk takes no writes, as when it is
-    /// full.
+    /// No row is added at or below this time any more, even after the storage was opened again. It
+    /// lies behind `up_to_micros` while the disk takes no writes, as when it is full.
     pub kept_micros: i64,
 }
 
 impl LogEnd {
-    /// No row of a write that has been acknowledged by now has a later `cdc$time`. Microseconds since the epoch.
+    /// Returns a time such that no row of a write acknowledged by now has a later `cdc$time`.
+    /// Microseconds since the epoch.
     pub fn acknowledged_micros(&self) -> i64 {
         self.acknowledged
             .load(Ordering::Acquire)
@@ -51,17 +53,18 @@ impl LogEnd {
 }
 
 impl Growth {
-    /// The latest time given.
+    /// The latest `cdc$time` given to a row, in microseconds; `i64::MIN` for none.
     pub(crate) fn latest(&self) -> i64 {
         *self.given.borrow()
     }
 
-    /// A commit that has given a row this time has ended well. To be said before anyone hears of the commit.
+    /// Notes that a commit that gave a row this time has succeeded. Called before anyone is told of
+    /// the commit.
     pub(crate) fn acknowledge(&self, micros: i64) {
         self.acknowledged.fetch_max(micros, Ordering::AcqRel);
     }
 
-    /// The end of the log, of a storage that was opened at that time.
+    /// The end of the log, for a storage that was opened at that time.
     pub(crate) fn end(&self, opened_at_micros: i64) -> LogEnd {
         LogEnd {
             acknowledged: Arc::clone(&self.acknowledged),
@@ -69,7 +72,7 @@ impl Growth {
         }
     }
 
-    /// A commit has given a row this time. It may be under way still, and may fail.
+    /// Notes that a commit has given a row this time. The commit is still under way and may fail.
     pub(crate) fn reach(&self, micros: i64) {
         self.given.send_if_modified(|latest| {
             let is_later = *latest < micros;
@@ -81,7 +84,7 @@ impl Growth {
     /// Waits for a time at or after `from_micros`, or for the end of the log.
     pub(crate) fn reached(&self, from_micros: i64) -> impl Future<Output = ()> + use<> {
         let mut latest = self.given.subscribe();
-        // An error is the end.
+        // An error says that the log is gone.
         async move { drop(latest.wait_for(|latest| *latest >= from_micros).await) }
     }
 }
@@ -107,7 +110,7 @@ mod tests {
         assert!(!is_ready(reached.as_mut()));
         growth.reach(1_500);
         assert!(is_ready(reached));
-        // What comes with an earlier time takes nothing back, and later ones need not wait.
+        // An earlier time takes nothing back, and later waiters need not wait.
         growth.reach(1_000);
         assert!(is_ready(pin!(growth.reached(1_500))));
         let mut later = pin!(growth.reached(1_501));

@@ -1,4 +1,4 @@
-//! From changes to log rows.
+//! Turns changes into log rows.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::read::{Cell, ClusteringBound, Expiry};
 use crate::record::{CellRecord, ColumnRecord, Content, Lifetime, Record};
 use crate::schema::TableSchema;
 
-/// `cdc$operation`.
+/// The values of `cdc$operation`.
 mod operation {
     pub(super) const PRE_IMAGE: i8 = 0;
     pub(super) const UPDATE: i8 = 1;
@@ -28,7 +28,7 @@ mod operation {
     pub(super) const POST_IMAGE: i8 = 9;
 }
 
-/// The state of a row (or with `clustering` `None` of the static row) before or after the write.
+/// The state of a row before or after the write. It is the static row if `clustering` is `None`.
 #[derive(Clone, Debug)]
 pub(crate) struct ImageRow {
     pub clustering: Option<Vec<Bytes>>,
@@ -41,16 +41,16 @@ pub(crate) struct Images {
     pub after: Vec<ImageRow>,
 }
 
-/// What the deletion of a row came to, where the log need not tell of every one.
+/// The outcome of a deletion after which the row lives on, in a log that only an index needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum DeleteFate {
-    /// The row lives on as it was: all of it is newer.
+    /// The row lives on as it was, as all of it is newer than the deletion.
     Lost,
     /// The row lives on without these columns.
     Nulled(Vec<ColumnId>),
 }
 
-/// What one group is made of.
+/// The parts of one group.
 pub(crate) struct Group<'a> {
     pub base: &'a TableSchema,
     pub log: &'a TableSchema,
@@ -59,7 +59,7 @@ pub(crate) struct Group<'a> {
     pub time: Uuid,
     pub partition_key: &'a [Bytes],
     pub changes: &'a [&'a Change],
-    /// Of those changes that are deletions and did not take the row, by their place.
+    /// The fates of deletions after which the row lives on, by the position of the change.
     pub fates: HashMap<usize, DeleteFate>,
     pub images: Images,
     pub now_micros: i64,
@@ -236,7 +236,7 @@ impl Group<'_> {
                         row.set(&column::deleted_elements(name), set);
                     }
                 }
-                // Resolved to operations by path before.
+                // These were turned into operations by path before.
                 CellOperation::SetListIndex { .. }
                 | CellOperation::DeleteListIndex { .. }
                 | CellOperation::RemoveListValues(_) => {}
@@ -310,7 +310,8 @@ struct LogRow<'a> {
 }
 
 impl LogRow<'_> {
-    /// A column that the log lacks (it was made before the base column) is left out.
+    /// Sets a column of the log row. A column that the log lacks, as it was made before the base
+    /// column, is left out.
     fn set(&mut self, name: &str, value: impl Into<Bytes>) {
         if let Some(column) = self.log.table.column(name)
             && column.kind == ColumnKind::Regular
@@ -346,7 +347,8 @@ fn pairs(elements: &[(Bytes, Bytes)]) -> Vec<(&Bytes, &Bytes)> {
     elements.iter().map(|(path, value)| (path, value)).collect()
 }
 
-/// Elements as one value of the column's type in the log: a set of the paths, else a map.
+/// Elements as one value of the column's type in the log: a set of the paths if the column is a
+/// set, else a map from path to value.
 fn frozen(base: &Column, mut elements: Vec<(&Bytes, &Bytes)>) -> Bytes {
     sort_paths(base, &mut elements, |(path, _)| path);
     if matches!(base.cql_type, cql::types::CqlType::Set { .. }) {

@@ -1,8 +1,8 @@
-//! `cdc$time`, and the low-water mark that it stays above.
+//! The `cdc$time` of log rows, and the low-water mark that it stays above.
 //!
-//! A log row carries the timestamp of its write, so that it sorts as the write does, unless that lies in
-//! the future or not above the mark: then it carries the time of the commit. Who has read the log up to the
-//! mark has therefore read it for good.
+//! A log row carries the timestamp of its write, so that it sorts as the write does. If that
+//! timestamp lies in the future, or not above the mark, the row carries the time of the commit
+//! instead. So a reader that has read the log up to the mark has read it for good.
 
 use uuid::Uuid;
 
@@ -10,17 +10,17 @@ use uuid::Uuid;
 const EPOCH_STEPS: i64 = 122_192_928_000_000_000;
 const STEPS_PER_MICROSECOND: i64 = 10;
 
-/// A time of the log in steps of 100 ns since 1970: what a timeuuid can tell apart.
+/// A time of the log in steps of 100 ns since 1970, the resolution of a timeuuid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LogTime(i64);
 
 impl LogTime {
-    /// The microsecond that it lies in, since 1970.
+    /// The microsecond since 1970 that holds this time.
     pub(crate) fn micros(self) -> i64 {
         self.0.div_euclid(STEPS_PER_MICROSECOND)
     }
 
-    /// A timeuuid of that time that no other equals: the rest of its bits is random.
+    /// A unique timeuuid of this time: the rest of its bits is random.
     pub(crate) fn timeuuid(self) -> Uuid {
         let steps = (self.0 + EPOCH_STEPS) as u64;
         let upper = steps << 32 | (steps >> 16 & 0xffff_0000) | 0x1000 | (steps >> 48 & 0xfff);
@@ -29,10 +29,10 @@ impl LogTime {
     }
 }
 
-/// Gives out the times of log rows. Only the committer takes any; anyone may raise the mark.
+/// Gives out the times of log rows. Only the committer takes times; anyone may raise the mark.
 #[derive(Debug)]
 pub(crate) struct CdcClock {
-    /// No time at or below it is given out any more. Microseconds.
+    /// The low-water mark: no time at or below it is given out any more. Microseconds.
     mark_micros: i64,
     /// The last commit time given out; the next one is greater.
     last_commit: LogTime,
@@ -46,7 +46,7 @@ impl CdcClock {
         }
     }
 
-    /// The time of a group with that write timestamp.
+    /// Takes the time of a group with this write timestamp. Both arguments are in microseconds.
     pub(crate) fn take(&mut self, timestamp: i64, now_micros: i64) -> LogTime {
         if timestamp > self.mark_micros && timestamp <= now_micros {
             return LogTime(timestamp * STEPS_PER_MICROSECOND);
@@ -59,12 +59,12 @@ impl CdcClock {
         time
     }
 
-    /// Makes all later times greater than this one.
+    /// Raises the mark to `micros`, so that all later times are greater.
     pub(crate) fn raise_mark(&mut self, micros: i64) {
         self.mark_micros = self.mark_micros.max(micros);
     }
 
-    /// No time that was given out, or read up to, lies behind it: where the mark has to be after a restart.
+    /// The later of the mark and the last commit time. After a restart the mark has to be there.
     pub(crate) fn latest_micros(&self) -> i64 {
         self.mark_micros.max(self.last_commit.micros())
     }

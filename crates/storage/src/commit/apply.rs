@@ -1,4 +1,4 @@
-//! One change merged into what is stored.
+//! Merges one change into the stored records.
 
 use bytes::Bytes;
 
@@ -13,7 +13,7 @@ use crate::read::Expiry;
 use crate::record::{CellRecord, ColumnRecord, Content, Deletion, Lifetime, Marker, Record};
 use crate::schema::TableSchema;
 
-/// What all changes of a commit share.
+/// The time of a commit, which all its changes share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     pub now_micros: i64,
@@ -36,7 +36,8 @@ impl Moment {
     }
 }
 
-/// `change` holds no list operations by position or value any more.
+/// Applies a change. List operations by position or value must be resolved already
+/// ([`super::lists`]).
 pub(super) fn apply(
     overlay: &mut Overlay<'_>,
     table: &TableSchema,
@@ -108,7 +109,7 @@ pub(super) fn apply(
             if range.is_empty() || covered {
                 return Ok(());
             }
-            // The ends become parts of keys.
+            // The ends become parts of keys, so their lengths are checked.
             crate::key::join(partition, crate::key::RANGE, &range.low)?;
             crate::key::join(partition, crate::key::RANGE, &range.high)?;
             let old = if head.has_ranges {
@@ -119,7 +120,7 @@ pub(super) fn apply(
             let deletion = moment.deletion(*timestamp);
             let new = ranges::add(&old, &range, deletion);
             if new == old {
-                // Others cover all of it.
+                // Newer deletions cover the whole range.
                 return Ok(());
             }
             overlay.replace_ranges(table, partition, old, new);
@@ -167,7 +168,8 @@ pub(super) fn apply(
     }
 }
 
-/// Until when something written now lives; notes that the table has such things.
+/// The lifetime of data that is written now with this time to live. Notes that the table has such
+/// data.
 fn lifetime(
     overlay: &mut Overlay<'_>,
     table: &TableSchema,
@@ -197,7 +199,7 @@ fn merge_row(
     let mut row = overlay.row(table, partition, &suffix)?;
     row.merge(change, |id| table.type_of(id));
     row.apply_wider_deletion(deleted_to);
-    // Reads under way see the version before this one.
+    // Reads under way see the version before this one, so the row may be trimmed at once.
     row.forget(moment.now_s - i64::from(table.table.gc_grace_s) - 1);
     if row.is_empty() {
         row = Record::default();
@@ -256,7 +258,7 @@ fn cells_record(
                 cells: Vec::new(),
             },
             (CellOperation::ReplaceElements(elements), true) => ColumnRecord::Elements {
-                // Just below the new elements.
+                // The deletion is just older than the new elements.
                 deletion: Some(moment.deletion(timestamp.saturating_sub(1))),
                 cells: put(elements),
             },

@@ -1,5 +1,5 @@
-//! List operations by position or value, turned into operations by path: what they mean depends on
-//! the list as it stands when the write commits.
+//! Turns list operations by position or value into operations by path. Their meaning depends on the
+//! list as it stands when the write commits.
 
 use bytes::Bytes;
 
@@ -29,7 +29,7 @@ pub(super) fn needs_list(cells: &[CellChange]) -> bool {
     })
 }
 
-/// Gives every operation in its form by path.
+/// Turns every operation into its form by path.
 pub(super) fn resolve(
     table: &TableSchema,
     found: &Found<'_>,

@@ -1,4 +1,4 @@
-//! Which CDC groups a write has, with their images.
+//! The CDC groups of a write, with their images.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::record::Liveness;
 use crate::schema::{Schema, TableSchema};
 use cql::token::Token;
 
-/// The changes of a write to one partition of a logged table with one timestamp.
+/// A group: the changes of a write to one partition of a logged table with one timestamp.
 pub(super) struct Pending<'w> {
     table: &'w TableSchema,
     partition_key: &'w [Bytes],
@@ -26,7 +26,8 @@ pub(super) struct Pending<'w> {
     timestamp: i64,
     changes: Vec<&'w Change>,
     images: Images,
-    /// The rows that are deleted, as they were, by the place of the change; `None` if dead.
+    /// The cells of the rows to be deleted, as they were before the write, by the position of the
+    /// change. `None` for a row that was dead.
     deleted: HashMap<usize, LiveCells>,
     fates: HashMap<usize, DeleteFate>,
 }
@@ -89,8 +90,8 @@ impl Pending<'_> {
         self.table.table.log.as_ref()
     }
 
-    /// Whether the log is there for an index alone. Its readers want to know what is gone, and may take the time of the log row for that of
-    /// the deletion: a row that lives on must not be told as deleted.
+    /// Whether only an index needs the log. The log's readers may take the time of a log row for
+    /// that of the deletion, so the log must not tell a row as deleted that lives on.
     fn is_for_index(&self) -> bool {
         let cdc = self.table.table.cdc.as_ref();
         !cdc.is_some_and(|options| options.enabled)
@@ -117,7 +118,7 @@ impl Pending<'_> {
         Ok(liveness.row(&row, &self.table.live))
     }
 
-    /// To be called before the write is applied.
+    /// Notes the rows that are to be deleted. Called before the write is applied.
     pub(super) fn note_deleted(
         &mut self,
         overlay: &Overlay<'_>,
@@ -135,7 +136,7 @@ impl Pending<'_> {
         Ok(())
     }
 
-    /// To be called after the write was applied: what became of the rows that were to be deleted.
+    /// Finds which of the rows that were to be deleted live on. Called after the write was applied.
     pub(super) fn judge_deleted(
         &mut self,
         overlay: &Overlay<'_>,
@@ -160,13 +161,13 @@ impl Pending<'_> {
         Ok(())
     }
 
-    /// Whether there is nothing to tell.
+    /// Whether the group has no log rows, as all its changes are deletions that lost.
     fn is_void(&self) -> bool {
         let is_lost = |at| self.fates.get(&at) == Some(&DeleteFate::Lost);
         (0..self.changes.len()).all(is_lost)
     }
 
-    /// To be called before the write is applied.
+    /// Takes the pre-images, if the log has them. Called before the write is applied.
     pub(super) fn take_pre_images(
         &mut self,
         overlay: &Overlay<'_>,
@@ -181,7 +182,7 @@ impl Pending<'_> {
         Ok(())
     }
 
-    /// To be called after the write was applied.
+    /// Takes the post-images, if the log has them. Called after the write was applied.
     pub(super) fn take_post_images(
         &mut self,
         overlay: &Overlay<'_>,
@@ -193,8 +194,8 @@ impl Pending<'_> {
         Ok(())
     }
 
-    /// The state of every row that is named by its whole key; deleted ones have no post-image, and
-    /// what a range or partition delete covers has no image at all.
+    /// The state of every row that a change names by its whole key. Deleted rows have no
+    /// post-image. Rows below a range or partition deletion have no image at all.
     fn images(
         &self,
         overlay: &Overlay<'_>,
@@ -245,7 +246,8 @@ impl Pending<'_> {
         Ok(images)
     }
 
-    /// Puts the log rows into the batch. Gives back the log, and their time in it.
+    /// Puts the log rows into the batch. Returns the log and the time of the rows in it; `None` if
+    /// there are no log rows.
     pub(super) fn write(
         self,
         schema: &Schema,
@@ -268,7 +270,8 @@ impl Pending<'_> {
             )));
         };
         let log_table = schema.table(log.table)?;
-        // Nobody looks for rows from before the streams began.
+        // No reader looks for rows from before the streams began, so such a row gets the commit
+        // time.
         let is_older = self.timestamp < generation.since_ms.saturating_mul(1_000);
         let timestamp = if is_older { i64::MIN } else { self.timestamp };
         let time = gate.take(timestamp, moment.now_micros);

@@ -1,5 +1,6 @@
-//! The mark on disk: no time that was given out lies behind it, and a later process begins there, whatever its clock
-//! says. It is written ahead of the present, in the batch of a write that needs it, so that few writes carry it.
+//! The mark on disk is at least as late as every time that was given out. A later process begins
+//! there, whatever its clock says. The mark is written ahead of the present, in the batch of a
+//! write that needs it, so that few writes carry it.
 //!
 //! ```text
 //! key       "cdc-mark" in the meta space
@@ -17,10 +18,11 @@ use crate::StorageError;
 use crate::engine::{Batch, Engine, SpaceId, Sync};
 
 const KEY: &[u8] = b"cdc-mark";
-/// How far ahead it is written. A start after a kill waits for the clock to come to it ([`await_clock`]), so it is little.
+/// The lead of the mark over the time that needs it. A start after a kill waits until the clock
+/// reaches the mark ([`await_clock`]), so the lead is short.
 const AHEAD_MICROS: i64 = 100_000;
 
-/// What is on disk; `i64::MIN` in a new directory.
+/// Reads the mark from the disk; `i64::MIN` in a new directory.
 pub(crate) fn load(engine: &Engine) -> Result<i64, StorageError> {
     let bytes = engine.get(SpaceId::META, KEY)?;
     Ok(bytes
@@ -28,9 +30,10 @@ pub(crate) fn load(engine: &Engine) -> Result<i64, StorageError> {
         .map_or(i64::MIN, i64::from_be_bytes))
 }
 
-/// Waits until a clock shows the time at which this process begins, if that was merely written ahead. Otherwise it would give
-/// times ahead of that clock, and what a client writes next, by a clock of its own, would lose to what the server dated.
-/// Where the clock was set back there is nothing to wait for.
+/// Waits until a clock reaches the mark, if the mark is ahead of it by no more than
+/// [`AHEAD_MICROS`]. Otherwise the storage would give times ahead of that clock, and a write that a
+/// client dates by a clock of its own would lose to an earlier one that the server dated. If the
+/// mark is further ahead, the clock was set back, and is not waited for.
 pub(crate) fn await_clock(engine: &Engine, clock: &dyn Clock) -> Result<(), StorageError> {
     let lead_micros = load(engine)?.saturating_sub(clock.now_micros());
     if (1..=AHEAD_MICROS).contains(&lead_micros) {
@@ -44,12 +47,12 @@ fn entry(micros: i64) -> (SpaceId, Bytes, Option<Bytes>) {
     (SpaceId::META, Bytes::from_static(KEY), Some(value))
 }
 
-/// A mark that goes with a batch: it counts once the batch is committed.
+/// A mark that was put into a batch. It counts once the batch is committed.
 #[must_use]
 pub(super) struct Carried(i64);
 
 impl Committer {
-    /// Nothing that was given out lies behind it.
+    /// The latest time that was given out or settled. Microseconds.
     pub(super) fn given_micros(&self) -> i64 {
         let shared = &self.shared;
         shared
@@ -58,7 +61,7 @@ impl Committer {
             .max(shared.gate.latest_micros())
     }
 
-    /// Puts the mark into a batch if what was given out so far needs it.
+    /// Puts a new mark into a batch if a time beyond the one on disk was given out.
     pub(super) fn carry_mark(&self, batch: &mut Batch) -> Option<Carried> {
         let given = self.given_micros();
         if given <= self.shared.kept_micros.load(Ordering::Relaxed) {
@@ -75,7 +78,8 @@ impl Committer {
         }
     }
 
-    /// Has the mark reach a time that is to be told, if the disk takes writes. Who tells it looks whether it does.
+    /// Raises the mark on disk to a time that is about to be told to a reader, if the disk takes
+    /// writes. The caller finds in `kept_micros` whether it was raised.
     pub(super) fn keep(&self, until_micros: i64) {
         if until_micros <= self.shared.kept_micros.load(Ordering::Relaxed)
             || self.shared.check_writable().is_err()
@@ -89,7 +93,8 @@ impl Committer {
         }
     }
 
-    /// The exact mark, at the end. Best effort: what is there is right, and ahead.
+    /// Writes the exact mark when the storage is closed. Best effort, as the mark that is there is
+    /// right too, only further ahead.
     pub(super) fn write_last_mark(&self) {
         if let Err(error) = self.commit_alone(entry(self.given_micros()), Sync::Kernel) {
             tracing::warn!(%error, "the time of the last write could not be written");
@@ -105,7 +110,7 @@ impl Committer {
         self.shared.engine.commit(vec![entry], sync, now_micros)
     }
 
-    /// What the disk says after it was opened again.
+    /// Reads the mark again after the engine was opened anew.
     pub(super) fn reload_mark(&self) -> Result<(), StorageError> {
         let mark = load(&self.shared.engine)?;
         self.shared.kept_micros.store(mark, Ordering::Relaxed);

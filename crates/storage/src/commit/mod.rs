@@ -1,9 +1,9 @@
-//! The committer: the one thread that writes.
+//! The committer is the one thread that writes.
 //!
-//! It takes what waits, writes and schema changes in the order of their arrival, merges the writes
-//! that stand side by side into one batch, syncs once and acknowledges all. As nothing else writes,
-//! it reads before it writes without any lock. A write that fails on its own account leaves no
-//! trace in the batch; one that was handed over is carried out whether or not its caller still waits.
+//! It takes requests in the order of their arrival, merges writes that follow each other into one
+//! batch, syncs once and acknowledges all of them. As nothing else writes, it reads before it
+//! writes without any lock. A write that is refused, as for an invalid value, leaves no trace in
+//! the batch. A write that was handed over is carried out whether or not its caller still waits.
 
 mod apply;
 mod expiring;
@@ -40,18 +40,19 @@ pub(crate) use mark::{await_clock, load as load_mark};
 pub(crate) use schema_change::{load, store_first};
 pub(crate) use sweep::load as load_sweeps;
 
-/// Writes that go into one batch: more would make the first of them wait too long.
+/// The most writes in one batch: more would make the first of them wait too long.
 const BATCH_WRITES_MAX: usize = 1024;
-/// Bytes of writes that go into one batch, but for the last of them.
+/// Bytes of writes after which a batch takes no more. The last write may exceed them.
 const BATCH_BYTES_MAX: usize = 8 << 20;
 
-/// What the committer is asked for.
+/// A request to the committer.
 pub(crate) enum Request {
     Write {
         write: Write,
         bytes: usize,
         reply: oneshot::Sender<Result<WriteOutcome, StorageError>>,
-        /// Returned when the write is through.
+        /// The write's share of the bytes that may wait. Given back when the write has been
+        /// answered.
         permit: OwnedSemaphorePermit,
     },
     Change(SchemaChange),
@@ -59,38 +60,40 @@ pub(crate) enum Request {
         table: TableId,
         reply: oneshot::Sender<Result<(), StorageError>>,
     },
-    /// Have the disk say that this time was told, and no later process may give out less.
+    /// Raises the mark on disk to this time, which is about to be told to a reader: a later process
+    /// must not give out an earlier one.
     Keep {
         until_micros: i64,
         reply: oneshot::Sender<()>,
     },
-    /// Open the engine anew after a disk error.
+    /// Opens the engine anew after a disk error.
     Reopen,
-    /// Look whether somebody still reads the tables that are gone, which is done after each request.
+    /// Removes dropped tables that nobody reads any more. That is done after each request, so this
+    /// one just wakes the committer.
     DropRetired,
     Close {
         reply: oneshot::Sender<Result<(), StorageError>>,
     },
 }
 
-/// Edits a copy of the catalog, and hears what became of it: `None` if it was refused.
+/// A change of the schema, which edits a copy of the catalog.
 pub(crate) struct SchemaChange {
     pub edit: Box<dyn FnOnce(&mut Catalog) -> Edited + Send>,
 }
 
 pub(crate) enum Edited {
-    /// The caller knows already.
+    /// The change was refused, and its caller was answered already.
     Refused,
-    /// To be told how the commit went.
+    /// The copy was edited. The function is called with the result of the commit.
     Done(Box<dyn FnOnce(Result<(), StorageError>) + Send>),
 }
 
 pub(crate) struct Committer {
     shared: Arc<Shared>,
     requests: mpsc::Receiver<Request>,
-    /// Spaces of tables that are gone, kept for as long as they are read.
+    /// Spaces of dropped tables with their leases, kept for as long as somebody reads them.
     retired: Vec<(SpaceId, Arc<()>)>,
-    /// Deletions whose rows are still stored.
+    /// Deletions of partitions and ranges whose rows are still stored.
     sweeps: VecDeque<Sweep>,
 }
 
@@ -114,7 +117,7 @@ impl Committer {
         }
     }
 
-    /// Works until it is closed or nobody can ask any more.
+    /// Carries out requests until the storage is closed or nobody can send any more.
     pub(crate) async fn run(mut self) {
         let mut next = None;
         loop {
@@ -156,23 +159,23 @@ impl Committer {
                 Request::DropRetired => {}
                 Request::Close { reply } => {
                     self.requests.close();
-                    // What was handed over before is carried out; later requests find the channel
+                    // Requests that were sent before are carried out. Later ones find the channel
                     // closed.
                     self.drain().await;
                     let _ = reply.send(self.finish());
                     return;
                 }
             }
-            // Under a steady load too.
+            // Done here too, as under a steady load the committer never waits for a request.
             self.drop_retired();
             self.sweep();
         }
         if let Err(error) = self.finish() {
-            tracing::error!(%error, "the storage could not be synced at its end");
+            tracing::error!(%error, "the storage could not be synced when it was closed");
         }
     }
 
-    /// Waits for a request, clearing up for as long as there is none.
+    /// Waits for a request, and cleans up while there is none.
     async fn receive(&mut self) -> Option<Request> {
         loop {
             match self.requests.try_recv() {
@@ -222,7 +225,7 @@ impl Committer {
         }
     }
 
-    /// The engine comes back with what was acknowledged alone.
+    /// Opens the engine anew after a disk error. Only acknowledged writes are there afterwards.
     fn reopen(&mut self) {
         if self.shared.health() == Health::Writable {
             return;
@@ -239,7 +242,7 @@ impl Committer {
                 let new = Schema::new(Arc::new(catalog), generations, Some(&old));
                 self.shared.set_schema(new);
                 self.shared.clear_failure();
-                // What readers were told meanwhile.
+                // Readers may have been told later times while the disk took no writes.
                 self.keep(self.given_micros());
                 tracing::info!("the disk takes writes again");
             }
@@ -256,7 +259,8 @@ impl Committer {
         synced
     }
 
-    /// The writes that wait behind the first, and the request after them if it is none.
+    /// Collects the writes that wait behind the first. The second value is the request after them,
+    /// if it was taken and is no write.
     fn collect(
         &mut self,
         first: PendingWrite,
@@ -338,7 +342,8 @@ impl Committer {
         }
         let result = self.commit_changes(changes, log_rows).await;
         if result.is_ok() {
-            // Before a reader of the logs sees the rows, and before their writers hear of them.
+            // Noted before a reader of the logs sees the rows, and before their writers are
+            // answered.
             for (log, micros) in grown {
                 log.acknowledge(micros);
             }

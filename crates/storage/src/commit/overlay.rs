@@ -1,6 +1,7 @@
-//! What a batch has changed so far, over what the engine holds: reads of the committer see both.
+//! The committer's reads see the changes of its batch so far, laid over the state of the engine.
 //!
-//! Each write gets its own overlay over the batch's, which takes it in if the write succeeds.
+//! Each write has an overlay of its own over the batch's. The batch takes it in if the write
+//! succeeds.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,12 +18,12 @@ use crate::schema::TableSchema;
 
 #[derive(Default)]
 pub(super) struct Changes {
-    /// By whole key; an empty record removes the key.
+    /// The changed records by whole key; an empty record removes the key.
     records: HashMap<SpaceId, HashMap<Vec<u8>, Record>>,
     pub(super) ranges: PendingRanges,
-    /// Tables that got anything with a time to live.
+    /// Tables that got data with a time to live.
     pub(super) expiring: HashSet<TableId>,
-    /// What deletions of partitions and ranges leave to be removed.
+    /// The sweeps of new deletions of partitions and ranges.
     pub(super) sweeps: Vec<Sweep>,
 }
 
@@ -35,7 +36,7 @@ impl Changes {
         self.records.get(&space)?.get(key)
     }
 
-    /// Takes in what a write changed.
+    /// Takes in the changes of a write.
     pub(super) fn absorb(&mut self, write: Changes) {
         for (space, records) in write.records {
             self.records.entry(space).or_default().extend(records);
@@ -59,7 +60,7 @@ impl Changes {
     }
 }
 
-/// The view of one write.
+/// The view of one write: its own changes, over those of the batch, over the engine.
 pub(super) struct Overlay<'a> {
     pub(super) engine: &'a Engine,
     pub(super) batch: &'a Changes,
@@ -149,7 +150,7 @@ impl<'a> Overlay<'a> {
     }
 }
 
-/// Used where a key and its value are known to be new.
+/// Adds a record to the batch under a key that is known to be new.
 pub(super) fn put_encoded(batch: &mut Batch, space: SpaceId, key: Vec<u8>, record: &Record) {
     batch.push((space, Bytes::from(key), Some(record::encode(record))));
 }

@@ -10,12 +10,12 @@ use crate::key::{self, RANGE, SuffixRange};
 use crate::ranges::{Interval, StoredRanges};
 use crate::schema::TableSchema;
 
-/// By beginning; `None` where one is gone.
+/// Changed intervals by their beginning; `None` where one was removed.
 type Layer = BTreeMap<Vec<u8>, Option<Interval>>;
 
 #[derive(Default)]
 pub(super) struct PendingRanges {
-    /// By partition.
+    /// The layers by space and partition.
     layers: HashMap<SpaceId, HashMap<Vec<u8>, Layer>>,
 }
 
@@ -24,7 +24,7 @@ impl PendingRanges {
         self.layers.is_empty()
     }
 
-    /// Takes in what a write changed.
+    /// Takes in the changes of a write.
     pub(super) fn absorb(&mut self, write: PendingRanges) {
         for (space, partitions) in write.layers {
             let known = self.layers.entry(space).or_default();
@@ -83,7 +83,7 @@ impl Overlay<'_> {
         Ok(last.filter(|last| last.reaches(suffix)))
     }
 
-    /// All that overlap a range, in their order.
+    /// All intervals that overlap a range, in order.
     pub(super) fn ranges_over(
         &self,
         table: &TableSchema,
@@ -118,7 +118,7 @@ impl Overlay<'_> {
         Ok(first.into_iter().chain(rest.into_values()).collect())
     }
 
-    /// What the write changed, then what the batch did before it.
+    /// The changes of the write, then those of the batch before it.
     fn layers(&self, table: &TableSchema, partition: &[u8]) -> [Option<&Layer>; 2] {
         let (space, write, batch) = (table.space, &self.write.ranges, &self.batch.ranges);
         [write.layer(space, partition), batch.layer(space, partition)]
@@ -146,7 +146,7 @@ impl Overlay<'_> {
                 .iter()
                 .flatten()
                 .filter_map(|layer| layer.range::<[u8], _>((Bound::Unbounded, end)).next_back())
-                // Of equal ones the first, which is the newer.
+                // Of two with the same beginning the first counts, which is the newer.
                 .reduce(|newer, older| if older.0 > newer.0 { older } else { newer });
             let Some((start, interval)) = pending else {
                 return Ok(last_stored);
@@ -159,7 +159,7 @@ impl Overlay<'_> {
             if interval.is_some() {
                 return Ok(interval.clone());
             }
-            // Gone, and so is what is stored under it.
+            // The interval was removed, and so was the stored one with the same beginning.
             if last_stored
                 .as_ref()
                 .is_some_and(|stored| stored.start == *start)

@@ -1,13 +1,13 @@
-//! Sweeping: removing what deletions of partitions and ranges cover.
+//! Sweeping removes the rows that deletions of partitions and ranges cover.
 //!
-//! Such a deletion is one record, whatever it covers, and hides its rows from readers at once. The rows
-//! themselves are removed later, a few at a time between other work. Only when nothing is
-//! left under it may the deletion itself be forgotten, or the rows would come back.
+//! Such a deletion is one record, however many rows it covers, and hides them from readers at once.
+//! The rows are removed later, a few at a time between other work. The deletion may be forgotten
+//! only when no row is left under it, or the rows would come back.
 //!
 //! ```text
 //! key       "sweep/" and 16 random bytes in the meta space
 //! value     version (1 byte: 1), table (16), generation (8, big-endian), timestamp (8), local time (8),
-//!           three times length (4) and bytes: partition, where the range begins, where it ends
+//!           three times length (4) and bytes: partition, start of the range, end of the range
 //! ```
 
 use std::ops::Bound;
@@ -28,7 +28,7 @@ use crate::schema::TableSchema;
 
 const PREFIX: &[u8] = b"sweep/";
 const VERSION: u8 = 1;
-/// Rows that are looked at between two other requests: well under a millisecond's work.
+/// Rows that are looked at between two requests. That takes well under a millisecond.
 const ROWS_A_STEP: usize = 64;
 
 /// A deletion to be swept.
@@ -37,8 +37,9 @@ pub(crate) struct Sweep {
     id: Uuid,
     space: SpaceId,
     partition: Vec<u8>,
-    /// What is left of the range.
+    /// The part of the range that is still to be swept.
     range: SuffixRange,
+    /// The range that the deletion covers.
     whole: SuffixRange,
     deletion: Deletion,
 }
@@ -64,7 +65,7 @@ impl Sweep {
         [PREFIX, self.id.as_bytes()].concat().into()
     }
 
-    /// What is stored until the sweep is done.
+    /// The entry that is stored until the sweep is done.
     pub(super) fn entry(&self) -> (SpaceId, Bytes, Option<Bytes>) {
         let mut out = vec![VERSION];
         out.extend_from_slice(self.space.table().0.as_bytes());
@@ -110,7 +111,7 @@ impl Sweep {
     }
 }
 
-/// The sweeps that were not done when the storage stopped.
+/// Reads the sweeps that were not done when the storage stopped.
 pub(crate) fn load(engine: &Engine) -> Result<Vec<Sweep>, StorageError> {
     let snapshot = engine.snapshot()?;
     let range = (Bound::Included(PREFIX.to_vec()), Bound::Unbounded);
@@ -131,7 +132,7 @@ pub(crate) fn load(engine: &Engine) -> Result<Vec<Sweep>, StorageError> {
 }
 
 impl Committer {
-    /// Does a step of sweeping. Whether there may be more to do.
+    /// Does a step of sweeping. Returns whether there may be more to do.
     pub(super) fn sweep(&mut self) -> bool {
         if self.sweeps.is_empty() || self.shared.check_writable().is_err() {
             return false;
@@ -158,7 +159,7 @@ impl Committer {
         waiting.store(self.sweeps.len() as u64, Ordering::Relaxed);
     }
 
-    /// Whether the sweep is done.
+    /// Does a step of a sweep. Returns whether the sweep is done.
     fn sweep_step(&self, sweep: &mut Sweep) -> Result<bool, StorageError> {
         let engine = &self.shared.engine;
         let schema = self.shared.schema();
@@ -170,7 +171,7 @@ impl Committer {
         let mut overlay = Overlay::new(engine, &none);
         let is_done = match table {
             Some(table) => step(engine, table, &mut overlay, sweep)?,
-            // Dropped or emptied meanwhile.
+            // The table was dropped or emptied meanwhile.
             None => true,
         };
         let mut batch = overlay.write.into_batch()?;
@@ -178,7 +179,7 @@ impl Committer {
             batch.push((SpaceId::META, sweep.key(), None));
         }
         if !batch.is_empty() {
-            // It comes again after a crash if it is lost.
+            // Not synced, as a step that a crash loses is done again.
             engine.commit(batch, Sync::Kernel, self.shared.clock.now_micros())?;
         }
         Ok(is_done)

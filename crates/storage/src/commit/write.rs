@@ -1,4 +1,4 @@
-//! One write: its condition, its log rows, its changes.
+//! Prepares one write: checks its condition, and makes its changes and its log rows.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::read::{Partition, Position, Row};
 use crate::record::{CellRecord, ColumnRecord, Liveness, Record};
 use crate::schema::{Schema, TableSchema};
 
-/// What a write adds to its batch.
+/// The parts that a write adds to its batch, with its outcome.
 pub(super) struct Prepared {
     pub outcome: WriteOutcome,
     pub changes: Changes,
@@ -26,7 +26,7 @@ pub(super) struct Prepared {
     pub grown: Grown,
 }
 
-/// Logs that get rows, and the latest time of these.
+/// The logs that get rows, with the times of these.
 pub(super) type Grown = Vec<(Arc<Growth>, i64)>;
 
 struct Resolved<'s> {
@@ -105,8 +105,8 @@ pub(super) fn prepare(
     })
 }
 
-/// Finds the table, lifts the timestamps to `floor` and turns list operations into their form by path,
-/// by the state before the write.
+/// Finds the table, raises timestamps to at least `floor`, and turns list operations into
+/// operations by path, according to the state before the write.
 fn resolve<'s>(
     overlay: &Overlay<'_>,
     schema: &'s Schema,
@@ -170,7 +170,7 @@ fn resolve<'s>(
 }
 
 enum Verdict {
-    /// Timestamps from `floor` on win over all that is there.
+    /// Timestamps at or above `floor` win over everything that the row has.
     Holds {
         floor: i64,
     },

@@ -1,4 +1,4 @@
-//! The data directory: whose it is, and who holds it.
+//! The data directory, with its marker and its lock.
 //!
 //! ```text
 //! DIR/annulus-storage   "annulus storage <format version>\n"; while the directory is being made,
@@ -15,18 +15,19 @@ use std::path::{Path, PathBuf};
 
 use crate::StorageError;
 
-/// The version of everything below the directory: marker, keys, records. The catalog has one of its own.
+/// The version of everything in the directory: marker, keys, records. The catalog has one of its
+/// own.
 const FORMAT_VERSION: u32 = 1;
 const MARKER: &str = "annulus-storage";
 const MARKER_DRAFT: &str = "annulus-storage.new";
 const LOCK: &str = "lock";
 const DATABASE: &str = "db";
 const BEING_MADE: &str = "being made";
-/// Written and synced to see whether the disk takes writes again.
+/// Bytes that are written and synced to see whether the disk takes writes again.
 const PROBE_BYTES: usize = 1 << 20;
 const PROBE_FILE: &str = "probe";
 
-/// A data directory that is ours and locked.
+/// A data directory of Annulus that this process has locked.
 #[derive(Debug)]
 pub(crate) struct Directory {
     path: PathBuf,
@@ -34,8 +35,8 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// Opens or makes a directory. The second value says that it is new, or was never finished:
-    /// then its database is empty, and [`Directory::mark_made`] is to be called once it is not.
+    /// Opens or makes a directory. The second value says whether it is new or was never finished.
+    /// Then its database is empty, and [`Directory::mark_made`] is to be called once it holds data.
     pub(crate) fn open(path: &Path) -> Result<(Directory, bool), StorageError> {
         let failed = |what: &str, error: io::Error| {
             StorageError::Io(format!("can't {what} {}: {error}", path.display()))
@@ -49,7 +50,7 @@ impl Directory {
             )));
         }
         let lock = lock(path)?;
-        // Again, as another process may have made it meanwhile.
+        // The marker is read again, as another process may have made the directory meanwhile.
         let marker = read_marker(path).map_err(|error| failed("read", error))?;
         let is_new = match marker {
             Some(text) => parse_marker(path, &text)?,
@@ -68,7 +69,7 @@ impl Directory {
         Ok((directory, is_new))
     }
 
-    /// Locks a directory that holds data, changing nothing in it.
+    /// Locks a directory that holds data. Changes nothing in it.
     pub(crate) fn open_existing(path: &Path) -> Result<Directory, StorageError> {
         let marker = read_marker(path)
             .map_err(|error| StorageError::Io(format!("can't read {}: {error}", path.display())))?;
@@ -93,7 +94,7 @@ impl Directory {
     }
 
     pub(super) fn unlock(&self) {
-        // An error leaves it locked until the process ends, which harms nobody but us.
+        // After an error the directory stays locked until this process ends.
         if let Err(error) = self.lock.unlock() {
             tracing::warn!(%error, "the data directory could not be unlocked");
         }
@@ -117,7 +118,7 @@ impl Directory {
         }
     }
 
-    /// From now on the directory holds data.
+    /// Marks the directory as one that holds data from now on.
     pub(crate) fn mark_made(&self) -> Result<(), StorageError> {
         self.write_marker(&format!("annulus storage {FORMAT_VERSION}\n"))
             .map_err(|error| {
@@ -135,7 +136,7 @@ impl Directory {
     }
 }
 
-/// Its owner's alone: rows lie in it as they are.
+/// The mode of the directory: only its owner has access, as rows lie in it unencrypted.
 const PRIVATE: u32 = 0o700;
 
 /// Makes a directory that only its owner can look into.
@@ -143,7 +144,7 @@ fn create_private(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(PRIVATE).create(path)
 }
 
-/// Shuts others out of a directory that was there before.
+/// Shuts other users out of a directory that was there before.
 fn make_private(path: &Path) {
     let is_open = |meta: &Metadata| meta.permissions().mode() & 0o777 != PRIVATE;
     let shut = match fs::metadata(path) {
@@ -161,7 +162,7 @@ pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Whether a file can be written and synced there.
+/// Fails unless a file can be written and synced in the directory.
 pub(super) fn probe_disk(directory: &Path) -> io::Result<()> {
     let path = directory.join(PROBE_FILE);
     let written = File::create(&path).and_then(|mut file| {
@@ -190,7 +191,7 @@ fn holds_something(path: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Whether the directory was never finished.
+/// Checks the marker's text. Returns whether the directory was never finished.
 fn parse_marker(path: &Path, text: &str) -> Result<bool, StorageError> {
     let foreign = || {
         StorageError::Corrupt(format!(

@@ -1,5 +1,5 @@
-//! The engine's errors in our own terms: whoever writes hears that nothing is written any more, whoever
-//! reads what is wrong with the files.
+//! Turns errors of the engine into errors of the storage. A writer is told that nothing is written
+//! any more, a reader what is wrong with the files.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use super::journal::{Cause, Damage};
 use super::manifest::Fault;
 use crate::StorageError;
 
-/// Refuses damage of a journal, with the way out.
+/// The error for a damaged journal, with the remedy.
 pub(crate) fn damage_error(directory: &Path, damage: &Damage) -> StorageError {
     let what = match damage.cause {
         Cause::Broken => "the batch there is not as it was written",

@@ -1,4 +1,4 @@
-//! The hook by which entries are dropped when fjall rewrites its files.
+//! The hook that drops entries when fjall rewrites its files.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -10,31 +10,31 @@ use fjall::compaction::filter::{
 
 use super::SpaceId;
 
-/// What becomes of an entry.
+/// The fate of an entry.
 pub(crate) enum Fate {
     Keep,
     Remove,
-    /// Gets another value.
+    /// The entry gets another value.
     Replace(Bytes),
 }
 
-/// Looks at the entries of one rewriting, in the order of their keys. It sees older versions too,
-/// and open snapshots are none of the engine's concern here.
+/// Decides the fate of each entry of one rewriting, in the order of their keys. It sees older
+/// versions too. The engine takes no account of open snapshots, so the examiner has to.
 pub(crate) type Examiner = Box<dyn FnMut(&[u8], &Stored<'_>) -> Fate + Send>;
 
-/// Gives the examiner of a space, `None` to keep all.
+/// Gives the examiner of a space; `None` keeps all its entries.
 pub(crate) type Examiners = Arc<dyn Fn(SpaceId) -> Option<Examiner> + Send + Sync>;
 
 /// The value of an entry, not yet read.
 pub(crate) struct Stored<'a>(&'a ItemAccessor<'a>);
 
 impl Stored<'_> {
-    /// Whether reading it costs a look into another file.
+    /// Whether the value lies in another file, which costs a look there.
     pub(crate) fn is_separated(&self) -> bool {
         self.0.is_indirection()
     }
 
-    /// `None` if it can't be read.
+    /// Reads the value; `None` if it can't be read.
     pub(crate) fn value(&self) -> Option<Bytes> {
         match self.0.value() {
             Ok(value) => Some(value.into()),
@@ -46,7 +46,7 @@ impl Stored<'_> {
     }
 }
 
-/// What fjall asks for the filter of a space, by the space's name.
+/// The function from which fjall gets the filter of a space, by the space's name.
 type Assigner = Arc<dyn Fn(&str) -> Option<Arc<dyn Factory>> + Send + Sync>;
 
 pub(super) fn assigner(examiners: Examiners) -> Assigner {
@@ -61,7 +61,7 @@ pub(super) fn assigner(examiners: Examiners) -> Assigner {
 
 struct SpaceFactory {
     space: SpaceId,
-    /// No state that a panic could leave half-changed.
+    /// Safe across a panic, as examiners have no state that one could leave half-changed.
     examiners: AssertUnwindSafe<Examiners>,
 }
 

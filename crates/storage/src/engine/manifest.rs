@@ -1,9 +1,9 @@
-//! The engine's files that nothing checks when it opens, checked before it does.
+//! Checks manifests before fjall opens a database, as fjall doesn't check them.
 //!
-//! fjall trusts the manifest of a space and deletes every table and blob file that it does not name. A table's blocks and
-//! a blob file's values have checksums that are checked when they are read; the manifest has one
-//! that lies in `current` and is not looked at. It names a checksum of each whole file,
-//! which [`check_file`] holds against the file.
+//! fjall trusts the manifest of a space and deletes every table and blob file that it does not
+//! name. The blocks of a table and the values of a blob file have checksums that fjall checks when
+//! it reads them. The manifest's own checksum lies in `current`, and fjall does not look at it. The
+//! manifest names a checksum of each whole file, which [`check_file`] compares with the file.
 //!
 //! ```text
 //! db/version                   marks a finished database
@@ -17,8 +17,8 @@
 //! db/keyspaces/N/tables/T, blobs/B
 //! ```
 //!
-//! All numbers are little-endian. Space 0 is the engine's own table of spaces and their settings; its files are read
-//! whole at every start.
+//! All numbers are little-endian. Space 0 is fjall's own table of spaces and their settings; its
+//! files are read whole at every start.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -39,17 +39,17 @@ pub(crate) struct Named {
     checksum: u128,
 }
 
-/// Why a file is not as it was written.
+/// A file that is not as it was written.
 #[derive(Debug)]
 pub(crate) enum Fault {
     Io(PathBuf, io::Error),
     Missing(PathBuf),
-    /// With what is wrong.
+    /// The text says what is wrong.
     Damaged(PathBuf, String),
 }
 
-/// Checks all manifests of a database, and the table of spaces to the byte. That files are missing is left to the
-/// engine, which finds it before it deletes any.
+/// Checks all manifests of a database, and every byte of the table of spaces. It does not look for
+/// missing files of other spaces, as fjall finds them before it deletes any.
 pub(crate) fn verify(database: &Path) -> Result<(), Fault> {
     let folders = spaces(database)?;
     let version = database.join(VERSION);
@@ -59,7 +59,7 @@ pub(crate) fn verify(database: &Path) -> Result<(), Fault> {
     for folder in folders {
         let is_table_of_spaces = folder.ends_with("0");
         if !is_table_of_spaces && !folder.join(CURRENT).exists() {
-            // It was being made when the process ended; the engine removes it.
+            // The space was being made when the process ended. fjall removes it.
             continue;
         }
         match named(&folder) {
@@ -69,7 +69,7 @@ pub(crate) fn verify(database: &Path) -> Result<(), Fault> {
                 }
             }
             Ok(_) => {}
-            // The engine refuses that itself, but for a space that it was about to remove.
+            // fjall refuses this itself, except for a space that it was about to remove.
             Err(Fault::Missing(_)) if !is_table_of_spaces => {}
             Err(fault) => return Err(fault),
         }
@@ -96,7 +96,7 @@ pub(crate) fn spaces(database: &Path) -> Result<Vec<PathBuf>, Fault> {
     Ok(folders)
 }
 
-/// The files that a space's manifest names, after a check of the manifest.
+/// Checks a space's manifest, and returns the files that it names.
 pub(crate) fn named(folder: &Path) -> Result<Vec<Named>, Fault> {
     let path = folder.join(CURRENT);
     let current = read(&path)?;
@@ -112,7 +112,8 @@ pub(crate) fn named(folder: &Path) -> Result<Vec<Named>, Fault> {
     files(folder, &manifest).ok_or_else(|| damaged("can't be understood"))
 }
 
-/// Reads a file whole and compares its checksum. `pass` hears of the bytes read.
+/// Reads a file whole and compares its checksum. `pass` gets the number of bytes after each read.
+/// Returns the bytes of the file.
 pub(crate) fn check_file(named: &Named, pass: &mut dyn FnMut(u64)) -> Result<u64, Fault> {
     let failed = |error| failed(&named.path, error);
     let mut file = File::open(&named.path).map_err(failed)?;

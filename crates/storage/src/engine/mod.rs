@@ -1,14 +1,14 @@
-//! The one place that calls the storage engine (fjall), so that it can be changed.
+//! The engine below the storage. Only this module calls fjall, so that it can be replaced.
 //!
-//! What the rest asks of an engine: ordered *spaces* of keys and values, batches that are atomic
-//! over all spaces, snapshots, scans in both directions, and a hook that drops what is of no use
-//! any more when files are rewritten. One thread writes; any number read.
+//! The rest of the storage needs of an engine: ordered *spaces* of keys and values, batches that
+//! are atomic over all spaces, snapshots, scans in both directions, and a hook that drops useless
+//! entries when files are rewritten. One thread writes; any number read.
 //!
 //! After an I/O error fjall refuses every further write of the open database, while reads go on.
-//! [`Disk::reopen`] puts a freshly opened one in its place: readers wait only for that.
-//! A scan or snapshot of the former one stays valid for the files it holds but takes no new reads.
+//! [`Disk::reopen`] replaces it with a freshly opened one, and readers wait only for that. Scans of
+//! the former database stay valid for the files that they hold; its snapshots take no new reads.
 //!
-//! In simulations a stand-in takes its place ([`one_of`]).
+//! In simulations a stand-in takes fjall's place ([`one_of`]).
 
 mod directory;
 mod error;
@@ -40,41 +40,46 @@ pub(crate) use one_of::{Engine, Scan, Snapshot};
 pub use simulated::SimulatedDisk;
 pub(crate) use space::SpaceId;
 
-/// Values from this size on are kept apart from their keys in spaces that ask for it.
+/// Values of at least this size are kept apart from their keys, in spaces that ask for it.
 const SEPARATED_BYTES_MIN: u32 = 1024;
 const WORKERS: usize = 2;
-/// Journals above this have the tables that still need them written out. They are read at every start.
+/// Bytes of journals above which fjall writes out the memtables that still need the old ones.
+/// Journals are read at every start.
 const JOURNALS_BYTES_MAX: u64 = 256 << 20;
-/// Memtables of a space that wait for being written out. fjall stops a writer at 4 for as long as
-/// that takes, for ever if its workers have died of a full disk; a commit adds at most two.
+/// The most memtables of a space that may wait to be written out when a commit begins. fjall stops
+/// a writer at 4 until one is written, which is for ever if its workers have died of a full disk. A
+/// commit adds at most two.
 const SEALED_MEMTABLES_MAX: usize = 1;
-/// Sorted runs on the first level; fjall stops a writer at 30, likewise.
+/// The most sorted runs on the first level when a commit begins. fjall stops a writer at 30,
+/// likewise.
 const FIRST_LEVEL_RUNS_MAX: usize = 24;
 const BACK_PRESSURE_POLL: std::time::Duration = std::time::Duration::from_millis(2);
 
-/// What counts for all spaces.
+/// The options that count for all spaces.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EngineOptions {
     pub cache_bytes: u64,
-    /// Of a space, before they are written out.
+    /// Bytes that a space gathers in memory before they are written out.
     pub memtable_bytes: u64,
 }
 
-/// How a new space keeps its values.
+/// The options of a new space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SpaceOptions {
-    /// Large values apart, so that rewriting keys does not move them.
+    /// Whether large values are kept apart, so that rewriting keys does not move them.
     pub separate_values: bool,
 }
 
-/// When a batch is on the disk.
+/// The place that a batch must have reached when its commit returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sync {
+    /// The disk.
     Disk,
+    /// The kernel's memory.
     Kernel,
 }
 
-/// Changes to any spaces that happen together; `None` removes a key.
+/// Changes to any spaces that are applied together; `None` removes a key.
 pub(crate) type Batch = Vec<(SpaceId, Bytes, Option<Bytes>)>;
 
 /// A database of fjall in a data directory.
@@ -82,13 +87,14 @@ pub(crate) struct Disk {
     directory: Directory,
     options: EngineOptions,
     examiners: Examiners,
-    /// `None` while it could not be reopened.
+    /// The open database; `None` after a reopening that failed, and once it is closed.
     open: RwLock<Option<Opened>>,
+    /// Counts the reopenings, so that old snapshots are recognised.
     incarnation: AtomicU64,
     is_closed: AtomicBool,
     /// The number of the last batch that was acknowledged.
     written: AtomicU64,
-    /// The number of a batch up to which all is on the disk.
+    /// The number of a batch up to which all batches are on the disk.
     synced: AtomicU64,
     /// Range deletions that were read since the start.
     pub(crate) range_deletions_read: AtomicU64,
@@ -99,13 +105,13 @@ struct Opened {
     spaces: HashMap<SpaceId, fjall::Keyspace>,
 }
 
-/// A state of all spaces.
+/// A snapshot of all spaces.
 pub(crate) struct DiskSnapshot {
     snapshot: fjall::Snapshot,
     incarnation: u64,
 }
 
-/// Keys and values of a range, from either end.
+/// A scan over the keys and values of a range, from either end.
 pub(crate) struct DiskScan(fjall::Iter);
 
 impl Disk {
@@ -137,7 +143,7 @@ impl Disk {
         self.directory.path()
     }
 
-    /// From now on the directory holds data.
+    /// Marks the directory as one that holds data from now on.
     pub(crate) fn mark_made(&self) -> Result<(), StorageError> {
         self.directory.mark_made()
     }
@@ -147,15 +153,16 @@ impl Disk {
         directory::probe_disk(self.directory.path()).is_ok()
     }
 
-    /// Closes the database and opens it anew, which forgets an I/O error. A batch that was refused is gone then.
-    /// After a failure it stays closed until the next attempt.
+    /// Closes the database and opens it anew, so that it takes writes again after an I/O error. A
+    /// refused batch is gone afterwards. If opening fails, the database stays closed until the next
+    /// attempt.
     pub(crate) fn reopen(&self) -> Result<(), StorageError> {
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
-        // fjall writes what it had buffered of a refused batch when it lets go.
+        // fjall writes what it had buffered of a refused batch when it closes the journal.
         refused::note(self.path(), self.written.load(Ordering::Acquire))
             .map_err(|error| open_error(self.path(), fjall::Error::Io(error)))?;
         self.incarnation.fetch_add(1, Ordering::Relaxed);
-        // The old one must let go of its files first.
+        // The old database must let go of its files first.
         *open = None;
         let (opened, number) = Opened::open(&self.directory, self.options, &self.examiners)?;
         *open = Some(opened);
@@ -164,8 +171,9 @@ impl Disk {
         Ok(())
     }
 
-    /// Writes out what is in memory, closes it for good and lets go of the directory. No journal is read
-    /// at the next start if that succeeds; if not, the journals stay.
+    /// Writes out what is in memory, closes the database for good and unlocks the directory. If
+    /// writing out succeeds, the journals are emptied and the next start reads none; if not, they
+    /// stay.
     pub(crate) fn close(&self) {
         let flushed = self.flush();
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
@@ -178,13 +186,13 @@ impl Disk {
             let acknowledged = self.written.load(Ordering::Acquire);
             let noted = refused::note(self.path(), acknowledged);
             *open = None;
-            // Where there is no room for a note it is cut off all the same.
+            // If there is no room for the note, refused batches are cut off all the same.
             noted
                 .and_then(|()| refused::settle(self.path(), &database))
                 .or_else(|_| journal::cut_refused(&database, acknowledged).map(drop))
         };
         if let Err(error) = settled {
-            tracing::warn!(%error, "the journals could not be put in order at the end");
+            tracing::warn!(%error, "the journals could not be put in order when the storage was closed");
         }
         self.directory.unlock();
     }
@@ -229,7 +237,7 @@ impl Disk {
             return StorageError::Closed;
         }
         StorageError::Io(format!(
-            "{} could not be opened again after a disk error; it is tried every second",
+            "{} could not be opened again after a disk error; opening is tried every second",
             self.path().display()
         ))
     }
@@ -268,7 +276,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Its files go once nobody reads them.
+    /// Drops a space. Its files are removed once nobody reads them.
     pub(crate) fn drop_space(&self, id: SpaceId) -> Result<(), StorageError> {
         let removed = {
             let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
@@ -282,8 +290,8 @@ impl Disk {
         }
     }
 
-    /// Applies a batch, whole or not at all. After an error it is not applied, unless the process is killed
-    /// before the journal can be changed again. Called by one thread.
+    /// Applies a batch, whole or not at all. After an error it is not applied, unless the process
+    /// is killed before the journal can be changed again. Only one thread may call this.
     pub(crate) fn commit(
         &self,
         batch: Batch,
@@ -338,15 +346,16 @@ impl Disk {
         })
     }
 
-    /// Takes a refused batch out of the journal at once, before its writer hears of the refusal: a kill must not
-    /// bring it to life. Where the disk refuses that too, it is done when the engine is closed or opened again.
+    /// Takes a refused batch out of the journal before its writer is told of the refusal, so that a
+    /// kill does not bring it to life. If the disk refuses that too, it is done when the engine is
+    /// closed or opened again.
     fn withdraw(&self, acknowledged: u64) {
         if let Err(error) = journal::cut_refused(&self.directory.database(), acknowledged) {
             tracing::warn!(%error, "a refused write could not be taken out of the journal yet");
         }
     }
 
-    /// Syncs all that was committed to the disk.
+    /// Syncs all committed batches to the disk.
     pub(crate) fn sync(&self) -> Result<(), StorageError> {
         self.with(|open| {
             let number = self.written.load(Ordering::Acquire);
@@ -358,7 +367,7 @@ impl Disk {
         })
     }
 
-    /// Whether the engine would take a write; finds out about workers that died.
+    /// Fails if the engine would take no write, as after its workers have died.
     pub(crate) fn probe(&self) -> Result<(), StorageError> {
         self.with(|open| {
             open.database
@@ -429,7 +438,8 @@ impl Disk {
         })
     }
 
-    /// Writes out what is in memory and rewrites all files of a space, dropping what may be dropped.
+    /// Writes out what a space holds in memory, and rewrites all its files without the entries that
+    /// may be dropped.
     pub(crate) fn compact(&self, space: SpaceId) -> Result<(), StorageError> {
         let keyspace = self.with(|open| open.space(space).cloned())?;
         keyspace.rotate_memtable().map_err(write_error)?;
@@ -455,7 +465,8 @@ impl Opened {
         let path: PathBuf = directory.database();
         refused::settle(directory.path(), &path)
             .map_err(|error| open_error(&path, fjall::Error::Io(error)))?;
-        // The engine deletes and cuts what it does not understand, so all is judged before.
+        // fjall deletes and cuts what it does not understand, so manifests and journals are judged
+        // before.
         manifest::verify(&path).map_err(fault_error)?;
         let number = journal::prepare(&path)
             .map_err(|error| open_error(&path, fjall::Error::Io(error)))?
@@ -528,8 +539,8 @@ fn create_options(options: SpaceOptions, memtable_bytes: u64) -> KeyspaceCreateO
             KvSeparationOptions::default()
                 .separation_threshold(SEPARATED_BYTES_MIN)
                 .compression(fjall::CompressionType::None)
-                // By default three quarters of the files with garbage are passed over, and with few
-                // files all of them.
+                // By default fjall passes over three quarters of the files with garbage, and over
+                // all of them if they are few.
                 .age_cutoff(1.0),
         ))
     } else {

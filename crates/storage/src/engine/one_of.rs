@@ -1,6 +1,6 @@
 //! The engine below a storage: fjall on a disk, or its stand-in in simulations.
 //!
-//! Without the feature `simulation` there is one variant, and asking which it is costs nothing.
+//! Without the feature `simulation` there is one variant, so the choice costs nothing.
 
 use std::ops::Bound;
 use std::path::Path;
@@ -16,28 +16,28 @@ use super::{
 };
 use crate::StorageError;
 
-/// What the rows lie in.
+/// The engine that holds the rows.
 pub(crate) enum Engine {
     Disk(Disk),
     #[cfg(feature = "simulation")]
     Simulated(simulated::Engine),
 }
 
-/// A state of all spaces.
+/// A snapshot of all spaces.
 pub(crate) enum Snapshot {
     Disk(DiskSnapshot),
     #[cfg(feature = "simulation")]
     Simulated(simulated::Snapshot),
 }
 
-/// Keys and values of a range, from either end.
+/// A scan over the keys and values of a range, from either end.
 pub(crate) enum Scan {
     Disk(DiskScan),
     #[cfg(feature = "simulation")]
     Simulated(simulated::Scan),
 }
 
-/// The same of either.
+/// Does the same work on either engine.
 macro_rules! either {
     ($engine:expr, $of:ident => $work:expr) => {
         match $engine {
@@ -58,7 +58,7 @@ impl Engine {
         Disk::open(directory, options, examiners).map(Engine::Disk)
     }
 
-    /// Opens a simulated disk. The second value says that it is empty.
+    /// Opens a simulated disk. The second value says whether it is empty.
     #[cfg(feature = "simulation")]
     pub(crate) fn simulated(disk: &simulated::SimulatedDisk) -> (Engine, bool) {
         let (engine, is_new) = simulated::Engine::open(disk);
@@ -90,12 +90,12 @@ impl Engine {
         either!(self, of => of.close());
     }
 
-    /// All spaces that there are.
+    /// The ids of all spaces.
     pub(crate) fn spaces(&self) -> Result<Vec<SpaceId>, StorageError> {
         either!(self, of => of.spaces())
     }
 
-    /// Makes a space, if it is not there; on the disk when this returns.
+    /// Makes a space, if it does not exist. It is on the disk when this returns.
     pub(crate) fn create_space(
         &self,
         id: SpaceId,
@@ -119,7 +119,8 @@ impl Engine {
         either!(self, of => of.commit(batch, sync, now_micros))
     }
 
-    /// The same for the writes of clients. A simulation has others go on while the disk works, as they do on their threads.
+    /// Commits the writes of clients. See [`Disk::commit`]. In a simulation other tasks go on while
+    /// the disk works, as other threads do otherwise.
     pub(crate) async fn commit_writes(
         &self,
         batch: Batch,
@@ -143,7 +144,7 @@ impl Engine {
         either!(self, of => of.probe())
     }
 
-    /// The present state.
+    /// A snapshot of the present state.
     pub(crate) fn snapshot(&self) -> Result<Snapshot, StorageError> {
         match self {
             Engine::Disk(of) => of.snapshot().map(Snapshot::Disk),
@@ -157,7 +158,7 @@ impl Engine {
         either!(self, of => of.get(space, key))
     }
 
-    /// The value of a key in an earlier state.
+    /// The value of a key in a snapshot.
     pub(crate) fn get_at(
         &self,
         snapshot: &Snapshot,
@@ -173,7 +174,7 @@ impl Engine {
         }
     }
 
-    /// The entries of a range in an earlier state.
+    /// The entries of a range in a snapshot.
     pub(crate) fn scan_at(
         &self,
         snapshot: &Snapshot,
@@ -196,7 +197,7 @@ impl Engine {
         either!(self, of => of.compact(space))
     }
 
-    /// Where the files lie; none in simulations.
+    /// The data directory; `None` in simulations.
     pub(crate) fn directory(&self) -> Option<&Directory> {
         match self {
             Engine::Disk(of) => Some(of.directory()),

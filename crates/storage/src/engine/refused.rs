@@ -1,9 +1,10 @@
-//! Refused batches that must not come to life.
+//! Cuts off refused batches, which must not come to life.
 //!
-//! The engine keeps what it could not write of a batch, and writes it when it lets go of the journal, which has room
-//! again by then. A batch that stands whole afterwards was refused to its writer, and readers of a log may have passed its time.
-//! So it is written down, before the engine lets go, up to which batch all was acknowledged; whoever opens the directory next
-//! cuts off what is behind, a process that was killed in between or not.
+//! fjall keeps the part of a batch that it could not write, and writes it when it closes the
+//! journal, as there may be room by then. But that batch was refused to its writer, and readers of
+//! a log may have passed its time. So a note is written before fjall closes the journal: the number
+//! of the last batch that was acknowledged. The next opening of the directory cuts off all batches
+//! behind it, even if the process was killed in between.
 //!
 //! ```text
 //! DIR/acknowledged   the number of a batch, as text and a newline
@@ -19,7 +20,7 @@ use super::journal;
 const NOTE: &str = "acknowledged";
 const DRAFT: &str = "acknowledged.new";
 
-/// Says that all batches behind that number were refused.
+/// Writes the note that all batches behind this number were refused.
 pub(super) fn note(directory: &Path, acknowledged: u64) -> io::Result<()> {
     let draft = directory.join(DRAFT);
     let mut file = File::create(&draft)?;
@@ -29,14 +30,14 @@ pub(super) fn note(directory: &Path, acknowledged: u64) -> io::Result<()> {
     sync_folder(directory)
 }
 
-/// Cuts off what was said to be refused, if anything was.
+/// Cuts off the refused batches if there is a note, and removes it.
 pub(super) fn settle(directory: &Path, database: &Path) -> io::Result<()> {
     let path = directory.join(NOTE);
     let text = match fs::read_to_string(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         text => text?,
     };
-    // One that can't be read was never whole: the engine had not let go.
+    // A note that can't be read was never whole, so fjall had not closed the journal yet.
     if let Ok(acknowledged) = text.trim_end().parse() {
         journal::cut_refused(database, acknowledged)?;
     }
@@ -86,7 +87,7 @@ mod tests {
         engine.create_space(SpaceId::META, options).unwrap();
         put(&engine, "acknowledged");
         note(directory.path(), engine.written.load(Ordering::Acquire)).unwrap();
-        // Stands whole in the journal, and the process ends before it is cut off.
+        // This batch stands whole in the journal, and the process ends before it is cut off.
         put(&engine, "refused");
         drop(engine);
 

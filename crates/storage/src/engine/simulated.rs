@@ -1,11 +1,13 @@
-//! A stand-in for fjall in memory, with a disk that forgets.
+//! A stand-in for fjall in memory, on a disk that forgets what was not synced.
 //!
-//! What the rest relies on is kept: batches are atomic, a snapshot stays as it is, what was synced survives, what was refused
-//! is gone, and after a refusal nothing is written until the engine is opened anew. What a disk may do with the rest is
-//! decided by a seed: at a crash the tail of the journal that was not synced is lost, kept, or torn within, which loses the
-//! batch in which it is torn and all behind it. A batch may take a while, in which others go on and a crash may come.
+//! It keeps what the storage relies on: batches are atomic, a snapshot does not change, synced
+//! batches survive a crash, a refused batch is gone, and after a refusal nothing is written until
+//! the engine is opened anew. A seed decides the rest. At a crash the tail of the journal that was
+//! not synced is lost, kept, or torn in a batch, which loses that batch and all behind it. A batch
+//! may take a while; meanwhile other tasks go on, and a crash may come.
 //!
-//! The disk outlives the engines that are opened on it, one after another. One that was open at a crash can do nothing any more.
+//! The disk outlives the engines that are opened on it, one after another. An engine that was open
+//! at a crash can do nothing any more.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Bound;
@@ -19,43 +21,45 @@ use bytes::Bytes;
 use super::{Batch, SpaceId, SpaceOptions, Sync};
 use crate::StorageError;
 
-/// A batch takes no longer than this.
+/// The longest time that a slow batch takes.
 const LATENCY_MICROS_MAX: u64 = 60_000;
-/// One batch in so many takes that long; others are done at once.
+/// One batch in this many is slow; others are done at once.
 const SLOW_ONE_IN: u64 = 3;
 
 type Space = Arc<BTreeMap<Bytes, Bytes>>;
 type Spaces = HashMap<SpaceId, Space>;
 
-/// A disk of a simulation. Clones are the same disk.
+/// The disk of a simulation. Clones are the same disk.
 #[derive(Clone, Default)]
 pub struct SimulatedDisk(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    /// Of the generator of numbers.
+    /// The state of the random number generator.
     random: u64,
-    /// What a crash leaves in any case.
+    /// The content that survives any crash.
     synced: Spaces,
-    /// Batches since then, in their order.
+    /// The batches since the last sync, in their order.
     tail: Vec<Batch>,
-    /// The batch that is not yet seen, though it stands in the journal.
+    /// The batch that stands in the journal, but is not yet seen by readers.
     in_flight: Option<Batch>,
-    /// What readers see: `synced` and `tail`, less the batch in flight.
+    /// The content that readers see: `synced` and `tail` without the batch in flight.
     seen: Spaces,
     /// Counts the engines that were opened, the crashes, and the openings after a failure.
     life: u64,
     is_full: bool,
-    /// So many batches from here one is refused.
+    /// The number of batches that are taken before one is refused.
     fails_in: Option<u64>,
     /// Whether nothing is written until the engine is opened anew.
     is_poisoned: bool,
+    /// See [`SimulatedDisk::lie`].
     lies: bool,
+    /// See [`SimulatedDisk::forget_at_crashes`].
     forgets: Option<Vec<u8>>,
 }
 
 impl SimulatedDisk {
-    /// An empty disk.
+    /// Makes an empty disk. The seed decides what a crash loses and which batches are slow.
     pub fn new(seed: u64) -> SimulatedDisk {
         let disk = SimulatedDisk::default();
         disk.state().random = seed;
@@ -66,7 +70,8 @@ impl SimulatedDisk {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The power fails: whoever has it open can do nothing any more, and some of the tail is lost.
+    /// Lets the power fail. The open engine can do nothing any more, and some batches that were not
+    /// synced are lost.
     pub fn crash(&self) {
         let mut state = self.state();
         state.life += 1;
@@ -88,22 +93,24 @@ impl SimulatedDisk {
         state.fails_in = None;
     }
 
-    /// Whether it takes no more bytes.
+    /// Sets whether the disk is full. A full disk refuses batches.
     pub fn set_full(&self, is_full: bool) {
         self.state().is_full = is_full;
     }
 
-    /// After so many more batches one is refused, as if the disk had failed for a moment.
+    /// Has the disk refuse one batch after this many more, as if it had failed for a moment.
     pub fn fail_after(&self, batches: u64) {
         self.state().fails_in = Some(batches);
     }
 
-    /// For a test of the test: it says that it has synced, and has not.
+    /// Makes syncs return without an effect. For tests of a simulation, which must notice such a
+    /// disk.
     pub fn lie(&self) {
         self.state().lies = true;
     }
 
-    /// For a test of the test: at each crash it loses the value of a key beside the tables' rows.
+    /// Makes each crash lose the value of a key of the meta space. For tests of a simulation, which
+    /// must notice such a disk.
     pub fn forget_at_crashes(&self, key: &[u8]) {
         self.state().forgets = Some(key.to_vec());
     }
@@ -152,7 +159,7 @@ impl State {
 
 fn apply(spaces: &mut Spaces, batch: &Batch) {
     for (space, key, value) in batch {
-        // It may have been dropped since.
+        // The space may have been dropped since.
         let Some(space) = spaces.get_mut(space) else {
             continue;
         };
@@ -164,13 +171,13 @@ fn apply(spaces: &mut Spaces, batch: &Batch) {
     }
 }
 
-/// An engine on such a disk.
+/// An engine on a simulated disk.
 pub(crate) struct Engine {
     disk: SimulatedDisk,
-    /// The life of the disk in which it was opened.
+    /// The life of the disk in which the engine was opened.
     life: Mutex<u64>,
     path: PathBuf,
-    /// As in [`super::Disk`].
+    /// Range deletions that were read since the start. See [`super::Disk`].
     pub(crate) range_deletions_read: AtomicU64,
 }
 
@@ -182,11 +189,11 @@ pub(crate) struct Snapshot {
 pub(crate) struct Scan(VecDeque<(Bytes, Bytes)>);
 
 impl Engine {
-    /// Opens a disk. The second value says that it is empty.
+    /// Opens a disk. The second value says whether it is empty.
     pub(crate) fn open(disk: &SimulatedDisk) -> (Engine, bool) {
         let mut state = disk.state();
         state.life += 1;
-        // What is read at the start is synced.
+        // fjall syncs what it reads at the start, and so does this.
         state.sync();
         let engine = Engine {
             disk: disk.clone(),
@@ -282,7 +289,8 @@ impl Engine {
         })
     }
 
-    /// A batch that stands in the journal for a while before it is synced, seen and acknowledged.
+    /// Commits a batch that may stand in the journal for a while before it is synced, seen and
+    /// acknowledged.
     pub(crate) async fn commit_slowly(&self, batch: Batch, sync: Sync) -> Result<(), StorageError> {
         let slow_micros = self.with(|state| {
             state.check_writable()?;
@@ -374,7 +382,8 @@ impl Engine {
         ))
     }
 
-    /// As for fjall, a snapshot from before a reopening takes no new reads.
+    /// Fails for a snapshot from before a reopening, as such a snapshot takes no new reads with
+    /// fjall.
     fn check(&self, snapshot: &Snapshot) -> Result<(), StorageError> {
         self.with(|state| match state.life == snapshot.life {
             true => Ok(()),

@@ -4,7 +4,8 @@ use uuid::Uuid;
 
 use crate::catalog::TableId;
 
-/// Where the rows of a table lie: TRUNCATE gives it a new generation, which begins empty.
+/// The space that holds the rows of a table. TRUNCATE gives the table a space of a new generation,
+/// which begins empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct SpaceId {
     table: TableId,
@@ -12,7 +13,7 @@ pub(crate) struct SpaceId {
 }
 
 impl SpaceId {
-    /// The catalog and what else is not a table's.
+    /// The space of the catalog and of everything else that belongs to no table.
     pub(crate) const META: SpaceId = SpaceId {
         table: TableId(Uuid::nil()),
         generation: 0,

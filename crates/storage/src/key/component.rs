@@ -1,10 +1,12 @@
-//! One value of a key as a byte string whose unsigned order is the order of the value.
+//! A component is one value of a key, as a byte string whose unsigned order is the order of the
+//! values.
 //!
-//! Every component delimits itself: none is a prefix of another of its type, so components can be
-//! laid side by side, and the encoding of a prefix of the columns is a prefix of every key with it.
+//! No component is a prefix of another of its type. So components can be written one behind the
+//! other, and the encoding of the first columns of a key is a prefix of every key with these
+//! values.
 //!
 //! ```text
-//! component  01                          the empty value, where that is no text and no blob
+//! component  01                          the empty value of a type other than text and blob
 //!            02 payload
 //! payload of
 //!   ascii, blob, inet, text   each byte, with 00 written as 00 FF; then 00 00
@@ -29,8 +31,8 @@
 //! Every bit of a component of a descending column is flipped. A component begins with 01, 02, FE
 //! or FD, so [`AFTER_PREFIX`] behind a prefix sorts after every key with that prefix.
 //!
-//! Values that are equal but differ in bytes (see [`cql::value`]) have one encoding; decoding
-//! gives one of them, and whoever needs the bytes as they were given keeps them aside.
+//! Values that are equal but differ in bytes (see [`cql::value`]) have one encoding, and decoding
+//! gives one of them. The bytes as they were given have to be kept elsewhere.
 
 use bytes::Bytes;
 use cql::types::CqlType;
@@ -49,7 +51,7 @@ const NULL: u8 = 1;
 
 const SIGN_BITS: u64 = 0x8080_8080_8080_8080;
 
-/// The value is none of its type.
+/// The error for bytes that are no value of their type.
 #[derive(Debug)]
 pub(crate) struct NotOfType;
 
@@ -68,7 +70,7 @@ pub(crate) fn encode(
     Ok(())
 }
 
-/// Takes a component off the front of `input`; `None` if there is none.
+/// Takes a component off the front of `input`; `None` if none stands there.
 pub(crate) fn decode(input: &mut &[u8], cql_type: &CqlType, descending: bool) -> Option<Bytes> {
     let mut reader = Reader {
         rest: input,
@@ -79,7 +81,7 @@ pub(crate) fn decode(input: &mut &[u8], cql_type: &CqlType, descending: bool) ->
     Some(value)
 }
 
-/// Whether decoding may give other bytes than were encoded.
+/// Whether decoding may give other bytes than those that were encoded.
 pub(crate) fn is_lossy(cql_type: &CqlType) -> bool {
     match cql_type {
         CqlType::Boolean
@@ -243,7 +245,7 @@ fn vector_elements(
     }
 }
 
-/// Bytes with 00 escaped, and a terminator that sorts before every continuation.
+/// Appends bytes with 00 escaped, and a terminator that sorts before every continuation.
 pub(super) fn encode_escaped(out: &mut Vec<u8>, bytes: &[u8]) {
     out.reserve(bytes.len() + 2);
     for byte in bytes {
@@ -284,7 +286,7 @@ pub(super) fn flip(bytes: &mut [u8]) {
     }
 }
 
-/// Reads what [`encode`] wrote, flipping it back on the way.
+/// Reads what [`encode`] wrote. `mask` is FF where its bits are flipped, else 00.
 pub(super) struct Reader<'a> {
     pub(super) rest: &'a [u8],
     pub(super) mask: u8,

@@ -1,4 +1,4 @@
-//! How partitions and rows are addressed in the engine.
+//! The keys of partitions and rows in the engine.
 //!
 //! ```text
 //! key        token, 8 bytes big-endian with the sign bit flipped
@@ -8,7 +8,7 @@
 //!            kind, 1 byte
 //!            suffix
 //! kind       00  the partition itself: its deletion, its static cells; no suffix
-//!            01  a range deletion; the suffix is where it begins
+//!            01  a range deletion; the suffix is its beginning
 //!            02  a row; the suffix is its clustering columns (see `component`)
 //! ```
 //!
@@ -37,7 +37,7 @@ pub(crate) const ROW: u8 = 2;
 
 const TOKEN_BYTES: usize = 8;
 
-/// How the keys of a table are written and read.
+/// Writes and reads the keys of a table.
 #[derive(Debug)]
 pub(crate) struct KeyCodec {
     partitioner: Partitioner,
@@ -46,7 +46,7 @@ pub(crate) struct KeyCodec {
     lossy: bool,
 }
 
-/// A key taken apart.
+/// The parts of a key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeyParts<'a> {
     /// Token and partition key.
@@ -117,7 +117,7 @@ impl KeyCodec {
         self.clustering.len()
     }
 
-    /// Token and partition key: what all keys of a partition begin with.
+    /// The token, and the bytes with which all keys of a partition begin: token and partition key.
     pub(crate) fn partition(&self, key: &[Bytes]) -> Result<(Token, Vec<u8>), StorageError> {
         if key.len() != self.partition.len() {
             return Err(StorageError::Invalid(format!(
@@ -146,7 +146,7 @@ impl KeyCodec {
         Ok((token, out))
     }
 
-    /// The suffix of a row.
+    /// The suffix of a row, from the values of its clustering columns.
     pub(crate) fn clustering(&self, values: &[Bytes]) -> Result<Vec<u8>, StorageError> {
         if values.len() != self.clustering.len() {
             return Err(StorageError::Invalid(format!(
@@ -197,7 +197,8 @@ impl KeyCodec {
         Ok(SuffixRange { low, high })
     }
 
-    /// The clustering values as given, if the suffix does not give them back byte for byte.
+    /// The clustering values as given, if decoding the suffix does not give the same bytes; else
+    /// `None`.
     pub(crate) fn original_clustering(
         &self,
         values: &[Bytes],
@@ -209,7 +210,7 @@ impl KeyCodec {
         Some(values.to_vec())
     }
 
-    /// `None` if the key is not one of this table.
+    /// Splits a key into its parts; `None` if it is no key of this table.
     pub(crate) fn split<'a>(&self, key: &'a [u8]) -> Option<KeyParts<'a>> {
         let mut rest = key.get(TOKEN_BYTES..)?;
         for cql_type in &self.partition {
@@ -244,12 +245,12 @@ impl KeyCodec {
     }
 }
 
-/// Where the partitions with a token begin.
+/// The bytes with which all keys of a token begin.
 pub(crate) fn token_bytes(token: Token) -> [u8; TOKEN_BYTES] {
     ((token.0 as u64) ^ 1 << 63).to_be_bytes()
 }
 
-/// A whole key.
+/// A whole key. It is an error if the key is too long for the engine.
 pub(crate) fn join(partition: &[u8], kind: u8, suffix: &[u8]) -> Result<Vec<u8>, StorageError> {
     let length = partition.len() + 1 + suffix.len();
     check_length(length)?;
@@ -260,7 +261,7 @@ pub(crate) fn join(partition: &[u8], kind: u8, suffix: &[u8]) -> Result<Vec<u8>,
     Ok(key)
 }
 
-/// The bounds of a scan may be a byte longer than a key, so they are not checked.
+/// A bound of a scan. It may be a byte longer than a key, so its length is not checked.
 pub(crate) fn bound(partition: &[u8], kind: u8, suffix: &[u8]) -> Vec<u8> {
     [partition, &[kind], suffix].concat()
 }
@@ -276,11 +277,11 @@ fn check_length(length: usize) -> Result<(), StorageError> {
 
 fn wrong_value(cql_type: &CqlType) -> StorageError {
     StorageError::Invalid(format!(
-        "a key column of type {cql_type} got a value that is none"
+        "a key column of type {cql_type} got an invalid value"
     ))
 }
 
-/// The length of every value of the type but the empty one.
+/// The length of every non-empty value of the type; `None` if it varies.
 fn value_length(cql_type: &CqlType) -> Option<usize> {
     match cql_type {
         CqlType::Tinyint => Some(1),

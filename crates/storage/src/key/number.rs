@@ -1,4 +1,4 @@
-//! Varints and decimals as components of a key; the layout stands in [`super::component`].
+//! Varints and decimals as components of a key, in the layout of [`super::component`].
 
 use bytes::Bytes;
 use num_bigint::{BigInt, Sign};
@@ -10,8 +10,8 @@ const ZERO: u8 = 1;
 const POSITIVE: u8 = 2;
 const NOT_NEGATIVE: u8 = 1;
 
-/// Zeros that decoding may append to a decimal whose scale would not fit otherwise; a value has at
-/// most as many digits. Only keys that were tampered with ask for more.
+/// The most zeros that decoding appends to a decimal whose scale would not fit otherwise. No value
+/// has more digits, so only keys that were tampered with ask for more.
 const APPENDED_ZEROS_MAX: i64 = 1 << 16;
 
 pub(super) fn encode_varint(out: &mut Vec<u8>, value: &[u8]) -> Result<(), NotOfType> {

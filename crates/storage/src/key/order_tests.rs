@@ -1,4 +1,4 @@
-//! The encoded order is the order of the values, for every type that a key may have.
+//! Tests that the encoded order is the order of the values, for every type that a key may have.
 
 use std::cmp::Ordering;
 
@@ -59,7 +59,7 @@ fn types() -> impl Strategy<Value = CqlType> {
     })
 }
 
-/// Few different bytes, so that values share beginnings, and the awkward ones.
+/// Bytes of few different values, awkward ones among them, so that many strings share beginnings.
 fn bytes(length: impl Into<proptest::collection::SizeRange>) -> BoxedStrategy<Vec<u8>> {
     vec(
         prop::sample::select(vec![0, 1, 2, 0x7f, 0x80, 0xfe, 0xff]),

@@ -1,4 +1,4 @@
-//! Which deletion covers one row after another.
+//! Finds the range deletion that covers each of a sequence of rows.
 
 use std::ops::Bound;
 
@@ -8,24 +8,26 @@ use crate::StorageError;
 use crate::engine::Scan;
 use crate::record::Deletion;
 
-/// Intervals that are passed one by one before it is quicker to look anew.
+/// Intervals that are passed one by one. Beyond these a new look is quicker.
 const STEPS_MAX: usize = 8;
 
-/// Follows a read through a partition, in either direction. The first row costs one look, a next one few steps from there.
+/// Follows a read through a partition, in either direction. The first row costs one look, each
+/// later row a few steps from the row before.
 #[derive(Default)]
 pub(crate) struct Cursor {
-    /// The row that was asked for last.
+    /// The suffix of the row that was asked for last.
     at: Option<Vec<u8>>,
-    /// The last interval that does not begin behind it.
+    /// The last interval that does not begin behind that row.
     last: Option<Interval>,
-    /// Those before `last`, to be read backwards.
+    /// The intervals before `last`, to be read backwards.
     before: Option<Scan>,
-    /// Those behind `last`, and the first of them.
+    /// The intervals behind `last`, with the first of them apart.
     behind: Option<(Scan, Option<Interval>)>,
 }
 
 impl Cursor {
-    /// The deletion that covers a row. `stored` is the same each time.
+    /// The deletion that covers a row. `stored` must be that of the same partition and snapshot
+    /// each time.
     pub(crate) fn covering(
         &mut self,
         stored: StoredRanges<'_>,

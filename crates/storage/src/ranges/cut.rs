@@ -1,11 +1,11 @@
-//! How a deletion changes the intervals that it overlaps.
+//! The change that a deletion makes to the intervals that it overlaps.
 
 use super::Interval;
 use crate::key::SuffixRange;
 use crate::record::Deletion;
 
-/// The intervals that stand in the place of `overlapped` once the range is deleted too. `overlapped` are all those that overlap
-/// the range, in their order.
+/// Adds a deletion of the range. Returns the intervals that replace `overlapped`, which are all
+/// intervals that overlap the range, in order.
 pub(crate) fn add(
     overlapped: &[Interval],
     range: &SuffixRange,
@@ -39,7 +39,7 @@ pub(crate) fn add(
     pieces.0
 }
 
-/// As [`add`], for the end of a sweep: nothing is stored any more of what this deletion covers in the range.
+/// Marks a deletion as swept within the range. Arguments and result are those of [`add`].
 pub(crate) fn mark_swept(
     overlapped: &[Interval],
     range: &SuffixRange,
@@ -63,7 +63,8 @@ pub(crate) fn mark_swept(
 }
 
 impl Interval {
-    /// The parts before, in and behind a range that it overlaps.
+    /// Splits the interval at a range that it overlaps, into the parts before, in and behind the
+    /// range.
     fn split(&self, range: &SuffixRange) -> (Option<Interval>, Interval, Option<Interval>) {
         let part = |start: &[u8], end: &[u8]| Interval {
             start: start.to_vec(),
@@ -108,7 +109,7 @@ mod tests {
     use super::super::is_forgettable;
     use super::*;
 
-    /// A partition's intervals, all in memory.
+    /// The intervals of a partition, all in memory.
     #[derive(Default)]
     struct All(Vec<Interval>);
 

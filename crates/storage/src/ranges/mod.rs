@@ -1,13 +1,14 @@
 //! The range deletions of a partition: disjoint intervals of clustering suffixes.
 //!
-//! A new deletion cuts those that it overlaps, so that for each suffix the winning one alone is stored and those that are
-//! covered go. As they are disjoint and lie in the order of their beginnings, one look backwards from a suffix
-//! finds the only one that can cover it, however many there are.
+//! A new deletion cuts the intervals that it overlaps. So for each suffix only the newest deletion
+//! is stored, and intervals that are wholly covered by a newer one are removed. As the intervals
+//! are disjoint and lie in the order of their beginnings, one look backwards from a suffix finds
+//! the only one that can cover it, however many there are.
 //!
 //! ```text
-//! key       partition, kind 01, the suffix where the interval begins
+//! key       partition, kind 01, the suffix at which the interval begins
 //! value     version (1 byte: 1), 01 if it is swept, else 00 (1), timestamp (8, big-endian),
-//!           local time (8), the suffix where it ends
+//!           local time (8), the suffix at which the interval ends
 //! ```
 
 mod cursor;
@@ -25,18 +26,18 @@ pub(crate) use stored::StoredRanges;
 
 const VERSION: u8 = 1;
 
-/// The rows with `start <= suffix < end` are deleted.
+/// A range deletion: the rows with `start <= suffix < end` are deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Interval {
     pub start: Vec<u8>,
     pub end: Vec<u8>,
     pub deletion: Deletion,
-    /// Whether nothing of what it covers is stored any more.
+    /// Whether none of the rows that the interval covers is stored any more.
     pub swept: bool,
 }
 
 impl Interval {
-    /// Of one that does not begin behind the suffix.
+    /// Whether an interval that does not begin behind the suffix covers it.
     pub(crate) fn reaches(&self, suffix: &[u8]) -> bool {
         suffix < self.end.as_slice()
     }
@@ -45,7 +46,7 @@ impl Interval {
         self.start.as_slice() <= suffix && self.reaches(suffix)
     }
 
-    /// What is stored under the beginning.
+    /// The value that is stored under the interval's beginning.
     pub(crate) fn encode(&self) -> Bytes {
         let mut out = Vec::with_capacity(18 + self.end.len());
         out.push(VERSION);
@@ -65,7 +66,7 @@ impl Interval {
     }
 }
 
-/// Whether a stored interval covers nothing any more and was made by that second.
+/// Whether a stored interval may be forgotten: it is swept, and was made at or before that second.
 pub(crate) fn is_forgettable(value: &[u8], before_s: i64) -> bool {
     try_decode(&[], value)
         .is_some_and(|interval| interval.swept && interval.deletion.local_s <= before_s)

@@ -8,7 +8,7 @@ use crate::StorageError;
 use crate::engine::{Engine, Scan, Snapshot, SpaceId};
 use crate::key::{self, RANGE, ROW};
 
-/// Where the intervals of a partition are read.
+/// Reads the intervals of a partition.
 #[derive(Clone, Copy)]
 pub(crate) struct StoredRanges<'a> {
     pub engine: &'a Engine,
@@ -18,7 +18,7 @@ pub(crate) struct StoredRanges<'a> {
     pub partition: &'a [u8],
 }
 
-/// Intervals from either end.
+/// Intervals in order, to be read from either end.
 pub(crate) struct Intervals<'a> {
     engine: &'a Engine,
     scan: Scan,
@@ -27,7 +27,7 @@ pub(crate) struct Intervals<'a> {
 }
 
 impl<'a> StoredRanges<'a> {
-    /// Those that begin between two suffixes.
+    /// The intervals that begin between two suffixes.
     pub(crate) fn beginning_in(
         &self,
         low: Bound<&[u8]>,
@@ -51,20 +51,20 @@ impl<'a> StoredRanges<'a> {
         })
     }
 
-    /// Those that do not begin behind a suffix: from the last, which alone can cover it, backwards.
+    /// The intervals that do not begin behind a suffix. Only the last of them can cover it.
     pub(crate) fn up_to(&self, suffix: &[u8]) -> Result<Intervals<'a>, StorageError> {
         self.beginning_in(Bound::Unbounded, Bound::Included(suffix))
     }
 }
 
 impl Intervals<'_> {
-    /// The scan alone, for whoever keeps it beside the engine.
+    /// The scan alone, which does not borrow the engine.
     pub(super) fn into_scan(self) -> Scan {
         self.scan
     }
 }
 
-/// An interval of a scan; counted, so that what range deletions cost can be seen.
+/// The interval of a scan's entry. Counts it in [`crate::Statistics::range_deletions_read`].
 pub(super) fn interval(
     engine: &Engine,
     prefix: usize,

@@ -1,4 +1,4 @@
-//! What is read from, and how a record becomes a row.
+//! The context of a read, which turns records into rows.
 
 use std::sync::Arc;
 
@@ -13,26 +13,26 @@ use crate::read::{Partition, Position, Row};
 use crate::record::{self, Liveness, Record};
 use crate::schema::TableSchema;
 
-/// What is read from and what of it is seen.
+/// The state that a read sees.
 pub(crate) struct ReadContext {
     pub engine: Arc<Engine>,
     pub snapshot: Snapshot,
     pub table: Arc<TableSchema>,
-    /// Whatever is dead by then is hidden. Seconds.
+    /// Everything that is dead at this time is hidden. Seconds since the epoch.
     pub now_s: i64,
-    /// Held so that what a reader may see is not forgotten under it.
+    /// Held so that nothing that the read may see is forgotten meanwhile.
     #[expect(dead_code, reason = "held for its drop")]
     pub hold: crate::horizon::Hold,
-    /// Held so that the files of the table outlive it.
+    /// Held so that the files stay when the table is dropped meanwhile.
     #[expect(dead_code, reason = "held for its drop")]
     pub lease: Arc<()>,
 }
 
-/// What counts for all rows of a partition.
+/// The state of a partition that counts for all its rows.
 pub(super) struct Entered {
     partition: Arc<Partition>,
     deleted_to: i64,
-    /// Where range deletions are looked for; `None` if the partition has none.
+    /// Finds the range deletion over a row; `None` if the partition has no range deletions.
     ranges: Option<Cursor>,
 }
 
@@ -84,7 +84,8 @@ impl ReadContext {
             .ok_or_else(damaged_key)
     }
 
-    /// The live row of a record, whose key has `partition` before the row's kind and suffix.
+    /// The live row of a record; `None` if it is dead. The first `partition` bytes of `key` are
+    /// token and partition key.
     pub(super) fn row(
         &self,
         entered: &mut Entered,
@@ -128,7 +129,7 @@ impl ReadContext {
         }))
     }
 
-    /// The row of a partition without live rows.
+    /// The row that stands for a partition without live rows: its static cells, if it has any.
     pub(super) fn static_only(&self, entered: &Entered, prefix: &[u8]) -> Option<Row> {
         if entered.partition.static_cells.is_empty() {
             return None;

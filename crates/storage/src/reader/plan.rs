@@ -1,4 +1,4 @@
-//! What a read has to look at: decided before anything is read.
+//! The plan of a read: the keys that it has to look at.
 
 use std::collections::VecDeque;
 use std::ops::Bound;
@@ -14,7 +14,7 @@ use crate::schema::TableSchema;
 pub(super) enum Plan {
     Partition(PartitionPlan),
     Ring(RingPlan),
-    /// Nothing can be found.
+    /// No key can match.
     Empty,
 }
 
@@ -24,27 +24,28 @@ pub(super) struct PartitionPlan {
     pub key: Vec<Bytes>,
     /// Token and partition key.
     pub partition: Vec<u8>,
-    /// In the order in which they are read.
+    /// The parts of the partition that are read, in the order of reading.
     pub ranges: VecDeque<RowRange>,
-    /// Whether a partition without rows gives a row of its static content.
+    /// Whether a partition without rows gives one row with its static content.
     pub static_only: bool,
 }
 
 /// A part of a partition.
 pub(super) enum RowRange {
-    /// The row with that whole clustering key.
+    /// The row with this suffix, which is a whole clustering key.
     Point(Vec<u8>),
     Range(SuffixRange),
 }
 
 /// Partitions in the order of the disk.
 pub(super) struct RingPlan {
-    /// Of keys.
+    /// The range of keys that is read.
     pub range: (Bound<Vec<u8>>, Bound<Vec<u8>>),
-    /// Empty for whole partitions.
+    /// The slices of each partition; empty for whole partitions.
     pub slices: Vec<SuffixRange>,
+    /// Whether a partition without rows gives one row with its static content.
     pub static_only: bool,
-    /// The partition in the midst of which the read resumes: rows of it were seen already.
+    /// The partition in which the read resumes. Rows of it were returned already.
     pub resumed_in: Option<Vec<u8>>,
 }
 
@@ -86,7 +87,7 @@ fn one(table: &TableSchema, request: &ReadRequest, key: &[Bytes]) -> Result<Plan
                 check_suffix(table, parts.suffix)?;
                 resume(&mut ranges, parts.suffix, request.reversed);
             }
-            // The static row stands for a partition without rows: nothing comes behind it.
+            // The static row stood for a partition without rows, so nothing comes behind it.
             HEADER => ranges.clear(),
             _ => return Err(bad_position()),
         }
@@ -107,7 +108,7 @@ fn one(table: &TableSchema, request: &ReadRequest, key: &[Bytes]) -> Result<Plan
     }))
 }
 
-/// The suffix of the only row that a slice can hold.
+/// The suffix of the only row that a slice can hold; `None` if it can hold several.
 fn point(table: &TableSchema, slice: &ClusteringSlice) -> Result<Option<Vec<u8>>, StorageError> {
     match (&slice.start, &slice.end) {
         (ClusteringBound::Inclusive(start), ClusteringBound::Inclusive(end))
@@ -119,7 +120,7 @@ fn point(table: &TableSchema, slice: &ClusteringSlice) -> Result<Option<Vec<u8>>
     }
 }
 
-/// Takes away what lies before the row, in the direction of reading, and the row itself.
+/// Removes the ranges up to and including the row, in the direction of reading.
 fn resume(ranges: &mut Vec<RowRange>, suffix: &[u8], reversed: bool) {
     ranges.retain_mut(|range| match range {
         RowRange::Point(point) if reversed => point.as_slice() < suffix,
@@ -128,7 +129,7 @@ fn resume(ranges: &mut Vec<RowRange>, suffix: &[u8], reversed: bool) {
             if reversed {
                 range.high = suffix.to_vec().min(std::mem::take(&mut range.high));
             } else {
-                // The first suffix behind it.
+                // The first suffix behind the row.
                 let behind = [suffix, &[0]].concat();
                 range.low = behind.max(std::mem::take(&mut range.low));
             }
@@ -176,7 +177,7 @@ fn ring(
                 resumed_in = Some(parts.partition.to_vec());
                 Bound::Excluded(position.to_vec())
             }
-            // Behind the whole partition.
+            // The read resumes behind the whole partition.
             HEADER => Bound::Included(key::bound(parts.partition, u8::MAX, &[])),
             _ => return Err(bad_position()),
         };

@@ -1,4 +1,4 @@
-//! Live rows one by one.
+//! Streams of live rows.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::key::{self, HEADER, ROW, SuffixRange};
 use crate::read::{ReadRequest, Row};
 use crate::record;
 
-/// Live rows, one by one. Owns its snapshot of the storage; may be moved between threads.
+/// A stream of live rows. It owns its snapshot of the storage and may be moved between threads.
 pub struct RowStream {
     context: Arc<ReadContext>,
     state: State,
@@ -28,7 +28,7 @@ enum State {
 struct PartitionRead {
     plan: PartitionPlan,
     reversed: bool,
-    /// Read at the first row.
+    /// The partition's state, which is read at the first row.
     entered: Option<Entered>,
     scan: Option<Scan>,
     found_rows: bool,
@@ -38,7 +38,7 @@ struct RingRead {
     plan: RingPlan,
     scan: Scan,
     current: Option<Current>,
-    /// A row that was read ahead while the partition before it ended.
+    /// An entry of the next partition, read before the end of the last one was known.
     ahead: Option<(Bytes, Bytes)>,
 }
 
@@ -108,7 +108,7 @@ impl Iterator for RowStream {
 }
 
 impl Current {
-    /// Enters a partition of which rows have been given out already.
+    /// Enters a partition again, of which rows have been returned already.
     fn again(context: &ReadContext, prefix: &[u8]) -> Result<Current, StorageError> {
         let head = context.head(prefix)?;
         let (token, key) = context.decode_partition(prefix)?;
@@ -216,7 +216,7 @@ impl RingRead {
             let Some(current) = &mut self.current else {
                 continue;
             };
-            // Deleted ranges are looked up where there are rows.
+            // Range deletions are looked up when there is a row.
             if parts.kind != ROW {
                 continue;
             }
@@ -233,7 +233,8 @@ impl RingRead {
         }
     }
 
-    /// Ends the current partition, which may give a row of its static content.
+    /// Leaves the current partition. Returns a row with its static content if it had no rows and
+    /// such a row was asked for.
     fn leave(&mut self, context: &ReadContext) -> Option<Row> {
         let current = self.current.take()?;
         if self.plan.static_only && !current.found_rows {

@@ -1,4 +1,4 @@
-//! A table as it was at one moment.
+//! Views of a table as it was at one moment.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::StorageError;
 use crate::key::{self, ROW};
 use crate::read::{ReadRequest, Row};
 
-/// A table as it was at one moment: all that is read from it sees the same state, whatever is written
+/// A view of a table as it was at one moment. All reads see the same state, whatever is written
 /// meanwhile. Cheap to clone.
 #[derive(Clone)]
 pub struct View {
@@ -24,13 +24,15 @@ impl View {
         }
     }
 
-    /// The rows of a request, of this table. The stream does blocking file reads when it is advanced.
+    /// Reads the rows of a request for this table. The stream does blocking file reads when it is
+    /// advanced.
     pub(crate) fn read(&self, request: &ReadRequest) -> Result<RowStream, StorageError> {
         stream::open(Arc::clone(&self.context), request)
     }
 
-    /// The live row with a primary key, by the serialised values of its columns; `clustering` is empty for a
-    /// table without clustering columns. Less work than a stream for one row. Does blocking file reads.
+    /// The live row with a primary key, given as the serialised values of its columns; `None` if
+    /// there is none. `clustering` is empty for a table without clustering columns. This is less
+    /// work than a stream for one row. Does blocking file reads.
     pub fn row(
         &self,
         partition: Vec<Bytes>,

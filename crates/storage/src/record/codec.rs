@@ -21,8 +21,8 @@
 //! varint    7 bits a byte, least first, the upper bit says that more follow; signed ones zigzag
 //! ```
 //!
-//! The base is the timestamp and lifetime of the marker, else of the first cell: mostly a row is
-//! written whole, and then none of its cells repeats them.
+//! The base is the timestamp and lifetime of the marker, or of the first cell if there is no
+//! marker. Mostly a row is written whole, and then none of its cells repeats them.
 
 use bytes::{Buf, Bytes};
 
@@ -32,7 +32,7 @@ use crate::catalog::ColumnId;
 use crate::read::Expiry;
 
 const VERSION: u8 = 1;
-/// Room made at once for what a count announces: a damaged one must not ask for all memory.
+/// The most items for which room is made at once, as a damaged count must not ask for all memory.
 const RESERVED_MAX: usize = 1024;
 
 mod record_flag {
@@ -137,7 +137,7 @@ pub(crate) fn encode(record: &Record) -> Bytes {
     out.into()
 }
 
-/// Near enough that the buffer seldom grows.
+/// The approximate size of an encoded record, so that the buffer seldom grows.
 fn encoded_size(record: &Record) -> usize {
     let cell = |cell: &CellRecord| match &cell.content {
         Content::Value { value, .. } => value.len() + 8,
@@ -361,7 +361,8 @@ impl Input {
         })
     }
 
-    /// A number of things that take at least a byte each.
+    /// Reads a number of items. Each takes at least a byte, so a number above the bytes left is
+    /// damage.
     fn count(&mut self) -> Option<usize> {
         let count = usize::try_from(self.varint()?).ok()?;
         (count <= self.0.len()).then_some(count)
@@ -479,7 +480,7 @@ mod tests {
             prop_assert!(decode(Bytes::copy_from_slice(&bytes[..cut.index(bytes.len())])).is_err());
             let at = at.index(bytes.len());
             bytes[at] = byte;
-            // Another record or an error, but no panic.
+            // The result is another record or an error, but no panic.
             let _ = decode(bytes.into());
         }
 
@@ -508,7 +509,8 @@ mod tests {
             cells: (0..10).map(|id| (ColumnId(id), cell())).collect(),
             ..Record::default()
         };
-        // Head 12 with the marker and the count, and for each cell id, flags, length and value.
+        // The head takes 12 bytes with the marker and the count. Each cell takes id, flags, length
+        // and value.
         assert_eq!(encode(&record).len(), 12 + 10 * 7);
     }
 }

@@ -1,12 +1,12 @@
-//! Dropping what died long enough ago.
+//! Drops cells, markers and deletions that died long enough ago.
 //!
-//! A record holds nothing that its own tombstones cover, so a tombstone that is dropped uncovers nothing
-//! here; what it still guards against is a late write with an older timestamp.
+//! A record holds nothing that its own tombstones cover, so dropping a tombstone brings nothing
+//! back. A tombstone is kept only for late writes with an older timestamp.
 
 use super::{CellRecord, ColumnRecord, Content, Deletion, Record};
 
 impl CellRecord {
-    /// Whether it was dead at that second.
+    /// Whether the cell was dead at that second.
     fn died_by(&self, second: i64) -> bool {
         match &self.content {
             Content::Value { lifetime, .. } => super::is_expired(lifetime, second),
@@ -24,7 +24,7 @@ fn forget_deletion(deletion: &mut Option<Deletion>, before_s: i64) -> bool {
 }
 
 impl Record {
-    /// Drops what was dead at that second. Whether there was anything.
+    /// Drops everything that was dead at that second. Returns whether there was anything.
     pub(crate) fn forget(&mut self, before_s: i64) -> bool {
         let mut changed = self.forget_cells(before_s);
         changed |= forget_deletion(&mut self.deletion, before_s);
@@ -37,7 +37,8 @@ impl Record {
         changed
     }
 
-    /// As [`Record::forget`] for the head of a partition, whose deletion covers rows until it is swept.
+    /// Does [`Record::forget`] for the head of a partition, whose deletion has to stay until it is
+    /// swept.
     pub(crate) fn forget_of_head(&mut self, before_s: i64) -> bool {
         let mut changed = self.forget_cells(before_s);
         if self.swept && forget_deletion(&mut self.deletion, before_s) {

@@ -1,4 +1,4 @@
-//! What of a record is alive.
+//! Picks the live cells of a record.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::{CellRecord, ColumnRecord, Content, Record, is_expired};
 use crate::catalog::{Column, ColumnId, ColumnKind, Table};
 use crate::read::{Cell, LiveCell};
 
-/// The columns that exist, by id; cells of others (dropped ones) are hidden.
+/// The columns that exist, by id. Cells of dropped columns are hidden.
 #[derive(Debug)]
 pub(crate) struct LiveColumns {
     regular: BTreeMap<ColumnId, LiveColumn>,
@@ -15,9 +15,10 @@ pub(crate) struct LiveColumns {
 
 #[derive(Clone, Copy, Debug)]
 struct LiveColumn {
-    /// Whether it is a non-frozen collection.
+    /// Whether the column is a non-frozen collection.
     multi_cell: bool,
-    /// Cells up to that timestamp were dropped with a former column of the name; `i64::MIN` for none.
+    /// Cells up to this timestamp were dropped with an earlier column of the same name; `i64::MIN`
+    /// for none.
     dropped_to: i64,
 }
 
@@ -46,10 +47,11 @@ impl LiveColumns {
     }
 }
 
-/// What decides whether a cell is alive.
+/// The times that decide whether a cell is alive.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Liveness {
-    /// The greatest timestamp of a deletion of the row from outside; `i64::MIN` if there is none.
+    /// The greatest timestamp of a deletion of the partition or of a range over the row; `i64::MIN`
+    /// if there is none.
     pub deleted_to: i64,
     pub now_s: i64,
 }

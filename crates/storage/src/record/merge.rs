@@ -1,9 +1,10 @@
-//! Which of two facts wins: Cassandra's rules, in any order of arrival to the same end.
+//! Merges changes into records by Cassandra's rules. The result is the same in any order of
+//! arrival.
 //!
-//! The greater timestamp wins. At equal timestamps what dies or is dead wins over what lives for
-//! ever, a tombstone over an expiring value, the later death over the earlier, and last the greater
-//! value by bytes (`Cells.reconcile`, `LivenessInfo.supersedes` and `DeletionTime.supersedes` of
-//! Cassandra 4). None of it depends on the clock.
+//! The greater timestamp wins. At equal timestamps a tombstone or an expiring value wins over a
+//! value that lives for ever, a tombstone over an expiring value, the later death over the earlier,
+//! and last the greater value by bytes (`Cells.reconcile`, `LivenessInfo.supersedes` and
+//! `DeletionTime.supersedes` of Cassandra 4). None of it depends on the clock.
 
 use std::cmp::Ordering;
 
@@ -14,7 +15,7 @@ use cql::value;
 use super::{CellRecord, ColumnRecord, Content, Deletion, Marker, Record};
 use crate::catalog::ColumnId;
 
-/// The type of the paths of a non-frozen collection: what their order is.
+/// The type of the paths of a non-frozen collection, which gives their order.
 pub(crate) fn path_type(cql_type: &CqlType) -> &CqlType {
     match cql_type {
         CqlType::Set { element, .. } => element,
@@ -33,7 +34,8 @@ impl CellRecord {
 }
 
 impl Content {
-    /// Seconds when it dies or died.
+    /// The time at which the cell dies or died, in seconds since the epoch; `None` if it lives for
+    /// ever.
     fn death(&self) -> Option<i64> {
         match self {
             Content::Value { lifetime, .. } => lifetime.map(|expiry| expiry.at_s),
@@ -52,7 +54,7 @@ impl Content {
         matches!(self, Content::Tombstone { .. })
     }
 
-    /// `Greater` if it wins at equal timestamps.
+    /// `Greater` if this content wins over the other at equal timestamps.
     fn rank(&self, other: &Content) -> Ordering {
         (self.death().is_some().cmp(&other.death().is_some()))
             .then(self.is_tombstone().cmp(&other.is_tombstone()))
@@ -75,8 +77,8 @@ impl Marker {
 }
 
 impl Record {
-    /// Takes in what `change` says. `type_of` gives the type of a column, `None` for a column
-    /// that is gone, whose cells are left as they are.
+    /// Merges a change into the record. `type_of` gives the type of a column; `None` for a dropped
+    /// column, whose cells are left as they are.
     pub(crate) fn merge<'t>(
         &mut self,
         change: Record,
@@ -112,14 +114,15 @@ impl Record {
         }
     }
 
-    /// Takes in one column of a change. Deletions of the row are not looked at.
+    /// Merges one column of a change into the record. Deletions of the row are not looked at.
     pub(crate) fn merge_column(&mut self, id: ColumnId, column: ColumnRecord, cql_type: &CqlType) {
         match self.cells.binary_search_by_key(&id, |(id, _)| *id) {
             Ok(at) => merge_columns(&mut self.cells[at].1, column, cql_type),
             Err(at) => {
                 let mut first = match column {
                     ColumnRecord::Simple(_) => column,
-                    // Merged into nothing, so that its cells come in order and without repeats.
+                    // Merged into an empty column, so that its cells come in order and without
+                    // repeats.
                     ColumnRecord::Elements { deletion, cells } => {
                         let mut first = ColumnRecord::Elements {
                             deletion,
@@ -144,7 +147,8 @@ impl Record {
         }
     }
 
-    /// Forgets what a deletion of the row, or of more, covers; not the deletion of the row itself.
+    /// Drops the marker, the cells and the collections' deletions that a deletion of the row, or of
+    /// more, covers. The row's own deletion stays.
     pub(crate) fn apply_deletion(&mut self, timestamp: i64) {
         if self
             .marker
@@ -164,7 +168,8 @@ impl Record {
         });
     }
 
-    /// As [`Record::apply_deletion`], for a deletion that is kept elsewhere: the row's own may go too.
+    /// Does [`Record::apply_deletion`] for a deletion that is kept elsewhere, so that the row's own
+    /// deletion is dropped too if it is covered.
     pub(crate) fn apply_wider_deletion(&mut self, timestamp: i64) {
         self.apply_deletion(timestamp);
         if self
@@ -176,7 +181,7 @@ impl Record {
     }
 }
 
-/// Whether the new one wins.
+/// Takes the new deletion if it wins. Returns whether it does.
 fn merge_deletion(old: &mut Option<Deletion>, new: Deletion) -> bool {
     let wins = old.is_none_or(|old| new.supersedes(&old));
     if wins {
@@ -210,7 +215,7 @@ fn merge_columns(old: &mut ColumnRecord, new: ColumnRecord, cql_type: &CqlType) 
                 cells.retain(|(_, cell)| cell.timestamp > deletion.timestamp);
             }
         }
-        // A column id never changes its type; whatever this was, the newer statement counts.
+        // A column id never changes its type. If it did, the newer change would count.
         (old, new) => *old = new,
     }
 }
@@ -221,7 +226,7 @@ fn merge_element(
     cell: CellRecord,
     path_type: &CqlType,
 ) {
-    // Elements mostly come in order, above all those of lists.
+    // Elements mostly come in order, in particular those of lists.
     let at = match cells.last() {
         Some((last, _)) if value::compare(path_type, last, &path).is_lt() => Err(cells.len()),
         _ => cells.binary_search_by(|(other, _)| value::compare(path_type, other, &path)),

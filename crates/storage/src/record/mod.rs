@@ -1,10 +1,10 @@
-//! What is kept under one key: all that is known of a row, or of a partition's head.
+//! A record is the value of one key: all that is known of a row, or of a partition's head.
 //!
-//! A record is the whole truth of its row but for the deletions of wider reach (partition and range),
-//! which are records of their own and merged on read. It holds tombstones and expired cells until
-//! they may be forgotten, as a write with an older timestamp may still come.
+//! Only deletions of the partition and of ranges are kept elsewhere, in records of their own, which
+//! are merged on read. A record holds tombstones and expired cells until they may be forgotten, as
+//! a write with an older timestamp may still come.
 //!
-//! A [`Record`] is also the form of a change: writing is merging a small record into the stored one.
+//! A [`Record`] is also the form of a change: a write merges a small record into the stored one.
 
 mod codec;
 mod forget;
@@ -20,20 +20,21 @@ pub(crate) use merge::path_type;
 use crate::catalog::ColumnId;
 use crate::read::Expiry;
 
-/// Until when something lives; `None` for ever.
+/// The time up to which something lives; `None` for ever.
 pub(crate) type Lifetime = Option<Expiry>;
 
-/// Everything with a timestamp at or below this one is gone.
+/// A deletion, which removes everything with a timestamp at or below its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Deletion {
     /// Microseconds.
     pub timestamp: i64,
-    /// When it was carried out here, which decides when it may be forgotten. Seconds.
+    /// The time at which the deletion was carried out here, which decides when it may be forgotten.
+    /// Seconds since the epoch.
     pub local_s: i64,
 }
 
 impl Deletion {
-    /// Whether it outweighs another deletion of the same thing.
+    /// Whether this deletion wins over another one of the same thing.
     pub(crate) fn supersedes(&self, other: &Deletion) -> bool {
         (self.timestamp, self.local_s) > (other.timestamp, other.local_s)
     }
@@ -45,7 +46,7 @@ pub(crate) enum Content {
         value: Bytes,
         lifetime: Lifetime,
     },
-    /// Deleted at that local time, in seconds.
+    /// A deleted cell, with the local time of its deletion. Seconds since the epoch.
     Tombstone {
         local_s: i64,
     },
@@ -67,30 +68,31 @@ pub(crate) enum ColumnRecord {
     },
 }
 
-/// What INSERT leaves beside the cells: the row exists.
+/// The marker that INSERT writes beside the cells: the row exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Marker {
     pub timestamp: i64,
     pub lifetime: Lifetime,
 }
 
-/// A row, or the head of a partition (then `deletion` is the partition's and `cells` are static).
+/// A row, or the head of a partition. In a head, `deletion` is the partition's and `cells` are
+/// static.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Record {
     pub marker: Option<Marker>,
     pub deletion: Option<Deletion>,
-    /// The clustering values as given, where the key does not tell them byte for byte.
+    /// The clustering values as given, if the key does not give the same bytes.
     pub clustering: Option<Vec<Bytes>>,
-    /// By column id.
+    /// The cells of each column, in the order of the column ids.
     pub cells: Vec<(ColumnId, ColumnRecord)>,
-    /// Of a head: whether there are range deletions in the partition.
+    /// Only in a head: whether the partition has range deletions.
     pub has_ranges: bool,
-    /// Of a head: whether nothing of what `deletion` covers is stored any more.
+    /// Only in a head: whether none of the rows that `deletion` covers is stored any more.
     pub swept: bool,
 }
 
 impl Record {
-    /// Whether nothing is known: the key need not exist.
+    /// Whether the record says nothing, so that its key need not exist.
     pub(crate) fn is_empty(&self) -> bool {
         self.marker.is_none()
             && self.deletion.is_none()
@@ -99,7 +101,7 @@ impl Record {
     }
 }
 
-/// Whether something that lives that long is dead.
+/// Whether something with this lifetime is dead.
 pub(crate) fn is_expired(lifetime: &Lifetime, now_s: i64) -> bool {
     lifetime.is_some_and(|expiry| expiry.at_s <= now_s)
 }

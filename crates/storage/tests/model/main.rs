@@ -1,5 +1,6 @@
-//! Random changes of every kind against a naive model of Cassandra's semantics, with time that
-//! passes, columns that go, tables emptied, and the storage closed and opened in between.
+//! Compares the storage with a naive model of Cassandra's semantics, under random changes of every
+//! kind. In between time passes, columns are dropped, tables are emptied, and the storage is closed
+//! and opened.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -99,7 +100,7 @@ fn bounds() -> impl Strategy<Value = ClusteringBound> {
     ]
 }
 
-/// Few, so that they often tie.
+/// Timestamps of few values, so that they are often equal.
 fn timestamps() -> impl Strategy<Value = i64> {
     1..9_i64
 }
@@ -138,7 +139,7 @@ fn elements(
     .boxed()
 }
 
-/// A statement names each path once.
+/// Removes repeated paths, as a statement names each path once.
 fn once(pairs: Vec<(Bytes, Bytes)>) -> Vec<(Bytes, Bytes)> {
     pairs
         .into_iter()
@@ -266,7 +267,8 @@ fn show(row: &Row) -> ShownRow {
     }
 }
 
-/// The cases share one storage, each with a table of its own: making a directory takes many syncs.
+/// The state of the test. All cases share one storage, as making a directory takes many syncs. Each
+/// case has a table of its own.
 struct World {
     directory: tempfile::TempDir,
     clock: Arc<HandClock>,
@@ -288,7 +290,7 @@ impl World {
         world
     }
 
-    /// Goes on with an empty table.
+    /// Replaces the table by an empty one.
     fn renew(&mut self) {
         let former = self.table.name.clone();
         let table = table();
@@ -305,7 +307,7 @@ impl World {
     fn open(&mut self) {
         self.storage = None;
         let options = StorageOptions {
-            // Nothing is cut off here, so the process need not wait for the disk.
+            // This test cuts no power, so writes need not wait for the disk.
             durability: Durability::Buffered {
                 sync_interval: std::time::Duration::from_secs(60),
             },
@@ -363,7 +365,7 @@ impl World {
             condition: None,
         };
         let outcome = block_on(self.storage().write(write));
-        // List operations mean the list as it was before the write.
+        // List operations refer to the list as it was before the write.
         let resolved: Option<Vec<_>> = mutations
             .into_iter()
             .map(|(partition, changes)| {
@@ -392,7 +394,7 @@ impl World {
         }
     }
 
-    /// `None` if a list index is out of bounds.
+    /// Turns list operations into operations by path; `None` if a list index is out of bounds.
     fn resolve(&self, partition: &Bytes, mut change: Change) -> Option<Change> {
         let Change::Row {
             clustering, cells, ..
@@ -613,7 +615,7 @@ fn storage_behaves_as_the_model() {
             }
         }
         world.check(&slices, page, middle);
-        // Expired things do not come back.
+        // Expired cells do not come back.
         world.clock.advance_seconds(10);
         world.check(&slices, page, middle);
     });

@@ -1,5 +1,5 @@
-//! The semantics of Cassandra written down naively: keep every change for ever, and look at all of
-//! them for every read.
+//! A naive model of Cassandra's semantics: it keeps every change for ever, and looks at all of them
+//! for every read.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use storage::catalog::{ColumnId, ColumnKind, Table};
 use storage::mutation::{CellChange, CellOperation, Change};
 use storage::read::{ClusteringBound, ClusteringSlice};
 
-/// Value, write timestamp, time to live and second of death.
+/// A cell: its value, write timestamp, and expiry as time to live and second of death.
 pub type ShownCell = (Bytes, i64, Option<(u32, i64)>);
 
 #[derive(Clone, Debug, PartialEq)]
@@ -39,15 +39,15 @@ pub struct Oracle {
 #[derive(Clone, Debug)]
 struct Fact {
     timestamp: i64,
-    /// `None`: deleted.
+    /// The value; `None` if the cell was deleted.
     value: Option<Bytes>,
     ttl_s: Option<u32>,
-    /// Second of death or deletion; `None` for a value that stays.
+    /// The second of death or deletion; `None` for a value that stays.
     death_s: Option<i64>,
 }
 
 impl Fact {
-    /// The rule for two facts about one cell.
+    /// Whether this fact wins over another one about the same cell.
     fn beats(&self, other: &Fact) -> bool {
         if self.timestamp != other.timestamp {
             return self.timestamp > other.timestamp;
@@ -94,13 +94,13 @@ impl Oracle {
 
     pub fn apply(&mut self, partition: &Bytes, mut change: Change, now_s: i64) {
         if let Change::Row { cells, .. } | Change::Static { cells, .. } = &mut change {
-            // Cells of columns that were dropped before say nothing.
+            // Cells of columns that were dropped before are ignored.
             cells.retain(|cell| self.table.column_by_id(cell.column).is_some());
         }
         self.log.push((partition.clone(), change, now_s));
     }
 
-    /// The table without the column, as after ALTER TABLE DROP.
+    /// Drops a column, as ALTER TABLE DROP does.
     pub fn drop_column(&mut self, id: ColumnId) {
         self.table.columns.retain(|column| column.id != id);
     }
@@ -160,7 +160,8 @@ impl Oracle {
         behind_start && before_end
     }
 
-    /// The newest deletion of the whole partition, and of a row if one is given.
+    /// The timestamp of the newest deletion of the partition, or over the row if one is given;
+    /// `i64::MIN` for none.
     fn deleted_to(&self, partition: &Bytes, row: Option<&[Bytes]>) -> i64 {
         self.changes(partition)
             .filter_map(|(change, _)| match change {
@@ -184,7 +185,7 @@ impl Oracle {
             .unwrap_or(i64::MIN)
     }
 
-    /// The cells of a row, or with `None` of the static row, as (cells, timestamp, ttl, now) of
+    /// The changes of a row, or of the static row with `None`: (cells, timestamp, ttl, now) of
     /// every change that names it.
     fn cell_changes<'a>(
         &'a self,
@@ -350,7 +351,7 @@ impl Oracle {
                 }
                 _ => None,
             });
-        // At equal timestamps one that dies, and the one that dies last.
+        // At equal timestamps a marker that dies wins, and of several the one that dies last.
         markers
             .max()
             .is_some_and(|(_, death_s)| death_s.is_none_or(|death| death > now_s))
@@ -387,7 +388,7 @@ impl Oracle {
         self.columns(partition, None, now_s)
     }
 
-    /// All live rows; with a row for static content alone if the partition has none.
+    /// All live rows; if there are none, one row for the static content, if there is any.
     pub fn partition(&self, partition: &Bytes, now_s: i64) -> Vec<ShownRow> {
         let mut rows: Vec<_> = self
             .named_rows(partition)
@@ -431,7 +432,7 @@ impl Oracle {
             .collect()
     }
 
-    /// The first timestamp that wins over all that was said about a row.
+    /// The smallest timestamp that wins over all changes of a row.
     pub fn floor(&self, partition: &Bytes, row: Option<&[Bytes]>) -> i64 {
         let cells = self
             .cell_changes(partition, row)

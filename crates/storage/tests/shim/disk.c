@@ -2,10 +2,10 @@
  *
  * Environment:
  *   DISK_ROOT    only files below this directory are looked at
- *   DISK_SHADOW  where what is on the disk for sure is kept, outside of DISK_ROOT
+ *   DISK_SHADOW  the folder for the content that is on the disk for sure, outside of DISK_ROOT
  *   DISK_FULL    while a file of this name exists, writes fail with ENOSPC
  *
- * What counts as being on the disk:
+ * These count as being on the disk:
  *   - of a file, its content at its last fsync or fdatasync;
  *   - of a directory, its names at its last fsync, and the name that a file in it had when that
  *     file was synced (ext4, XFS and btrfs commit a new file's name with it).
@@ -39,7 +39,7 @@
 
 struct range { off_t from, to; };
 
-/* What was written to a file since its last sync. */
+/* The ranges of a file that were written since its last sync. */
 struct dirty {
     char key[KEY_BYTES];
     int count;
@@ -114,7 +114,7 @@ static struct dirty *dirty_of(const char *key) {
     return 0;
 }
 
-/* To be called with the lock held. */
+/* Notes a written range. Called with the lock held. */
 static void mark(const char *key, off_t from, off_t to) {
     struct dirty *file = dirty_of(key);
     for (int i = 0; i < file->count; i++) {
@@ -126,7 +126,7 @@ static void mark(const char *key, off_t from, off_t to) {
         }
     }
     if (file->count == RANGES_MAX) {
-        /* Too many to tell apart: all from the first to the last. */
+        /* There are too many to tell apart: one range from the first to the last replaces them. */
         for (int i = 1; i < file->count; i++) {
             if (file->ranges[i].from < file->ranges[0].from) file->ranges[0].from = file->ranges[i].from;
             if (file->ranges[i].to > file->ranges[0].to) file->ranges[0].to = file->ranges[i].to;

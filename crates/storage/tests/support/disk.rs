@@ -1,4 +1,5 @@
-//! A process of its own on a disk that can lose power or run full: see `shim/disk.c`.
+//! Runs a test as a process of its own, on a disk that can lose power or run full. See
+//! `shim/disk.c`.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use std::collections::{BTreeMap, HashMap};
@@ -40,7 +41,7 @@ pub fn spawn_test(name: &str, environment: &[(&str, &Path)]) -> Child {
         .expect("the process starts")
 }
 
-/// What the shim keeps of a directory.
+/// The shadow that the shim keeps of a directory: the content that is on the disk for sure.
 pub struct Shadow(PathBuf);
 
 fn key_of(path: &Path) -> Option<String> {
@@ -55,7 +56,7 @@ fn key_of(path: &Path) -> Option<String> {
 }
 
 impl Shadow {
-    /// Begins with all of `root` on the disk.
+    /// Begins a shadow with all of `root` on the disk.
     pub fn begin(shadow: &Path, root: &Path) -> Shadow {
         fs::create_dir_all(shadow).expect("a directory");
         let shadow = Shadow(shadow.to_path_buf());
@@ -82,8 +83,9 @@ impl Shadow {
         fs::write(self.0.join(format!("{key}.dir")), names).expect("written");
     }
 
-    /// Makes a copy of `root` with only what is on the disk for sure; of what may be there, each page
-    /// for which `keep_page` says so.
+    /// Makes a copy of `root` as after a power cut. It has the content that is on the disk for
+    /// sure, and of the pages that were written but not synced those for which `keep_page` returns
+    /// `true`.
     pub fn cut(&self, root: &Path, image: &Path, keep_page: &mut dyn FnMut() -> bool) {
         let lost_and_found = keys_below(root);
         let key = key_of(root).expect("the root is there");
@@ -113,7 +115,7 @@ impl Shadow {
                     tear(real, &target, keep_page);
                 }
             } else {
-                // A name whose file was never synced.
+                // The name was synced, but never the file.
                 fs::write(&target, []).expect("an empty file");
             }
         }
@@ -123,7 +125,7 @@ impl Shadow {
         let mut names = BTreeMap::new();
         for kind in ["dir", "link"] {
             let text = fs::read_to_string(self.0.join(format!("{key}.{kind}"))).unwrap_or_default();
-            // A last line without its end was being written.
+            // A last line without its end was being written at the kill, and does not count.
             let lines = text
                 .split_inclusive('\n')
                 .filter_map(|line| line.strip_suffix('\n'));
@@ -161,7 +163,7 @@ fn copy_sparse(from: &Path, to: &Path) {
     assert!(status.success(), "the copy succeeds");
 }
 
-/// Pages that were written but not synced may be on the disk nevertheless.
+/// Copies pages that were written but not synced, as they may be on the disk nevertheless.
 fn tear(real: &Path, image: &Path, keep_page: &mut dyn FnMut() -> bool) {
     const PAGE: usize = 4096;
     let written = fs::read(real).expect("it can be read");

@@ -1,4 +1,4 @@
-//! Short ways to say tables, writes and reads, for the tests of this folder.
+//! Helpers that make tables, writes and reads for the tests of this folder.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use storage::mutation::{
 use storage::read::{Cell, ClusteringBound, ClusteringSlice, Partitions, ReadRequest, Row};
 use storage::{Storage, StorageError, StorageOptions};
 
-/// 2023-11-14, a time that tests begin at.
+/// 2023-11-14, the time at which tests begin.
 pub const START_MICROS: i64 = 1_700_000_000_000_000;
 
 pub fn options() -> StorageOptions {
@@ -151,7 +151,7 @@ pub fn keyspace(name: &str, tablets: bool) -> Keyspace {
     }
 }
 
-/// Puts a table into its keyspace, making that too.
+/// Puts a table into its keyspace, which is made if it does not exist.
 pub fn create(storage: &Storage, table: &Table, tablets: bool) {
     let table = table.clone();
     block_on(storage.change_catalog(move |catalog| {

@@ -1,9 +1,10 @@
-//! Writers that tell what was acknowledged, and the check that it is all there and nothing is half
-//! there.
+//! Writers that note what was acknowledged, and a check that all of that is there and that nothing
+//! is there by halves.
 //!
 //! Each writer works on a partition of its own and does numbered operations, each acknowledged
-//! before the next. The table logs its changes, so the log says how many were applied, and the rows
-//! have to be exactly what those make. A further thread makes and drops tables.
+//! before the next. The table logs its changes. So the log says how many operations were applied,
+//! and the rows have to be exactly those that these operations make. A further thread makes and
+//! drops tables.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use std::collections::BTreeMap;
@@ -40,8 +41,8 @@ fn table() -> Table {
         .build()
 }
 
-/// Synced, with small files, so that they are written out and merged within a short test; or else
-/// with nothing that would sync by the way.
+/// The options of the storage. Synced, it has small memtables, so that files are written out and
+/// merged within a short test. Buffered, it has large ones, so that nothing is synced by the way.
 pub fn storage_options(durability: Durability) -> StorageOptions {
     StorageOptions {
         durability,
@@ -102,7 +103,8 @@ fn operation(n: i32) -> Change {
     }
 }
 
-/// What the first `count` operations make: for each row its text and whether it has the large value.
+/// The rows after the first `count` operations: for each row its text and whether it has the large
+/// value.
 fn rows_after(count: i32) -> BTreeMap<i32, (String, Option<Bytes>)> {
     let mut rows = BTreeMap::new();
     for n in 0..count {
@@ -136,7 +138,7 @@ fn number(bytes: &Bytes) -> i32 {
     i32::from_be_bytes(bytes[..].try_into().expect("an int"))
 }
 
-/// How many operations of each writer are in the log.
+/// The number of operations of each writer in the log.
 fn logged(storage: &Storage) -> BTreeMap<i32, i32> {
     let log = log_of(storage);
     let p = log.column("p").expect("a key column").id;
@@ -157,8 +159,8 @@ fn acknowledge(path: &Path, line: &str) {
     file.write_all(line.as_bytes()).expect("it is written");
 }
 
-/// Works on until the process is killed. Lines of `acknowledged`: `w WRITER COUNT` and
-/// `c NUMBER` or `d NUMBER` for a table made or dropped.
+/// Writes until the process is killed. Notes each acknowledgement as a line of `acknowledged`:
+/// `w WRITER COUNT`, and `c NUMBER` or `d NUMBER` for a table made or dropped.
 pub fn work(directory: &Path, acknowledged: &Path, durability: Durability) {
     let storage = Storage::open(directory, storage_options(durability)).expect("it opens");
     let done = logged(&storage);
@@ -176,7 +178,7 @@ pub fn work(directory: &Path, acknowledged: &Path, durability: Durability) {
             })
         })
         .collect();
-    // A schema change is always synced, and with it every write before.
+    // A schema change is always synced, and every write before it is synced with it.
     if durability == Durability::Synced {
         make_and_drop(&storage, acknowledged);
     }
@@ -208,13 +210,14 @@ fn make_and_drop(storage: &Storage, acknowledged: &Path) {
     }
 }
 
-/// What was acknowledged.
+/// Everything that was acknowledged.
 #[derive(Debug, Default)]
 struct Promised {
     /// Operations of each writer.
     counts: BTreeMap<i32, i32>,
-    /// The last table made, and the last one dropped.
+    /// The number of the last table made.
     made: i32,
+    /// The number of the last table dropped.
     dropped: i32,
 }
 
@@ -236,16 +239,17 @@ fn promised(acknowledged: &Path) -> Promised {
     promised
 }
 
-/// What of the acknowledged is missing or wrong.
+/// The result of a check: what was acknowledged and is missing or wrong.
 #[derive(Debug, Default, PartialEq)]
 pub struct Findings {
-    /// Operations that were acknowledged and are not there.
+    /// The number of operations that were acknowledged and are missing.
     pub lost: i64,
-    /// Tables that were acknowledged as made and are not there, or as dropped and are.
+    /// The number of tables that were acknowledged as made and are missing, or as dropped and still
+    /// exist.
     pub schema_lost: i64,
-    /// Partitions whose rows are not what their log says.
+    /// Partitions whose rows differ from their log.
     pub torn: Vec<String>,
-    /// Operations that are there.
+    /// The number of operations that are there.
     pub kept: i64,
 }
 
@@ -283,7 +287,7 @@ pub fn check(directory: &Path, acknowledged: &Path) -> Findings {
         }
     }
     findings.schema_lost = check_made(&storage, made, dropped);
-    // The next writers begin with new names.
+    // The tables are dropped, as the next writers begin with new names.
     let last = made + 1;
     block_on(storage.change_catalog(move |catalog| {
         (1..=last).for_each(|n| catalog.remove_table("ks", &format!("made_{n}")));
@@ -295,7 +299,7 @@ pub fn check(directory: &Path, acknowledged: &Path) -> Findings {
     findings
 }
 
-/// How many of the tables made and dropped are not as was acknowledged.
+/// The number of tables that differ from what was acknowledged.
 fn check_made(storage: &Storage, made: i32, dropped: i32) -> i64 {
     let catalog = storage.catalog();
     let mut lost = 0;

@@ -1,17 +1,20 @@
 //! The binary forms of a search and of its answer, beside JSON.
 //!
-//! Both say the same as [`AnnRequest`](crate::types::AnnRequest) and [`AnnResponse`](crate::types::AnnResponse)
-//! for a fraction of the processor time: JSON spends more on writing and reading 1,536 numbers than a search
-//! spends on a hop through the graph. A service that answers in the binary form also takes binary searches,
-//! so who has seen one such answer may send them.
+//! They have the content of [`AnnRequest`](crate::types::AnnRequest) and
+//! [`AnnResponse`](crate::types::AnnResponse), and take a fraction of the processor time: writing
+//! and reading 1,536 numbers as JSON takes longer than a hop of a search through the graph. A
+//! service that answers in the binary form also takes binary searches, so a client that has seen
+//! one such answer may send them.
 //!
-//! **A search** is a `POST` of the same path with `Content-Type: application/octet-stream`. The body is the
-//! vector, each element an IEEE 754 `f32` in little-endian order, and nothing else: its length is four times the
-//! number of dimensions. The limit and the filter stand in the query string: `?limit=10`, by default 1, and
-//! `filter=`, the JSON object of the JSON form, percent-encoded.
+//! **A search** is a `POST` to the same path with `Content-Type: application/octet-stream`. The
+//! body is the vector and nothing else. Each element is an IEEE 754 `f32` in little-endian order,
+//! so the length is four times the number of dimensions. The limit and the filter stand in the
+//! query string: `?limit=10`, by default 1, and `filter=` with the JSON object of the JSON form,
+//! percent-encoded.
 //!
-//! **An answer** comes in this form if the request's `Accept` names [`ANSWER_MEDIA_TYPE`]; any other form to come would
-//! have another name. Every answer other than 200 is as for JSON. Numbers are little-endian, without padding:
+//! **An answer** has this form if the request's `Accept` names [`ANSWER_MEDIA_TYPE`]. A later form
+//! would have another name. Answers with another status than 200 are as for JSON. Numbers are
+//! little-endian, without padding:
 //!
 //! ```text
 //! 4 bytes    rows, u32
@@ -45,7 +48,7 @@ const WORD_BYTES: usize = 4;
 /// Bytes before the distances.
 const HEAD_BYTES: usize = 8;
 
-/// The elements of a vector, or nothing if the bytes are not a whole number of them.
+/// The elements of a vector; `None` if the bytes are not a whole number of elements.
 pub fn elements(body: &[u8]) -> Option<Vec<f32>> {
     let (words, []) = body.as_chunks::<WORD_BYTES>() else {
         return None;

@@ -1,10 +1,11 @@
-//! Reading a binary answer.
+//! Reads binary answers.
 
 use bytes::{Buf, Bytes};
 
 use super::{HEAD_BYTES, WORD_BYTES};
 
-/// The bytes are no binary answer: too short, too long, or with a name that is no text.
+/// The error for bytes that are no binary answer: too short, too long, or with a name that is no
+/// text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not an answer in the binary form of version 1")]
 pub struct Malformed;
@@ -12,9 +13,9 @@ pub struct Malformed;
 /// The rows of an answer, nearest first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rows {
-    /// By the metric of the index; smaller is nearer.
+    /// The distance of each row by the metric of the index; smaller is nearer.
     pub distances: Vec<f32>,
-    /// Higher is nearer.
+    /// The similarity score of each row; higher is nearer.
     pub similarity_scores: Vec<f32>,
     /// The columns of the primary key, partition key first.
     pub columns: Vec<Column>,
@@ -23,16 +24,17 @@ pub struct Rows {
 /// A column of the primary key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Its name.
+    /// The name of the column.
     pub name: String,
-    /// The id of its type in the CQL native protocol.
+    /// The id of the column's type in the CQL native protocol.
     pub typ: u16,
-    /// As CQL serialises them, one for each row; parts of the answer's own memory.
+    /// The values as CQL serialises them, one for each row. They share the memory of the answer.
     pub values: Vec<Bytes>,
 }
 
 impl Rows {
-    /// Reads an answer. Nothing is allocated before the bytes that it stands for are known to be there.
+    /// Reads an answer. Memory for values is allocated only after their bytes are known to be
+    /// there.
     pub fn read(mut body: Bytes) -> Result<Rows, Malformed> {
         if body.len() < HEAD_BYTES {
             return Err(Malformed);

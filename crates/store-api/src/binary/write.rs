@@ -1,16 +1,16 @@
-//! Writing the binary forms.
+//! Writes the binary forms.
 
 use bytes::Bytes;
 
 use super::{HEAD_BYTES, WORD_BYTES};
 
-/// The body of a search.
+/// The body of a search: the elements of its vector.
 pub fn vector(elements: &[f32]) -> Bytes {
     let bytes: Vec<u8> = elements.iter().flat_map(|e| e.to_le_bytes()).collect();
     bytes.into()
 }
 
-/// Writes an answer: its rows' distances first, then column after column.
+/// Writes an answer: first the distances and scores of the rows, then one column after the other.
 #[derive(Debug)]
 pub struct Writer {
     out: Vec<u8>,
@@ -19,7 +19,7 @@ pub struct Writer {
 
 impl Writer {
     /// Begins an answer with the distance and the similarity score of each row, nearest first.
-    /// `key_bytes` are about how many bytes of keys and names follow.
+    /// `key_bytes` is the approximate number of bytes of keys and names that follow.
     ///
     /// # Panics
     ///

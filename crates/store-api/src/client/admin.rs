@@ -1,4 +1,4 @@
-//! What operators ask.
+//! The requests of operators.
 
 use std::time::Duration;
 
@@ -18,37 +18,38 @@ use crate::types::{
 };
 
 impl Client {
-    /// What the service is.
+    /// The program, version and engine of the service.
     pub async fn info(&self) -> Result<Info, ClientError> {
         self.fetch(Method::GET, "/api/v1/info".to_owned(), &())
             .await
     }
 
-    /// How far the time of its database is from the machine's clock.
+    /// The lead of the database's time over the machine's clock.
     pub async fn clock(&self) -> Result<ClockStatus, ClientError> {
         self.fetch(Method::GET, "/api/v1/clock".to_owned(), &())
             .await
     }
 
-    /// The tasks of a service that are no part of another, or all.
+    /// The tasks of the service. Tasks that are a part of another are returned only if
+    /// `with_parts` is set.
     pub async fn tasks(&self, with_parts: bool) -> Result<Vec<TaskStatus>, ClientError> {
         let path = format!("/api/v1/tasks?parts={with_parts}");
         self.fetch(Method::GET, path, &()).await
     }
 
-    /// A task.
+    /// The task with this id.
     pub async fn task(&self, id: &str) -> Result<TaskStatus, ClientError> {
         self.fetch(Method::GET, task_path(id), &()).await
     }
 
-    /// A task and its parts.
+    /// The task with this id and its parts.
     pub async fn task_tree(&self, id: &str) -> Result<TaskTree, ClientError> {
         let path = format!("{}/tree", task_path(id));
         self.fetch(Method::GET, path, &()).await
     }
 
-    /// A task once it has ended, or as it is after `timeout`, by which the request may take longer than
-    /// others.
+    /// Waits until a task has ended, for `timeout` at most, and returns its status. The request may
+    /// take longer than others by `timeout`.
     pub async fn wait_for_task(
         &self,
         id: &str,
@@ -59,12 +60,12 @@ impl Client {
         serde_json::from_slice(&answer.body).map_err(|_| ClientError::InvalidJson)
     }
 
-    /// Asks a task to stop.
+    /// Asks a task to stop, and returns its status.
     pub async fn abort_task(&self, id: &str) -> Result<TaskStatus, ClientError> {
         self.fetch(Method::DELETE, task_path(id), &()).await
     }
 
-    /// Begins to repair an index: the task to follow it by.
+    /// Begins a repair of an index, and returns its task.
     pub async fn repair(
         &self,
         keyspace: &str,
@@ -75,7 +76,7 @@ impl Client {
         self.fetch(Method::POST, path, &request).await
     }
 
-    /// Changes the speed of the repair that runs.
+    /// Changes the speed of the running repair, and returns the new speed.
     pub async fn control_repair(
         &self,
         keyspace: &str,
@@ -96,7 +97,7 @@ impl Client {
         self.fetch(Method::GET, path, &()).await
     }
 
-    /// Changes the schedule of an index for good.
+    /// Changes the repair schedule of an index for good, and returns the new one.
     pub async fn update_repair(
         &self,
         keyspace: &str,
@@ -107,7 +108,7 @@ impl Client {
         self.fetch(Method::PUT, path, &update).await
     }
 
-    /// Begins to read all files and to check their checksums: the task to follow it by.
+    /// Begins to read all files and to check their checksums, and returns the task.
     pub async fn scrub(&self, request: ScrubRequest) -> Result<TaskStatus, ClientError> {
         let path = "/api/v1/scrub".to_owned();
         self.fetch(Method::POST, path, &request).await

@@ -1,4 +1,4 @@
-//! What answers mean.
+//! Turns the answers of services into results and errors.
 
 use bytes::Bytes;
 use hyper::StatusCode;
@@ -11,7 +11,7 @@ use crate::ClientError;
 use crate::binary::Rows;
 use crate::types::{PrimaryKeys, UnavailableReason};
 
-/// What an answer other than 200 means.
+/// The error for an answer with another status than 200.
 pub fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
     #[derive(Deserialize)]
     struct Refusal {
@@ -20,7 +20,7 @@ pub fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
     }
     let refusal = serde_json::from_slice::<Refusal>(body).ok();
     let reason = refusal.as_ref().and_then(|refusal| refusal.reason.clone());
-    // Who is not ready says why; who has too much to do gives no reason.
+    // A service that is not ready gives a reason. One that has too much to do gives none.
     let is_overload = status == StatusCode::SERVICE_UNAVAILABLE && reason.is_none();
     if status == StatusCode::SERVICE_UNAVAILABLE
         && let Some(reason) = reason
@@ -46,7 +46,7 @@ pub fn neighbours(answer: Answer, key_columns: &[&str]) -> Result<Neighbours, Cl
     }
 }
 
-/// The same of an answer in the binary form.
+/// Turns the columns of an answer in the binary form into rows.
 pub fn of_binary(body: Bytes, key_columns: &[&str]) -> Result<Neighbours, ClientError> {
     let mut rows = Rows::read(body).map_err(|_| ClientError::InvalidBinary)?;
     let mut columns = Vec::with_capacity(key_columns.len());
@@ -68,7 +68,8 @@ pub fn of_binary(body: Bytes, key_columns: &[&str]) -> Result<Neighbours, Client
     })
 }
 
-/// There are as many rows as scores; a column may be longer.
+/// Turns the columns of an answer in JSON into rows. There are as many rows as scores; a column may
+/// be longer.
 fn of_json(body: &[u8], key_columns: &[&str]) -> Result<Neighbours, ClientError> {
     #[derive(Deserialize)]
     struct Answer {

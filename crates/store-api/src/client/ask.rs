@@ -1,8 +1,9 @@
-//! What is asked, in the form that whoever is asked understands.
+//! Questions to a service, in the form that the service understands.
 //!
-//! Searches say that they take a binary answer. The original knows nothing of that and answers in JSON; a
-//! service that does answer so also takes binary searches ([`crate::binary`]), and gets them from then on. So
-//! nothing is asked beforehand, and a service that another program replaced is found out by its 415.
+//! Searches say that they accept a binary answer. ScyllaDB's own service does not know it and
+//! answers in JSON. A service that answers in the binary form also takes binary searches
+//! ([`crate::binary`]), and gets them from then on. So no question is needed beforehand. If another
+//! program has taken the place of a service, its 415 shows that.
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -16,37 +17,37 @@ use crate::binary::{self, ANSWER_MEDIA_TYPE, SEARCH_MEDIA_TYPE};
 /// The name of the header that tells a service how many milliseconds its answer is waited for.
 const TIMEOUT_HEADER: &str = "x-request-timeout-ms";
 
-/// What a search takes for an answer: the binary form, and JSON from whoever knows no other.
+/// The forms of answers that a search accepts: binary, and JSON from services that know no other.
 const ACCEPTED: HeaderValue =
     HeaderValue::from_static("application/vnd.annulus.neighbours.v1, application/json;q=0.5");
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// A question, the same for whichever service answers it.
+/// A question with its path and deadline, which is the same for every service.
 #[derive(Clone, Debug)]
 pub struct Ask<'a> {
-    /// Escaped.
+    /// The path, escaped.
     pub path: String,
-    /// What is asked there.
+    /// The question that is asked there.
     pub question: Question<'a>,
     /// Whether the answer to a search may be binary.
     pub takes_binary: bool,
-    /// When nobody waits for the answer any more.
+    /// The time after which nobody waits for the answer.
     pub deadline: tokio::time::Instant,
 }
 
-/// What may be asked.
+/// The kinds of questions.
 #[derive(Clone, Debug)]
 pub enum Question<'a> {
-    /// What is there.
+    /// Reads the resource at the path.
     Read,
-    /// What is near a vector.
+    /// Asks for the nearest rows of a vector.
     Search(Search<'a>),
-    /// That something be otherwise.
+    /// Changes something, such as starting or stopping a task.
     Change {
-        /// How.
+        /// The HTTP method.
         method: Method,
-        /// JSON, or nothing.
+        /// JSON, or empty.
         body: Bytes,
     },
 }
@@ -54,32 +55,32 @@ pub enum Question<'a> {
 /// A search.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Search<'a> {
-    /// The query.
+    /// The query vector.
     pub vector: &'a [f32],
-    /// Rows at most.
+    /// The most rows to find.
     pub limit: usize,
 }
 
 /// A successful answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// What the body is.
+    /// The form of the body.
     pub form: Form,
     /// The body.
     pub body: Bytes,
 }
 
-/// How a search or an answer is written.
+/// The form in which a search or an answer is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// As the original's.
+    /// JSON, as in ScyllaDB's own service.
     Json,
-    /// As [`crate::binary`] says.
+    /// The form of [`crate::binary`].
     Binary,
 }
 
 impl Form {
-    /// That of an answer.
+    /// The form of an answer, by its content type.
     pub fn of_answer(headers: &HeaderMap) -> Form {
         match headers.get(CONTENT_TYPE) {
             Some(value) if value == ANSWER_MEDIA_TYPE => Form::Binary,
@@ -89,7 +90,7 @@ impl Form {
 }
 
 impl Ask<'_> {
-    /// The request to a service. `form` is that of a search; all else is JSON.
+    /// The request to a service. `form` is the form of a search; other questions are always JSON.
     pub fn request(&self, base: &BaseUri, form: Form) -> Request<Full<Bytes>> {
         let left = self.deadline - tokio::time::Instant::now();
         let request =

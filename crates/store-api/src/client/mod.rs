@@ -1,13 +1,13 @@
-//! Asking index services.
+//! A client that asks index services.
 //!
-//! The rules of failing over are those of the contract (section 2.2). A host name stands for all
-//! its addresses. The services are asked in random order, in up to three rounds, then the secondary
-//! ones likewise; only "unavailable" (no connection, or a service that is still starting) moves on
-//! to the next, and sends the service to quarantine until it says that it serves.
+//! The rules of failover are those of the contract (section 2.2). A host name stands for all its
+//! addresses. The services are asked in random order, in up to three rounds, then the secondary
+//! ones likewise. The next service is asked only if one is unavailable: there is no connection, or
+//! it is still starting. An unavailable service goes to quarantine until it says that it serves.
 //!
-//! Beyond the contract: services of the caller's own zone come before the others, so that traffic
-//! stays in the zone; a request says how long its answer is waited for; and searches are binary where
-//! a service has shown that it understands that (`ask`), which is never the original.
+//! Beyond the contract, services of the caller's own zone come before the others, so that traffic
+//! stays in the zone. A request says how long its answer is waited for. Searches are binary for a
+//! service that has shown that it understands them (`ask`), which ScyllaDB's own never does.
 
 mod admin;
 mod answer;
@@ -37,36 +37,39 @@ use ask::{Answer, Ask, Question, Search};
 use tier::{Connections, Lookup, Member, Tier};
 use uri::{BaseUri, segment};
 
-/// Where and how to ask.
+/// The services to ask, and the limits for asking them.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
-    /// `http://host:port` or `https://host:port` of each index service. None here and none in
-    /// `secondary_uris` disables vector search.
+    /// The URI of each index service: `http://host:port` or `https://host:port`. Vector search is
+    /// disabled if this list and `secondary_uris` are empty.
     pub base_uris: Vec<String>,
     /// Services that are asked when none of the others is available.
     pub secondary_uris: Vec<String>,
     /// Zones of the services and of the caller.
     pub zones: Zones,
-    /// Authorities that sign the certificates of `https` services, PEM; without any there can be
-    /// no such services.
+    /// The authorities that sign the certificates of `https` services, in PEM. `None` allows no
+    /// such services.
     pub certificate_authorities: Option<Vec<u8>>,
-    /// How long a request may take, from the first byte sent to the last received.
+    /// The longest time that a request may take, from the first byte sent to the last received.
     pub request_timeout: Duration,
-    /// How long a connection may take to open, and an open one may be without a sign of life. A
-    /// service in quarantine is looked at every two times this at the latest.
+    /// The longest time that a connection may take to open, and that an open one may be without a
+    /// sign of life. A service in quarantine is asked for its status after twice this time at the
+    /// latest.
     pub connect_timeout: Duration,
-    /// Idle connections kept to each address, by each reactor for itself.
+    /// The most idle connections that each reactor keeps to each address.
     pub idle_connections_max: usize,
-    /// Whether searches and answers are binary with services that understand that; else they are always JSON.
+    /// Whether searches and answers are binary with services that understand it. Otherwise they are
+    /// always JSON.
     pub binary: bool,
 }
 
-/// Which services are near.
+/// The zones of the services and of the caller.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Zones {
-    /// The caller's own.
+    /// The caller's own zone.
     pub own: Option<String>,
-    /// Of each service by its URI, as it stands in the options; others are in none.
+    /// The zone of each service, by its URI as it stands in the options. Other services are in no
+    /// zone.
     pub of: HashMap<String, String>,
 }
 
@@ -104,26 +107,27 @@ impl std::fmt::Debug for Inner {
     }
 }
 
-/// An `/ann` answer, reduced to what a CQL node needs.
+/// An `/ann` answer, reduced to the parts that a CQL node needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbours {
-    /// For each row, nearest first: the primary key columns' values in the order asked for.
+    /// The primary key of each row, nearest first: the values of its columns in the order asked
+    /// for.
     pub keys: Vec<Vec<KeyValue>>,
-    /// Higher is nearer.
+    /// The similarity score of each row; higher is nearer.
     pub similarity_scores: Vec<f32>,
 }
 
 /// The value of a column of a primary key, in the form that the service answered in.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KeyValue {
-    /// As JSON shows it (contract, section 1.8).
+    /// The value as JSON (contract, section 1.8).
     Json(Value),
-    /// As CQL serialises it, unchecked.
+    /// The value as CQL serialises it, unchecked.
     Cql(Bytes),
 }
 
 impl Client {
-    /// A client of the services of the options; without any it is [`Client::disabled`].
+    /// Makes a client of the services of the options. Without services it is [`Client::disabled`].
     pub fn new(options: ClientOptions) -> Result<Client, InvalidUri> {
         Client::with_lookup(options, tier::system_lookup())
     }
@@ -164,9 +168,9 @@ impl Client {
         Client { inner: None }
     }
 
-    /// The up to `limit` nearest rows of an index.
+    /// Finds the up to `limit` nearest rows of an index.
     ///
-    /// `key_columns`: every column of the primary key, partition key first.
+    /// `key_columns` are the names of all columns of the primary key, partition key first.
     pub async fn ann(
         &self,
         keyspace: &str,
@@ -188,7 +192,7 @@ impl Client {
         serde_json::from_slice(&answer.body).map_err(|_| ClientError::InvalidJson)
     }
 
-    /// Where an index stands.
+    /// The state of an index, from the first service that answers.
     pub async fn index_status(
         &self,
         keyspace: &str,
@@ -199,8 +203,8 @@ impl Client {
         serde_json::from_slice(&answer.body).map_err(|_| ClientError::InvalidJson)
     }
 
-    /// Waits until all services that can be asked serve an index that was just created, of that version; those that are away are not waited for, and
-    /// none longer than `within`.
+    /// Waits until all services that can be asked serve an index of this version, which was just created, but no
+    /// longer than `within`. Unavailable services are not waited for.
     pub async fn created(&self, keyspace: &str, index: &str, version: Uuid, within: Duration) {
         let Some(inner) = &self.inner else { return };
         let ask = Ask {
@@ -218,12 +222,12 @@ impl Client {
         let _ = tokio::time::timeout_at(ask.deadline, all).await;
     }
 
-    /// A successful answer.
+    /// Asks the services and returns a successful answer.
     async fn ask(&self, path: String, question: Question<'_>) -> Result<Answer, ClientError> {
         self.ask_longer(path, question, Duration::ZERO).await
     }
 
-    /// A successful answer, that may take so much longer than others.
+    /// Asks the services and returns a successful answer, which may take `longer` than others.
     async fn ask_longer(
         &self,
         path: String,
@@ -265,7 +269,7 @@ fn index_path(keyspace: &str, index: &str, what: &str) -> String {
     format!("/api/v1/indexes/{keyspace}/{index}/{what}")
 }
 
-/// A configuration that believes those authorities alone.
+/// A TLS configuration that trusts only these authorities.
 fn tls(authorities: &[u8]) -> Result<Arc<ClientConfig>, InvalidUri> {
     let invalid = |reason: String| InvalidUri {
         uri: "https".to_owned(),

@@ -1,8 +1,8 @@
-//! One address of a service, and whether it is worth asking.
+//! One address of a service, and its quarantine.
 //!
-//! A service that was once unavailable is left alone until it says itself that it serves: it is
-//! asked for its status in the background, at growing intervals. So at most one request pays for
-//! a service that is down.
+//! A service that was unavailable goes to quarantine, where it gets no requests until it says that
+//! it serves. It is asked for its status in the background, at growing intervals. So at most one
+//! request pays for a service that is down.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,8 +23,8 @@ use super::uri::BaseUri;
 use crate::ClientError;
 use crate::types::NodeStatus;
 
-/// An answer beyond this is refused: 100,000 rows, the most that a CQL query can ask for, with
-/// keys of 2 KiB.
+/// Bytes of an answer beyond which it is refused. There is room for 100,000 rows, the most that a
+/// CQL query can ask for, with keys of 2 KiB.
 const RESPONSE_BYTES_MAX: usize = 256 << 20;
 
 /// The first pause between two looks at a service in quarantine.
@@ -35,15 +35,16 @@ pub struct Node {
     base: BaseUri,
     address: SocketAddr,
     http: PerReactor<HttpClient<Connector, Full<Bytes>>>,
-    /// Whether it was unavailable and has not yet said that it serves.
+    /// Whether the service was unavailable and has not yet said that it serves.
     quarantined: AtomicBool,
-    /// Whether it has answered in the binary form, and so understands it.
+    /// Whether the service has answered in the binary form, and so understands it.
     binary: AtomicBool,
+    /// The longest pause between two looks at a service in quarantine.
     look_interval_max: Duration,
 }
 
 impl Node {
-    /// Connections are opened when they are needed.
+    /// A node without connections, which are opened when they are needed.
     pub fn new(base: BaseUri, connector: Connector, idle_connections_max: usize) -> Node {
         Node {
             base,
@@ -60,25 +61,26 @@ impl Node {
         }
     }
 
-    /// The service that it belongs to.
+    /// The URI of the service that the address belongs to.
     pub fn base(&self) -> &BaseUri {
         &self.base
     }
 
-    /// Where it is.
+    /// The address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Whether it may be asked.
+    /// Whether the service may be asked, as it is not in quarantine.
     pub fn is_available(&self) -> bool {
         !self.quarantined.load(Ordering::Acquire)
     }
 
-    /// A successful answer. If the service is unavailable it goes to quarantine.
+    /// Asks the service and returns a successful answer. If it is unavailable it goes to
+    /// quarantine.
     pub async fn ask(self: &Arc<Node>, ask: &Ask<'_>) -> Result<Answer, ClientError> {
         let answer = match self.ask_in(self.form(), ask).await {
-            // Another program took the service's place.
+            // Another program has taken the service's place and knows no binary form.
             Err(Refused::Form) => self.ask_in(Form::Json, ask).await,
             answer => answer,
         };
@@ -91,13 +93,14 @@ impl Node {
         answer
     }
 
-    /// As [`Node::ask`], but one that is unavailable stays where it is: who asks whether it serves an index can do without it, and searches
-    /// may come once it is there.
+    /// Asks the service like [`Node::ask`], but does not send it to quarantine. A caller that only
+    /// asks whether it serves an index does without an unavailable service, and searches may come
+    /// as soon as it is there.
     pub async fn look(&self, ask: &Ask<'_>) -> Result<Answer, ClientError> {
         self.ask_in(self.form(), ask).await.map_err(Refused::error)
     }
 
-    /// The form that it is asked in.
+    /// The form in which the service is asked.
     fn form(&self) -> Form {
         match self.binary.load(Ordering::Relaxed) {
             true => Form::Binary,
@@ -124,7 +127,7 @@ impl Node {
         let understood = match status {
             StatusCode::OK => answered_in == Form::Binary,
             StatusCode::UNSUPPORTED_MEDIA_TYPE => false,
-            // Refusals are alike in both forms and tell nothing.
+            // Refusals have the same form for both, so they don't tell which the service knows.
             _ => return Err(refusal(status, &body).into()),
         };
         if matches!(ask.question, Question::Search(_))
@@ -160,9 +163,9 @@ impl Node {
     }
 }
 
-/// Why a service did not answer as asked.
+/// The reason why a service did not answer as asked.
 enum Refused {
-    /// It does not know the form of the search.
+    /// The service does not know the form of the search.
     Form,
     Other(ClientError),
 }
@@ -171,7 +174,7 @@ impl Refused {
     fn error(self) -> ClientError {
         match self {
             Refused::Other(error) => error,
-            // JSON is what every service knows, and it is asked last.
+            // Every service knows JSON, which is tried last.
             Refused::Form => ClientError::Unavailable,
         }
     }
@@ -193,7 +196,7 @@ impl std::fmt::Debug for Node {
     }
 }
 
-/// Ends the quarantine of a node; ends itself when nobody else knows the node any more.
+/// Ends the quarantine of a node when its service serves. Stops when the node is no longer used.
 async fn wait_until_it_serves(node: Weak<Node>) {
     let mut pause = LOOK_INTERVAL_MIN;
     loop {

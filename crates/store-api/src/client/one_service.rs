@@ -1,7 +1,8 @@
-//! A client of one service, asked at one address.
+//! A client of one service, which is asked at one address.
 //!
-//! A name may stand for several services, and any of them can answer a search. What runs in a service is
-//! known to that one alone: who starts something and then asks for it has to ask the same one again.
+//! A name may stand for several services, and any of them can answer a search. But a task is known
+//! only to the service in which it runs, so a client that starts a task has to ask the same service
+//! about it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,9 +18,9 @@ use super::{Client, ClientOptions};
 use crate::NotOneService;
 
 impl Client {
-    /// A client of the one service that the options name. Its name is looked up now and never again: if
-    /// that gives more than one address, they have to be those of this machine, as `localhost` may have
-    /// two, and the first that takes a connection is asked.
+    /// Makes a client of the one service that the options name. Its name is looked up now and never
+    /// again. If the name has more than one address, they have to be those of this machine, as
+    /// `localhost` may have two. Then the first that takes a connection is asked.
     pub async fn of_one_service(options: ClientOptions) -> Result<Client, NotOneService> {
         Client::of_one_service_by(options, system_lookup()).await
     }
@@ -38,7 +39,7 @@ impl Client {
             [uri] => BaseUri::parse(uri)?,
             _ => return Err(several("the configuration".to_owned(), uris)),
         };
-        // A name that can't be looked up has no address, which whoever asks is told.
+        // A name that can't be looked up has no address, and each request will say so.
         let found = timeout(LOOKUP_TIMEOUT, lookup(base.host.clone(), base.port)).await;
         let mut addresses = found.unwrap_or_else(|_| Ok(Vec::new())).unwrap_or_default();
         addresses.sort_unstable();
@@ -58,13 +59,14 @@ impl Client {
     }
 }
 
-/// Whether these may be those of several machines.
+/// Whether the addresses may be those of several machines.
 fn names_several(addresses: &[SocketAddr]) -> bool {
     let elsewhere = |address: &&SocketAddr| !address.ip().to_canonical().is_loopback();
     addresses.iter().filter(elsewhere).count() > 1
 }
 
-/// The first that takes a connection; if none does, any of them, so that asking it tells why.
+/// The first address that takes a connection. If none does, it is the first of all, so that a
+/// request to it gives the reason.
 async fn first_to_answer(addresses: &[SocketAddr], patience: Duration) -> SocketAddr {
     for address in addresses {
         if let Ok(Ok(_)) = timeout(patience, TcpStream::connect(address)).await {

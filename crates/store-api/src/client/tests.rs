@@ -1,4 +1,4 @@
-//! Clients against services that follow a script.
+//! Tests of clients against services that follow a script.
 
 mod binary;
 mod fake;
@@ -11,7 +11,7 @@ use std::time::Instant;
 use super::*;
 use fake::{Answer, FakeStore};
 
-/// Bounds whatever a test waits for.
+/// The longest time that a test waits for something.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 const FOUND: &str = r#"{"primary_keys":{"k":[7]},"distances":[0],"similarity_scores":[1]}"#;
@@ -60,7 +60,7 @@ async fn requests_are_spread_over_all_services() {
     for _ in 0..64 {
         assert_eq!(ask(&client).await, Ok(7));
     }
-    // One of 2^63 runs has all on one side.
+    // In one of 2^63 runs all searches go to one service.
     assert!(stores.iter().all(|store| store.searches() > 0));
     assert_eq!(stores[0].searches() + stores[1].searches(), 64);
 }
@@ -217,7 +217,7 @@ async fn the_callers_own_zone_comes_first() {
     assert_eq!(far.searches(), 1);
 }
 
-/// A name server with one name, and how often it was asked.
+/// A name server with one name, and the number of times that it was asked.
 fn names(addresses: Vec<SocketAddr>) -> (Lookup, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();

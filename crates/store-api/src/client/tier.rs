@@ -1,4 +1,5 @@
-//! Services that are asked for the same: all primary ones, or all secondary ones.
+//! A tier is all primary services, or all secondary ones. Any service of a tier can answer a
+//! request.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,23 +21,23 @@ use super::uri::BaseUri;
 use crate::types::IndexStatus;
 use crate::{ClientError, InvalidUri};
 
-/// How often all are tried before the request has failed.
+/// The number of times that all services are tried before a request has failed.
 const ROUNDS: usize = 3;
 
-/// Names are looked up no more often.
+/// The shortest time between two look-ups of the names.
 const LOOKUP_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How long a look-up may take.
+/// The longest time that a look-up may take.
 pub const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How often a service is asked where a new index stands.
+/// The pause between two questions to a service about the state of a new index.
 const INDEX_EVERY: Duration = Duration::from_millis(50);
 
-/// How names are looked up: host and port to all addresses.
+/// A function that looks up names: from host and port to all addresses.
 pub type Lookup =
     Arc<dyn Fn(String, u16) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> + Send + Sync>;
 
-/// The system's way.
+/// The look-up by the operating system.
 pub fn system_lookup() -> Lookup {
     Arc::new(|host, port| {
         Box::pin(async move {
@@ -49,20 +50,20 @@ pub fn system_lookup() -> Lookup {
 /// A service as configured.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// Where it is.
+    /// The URI of the service.
     pub base: BaseUri,
-    /// Whether it is in the caller's own zone.
+    /// Whether the service is in the caller's own zone.
     pub own_zone: bool,
 }
 
-/// How connections are made.
+/// The options of connections.
 #[derive(Clone)]
 pub struct Connections {
-    /// How long one may take to open.
+    /// The longest time that a connection may take to open.
     pub timeout: Duration,
-    /// How many idle ones are kept to each address.
+    /// The most idle connections that are kept to each address.
     pub idle_max: usize,
-    /// What `https` needs.
+    /// The TLS configuration, which `https` needs.
     pub tls: Option<Arc<ClientConfig>>,
 }
 
@@ -70,13 +71,13 @@ fn serves(status: &[u8], version: Uuid) -> bool {
     serde_json::from_slice(status).is_ok_and(|status: IndexStatus| status.serves(version))
 }
 
-/// Services that are asked for the same.
+/// Services that can all answer the same requests.
 pub struct Tier {
     members: Vec<(Member, Option<ServerName<'static>>)>,
     connections: Connections,
     lookup: Lookup,
     nodes: ArcSwap<Nodes>,
-    /// When names were looked up last.
+    /// The time of the last look-up of the names.
     looked_up: Mutex<Option<Instant>>,
 }
 
@@ -88,7 +89,8 @@ struct Nodes {
 }
 
 impl Tier {
-    /// Nothing is looked up yet.
+    /// Makes a tier. Names are looked up later, at the first request. It is an error if a service
+    /// is `https` without authorities or with a host that has no valid name.
     pub fn new(
         members: Vec<Member>,
         connections: Connections,
@@ -121,13 +123,14 @@ impl Tier {
         })
     }
 
-    /// The answer of the first service that has one: up to three rounds over all that are not in
-    /// quarantine, in random order, those of the own zone first. Nothing, if none has. A change is asked of
-    /// one service alone: it may be under way there although no answer came.
+    /// Returns the answer of the first service that has one; `None` if none has. There are up to
+    /// three rounds over all services that are not in quarantine, in random order, those of the own
+    /// zone first. A change is sent to one service only, as it may be under way there although no
+    /// answer came.
     pub async fn ask(&self, ask: &Ask<'_>) -> Option<Result<Answer, ClientError>> {
         for round in 0..ROUNDS {
             let mut order = self.nodes.load().order();
-            // A name may have got other addresses since, most of all when none that is known answers.
+            // A name may have other addresses by now, most likely if no known one answers.
             if round > 0 || order.is_empty() {
                 self.look_up().await;
                 order = self.nodes.load().order();
@@ -146,7 +149,8 @@ impl Tier {
         None
     }
 
-    /// Waits until each service that can be asked says that the index of that version serves. `ask` asks for its state.
+    /// Waits until each service that can be asked says that the index of this version is serving. `ask` asks for the
+    /// state of the index.
     pub async fn serve(&self, ask: &Ask<'_>, version: Uuid) {
         if !self.has_addresses() {
             self.look_up().await;
@@ -169,13 +173,13 @@ impl Tier {
         !self.nodes.load().is_empty()
     }
 
-    /// As if names had been looked up long ago.
+    /// Forgets the time of the last look-up, so that names may be looked up at once.
     #[cfg(test)]
     pub async fn forget_look_up(&self) {
         *self.looked_up.lock().await = None;
     }
 
-    /// Looks names up anew, unless that has just been done.
+    /// Looks up the names anew, unless that has just been done.
     async fn look_up(&self) {
         let mut looked_up = self.looked_up.lock().await;
         if looked_up.is_some_and(|when| when.elapsed() < LOOKUP_INTERVAL) {
@@ -205,7 +209,7 @@ impl Tier {
                         _ => "no answer in time".to_owned(),
                     };
                     tracing::warn!(service = %member.base, error, "the name of an index service can't be looked up");
-                    // What was known is better than nothing.
+                    // The addresses known before are better than none.
                     of_zone.extend(before.of(&member.base));
                 }
             }
@@ -249,7 +253,7 @@ impl Nodes {
             .cloned()
     }
 
-    /// Those that may be asked, in the order in which they are.
+    /// The services that may be asked, in the order of asking.
     fn order(&self) -> Vec<Arc<Node>> {
         let available = |nodes: &[Arc<Node>]| {
             let available = nodes.iter().filter(|node| node.is_available());

@@ -19,17 +19,18 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
-/// Systems count the pauses of keepalives in seconds.
+/// The shortest pause of keepalives, as systems count it in seconds.
 const KEEPALIVE_MIN: Duration = Duration::from_secs(1);
 
-/// Connects to an address, whatever name the request has for it.
+/// Connects to a fixed address, whatever host the request names.
 #[derive(Clone)]
 pub struct Connector {
-    /// Where.
+    /// The address.
     pub address: SocketAddr,
-    /// With whom, if it is to prove that.
+    /// The name that the service's certificate must have, with the TLS configuration; `None` for
+    /// connections in clear.
     pub tls: Option<(ServerName<'static>, Arc<ClientConfig>)>,
-    /// How long until the connection is open, or is known to be dead.
+    /// The longest time until a connection is open, or a dead one is noticed.
     pub timeout: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Where services are.
+//! The URIs of services.
 
 use hyper::Uri;
 use hyper::http::uri::{Authority, Scheme};
@@ -8,23 +8,23 @@ use crate::InvalidUri;
 /// `http://host:port` or `https://host:port`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseUri {
-    /// Whether it begins with `https`.
+    /// Whether the scheme is `https`.
     pub tls: bool,
-    /// A name or an address, without the brackets of IPv6.
+    /// The host: a name or an address, without the brackets of IPv6.
     pub host: String,
-    /// Always given.
+    /// The port, which a base URI always has.
     pub port: u16,
     authority: Authority,
 }
 
 impl BaseUri {
-    /// What such a URI must look like is in the contract, section 2.1.
+    /// Parses a URI of the form that the contract gives in section 2.1.
     pub fn parse(text: &str) -> Result<BaseUri, InvalidUri> {
         let invalid = |reason: &str| InvalidUri {
             uri: text.to_owned(),
             reason: reason.to_owned(),
         };
-        // Nothing is done with a user, and a password does not belong into messages.
+        // A user would have no effect, and a password must not be in messages.
         if let Some((_, rest)) = text.rsplit_once('@') {
             return Err(InvalidUri {
                 uri: format!("...@{rest}"),
@@ -55,7 +55,7 @@ impl BaseUri {
         })
     }
 
-    /// The URI of something below it. `path`: begins with a slash, escaped.
+    /// The URI with this path below the base. The path begins with a slash and is escaped.
     pub fn with_path(&self, path: &str) -> Uri {
         let scheme = if self.tls {
             Scheme::HTTPS
@@ -78,7 +78,7 @@ impl std::fmt::Display for BaseUri {
     }
 }
 
-/// A name as a path segment: whatever is not unreserved in RFC 3986 is percent-encoded.
+/// A name as a path segment: bytes that are not unreserved in RFC 3986 are percent-encoded.
 pub fn segment(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for byte in name.bytes() {

@@ -14,13 +14,13 @@ use super::Filter;
 /// `POST /api/v1/indexes/{keyspace}/{index}/ann`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AnnRequest {
-    /// As many elements as the index has dimensions, all finite.
+    /// The query vector: as many elements as the index has dimensions, all finite.
     pub vector: Vec<f32>,
-    /// At most how many rows to answer.
+    /// The most rows that are answered.
     #[serde(default = "one")]
     #[schema(value_type = usize, minimum = 1, default = 1)]
     pub limit: NonZeroUsize,
-    /// What the rows must satisfy.
+    /// The restrictions that the rows must satisfy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<Filter>,
 }
@@ -35,18 +35,18 @@ pub struct AnnResponse {
     /// An array of values for each column of the primary key.
     #[schema(value_type = std::collections::BTreeMap<String, Vec<Value>>)]
     pub primary_keys: PrimaryKeys,
-    /// By the metric of the index; smaller is nearer.
+    /// The distance of each row by the metric of the index; smaller is nearer.
     pub distances: Vec<f32>,
-    /// Higher is nearer.
+    /// The similarity score of each row; higher is nearer.
     pub similarity_scores: Vec<f32>,
 }
 
-/// Primary keys by column, in the order of the key: an object on the wire.
+/// Primary keys by column, in the order of the key. On the wire they are a JSON object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PrimaryKeys(pub Vec<(String, Vec<Value>)>);
 
 impl PrimaryKeys {
-    /// Takes a column's values out.
+    /// Removes a column and returns its values; `None` if there is no such column.
     pub fn take(&mut self, column: &str) -> Option<Vec<Value>> {
         let at = self.0.iter().position(|(name, _)| name == column)?;
         Some(self.0.swap_remove(at).1)

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 /// A conjunction of restrictions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Filter {
-    /// All of them must hold; none restricts nothing.
+    /// The restrictions, which must all hold. An empty list restricts nothing.
     pub restrictions: Vec<Restriction>,
     /// Whether the user said ALLOW FILTERING.
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! What a service says of an index.
+//! Indexes and their state, as a service describes them.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -11,7 +11,7 @@ pub struct IndexInfo {
     pub keyspace: String,
     /// The name of the index, case preserved.
     pub index: String,
-    /// What it was made with.
+    /// The options that the index was made with.
     pub options: IndexOptions,
 }
 
@@ -29,21 +29,21 @@ pub enum IndexOptions {
         construction_beam_width: usize,
         /// The `ef` of HNSW.
         search_beam_width: usize,
-        /// As configured, whatever the quantization forces.
+        /// The function as configured, even if the quantization forces another one.
         similarity_function: SimilarityFunction,
-        /// What a vector is kept as.
+        /// The form in which the elements of a vector are kept.
         quantization: Quantization,
     },
     /// An index over a text column.
     FullText {
-        /// How text becomes terms.
+        /// The analyzer that turns text into terms.
         analyzer: String,
-        /// Whether the places of terms are kept, as phrases need.
+        /// Whether the positions of terms are kept, which phrases need.
         positions: bool,
     },
 }
 
-/// How near two vectors are.
+/// The function that says how near two vectors are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum SimilarityFunction {
@@ -57,7 +57,7 @@ pub enum SimilarityFunction {
     Hamming,
 }
 
-/// What an element of a vector is kept as.
+/// The form in which an element of a vector is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Quantization {
@@ -73,26 +73,26 @@ pub enum Quantization {
     B1,
 }
 
-/// Where an index stands.
+/// The state of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum IndexState {
-    /// Discovered.
+    /// The index was discovered.
     Initializing,
     /// The table is being scanned.
     Bootstrapping,
-    /// Complete, and following the table's changes.
+    /// The index is complete and follows the table's changes.
     Serving,
 }
 
 /// `GET /api/v1/indexes/{keyspace}/{index}/status`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct IndexStatus {
-    /// What to go by.
+    /// The state of the index, which clients go by.
     pub status: IndexState,
     /// Live rows in the index.
     pub count: usize,
-    /// Per cent of the scan, 0 to 100; for people.
+    /// Per cent of the scan that are done, 0 to 100. It is only for people.
     #[serde(default = "complete")]
     pub build_progress: f64,
     /// Rows that wait for room in memory or on the disk; left out when there are none.
@@ -121,7 +121,7 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// What an absent progress means to clients.
+/// The progress that clients assume if none is given.
 fn complete() -> f64 {
     100.0
 }

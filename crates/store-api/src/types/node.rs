@@ -1,4 +1,4 @@
-//! What a service says of itself.
+//! A service as it describes itself.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -7,20 +7,21 @@ use utoipa::ToSchema;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum NodeStatus {
-    /// Starting.
+    /// The service is starting.
     Initializing,
-    /// Without a session to the database.
+    /// The service has no session with the database yet.
     ConnectingToDb,
-    /// Looking for indexes, or building those that were found first.
+    /// The service looks for indexes, or builds those that it found first.
     Bootstrapping,
-    /// Every index found first is built, or there was none.
+    /// Every index that was found first is built, or there was none.
     Serving,
 }
 
 /// `GET /api/v1/clock`: the time of the database in the service's process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ClockStatus {
-    /// How far it is ahead of the machine's clock, which was set back: it never goes back itself. Milliseconds.
+    /// The lead of the database's time over the machine's clock after that was set back, as the
+    /// database's time never goes back. Milliseconds.
     pub lead_ms: u64,
 }
 
@@ -29,27 +30,27 @@ pub struct ClockStatus {
 pub struct Info {
     /// The name of the program.
     pub service: String,
-    /// Its version.
+    /// The version of the program.
     pub version: String,
     /// The index engine and its version.
     pub engine: String,
 }
 
-/// Why a service can't answer yet. A database that fails over between services goes on to the
-/// next one for the first reason only.
+/// The reason why a service can't answer yet. A database that fails over between services asks the
+/// next one only for `NODE_BOOTSTRAPPING`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum UnavailableReason {
-    /// The whole service is still starting: ask another.
+    /// The whole service is still starting; another one should be asked.
     NodeBootstrapping,
-    /// The service is up, this index is still being built.
+    /// The service is up, but this index is still being built.
     IndexBuilding,
 }
 
 /// The body of a 503.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Unavailable {
-    /// Whether it is the service or the index that isn't ready.
+    /// The reason: the service isn't ready, or the index isn't.
     pub reason: UnavailableReason,
     /// A sentence for the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! Repair of an index: comparing it with its table, and mending it.
+//! Repair of an index, which compares it with its table and corrects it.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -9,10 +9,11 @@ use super::TaskStatus;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RepairRequest {
-    /// Sets of replicas at a time; 0: as many as share no node, which is also the most.
+    /// Sets of replicas that are compared at a time. 0 stands for as many as share no node, which
+    /// is also the most.
     pub parallel: usize,
-    /// Token ranges at a time for each of them; 0: as fast as the nodes allow, which is also the most.
-    /// 1 if it is not given.
+    /// Token ranges that are compared at a time for each set of replicas. 0 stands for as many as
+    /// the nodes allow, which is also the most. 1 if it is not given.
     pub intensity: usize,
     /// Seconds that ranges in flight may still take after the repair was asked to stop. 30 if it is
     /// not given.
@@ -30,42 +31,43 @@ impl Default for RepairRequest {
     }
 }
 
-/// `PATCH .../repair`: what is absent stays. The answer has both.
+/// `PATCH .../repair`: changes the speed of a repair. Absent fields stay as they are. The answer
+/// has both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RepairSpeed {
-    /// As in [`RepairRequest`].
+    /// Sets of replicas that are compared at a time, as in [`RepairRequest`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parallel: Option<usize>,
-    /// As in [`RepairRequest`].
+    /// Token ranges that are compared at a time for each set, as in [`RepairRequest`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intensity: Option<usize>,
 }
 
-/// When an index is repaired without being asked, and how fast.
+/// The schedule of an index: the interval of its repairs, and their speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RepairSchedule {
     /// Seconds from the beginning of one repair to that of the next.
     pub interval_s: u64,
-    /// As in [`RepairRequest`].
+    /// Sets of replicas that are compared at a time, as in [`RepairRequest`].
     pub parallel: usize,
-    /// As in [`RepairRequest`].
+    /// Token ranges that are compared at a time for each set, as in [`RepairRequest`].
     pub intensity: usize,
 }
 
-/// `PUT .../repair/schedule`: what is absent stays.
+/// `PUT .../repair/schedule`: changes the schedule. Absent fields stay as they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RepairScheduleUpdate {
-    /// No repair by schedule, even if there is a setting for all indexes.
+    /// Whether the index is never repaired by schedule, even if there is a setting for all indexes.
     pub never: bool,
-    /// As in [`RepairSchedule`].
+    /// Seconds from the beginning of one repair to that of the next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval_s: Option<u64>,
-    /// As in [`RepairRequest`].
+    /// Sets of replicas that are compared at a time, as in [`RepairRequest`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parallel: Option<usize>,
-    /// As in [`RepairRequest`].
+    /// Token ranges that are compared at a time for each set, as in [`RepairRequest`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intensity: Option<usize>,
 }
@@ -75,6 +77,6 @@ pub struct RepairScheduleUpdate {
 pub struct RepairStatus {
     /// The last repair since the service started and the index was built, running or not.
     pub last: Option<TaskStatus>,
-    /// When the index is repaired without being asked; null: never.
+    /// The schedule of the index; null if it is never repaired by schedule.
     pub schedule: Option<RepairSchedule>,
 }

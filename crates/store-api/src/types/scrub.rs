@@ -1,4 +1,4 @@
-//! Reading all files and checking their checksums.
+//! The scrub, which reads all files and checks their checksums.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScrubRequest {
-    /// MiB to read in a second at most; 32 if it is not given.
+    /// The most MiB that are read in a second; 32 if it is not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mib_per_second: Option<u64>,
 }

@@ -1,4 +1,5 @@
-//! Long work, as `/api/v1/tasks` shows it. The terms are those of ScyllaDB's task manager.
+//! Tasks, which are the long work that `/api/v1/tasks` shows. The terms are those of ScyllaDB's
+//! task manager.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +9,13 @@ use utoipa::ToSchema;
 /// A task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TaskStatus {
-    /// Its name, a UUID.
+    /// The id of the task, a UUID.
     pub id: String,
-    /// Counts the tasks of the service from 1.
+    /// The number of the task in its service, from 1.
     pub sequence_number: u64,
-    /// What kind of work it is: `build`, `scan`, `catch_up`, `repair`.
+    /// The kind of the work, such as `build`, `scan`, `catch_up` or `repair`.
     pub kind: String,
-    /// The narrowest of what is named below: `keyspace`, `table`, `index`, `token_range`.
+    /// The narrowest of the named fields below: `keyspace`, `table`, `index` or `token_range`.
     pub scope: String,
     /// The keyspace, case preserved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -25,50 +26,51 @@ pub struct TaskStatus {
     /// The index, case preserved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<String>,
-    /// A part of the ring.
+    /// The part of the token ring that the task works on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_range: Option<TaskTokenRange>,
-    /// Something that none of these names, such as one of several readers of a log.
+    /// The object of the task that none of these fields names, such as one of several readers of a
+    /// log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entity: Option<String>,
-    /// Where it stands.
+    /// The state of the task.
     pub state: TaskState,
-    /// Whether it heeds an abort.
+    /// Whether the task can be aborted.
     pub is_abortable: bool,
-    /// Whether it was asked to stop.
+    /// Whether the task was asked to stop.
     #[serde(default)]
     pub abort_requested: bool,
-    /// When it began, RFC 3339.
+    /// The time at which the task began, RFC 3339.
     pub start_time: String,
-    /// When it ended, RFC 3339.
+    /// The time at which the task ended, RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_time: Option<String>,
-    /// Why it failed, or why it was given up.
+    /// The reason why the task failed or was given up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The task that it is a part of.
+    /// The id of the task that this one is a part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<String>,
-    /// Its parts that are kept.
+    /// The ids of the parts of the task that are kept.
     #[serde(default)]
     pub children_ids: Vec<String>,
-    /// Parts that have ended and are no longer kept.
+    /// The number of parts that have ended and are no longer kept.
     #[serde(default)]
     pub children_left_out: u64,
-    /// What progress is counted in.
+    /// The unit in which progress is counted.
     pub progress_units: String,
     /// Units done.
     pub progress_completed: u64,
-    /// Units in all, if that is known.
+    /// Units in all, if their number is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress_total: Option<u64>,
-    /// What else is counted, by name.
+    /// Further counters by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, u64>,
 }
 
-/// A part of the token ring, both ends inclusive. As text, since not every JSON reader has numbers
-/// of 64 bits.
+/// A part of the token ring, both ends inclusive. Tokens are text, as not every JSON reader has
+/// numbers of 64 bits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TaskTokenRange {
     /// The first token.
@@ -77,22 +79,22 @@ pub struct TaskTokenRange {
     pub end: String,
 }
 
-/// Where a task stands.
+/// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
     /// The work goes on.
     Running,
-    /// It has ended as it should.
+    /// The work has succeeded.
     Done,
-    /// It has ended with an error.
+    /// The work has ended with an error.
     Failed,
-    /// It was stopped, or given up.
+    /// The work was stopped or given up.
     Aborted,
 }
 
 impl TaskState {
-    /// The word of the wire.
+    /// The word for the state on the wire.
     pub fn name(self) -> &'static str {
         match self {
             TaskState::Running => "running",
@@ -109,7 +111,7 @@ pub struct TaskTree {
     /// The task.
     #[serde(flatten)]
     pub status: TaskStatus,
-    /// Its parts that are kept.
+    /// The parts of the task that are kept.
     #[serde(default)]
     #[schema(no_recursion)]
     pub children: Vec<TaskTree>,

@@ -27,7 +27,7 @@ struct WholeKeyspace {
     tables: Vec<TableRecord>,
 }
 
-/// The catalog, with what converts it.
+/// Reads a catalog, with the changes that convert it to the present format.
 pub(super) fn load(bytes: &[u8]) -> Result<Loaded, StorageError> {
     let record: CatalogRecord = parse(bytes)?;
     let mut keyspaces = BTreeMap::new();
@@ -50,7 +50,8 @@ pub(super) fn load(bytes: &[u8]) -> Result<Loaded, StorageError> {
     })
 }
 
-/// The tables with their keyspaces' names; none if it is no record of this format.
+/// Calls `work` with each table and the name of its keyspace; not at all if the record has another
+/// format.
 pub(super) fn each_table(bytes: &[u8], mut work: impl FnMut(&TableRecord, &str)) {
     let Ok(record) = parse::<CatalogRecord>(bytes) else {
         return;

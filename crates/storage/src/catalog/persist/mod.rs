@@ -1,8 +1,9 @@
-//! The catalog on disk: a record for each keyspace and each table, so that a change writes what it changes.
+//! The catalog on disk: a record for each keyspace and each table, so that a change of the schema
+//! writes only what it changes.
 //!
 //! ```text
 //! key       "catalog" in the meta space
-//! value     {"format": 2, ...}: what belongs to no keyspace
+//! value     {"format": 2, ...}: the fields that belong to no keyspace
 //!
 //! key       "catalog/keyspace/" and its name
 //! value     {"name": ..., ...}
@@ -11,7 +12,8 @@
 //! value     {"keyspace": ..., "generation": ..., "name": ..., ...}
 //! ```
 //!
-//! Format 1 had all of it under the first key (`format1`). Such a directory is converted when it is opened, in one batch.
+//! Format 1 had the whole catalog under the first key (`format1`). Such a directory is converted
+//! when it is opened, in one batch.
 
 mod format1;
 mod records;
@@ -35,20 +37,21 @@ const FORMAT: u32 = 2;
 const HEAD: &[u8] = b"catalog";
 const KEYSPACE: &[u8] = b"catalog/keyspace/";
 const TABLE: &[u8] = b"catalog/table/";
-/// The first key behind all of them.
+/// The first key behind all keys of the catalog.
 const END: &[u8] = b"catalog0";
 
-/// Generations of the tables' storage, counted up by TRUNCATE; a table that is not in it has 0.
+/// Generations of the tables' storage, counted up by TRUNCATE. A table that is not in the map has
+/// generation 0.
 pub(crate) type Generations = HashMap<TableId, u64>;
 
-/// Keys and values; `None` removes.
+/// Keys with their new values; `None` removes the key.
 pub(crate) type Changes = Vec<(Bytes, Option<Bytes>)>;
 
 /// A catalog as it was read.
 pub(crate) struct Loaded {
     pub catalog: Catalog,
     pub generations: Generations,
-    /// What is to be written so that it stands in the present format; empty if it does.
+    /// The changes that convert the catalog to the present format; empty if it has that format.
     pub conversion: Changes,
 }
 
@@ -83,7 +86,7 @@ pub(crate) fn keys() -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
     )
 }
 
-/// What is to be written when a catalog takes the place of another, or is the first.
+/// The changes to be written when the catalog `new` replaces `old`, or is the first one.
 pub(crate) fn changes(
     old: Option<(&Catalog, &Generations)>,
     new: (&Catalog, &Generations),
@@ -115,7 +118,7 @@ pub(crate) fn changes(
     changes
 }
 
-/// The tables of a keyspace that are others than before.
+/// Adds the changes for the tables of a keyspace that differ from before.
 fn put_tables(
     tables: &BTreeMap<String, Arc<Table>>,
     generations: &Generations,
@@ -142,7 +145,7 @@ fn put_tables(
     }
 }
 
-/// Reads what lies under [`keys`]; `None` if that is nothing.
+/// Reads the catalog from the entries under [`keys`]; `None` if there is none.
 pub(crate) fn load(
     entries: impl Iterator<Item = Result<(Bytes, Bytes), StorageError>>,
 ) -> Result<Option<Loaded>, StorageError> {
@@ -194,7 +197,8 @@ pub(crate) fn load(
     }))
 }
 
-/// Notes the names of the tables that a record of a catalog holds, as `keyspace.table`; whatever else it is is passed over.
+/// Notes the names of the tables in a record of the catalog, as `keyspace.table`. Other records are
+/// passed over.
 pub(crate) fn note_names(key: &[u8], value: &[u8], names: &mut HashMap<TableId, String>) {
     let mut note = |table: &TableRecord, keyspace: &str| {
         let name = format!("{keyspace}.{}", table.name);

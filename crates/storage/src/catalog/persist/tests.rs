@@ -222,7 +222,7 @@ fn a_change_writes_what_it_changes() {
 
 #[test]
 fn a_catalog_of_format_1_is_converted() {
-    // As version 0.1.0 wrote it, but for the streams.
+    // Version 0.1.0 wrote this, with other streams.
     let old = br#"{"format":1,"version":"00000000-0000-0000-0000-000000000008",
         "host_id":"00000000-0000-0000-0000-000000000009","cluster_name":"cluster","created_at_ms":10,
         "vnode_streams":{"since_ms":0,"streams":[[0,1]]},"keyspaces":[{"name":"ks","replication":{},

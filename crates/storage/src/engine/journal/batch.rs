@@ -1,4 +1,4 @@
-//! Reads batches of a journal, one after the other.
+//! Reads the batches of a journal, one after the other.
 
 use std::io::{self, Read};
 
@@ -11,17 +11,17 @@ pub(super) const ITEM: u8 = 2;
 const END: u8 = 3;
 const CLEAR: u8 = 4;
 pub(super) const TRAILER: &[u8; 4] = b"FJL\x03";
-/// fjall's number for a stored value; others remove a key.
+/// fjall's number for a stored value. Other numbers remove a key.
 const VALUE: u8 = 0;
 
 /// A whole batch.
 #[derive(Clone, Debug)]
 pub(super) struct Batch {
     pub offset: u64,
-    /// The offset behind it.
+    /// The offset behind the batch.
     pub end: u64,
     pub sequence: u64,
-    /// `None` if a version of Annulus wrote it that knew no records.
+    /// `None` if the batch is from a version of Annulus that knew no records.
     pub record: Option<Record>,
 }
 
@@ -35,14 +35,14 @@ pub(crate) struct Item<'a> {
     pub value: Option<&'a [u8]>,
 }
 
-/// What stands at an offset.
+/// The result of reading at an offset.
 #[derive(Debug)]
 pub(super) enum Step {
     Whole(Batch),
-    /// A zero, or the end of the file.
+    /// There is a zero or the end of the file, so no batch follows.
     End,
-    /// No whole batch. The second value says that items and checksum agree and only the
-    /// trailer behind them is wrong, without being cut off.
+    /// There is no whole batch. `wrong_trailer` says that items and checksum agree, and that only
+    /// the trailer behind them is wrong, without being cut off.
     Broken {
         wrong_trailer: bool,
     },
@@ -72,7 +72,7 @@ impl From<io::Error> for Stop {
 }
 
 impl<R: Read> Batches<R> {
-    /// `input` stands at `position` of a file of `length` bytes.
+    /// Reads batches from `input`, which stands at `position` of a file of `length` bytes.
     pub(super) fn new(input: R, position: u64, length: u64) -> Batches<R> {
         Batches {
             input,
@@ -83,7 +83,7 @@ impl<R: Read> Batches<R> {
         }
     }
 
-    /// Reads a batch. Items are shown before it is known whether the batch is whole.
+    /// Reads a batch. `visit` gets its items before it is known whether the batch is whole.
     pub(super) fn next(&mut self, visit: &mut dyn FnMut(Item<'_>)) -> io::Result<Step> {
         let offset = self.position;
         let tag = match self.take::<1>() {
@@ -150,7 +150,8 @@ impl<R: Read> Batches<R> {
         })
     }
 
-    /// Reads an item into `key` and `value`; its space and kind stand before the key.
+    /// Reads an item into `self.key` and `self.value`. Its kind, compression and space stand before
+    /// the key.
     fn item(&mut self, hash: &mut Xxh3) -> Result<(), Stop> {
         let tag = self.take::<1>()?;
         hash.update(&tag);

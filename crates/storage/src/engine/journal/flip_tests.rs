@@ -1,5 +1,5 @@
-//! Every bit of a small journal and of the manifests is flipped: either that is noticed, or what the
-//! engine will read is the same.
+//! Tests that flip every bit of a small journal, and a bit of every byte of the manifests. Each
+//! flip must be noticed, unless it changes nothing that the engine reads.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -38,7 +38,7 @@ fn batch(number: u64, value: &[u8]) -> crate::engine::Batch {
     ]
 }
 
-/// What a kill leaves of the engine's directory, with the zeros at the journals' ends cut off.
+/// The journals that a kill leaves, with the zeros at their ends cut off.
 fn killed(path: &Path) -> tempfile::TempDir {
     let image = tempfile::tempdir().unwrap();
     for journal in survey::journals(&path.join("db")).unwrap() {
@@ -106,7 +106,7 @@ fn a_flipped_bit_of_a_synced_journal_is_noticed() {
         }
         file.write_all_at(&[*byte], offset as u64).unwrap();
     }
-    // The lower bits of sequence numbers may rise where nothing stands behind them.
+    // The lower bits of the last sequence number may rise, as no batch stands behind it.
     assert!(harmless <= 20 && noticed > 0, "{harmless} of {noticed}");
     assert!(survey(image.path()).unwrap().damage.is_none());
 }
@@ -127,7 +127,7 @@ fn a_write_that_was_cut_off_is_no_damage() {
         .step_by(97)
         .chain([written.len() - 1])
     {
-        // As a kill leaves it, in a journal that was made longer before.
+        // A kill leaves this in a journal that was made longer before.
         let mut cut = written.clone();
         cut[end..].fill(0);
         is_torn(&cut, &format!("cut at {end}"));
@@ -167,7 +167,7 @@ fn unsynced_batches_behind_a_lost_page_are_no_damage_and_synced_ones_are() {
         assert_eq!(survey.damage.is_some(), is_synced);
         assert_eq!(survey.torn.is_some(), !is_synced);
         if let Some(damage) = survey.damage {
-            // The page lies in two of them.
+            // The page lies in two of the batches.
             assert_eq!(damage.batches_behind, BATCHES - 3);
         }
     }
@@ -214,7 +214,7 @@ fn a_flipped_bit_of_a_manifest_is_noticed() {
         let manifest = folder.join(format!("v{number}"));
         for entry in fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
-            // Those of former states are of no use to anybody.
+            // Manifests of former states are not read.
             if path.is_dir() || !(path.ends_with("current") || path == manifest) {
                 continue;
             }
@@ -225,7 +225,7 @@ fn a_flipped_bit_of_a_manifest_is_noticed() {
                 fs::write(&path, changed).unwrap();
                 let verified = manifest::verify(&database);
                 if path.ends_with("current") && offset < 8 && !folder.ends_with("0") {
-                    // It names a manifest that is not there, which the engine refuses.
+                    // It names a manifest that does not exist, which the engine refuses.
                     continue;
                 }
                 assert!(verified.is_err(), "{}, byte {offset}", path.display());

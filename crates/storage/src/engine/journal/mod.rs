@@ -1,22 +1,24 @@
-//! The engine's journals, judged before the engine reads them.
+//! Judges the journals of fjall before fjall reads them.
 //!
-//! fjall drops a batch that is not whole and all that stands behind it, and cuts the file there, without
-//! a word. So everything is looked at before it opens:
+//! fjall drops a batch that is not whole and all that stands behind it, and cuts the file there,
+//! without a word. So all batches are checked before it opens:
 //!
-//! - A batch that was being written when process or power went is cut off. It was not acknowledged.
+//! - A batch that was being written when the process or the power went is cut off. It was not
+//!   acknowledged.
 //! - A broken batch is *damage* if a whole batch behind it says in its [record](Record) that the broken one was
 //!   synced, if it stands in an older journal, which was synced whole before the next was begun, or if it
 //!   has the form of a whole write (`tear.rs`).
 //! - The head of a batch is in no checksum. Its number of items must agree with what follows. Its
-//!   sequence number must rise from batch to batch, through all journals, and lie at the number that the record
-//!   says.
-//! - A record's number is one more than the last, so a batch or a journal that is missing is seen too.
+//!   sequence number must rise from batch to batch, through all journals, and lie at or shortly
+//!   above the number that the record says.
+//! - The number in a record is one more than the last, so a missing batch or journal is noticed
+//!   too.
 //!
-//! Damage is refused: the start fails, and [`recover`] cuts when the operator says so. Batches of former versions have
-//! no record; of them only order and form are judged.
+//! Damage is refused: the start fails, and [`recover`] cuts when the operator says so. Batches of
+//! former versions have no record, so only their order and form are judged.
 //!
 //! ```text
-//! DIR/N.jnl  batches, then zeros or the end of the file; the highest N is written to
+//! DIR/N.jnl  batches, then zeros or the end of the file; new batches go to the highest N
 //! batch      01, number of items (4), sequence number (8)
 //!            items: 02, kind (1), compression (1), space (8), key length (2), value length (4),
 //!              stored length (4), key, stored value; or 04, space (8)
@@ -43,15 +45,15 @@ pub(crate) use survey::{Cause, Damage, survey};
 
 use super::directory::sync_folder;
 
-/// Cuts a journal off.
+/// Cuts a journal off at an offset.
 fn cut(path: &Path, offset: u64) -> io::Result<()> {
     let file = OpenOptions::new().write(true).open(path)?;
     file.set_len(offset)?;
     file.sync_all()
 }
 
-/// Judges the journals and cuts off what was being written when the storage stopped. Gives the number of
-/// the last batch, or the damage, which is left as it is.
+/// Judges the journals and cuts off a batch that was being written when the storage stopped.
+/// Returns the number of the last batch, or the damage, which is left as it is.
 pub(super) fn prepare(database: &Path) -> io::Result<Result<u64, Damage>> {
     let survey = survey(database)?;
     if let Some(damage) = survey.damage {
@@ -67,8 +69,8 @@ pub(super) fn prepare(database: &Path) -> io::Result<Result<u64, Damage>> {
     Ok(Ok(survey.last_number))
 }
 
-/// Removes the batch that was refused to its writer, if it stands whole in a journal: those that have a number above
-/// the last acknowledged.
+/// Cuts off the batches that were refused to their writers but stand whole in a journal: those with
+/// a number above the last acknowledged one. Returns whether there was any.
 pub(super) fn cut_refused(database: &Path, acknowledged: u64) -> io::Result<bool> {
     let journals = survey::journals(database)?;
     for (index, path) in journals.iter().enumerate() {
@@ -89,7 +91,7 @@ pub(super) fn cut_refused(database: &Path, acknowledged: u64) -> io::Result<bool
     Ok(false)
 }
 
-/// Empties all journals, once what they hold has been written out.
+/// Empties all journals. Called once their batches have been written out to tables.
 pub(super) fn empty(database: &Path) -> io::Result<()> {
     let mut journals = survey::journals(database)?;
     let newest = journals.pop();
@@ -102,7 +104,8 @@ pub(super) fn empty(database: &Path) -> io::Result<()> {
     sync_folder(database)
 }
 
-/// All items of whole batches up to the damage, and with `true` those from there on.
+/// Visits the items of all whole batches. `visit` gets `true` for batches at or behind the damage,
+/// the time of the batch in microseconds (0 if unknown), and the item.
 pub(crate) fn read_all(
     database: &Path,
     damage: &Damage,
@@ -137,7 +140,8 @@ pub(crate) fn read_all(
     Ok(())
 }
 
-/// Cuts the journals at the damage, and keeps what is cut in a file beside each. Gives those files.
+/// Cuts the journals at the damage, and keeps what is cut in a file beside each. Returns these
+/// files.
 pub(crate) fn cut_at(database: &Path, damage: &Damage) -> io::Result<Vec<PathBuf>> {
     let mut kept = Vec::new();
     let mut is_behind = false;
@@ -158,7 +162,8 @@ pub(crate) fn cut_at(database: &Path, damage: &Damage) -> io::Result<Vec<PathBuf
     Ok(kept)
 }
 
-/// Writes what is cut to `N.jnl.cut-at-OFFSET`, with a further number if there is one already.
+/// Writes the part to be cut to `N.jnl.cut-at-OFFSET`, with a further number if that file exists
+/// already.
 fn keep(path: &Path, offset: u64, content: &[u8]) -> io::Result<PathBuf> {
     use std::io::Write;
     let mut attempt = 0_u32;
@@ -243,7 +248,7 @@ mod tests {
         use std::os::unix::fs::FileExt;
         let (directory, path, length) = filled();
         let file = OpenOptions::new().write(true).open(path).unwrap();
-        // In the midst of the last batch: its start and its end stay.
+        // This lies in the midst of the last batch, whose start and end stay.
         file.write_all_at(&[0; 4096], length - 6_000).unwrap();
         assert!(
             fjall::Database::builder(directory.path()).open().is_err(),

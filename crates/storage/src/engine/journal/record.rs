@@ -1,4 +1,4 @@
-//! What the committer writes with each batch, so that the batches behind it can be judged.
+//! The record that is written with each batch, so that the batches around it can be judged.
 //!
 //! The record is the first item of a batch, in the meta space. No key of a row is as short.
 //!
@@ -13,16 +13,19 @@
 /// The key of the record in the meta space.
 pub(crate) const RECORD_KEY: &[u8] = b"journal";
 const VERSION: u8 = 1;
-/// The engine's own threads take sequence numbers too, a few between two looks.
+/// The most by which a batch's sequence number may lie above the record's. fjall's own threads take
+/// sequence numbers too, but only a few meanwhile.
 const SEQUENCES_BETWEEN: u64 = 1 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
-    /// One more than that of the batch before it.
+    /// The number of the batch: one more than that of the batch before it.
     pub number: u64,
-    /// When this batch was written, all up to that number were on the disk.
+    /// The number of a batch up to which all batches were on the disk when this one was written.
     pub synced_through: u64,
+    /// The engine's next sequence number just before the batch was written.
     pub sequence_floor: u64,
+    /// The time of the batch, in microseconds since the epoch.
     pub time_micros: i64,
 }
 
@@ -50,7 +53,7 @@ impl Record {
         })
     }
 
-    /// Whether the head of the batch can be what was written.
+    /// Whether a batch with this record can have this sequence number.
     pub(super) fn allows(&self, sequence: u64) -> bool {
         sequence
             .checked_sub(self.sequence_floor)

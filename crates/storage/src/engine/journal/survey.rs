@@ -1,4 +1,4 @@
-//! Walks through all journals and judges what does not belong.
+//! Walks through all journals, and judges the place at which they are not whole.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -8,19 +8,20 @@ use super::batch::{Batch, Batches, ITEM, Item, START, Step};
 use super::record::Record;
 use super::tear;
 
-/// What the journals hold.
+/// The result of a walk through the journals.
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
-    /// How many there are.
+    /// The number of journals.
     pub journals: u64,
-    /// The number of the last batch that has one, else 0.
+    /// The number of the last batch with a record; 0 if there is none.
     pub last_number: u64,
-    /// A write that was cut off.
+    /// A write that was cut off, if there is one.
     pub torn: Option<Torn>,
+    /// The first damage, if there is any.
     pub damage: Option<Damage>,
 }
 
-/// The end of the newest journal from where it is not whole.
+/// The end of the newest journal, from the offset at which it is not whole.
 #[derive(Debug)]
 pub(crate) struct Torn {
     pub path: PathBuf,
@@ -40,6 +41,7 @@ pub(crate) struct Damage {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
+    /// No whole batch stands there.
     Broken,
     /// The sequence number does not rise, or is not the batch's own.
     Sequence,
@@ -47,7 +49,7 @@ pub(crate) enum Cause {
     Missing,
 }
 
-/// What a batch must follow.
+/// The numbers of the last batch, which those of the next must follow.
 #[derive(Default)]
 struct Order {
     sequence: Option<u64>,
@@ -92,7 +94,7 @@ pub(crate) fn survey(database: &Path) -> io::Result<Survey> {
     Ok(survey)
 }
 
-/// Where a journal does not go on.
+/// The place at which a journal does not go on.
 struct Stopped {
     offset: u64,
     /// `None` if no whole batch stands there.
@@ -188,7 +190,7 @@ fn proves_damage(order: &Order, behind: &[Option<Record>]) -> bool {
     records.any(|record| record.synced_through >= broken)
 }
 
-/// All whole batches of `content`, which begins at `offset` of its file.
+/// Finds all whole batches of `content`, which begins at `offset` of its file.
 pub(super) fn scan(
     content: &[u8],
     offset: u64,
@@ -200,7 +202,7 @@ pub(super) fn scan(
         at += skipped;
         let length = offset + content.len() as u64;
         let mut batches = Batches::new(&content[at..], offset + at as u64, length);
-        // Seen twice, as items are shown before it is known whether the batch is whole.
+        // Read twice, as `visit` would get items before it is known whether the batch is whole.
         match batches.next(&mut |_| {})? {
             Step::Whole(batch) => {
                 Batches::new(&content[at..], batch.offset, length).next(visit)?;

@@ -1,18 +1,19 @@
-//! Whether a batch was cut off while it was written, or written whole and changed afterwards.
+//! Decides whether a batch was cut off while it was written, or was written whole and changed
+//! afterwards.
 //!
-//! A killed process leaves the beginning of a batch, and zeros. A power cut leaves zeros where a page
-//! or a sector was not written. What ends with the trailer and has no such gap was
-//! written whole.
+//! A killed process leaves the beginning of a batch, and zeros behind it. A power cut leaves zeros
+//! where a page or a sector was not written. A batch that ends with the trailer and has no such gap
+//! was written whole.
 
 use super::batch::TRAILER;
 
-/// What a disk writes whole or not at all.
+/// The unit that a disk writes whole or not at all.
 const SECTOR_BYTES: u64 = 512;
-/// What the kernel writes, perhaps before a later part of it was there.
+/// The unit that the kernel writes, perhaps before the later part of it was filled.
 const PAGE_BYTES: u64 = 4096;
 
-/// Whether `content`, which begins at `offset` of the file, ends at the last byte that is not zero and
-/// holds no whole batch at its beginning, may be the rest of a write that was cut off.
+/// Whether `content` may be the rest of a write that was cut off. It begins at `offset` of the
+/// file, where no whole batch stands, and ends at the last byte that is not zero.
 pub(super) fn may_be_torn(content: &[u8], offset: u64, wrong_trailer: bool) -> bool {
     let ends_whole = content.ends_with(TRAILER) || wrong_trailer;
     !ends_whole || lacks_a_sector(content, offset) || lacks_the_end_of_a_page(content, offset)

@@ -1,9 +1,9 @@
-//! Who is asked in which form.
+//! Tests of the form in which each service is asked.
 
 use super::*;
 use crate::binary::Writer;
 
-/// An answer with the key 7, as that of [`found`].
+/// A binary answer with the key 7, like that of [`found`].
 fn found_in_binary() -> Answer {
     let mut writer = Writer::new([(0.0f32, 1.0f32)].into_iter(), 1, 0);
     let key = 7i64.to_be_bytes();

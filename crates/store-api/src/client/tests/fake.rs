@@ -1,4 +1,4 @@
-//! A service that answers what it is told to.
+//! A fake service that gives the answers that a test sets.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -19,14 +19,15 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::binary::ANSWER_MEDIA_TYPE;
 
-/// What a search gets.
+/// The answer to a search.
 #[derive(Clone)]
 pub enum Answer {
     Text {
         status: u16,
         body: &'static str,
     },
-    /// A service that takes binary searches too, and answers so whoever accepts it; others find the key 7.
+    /// The answer of a service that takes binary searches too. A search that accepts it gets these
+    /// bytes; others find the key 7 in JSON.
     Binary(Bytes),
     Never,
 }
@@ -37,7 +38,7 @@ impl Answer {
     }
 }
 
-/// A service that answers what it is told to, until the test ends.
+/// A fake service that gives the answers that a test sets, until the test ends.
 pub struct FakeStore {
     address: SocketAddr,
     script: Arc<Script>,
@@ -46,10 +47,10 @@ pub struct FakeStore {
 struct Script {
     answer: Mutex<Answer>,
     status: Mutex<&'static str>,
-    /// What is answered about the state of an index.
+    /// Status and body of the answer about the state of an index.
     index: Mutex<(u16, &'static str)>,
     searches: AtomicUsize,
-    /// The header of the last search.
+    /// The `Host` header of the last search.
     host: Mutex<String>,
     /// Content type and query string of every search.
     forms: Mutex<Vec<(String, String)>>,
@@ -60,7 +61,8 @@ impl FakeStore {
         FakeStore::start_on(answer, None).await
     }
 
-    /// With a certificate, and the authority (itself) to believe.
+    /// Starts a service with a certificate. Returns it with the authority that clients must trust,
+    /// which is the certificate itself.
     pub async fn start_tls(answer: Answer) -> (FakeStore, Vec<u8>) {
         let own = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -145,7 +147,7 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(stream: S, sc
         let script = script.clone();
         async move { Ok::<_, Infallible>(script.answer(request).await) }
     });
-    // A client that goes away is none of the script's business.
+    // A client that goes away is no error here.
     let _ = hyper::server::conn::http1::Builder::new()
         .serve_connection(TokioIo::new(stream), service)
         .await;
@@ -175,7 +177,7 @@ impl Script {
         let answer = self.answer.lock().unwrap().clone();
         let response = Response::builder();
         match answer {
-            // As the original: it knows no other form, whatever is accepted.
+            // Like ScyllaDB's own service, this one knows only JSON, whatever is accepted.
             Answer::Text { .. } if form != "application/json" => response
                 .status(415)
                 .body(Full::from("what is that?"))

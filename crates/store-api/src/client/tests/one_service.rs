@@ -1,4 +1,4 @@
-//! Who asks one service, and what is asked of one service alone.
+//! Tests of clients of one service, and of changes, which are sent to one service only.
 
 use super::*;
 use crate::NotOneService;
