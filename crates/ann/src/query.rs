@@ -18,7 +18,7 @@ const BATCH: usize = 64;
 
 /// How many times as many candidates as in the mean a walk keeps if a query is hard. The more, the longer the slowest
 /// searches take: with 2 and 0.75 of a spread for [reach](crate::graph) as much was found in as many steps in the mean, and
-/// those of the 99th percentile were a third more (docs/benchmarks/engine.md).
+/// those of the 99th percentile were a third more (docs/benchmarks/slow-searches.md).
 const HARD: f64 = 1.25;
 
 /// Ids tried to see how many a predicate admits.

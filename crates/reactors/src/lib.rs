@@ -2,14 +2,14 @@
 //!
 //! A runtime of many threads lets whichever is idle go on with any task. For that its threads wake each other: one that finds
 //! work wakes another to look for more. A gateway's request is some tens of microseconds of work between two sockets, and waking and
-//! falling asleep again cost as much (docs/benchmarks/gateway.md has the figures). Here a connection stays with one thread, with all
+//! falling asleep again cost as much (docs/benchmarks/gateway-threads.md has the figures). Here a connection stays with one thread, with all
 //! that its requests ask for, and no other thread is woken for it: as Envoy, nginx and Seastar share work, too.
 //!
 //! A connection comes to the thread that serves the fewest. What it asks takes turns there: work that takes long belongs elsewhere
 //! ([`tokio::task::spawn_blocking`]), and a client that wants more than one core has to open more than one connection.
 //!
 //! The index service and the node do not serve so: tried for them, searches waited longer when the machine was slow
-//! (docs/benchmarks/serving.md).
+//! (docs/benchmarks/tried.md).
 
 use std::cell::Cell;
 use std::future::Future;
