@@ -19,7 +19,7 @@ const BATCH: usize = 64;
 /// A walk for a hard query keeps up to this many times the candidates of an average one. A larger
 /// factor makes the slowest searches longer. With 2 here, and 0.75 of a spread for
 /// [reach](crate::graph), as much was found in as many steps in the mean, and searches of the 99th
-/// percentile took a third more (docs/benchmarks/engine.md).
+/// percentile took a third more (docs/benchmarks/slow-searches.md).
 const HARD: f64 = 1.25;
 
 /// Number of ids tried to estimate how many a predicate admits.

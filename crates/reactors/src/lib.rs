@@ -3,7 +3,7 @@
 //! A runtime of many threads lets whichever is idle go on with any task. For that its threads wake
 //! each other: one that finds work wakes another to look for more. A gateway's request is some tens
 //! of microseconds of work between two sockets, and waking and falling asleep again cost as much
-//! (docs/benchmarks/gateway.md has the figures). Here a connection stays with one thread, with all
+//! (docs/benchmarks/gateway-threads.md has the figures). Here a connection stays with one thread, with all
 //! that its requests ask for, and no other thread is woken for it. Envoy, nginx and Seastar share
 //! work in this way, too.
 //!
@@ -12,7 +12,7 @@
 //! more than one core has to open more than one connection.
 //!
 //! The index service and the node do not serve in this way: when it was tried for them, searches
-//! waited longer when the machine was slow (docs/benchmarks/serving.md).
+//! waited longer when the machine was slow (docs/benchmarks/tried.md).
 
 use std::cell::Cell;
 use std::future::Future;

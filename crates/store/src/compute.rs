@@ -1,7 +1,7 @@
 //! Where computing happens: what takes long not on the threads that serve sockets.
 //!
 //! To hand a search over to another thread and its answer back costs two wake-ups, about a fifth of the processor time
-//! that a search of 20,000 x 1,536 for ten rows takes of a busy server (docs/benchmarks/serving.md). So a search for few rows
+//! that a search of 20,000 x 1,536 for ten rows takes of a busy server (docs/benchmarks/serving-profile.md). So a search for few rows
 //! is computed where it came in as long as searches lately took no longer than [`INLINE_WITHIN`]; sockets wait for no
 //! more than that. Whatever makes searches slow, a large limit, a disk or a scan, makes them go to threads of their own
 //! again.

@@ -1,6 +1,6 @@
 //! Searches of a CQL node in the same process, without a socket or HTTP between.
 //!
-//! Two hops over sockets and HTTP on either side cost as much processor time as half a search (docs/benchmarks/serving.md).
+//! Two hops over sockets and HTTP on either side cost as much processor time as half a search (docs/benchmarks/serving-by-call.md).
 //! What they come to is the same: the budget is one of its own, as that of a listener, and errors read alike.
 
 use std::num::NonZeroUsize;
