@@ -1,6 +1,6 @@
 """Before a Cassandra with users, a client may through a gateway what it may without one, and nothing more.
 
-The grants here are those that docs/gateway.md names, and no others.
+The grants here are those that docs/gateway-security.md names, and no others.
 """
 
 import pytest
