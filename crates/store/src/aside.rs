@@ -1,10 +1,11 @@
-//! Work that blocks, through one seam.
+//! Blocking work, which a simulation can take over.
 
 use machine::Simulation;
 use tokio::task::JoinError;
 
-/// Does work that waits for a disk or computes for long where that holds nobody up: on another thread. A thread that
-/// simulates does it itself, and has others go on before and after.
+/// Runs work that waits for a disk or computes for long on a thread for blocking work, so that it
+/// holds up no other task. In a simulation the work runs on the simulating thread, with a simulated
+/// pause before and after it, in which other tasks go on.
 ///
 /// # Errors
 /// If the work panics, or the runtime ends before it begins.

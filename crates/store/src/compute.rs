@@ -1,15 +1,17 @@
-//! Where computing happens: what takes long not on the threads that serve sockets.
+//! The threads for searches and builds. Long computations don't run on the threads that serve
+//! sockets.
 //!
-//! To hand a search over to another thread and its answer back costs two wake-ups, about a fifth of the processor time
-//! that a search of 20,000 x 1,536 for ten rows takes of a busy server (docs/benchmarks/serving-profile.md). So a search for few rows
-//! is computed where it came in as long as searches lately took no longer than [`INLINE_WITHIN`]; sockets wait for no
-//! more than that. Whatever makes searches slow, a large limit, a disk or a scan, makes them go to threads of their own
-//! again.
+//! Handing a search over to another thread and its answer back costs two wake-ups. On a busy server
+//! that is about a fifth of the processor time of a search of 20,000 x 1,536 for ten rows
+//! (docs/benchmarks/serving-profile.md). So a search for few rows is computed on the thread that
+//! took it in, as long as recent searches took no longer than [`INLINE_WITHIN`]; sockets wait for
+//! no more than that. If a large limit, a disk or a scan makes searches slow, they go to threads of
+//! their own again.
 //!
-//! A search waits for one of as many permits as there are threads, but no longer than it has time.
-//! Who can't be served in time is better told at once: from how many wait and how long searches
-//! took lately follows how long another one would wait, and if that is too long it is refused
-//! before it waits at all. So the latency of what is answered is bounded however many ask.
+//! A search waits for one of as many permits as there are threads, but only until its deadline. The
+//! number of waiting searches and the duration of recent ones tell how long a new search would
+//! wait. If that is too long, the search is refused before it waits. So the latency of answers is
+//! bounded however many clients ask.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -21,32 +23,32 @@ use tokio::task::JoinError;
 
 use crate::aside::aside;
 
-/// How much of the mean a search makes up: one of so many.
+/// The weight of one search in the running mean: one part in this many.
 const MEAN_WEIGHT: u64 = 16;
 
-/// A search for more rows has a thread of its own: it takes longer than most, and so does writing its answer.
+/// The largest number of rows for a search on the thread that took it in. A search for more rows
+/// takes longer than most, and so does writing its answer.
 const INLINE_ROWS_MAX: usize = 128;
 
-/// A search is computed on the thread that took it in as long as searches lately took no longer than this, by
-/// default.
+/// The default for [`Compute::new`]: a search runs on the thread that took it in as long as recent
+/// searches took no longer than this.
 pub const INLINE_WITHIN: Duration = Duration::from_millis(1);
 
-/// In the environment, for an experiment alone (benchmarks/experiments/turns): what [`Turns`] is without, `no-permits`,
-/// `no-yield` or both with a comma between.
+/// An environment variable for an experiment alone (benchmarks/experiments/turns). It names the
+/// parts of [`Turns`] to switch off: `no-permits`, `no-yield`, or both with a comma between.
 const TURNS_VARIABLE: &str = "ANNULUS_EXPERIMENT_TURNS";
 
-/// How searches take turns.
+/// The rules by which searches take turns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Turns {
-    /// No more compute at a time than there are threads.
+    /// No more searches run at a time than there are threads.
     permits: bool,
-    /// A new one lets requests in flight get on first.
+    /// A new search first lets requests in flight get on.
     yields: bool,
 }
 
-/// Threads for searching and for building. Each kind of work has its own permits, so that a long
-/// build can't keep searches waiting for a turn; the operating system shares the cores between
-/// them.
+/// The threads for searches and builds. Each kind of work has its own permits, so that a long build
+/// can't keep searches waiting for a turn. The operating system shares the cores between them.
 #[derive(Clone, Debug)]
 pub struct Compute {
     threads: usize,
@@ -57,11 +59,11 @@ pub struct Compute {
     queue: Arc<Queue>,
 }
 
-/// What is known of the searches that wait.
+/// The state from which the waiting time of a search follows.
 #[derive(Debug, Default)]
 struct Queue {
     waiting: AtomicUsize,
-    /// How long searches took lately.
+    /// The running mean of the duration of searches; 0 before the first.
     mean_ns: AtomicU64,
 }
 
@@ -70,23 +72,24 @@ struct Queue {
 #[error("the index service is stopping")]
 pub struct Stopped;
 
-/// Why a search was not done.
+/// The reason why a search was not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotSearched {
-    /// It would have begun, or has ended its waiting, after its deadline.
+    /// The search could not begin before its deadline.
     #[error("no time is left for the search")]
     TooLate,
     /// The process is ending.
     #[error(transparent)]
     Stopped(#[from] Stopped),
-    /// It panicked, which is a bug. Other searches of the same connection go on.
+    /// The search panicked, which is a bug. Other searches of the same connection go on.
     #[error("the search broke off: this is a bug of the index service, and its log says where")]
     Panicked,
 }
 
 impl Compute {
-    /// At most `threads` searches and as many pieces of a build at a time; 0: as many as there
-    /// are cores. `inline_within`: instead of [`INLINE_WITHIN`]; zero: all searches are handed over.
+    /// At most `threads` searches and as many pieces of builds run at a time; 0 stands for the
+    /// number of cores. `inline_within` takes the place of [`INLINE_WITHIN`]; with zero all
+    /// searches are handed over.
     pub fn new(threads: usize, inline_within: Duration) -> Compute {
         let without = std::env::var(TURNS_VARIABLE).unwrap_or_default();
         Compute::with_turns(threads, inline_within, Turns::without(&without))
@@ -111,13 +114,13 @@ impl Compute {
         }
     }
 
-    /// Into how many pieces a build is worth splitting.
+    /// The number of pieces into which a build is worth splitting.
     pub fn threads(&self) -> usize {
         self.threads
     }
 
-    /// Runs a search for so many rows, unless it can't begin before the deadline. It yields once before,
-    /// so that requests in flight get on with theirs first.
+    /// Runs a search for `rows` rows, unless it can't begin before the deadline. It yields once
+    /// before, so that requests in flight get on first.
     pub async fn search<T, F>(
         &self,
         deadline: Instant,
@@ -166,10 +169,10 @@ impl Compute {
         })
     }
 
-    /// Whether a search for so many rows is computed where it came in.
+    /// Whether a search for `rows` rows is computed on the thread that took it in.
     fn is_inline(&self, rows: usize) -> bool {
         let mean = self.queue.mean();
-        // How long the first search takes is not known.
+        // Before the first search the mean is zero, and the duration is not known.
         rows <= INLINE_ROWS_MAX && mean > Duration::ZERO && mean <= self.inline_within
     }
 
@@ -179,7 +182,7 @@ impl Compute {
             return Err(NotSearched::TooLate);
         }
         if self.yields {
-            // Where searches are computed inline those that wait do so here.
+            // Searches that are computed inline wait at this point.
             tokio::task::yield_now().await;
         }
         if let Ok(permit) = self.searches.clone().try_acquire_owned() {
@@ -194,7 +197,7 @@ impl Compute {
 }
 
 impl Turns {
-    /// All that a list of names does not leave out.
+    /// All rules but those that a comma-separated list of names switches off.
     fn without(names: &str) -> Turns {
         let named = |wanted| names.split(',').any(|name| name == wanted);
         Turns {
@@ -207,7 +210,7 @@ impl Turns {
 impl Queue {
     fn took(&self, time: Duration) {
         let took_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        // A sample that is lost between the two is no harm.
+        // A sample that is lost between the load and the store does no harm.
         let mean_ns = self.mean_ns.load(Ordering::Relaxed);
         let mean_ns = match mean_ns {
             0 => took_ns,
@@ -216,22 +219,22 @@ impl Queue {
         self.mean_ns.store(mean_ns, Ordering::Relaxed);
     }
 
-    /// How long a search waits behind others on all threads.
+    /// The time that a search waits behind `before` others on all threads.
     fn wait(&self, before: usize, threads: usize) -> Duration {
         let rounds = u32::try_from(before / threads).unwrap_or(u32::MAX);
         self.mean().saturating_mul(rounds)
     }
 
-    /// How long searches took lately; zero before the first.
+    /// The mean duration of recent searches; zero before the first.
     fn mean(&self) -> Duration {
         Duration::from_nanos(self.mean_ns.load(Ordering::Relaxed))
     }
 }
 
-/// A place among those that wait.
+/// The place of a search among those that wait.
 struct Waiting<'a> {
     queue: &'a Queue,
-    /// How many came before.
+    /// The number of searches that came before.
     before: usize,
 }
 
@@ -271,7 +274,7 @@ mod tests {
         Instant::now() + Duration::from_secs(20)
     }
 
-    /// Takes the only thread until it is dropped.
+    /// Keeps the only thread busy until the returned sender is dropped.
     fn busy(compute: &Compute) -> std::sync::mpsc::Sender<()> {
         let (end, ended) = std::sync::mpsc::channel();
         let compute = compute.clone();
@@ -328,7 +331,7 @@ mod tests {
         assert_eq!(compute.search(soon(), 1, || 7).await, Ok(7));
     }
 
-    /// Whether a search for so many rows runs on the thread that asks for it.
+    /// Whether a search for `rows` rows runs on the thread that asks for it.
     async fn is_here(compute: &Compute, rows: usize) -> bool {
         let here = std::thread::current().id();
         let there = compute.search(soon(), rows, || std::thread::current().id());

@@ -1,17 +1,20 @@
-//! What the index service needs of a database: one seam, and nothing goes round it.
+//! The interface between the index service and a database. The service reaches a database in no
+//! other way.
 //!
-//! Two things stand behind it. The service beside a cluster is a client of the official libraries (`cluster`, in this
-//! crate). In the process of the database the same questions are calls (the crate `embedded`), and what a client has to ask
-//! for again and again is told: changes of the schema, and rows of a log. What is said here holds for both, so all that
-//! is argued about an index (which reading of a row stands, snapshots, repair) is argued once.
+//! There are two implementations. Beside a cluster the service is a client that uses the official
+//! libraries (`cluster`, in this crate). In the process of the database the same questions are
+//! calls (the crate `embedded`); changes of the schema and rows of a log are pushed there, and not
+//! polled. The rules below hold for both, so the arguments about an index (which reading of a row
+//! stands, snapshots, repair) are made once.
 //!
-//! - *The schema*: [`Schema::changed`] tells which indexes there are, now and whenever they may be others.
-//! - *A log*: [`Database::follow`] hands on what the log of a table names, in any order and maybe twice, and says up to
-//!   which time all of it has been handed on ([`LogRun::read_up_to`]). No row of the log may come to lie before
-//!   such a time later: whoever implements this has to see to it, by waiting (a cluster's safety interval) or by a
-//!   low-water mark.
-//! - *Rows*: [`Rows`] reads a token range or a partition in pages, or rows by their keys. What has been acknowledged
-//!   before a read is asked for is seen by it.
+//! - *The schema*: [`Schema::changed`] tells which indexes there are, now and whenever they may be
+//!   others.
+//! - *A log*: [`Database::follow`] hands on the keys that the log of a table names, in any order and
+//!   maybe twice. It reports up to which time all of them have been handed on
+//!   ([`LogRun::read_up_to`]). No row of the log may appear before such a time later. An
+//!   implementation ensures that by waiting (a cluster's safety interval) or by a low-water mark.
+//! - *Rows*: [`Rows`] reads a token range or a partition in pages, or rows by their keys. A read sees
+//!   every write that was acknowledged before it was issued.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -35,47 +38,49 @@ pub use crate::scrub::CheckedFiles;
 /// A database that has tables with vector indexes.
 #[async_trait]
 pub trait Database: Send + Sync + 'static {
-    /// The clock that the times of logs go by: the machine's, where the database has none of its own that this process can
-    /// see.
+    /// The clock that the times of logs go by. It is the machine's clock if the database has no
+    /// clock of its own that this process can read.
     fn clock(&self) -> Arc<dyn Clock> {
         Arc::new(SystemClock)
     }
 
-    /// How far that is ahead of the machine's clock, which was set back; nothing where it is that clock.
+    /// The time by which that clock is ahead of the machine's clock, which was set back. `None` if
+    /// it is the machine's clock.
     fn clock_lead(&self) -> Option<Duration> {
         None
     }
 
-    /// The way to its schema, as far as indexes go.
+    /// A view of the schema that follows its indexes.
     fn schema(&self) -> Box<dyn Schema>;
 
-    /// Whether the schema has an index of that name which is to be built here, as far as is known at this moment. Never
-    /// waits.
+    /// Whether the schema has an index of that name which this service has to build, as far as is
+    /// known at this moment. Never waits.
     fn has_index(&self, name: &IndexName) -> bool;
 
-    /// Facts about a table's log; none if it has none, or no longer.
+    /// Reads facts about a table's log; `None` if the table has no log, or none any more.
     ///
     /// # Errors
-    /// If it can't be known now. Nothing takes the place of an answer that did not come.
+    /// If the facts can't be known now. A missing answer is never replaced by a guess.
     async fn log(&self, table: &TableIdentity) -> anyhow::Result<Option<LogFacts>>;
 
-    /// How far the log of a table goes, where that is known without asking.
+    /// The end of a table's log, if it is known without asking.
     fn log_head(&self, table: &TableIdentity) -> Option<Arc<dyn LogHead>>;
 
-    /// The names of those who follow each log beside each other, as metrics show them.
+    /// The names of the log readers, as metrics show them. Each of them follows every log.
     fn log_readers(&self) -> Vec<String>;
 
-    /// Follows a log as the reader of that number, until that fails or is given up.
+    /// Follows a log as the reader of that number, until the reading fails or the future is
+    /// dropped.
     ///
     /// # Errors
-    /// Whatever keeps it from going on. It is begun anew then, from where it was.
+    /// Any error that keeps the reader from going on. The caller begins anew from where it was.
     async fn follow(&self, reader: usize, run: LogRun) -> anyhow::Result<()>;
 
-    /// What reads these columns, in pages of about that many bytes.
+    /// Makes a reader of these columns, with pages of about that many bytes.
     fn rows(&self, reader: &RowReader, page_bytes: usize) -> Arc<dyn Rows>;
 
-    /// Splits a part of the ring so that each piece lies on one set of nodes, and further until there are about
-    /// `pieces_min` pieces of the whole ring.
+    /// Splits a part of the ring so that each piece lies on one set of nodes. Splits further until
+    /// there are about `pieces_min` pieces for the whole ring.
     async fn pieces(
         &self,
         table: &TableIdentity,
@@ -83,8 +88,9 @@ pub trait Database: Send + Sync + 'static {
         pieces_min: usize,
     ) -> Vec<Piece>;
 
-    /// Reads all files of the database and checks their checksums; nothing if they are not this process's own. `pass` hears
-    /// of the bytes read, holds the reader back, and says whether to go on. Blocks.
+    /// Reads all files of the database and checks their checksums; `None` if the files belong to
+    /// another process. Calls `pass` with the number of bytes read. `pass` may wait to slow the
+    /// reader down, and its result says whether to go on. Blocks.
     fn check_files(
         &self,
         _pass: &mut dyn FnMut(u64) -> bool,
@@ -92,30 +98,32 @@ pub trait Database: Send + Sync + 'static {
         None
     }
 
-    /// Bytes of those files.
+    /// The bytes of all files that [`Database::check_files`] reads.
     fn file_bytes(&self) -> u64 {
         0
     }
 
-    /// The nodes, and how many shards each of them has; one that has none counts as one.
+    /// The nodes, each with its number of shards. A node without shards counts as one shard.
     async fn shards(&self) -> BTreeMap<Uuid, usize>;
 }
 
-/// A part of the ring, and the nodes that hold its rows.
+/// A part of the ring, with the nodes that hold its rows.
 pub type Piece = (TokenRange, BTreeSet<Uuid>);
 
-/// The indexes of a schema, followed.
+/// A view of the indexes of a schema.
 #[async_trait]
 pub trait Schema: Send + Sync {
-    /// The indexes that there are: at the first call as soon as that is known, then whenever they may be others. A call
-    /// that is given up loses nothing.
+    /// Waits for the indexes of the schema. The first call returns them as soon as they are known,
+    /// and each later call returns them when they may have changed. Dropping a call loses nothing.
     async fn changed(&mut self) -> Discovered;
 
-    /// Not all of what was told could be taken in: the next call tells it once more, after a while.
+    /// Asks for the indexes once more, as not all of them could be taken in. The next call of
+    /// [`Schema::changed`] returns them after a while.
     fn tell_again(&mut self);
 
-    /// When a table was last truncated, milliseconds since the epoch. `told_ms`: as an identity says; `saved_ms`: as a
-    /// snapshot does. Where nodes know different times, and one that knew the latest may be away, the latest counts.
+    /// The time of the last TRUNCATE of a table, in milliseconds since the epoch. `told_ms` is the
+    /// time in the identity of the index, `saved_ms` the one in its snapshot. Where nodes know
+    /// different times, and one that knew the latest may be away, the latest counts.
     fn truncated_ms(
         &mut self,
         table: Uuid,
@@ -127,54 +135,57 @@ pub trait Schema: Send + Sync {
 /// The indexes of a schema.
 #[derive(Clone, Debug, Default)]
 pub struct Discovered {
-    /// Those that can be built.
+    /// The indexes that can be built.
     pub indexes: BTreeMap<IndexName, IndexIdentity>,
-    /// Those that can't be described yet: neither new nor gone.
+    /// The indexes that can't be described yet. They count neither as new nor as gone.
     pub unclear: HashSet<IndexName>,
 }
 
 /// Facts about a log.
 ///
-/// They decide whether a snapshot may be gone on from, and what is saved as such, so nothing takes the place of
-/// an answer that did not come: without the id a log that was made anew would pass for the one of before, and with a
-/// wrong time to live one that has lost rows for one that has all.
+/// The facts decide whether an index may go on from a snapshot, and are saved with it. So a
+/// missing answer is never replaced by a guess. Without the id a log that was made anew would pass
+/// for the one before. With a wrong time to live a log that has lost rows would pass for a complete
+/// one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogFacts {
-    /// The id of the table that is the log: another one after it was dropped and made again.
+    /// The id of the table that is the log. It is another one after the log was dropped and made
+    /// again.
     pub id: Uuid,
-    /// How long its rows live, seconds; 0: for ever.
+    /// The time for which rows of the log live, in seconds; 0 for ever.
     pub ttl_s: u64,
-    /// No write that is made after this was asked for has a row at or before this time, since the epoch. Where the database
-    /// can't say, whoever begins to follow the log goes by the clock.
+    /// A time since the epoch. No write that is made after the facts were asked for has a log row
+    /// at or before it. `None` if the database can't tell; then the start of following a log goes
+    /// by the clock.
     pub settled: Option<Duration>,
 }
 
-/// How far a log goes.
+/// The end of a log.
 pub trait LogHead: Send + Sync {
-    /// No row of a write that has been acknowledged by now has a later time in the log. Microseconds since the epoch. An
-    /// atomic load.
+    /// The end of the log in microseconds since the epoch: no row of a write that is acknowledged
+    /// by now has a later time. This is an atomic load.
     fn acknowledged_us(&self) -> i64;
 }
 
-/// Reads rows of one table: the same columns in every read.
+/// Reads rows of one table, with the same columns in every read.
 #[async_trait]
 pub trait Rows: Send + Sync {
-    /// What is read.
+    /// The table and the columns that are read.
     fn reader(&self) -> &RowReader;
 
-    /// Rows of a part of the table, from its begin or from where a page before ended.
+    /// Reads a page of a part of the table, from its beginning or from the end of an earlier page.
     ///
     /// # Errors
-    /// If they can't be read now.
+    /// If the rows can't be read now.
     async fn page(&self, part: &Part, from: Option<Bytes>) -> anyhow::Result<Page>;
 
-    /// The rows of these keys that there are, in any order.
+    /// Reads the rows of these keys, in any order. Keys without a row are left out.
     ///
     /// # Errors
-    /// If they can't be read now.
+    /// If the rows can't be read now.
     async fn by_key(&self, keys: &[PrimaryKey]) -> anyhow::Result<Vec<ReadRow>>;
 
-    /// How many keys [`Rows::by_key`] is to be given at most.
+    /// The largest number of keys for one [`Rows::by_key`].
     fn keys_at_a_time(&self) -> usize;
 }
 
@@ -187,12 +198,12 @@ pub enum Part {
     Partition(PartitionKey),
 }
 
-/// Some rows.
+/// A page of rows.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// The rows.
+    /// The rows of the page.
     pub rows: Vec<ReadRow>,
-    /// Where the next page begins; nothing behind the last one.
+    /// The place where the next page begins; `None` after the last page.
     pub next: Option<Bytes>,
 }
 

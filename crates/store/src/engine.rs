@@ -1,7 +1,7 @@
-//! Every index and its status, and what follows for a request.
+//! The engine: every index and its status, and the routes of requests.
 //!
-//! Requests read the engine and nothing else, so it is a value that is swapped, not a mailbox: a
-//! search takes no turn behind discovery.
+//! Requests only read the engine. So it holds a value that is swapped and no mailbox, and a search
+//! never waits for discovery.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -24,23 +24,23 @@ use crate::present::Present;
 
 /// An index as requests see it.
 pub struct IndexHandle {
-    /// What makes it that index.
+    /// The identity of the index.
     pub identity: IndexIdentity,
-    /// Its vectors.
+    /// The vectors of the index and the keys of its rows.
     pub vectors: Arc<VectorIndex>,
-    /// Its series.
+    /// The metric series of the index.
     pub metrics: IndexMetrics,
-    /// How far it follows its table.
+    /// The progress of the index along its table's log.
     pub freshness: Freshness,
     state: AtomicU8,
-    /// Thousandths of a per cent.
+    /// The progress of the scan, in thousandths of a per cent.
     progress: AtomicU64,
-    /// Memory of what decides about its rows.
+    /// The bytes of the state that decides about rows.
     items_bytes: AtomicUsize,
 }
 
 impl IndexHandle {
-    /// An index that has just been discovered.
+    /// Makes an index that has just been discovered, without vectors.
     pub fn new(
         identity: IndexIdentity,
         indexes: &IndexesOptions,
@@ -50,7 +50,7 @@ impl IndexHandle {
         Ok(IndexHandle::with(identity, vectors, metrics))
     }
 
-    /// An index with these vectors.
+    /// Makes an index with these vectors.
     pub fn with(
         identity: IndexIdentity,
         vectors: VectorIndex,
@@ -67,7 +67,7 @@ impl IndexHandle {
         }
     }
 
-    /// Where it stands.
+    /// The state of the index.
     pub fn state(&self) -> IndexState {
         match self.state.load(Ordering::Acquire) {
             0 => IndexState::Initializing,
@@ -76,7 +76,7 @@ impl IndexHandle {
         }
     }
 
-    /// Says that it stands elsewhere. See [`Engine::serving`] for the last step.
+    /// Sets the state of the index. See [`Engine::serving`] for the last step.
     pub fn set_state(&self, state: IndexState) {
         let code = match state {
             IndexState::Initializing => 0,
@@ -86,23 +86,23 @@ impl IndexHandle {
         self.state.store(code, Ordering::Release);
     }
 
-    /// How much of the ring the scan has covered, per cent.
+    /// The part of the ring that the scan has covered, in per cent.
     pub fn progress(&self) -> f64 {
         self.progress.load(Ordering::Relaxed) as f64 / 1000.0
     }
 
-    /// Says how much the scan has covered, per cent.
+    /// Sets the part of the ring that the scan has covered, in per cent.
     pub fn set_progress(&self, per_cent: f64) {
         self.progress
             .store((per_cent * 1000.0) as u64, Ordering::Relaxed);
     }
 
-    /// Says how much memory is held beside vectors and keys.
+    /// Sets the bytes that are held beside vectors and keys.
     pub fn set_items_bytes(&self, bytes: usize) {
         self.items_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// What the HTTP API says of its status.
+    /// The status of the index in the HTTP API.
     pub fn status(&self) -> IndexStatus {
         IndexStatus {
             status: self.state(),
@@ -113,7 +113,8 @@ impl IndexHandle {
         }
     }
 
-    /// Brings the gauges up to date. `now`: by the clock of the database, since the epoch.
+    /// Brings the gauges up to date. `now` is the time since the epoch by the clock of the
+    /// database.
     pub fn refresh_gauges(&self, now: Duration) {
         self.freshness.refresh_gauges(now);
         self.metrics.size.set(self.vectors.len() as i64);
@@ -142,39 +143,39 @@ impl fmt::Debug for IndexHandle {
     }
 }
 
-/// Why no index can answer a search.
+/// The reason why no index can answer a search.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NoRoute {
-    /// There is no index of that name, nor has the schema one.
+    /// There is no index of that name, neither here nor in the schema.
     Missing,
-    /// The service as a whole is not yet ready.
+    /// The service as a whole is not ready yet.
     NodeBootstrapping,
-    /// The index is not yet built.
+    /// The index is not built yet.
     Building {
-        /// Per cent of the scan.
+        /// The part of the ring that the scan has covered, in per cent.
         progress: f64,
     },
 }
 
 type Registry = BTreeMap<IndexName, Arc<IndexHandle>>;
 
-/// Every index and the status of the whole.
+/// Every index, and the status of the whole service.
 pub struct Engine {
     indexes: ArcSwap<Registry>,
     metrics: Metrics,
-    /// Names of the log readers, as they stand in the metrics.
+    /// The names of the log readers, as in the metrics.
     readers: Vec<String>,
     node: Mutex<Node>,
     status: watch::Sender<NodeStatus>,
-    /// What has the schema.
+    /// The database that has the schema.
     database: OnceLock<Arc<dyn Database>>,
     /// Whether the database is behind gateways.
     behind_gateways: AtomicBool,
-    /// Told when an index comes, goes or serves.
+    /// Told when an index comes, goes or begins to serve.
     news: watch::Sender<()>,
 }
 
-/// What the node's status follows from.
+/// The state from which the status of the service follows.
 #[derive(Debug, Default)]
 struct Node {
     /// Whether the first session to the database has been tried.
@@ -204,7 +205,7 @@ impl Node {
 }
 
 impl Engine {
-    /// An engine without indexes. `readers`: the names of the log readers.
+    /// Makes an engine without indexes. `readers` are the names of the log readers.
     pub fn new(metrics: Metrics, readers: Vec<String>) -> Engine {
         Engine {
             indexes: ArcSwap::default(),
@@ -218,18 +219,19 @@ impl Engine {
         }
     }
 
-    /// The present by the clock of the database, since the epoch.
+    /// The present by the clock of the database, as the time since the epoch.
     pub fn now(&self) -> Duration {
         let of_database = self.database.get().map(|database| database.clock());
         of_database.map(Present::of).unwrap_or_default().now()
     }
 
-    /// Says what has the schema, once.
+    /// Sets the database that has the schema. Only the first call counts.
     pub fn set_database(&self, database: Arc<dyn Database>) {
         let _ = self.database.set(database);
     }
 
-    /// How far the database's time is ahead of the machine's clock, which was set back; nothing where it has none of its own.
+    /// The time by which the database's clock is ahead of the machine's clock, which was set back.
+    /// `None` if the database has no clock of its own.
     pub fn clock_lead(&self) -> Option<Duration> {
         self.database.get()?.clock_lead()
     }
@@ -240,7 +242,8 @@ impl Engine {
         database.is_some_and(|database| database.has_index(name))
     }
 
-    /// Waits until an index of that version serves; not for one that the schema does not have, or not any more.
+    /// Waits until an index of that version serves. Returns at once if the schema has no index of
+    /// that name, and as soon as it has none any more.
     pub async fn serves(&self, name: &IndexName, version: Uuid) {
         let mut news = self.news.subscribe();
         let serves = |index: Arc<IndexHandle>| index.status().serves(version);
@@ -250,7 +253,7 @@ impl Engine {
         }
     }
 
-    /// The families that the indexes' series belong to.
+    /// The metric families of the service.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
@@ -260,27 +263,28 @@ impl Engine {
         *self.status.borrow()
     }
 
-    /// The status of the service, and every change of it.
+    /// A receiver for the status of the service and its changes.
     pub fn watch_status(&self) -> watch::Receiver<NodeStatus> {
         self.status.subscribe()
     }
 
-    /// Every index in the order of names.
+    /// All indexes in the order of their names.
     pub fn indexes(&self) -> Vec<Arc<IndexHandle>> {
         self.indexes.load().values().cloned().collect()
     }
 
-    /// An index by its name.
+    /// The index of that name.
     pub fn index(&self, name: &IndexName) -> Option<Arc<IndexHandle>> {
         self.indexes.load().get(name).cloned()
     }
 
-    /// An index by its name; or why it is not here.
+    /// The index of that name, or the reason why it is not here.
     pub fn find(&self, name: &IndexName) -> Result<Arc<IndexHandle>, NoRoute> {
         self.index(name).ok_or_else(|| self.no_index(name))
     }
 
-    /// What it means that there is no index of that name: the schema may have it already, or still, as it is being opened.
+    /// The reason why the engine has no index of that name. The schema may have it, as the index is
+    /// only being opened or is about to go.
     fn no_index(&self, name: &IndexName) -> NoRoute {
         if !self.schema_has(name) {
             NoRoute::Missing
@@ -291,8 +295,8 @@ impl Engine {
         }
     }
 
-    /// The index that answers searches of another: the newest one that serves of those on the
-    /// same column, so that an index can be built anew beside the old one.
+    /// The index that answers searches of the named one. It is the newest that serves among the
+    /// indexes on the same column, so that an index can be built anew beside the old one.
     pub fn route(&self, name: &IndexName) -> Result<Routed, NoRoute> {
         let indexes = self.indexes.load();
         let requested = indexes.get(name).ok_or_else(|| self.no_index(name))?;
@@ -316,7 +320,7 @@ impl Engine {
         }
     }
 
-    /// Takes an index in, in place of any other of its name.
+    /// Adds an index, in place of any other of its name.
     pub fn insert(&self, index: Arc<IndexHandle>) {
         self.indexes.rcu(|indexes| {
             let mut indexes = Registry::clone(indexes);
@@ -326,7 +330,7 @@ impl Engine {
         self.news.send_replace(());
     }
 
-    /// Forgets an index and its series.
+    /// Removes an index and its series.
     pub fn remove(&self, name: &IndexName) {
         self.indexes.rcu(|indexes| {
             let mut indexes = Registry::clone(indexes);
@@ -340,7 +344,7 @@ impl Engine {
         self.news.send_replace(());
     }
 
-    /// Says that an index is complete.
+    /// Marks an index as complete.
     pub fn serving(&self, index: &IndexHandle) {
         index.set_progress(100.0);
         index.set_state(IndexState::Serving);
@@ -350,7 +354,7 @@ impl Engine {
         self.news.send_replace(());
     }
 
-    /// Says whether there is a session to the database.
+    /// Sets whether there is a session to the database.
     pub fn set_connected(&self, connected: bool) {
         self.change(|node| {
             node.started = true;
@@ -358,18 +362,18 @@ impl Engine {
         });
     }
 
-    /// Says whether the database is Apache Cassandra behind gateways.
+    /// Sets whether the database is Apache Cassandra behind gateways.
     pub fn set_behind_gateways(&self, is_behind: bool) {
         self.behind_gateways.store(is_behind, Ordering::Relaxed);
     }
 
-    /// Whether it is.
+    /// Whether the database is Apache Cassandra behind gateways.
     pub fn is_behind_gateways(&self) -> bool {
         self.behind_gateways.load(Ordering::Relaxed)
     }
 
-    /// Says that the first discovery is complete: the service is serving when every index that is
-    /// known now is.
+    /// Notes that the first discovery is complete. The service then serves once all indexes that
+    /// are known now serve.
     pub fn first_discovery(&self) {
         let building = self.indexes.load();
         self.change(|node| {
@@ -403,15 +407,15 @@ impl Engine {
     }
 }
 
-/// Where a search goes.
+/// The route of a search.
 pub struct Routed {
     /// The index that answers.
     pub index: Arc<IndexHandle>,
-    /// The index that was asked.
+    /// The index that the request names.
     pub requested: Arc<IndexHandle>,
 }
 
-/// Time-based UUIDs in the order of their time.
+/// A sort key that puts time-based UUIDs in the order of their time.
 fn version_order(version: Option<Uuid>) -> Option<(u64, Uuid)> {
     version.map(|version| {
         let time = version.get_timestamp().map_or(0, |time| {

@@ -1,7 +1,7 @@
-//! What a search found, and how it is written.
+//! The rows that a search found, and the writing of an answer.
 //!
-//! Keys are kept as they are encoded until an answer is written, and then written from where they lie:
-//! an answer of ten rows takes as many allocations as one of a thousand.
+//! Keys stay encoded until an answer is written, and are written straight from there. So an answer
+//! of ten rows takes as many allocations as one of a thousand.
 
 use bytes::Bytes;
 use scylla::frame::response::result::NativeType;
@@ -12,25 +12,26 @@ use store_api::binary;
 use crate::keys::{KeyColumn, KeySchema, Values, shown};
 use crate::score::Scored;
 
-/// Room for keys that is taken before they come, at the most: what the first one needs tells little of the others
-/// where it is long.
+/// The limit for the room that is reserved for keys, in bytes. The reserve follows the length of
+/// the first key, and a long one tells little about the others.
 const KEYS_RESERVED_MAX: usize = 1 << 20;
 
-/// Rows, nearest first.
+/// The rows of an answer, nearest first.
 ///
-/// Serialised it is a [`store_api::types::AnnResponse`], which fails where JSON has no form of a key.
+/// It serialises as a [`store_api::types::AnnResponse`]. That fails for a key that has no form in
+/// JSON.
 #[derive(Debug)]
 pub struct Found<'a> {
     schema: &'a KeySchema,
-    /// The encoded keys, one after the other.
+    /// The encoded keys, one after another.
     keys: Vec<u8>,
-    /// Where each key ends.
+    /// The end of each key in `keys`.
     ends: Vec<usize>,
     scores: Vec<Scored>,
 }
 
 impl<'a> Found<'a> {
-    /// Nothing yet, with room for some rows.
+    /// An answer without rows, with room for `rows` of them.
     pub fn with_capacity(schema: &'a KeySchema, rows: usize) -> Found<'a> {
         Found {
             schema,
@@ -40,10 +41,10 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Adds a row, farther than those before.
+    /// Adds a row, which is no nearer than those before.
     pub fn push(&mut self, key: &[u8], scored: Scored) {
         if self.keys.is_empty() {
-            // Most keys of a table are about as long.
+            // The keys of a table mostly have similar lengths.
             let all = key.len() * self.scores.capacity();
             self.keys.reserve(all.min(KEYS_RESERVED_MAX));
         }
@@ -52,12 +53,12 @@ impl<'a> Found<'a> {
         self.scores.push(scored);
     }
 
-    /// Rows.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.scores.len()
     }
 
-    /// The answer in the binary form.
+    /// Writes the answer in the binary form.
     pub fn binary(&self) -> Bytes {
         let scores = self.scores.iter();
         let scores = scores.map(|scored| (scored.distance, scored.similarity));
@@ -70,7 +71,7 @@ impl<'a> Found<'a> {
         out.finish()
     }
 
-    /// The values of a column, as CQL serialises them.
+    /// The values of one column, as CQL serialises them.
     fn column(&self, at: usize) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
         let mut begin = 0;
         self.ends.iter().map(move |end| {
@@ -93,7 +94,7 @@ impl Serialize for Found<'_> {
     }
 }
 
-/// An object of arrays.
+/// The keys as a JSON object, with an array for each column.
 struct Keys<'a>(&'a Found<'a>);
 
 impl Serialize for Keys<'_> {
@@ -143,7 +144,7 @@ impl<I: Iterator<Item = f32> + Clone> Serialize for Numbers<I> {
     }
 }
 
-/// The id of a type's option in the native protocol (version 4, section 4.2.5.2).
+/// The id of a type in the native protocol (version 4, section 4.2.5.2).
 fn type_id(typ: &NativeType) -> u16 {
     match typ {
         NativeType::Ascii => 0x01,
@@ -166,7 +167,7 @@ fn type_id(typ: &NativeType) -> u16 {
         NativeType::SmallInt => 0x13,
         NativeType::TinyInt => 0x14,
         NativeType::Duration => 0x15,
-        // The protocol's way to say "a type of another kind": the driver may learn of new ones.
+        // Id 0 stands for a custom type. The driver may add types.
         _ => 0x00,
     }
 }

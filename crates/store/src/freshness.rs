@@ -1,4 +1,4 @@
-//! How far an index has taken up what the log of its table tells, and waiting for that.
+//! The progress of an index along the log of its table, and waiting for it.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -9,18 +9,19 @@ use tokio::sync::watch;
 
 use crate::database::LogHead;
 
-/// A search waits for no longer.
+/// The longest time that a search waits.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// Up to which time of its table's log an index has taken up what was written.
+/// The progress of an index along the log of its table.
 pub struct Freshness {
-    /// Microseconds since the epoch.
+    /// The index holds every write that the log named up to this time. Microseconds since the
+    /// epoch.
     taken_up_us: AtomicI64,
-    /// The same, for who waits.
+    /// Tells a change of `taken_up_us` to those that wait for it.
     told: watch::Sender<i64>,
-    /// Where the log ends, if that is known without asking.
+    /// The end of the log, if it is known without asking the database.
     head: OnceLock<Arc<dyn LogHead>>,
-    /// Where metrics show up to when the log was read.
+    /// The gauges that show up to which time the log was read.
     shown_in: Mutex<Vec<Gauge>>,
 }
 
@@ -36,31 +37,32 @@ impl Default for Freshness {
 }
 
 impl Freshness {
-    /// Waits until the index has taken up every write of its table that had been acknowledged when this was called: a row
-    /// that was inserted then is found by a search afterwards, and one that was deleted is not.
+    /// Waits until the index has taken up every write of its table that was acknowledged before
+    /// this call. A search afterwards finds a row that was inserted before, and no longer finds one
+    /// that was deleted.
     ///
-    /// It waits for 250 ms at most; then a search answers by what the index holds. Writes that are acknowledged
-    /// meanwhile are not waited for, nor are rows for which the index has no room. Where the end of the log is not known
-    /// without asking, as beside a cluster, nothing is waited for. If nothing is to be waited for, this is a comparison
-    /// of two integers.
+    /// Waits for 250 ms at most; then the search goes by what the index holds. It does not wait for
+    /// writes that are acknowledged meanwhile, nor for rows for which the index has no room. It
+    /// does not wait at all if the end of the log is not known without asking, as beside a cluster.
+    /// If there is nothing to wait for, the call compares two integers.
     pub async fn take_up_acknowledged(&self) {
         let Some(acknowledged_us) = self.missing() else {
             return;
         };
         let mut told = self.told.subscribe();
         let taken_up = told.wait_for(|taken_up_us| *taken_up_us >= acknowledged_us);
-        // What has not come by then is not waited for.
+        // A search does not wait for what is missing by then.
         let _ = tokio::time::timeout(PATIENCE, taken_up).await;
     }
 
-    /// Has a gauge shown, in seconds since the epoch, up to when the log was read.
+    /// Adds a gauge that shows up to which time the log was read, in seconds since the epoch.
     pub fn show_in(&self, gauge: Gauge) {
         let mut shown_in = self.shown_in.lock().unwrap_or_else(PoisonError::into_inner);
         shown_in.push(gauge);
     }
 
-    /// Brings the gauges up to date: a reader that is told of rows says nothing while there are none, and the log is read up to
-    /// the present all the same.
+    /// Brings the gauges up to date. A reader that is told of rows reports nothing while there are
+    /// none, although the log has been read up to the present.
     pub fn refresh_gauges(&self, now: Duration) {
         if self.head.get().is_none() || self.missing().is_some() {
             return;
@@ -71,23 +73,24 @@ impl Freshness {
         }
     }
 
-    /// The time up to which the index lacks writes.
+    /// The end of the log, if the index lacks writes before it.
     fn missing(&self) -> Option<i64> {
         let acknowledged_us = self.head.get()?.acknowledged_us();
         (self.taken_up_us.load(Ordering::Acquire) < acknowledged_us).then_some(acknowledged_us)
     }
 
-    /// Says where the log ends; the first word counts.
+    /// Sets the end of the log. Only the first call counts.
     pub fn set_head(&self, head: Arc<dyn LogHead>) {
         let _ = self.head.set(head);
     }
 
-    /// The end of the log as of writes that have been acknowledged by now, if it is known.
+    /// The end of the log for writes that are acknowledged by now, if it is known. Microseconds
+    /// since the epoch.
     pub fn acknowledged_us(&self) -> Option<i64> {
         self.head.get().map(|head| head.acknowledged_us())
     }
 
-    /// Says that the index holds all that the log told up to that time.
+    /// Notes that the index holds all that the log named up to this time.
     pub fn taken_up(&self, time_us: i64) {
         let before = self.taken_up_us.fetch_max(time_us, Ordering::AcqRel);
         if before < time_us {

@@ -1,4 +1,4 @@
-//! What makes an index that index: a difference in any of this means another index.
+//! The identity of an index. A difference in any part of it means another index.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use uuid::Uuid;
 
 use crate::keys::KeySchema;
 
-/// The name that requests use.
+/// The name of an index in requests.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct IndexName {
-    /// The keyspace, case preserved.
+    /// The name of the keyspace, case preserved.
     pub keyspace: String,
-    /// The index, case preserved.
+    /// The name of the index, case preserved.
     pub index: String,
 }
 
@@ -32,26 +32,26 @@ pub struct TokenRange {
 }
 
 impl TokenRange {
-    /// Every token that a key can have: the lowest `i64` is none.
+    /// Every token that a key can have. The lowest `i64` is the token of no key.
     pub const WHOLE_RING: TokenRange = TokenRange {
         start: i64::MIN + 1,
         end: i64::MAX,
     };
 
-    /// How many tokens there are in the range.
+    /// The number of tokens in the range.
     pub fn width(&self) -> u128 {
         (i128::from(self.end) - i128::from(self.start) + 1).unsigned_abs()
     }
 }
 
-/// A table, as it was created at one time.
+/// The identity of a table. A table that is dropped and created again has another one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TableIdentity {
-    /// The keyspace, case preserved.
+    /// The name of the keyspace, case preserved.
     pub keyspace: String,
-    /// The table, case preserved.
+    /// The name of the table, case preserved.
     pub table: String,
-    /// Another one after the table was dropped and created again.
+    /// The id of the table, which is another one after the table was dropped and created again.
     pub id: Uuid,
 }
 
@@ -61,34 +61,35 @@ impl fmt::Display for TableIdentity {
     }
 }
 
-/// Options of a vector index, in effect (contract, section 3.2).
+/// The options of a vector index that are in effect (contract, section 3.2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VectorOptions {
-    /// Elements of a vector.
+    /// The number of elements of a vector.
     pub dimensions: usize,
-    /// As configured.
+    /// The similarity function, as configured.
     pub similarity: SimilarityFunction,
-    /// What a vector is kept as.
+    /// The form in which vectors are kept.
     pub quantization: Quantization,
     /// The `m` of HNSW.
     pub maximum_node_connections: usize,
     /// The `ef_construction` of HNSW.
     pub construction_beam_width: usize,
-    /// The `ef` of HNSW, if the schema has it: a search keeps about so many candidates then. Else as many as good
-    /// recall needs.
+    /// The `ef` of HNSW, if the schema has it. A search then keeps about this many candidates, and
+    /// without it as many as good recall needs.
     pub search_beam_width: Option<usize>,
 }
 
-/// What is said of an index whose schema has no `search_beam_width`.
+/// The width that the API reports for an index whose schema has no `search_beam_width`.
 const SEARCH_BEAM_WIDTH: usize = 64;
 
 impl VectorOptions {
-    /// The width of a search as it is told (contract, section 3.2).
+    /// The width of a search that the API reports (contract, section 3.2).
     pub fn search_beam_width_told(&self) -> usize {
         self.search_beam_width.unwrap_or(SEARCH_BEAM_WIDTH)
     }
 
-    /// A bit for each element leaves only the Hamming distance.
+    /// The similarity function in effect. Vectors of one bit an element (`B1`) have only the
+    /// Hamming distance.
     pub fn effective_similarity(&self) -> SimilarityFunction {
         match self.quantization {
             Quantization::B1 => SimilarityFunction::Hamming,
@@ -96,7 +97,7 @@ impl VectorOptions {
         }
     }
 
-    /// The same for the index library, which is to keep full vectors in this place.
+    /// The options for the index library. `placement` says where it keeps full vectors.
     pub fn ann(&self, placement: ann::Placement) -> ann::Options {
         ann::Options {
             dimensions: self.dimensions,
@@ -122,30 +123,30 @@ impl VectorOptions {
     }
 }
 
-/// Everything that makes an index that index.
+/// The identity of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexIdentity {
-    /// Its name.
+    /// The name of the index.
     pub name: IndexName,
     /// The indexed table.
     pub table: TableIdentity,
-    /// When the table was last truncated, milliseconds since the epoch. Truncation writes nothing
-    /// to the log, so it makes the index another one.
+    /// The time of the last truncation of the table, in milliseconds since the epoch. Truncation
+    /// writes nothing to the log, so it makes the index another one.
     pub truncated_ms: Option<i64>,
     /// The indexed column.
     pub column: String,
-    /// Options in effect.
+    /// The options in effect.
     pub options: VectorOptions,
-    /// Made anew by each CREATE INDEX.
+    /// The version that each CREATE INDEX makes anew.
     pub version: Option<Uuid>,
     /// The table's primary key.
     pub keys: KeySchema,
-    /// The part of the ring whose rows it holds.
+    /// The part of the ring whose rows the index holds.
     pub range: TokenRange,
 }
 
 impl IndexIdentity {
-    /// What the HTTP API says of it.
+    /// The description of the index in the HTTP API.
     pub fn info(&self) -> IndexInfo {
         IndexInfo {
             keyspace: self.name.keyspace.clone(),

@@ -1,4 +1,4 @@
-//! One vector index with the keys of its rows: what searches and what the items' changes go to.
+//! One vector index with the keys of its rows. Searches read it, and the changes of rows go to it.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -18,36 +18,37 @@ use crate::keys::{KeySchema, KeyTable};
 use crate::options::IndexesOptions;
 use crate::score;
 
-/// Changes below this number aren't worth another thread.
+/// The smallest number of changes for which another thread pays.
 const CHANGES_A_THREAD_MIN: usize = 8;
 
-/// How often a search that met rows on their way out is repeated with a higher limit.
+/// The number of searches that one request may take. A search that met rows on their way out is
+/// repeated with a higher limit.
 const SEARCHES_MAX: usize = 3;
 
 /// A vector index and the keys of its rows.
 pub struct VectorIndex {
     ann: ann::Index,
-    /// How wide a search is, if that was asked for.
+    /// The beam width of searches, if the schema sets one.
     beam: Option<usize>,
     similarity: SimilarityFunction,
     schema: KeySchema,
     keys: RwLock<KeyTable>,
-    /// Every search holds the value that stood when it began; see [`Retired`].
+    /// The epoch of searches. Each search holds the value from its beginning; see [`Retired`].
     epoch: ArcSwap<()>,
-    /// At so many rows who waits for them is told.
+    /// The number of rows at which `grown` is notified.
     tell_at: AtomicUsize,
     grown: Notify,
-    /// Told by whoever meets vectors that are not what they were.
+    /// Notified after damaged vectors were met.
     damage_met: Notify,
 }
 
-/// Why a search failed.
+/// The reason why a search failed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SearchError {
     /// The query isn't a vector that the index could hold.
     #[error("{0}")]
     Query(ann::Error),
-    /// The index or what it holds is at fault.
+    /// The index or its content is at fault.
     #[error("{0}")]
     Internal(String),
 }
@@ -55,23 +56,23 @@ pub enum SearchError {
 /// A change that the index refused.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refused {
-    /// The id that was to change. The index doesn't hold it now.
+    /// The id of the refused change. The index doesn't hold it now.
     pub id: u32,
-    /// What was to be done with it.
+    /// The operation that was refused.
     pub operation: Operation,
-    /// Why not.
+    /// The reason of the refusal.
     pub error: ann::Error,
 }
 
 impl Refused {
-    /// Whether there was no room, so that the same may be done later.
+    /// Whether there was no room, so that the change may be made later.
     pub fn for_want_of_room(&self) -> bool {
         matches!(self.error, ann::Error::Full | ann::Error::NoRoom(_))
     }
 }
 
 impl VectorIndex {
-    /// An empty index.
+    /// Makes an empty index.
     pub fn new(
         options: &VectorOptions,
         schema: KeySchema,
@@ -90,7 +91,7 @@ impl VectorIndex {
         })
     }
 
-    /// An index that comes out of a snapshot.
+    /// Makes an index from the parts of a snapshot.
     pub fn reopened(
         options: &VectorOptions,
         schema: KeySchema,
@@ -110,8 +111,8 @@ impl VectorIndex {
         }
     }
 
-    /// Writes the vectors into a directory while they are searched and changed, for as long as `keep_going`
-    /// says so; see [`ann::Index::save_while`].
+    /// Writes the vectors into a directory while they are searched and changed, for as long as
+    /// `keep_going` returns true; see [`ann::Index::save_while`].
     pub fn save(
         &self,
         directory: &Path,
@@ -122,7 +123,7 @@ impl VectorIndex {
         saved
     }
 
-    /// Verifies the vectors of an index that was reopened, for as long as `keep_going` says so.
+    /// Verifies the vectors of an index from a snapshot, for as long as `keep_going` returns true.
     pub fn verify(&self, mut keep_going: impl FnMut(&VectorsState) -> bool) -> VectorsState {
         let state = self
             .ann
@@ -131,8 +132,8 @@ impl VectorIndex {
         state
     }
 
-    /// Waits until a search, a change, a save or the verification has met vectors that are not what they
-    /// were. Names the file. For one who waits.
+    /// Waits until damaged vectors have been met by a search, a change, a save or the verification.
+    /// Returns the error, which names the file. Only one task may wait.
     pub async fn damaged(&self) -> Arc<ann::SnapshotError> {
         loop {
             self.damage_met.notified().await;
@@ -142,19 +143,20 @@ impl VectorIndex {
         }
     }
 
-    /// To be called after vectors were read, as only then is it known that they could be.
+    /// Checks for damage. It is called after vectors were read, as damage shows only when they are
+    /// read.
     fn look_for_damage(&self) {
         if let VectorsState::Damaged(_) = self.ann.vectors_state() {
             self.damage_met.notify_one();
         }
     }
 
-    /// Rows that a search may find.
+    /// The number of rows that a search may find.
     pub fn len(&self) -> usize {
         self.ann.len()
     }
 
-    /// Waits until there are so many rows. For one who waits.
+    /// Waits until there are at least so many rows. Only one task may wait.
     pub async fn grown_to(&self, rows: usize) {
         self.tell_at.store(rows, Ordering::Release);
         while self.len() < rows {
@@ -162,12 +164,12 @@ impl VectorIndex {
         }
     }
 
-    /// Bytes held for vectors, by component.
+    /// The bytes held for vectors, by component.
     pub fn memory(&self) -> ann::Memory {
         self.ann.memory()
     }
 
-    /// The keys, for reading; searches wait for whoever writes.
+    /// The keys, for reading. Searches wait while they are written.
     pub fn keys(&self) -> RwLockReadGuard<'_, KeyTable> {
         self.keys.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -177,7 +179,7 @@ impl VectorIndex {
         self.keys.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The up to `limit` nearest rows.
+    /// Finds the nearest rows, `limit` at most.
     pub fn search(&self, vector: &[f32], limit: usize) -> Result<Found<'_>, SearchError> {
         let _epoch = self.epoch.load_full();
         let mut searches = 0;
@@ -199,7 +201,8 @@ impl VectorIndex {
             })?;
             searches += 1;
             let (rows, gone) = self.answer(&found, limit)?;
-            // A row may lose its key just before its vector. Ask for as many more.
+            // A row loses its key just before its vector, so a search may find it without a key.
+            // The next search asks for as many rows more.
             if gone == 0 || searches == SEARCHES_MAX || ask >= self.ann.len() {
                 return Ok(rows);
             }
@@ -207,7 +210,8 @@ impl VectorIndex {
         }
     }
 
-    /// The keys and scores of what was found, and how many rows of it have gone meanwhile.
+    /// Makes an answer of the neighbours that were found, and counts those whose row is gone
+    /// meanwhile.
     fn answer(&self, found: &[Neighbour], limit: usize) -> Result<(Found<'_>, usize), SearchError> {
         let mut rows = Found::with_capacity(&self.schema, found.len().min(limit));
         let mut gone = 0;
@@ -231,8 +235,8 @@ impl VectorIndex {
         Ok((rows, gone))
     }
 
-    /// Makes changes, in their order for each id, and gives back those that were refused. Other ids
-    /// change at the same time, on as many threads as there are for it.
+    /// Makes changes and returns those that the index refused. The changes of one id keep their
+    /// order. Other ids are changed at the same time, on as many threads as pay.
     pub async fn apply(
         self: &Arc<VectorIndex>,
         compute: &Compute,
@@ -269,8 +273,8 @@ impl VectorIndex {
         match change {
             Change::Insert { id, vector } => self.ann.insert(id, &vector),
             Change::Replace { id, vector } => self.ann.replace(id, &vector).inspect_err(|_| {
-                // With the vector it had, the row would be found where it is no more. If the index
-                // does not hold the id there is nothing to take out.
+                // With its old vector the row would be found in the wrong place. If the index does
+                // not hold the id, there is nothing to remove.
                 let _ = self.ann.remove(id);
             }),
             Change::Remove { id } => self.ann.remove(id),
@@ -283,19 +287,19 @@ impl VectorIndex {
     }
 }
 
-/// Ids that were removed but may still be in the hands of a search.
+/// Ids that were removed, but may still be in use by a search.
 ///
-/// A search gets ids from the graph and looks up their keys a moment later. Were an id given to
-/// another row in between, the answer would name a row with the distance of another. So a removed
-/// id waits for the end of every search that began before it was removed: all those hold the
-/// epoch that ended then.
+/// A search gets ids from the graph and looks up their keys a moment later. If an id went to
+/// another row in between, the answer would give that row the distance of the removed one. So a
+/// removed id waits for the end of every search that began before its removal; all of these hold
+/// the epoch that ended then.
 #[derive(Debug, Default)]
 pub struct Retired {
     waiting: VecDeque<(Arc<()>, Vec<u32>)>,
 }
 
 impl Retired {
-    /// Takes ids that the index has just removed.
+    /// Adds ids that the index has just removed.
     pub fn retire(&mut self, index: &VectorIndex, ids: Vec<u32>) {
         if !ids.is_empty() {
             self.waiting
@@ -303,7 +307,7 @@ impl Retired {
         }
     }
 
-    /// The ids that no search holds any more.
+    /// Takes out the ids that no search uses any more.
     pub fn free(&mut self) -> Vec<u32> {
         let mut free = Vec::new();
         while let Some((epoch, _)) = self.waiting.front()
@@ -342,7 +346,7 @@ mod tests {
         retired.retire(&index, vec![3]);
         assert_eq!(retired.free(), [0u32; 0]);
         drop(later_search);
-        // What was removed later waits for earlier searches too.
+        // The ids that were removed later wait for earlier searches too.
         assert_eq!(retired.free(), [0u32; 0]);
         drop(search);
         assert_eq!(retired.free(), [1, 2, 3]);
@@ -358,7 +362,7 @@ mod tests {
             vector: vec![id as f32, 0.0],
         });
         index.apply(&compute, inserts.collect()).await.unwrap();
-        // The nearest two have lost their keys but not yet their vectors.
+        // The nearest two rows have lost their keys, but not their vectors yet.
         for id in 2..4u32 {
             let key = identity.keys.encode([id.to_string().as_bytes()]);
             index.keys_mut().insert(id, key);
@@ -379,7 +383,7 @@ mod tests {
         let wide = Arc::new(index(&identity));
         identity.options.search_beam_width = Some(1);
         let narrow = Arc::new(index(&identity));
-        // A thread that builds makes the same index each time.
+        // A build on one thread makes the same index each time.
         let compute = Compute::new(1, INLINE_WITHIN);
         let mut state = 1u64;
         let mut element = || {

@@ -12,8 +12,8 @@ use crate::identity::{IndexName, VectorOptions};
 /// The dimensions that a vector type may have.
 const DIMENSIONS: RangeInclusive<usize> = 1..=16_000;
 
-/// Reads options; what is absent has its default, and so has, with a line in the log, what the
-/// database should have refused.
+/// Reads the options of an index. An absent option takes its default. So does a value that the
+/// database should have refused, and a log line says so.
 pub fn vector_options(
     name: &IndexName,
     dimensions: usize,
@@ -46,19 +46,19 @@ pub fn vector_options(
     }
 }
 
-/// The version that each CREATE INDEX gives.
+/// The version that CREATE INDEX gave the index.
 pub fn version(options: &HashMap<String, String>) -> Option<Uuid> {
     options.get("index_version")?.parse().ok()
 }
 
-/// Whether an index of that class is ours to build: `vector_index`, or none named.
+/// Whether this service builds an index of that class: `vector_index`, or none named.
 pub fn is_vector_index(options: &HashMap<String, String>) -> bool {
     options
         .get("class_name")
         .is_none_or(|class| class.eq_ignore_ascii_case("vector_index"))
 }
 
-/// The dimensions of the type `vector<float, n>`.
+/// The dimensions of the type `vector<float, n>`; `None` for any other type.
 pub fn dimensions(typ: &str) -> Option<usize> {
     let inner = typ.strip_prefix("vector<")?.strip_suffix('>')?;
     let (element, dimensions) = inner.split_once(',')?;
@@ -72,7 +72,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// One of some words in any case; the first is the default.
+    /// Reads an option that is one of some words, in any case. The first word is the default.
     fn word<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> T {
         let (default_word, default) = words[0];
         let Some(value) = self.options.get(key) else {

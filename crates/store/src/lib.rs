@@ -1,8 +1,9 @@
-//! The indexing service: it keeps the vectors of a database's tables searchable, and serves the HTTP API that a CQL node
-//! asks. What it needs of the database stands behind one seam ([`database`]): beside a cluster it is an ordinary CQL client.
+//! The index service. It keeps the vectors of a database's tables searchable, and serves the HTTP
+//! API that a CQL node asks. The trait [`database::Database`] stands for the database; beside a
+//! cluster the service is an ordinary CQL client.
 //!
-//! It is made of small tasks, each owning its state, that talk over bounded channels: a full
-//! channel holds the sender up, nothing is ever dropped.
+//! The service consists of small tasks that each own their state and talk over bounded channels. A
+//! full channel holds the sender up, so nothing is dropped.
 //!
 //! ```text
 //!                 monitor_indexes --- starts and ends ---> table (one for each indexed table)
@@ -14,10 +15,10 @@
 //!   sockets --> httpd --+--> index_actor: search     cdc --------> reread -----+  index_actor
 //! ```
 //!
-//! Beside these, each index is saved now and then ([`snapshot`]), so that a restart needs no scan.
+//! The service also saves each index now and then ([`snapshot`]), so that a restart needs no scan.
 //!
-//! Log rows are hints, the base row is the truth: [`items`] argues why the index ends up equal to
-//! the table. [`httpd`] is the API; [`Store::start`] is the door.
+//! A row of the log is only a hint, and the base row is the truth. [`items`] argues why the index
+//! ends up equal to the table. [`httpd`] serves the API, and [`Store::start`] starts the service.
 
 mod aside;
 mod cdc;

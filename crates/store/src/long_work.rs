@@ -1,14 +1,15 @@
-//! Long work as it is seen at `/api/v1/tasks`: what kinds there are, and what each counts.
+//! The kinds of long work that `/api/v1/tasks` shows, each with its unit and scope.
 
 use tasks::{Scope, Spec};
 
 use crate::identity::{IndexIdentity, TableIdentity, TokenRange};
 use crate::{repair, scrub};
 
-/// It has its rows, by a scan or from a snapshot; it is level with the log.
+/// Steps of the build of an index: first it has its rows, by a scan or from a snapshot; then it has
+/// caught up with the log.
 pub const STEPS_OF_A_BUILD: u64 = 2;
 
-/// An index from when it was found, or opened from its snapshot, until it serves.
+/// The build of an index, from its discovery or the opening of its snapshot until it serves.
 pub fn build(index: &IndexIdentity) -> Spec {
     Spec {
         units: "steps",
@@ -17,7 +18,7 @@ pub fn build(index: &IndexIdentity) -> Spec {
     }
 }
 
-/// The scan of its table.
+/// The scan of the table of an index.
 pub fn scan(index: &IndexIdentity, ranges: usize) -> Spec {
     Spec {
         units: "token_ranges",
@@ -26,12 +27,12 @@ pub fn scan(index: &IndexIdentity, ranges: usize) -> Spec {
     }
 }
 
-/// A part of the ring in that scan.
+/// The scan of one part of the ring.
 pub fn scan_of_range(index: &IndexIdentity, range: TokenRange) -> Spec {
     spec("scan", of_index(index).in_range(seen(range)))
 }
 
-/// An index being saved, once. Aborted it leaves the snapshot before it.
+/// One save of an index. If it is aborted, the snapshot before it remains.
 pub fn snapshot(index: &IndexIdentity) -> Spec {
     Spec {
         units: "bytes",
@@ -40,7 +41,7 @@ pub fn snapshot(index: &IndexIdentity) -> Spec {
     }
 }
 
-/// A reader of a table's log that is behind by so many seconds.
+/// The catching up of a log reader that is behind by the given number of seconds.
 pub fn catch_up(table: &TableIdentity, reader: &str, behind_s: u64) -> Spec {
     let scope = Scope {
         entity: Some(reader.to_owned()),
@@ -63,12 +64,12 @@ pub fn repair(index: &IndexIdentity) -> Spec {
     }
 }
 
-/// A part of the ring in a repair.
+/// The repair of one part of the ring.
 pub fn repair_of_range(index: &IndexIdentity, range: TokenRange) -> Spec {
     spec("repair", of_index(index).in_range(seen(range)))
 }
 
-/// Rows that looked different, which a repair looks at once more and mends.
+/// The mending of rows that looked different in a repair. Each of them is read once more.
 pub fn mend(index: &IndexIdentity, rows: usize) -> Spec {
     Spec {
         total: Some(rows as u64),
@@ -76,7 +77,7 @@ pub fn mend(index: &IndexIdentity, rows: usize) -> Spec {
     }
 }
 
-/// All files being read and checked. It is on the whole node.
+/// A scrub, which reads and checks all files. Its scope is the whole node.
 pub fn scrub() -> Spec {
     Spec {
         units: "bytes",
@@ -86,7 +87,7 @@ pub fn scrub() -> Spec {
     }
 }
 
-/// What nothing else is said of: it counts rows, how many is not known.
+/// The defaults of a kind of work: it counts rows, without a known total, and can't be aborted.
 fn spec(kind: &'static str, scope: Scope) -> Spec {
     Spec {
         kind,
@@ -94,8 +95,8 @@ fn spec(kind: &'static str, scope: Scope) -> Spec {
         units: "rows",
         total: None,
         counters: &[],
-        // An index that is not built, or does not follow its table, is of no use; who doesn't want
-        // it drops it.
+        // An index that is not built or does not follow its table is useless. To end such work,
+        // drop the index.
         abortable: false,
     }
 }

@@ -1,10 +1,10 @@
-//! How much memory the process takes, and whether indexes may take more.
+//! The memory of the process, and whether indexes may take more of it.
 //!
-//! What counts is the memory that the system can't take back: a mapped file may be as large as it
-//! likes. It is looked at from time to time, so the limit can be overstepped by what comes in
-//! between two looks; the default limit leaves room for that. At the limit rows that come anew
-//! wait ([`crate::monitor_items`]); everything else goes on. An index that
-//! would overstep it as a whole is not opened from its snapshot ([`claim`]).
+//! Only memory that the system can't take back counts; a mapped file may have any size. The use is
+//! measured from time to time, so rows that come between two measurements can overstep the limit;
+//! the default limit leaves room for that. At the limit new rows wait ([`crate::monitor_items`]),
+//! and everything else goes on. An index that would overstep the limit as a whole is not opened
+//! from its snapshot ([`claim`]).
 
 mod claim;
 mod limits;
@@ -20,27 +20,30 @@ use crate::options::MemoryOptions;
 use claim::Claims;
 pub use claim::{Claim, NoMemory};
 
-/// Once the limit was reached, there is room again this part of the limit below it.
+/// The distance below the limit at which there is room again after the limit was reached: one part
+/// in this many.
 const RELIEF: u64 = 64;
 
-/// Half of the memory that the machine or the control group has, in bytes, if the system tells.
+/// Half of the memory of the machine or the control group, in bytes; `None` if the system doesn't
+/// tell.
 pub fn half_of_machine_bytes() -> Option<u64> {
     limits::half_bytes(Path::new("/"))
 }
 
-/// All of it that a process which is alone there may take, in bytes, if the system tells.
+/// The default limit for a process that shares the memory with no other, in bytes; `None` if the
+/// system doesn't tell.
 pub fn default_limit_bytes() -> Option<u64> {
     limits::default_limit_bytes(Path::new("/"))
 }
 
-/// Whether there is memory for more rows. By default nobody tells, and it is as was noted.
+/// The memory state of the process. The default measures nothing and keeps what was noted.
 #[derive(Debug, Default)]
 pub struct Memory {
-    /// Where the system's files begin that tell of it.
+    /// The root of the system's files that tell memory use; `None` for no measurements.
     root: Option<PathBuf>,
     default_limit_bytes: Option<u64>,
     is_full: AtomicBool,
-    /// Whether anything was noted.
+    /// Whether a measurement was noted yet.
     is_known: AtomicBool,
     used_bytes: AtomicU64,
     limit_bytes: AtomicU64,
@@ -48,7 +51,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// The memory of this process.
+    /// The memory of this process, by the files of the system.
     pub fn of_process() -> Memory {
         Memory::told_below(Path::new("/"))
     }
@@ -61,17 +64,17 @@ impl Memory {
         }
     }
 
-    /// Whether no more rows are to come in.
+    /// Whether no more rows may come in.
     pub fn is_full(&self) -> bool {
         self.is_full.load(Ordering::Relaxed)
     }
 
-    /// How much the process may take, as it was noted last.
+    /// The limit in bytes, as it was noted last.
     pub fn limit_bytes(&self) -> u64 {
         self.limit_bytes.load(Ordering::Relaxed)
     }
 
-    /// Takes in how much the process takes, and may take.
+    /// Notes the bytes in use and the limit.
     pub fn note(&self, used_bytes: u64, limit_bytes: u64) {
         self.is_known.store(true, Ordering::Relaxed);
         self.used_bytes.store(used_bytes, Ordering::Relaxed);
@@ -95,7 +98,8 @@ impl Memory {
         }
     }
 
-    /// Looks once; how much the process takes, and may take, if the system tells both.
+    /// Measures once and notes the result. Returns the bytes in use and the limit, if the system
+    /// tells both.
     pub fn look(&self, options: &MemoryOptions) -> Option<(u64, u64)> {
         let used_bytes = limits::used_bytes(self.root.as_deref()?)?;
         let limit_bytes = options.limit_bytes.or(self.default_limit_bytes)?;
@@ -103,7 +107,7 @@ impl Memory {
         Some((used_bytes, limit_bytes))
     }
 
-    /// Looks for ever, if the system tells anything.
+    /// Measures until the future is dropped. Returns if the system tells nothing.
     pub async fn watch(&self, mut options: watch::Receiver<MemoryOptions>, metrics: Metrics) {
         let mut has_told = false;
         loop {
@@ -113,7 +117,8 @@ impl Memory {
                     metrics.set_memory(used_bytes, limit_bytes);
                     has_told = true;
                 }
-                // Mostly there are no file descriptors left. What was true last holds until then.
+                // Mostly there are no file descriptors left. The last measurement holds until there
+                // are.
                 None if has_told => {
                     tracing::debug!("how much memory is used can't be read now");
                 }
@@ -126,7 +131,7 @@ impl Memory {
             }
             let changed = tokio::time::timeout(now.check_interval, options.changed());
             if let Ok(Err(_)) = changed.await {
-                // Nobody is left to change them.
+                // Nobody is left to change the options.
                 tokio::time::sleep(now.check_interval).await;
             }
         }

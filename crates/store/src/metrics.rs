@@ -1,7 +1,7 @@
-//! What operators scrape (contract, section 1.9).
+//! The metrics that operators scrape (contract, section 1.9).
 //!
-//! Series of an index exist from its discovery until it is dropped. A request with an unknown
-//! name makes none.
+//! The series of an index exist from its discovery until it is dropped. A request with an unknown
+//! index name creates no series.
 
 mod snapshots;
 
@@ -21,21 +21,21 @@ const OPERATION: &[&str] = &["keyspace", "index_name", "operation"];
 const COMPONENT: &[&str] = &["keyspace", "index_name", "component"];
 const READER: &[&str] = &["keyspace", "index_name", "reader"];
 
-/// What has to stay in memory, as it stands in the label `component`.
+/// The parts of an index that have to stay in memory: the values of the label `component`.
 const MEMORY_COMPONENTS: [&str; 6] = ["graph", "ids", "vectors", "workspaces", "keys", "rows"];
 
-/// 0.1 ms to 10 s.
+/// Buckets from 0.1 ms to 10 s.
 const LATENCY_BUCKETS_S: &[f64] = &[
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
     5.0, 10.0,
 ];
 
-/// 50 ms to 300 s, with two finer ones below for a database in the same process.
+/// Buckets from 50 ms to 300 s, with two finer ones below for a database in the same process.
 const LAG_BUCKETS_S: &[f64] = &[
     0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0,
 ];
 
-/// All families.
+/// All metric families of the service.
 #[derive(Clone)]
 pub struct Metrics {
     registry: Registry,
@@ -64,40 +64,40 @@ pub struct Metrics {
 /// The series of one index.
 #[derive(Clone)]
 pub struct IndexMetrics {
-    /// From a request to its answer.
+    /// The time from a request to its answer.
     pub request_latency: Histogram,
-    /// Rows.
+    /// The number of rows in the index.
     pub size: IntGauge,
-    /// Bytes of memory.
+    /// The bytes that the index takes.
     pub memory: MemoryMetrics,
-    /// Rows that came in.
+    /// The number of rows that were inserted.
     pub inserted: IntCounter,
-    /// Rows whose vector changed.
+    /// The number of rows whose vector changed.
     pub updated: IntCounter,
-    /// Rows that went.
+    /// The number of rows that were removed.
     pub removed: IntCounter,
-    /// From the timestamp of a log row until its change is searchable.
+    /// The time from the timestamp of a log row until its change is searchable.
     pub lag: Histogram,
-    /// Vectors that can't be indexed.
+    /// The number of vectors that can't be indexed.
     pub rejected: IntCounter,
-    /// Rows that wait for room in memory or on the disk.
+    /// The number of rows that wait for room in memory or on the disk.
     pub without_room: IntGauge,
-    /// Rows read with an older vector than before: replicas that disagree.
+    /// The number of rows that were read with an older vector than before, as replicas disagree.
     pub regressions: IntCounter,
-    /// Scans of the table.
+    /// The number of scans of the table.
     pub scans: IntCounter,
-    /// Rows that scans have read.
+    /// The number of rows that scans have read.
     pub scanned_rows: IntCounter,
-    /// What is saved.
+    /// The series of the index's snapshots.
     pub snapshots: SnapshotMetrics,
 }
 
-/// Bytes of an index. All but `mapped` has to stay in memory.
+/// The bytes that an index takes. All of them but `mapped` have to stay in memory.
 #[derive(Clone)]
 pub struct MemoryMetrics {
-    /// Codes of vectors, and links between them.
+    /// The codes of vectors, and the links between them.
     pub graph: IntGauge,
-    /// The table of ids.
+    /// The table of the ids in the index.
     pub ids: IntGauge,
     /// Full vectors that are kept in memory.
     pub vectors: IntGauge,
@@ -105,7 +105,7 @@ pub struct MemoryMetrics {
     pub workspaces: IntGauge,
     /// The rows' primary keys.
     pub keys: IntGauge,
-    /// What decides which reading of a row stands.
+    /// The data that decides which reading of a row stands.
     pub rows: IntGauge,
     /// Full vectors in a mapped file, whose pages the system may take back.
     pub mapped: IntGauge,
@@ -114,13 +114,13 @@ pub struct MemoryMetrics {
 /// The series of one index and one reader of its table's log.
 #[derive(Clone)]
 pub struct ReaderMetrics {
-    /// Whether it runs.
+    /// 1 while the reader runs.
     pub up: IntGauge,
-    /// Log rows that couldn't be understood.
+    /// The number of log rows that couldn't be understood.
     pub handler_errors: IntCounter,
-    /// How often it was started again.
+    /// The number of times that the reader was started again.
     pub restarts: IntCounter,
-    /// Up to when all streams were read, seconds since the epoch.
+    /// The time up to which all streams were read, in seconds since the epoch.
     pub last_processed: Gauge,
 }
 
@@ -131,7 +131,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Families without series.
+    /// Registers all families, without series.
     pub fn new() -> Metrics {
         let registry = Registry::new();
         Metrics {
@@ -257,7 +257,7 @@ impl Metrics {
         }
     }
 
-    /// The series of an index, made if need be.
+    /// The series of an index, created if need be.
     pub fn index(&self, name: &IndexName) -> IndexMetrics {
         let labels = [name.keyspace.as_str(), name.index.as_str()];
         let modified = |operation| {
@@ -294,7 +294,7 @@ impl Metrics {
         }
     }
 
-    /// The series of an index and a reader, made if need be.
+    /// The series of an index and a reader, created if need be.
     pub fn reader(&self, name: &IndexName, reader: &str) -> ReaderMetrics {
         let labels = [name.keyspace.as_str(), name.index.as_str(), reader];
         ReaderMetrics {
@@ -305,13 +305,14 @@ impl Metrics {
         }
     }
 
-    /// Counts a search that was refused because there were too many: `admission`, more than are
-    /// taken in at a time, or `deadline`, it could not have begun in time.
+    /// Counts a search that was refused because there were too many. The reason is `admission` if
+    /// more came than are taken in at a time, or `deadline` if the search could not have begun in
+    /// time.
     pub fn search_refused(&self, reason: &str) {
         self.searches_refused.with_label_values(&[reason]).inc();
     }
 
-    /// Memory that the process takes, and may take.
+    /// Sets the memory that the process takes, and the limit for it.
     pub fn set_memory(&self, used_bytes: u64, limit_bytes: u64) {
         for (family, bytes) in [
             (&self.memory_used, used_bytes),
@@ -322,10 +323,10 @@ impl Metrics {
         }
     }
 
-    /// Takes the series of an index away. Whoever still holds them writes to nowhere.
+    /// Removes the series of an index. Values that are still set on old handles are lost.
     pub fn forget(&self, name: &IndexName, readers: &[String]) {
         let labels = [name.keyspace.as_str(), name.index.as_str()];
-        // A family says so if it had no such series; that is as good.
+        // Removing a series that a family doesn't have is an error, and harmless.
         let _ = self.request_latency.remove_label_values(&labels);
         let _ = self.index_size.remove_label_values(&labels);
         let _ = self.index_mapped.remove_label_values(&labels);
@@ -353,13 +354,13 @@ impl Metrics {
         }
     }
 
-    /// Says how far the database's time is ahead of the machine's clock.
+    /// Sets the time by which the database's clock is ahead of the machine's clock.
     pub fn set_clock_lead(&self, lead: Duration) {
         let series = self.clock_lead.with_label_values::<&str>(&[]);
         series.set(lead.as_secs_f64());
     }
 
-    /// Everything in the text format 0.0.4.
+    /// Writes all series in the text format 0.0.4.
     pub fn text(&self) -> Result<String, prometheus::Error> {
         TextEncoder::new().encode_to_string(&self.registry.gather())
     }
@@ -378,8 +379,8 @@ fn counter(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> IntC
     registered(registry, IntCounterVec::new(Opts::new(name, help), labels))
 }
 
-/// Names, labels and buckets are constants of this file: that they are valid is for its test to
-/// show.
+/// Registers a family. Its name, labels and buckets are constants of this crate, so a test shows
+/// that they are valid.
 fn registered<F>(registry: &Registry, family: prometheus::Result<F>) -> F
 where
     F: prometheus::core::Collector + Clone + 'static,

@@ -1,4 +1,5 @@
-//! The task that follows the schema: an index that appears is built, one that is gone is freed.
+//! The task that follows the schema. It builds each index that appears and frees each one that is
+//! gone.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,10 +17,11 @@ use crate::present::Present;
 use crate::snapshot::Opened;
 use crate::table::{Beginning, BeginningRows, Table, TableContext};
 
-/// So often something may be found unclear before the service stops waiting for it to start.
+/// The number of rounds with unclear indexes after which the start of the service no longer waits
+/// for them.
 const UNCLEAR_MAX: u32 = 10;
 
-/// A table as the readers of its log know it.
+/// The key of a table that is followed: its identity, and the names of its key columns.
 type TableKey = (TableIdentity, Vec<String>);
 
 /// Follows the schema.
@@ -32,16 +34,16 @@ pub struct MonitorIndexes {
     unclear_rounds: u32,
     /// Indexes whose vectors turned out to be damaged.
     damaged: mpsc::Receiver<Arc<IndexHandle>>,
-    /// Tables whose indexes were not told everything.
+    /// Tables whose indexes missed a part of the log.
     interrupted: mpsc::Receiver<Interrupted>,
-    /// Whether snapshots of indexes that are no more have been deleted.
+    /// Whether the snapshots of indexes that are gone have been deleted.
     swept: bool,
     cancel: CancellationToken,
 }
 
 impl MonitorIndexes {
-    /// Before anything is known. `damaged`, `interrupted`: the other ends of the context's channels. `cancel`: the parent
-    /// of all that runs for tables.
+    /// Makes the task, which knows no index yet. `damaged` and `interrupted` are the receivers of
+    /// the context's channels. `cancel` is the parent of the tokens of all tables.
     pub fn new(
         context: TableContext,
         damaged: mpsc::Receiver<Arc<IndexHandle>>,
@@ -61,12 +63,12 @@ impl MonitorIndexes {
         }
     }
 
-    /// Follows the schema for ever.
+    /// Follows the schema until the future is dropped.
     pub async fn run(mut self) {
         loop {
             tokio::select! {
                 biased;
-                // Seldom, so that they hold nothing up.
+                // These come first. They are too rare to hold anything up.
                 Some(index) = self.damaged.recv() => self.rebuild(&index).await,
                 Some(interrupted) = self.interrupted.recv() => self.reopen(interrupted).await,
                 discovered = self.schema.changed() => self.take_in(discovered).await,
@@ -74,7 +76,7 @@ impl MonitorIndexes {
         }
     }
 
-    /// Makes the indexes those of the schema.
+    /// Makes the set of indexes equal to that of the schema.
     async fn take_in(&mut self, mut discovered: Discovered) {
         let mut plan = plan(&self.indexes, &discovered);
         self.recall_truncations(&mut plan.add).await;
@@ -87,7 +89,7 @@ impl MonitorIndexes {
         for (identity, opened) in plan.add.into_iter().zip(opened) {
             let name = identity.name.clone();
             if !self.add_opened(identity, opened) {
-                // Nor is its snapshot one of an index that is no more.
+                // The index is not gone, so its snapshot must not be swept.
                 discovered.unclear.insert(name);
             }
         }
@@ -106,7 +108,8 @@ impl MonitorIndexes {
         }
     }
 
-    /// What a snapshot says of a truncation counts as well, where what the schema says is not all.
+    /// Corrects the times of truncations. The schema may not know the latest one, so the time in a
+    /// snapshot counts too.
     async fn recall_truncations(&mut self, identities: &mut [IndexIdentity]) {
         for identity in identities {
             let (snapshots, of) = (self.context.snapshots.clone(), identity.clone());
@@ -119,7 +122,8 @@ impl MonitorIndexes {
         }
     }
 
-    /// Adds an index if it is known what its log is. If not, it has its turn at the next look.
+    /// Adds an index if the facts about its log are known. If not, the index waits for the next
+    /// look at the schema.
     fn add_opened(&mut self, identity: IndexIdentity, opened: OpenedOf) -> bool {
         let missing = match opened {
             Ok(Some((log, opened))) => {
@@ -185,10 +189,10 @@ impl MonitorIndexes {
         self.indexes.insert(identity.name.clone(), identity);
     }
 
-    /// Builds an index anew whose vectors are damaged.
+    /// Builds an index anew, as its vectors are damaged.
     async fn rebuild(&mut self, index: &Arc<IndexHandle>) {
         let identity = index.identity.clone();
-        // It may have gone meanwhile, or be another one.
+        // The index may be gone meanwhile, or replaced by another one.
         let now = self.context.engine.index(&identity.name);
         if now.is_some_and(|now| Arc::ptr_eq(&now, index)) {
             self.remove(&identity.name).await;
@@ -197,16 +201,18 @@ impl MonitorIndexes {
         }
     }
 
-    /// Has the indexes of a table go on from their snapshots, as after a restart: no position is from behind
-    /// the gap, so each index gets what it lacks by the log or is reconciled with the table, and one without a
-    /// snapshot is built anew.
+    /// Reopens the indexes of a table from their snapshots, as after a restart. No snapshot has a
+    /// position behind the gap, so each index gets what it lacks from the log or by a comparison
+    /// with the table. An index without a snapshot is built anew.
     async fn reopen(&mut self, interrupted: Interrupted) {
-        // Another reader of the table may have said so before, and the log be followed anew.
+        // Another reader of the table may have reported the gap before, so that the log is followed
+        // anew already.
         if interrupted.following.is_cancelled() {
             return;
         }
         let key = table_key(&interrupted.table, &interrupted.keys);
-        // All at once, as the indexes share the readers. This ends whatever might still save them, too.
+        // All indexes go at once, as they share the readers. This also ends tasks that might still
+        // save them.
         self.tables.remove(&key);
         let identities = self.indexes.values();
         let of_table: Vec<IndexIdentity> = identities
@@ -223,7 +229,7 @@ impl MonitorIndexes {
         }
     }
 
-    /// Deletes the snapshots of indexes that are no more.
+    /// Deletes the snapshots of indexes that are gone.
     async fn sweep(&self) {
         let identities: Vec<IndexIdentity> = self.indexes.values().cloned().collect();
         let snapshots = self.context.snapshots.clone();
@@ -248,7 +254,7 @@ impl MonitorIndexes {
     }
 }
 
-/// What there is of an index on the disk; nothing if its table has no log.
+/// The facts about an index's log and what its snapshot gives; `None` if its table has no log.
 type OpenedOf = anyhow::Result<Option<(LogFacts, Opened)>>;
 
 async fn open(context: &TableContext, identity: &IndexIdentity) -> OpenedOf {
@@ -263,7 +269,7 @@ async fn open(context: &TableContext, identity: &IndexIdentity) -> OpenedOf {
     Ok(Some((log, opened.unwrap_or(Opened::Nothing))))
 }
 
-/// Works with files. Nothing, if the process is ending.
+/// Runs blocking work with files. `None` if the process is ending.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     match aside(work).await {
         Ok(done) => Some(done),
@@ -279,16 +285,17 @@ fn table_key(table: &TableIdentity, keys: &KeySchema) -> TableKey {
     (table.clone(), columns.collect())
 }
 
-/// What is to be done so that the indexes are those of the schema.
+/// The steps that make the indexes those of the schema.
 #[derive(Debug, Default, PartialEq)]
 struct Plan {
-    /// First to be freed.
+    /// The indexes to free, first.
     remove: Vec<IndexName>,
-    /// Then to be built.
+    /// The indexes to build, afterwards.
     add: Vec<IndexIdentity>,
 }
 
-/// Any difference in its identity makes an index another one.
+/// Compares the indexes with those of the schema. Any difference in its identity makes an index
+/// another one.
 fn plan(indexes: &HashMap<IndexName, IndexIdentity>, discovered: &Discovered) -> Plan {
     let mut plan = Plan::default();
     for (name, identity) in indexes {

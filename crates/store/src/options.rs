@@ -1,4 +1,4 @@
-//! What the index service is started with.
+//! The options of the index service.
 
 mod database;
 mod listener;
@@ -20,102 +20,104 @@ pub use repair::{RepairOptions, RepairSchedule};
 pub use scrub::ScrubOptions;
 pub use scylla::statement::Consistency;
 
-/// Everything that can be set. The defaults are those of a service beside a cluster.
+/// All options of the index service. The defaults are those of a service beside a cluster.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
-    /// How the service calls itself in `/api/v1/info`.
+    /// The name of the service in `/api/v1/info`.
     pub service: String,
-    /// Its version there.
+    /// The version of the service in `/api/v1/info`.
     pub version: String,
-    /// Where the database is.
+    /// The address of the database, and the way to talk to it.
     pub database: DatabaseOptions,
-    /// Where the HTTP API is served; all of them serve the same.
+    /// The listeners of the HTTP API. All of them serve the same API.
     pub listeners: Vec<ListenerOptions>,
-    /// How often the database is asked whether its schema has changed.
+    /// The interval at which the database is asked whether its schema has changed.
     pub discovery_interval: Duration,
-    /// How the log is followed.
+    /// The options for following the log.
     pub cdc: CdcOptions,
-    /// How tables are scanned.
+    /// The options for scans of tables.
     pub scan: ScanOptions,
-    /// Where indexes keep their vectors.
+    /// The place where indexes keep their vectors.
     pub indexes: IndexesOptions,
-    /// How indexes are saved, so that a restart needs no scan.
+    /// The options for saving indexes, so that a restart needs no scan.
     pub snapshots: SnapshotOptions,
-    /// How indexes are compared with their tables.
+    /// The options for comparing indexes with their tables.
     pub repair: RepairOptions,
-    /// How files are read and checked.
+    /// The options for reading and checking files.
     pub scrub: ScrubOptions,
-    /// How much memory the process may take.
+    /// The memory that the process may take.
     pub memory: MemoryOptions,
-    /// Threads for searching and, besides, for building; 0: as many as there are cores.
+    /// The number of threads for searches, and again as many for builds; 0 for the number of cores.
     pub compute_threads: usize,
-    /// A search for few rows runs on the thread of its socket as long as searches lately took no longer;
-    /// zero: never.
+    /// A search for few rows runs on the thread of its socket while recent searches took no longer
+    /// than this. Zero hands all searches over to other threads.
     pub inline_searches_within: Duration,
-    /// How long requests in flight may go on after a shutdown was asked for.
+    /// The longest time that requests in flight may go on after a shutdown was asked for.
     pub shutdown_timeout: Duration,
 }
 
-/// How the log is followed.
+/// The options for following the log.
 #[derive(Clone, Debug)]
 pub struct CdcOptions {
-    /// Each table's log is read by all of these.
+    /// The readers. Each of them reads the whole log of every table.
     pub readers: Vec<ReaderOptions>,
-    /// How long before the discovery of an index its log is read from.
+    /// The time before the discovery of an index from which on its log is read.
     pub lookback: Duration,
-    /// How long to wait before a reader that ended is started again.
+    /// The pause before a reader that ended is started again.
     pub restart_interval: Duration,
 }
 
-/// A reader of a log.
+/// The options of one reader of a log.
 #[derive(Clone, Debug)]
 pub struct ReaderOptions {
-    /// Its name in metrics.
+    /// The name of the reader in metrics.
     pub name: String,
-    /// Rows younger than this aren't read yet.
+    /// The age that rows of the log must have before they are read.
     pub safety_interval: Duration,
     /// The pause between two reads.
     pub sleep_interval: Duration,
 }
 
-/// How tables are scanned.
+/// The options for scans of tables.
 #[derive(Clone, Debug)]
 pub struct ScanOptions {
-    /// Token ranges read at a time; 0: three for each shard of the cluster.
+    /// The number of token ranges that are read at a time; 0 for three for each shard of the
+    /// cluster.
     pub concurrency: usize,
-    /// Into how many ranges the ring is split at least.
+    /// The smallest number of ranges into which the ring is split.
     pub ranges_min: usize,
-    /// About how much a page of a scan should hold.
+    /// The approximate number of bytes in a page of a scan.
     pub page_bytes: usize,
 }
 
-/// How much memory the process may take. At the limit rows that come anew wait; see the metric
-/// `index_rows_without_room`.
+/// The memory that the process may take. At the limit new rows wait; the metric
+/// `index_rows_without_room` counts them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryOptions {
-    /// Of memory that the system can't take back; absent: what the machine or the control group
-    /// has, less a hundredth or 200 MB, whichever is more.
+    /// The limit for memory that the system can't take back. `None` for the memory of the machine
+    /// or the control group, less a hundredth of it or 200 MB, whichever is more.
     pub limit_bytes: Option<u64>,
-    /// How often that is looked at.
+    /// The interval at which memory use is measured.
     pub check_interval: Duration,
 }
 
-/// Where indexes keep the full vectors that answers are measured from. Their graphs, with compact
+/// The place of full vectors, from which answers are measured. The graphs of indexes, with compact
 /// codes of the vectors, are in memory in any case.
 #[derive(Clone, Debug)]
 pub struct IndexesOptions {
-    /// Where the files of indexes lie; made if it is missing. Those that are in use have no names: the
-    /// system frees them when the process ends. Snapshots lie in a directory within.
+    /// The directory for the files of indexes, created if it is missing. Files in use have no
+    /// names, so that the system frees them when the process ends. Snapshots lie in a directory
+    /// within.
     pub directory: PathBuf,
     /// Whether full vectors are in such a file, which is mapped into memory, or in memory alone.
     pub vectors: Placement,
 }
 
-/// How indexes are saved.
+/// The options for saving indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotOptions {
-    /// How long after a snapshot the next one is taken, if something has changed; absent: none is taken or
-    /// opened. An index is also saved when it has been built, and when the service stops.
+    /// The time from one snapshot to the next, if something has changed. `None` means that none is
+    /// taken or opened. An index is also saved when its build ends and when the service stops.
     pub interval: Option<Duration>,
 }
 
@@ -153,9 +155,10 @@ impl Default for StoreOptions {
 }
 
 impl StoreOptions {
-    /// Options for a service in the same process as the database ([`crate::Store::start_with`]).
+    /// Options for a service in the process of the database ([`crate::Store::start_with`]).
     ///
-    /// `http`: where the API is served. The database's own searches come in by [`crate::Listeners::local`].
+    /// `http` is the address of the API. Searches of the database itself come in by
+    /// [`crate::Listeners::local`].
     pub fn embedded(http: SocketAddr, indexes: IndexesOptions) -> StoreOptions {
         StoreOptions {
             listeners: vec![ListenerOptions::new(http)],
@@ -169,7 +172,7 @@ impl StoreOptions {
                 ..ScanOptions::default()
             },
             indexes,
-            // The database has to stop after it within the ten seconds of the process.
+            // The database stops after the service, and the process has ten seconds for both.
             shutdown_timeout: Duration::from_secs(4),
             ..StoreOptions::default()
         }
@@ -177,7 +180,7 @@ impl StoreOptions {
 }
 
 impl StoreOptions {
-    /// Has the listeners share what clients may pin of the memory.
+    /// Divides the memory that clients may pin among the listeners.
     pub fn share_memory(&mut self) {
         let limit_bytes = self.memory.limit_bytes.or_else(crate::default_limit_bytes);
         let shares = limit_bytes.map_or_else(Shares::default, Shares::of_limit);
@@ -196,7 +199,7 @@ impl Default for CdcOptions {
             sleep_interval: Duration::from_millis(sleep_ms),
         };
         CdcOptions {
-            // One for correctness, when replicas have settled, and one for latency.
+            // One reader for correctness, when replicas have settled, and one for low latency.
             readers: vec![reader("wide", 30_000, 10_000), reader("fine", 100, 500)],
             lookback: Duration::from_secs(600),
             restart_interval: Duration::from_secs(5),

@@ -1,7 +1,7 @@
-//! Reads of rows that never fail: they take longer.
+//! Reads of rows that never fail, but take longer.
 //!
-//! What can't be read now is read later, since a row that is skipped is a row that the index misses. Whoever no longer
-//! needs a read drops it.
+//! A read that fails is tried again until it succeeds, since a row that is skipped is a row that
+//! the index misses. A caller that no longer needs a read drops its future.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,20 +16,21 @@ use crate::rows::{ReadRow, absent};
 const BACK_OFF_MIN: Duration = Duration::from_millis(100);
 const BACK_OFF_MAX: Duration = Duration::from_secs(5);
 
-/// After so many failures in a row a read in pages begins anew: it may be the place to go on from that the
-/// database no longer likes.
+/// After this many failures in a row a read in pages begins anew, as the paging state itself may be
+/// what the database refuses.
 const FAILURES_BEFORE_RESTART: u32 = 4;
 
 /// A read of a part of a table in progress.
 pub struct Pages {
     rows: Arc<dyn Rows>,
     part: Part,
-    /// Where the next page begins; absent after the last one.
+    /// The place where the next page begins. The outer `None` means that there are no more pages,
+    /// the inner one the beginning of the part.
     next: Option<Option<Bytes>>,
 }
 
 impl Pages {
-    /// Before the first page.
+    /// Begins a read, before its first page.
     pub fn new(rows: &Arc<dyn Rows>, part: Part) -> Pages {
         Pages {
             rows: rows.clone(),
@@ -38,7 +39,7 @@ impl Pages {
         }
     }
 
-    /// The next page's rows; nothing after the last page. After failures rows may come twice.
+    /// Reads the next page; `None` after the last one. After failures rows may come twice.
     pub async fn next(&mut self) -> Option<Vec<ReadRow>> {
         let mut from = self.next.take()?;
         let mut failures = Failures::default();
@@ -59,7 +60,7 @@ impl Pages {
     }
 }
 
-/// The rows of some keys; a row that isn't there is told as one without vectors.
+/// Reads the rows of some keys. A key without a row yields a row without vectors.
 pub async fn rows_of(rows: &dyn Rows, keys: &[PrimaryKey]) -> Vec<ReadRow> {
     let mut failures = Failures::default();
     let mut found = loop {
@@ -90,7 +91,7 @@ impl Default for Failures {
 }
 
 impl Failures {
-    /// Takes in that a read failed, and waits until it is worth trying again.
+    /// Notes that a read failed, and waits until it is worth trying again.
     async fn wait(&mut self, rows: &dyn Rows, error: &anyhow::Error) {
         self.in_a_row += 1;
         tracing::warn!(

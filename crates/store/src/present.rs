@@ -1,7 +1,8 @@
-//! Time, through one seam: the clock that the times of the database's logs go by.
+//! The clock for the times of the database's logs. Tests and simulations put their own in its
+//! place.
 //!
-//! Positions in a log, expiry and schedules go by it. Pauses, and how long something took, go by the timers of the runtime,
-//! which stand still in a simulation until nothing else is left to do.
+//! Positions in a log, expiry and schedules go by this clock. Pauses and measured durations go by
+//! the timers of the runtime, which stand still in a simulation until nothing else is left to do.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,27 +10,27 @@ use std::time::Duration;
 
 use clock::{Clock, SystemClock};
 
-/// The present. The machine's by default.
+/// A source of the present time. The default is the machine's clock.
 #[derive(Clone)]
 pub struct Present(Arc<dyn Clock>);
 
 impl Present {
-    /// The present of a clock.
+    /// Makes a source that reads the given clock.
     pub fn of(clock: Arc<dyn Clock>) -> Present {
         Present(clock)
     }
 
-    /// Since the epoch.
+    /// The present as the time since the epoch; zero for a time before it.
     pub fn now(&self) -> Duration {
         Duration::from_micros(u64::try_from(self.0.now_micros()).unwrap_or(0))
     }
 
-    /// Microseconds since the epoch.
+    /// The present in microseconds since the epoch.
     pub fn now_us(&self) -> i64 {
         self.0.now_micros()
     }
 
-    /// Seconds since the epoch. As `u32` they last until 2106.
+    /// The present in seconds since the epoch. A `u32` lasts until 2106.
     pub fn now_s(&self) -> u32 {
         u32::try_from(self.now().as_secs()).unwrap_or(u32::MAX)
     }

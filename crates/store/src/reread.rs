@@ -1,11 +1,11 @@
-//! The task that reads again what the log names.
+//! The task that reads the rows again that the log names.
 //!
 //! A row of the log is a hint: it names a key, or a partition when a range of it was deleted. The
-//! base row is the truth. Hints are taken in batches, duplicates fall together, and the rows are
-//! read with one statement for many keys where the primary key allows it. The batches of a table
-//! follow one another: the next is read only when what the last one found is on its way to every
-//! index. All indexes of a table share the reads; when one of them goes, reads under way are given up and begun anew
-//! without its column, which may be gone from the table as well.
+//! base row is the truth. The task takes hints in batches, drops duplicates, and reads many keys
+//! with one statement where the primary key allows it. The batches of a table follow one another:
+//! the next one is read only when the rows of the last one are on their way to every index. All
+//! indexes of a table share the reads. When one of them goes, the reads in progress are dropped and
+//! begun anew without its column, which may be gone from the table as well.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -22,28 +22,28 @@ use crate::monitor_items::{Message, RowBatch};
 use crate::pages::{Pages, rows_of};
 use crate::rows::{ReadRow, RowReader, VectorColumn, by_column};
 
-/// Hints that wait to be read; the log's readers wait when there is no room.
+/// The number of hints that may wait. The log's readers wait when there is no more room.
 pub const HINTS_MAX: usize = 4096;
 
-/// Hints taken at a time.
+/// The largest number of hints in a batch.
 const BATCH_HINTS: usize = 1024;
 
-/// Reads in flight at a time.
+/// The largest number of reads in flight.
 const READS_MAX: usize = 8;
 
-/// About how much a page of a partition should hold.
+/// The approximate number of bytes in a page of a partition.
 const PAGE_BYTES: usize = 1 << 20;
 
-/// What the log says of a change.
+/// A change that the log names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hint {
-    /// What to read.
+    /// The rows to read.
     pub target: HintTarget,
-    /// The timestamp of the log row, microseconds since the epoch.
+    /// The timestamp of the log row, in microseconds since the epoch.
     pub noticed_us: Option<i64>,
 }
 
-/// What to read.
+/// The rows that a hint names.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HintTarget {
     /// One row.
@@ -52,37 +52,37 @@ pub enum HintTarget {
     Partition(PartitionKey),
 }
 
-/// What comes in.
+/// A message to the re-reader.
 #[derive(Debug)]
 pub enum HintMessage {
-    /// Something to read.
+    /// A hint to read again.
     Hint(Hint),
-    /// To be passed on to an index once all hints before it have been.
+    /// A marker for one index, passed on to it once all hints before have been.
     Marker {
-        /// The index that it is for.
+        /// The index that gets the marker.
         index: Arc<IndexHandle>,
-        /// What the index answers.
+        /// The sender of the index's answer.
         answer: oneshot::Sender<()>,
     },
-    /// To be passed on to every index once all hints before it have been: the log has been handed over up to that time,
-    /// microseconds since the epoch.
+    /// A position, passed on to every index once all hints before have been. The log has been
+    /// handed over up to this time, in microseconds since the epoch.
     Position(i64),
 }
 
-/// An index that is told what was read.
+/// An index that is told of the rows that are read.
 pub struct Subscriber {
     /// The index.
     pub index: Arc<IndexHandle>,
-    /// Where to tell it. A closed channel ends the subscription.
+    /// The channel to the index. The subscription ends when it is closed.
     pub messages: mpsc::Sender<Message>,
-    /// Answered when every hint from now on will be told.
+    /// Answered when the index will be told of every hint from now on.
     pub subscribed: oneshot::Sender<()>,
 }
 
-/// What the hints of a batch name, without duplicates.
+/// The targets of the hints of a batch, without duplicates.
 #[derive(Default)]
 struct Targets {
-    /// Rows, with the timestamps of the log rows that name them.
+    /// The keys of rows, each with the timestamps of the log rows that name it.
     rows: HashMap<PrimaryKey, Vec<i64>>,
     partitions: HashSet<PartitionKey>,
 }
@@ -93,7 +93,7 @@ impl Targets {
     }
 }
 
-/// The re-reads of one table.
+/// The task that reads rows of one table again.
 pub struct Rereader {
     table: TableIdentity,
     keys: KeySchema,
@@ -104,7 +104,7 @@ pub struct Rereader {
 }
 
 impl Rereader {
-    /// Re-reads without subscribers.
+    /// Makes the task, without subscribers.
     pub fn new(
         table: TableIdentity,
         keys: KeySchema,
@@ -126,7 +126,7 @@ impl Rereader {
         }
     }
 
-    /// Serves hints and subscriptions until the former end.
+    /// Serves hints and subscriptions until the channel of hints is closed.
     pub async fn run(
         mut self,
         mut hints: mpsc::Receiver<HintMessage>,
@@ -151,11 +151,11 @@ impl Rereader {
         self.subscribers
             .push((subscriber.index, subscriber.messages));
         self.forget_gone();
-        // Whoever asked may have gone.
+        // The subscriber may be gone already.
         let _ = subscriber.subscribed.send(());
     }
 
-    /// Drops subscribers that have gone, and reads the columns of those that are left.
+    /// Drops subscribers that are gone, and narrows the reads to the columns of the others.
     fn forget_gone(&mut self) {
         self.subscribers
             .retain(|(_, messages)| !messages.is_closed());
@@ -208,14 +208,15 @@ impl Rereader {
             tokio::select! {
                 biased;
                 () = self.read(&targets) => break,
-                // Its column may be gone too, and then no read that asks for it ever ends. The others are read again:
-                // what they were told before does no harm.
+                // The column of that index may be gone from the table too; a read that asks for it
+                // would never end. The rows are read again for the others. Being told of a row
+                // twice does no harm.
                 () = self.one_goes() => {}
             }
         }
         if let Some(position_us) = position_us {
             for (_, messages) in &self.subscribers {
-                // One that has gone needs none.
+                // An index that is gone needs no position.
                 let _ = messages.send(Message::Position(position_us)).await;
             }
         }
@@ -225,7 +226,7 @@ impl Rereader {
                 .iter()
                 .find(|(other, _)| Arc::ptr_eq(other, &index));
             if let Some((_, messages)) = addressee {
-                // An index that has gone needs no answer.
+                // An index that is gone needs no answer.
                 let _ = messages.send(Message::Marker(answer)).await;
             }
         }
@@ -237,7 +238,7 @@ impl Rereader {
             .any(|(_, messages)| messages.is_closed())
     }
 
-    /// Waits until a subscriber has gone. There has to be one.
+    /// Waits until a subscriber is gone. Panics if there are no subscribers.
     async fn one_goes(&self) {
         let closed = self.subscribers.iter();
         let closed = closed.map(|(_, messages)| Box::pin(messages.closed()));
@@ -292,7 +293,7 @@ impl Rereader {
         }
     }
 
-    /// Tells each index what its column holds. An index that has gone is forgotten later.
+    /// Tells each index the cells of its column. An index that is gone is forgotten later.
     async fn tell_rows(&self, issue: &Arc<Issue>, rows: Vec<ReadRow>, noticed_us: Vec<i64>) {
         let columns = &self.reads.reader().columns;
         let cells = by_column(rows, columns.len());

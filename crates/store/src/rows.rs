@@ -1,33 +1,34 @@
-//! Rows of a table as far as indexes need them: the primary key and the vector columns.
+//! The part of table rows that indexes need: the primary key and the vector columns.
 
 use crate::identity::TableIdentity;
 use crate::items::Cell;
 use crate::keys::{KeySchema, PrimaryKey, shown};
 
-/// About what a row takes on the wire beside its vectors: keys, write times, lengths.
+/// The approximate bytes that a row takes on the wire beside its vectors, for keys, write times and
+/// lengths.
 const ROW_OVERHEAD_BYTES: usize = 64;
 
-/// Pages hold at least so many rows, however long they are.
+/// The smallest number of rows in a page, however long they are.
 const PAGE_ROWS_MIN: usize = 16;
 
-/// And no more than so many, the driver's default, however short they are.
+/// The largest number of rows in a page, however short they are. It is the driver's default.
 const PAGE_ROWS_MAX: usize = 5000;
 
 /// A vector column that is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VectorColumn {
-    /// Its name, case preserved.
+    /// The name of the column, case preserved.
     pub name: String,
-    /// Elements of its vectors.
+    /// The number of elements in its vectors.
     pub dimensions: usize,
 }
 
-/// What reads a table's rows: the same columns in the same order in every statement.
+/// The description of a read: the table, and the same columns in the same order in every statement.
 #[derive(Clone, Debug)]
 pub struct RowReader {
     /// The table.
     pub table: TableIdentity,
-    /// Its primary key.
+    /// The primary key of the table.
     pub keys: KeySchema,
     /// The vector columns that are read.
     pub columns: Vec<VectorColumn>,
@@ -36,63 +37,63 @@ pub struct RowReader {
 /// A row that was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadRow {
-    /// Its primary key.
+    /// The primary key of the row.
     pub key: PrimaryKey,
-    /// For each vector column what it holds.
+    /// The content of each vector column, in the order of [`RowReader::columns`].
     pub cells: Vec<ReadCell>,
 }
 
-/// What a vector column holds.
+/// The content of a vector column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReadCell {
-    /// Nothing.
+    /// No value.
     Null,
     /// A vector.
     Vector(Cell),
-    /// Something that can't be indexed.
+    /// A value that can't be indexed.
     Unusable(Unusable),
 }
 
-/// Why a vector can't be indexed.
+/// The reason why a vector can't be indexed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
-    /// It has another length.
+    /// The vector has another length than its column.
     #[error("the vector has {actual_bytes} bytes where {expected_bytes} were expected")]
     Length {
-        /// Four for each dimension.
+        /// The expected length: four bytes for each dimension.
         expected_bytes: usize,
-        /// What was read.
+        /// The length that was read.
         actual_bytes: usize,
     },
     /// An element is NaN or infinite.
     #[error("element {position} of the vector is not a finite number")]
     NotFinite {
-        /// The first such element.
+        /// The position of the first such element, from 0.
         position: usize,
     },
-    /// The key has no form in an answer.
+    /// The row's key can't be written in an answer.
     #[error("column {column} of the key can't be shown: {error}")]
     Key {
-        /// Which column, from 0.
+        /// The position of the key column, from 0.
         column: usize,
-        /// Why not.
+        /// The reason why the column can't be written.
         error: crate::keys::KeyError,
     },
 }
 
-/// A vector cell as the database has it.
+/// A vector cell as the database stores it.
 #[derive(Clone, Copy, Debug)]
 pub struct RawCell<'a> {
     /// The serialised vector.
     pub vector: &'a [u8],
     /// The cell's write timestamp, microseconds since the epoch.
     pub written_us: i64,
-    /// When the cell expires, seconds since the epoch.
+    /// The time at which the cell expires, in seconds since the epoch; `None` for never.
     pub expires_s: Option<u32>,
 }
 
 impl RowReader {
-    /// How many rows fill a page of about that many bytes.
+    /// The number of rows that fill a page of about that many bytes.
     pub fn page_rows(&self, page_bytes: usize) -> usize {
         let vectors: usize = self
             .columns
@@ -102,7 +103,7 @@ impl RowReader {
         (page_bytes / (vectors + ROW_OVERHEAD_BYTES)).clamp(PAGE_ROWS_MIN, PAGE_ROWS_MAX)
     }
 
-    /// A row of the serialised values of its key, and what stands in each of the columns.
+    /// Makes a row of the serialised values of its key and the cell of each column.
     pub fn row<'a>(
         &self,
         key: &[&[u8]],
@@ -155,7 +156,7 @@ fn decode_vector(column: &VectorColumn, bytes: &[u8]) -> Result<Vec<f32>, Unusab
     }
 }
 
-/// Sorts the cells of rows by the vector column that they belong to.
+/// Splits rows into one list of keys and cells for each vector column.
 pub fn by_column(rows: Vec<ReadRow>, columns: usize) -> Vec<Vec<(PrimaryKey, ReadCell)>> {
     let mut out: Vec<Vec<_>> = (0..columns)
         .map(|_| Vec::with_capacity(rows.len()))
@@ -168,7 +169,7 @@ pub fn by_column(rows: Vec<ReadRow>, columns: usize) -> Vec<Vec<(PrimaryKey, Rea
     out
 }
 
-/// What monitors are told of a row that isn't there.
+/// Makes the row that stands for a key without a row: none of its columns has a vector.
 pub fn absent(key: PrimaryKey, columns: usize) -> ReadRow {
     ReadRow {
         key,

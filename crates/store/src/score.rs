@@ -1,20 +1,21 @@
-//! From distances to scores (contract, section 1.5).
+//! The conversion of distances to scores (contract, section 1.5).
 
 use store_api::types::SimilarityFunction;
 
-/// How far the distance of equal or opposite vectors may lie beyond its range by rounding.
+/// The tolerance for rounding: the distance of equal or of opposite vectors may lie this far beyond
+/// the range of the metric.
 const ROUNDING: f32 = 1e-3;
 
 /// A distance and its score, both finite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scored {
-    /// Smaller is nearer.
+    /// The distance; a smaller one is nearer.
     pub distance: f32,
-    /// Higher is nearer.
+    /// The similarity score; a higher one is nearer.
     pub similarity: f32,
 }
 
-/// A distance that the metric can't have.
+/// The error for a distance that the metric can't have.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("the index computed the impossible {metric:?} distance {distance}")]
 pub struct Impossible {
@@ -22,7 +23,12 @@ pub struct Impossible {
     distance: f32,
 }
 
-/// The score of a distance. What is beyond the range of `f32` is saturated.
+/// Computes the score of a distance. Values beyond the range of `f32` are saturated.
+///
+/// # Errors
+///
+/// If the metric can't have such a distance: it is NaN, or out of range by more than rounding
+/// explains.
 pub fn score(
     metric: SimilarityFunction,
     dimensions: usize,

@@ -1,8 +1,9 @@
-//! Reading every file and holding it against its checksums, before damage is met by a reader or a start.
+//! Scrubs: reading every file and checking it against its checksums, before a reader or a start
+//! meets damage.
 //!
-//! One scrub runs at a time, as a task, and no faster than it is told to: users read from the same disk. It reads what
-//! the database has in this process ([`Database::check_files`]) and the snapshots of indexes ([`files`]). It changes nothing: what
-//! it finds is in the log and in the task.
+//! One scrub runs at a time, as a task. Its rate is limited, as users read from the same disk. It
+//! reads the files of a database in the same process ([`Database::check_files`]) and the snapshots
+//! of indexes ([`files`]). It changes nothing, and reports faults in the log and in the task.
 
 mod files;
 mod pace;
@@ -23,20 +24,20 @@ use crate::options::ScrubOptions;
 pub use files::{CheckedFiles, check_snapshots};
 pub use pace::Pace;
 
-/// What a scrub counts.
+/// The counters of a scrub in its task.
 pub const COUNTERS: &[&str] = &[FILES, DAMAGED];
 const FILES: &str = "files";
 const DAMAGED: &str = "damaged";
 
-/// Faults that the end of a task names; the log names all.
+/// The number of faults that the end of a task names. The log names all of them.
 const NAMED_MAX: usize = 10;
 
-/// One runs already.
+/// The error for a scrub that is asked for while another one runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a scrub is running: wait until it has ended, or abort it")]
 pub struct Busy;
 
-/// The scrubs of a service. Cheap to clone; clones are the same.
+/// The scrubs of a service. Clones are cheap and share the state.
 #[derive(Clone)]
 pub struct Scrubs {
     inner: Arc<Inner>,
@@ -44,18 +45,19 @@ pub struct Scrubs {
 
 struct Inner {
     database: Arc<dyn Database>,
-    /// The indexes'.
+    /// The directory for the files of indexes.
     directory: PathBuf,
     options: ScrubOptions,
     work: Registry,
     tasks: TaskTracker,
-    /// The end of the service.
+    /// Cancelled when the service ends.
     cancel: CancellationToken,
     last: Mutex<Option<Uuid>>,
 }
 
 impl Scrubs {
-    /// None yet. `directory`: where the files of indexes lie. `work`: where scrubs are seen.
+    /// Makes the scrubs of a service, of which none runs yet. `directory` has the files of indexes,
+    /// and `work` shows scrubs.
     pub fn new(
         database: Arc<dyn Database>,
         directory: PathBuf,
@@ -77,7 +79,12 @@ impl Scrubs {
         }
     }
 
-    /// Begins one; the name of its task. `bytes_a_second`: if not as fast as the options say.
+    /// Begins a scrub and returns the id of its task. `bytes_a_second` takes the place of the rate
+    /// in the options.
+    ///
+    /// # Errors
+    ///
+    /// If a scrub is running.
     pub fn start(&self, bytes_a_second: Option<u64>) -> Result<Uuid, Busy> {
         let inner = &self.inner;
         let mut last = inner.last.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Starting and stopping the whole.
+//! Starting, reloading and stopping the whole service.
 
 use std::fs::DirBuilder;
 use std::net::SocketAddr;
@@ -40,18 +40,18 @@ pub struct StoreHandle {
     engine: Arc<Engine>,
     api: Api,
     listening: Vec<Listening>,
-    /// Where the database is, if it is a cluster.
+    /// The address and credentials of the database, if it is a cluster.
     cluster: Option<watch::Sender<Target>>,
     memory: watch::Sender<MemoryOptions>,
     snapshots: Arc<Snapshots>,
-    /// Ends everything but the listeners.
+    /// The token that ends everything but the listeners.
     cancel: CancellationToken,
     tasks: TaskTracker,
     shutdown_timeout: Duration,
 }
 
-/// Bound sockets of the HTTP API, and the door for a node in the same process. Whoever embeds the service can tell others of
-/// them before it starts.
+/// The bound sockets of the HTTP API, and the door for a node in the same process. They exist
+/// before the service starts, so that an embedding process can announce their addresses.
 pub struct Listeners {
     bound: Vec<Bound>,
     addresses: Vec<SocketAddr>,
@@ -59,7 +59,11 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Binds all of them, or none.
+    /// Binds all listeners, or none.
+    ///
+    /// # Errors
+    ///
+    /// If an address can't be bound, or a certificate can't be used.
     pub async fn bind(listeners: &[ListenerOptions]) -> Result<Listeners, StartError> {
         let mut bound = Vec::new();
         let mut addresses = Vec::new();
@@ -75,26 +79,34 @@ impl Listeners {
         })
     }
 
-    /// Where they listen, in their order.
+    /// The addresses of the listeners, in the order of the options.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// The service for a node in the same process: not available until it starts.
+    /// The service for a node in the same process. It is not available until the service starts.
     pub fn local(&self) -> Arc<impl LocalStore + use<>> {
         self.local.clone()
     }
 }
 
 impl Store {
-    /// Binds the listeners of the options and starts. The database need not be there yet: the
-    /// service waits for it and says so in its status.
+    /// Binds the listeners of the options and starts. The database need not be up yet: the service
+    /// waits for it, and its status tells so.
+    ///
+    /// # Errors
+    ///
+    /// If a listener, the database's authorities or the directory for indexes can't be used.
     pub async fn start(options: StoreOptions) -> Result<StoreHandle, StartError> {
         let listeners = Listeners::bind(&options.listeners).await?;
         Store::start_on(listeners, options)
     }
 
-    /// Starts on listeners that are bound already; those of the options are not looked at.
+    /// Starts on listeners that are bound already, and ignores those of the options.
+    ///
+    /// # Errors
+    ///
+    /// If the database's authorities or the directory for indexes can't be used.
     pub fn start_on(bound: Listeners, options: StoreOptions) -> Result<StoreHandle, StartError> {
         let target = Target::new(options.database.clone())?;
         let (cluster, targets) = watch::channel(target);
@@ -111,8 +123,12 @@ impl Store {
         Ok(handle)
     }
 
-    /// Starts with a database that is called and not connected to. Of the options, those that say where a database is
-    /// and how often it is looked at have no meaning then.
+    /// Starts with a database in the same process. The options about the address of the database
+    /// and the polling of its schema have no effect then.
+    ///
+    /// # Errors
+    ///
+    /// If the directory for indexes can't be used.
     pub fn start_with(
         bound: Listeners,
         database: Arc<dyn Database>,
@@ -124,7 +140,7 @@ impl Store {
     }
 }
 
-/// Starts all but what keeps a session to the database open.
+/// Starts everything but the task that keeps the session to a cluster open.
 fn begin(
     bound: Listeners,
     options: StoreOptions,
@@ -172,7 +188,7 @@ fn begin(
     let listening = listening.map(|bound| bound.serve(api.clone())).collect();
 
     let memory = Arc::new(Memory::of_process());
-    // Before the first index is opened.
+    // The first measurement comes before the first index is opened, which claims memory.
     memory.look(&options.memory);
     let (memory_options, receiver) = watch::channel(options.memory);
     tasks.spawn({
@@ -240,14 +256,14 @@ fn begin(
     })
 }
 
-/// Makes the directory for the files of indexes, if they are to have any, and tries it with a file:
-/// that it can't be used should show now, not when the first row comes.
+/// Creates the directory for the files of indexes, if they keep vectors in files, and tries it with
+/// a file. An unusable directory then shows now, not when the first row comes.
 fn prepare(indexes: &IndexesOptions) -> Result<(), StartError> {
     if indexes.vectors == Placement::Memory {
         return Ok(());
     }
     let directory = &indexes.directory;
-    // Its owner's alone: vectors and keys lie in it.
+    // Only its owner may enter, as vectors and keys lie in it.
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -261,16 +277,20 @@ fn prepare(indexes: &IndexesOptions) -> Result<(), StartError> {
 }
 
 impl StoreHandle {
-    /// Where the API is served, one for each listener of the options, in their order.
+    /// The addresses of the API, one for each listener of the options, in their order.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.listening.iter().map(Listening::address).collect()
     }
 
-    /// Goes on with other listeners, certificates, database, credentials or memory limit, without dropping a
-    /// request. If any of it can't be used nothing changes.
+    /// Goes over to other listeners, certificates, credentials, another database or memory limit,
+    /// without dropping a request. If any of it can't be used, nothing changes.
     ///
-    /// A listener that stays where it is keeps its budgets. Of the rest of the options nothing
-    /// changes before the next start.
+    /// A listener that stays where it is keeps its budgets. The rest of the options takes effect at
+    /// the next start.
+    ///
+    /// # Errors
+    ///
+    /// If an address can't be bound, or certificates can't be used.
     pub async fn reload(
         &mut self,
         listeners: &[ListenerOptions],
@@ -279,7 +299,7 @@ impl StoreHandle {
     ) -> Result<(), StartError> {
         let target = Target::new(database)?;
         let next = self.next_listeners(listeners).await?;
-        // From here on nothing fails.
+        // Nothing fails from here on.
         let mut before: Vec<_> = self.listening.drain(..).map(Some).collect();
         for next in next {
             match next {
@@ -305,7 +325,7 @@ impl StoreHandle {
         Ok(())
     }
 
-    /// Binds what is not bound, and looks at all certificates.
+    /// Binds the listeners that are new, and checks all certificates.
     async fn next_listeners(&self, options: &[ListenerOptions]) -> Result<Vec<Next>, StartError> {
         let mut unclaimed: Vec<usize> = (0..self.listening.len()).collect();
         let mut next = Vec::new();
@@ -323,14 +343,15 @@ impl StoreHandle {
         Ok(next)
     }
 
-    /// The status of the service, and every change of it.
+    /// A receiver for the status of the service and its changes.
     pub fn status(&self) -> watch::Receiver<NodeStatus> {
         self.engine.watch_status()
     }
 
-    /// Closes the listeners, answers what is in flight, saves the indexes, ends everything; within the
-    /// time that the options allow. What is not saved by then stays as it was saved before. A node in the same process
-    /// ([`Listeners::local`]) may go on searching what is there until it stops itself.
+    /// Closes the listeners, answers the requests in flight, saves the indexes and ends everything,
+    /// within the time that the options allow. An index that is not saved by then keeps its earlier
+    /// snapshot. A node in the same process ([`Listeners::local`]) may go on searching until it
+    /// stops itself.
     pub async fn shutdown(self) {
         self.listening.iter().for_each(Listening::stop);
         let requests = async {
@@ -353,9 +374,9 @@ impl StoreHandle {
     }
 }
 
-/// What becomes of a listener.
+/// The future of one listener after a reload.
 enum Next {
-    /// The one of that number stays, with this to prove itself and these names.
+    /// The listener with number `at` stays, with this certificate and these names.
     Stays {
         at: usize,
         tls: Option<ServerTls>,
@@ -364,7 +385,7 @@ enum Next {
     Comes(Box<Bound>),
 }
 
-/// Tells of a value that differs.
+/// Sends a value, if it differs from the one before.
 fn set<T: PartialEq>(told: &watch::Sender<T>, value: T) {
     told.send_if_modified(|before| {
         let changed = *before != value;

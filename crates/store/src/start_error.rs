@@ -1,4 +1,4 @@
-//! Why the service can't start, or can't become what it is told to be.
+//! Errors of starting the service or reloading its options.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,29 +6,29 @@ use std::path::PathBuf;
 
 use crate::tls::CertificateError;
 
-/// Why the service can't start, or can't become what it is told to be.
+/// The reason why the service can't start or can't take over new options.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// A listener's address is in use, or not ours.
+    /// The address of a listener is in use, or does not belong to this machine.
     #[error("the HTTP API can't listen on {address}: {source}")]
     Listen {
-        /// As configured.
+        /// The address, as configured.
         address: SocketAddr,
-        /// What the operating system says.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The directory for the files of indexes can't be made or written to.
     #[error("indexes can't keep vectors in files in {}: {source}", directory.display())]
     IndexDirectory {
-        /// As configured.
+        /// The directory, as configured.
         directory: PathBuf,
-        /// What the operating system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A listener can't prove itself.
+    /// The certificates or the key of a listener can't be used.
     #[error("the HTTP API can't use its certificates: {0}")]
     Certificates(CertificateError),
-    /// The authorities that are to sign the database's certificates can't be read.
+    /// The authorities for the database's certificates can't be read.
     #[error("the database's certificates can't be checked: {0}")]
     DatabaseAuthorities(CertificateError),
 }

@@ -1,9 +1,9 @@
-//! All that runs for one indexed table.
+//! The tasks of one indexed table.
 //!
-//! The readers of its log and the re-reader are shared by the indexes of the table. Each index
-//! has a scan and a task that owns its rows. The order matters: the log is followed, and the
-//! index subscribed to what it names, before the index's scan begins, so that a change that the
-//! scan comes too early for is told by the log.
+//! The indexes of the table share the readers of its log and the re-reader. Each index has a scan
+//! and a task that owns its rows. The order of starts matters: the log is followed, and the index
+//! subscribed to its hints, before the index's scan begins. So the log tells a change that comes
+//! after the scan read the row.
 
 mod watched;
 
@@ -37,34 +37,34 @@ use crate::scan::Scan;
 use crate::snapshot::{Saved, Saver, Snapshots, verify, watch};
 use watched::{PAUSE, Watched};
 
-/// What every table needs.
+/// The parts of the service that every table needs.
 #[derive(Clone)]
 pub struct TableContext {
-    /// What has the tables.
+    /// The database that has the tables.
     pub database: Arc<dyn Database>,
-    /// Told when an index is complete.
+    /// The engine, which is told when an index is complete.
     pub engine: Arc<Engine>,
-    /// Where indexes are changed.
+    /// The threads on which indexes are changed.
     pub compute: Compute,
-    /// How logs are followed.
+    /// The options for following logs.
     pub cdc: CdcOptions,
-    /// How tables are scanned.
+    /// The options for scans of tables.
     pub scan: ScanOptions,
-    /// Where indexes keep their vectors.
+    /// The place where indexes keep their vectors.
     pub indexes: IndexesOptions,
-    /// Where indexes are saved.
+    /// The place where indexes are saved.
     pub snapshots: Arc<Snapshots>,
-    /// Where indexes go whose vectors turn out to be damaged.
+    /// The channel for indexes whose vectors turn out to be damaged.
     pub damaged: mpsc::Sender<Arc<IndexHandle>>,
-    /// Where tasks of a table say that what its indexes are told has a gap.
+    /// The channel for tables whose indexes missed a part of the log.
     pub interrupted: mpsc::Sender<Interrupted>,
-    /// Whether there is memory for more rows.
+    /// The memory of the process, which tells whether there is room for more rows.
     pub memory: Arc<Memory>,
-    /// All tasks, for the end.
+    /// All tasks of the service. Its end waits for them.
     pub tasks: TaskTracker,
-    /// Where long work is seen.
+    /// The registry of long work that `/api/v1/tasks` shows.
     pub work: Registry,
-    /// Where indexes that serve are made known for repair.
+    /// The indexes that serve, and so can be repaired.
     pub repairs: Repairs,
 }
 
@@ -82,10 +82,12 @@ struct Reader {
 }
 
 impl Reader {
-    /// Begins to follow a log.
+    /// Prepares a reader that begins at the time from which on the log may name changes that a scan
+    /// misses.
     fn new(context: &TableContext, table: &TableIdentity, name: String, log: &LogFacts) -> Reader {
         let present = context.present();
-        // A write that the scan comes too early for may be back-dated, and lie in the log as early as that.
+        // A write that comes after the scan read its row may be back-dated. Its log row then lies
+        // as early as `settled`.
         let now = present.now();
         let first = log.settled.map_or(now, |settled| settled.min(now));
         let start = first.saturating_sub(context.cdc.lookback);
@@ -100,23 +102,23 @@ impl Reader {
     }
 }
 
-/// What an index begins with.
+/// The state from which an index begins.
 pub struct Beginning {
-    /// The table's log.
+    /// Facts about the table's log.
     pub log: LogFacts,
-    /// Rows of a snapshot; without them the table is scanned.
+    /// The rows of a snapshot. Without them the table is scanned.
     pub rows: Option<BeginningRows>,
 }
 
-/// The rows of an index that comes out of a snapshot.
+/// The rows of an index that is opened from a snapshot.
 pub struct BeginningRows {
-    /// What is known of them.
+    /// The state of the rows.
     pub items: Items,
-    /// Rows to be read.
+    /// Rows that have to be read again.
     pub unread: Unread,
-    /// The snapshot.
+    /// The snapshot that the rows come from.
     pub saved: Saved,
-    /// Whether the table has to be scanned all the same, as the log may lack changes.
+    /// Whether the table has to be scanned nevertheless, as the log may lack changes.
     pub to_reconcile: bool,
 }
 
@@ -232,13 +234,14 @@ impl Table {
 }
 
 impl Drop for Table {
-    /// Ends the log's readers and whatever else runs for the table.
+    /// Ends the log's readers and all other tasks of the table.
     fn drop(&mut self) {
         self.cancel.cancel();
     }
 }
 
-/// The life of an index: built or opened, then kept up to date and saved until it is cancelled.
+/// The life of an index. It is built or opened, then kept up to date and saved until it is
+/// cancelled.
 struct Build {
     index: Arc<IndexHandle>,
     context: TableContext,
@@ -246,7 +249,7 @@ struct Build {
     sequencer: Arc<Sequencer>,
     hints: mpsc::Sender<HintMessage>,
     subscriptions: mpsc::Sender<Subscriber>,
-    /// How far the readers of the table's log are.
+    /// The progress of the readers of the table's log.
     readers: Vec<Arc<Progress>>,
     cancel: CancellationToken,
 }
@@ -288,7 +291,8 @@ impl Build {
             };
             self.subscriptions.send(subscriber).await.ok()?;
             ready.await.ok()?;
-            // From here on every hint reaches the index; what was acknowledged before is seen by a scan.
+            // Every hint reaches the index from here on. A scan sees the writes that were
+            // acknowledged before.
             let acknowledged_us = self.index.freshness.acknowledged_us();
             self.read_missing(missing).await?;
             let position = self.position(from);
@@ -318,7 +322,7 @@ impl Build {
                 from_snapshot = !to_scan,
                 "serving"
             );
-            // It may be repaired until it is gone, with the monitor.
+            // The index may be repaired until it is gone.
             let attached = self.attach(items);
             let saver = Saver {
                 present: self.context.present(),
@@ -338,12 +342,14 @@ impl Build {
             Some(attached)
         };
         let monitor = monitor.run(message_receiver, row_receiver, save_receiver, scanned);
-        // The build ends before the monitor does, and without it only when the service stops.
+        // The build ends before the monitor does. A monitor that ends first means that the service
+        // stops.
         let _ = tokio::join!(build, monitor);
     }
 
-    /// Reads rows that a snapshot lacks, as they changed while it was taken, so that no search goes without them.
-    /// That comes before the log is read from where the snapshot ends, whose hints would take up the room for theirs.
+    /// Reads the rows that a snapshot lacks, as they changed while it was taken, so that no search
+    /// goes without them. It does so before the log is read from the end of the snapshot, as the
+    /// hints of the log would take up the room for these.
     async fn read_missing(&self, missing: Vec<PrimaryKey>) -> Option<()> {
         if missing.is_empty() {
             return Some(());
@@ -364,8 +370,8 @@ impl Build {
         self.settle().await
     }
 
-    /// Has the log read from where a snapshot ends. All that the log told before what is returned is in the
-    /// index, or will be when it has been scanned.
+    /// Has the log read from the end of a snapshot. Returns a position: all that the log named
+    /// before it is in the index, or will be after the scan.
     fn position(&self, from: Option<Saved>) -> Duration {
         match from {
             Some(saved) => {
@@ -396,7 +402,8 @@ impl Build {
         }
     }
 
-    /// Has the index built anew when its vectors turn out to be damaged, for as long as it lives.
+    /// Watches for damaged vectors for as long as the index lives, and has the index built anew if
+    /// there are any.
     fn watch_vectors(&self) {
         let watch = watch(self.index.clone(), self.context.damaged.clone());
         let cancel = self.cancel.clone();
@@ -404,7 +411,7 @@ impl Build {
         self.context.tasks.spawn(until_gone);
     }
 
-    /// In the background.
+    /// Verifies the vectors in the background.
     fn verify_vectors(&self) {
         let (index, cancel) = (self.index.clone(), self.cancel.clone());
         self.context
@@ -412,7 +419,7 @@ impl Build {
             .spawn(aside(move || verify(&index, &cancel)));
     }
 
-    /// Reads the one vector column of the index.
+    /// Describes a read of the index's one vector column.
     fn reader(&self) -> RowReader {
         RowReader {
             table: self.table.clone(),
@@ -435,7 +442,7 @@ impl Build {
         })
     }
 
-    /// Waits until the hints that have come up to now are in the index.
+    /// Waits until all hints that have come up to now are in the index.
     async fn settle(&self) -> Option<()> {
         let (answer, settled) = oneshot::channel();
         let marker = HintMessage::Marker {

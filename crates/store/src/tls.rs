@@ -1,4 +1,4 @@
-//! What a server or a client proves itself with, and whom it believes: rustls configurations made of PEM.
+//! TLS configurations for servers and clients, made of PEM texts for rustls.
 
 mod renewable;
 
@@ -14,27 +14,31 @@ use crate::options::{Pem, TlsClients, TlsOptions};
 
 pub use renewable::RenewableClient;
 
-/// Why certificates or a key can't be used. It names the place that they come from.
+/// The reason why certificates or a key can't be used, with the source of their text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{origin}: {problem}")]
 pub struct CertificateError {
-    /// Where the text comes from.
+    /// The source of the PEM text.
     origin: String,
-    /// What is wrong with it.
+    /// The fault in the text.
     problem: String,
 }
 
-/// What a listener proves itself with, looked at.
+/// The checked certificate and key of a listener.
 #[derive(Clone)]
 pub struct ServerTls {
-    /// As configured.
+    /// The options, as configured.
     pub options: TlsOptions,
-    /// What rustls makes of it.
+    /// The rustls configuration made of them.
     pub config: Arc<ServerConfig>,
 }
 
 impl ServerTls {
-    /// Fails if the certificate, its key or the authorities can't be used.
+    /// Makes the configuration of an HTTP listener.
+    ///
+    /// # Errors
+    ///
+    /// If the certificate, its key or the authorities can't be used.
     pub fn new(options: TlsOptions) -> Result<ServerTls, CertificateError> {
         Ok(ServerTls {
             config: server(&options, &[b"h2", b"http/1.1"])?,
@@ -47,7 +51,8 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
 }
 
-/// A server's configuration, for those protocols that clients may ask for (ALPN); none: whatever they speak.
+/// Makes the configuration of a server. `protocols` are those that clients may ask for (ALPN); if
+/// there are none, the server takes whatever clients speak.
 ///
 /// # Errors
 /// If the certificate, its key or the authorities can't be used.
@@ -77,8 +82,8 @@ pub fn server(
     Ok(Arc::new(config))
 }
 
-/// The configuration of a client that believes those authorities alone, and that proves itself with `own`, a
-/// certificate and its key, to servers that ask for it.
+/// Makes the configuration of a client that trusts these authorities alone. `own` is a certificate
+/// with its key, for servers that ask for one.
 ///
 /// # Errors
 /// If the authorities, the certificate or its key can't be used.

@@ -3,7 +3,7 @@ use crate::identity::{TableIdentity, TokenRange, VectorOptions};
 use crate::keys::tests::text_schema;
 use store_api::types::{Quantization, SimilarityFunction};
 
-/// No files.
+/// Options for an index without files.
 pub(crate) fn in_memory() -> IndexesOptions {
     IndexesOptions {
         vectors: ann::Placement::Memory,
@@ -11,7 +11,7 @@ pub(crate) fn in_memory() -> IndexesOptions {
     }
 }
 
-/// An index of a table with one text key, two dimensions, by squared distance.
+/// The identity of an index of a table with one text key, two dimensions, by squared distance.
 pub(crate) fn identity(index: &str) -> IndexIdentity {
     IndexIdentity {
         name: IndexName {
@@ -76,11 +76,11 @@ fn the_node_serves_when_the_first_indexes_do() {
     assert_eq!(engine.status(), NodeStatus::Bootstrapping);
     engine.serving(&first);
     assert_eq!(engine.status(), NodeStatus::Serving);
-    // Later ones don't count.
+    // Indexes that come later don't count.
     add(&engine, identity("later"));
     engine.first_discovery();
     assert_eq!(engine.status(), NodeStatus::Serving);
-    // A lost session does, and no longer than it is lost.
+    // A lost session changes the status until there is one again.
     engine.set_connected(false);
     assert_eq!(engine.status(), NodeStatus::ConnectingToDb);
     engine.set_connected(true);

@@ -1,52 +1,57 @@
-//! Memory for an index that comes out of a snapshot, asked for before it is taken.
+//! Claims of memory for indexes from snapshots, made before they are read.
 //!
-//! A look at the process tells what it takes, not what it is about to take. So of the indexes that are opened at
-//! the same time each says what it will need, and all of that counts from when the first of them began.
+//! A measurement of the process tells the memory in use, but not what is about to be used. So each
+//! of the indexes that are opened at the same time claims what it will need. All claims count from
+//! the measurement before the first of them.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use super::{Memory, limits};
 
-/// An index that has come to the limit is a little beyond it, by what came in between two looks, and what it will
-/// take after a restart is estimated. So that it is opened again all the same, a claim may overstep the limit by
-/// this part of it, one in so many.
+/// The part of the limit, one in this many, by which claims may overstep it. An index at the limit
+/// is a little beyond it, by the rows between two measurements, and its need after a restart is an
+/// estimate. The tolerance lets it be opened again nevertheless.
 const TOLERANCE: u64 = 16;
 
-/// What has been asked for lately.
+/// The claims that were made lately.
 #[derive(Debug, Default)]
 pub struct Claims {
-    /// How many are still being taken.
+    /// The number of claims whose memory is still being taken.
     open: usize,
-    /// What the process took when the first of them was made.
+    /// The bytes in use when the first of them was made.
     base_bytes: u64,
-    /// All since then, whether still open or not.
+    /// The bytes of all claims since then, including those that have ended.
     claimed_bytes: u64,
 }
 
-/// Memory that may be taken. To be kept until it has been.
+/// A grant of memory. Keep it until the memory has been taken.
 #[derive(Debug)]
 pub struct Claim<'a> {
     memory: &'a Memory,
 }
 
-/// There is less memory than was asked for.
+/// The error for a claim of more memory than there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "about {} MiB of memory are needed and {} MiB in use, of {} MiB that may be: give the process more memory, or drop an index",
     needed_bytes >> 20, used_bytes >> 20, limit_bytes >> 20
 )]
 pub struct NoMemory {
-    /// Asked for.
+    /// The bytes that were asked for.
     pub needed_bytes: u64,
-    /// Taken already, or promised to others.
+    /// The bytes in use or promised to other claims.
     pub used_bytes: u64,
-    /// What the process may take.
+    /// The limit of the process in bytes.
     pub limit_bytes: u64,
 }
 
 impl Memory {
-    /// Asks for memory. All that is asked for is granted where no limit is known.
+    /// Claims memory. Every claim is granted if no limit is known.
+    ///
+    /// # Errors
+    ///
+    /// If the claim oversteps the limit by more than the tolerance.
     pub fn claim(&self, bytes: u64) -> Result<Claim<'_>, NoMemory> {
         let mut claims = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
         if claims.open == 0 {
@@ -71,7 +76,7 @@ impl Memory {
         Ok(Claim { memory: self })
     }
 
-    /// What the process takes at this moment; if that can't be said, what it took at the last look.
+    /// The bytes in use now. If that can't be read, the bytes at the last measurement.
     fn used_now(&self) -> u64 {
         let told = self.root.as_deref().and_then(limits::used_bytes);
         told.unwrap_or_else(|| self.used_bytes.load(Ordering::Relaxed))
@@ -97,7 +102,7 @@ mod tests {
         memory.note(200, 1600);
         let first = memory.claim(600).unwrap();
         let second = memory.claim(800).unwrap();
-        // What the first has taken by now is in use, and was asked for: it counts once.
+        // The memory that the first has taken by now is in use, and was claimed. It counts once.
         drop(first);
         memory.note(800, 1600);
         let refused = memory.claim(101).unwrap_err();
@@ -109,7 +114,7 @@ mod tests {
         assert_eq!(refused, expected);
         drop(memory.claim(100).expect("a little beyond the limit"));
         drop(second);
-        // From here on another look counts.
+        // The next claim begins with a new measurement.
         drop(memory.claim(900).unwrap());
         memory.note(1600, 1600);
         assert!(memory.claim(101).is_err());

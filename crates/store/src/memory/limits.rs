@@ -1,36 +1,37 @@
-//! What Linux tells of memory. Other systems tell nothing.
+//! The memory figures of Linux. Other systems give none.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// At least this much is left to the rest of the machine, or the container.
+/// The memory that is left to the rest of the machine or container, at least.
 const RESERVE_BYTES_MIN: u64 = 200_000_000;
 
-/// Bytes of this process that the system can't take back (but by swapping).
+/// The bytes of this process that the system can't take back, except by swapping.
 pub fn used_bytes(root: &Path) -> Option<u64> {
     field_bytes(&root.join("proc/self/status"), "RssAnon:")
 }
 
-/// What there is, for the machine or the control group, less a hundredth or 200 MB, whichever is
-/// more; never less than half of it.
+/// The memory of the machine or the control group, less a hundredth of it or 200 MB, whichever is
+/// more, but never less than half of it.
 pub fn default_limit_bytes(root: &Path) -> Option<u64> {
     let total = total_bytes(root)?;
     let reserve = (total / 100).max(RESERVE_BYTES_MIN).min(total / 2);
     Some(total - reserve)
 }
 
-/// Half of what there is, for the machine or the control group: for a process that is not alone there.
+/// Half of the memory of the machine or the control group, for a process that shares it with
+/// others.
 pub fn half_bytes(root: &Path) -> Option<u64> {
     total_bytes(root).map(|total| total / 2)
 }
 
-/// What the machine or the control group has.
+/// The memory of the machine or the control group.
 fn total_bytes(root: &Path) -> Option<u64> {
     let machine = field_bytes(&root.join("proc/meminfo"), "MemTotal:")?;
     Some(group_limits_bytes(root).fold(machine, u64::min))
 }
 
-/// The number in a line such as `MemTotal:   24046 kB`.
+/// The bytes of a field such as `MemTotal:   24046 kB`.
 fn field_bytes(path: &Path, name: &str) -> Option<u64> {
     let text = fs::read_to_string(path).ok()?;
     let line = text.lines().find(|line| line.starts_with(name))?;
@@ -38,8 +39,8 @@ fn field_bytes(path: &Path, name: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// Limits of the control groups that the process is in, both versions: those of its group and of
-/// all groups above.
+/// The limits of the control groups that the process is in, of both versions: those of its own
+/// group and of all groups above.
 fn group_limits_bytes(root: &Path) -> impl Iterator<Item = u64> {
     let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     let mut files: Vec<PathBuf> = Vec::new();
@@ -57,7 +58,7 @@ fn group_limits_bytes(root: &Path) -> impl Iterator<Item = u64> {
         let groups = group.ancestors();
         files.extend(groups.map(|group| root.join(mount).join(group).join(file)));
     }
-    // No limit is the word `max`, or a number beyond what any machine has.
+    // A group without a limit has the word `max`, or a number beyond the memory of any machine.
     files.into_iter().filter_map(|file| {
         let text = fs::read_to_string(file).ok()?;
         text.trim().parse().ok()

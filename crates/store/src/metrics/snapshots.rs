@@ -1,10 +1,10 @@
-//! What operators see of snapshots.
+//! The metrics of snapshots.
 
 use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry};
 
 use super::{INDEX, counter, gauge};
 
-/// Families.
+/// The metric families of snapshots.
 #[derive(Clone)]
 pub struct SnapshotFamilies {
     taken: IntGaugeVec,
@@ -14,18 +14,19 @@ pub struct SnapshotFamilies {
     unverified: IntGaugeVec,
 }
 
-/// The series of one index.
+/// The snapshot series of one index.
 #[derive(Clone)]
 pub struct SnapshotMetrics {
-    /// When the last snapshot was taken or confirmed, seconds since the epoch; 0: this process took none.
+    /// The time at which the last snapshot was taken or confirmed, in seconds since the epoch; 0 if
+    /// this process took none.
     pub taken_s: IntGauge,
-    /// Up to when it knows the log, seconds since the epoch.
+    /// The time up to which the last snapshot covers the log, in seconds since the epoch.
     pub position_s: IntGauge,
     /// 1 while the index can't be saved.
     pub failing: IntGauge,
-    /// Snapshots that could not be taken.
+    /// The number of snapshots that could not be taken.
     pub failures: IntCounter,
-    /// Bytes of full vectors from a snapshot that have yet to be verified.
+    /// The bytes of full vectors from a snapshot that have yet to be verified.
     pub unverified: IntGauge,
 }
 
@@ -65,7 +66,8 @@ impl SnapshotFamilies {
         }
     }
 
-    /// A family says so if it had no such series; that is as good.
+    /// Removes the series of an index. Removing a series that a family doesn't have is an error,
+    /// and harmless.
     pub fn forget(&self, labels: &[&str; 2]) {
         for family in [&self.taken, &self.position, &self.failing, &self.unverified] {
             let _ = family.remove_label_values(labels);

@@ -1,4 +1,4 @@
-//! Where the database is and how to talk to it.
+//! Options of the connection to the database.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -10,54 +10,56 @@ use scylla::statement::Consistency;
 
 use super::Pem;
 
-/// Where the database is and how to talk to it.
+/// The addresses of the database, and the options of connections to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DatabaseOptions {
-    /// `host:port` of nodes to begin with.
+    /// The `host:port` of the nodes to contact first.
     pub contact_points: Vec<String>,
-    /// Who to say we are.
+    /// The role that the service logs in as.
     pub credentials: Option<Credentials>,
-    /// How many replicas answer a scan or a re-read.
+    /// The number of replicas that answer a scan or a re-read.
     pub consistency: Consistency,
-    /// How long a connection may take to open.
+    /// The longest time that opening a connection may take.
     pub connect_timeout: Duration,
-    /// How long a statement may take.
+    /// The longest time that a statement may take.
     pub request_timeout: Duration,
-    /// Connections to each node; absent: one to each shard.
+    /// The number of connections to each node; `None` for one to each shard.
     pub connections: Option<NonZeroUsize>,
-    /// How long to wait before connecting again; from failure to failure longer, up to ten times
-    /// this.
+    /// The pause before connecting again. It grows from failure to failure, up to ten times this.
     pub reconnect_interval: Duration,
-    /// Talk TLS alone, with nodes whose certificates one of these authorities has signed. The
-    /// driver knows nodes by their addresses, so certificates have to name those.
+    /// The authorities that sign certificates of nodes. If set, the service talks TLS only, with
+    /// nodes that have such a certificate. The driver knows nodes by their addresses, so the
+    /// certificates have to name those.
     pub certificate_authorities: Option<Pem>,
-    /// Ask nodes of this data centre, and of this rack of it, before others.
+    /// The data centre, and the rack of it, whose nodes are asked before others.
     pub preferred: Option<Preferred>,
-    /// Addresses that nodes say they have, and the ones that they are reached at from here.
+    /// The addresses that nodes report for themselves, each with the address at which this service
+    /// reaches the node.
     pub address_map: HashMap<SocketAddr, SocketAddr>,
-    /// How often a connection without traffic is tried; absent: the driver's default.
+    /// The interval at which a connection without traffic is probed by a request; `None` for the
+    /// driver's default.
     pub keepalive_interval: Option<Duration>,
-    /// How long the answer to that may take; absent: the driver's default.
+    /// The longest time that the answer to such a probe may take; `None` for the driver's default.
     pub keepalive_timeout: Option<Duration>,
-    /// How often the system tries a connection without traffic; absent: never.
+    /// The TCP keepalive interval of connections; `None` for no TCP keepalive.
     pub tcp_keepalive_interval: Option<Duration>,
 }
 
-/// Nodes to ask before others.
+/// The nodes that are asked before others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preferred {
     /// The data centre.
     pub datacenter: String,
-    /// A rack of it.
+    /// The rack of that data centre; `None` for all racks.
     pub rack: Option<String>,
 }
 
 /// A user of the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credentials {
-    /// The role.
+    /// The name of the role.
     pub user: String,
-    /// Its password.
+    /// The password of the role.
     pub password: Secret<String>,
 }
 

@@ -7,66 +7,72 @@ use std::time::Duration;
 
 use client_memory::Shares;
 
-/// A socket of the HTTP API.
+/// The options of one socket of the HTTP API.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListenerOptions {
-    /// Where it listens; port 0 takes a free one.
+    /// The address of the listener. Port 0 takes a free port.
     pub address: SocketAddr,
-    /// Names that it answers to beside those of the loopback address. On a loopback address it answers to no other;
-    /// elsewhere to any if there are none here.
+    /// The names that the listener answers to, beside those of the loopback address. A listener on
+    /// a loopback address answers to no other name. A listener elsewhere answers to any name if
+    /// there are none here.
     pub names: Vec<String>,
-    /// With a certificate it speaks HTTPS too; absent: HTTP alone.
+    /// The certificate with which the listener speaks HTTPS besides HTTP; `None` for HTTP alone.
     pub tls: Option<TlsOptions>,
-    /// Searches taken in at a time, waiting ones included; more are refused with 503.
+    /// The number of searches taken in at a time, including those that wait. More are refused with
+    /// 503.
     pub searches_max: usize,
-    /// A search that can't begin within this is refused with 503, at once if that can be told.
+    /// The longest time that a search may wait. A search that can't begin within it is refused with
+    /// 503, immediately if that can be foreseen.
     pub search_wait_max: Duration,
-    /// Bytes of answers that clients have not yet taken; answers beyond this are refused with 503.
+    /// The limit for bytes of answers that clients have not taken yet. Answers beyond it are
+    /// refused with 503.
     pub answer_bytes_max: usize,
-    /// Bytes of bodies that are on their way, charged as they come; bodies beyond this are refused with 503. One that comes at once
-    /// is not waited for, and so not counted.
+    /// The limit for bytes of request bodies in transit, which are charged as they come. Bodies
+    /// beyond it are refused with 503. A body that arrives whole at once is not charged.
     pub bodies_bytes_max: usize,
-    /// Connections at a time; at the limit the one that has been silent for the longest gives way.
+    /// The limit for connections at a time. At the limit, the connection that has been silent for
+    /// the longest is closed.
     pub connections_max: usize,
-    /// A connection that has not asked anything by then is closed.
+    /// The longest time that a connection may be open without a complete first request; then it is
+    /// closed.
     pub mute_max: Duration,
-    /// Bodies beyond this are refused with 413.
+    /// The limit for the bytes of a request body. Larger bodies are refused with 413.
     pub body_bytes_max: usize,
-    /// Bodies that take longer to arrive are refused with 408.
+    /// The longest time that a body may take to arrive. Slower ones are refused with 408.
     pub body_timeout: Duration,
 }
 
-/// What a listener proves itself with, and whom it lets in.
+/// The certificate and key of a listener, and the clients that it lets in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsOptions {
-    /// The listener's certificate, and those between it and the authority.
+    /// The certificate of the listener, with the certificates between it and the authority.
     pub certificates: Pem,
-    /// The certificate's key.
+    /// The private key of the certificate.
     pub key: Pem,
-    /// Who may come in.
+    /// The clients that are let in.
     pub clients: TlsClients,
 }
 
-/// Who may come in to a listener with a certificate.
+/// The clients that a listener with a certificate lets in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TlsClients {
-    /// Everyone. Requests in clear are answered too, but not searches: those get 403.
+    /// All clients. Requests without TLS are answered too, but searches without TLS get 403.
     Anyone,
-    /// Clients with a certificate that one of these authorities has signed.
+    /// The clients with a certificate that one of these authorities has signed.
     SignedBy(Pem),
 }
 
 /// Certificates or a key in the PEM format.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Pem {
-    /// The text.
+    /// The PEM text.
     pub bytes: Arc<[u8]>,
-    /// Where it comes from, for messages.
+    /// The source of the text, for messages.
     pub origin: String,
 }
 
 impl fmt::Debug for Pem {
-    /// Without the text, which may be a key.
+    /// Leaves the text out, which may be a key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Pem").field(&self.origin).finish()
     }
@@ -91,13 +97,15 @@ impl ListenerOptions {
             bodies_bytes_max: Shares::default().http_bodies,
             connections_max: 16_384,
             mute_max: Duration::from_secs(30),
-            // What the original's framework allows; 16,000 dimensions take about 340 KB.
+            // The limit of the framework that ScyllaDB's own service uses. 16,000 dimensions take
+            // about 340 KB.
             body_bytes_max: 2 << 20,
             body_timeout: Duration::from_secs(10),
         }
     }
 
-    /// With the memory that it has as one of so many listeners.
+    /// Sets the budgets for memory to this listener's part of the shares. `listeners` is the number
+    /// of listeners that divide them.
     pub fn with_memory(self, shares: Shares, listeners: usize) -> ListenerOptions {
         ListenerOptions {
             answer_bytes_max: shares.http_answers / listeners,

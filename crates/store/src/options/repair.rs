@@ -1,35 +1,37 @@
-//! How indexes are compared with their tables.
+//! Options for comparing indexes with their tables.
 
 use std::time::Duration;
 
-/// How indexes are compared with their tables, and mended.
+/// The options for comparing indexes with their tables and mending them.
 #[derive(Clone, Debug)]
 pub struct RepairOptions {
-    /// When indexes are repaired without being asked; an index may have a schedule of its own.
-    /// Absent: never.
+    /// The schedule of repairs; `None` for no scheduled repairs. An index may have a schedule of
+    /// its own.
     pub schedule: Option<RepairSchedule>,
-    /// The same where the database is Apache Cassandra behind gateways and nothing else is said: writes that go round the gateways, and rows
-    /// that reach nodes by hinted handoff, leave no log row in time.
+    /// The schedule behind gateways to Apache Cassandra, if neither `schedule` nor the index sets
+    /// one. Writes that go round the gateways, and rows that reach nodes by hinted handoff, leave
+    /// no log row in time.
     pub behind_gateways: Option<RepairSchedule>,
-    /// How long ranges that are being compared may go on after a repair was asked to stop.
+    /// The time that comparisons in progress may go on after a repair was asked to stop.
     pub grace: Duration,
     /// A table whose index has no more rows than this is compared in one piece.
     pub small_table_rows: usize,
-    /// About how many rows a range of a larger one is to hold.
+    /// The approximate number of rows in one range of a larger table.
     pub range_rows: usize,
-    /// How long at most the readers of the log are waited for before a difference is believed.
+    /// The longest time that a repair waits for the readers of the log before it believes a
+    /// difference.
     pub settle_max: Duration,
 }
 
-/// When an index is repaired, and how fast.
+/// The interval and the speed of repairs of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RepairSchedule {
-    /// From the beginning of one repair to that of the next.
+    /// The time from the beginning of one repair to that of the next.
     pub interval: Duration,
-    /// Sets of replicas at a time; 0: as many as share no node.
+    /// The number of replica sets that are repaired at a time; 0 for as many as share no node.
     pub parallel: usize,
-    /// Ranges at a time for each of them; 0: as fast as the nodes allow, which is also the
-    /// most.
+    /// The number of ranges compared at a time for each replica set; 0 for as many as the nodes
+    /// allow, which is also the limit.
     pub intensity: usize,
 }
 
@@ -50,7 +52,7 @@ impl Default for RepairOptions {
             grace: Duration::from_secs(30),
             small_table_rows: 10_000,
             range_rows: 10_000,
-            // A reader that is safe from late rows follows 40 s behind.
+            // The slow reader, which waits until late rows have arrived, follows 40 s behind.
             settle_max: Duration::from_secs(120),
         }
     }

@@ -1,13 +1,14 @@
-//! How files are read and checked.
+//! Options for reading and checking files.
 
 use std::time::Duration;
 
-/// How files are read and held against their checksums.
+/// The options of scrubs, which read files and check them against their checksums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScrubOptions {
-    /// From the beginning of one scrub to that of the next; absent: only when someone asks for it.
+    /// The time from the beginning of one scrub to that of the next; `None` for scrubs on request
+    /// alone.
     pub interval: Option<Duration>,
-    /// Bytes that are read in a second at most.
+    /// The limit for the bytes that are read in a second.
     pub bytes_a_second: u64,
 }
 
@@ -15,7 +16,8 @@ impl Default for ScrubOptions {
     fn default() -> ScrubOptions {
         ScrubOptions {
             interval: None,
-            // A terabyte in nine hours, and a small part of what any disk gives.
+            // At this rate a terabyte takes nine hours, with a small part of the throughput of any
+            // disk.
             bytes_a_second: 32 << 20,
         }
     }

@@ -2,7 +2,8 @@ use super::*;
 use crate::keys::tests::text_schema;
 use uuid::Uuid;
 
-/// Two partition key columns, a clustering column, a vector of two elements.
+/// A reader of a table with two partition key columns, a clustering column, and a vector of two
+/// elements.
 pub(crate) fn reader() -> RowReader {
     RowReader {
         table: TableIdentity {

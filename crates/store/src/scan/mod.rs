@@ -18,30 +18,30 @@ use crate::options::ScanOptions;
 use crate::pages::Pages;
 use crate::rows::{RowReader, by_column};
 
-/// Rows handed over at a time, for each thread that puts them into the index: enough to keep the
-/// threads busy, few enough for a change that the log tells of, which waits for one such batch at
-/// most.
+/// The number of rows handed over at a time, for each thread that puts them into the index. It is
+/// enough to keep the threads busy. It is small enough for changes from the log, each of which
+/// waits for one such batch at most.
 const BATCH_ROWS_A_THREAD: usize = 32;
 
 /// The scan of a table for one index.
 pub struct Scan {
-    /// What has the table.
+    /// The database that has the table.
     pub database: Arc<dyn Database>,
-    /// Reads the one vector column of the index.
+    /// The table, and the one vector column of the index.
     pub reader: RowReader,
-    /// Numbers the reads.
+    /// The sequencer that numbers the reads.
     pub sequencer: Arc<Sequencer>,
     /// The index, which is told of the progress.
     pub index: Arc<IndexHandle>,
-    /// How much at a time.
+    /// The options for concurrency and sizes.
     pub options: ScanOptions,
-    /// Threads that share the rows of a batch.
+    /// The number of threads that share the rows of a batch.
     pub compute_threads: usize,
 }
 
 impl Scan {
-    /// Reads all rows of the index's part of the ring and hands them over. A full channel holds
-    /// the scan up; a closed one ends it, and then nothing is returned. It is seen as a part of `build`.
+    /// Reads all rows of the index's part of the ring and hands them over. A full channel holds the
+    /// scan up. A closed channel ends it with `None`. The scan's task is a child of `build`.
     pub async fn run(self, out: mpsc::Sender<RowBatch>, build: &Task) -> Option<()> {
         self.index.metrics.scans.inc();
         let reads = self.database.rows(&self.reader, self.options.page_bytes);
@@ -70,7 +70,7 @@ impl Scan {
         Some(())
     }
 
-    /// Reads a range, and gives it back when all of it has been handed over.
+    /// Reads a range, and returns it when all its rows have been handed over.
     async fn range(
         &self,
         reads: &Arc<dyn Rows>,

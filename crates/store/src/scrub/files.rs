@@ -1,23 +1,23 @@
-//! The snapshots of indexes, read and checked whether they are in use or not.
+//! Checks of index snapshots, whether they are in use or not.
 
 use std::fs;
 use std::path::Path;
 
 use crate::snapshot::check_place;
 
-/// What was read, and what of it is not as it was written.
+/// The files that were read, and the faults in them.
 #[derive(Clone, Debug, Default)]
 pub struct CheckedFiles {
-    /// Files that were read to the end, or to their first fault.
+    /// The number of files that were read to the end, or to their first fault.
     pub files: u64,
-    /// Bytes of them.
+    /// The number of bytes read.
     pub bytes: u64,
-    /// What is wrong, each with the file's name.
+    /// The faults, each with the name of its file.
     pub faults: Vec<String>,
 }
 
 impl CheckedFiles {
-    /// Takes in what was found elsewhere.
+    /// Adds what was found elsewhere.
     pub fn add(&mut self, other: CheckedFiles) {
         self.files += other.files;
         self.bytes += other.bytes;
@@ -25,9 +25,10 @@ impl CheckedFiles {
     }
 }
 
-/// Reads the snapshots of all indexes below the directory of their files, and checks every checksum; goes on behind what is
-/// damaged, and changes nothing. `pass` hears of the bytes read, and says whether to go on. Files that are in use without a
-/// name are none of it: they are written anew at each start.
+/// Reads the snapshots of all indexes below the directory of their files and checks every checksum.
+/// It goes on after damaged files, and changes nothing. Calls `pass` with the number of bytes read,
+/// and its result says whether to go on. Files in use, which have no names, are not read, as they
+/// are written anew at each start.
 pub fn check_snapshots(directory: &Path, pass: &mut dyn FnMut(u64) -> bool) -> CheckedFiles {
     let mut found = CheckedFiles::default();
     let Ok(entries) = fs::read_dir(directory.join("snapshots")) else {
@@ -55,7 +56,7 @@ pub fn check_snapshots(directory: &Path, pass: &mut dyn FnMut(u64) -> bool) -> C
     found
 }
 
-/// Bytes of all files below a directory, as far as they can be seen.
+/// The bytes of all files below a directory that can be seen.
 pub fn bytes_of(directory: &Path) -> u64 {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let bytes = entries.map(|entry| match entry.metadata() {

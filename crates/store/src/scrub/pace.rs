@@ -1,12 +1,12 @@
-//! Work that goes no faster than it is told to.
+//! A rate limit for reads.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Whoever is held back looks so often whether it is to go on at all.
+/// The interval at which a reader that is held back checks whether it should go on.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Holds back what reads faster than it may.
+/// Holds back reads to a number of bytes in a second.
 #[derive(Debug)]
 pub struct Pace {
     started: Instant,
@@ -15,7 +15,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Begins now. Absent: as fast as it goes.
+    /// Begins now. `None` sets no limit.
     pub fn new(bytes_a_second: Option<u64>) -> Pace {
         Pace {
             started: Instant::now(),
@@ -24,7 +24,8 @@ impl Pace {
         }
     }
 
-    /// So many more bytes were read: blocks until the next may be. Whether it is to go on.
+    /// Notes that more bytes were read, and blocks until the next read may begin. Returns whether
+    /// to go on.
     pub fn keep(&mut self, bytes: u64, is_wanted: &dyn Fn() -> bool) -> bool {
         self.bytes += bytes;
         let Some(rate) = self.bytes_a_second else {
@@ -50,7 +51,7 @@ mod tests {
         let mut pace = Pace::new(Some(1_000));
         assert!(pace.keep(50, &|| true));
         assert!(pace.started.elapsed() >= Duration::from_millis(50));
-        // A year's worth.
+        // The bytes of more than a year.
         assert!(!pace.keep(1 << 35, &|| false));
         assert!(Pace::new(None).keep(u64::MAX, &|| true));
     }

@@ -1,4 +1,4 @@
-//! Scrubs that nobody asks for.
+//! Scrubs by schedule.
 
 use std::fs::File;
 use std::path::Path;
@@ -6,15 +6,16 @@ use std::time::{Duration, SystemTime};
 
 use super::Scrubs;
 
-/// A file beside those of the indexes whose time of change says when the last scrub by schedule began: a service that is
-/// restarted more often than it scrubs gets round to it all the same.
+/// A file beside those of the indexes. Its modification time is the time at which the last scrub by
+/// schedule began. So a service that is restarted more often than it scrubs still scrubs in time.
 const LAST: &str = "last-scrub";
 
-/// How long after its time one that can't begin is tried again.
+/// The pause before a scrub is tried again that can't begin at its time.
 const RETRY: Duration = Duration::from_secs(60);
 
 impl Scrubs {
-    /// Scrubs at the interval of the options, for ever; never without one.
+    /// Begins scrubs at the interval of the options, without end. Returns at once if there is no
+    /// interval.
     pub async fn run_by_schedule(self) {
         let Some(interval) = self.inner.options.interval else {
             return;
@@ -37,10 +38,10 @@ impl Scrubs {
     }
 }
 
-/// How long the next one is to be waited for; nothing if there was none.
+/// The time until the next scrub by schedule; `None` if there was none before.
 fn left(path: &Path, interval: Duration) -> Option<Duration> {
     let last = path.metadata().and_then(|meta| meta.modified()).ok()?;
-    // A time in the future is as good as the present.
+    // A time in the future counts as the present.
     let since = SystemTime::now().duration_since(last).unwrap_or_default();
     Some(interval.saturating_sub(since))
 }

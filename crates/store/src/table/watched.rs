@@ -1,8 +1,9 @@
-//! Tasks of a table that don't end unseen.
+//! Tasks of a table whose panics are noticed.
 //!
-//! A task that panics, which is a bug, takes with it what it was to tell the indexes of its table. They would go on
-//! answering by what they hold, older with every write, and nothing would say so. So the table is followed anew from the
-//! snapshots of its indexes, as after a restart.
+//! A panic of a task is a bug, and what the task had for the indexes of its table is lost. The
+//! indexes would go on answering by what they hold, with older rows after every write, and nothing
+//! would show it. So the table is followed anew from the snapshots of its indexes, as after a
+//! restart.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -16,23 +17,23 @@ use crate::cdc::Interrupted;
 use crate::identity::TableIdentity;
 use crate::keys::KeySchema;
 
-/// What made a task panic may be there again, so a table is not followed anew at once.
+/// The pause before a table is followed anew, as the cause of the panic may still be there.
 pub const PAUSE: Duration = Duration::from_secs(10);
 
-/// Runs tasks of a table.
+/// Runs the tasks of a table and notices panics.
 #[derive(Clone)]
 pub struct Watched {
-    /// All tasks, for the end.
+    /// All tasks of the service. Its end waits for them.
     pub tasks: TaskTracker,
-    /// Where to say that one broke off.
+    /// The channel for tables with a task that panicked.
     pub interrupted: mpsc::Sender<Interrupted>,
     /// The table.
     pub table: TableIdentity,
-    /// Its primary key.
+    /// The primary key of the table.
     pub keys: KeySchema,
-    /// Cancelled when the table is followed no longer.
+    /// Cancelled when the table is no longer followed.
     pub following: CancellationToken,
-    /// How long to wait before that is said.
+    /// The pause before a panic is reported to the channel.
     pub pause: Duration,
 }
 
@@ -45,7 +46,7 @@ impl Watched {
     ) {
         let (cancel, watched) = (cancel.clone(), self.clone());
         self.tasks.spawn(async move {
-            // What it leaves behind is given up as a whole.
+            // The state that the task leaves behind is dropped as a whole.
             let task = AssertUnwindSafe(task).catch_unwind();
             if let Some(Err(_)) = cancel.run_until_cancelled(task).await {
                 let following = watched.following.clone();
@@ -65,7 +66,7 @@ impl Watched {
             keys: self.keys,
             following: self.following,
         };
-        // When nobody listens any more the service is stopping.
+        // If the receiver is gone, the service is stopping.
         let _ = self.interrupted.send(interrupted).await;
     }
 }

@@ -1,7 +1,8 @@
-//! A client's side of TLS whose files change while it is in use.
+//! The client's side of TLS, with files that may change while it is in use.
 //!
-//! Whoever connects holds on to one `ClientConfig`, a driver's session for good. So what changes lies behind it: whom to believe, and
-//! what to prove oneself with, are looked up at each handshake.
+//! A user of the client holds on to one `ClientConfig`; a driver's session does so for good. So the
+//! configuration looks up the trusted authorities and the client's own certificate at each
+//! handshake.
 
 use std::sync::Arc;
 
@@ -15,8 +16,8 @@ use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use super::{CertificateError, client, provider, roots, wrong};
 use crate::options::Pem;
 
-/// A client that believes some authorities alone, and proves itself with a certificate of its own to servers that ask for it, as long
-/// as it is not given others.
+/// A client that trusts some authorities alone, and presents a certificate of its own to servers
+/// that ask for one. [`RenewableClient::renew`] replaces both.
 #[derive(Clone, Debug)]
 pub struct RenewableClient {
     config: Arc<ClientConfig>,
@@ -24,7 +25,7 @@ pub struct RenewableClient {
 }
 
 impl RenewableClient {
-    /// A client of those authorities; `own` is a certificate and its key.
+    /// Makes a client that trusts these authorities. `own` is a certificate with its key.
     ///
     /// # Errors
     /// If the authorities, the certificate or its key can't be used.
@@ -40,7 +41,7 @@ impl RenewableClient {
             .dangerous()
             .with_custom_certificate_verifier(current.clone())
             .with_client_cert_resolver(current.clone());
-        // A resumed session is not looked at again.
+        // A resumed session would not be checked against renewed authorities.
         config.resumption = Resumption::disabled();
         Ok(RenewableClient {
             config: Arc::new(config),
@@ -48,15 +49,15 @@ impl RenewableClient {
         })
     }
 
-    /// What to connect with; it follows what is renewed.
+    /// The configuration to connect with. It follows every renewal.
     pub fn config(&self) -> Arc<ClientConfig> {
         self.config.clone()
     }
 
-    /// Handshakes from now on are made with these.
+    /// Uses these authorities and this certificate for handshakes from now on.
     ///
     /// # Errors
-    /// If they can't be used; then nothing changes.
+    /// If they can't be used. Then nothing changes.
     pub fn renew(
         &self,
         authorities: &Pem,
@@ -68,7 +69,7 @@ impl RenewableClient {
     }
 }
 
-/// Whom to believe, and what to prove oneself with.
+/// The trusted authorities, and the client's own certificate.
 #[derive(Debug)]
 struct Identity {
     believed: Arc<WebPkiServerVerifier>,
@@ -86,7 +87,7 @@ impl Identity {
     }
 }
 
-/// The identity of now.
+/// The identity that handshakes use now.
 #[derive(Debug)]
 struct Current(ArcSwap<Identity>);
 

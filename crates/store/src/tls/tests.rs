@@ -1,10 +1,10 @@
-//! Certificates for tests, and what is refused.
+//! Certificates for tests, and tests of those that are refused.
 
 use rcgen::{BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
 use super::*;
 
-/// An authority that signs for tests.
+/// An authority that signs certificates for tests.
 pub struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
@@ -19,17 +19,17 @@ impl Authority {
         }
     }
 
-    /// Its own certificate.
+    /// The authority's own certificate.
     pub fn pem(&self) -> Pem {
         pem("authority", &self.issuer.as_ref().pem())
     }
 
-    /// A certificate for 127.0.0.1 and localhost, and its key.
+    /// Signs a certificate for 127.0.0.1 and localhost. Returns it with its key.
     pub fn sign(&self) -> (Pem, Pem) {
         self.sign_until(2100)
     }
 
-    /// The same, good until that year.
+    /// Signs a certificate for 127.0.0.1 and localhost that is valid until that year.
     pub fn sign_until(&self, year: i32) -> (Pem, Pem) {
         let mut params = CertificateParams::new(["127.0.0.1".into(), "localhost".into()]).unwrap();
         params.not_before = rcgen::date_time_ymd(2000, 1, 1);
