@@ -9,12 +9,12 @@
 //!
 //! - *The schema*: [`Schema::changed`] tells which indexes there are, now and whenever they may be
 //!   others.
-//! - *A log*: [`Database::follow`] hands on the keys that the log of a table names, in any order and
-//!   maybe twice. It reports up to which time all of them have been handed on
+//! - *A log*: [`Database::follow`] hands on the keys that the log of a table names, in any order
+//!   and maybe twice. It reports up to which time all of them have been handed on
 //!   ([`LogRun::read_up_to`]). No row of the log may appear before such a time later. An
 //!   implementation ensures that by waiting (a cluster's safety interval) or by a low-water mark.
-//! - *Rows*: [`Rows`] reads a token range or a partition in pages, or rows by their keys. A read sees
-//!   every write that was acknowledged before it was issued.
+//! - *Rows*: [`Rows`] reads a token range or a partition in pages, or rows by their keys. A read
+//!   sees every write that was acknowledged before it was issued.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;

@@ -1,9 +1,10 @@
-//! The task that owns the rows of an index: it orders what arrives and changes the index.
+//! The task that owns the rows of an index. It puts the results of reads in order and changes the
+//! index.
 //!
-//! Two channels lead here, one from the scan and one from the re-reads of rows that the log names.
-//! The latter goes first, so that an index that is being built follows the table closely, but after
-//! each of its messages the scan has a turn, or heavy writing would keep an index from ever being
-//! complete. See [`crate::items`] for why the order of arrival doesn't matter.
+//! Two channels lead to the task: one from the scan, one from the re-reads of rows that the log
+//! names. Re-reads go first, so that an index that is being built follows the table closely. After
+//! each of their messages the scan has a turn, or heavy writing would keep an index from ever being
+//! complete. [`crate::items`] tells why the order of arrival doesn't matter.
 
 mod memory_gate;
 mod room;
@@ -33,25 +34,28 @@ use memory_gate::MemoryGate;
 use room::Room;
 pub use saving::SaveRequest;
 
-/// Messages on their way to an index; a re-read waits when there is no room.
+/// The number of messages that may be in transit to an index. A re-read waits when there is no more
+/// room.
 pub const MESSAGES_MAX: usize = 4;
 
-/// How soon after a change, and how often while there is something to do, the rows are looked at.
+/// The time from a change to the next look at the rows, and the interval of looks while there is
+/// something to do.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 
-/// A row that expires is looked for after so long at the latest: the clock may be set on meanwhile.
+/// The longest time between two looks while a row is to expire, as the clock may be set forward
+/// meanwhile.
 const LOOK_FOR_EXPIRY_WITHIN: Duration = Duration::from_secs(60);
 
-/// Rows of a kind that are named to the re-reader in one go, if it has room.
+/// The number of rows of a kind that are named to the re-reader at a time, if it has room.
 const NAMED_MAX: usize = 1024;
 
-/// Rows that a scan hasn't found which are looked for at a time.
+/// The number of ids that are checked at a time for rows that the scan has not found.
 const UNSEEN_AT_A_TIME: usize = 4096;
 
-/// Observations taken in while searches wait for their keys.
+/// The number of observations that are taken in while searches wait for keys.
 const OBSERVED_AT_A_TIME: usize = 64;
 
-/// Rows whose unusable vector has been logged; beyond that they are only counted.
+/// The number of rows whose unusable vector is logged. Beyond that they are only counted.
 const LOGGED_MAX: usize = 1000;
 
 /// Rows of one read.
@@ -59,39 +63,39 @@ const LOGGED_MAX: usize = 1000;
 pub struct RowBatch {
     /// The read, in flight until the rows have been taken in.
     pub issue: Arc<Issue>,
-    /// What was found under each key.
+    /// The rows by their keys, with the content of the vector column.
     pub rows: Vec<(PrimaryKey, ReadCell)>,
-    /// For rows that the log named: the timestamps of the log rows, microseconds since the epoch.
+    /// The timestamps of the log rows, in microseconds since the epoch, if the log named the rows.
     pub noticed_us: Vec<i64>,
 }
 
-/// What the re-reads of a table tell an index.
+/// A message from the re-reads of a table to an index.
 #[derive(Debug)]
 pub enum Message {
-    /// Rows were read.
+    /// Rows that were read.
     Rows(RowBatch),
-    /// All rows of a partition were read.
+    /// The end of a read of all rows of a partition.
     PartitionEnd {
         /// The read.
         issue: Arc<Issue>,
         /// The partition.
         partition: PartitionKey,
     },
-    /// For a repair: what is known of the rows of some keys, and how their vectors were hashed.
+    /// Asks for the state of rows and for the hash function of vectors, for a repair.
     Known {
-        /// The keys.
+        /// The keys of the rows.
         keys: Vec<PrimaryKey>,
-        /// Takes what is known, in the order of the keys.
+        /// Receives the states, in the order of the keys.
         answer: oneshot::Sender<(Vec<Option<Known>>, Hashing)>,
     },
-    /// Everything that was sent before is to be taken in, and then this to be answered.
+    /// Is answered when everything that was sent before has been taken in.
     Marker(oneshot::Sender<()>),
-    /// Everything that was sent before is to be taken in: then what the log told up to that time, microseconds since the
-    /// epoch, is.
+    /// A position of the log, in microseconds since the epoch. When everything that was sent before
+    /// has been taken in, the index holds all that the log named up to this time.
     Position(i64),
 }
 
-/// The rows of one index.
+/// The rows of one index, with the state of the task that owns them.
 pub struct MonitorItems {
     present: Present,
     index: Arc<IndexHandle>,
@@ -100,11 +104,13 @@ pub struct MonitorItems {
     hints: mpsc::Sender<HintMessage>,
     items: Items,
     retired: Retired,
-    /// Rows to be read again that the re-reader has not had room for yet.
+    /// Rows that have to be read again, for which the re-reader has had no room yet.
     due: Vec<PrimaryKey>,
-    /// Rows that had expired when a snapshot was opened. They come last: no search finds them.
+    /// Rows that had expired when a snapshot was opened. They are named last, as no search finds
+    /// them.
     expired_before: Vec<PrimaryKey>,
-    /// A read from before the scan, if rows that the scan doesn't find are to be removed.
+    /// The number of a read from before the scan, if rows that the scan doesn't find have to be
+    /// removed.
     reconciling: Option<Arc<Issue>>,
     gate: MemoryGate,
     room: Room,
@@ -113,7 +119,8 @@ pub struct MonitorItems {
 }
 
 impl MonitorItems {
-    /// No rows. `present`: by the clock that expiry goes by. `hints`: where rows go whose time has come.
+    /// Makes the task without rows. `present` is the clock for expiry. `hints` takes the rows that
+    /// have to be read again.
     pub fn new(
         present: Present,
         index: Arc<IndexHandle>,
@@ -140,8 +147,8 @@ impl MonitorItems {
         }
     }
 
-    /// Goes on with the rows of a snapshot. `expired`: rows that are not among them, and to be read. `to_reconcile`:
-    /// rows that the scan, which has yet to begin, does not find are to be removed.
+    /// Goes on with the rows of a snapshot. `expired` are rows that are not among them and have to
+    /// be read. With `to_reconcile`, rows that the coming scan does not find are removed.
     pub fn reopened(
         self,
         items: Items,
@@ -156,9 +163,9 @@ impl MonitorItems {
         }
     }
 
-    /// Takes in what arrives until the table's re-reader is gone. `scanned` is answered when the
-    /// scan has ended and each of its rows has been taken in or found no room: an index that is too
-    /// large serves what it holds, and keeps nothing else from serving.
+    /// Takes in messages until the table's re-reader is gone. Answers `scanned` when the scan has
+    /// ended and each of its rows has been taken in or found no room. So an index that is too large
+    /// serves what it holds, and keeps nothing else from serving.
     pub async fn run(
         mut self,
         mut rereads: mpsc::Receiver<Message>,
@@ -171,7 +178,8 @@ impl MonitorItems {
         let mut looks = Looks::default();
         looks.within(LOOK_AFTER);
         let hints = self.hints.clone();
-        // Kept from turn to turn, or its turn among all who wait for room would never come.
+        // The wait is kept from turn to turn. Begun anew, it would lose its place among all that
+        // wait for room, and never end.
         let room = hints.reserve();
         tokio::pin!(room);
         loop {
@@ -200,7 +208,7 @@ impl MonitorItems {
                     self.take_in_reread(message).await?;
                     match scan.try_recv() {
                         Ok(batch) => self.take_in(batch).await?,
-                        // While re-reads keep coming nothing else looks for the end.
+                        // While re-reads keep coming, nothing else notices the end of the scan.
                         Err(TryRecvError::Disconnected) => scan_ended = true,
                         Err(TryRecvError::Empty) => {}
                     }
@@ -213,9 +221,9 @@ impl MonitorItems {
             looks.within(LOOK_AFTER);
             if scan_ended && let Some(scanned) = scanned.take() {
                 self.end_reconciling().await?;
-                // An index that serves says at once what it lacks.
+                // An index that serves tells at once what it lacks.
                 self.show_waiting();
-                // Whoever waits for it may have gone.
+                // The receiver may be gone.
                 let _ = scanned.send(());
             }
         }
@@ -231,12 +239,12 @@ impl MonitorItems {
                 let table = self.index.vectors.keys();
                 let known = keys.iter().map(|key| self.items.known(&table, key));
                 let known = known.collect();
-                // Whoever asked may have gone.
+                // The asker may be gone.
                 let _ = answer.send((known, self.items.hashing().clone()));
                 Ok(())
             }
             Message::Marker(answer) => {
-                // Whoever asked may have gone.
+                // The asker may be gone.
                 let _ = answer.send(());
                 Ok(())
             }
@@ -272,7 +280,7 @@ impl MonitorItems {
         Ok(())
     }
 
-    /// What the observations of a read change. Searches wait for their keys meanwhile.
+    /// Makes the changes of a read's observations. Searches wait for keys meanwhile.
     fn observe(&mut self, sequence: u64, observations: Vec<Observation>) -> Vec<Change> {
         let mut changes = Vec::new();
         let mut observations = observations.into_iter();
@@ -329,7 +337,7 @@ impl MonitorItems {
         Ok(())
     }
 
-    /// Changes the index. When this returns, searches find the changes.
+    /// Makes the changes in the index. When this returns, searches find them.
     async fn apply(&mut self, changes: Vec<Change>) -> Result<(), Stopped> {
         if changes.is_empty() {
             return Ok(());
@@ -360,7 +368,7 @@ impl MonitorItems {
             }
             self.take_back(refused);
         }
-        // A row that changes takes no more room than before: it says nothing of it.
+        // A row that changes takes no more room than before, so it proves nothing.
         if inserted > 0 && !refused.iter().any(Refused::for_want_of_room) {
             self.room.is_there = true;
         }
@@ -375,7 +383,7 @@ impl MonitorItems {
         Ok(())
     }
 
-    /// Takes in that the index refused a change.
+    /// Takes a refused change back.
     fn take_back(&mut self, refused: &Refused) {
         let index = &self.index;
         let name = &index.identity.name;
@@ -398,7 +406,7 @@ impl MonitorItems {
         }
     }
 
-    /// What a cell means for the index.
+    /// The meaning of a cell for the index.
     fn state(&mut self, key: &PrimaryKey, cell: ReadCell) -> RowState {
         match cell {
             ReadCell::Null => RowState::Absent,
@@ -422,11 +430,11 @@ impl MonitorItems {
         }
     }
 
-    /// Looks for rows whose time has come, and for those that wait for room in the index, and says how it is.
+    /// Looks for rows that have expired and for rows that wait for room, and updates the metrics.
     fn look(&mut self) {
         if self.due.is_empty() {
             self.due = self.expired();
-            // While there was none, one row is enough to see whether there is now.
+            // While there was no room, one row is enough to find out whether there is now.
             let tries = if self.room.is_there { NAMED_MAX } else { 1 };
             self.due.extend(self.items.some_waiting(tries));
         }
@@ -439,7 +447,8 @@ impl MonitorItems {
         }
     }
 
-    /// When to look again; never, if nothing can have changed by itself: an idle index wakes nobody.
+    /// The time of the next look; `None` if nothing can change by itself, so that an idle index
+    /// wakes no thread.
     fn next_look(&self) -> Option<Instant> {
         let within = match (
             self.has_due() || self.items.waiting() > 0,
@@ -464,8 +473,9 @@ impl MonitorItems {
         !self.due.is_empty() || !self.expired_before.is_empty()
     }
 
-    /// Names rows that are due: one as `permit` allows, and as many more as the re-reader has room for now. Nothing waits
-    /// for room here, or it could mean to wait for ourselves: the re-reader waits for room on its way to us.
+    /// Names rows that are due: one with `permit`, and as many more as the re-reader has room for
+    /// now. It never waits for room, as the re-reader may be waiting for room on its way to this
+    /// task.
     fn name_due(&mut self, permit: Permit<'_, HintMessage>, hints: &mpsc::Sender<HintMessage>) {
         let mut named = 0;
         let mut room = Some(permit);
@@ -481,7 +491,7 @@ impl MonitorItems {
                 noticed_us: None,
             }));
             named += 1;
-            // Others have their turn.
+            // The limit lets others have their turn.
             if named < NAMED_MAX {
                 room = hints.try_reserve().ok();
             }
@@ -494,20 +504,20 @@ impl MonitorItems {
     }
 }
 
-/// When the rows are looked at next.
+/// The time of the next look at the rows.
 #[derive(Default)]
 struct Looks {
     next: Option<Instant>,
 }
 
 impl Looks {
-    /// Within so long, if not before.
+    /// Sets the next look to that time from now, if it isn't earlier already.
     fn within(&mut self, within: Duration) {
         let latest = Instant::now() + within;
         self.next = Some(self.next.map_or(latest, |next| next.min(latest)));
     }
 
-    /// Waits for it.
+    /// Waits for the time of the next look.
     async fn due(&self) {
         match self.next {
             Some(next) => tokio::time::sleep_until(next).await,

@@ -1,4 +1,4 @@
-//! A reader that is behind is long work, and seen as such.
+//! The task that shows a reader of a log that is behind.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,8 +8,8 @@ use tasks::{Registry, Task};
 use crate::identity::TableIdentity;
 use crate::long_work;
 
-/// Shows how far a reader of a log is, from its start until it has read what was there by then. When
-/// it starts again meanwhile, the same task goes on.
+/// Shows the progress of a log reader, from its start until it has read what was in the log at that
+/// time. If the reader starts again meanwhile, the task goes on.
 pub struct CatchUp {
     work: Registry,
     table: TableIdentity,
@@ -19,14 +19,14 @@ pub struct CatchUp {
 
 struct Open {
     task: Task,
-    /// From where it reads, a time since the epoch.
+    /// The time since the epoch from which the reader reads.
     from: Duration,
-    /// Where it will have caught up.
+    /// The time since the epoch at which the reader has caught up.
     to: Duration,
 }
 
 impl CatchUp {
-    /// A reader that has not started.
+    /// Makes it for a reader that has not started.
     pub fn new(work: Registry, table: &TableIdentity, reader: &str) -> CatchUp {
         CatchUp {
             work,
@@ -36,8 +36,9 @@ impl CatchUp {
         }
     }
 
-    /// The log is read from `from` on; it is `now`. What was under way is gone on with; if this begins before it,
-    /// the same task has a longer way to go.
+    /// Notes that the log is read from `from` on, and that the present is `now`. A task that is
+    /// open goes on. If the reader begins before the beginning of that task, the task has a longer
+    /// way to go.
     pub fn begin(&self, from: Duration, now: Duration) {
         let mut open = self.open();
         match &mut *open {
@@ -59,7 +60,7 @@ impl CatchUp {
         }
     }
 
-    /// All streams have been read up to that time.
+    /// Notes that all streams have been read up to that time.
     pub fn reached(&self, time: Duration) {
         let mut open = self.open();
         let Some(Open { task, from, to }) = &*open else {
@@ -77,7 +78,7 @@ impl CatchUp {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Of a reader that reads nothing.
+    /// Makes it for a reader that reads nothing.
     #[cfg(test)]
     pub fn of_nothing() -> CatchUp {
         use crate::engine::tests::identity;
@@ -113,7 +114,7 @@ mod tests {
         assert_eq!((seen.state, seen.progress_completed), (State::Done, 600));
         catch_up.begin(700 * S, 900 * S);
         assert_eq!(list().len(), 2);
-        // Someone needs more of the log than was being read.
+        // An index needs more of the log than was being read.
         catch_up.begin(300 * S, 950 * S);
         let seen = &list()[1];
         assert_eq!((list().len(), seen.state), (2, State::Running));

@@ -1,8 +1,8 @@
-//! Following the log of a table, whatever it is read by.
+//! Following the log of a table, by whatever reader.
 //!
-//! A supervisor has the database follow the log ([`Database::follow`]), sees it end (an error, a lost session, a table that
-//! is gone) and begins anew from where all of the log had been read. A row that is read twice does no harm: it is a
-//! hint.
+//! A supervisor has the database follow the log ([`Database::follow`]). When that ends (an error, a
+//! lost session, a table that is gone), it begins anew from the time up to which all of the log had
+//! been read. A row that is read twice does no harm, as it is only a hint.
 
 mod catch_up;
 mod progress;
@@ -25,24 +25,24 @@ pub use catch_up::CatchUp;
 pub use progress::{Checkpoints, Progress};
 pub use run::LogRun;
 
-/// Read again after a restart, beside what was not yet confirmed.
+/// The time before the confirmed position that is read again after a restart.
 const RESTART_MARGIN: Duration = Duration::from_secs(10);
 
-/// The back-off after failures in a row ends here.
+/// The longest pause after failures in a row.
 const RESTART_INTERVAL_MAX: Duration = Duration::from_secs(30);
 
-/// The series of one reader: one set for each index of its table.
+/// The series of one reader, a set for each index of its table.
 #[derive(Default)]
 pub struct ReaderSeries {
-    /// Up to when all streams have been read, microseconds since the epoch.
+    /// The time up to which all streams have been read, in microseconds since the epoch.
     read_up_to_us: AtomicU64,
-    /// Rows of the log that were handed over.
+    /// The number of log rows that were handed over.
     handed_over: AtomicU64,
     series: RwLock<Vec<(IndexName, ReaderMetrics)>>,
 }
 
 impl ReaderSeries {
-    /// Makes the series of an index. Gives back the one that tells up to when the log was read.
+    /// Creates the series of an index. Returns the gauge for the time up to which the log was read.
     pub fn add(&self, metrics: &Metrics, name: &IndexName, reader: &str) -> Gauge {
         let added = metrics.reader(name, reader);
         let mut series = self.series.write().unwrap_or_else(PoisonError::into_inner);
@@ -55,7 +55,7 @@ impl ReaderSeries {
         last_processed
     }
 
-    /// Writes no longer to the series of an index.
+    /// Stops writing to the series of an index.
     pub fn remove(&self, name: &IndexName) {
         self.series
             .write()
@@ -63,34 +63,34 @@ impl ReaderSeries {
             .retain(|(other, _)| other != name);
     }
 
-    /// Says up to when all streams have been read, a time since the epoch.
+    /// Sets the time up to which all streams have been read, as a time since the epoch.
     pub fn set_read_up_to(&self, time: Duration) {
         let time_us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         self.read_up_to_us.store(time_us, Ordering::Relaxed);
         self.each(|metrics| metrics.last_processed.set(time.as_secs_f64()));
     }
 
-    /// Up to when all streams have been read, a time since the epoch.
+    /// The time up to which all streams have been read, as a time since the epoch.
     pub fn read_up_to(&self) -> Duration {
         Duration::from_micros(self.read_up_to_us.load(Ordering::Relaxed))
     }
 
-    /// Writes to all series.
+    /// Writes to the series of all indexes.
     pub fn each(&self, write: impl Fn(&ReaderMetrics)) {
         let series = self.series.read().unwrap_or_else(PoisonError::into_inner);
         series.iter().for_each(|(_, metrics)| write(metrics));
     }
 }
 
-/// What a table's indexes are told has a gap: a reader fell behind further than the log reaches back, or a task of
-/// the table broke off.
+/// A report that the indexes of a table missed a part of the log: a reader fell behind further than
+/// the log reaches back, or a task of the table panicked.
 #[derive(Debug)]
 pub struct Interrupted {
     /// The base table.
     pub table: TableIdentity,
-    /// Its primary key.
+    /// The primary key of the base table.
     pub keys: KeySchema,
-    /// Cancelled once the log is no longer followed from before the gap.
+    /// Cancelled when the log is no longer followed from before the gap.
     pub following: CancellationToken,
 }
 
@@ -98,30 +98,31 @@ pub struct Interrupted {
 pub struct LogFollower {
     /// The base table.
     pub table: TableIdentity,
-    /// Its primary key.
+    /// The primary key of the base table.
     pub keys: KeySchema,
-    /// What has the log.
+    /// The database that has the log.
     pub database: Arc<dyn Database>,
-    /// Which of its readers this is, and its name.
+    /// The number of this reader among those of the database.
     pub reader: usize,
-    /// See there.
+    /// The name of this reader.
     pub name: String,
-    /// How soon it begins again after an error.
+    /// The pause before it begins again after an error. It doubles with each failure in a row.
     pub restart_interval: Duration,
-    /// Where hints go. A full channel holds the reader up.
+    /// The channel for hints. When it is full, the reader waits.
     pub hints: mpsc::Sender<HintMessage>,
-    /// What it shows of itself.
+    /// The metric series of the reader.
     pub series: Arc<ReaderSeries>,
-    /// How far it is.
+    /// The progress of the reader.
     pub progress: Arc<Progress>,
-    /// Where to say that it has fallen behind too far, which leaves a gap.
+    /// The channel to report that the reader has fallen behind too far, which leaves a gap.
     pub interrupted: mpsc::Sender<Interrupted>,
     /// Cancelled when the log is no longer to be followed.
     pub following: CancellationToken,
 }
 
 impl LogFollower {
-    /// Follows the log; ends when nobody takes hints any more, or when rows of the log may have been missed.
+    /// Follows the log. Ends when nobody takes hints any more, or when rows of the log may have
+    /// been missed.
     pub async fn run(self) {
         let mut margin = Duration::ZERO;
         let mut failures = 0;
@@ -184,7 +185,7 @@ impl LogFollower {
             keys: self.keys.clone(),
             following: self.following.clone(),
         };
-        // When nobody listens any more the service is stopping.
+        // If the receiver is gone, the service is stopping.
         let _ = self.interrupted.send(interrupted).await;
     }
 }

@@ -1,4 +1,4 @@
-//! How far the log has been read: for restarts and for a metric.
+//! The progress of a reader through the log, for restarts and for a metric.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,37 +15,40 @@ use super::ReaderSeries;
 use super::catch_up::CatchUp;
 use crate::present::Present;
 
-/// After so long every stream of a generation has said how far it is, or its reader has failed:
-/// a statement takes less than that.
+/// The time after which every stream of a generation has reported its progress, or its reader has
+/// failed. A statement takes less than that.
 const ALL_STREAMS_REPORTED: Duration = Duration::from_secs(90);
 
-/// Rows of a log are read in time if that is done within all but this part, one in so many, of the time for which
-/// they live: clocks differ.
+/// The reserve for clocks that differ, as one part in this many of the time for which log rows
+/// live. Rows count as read in time if they are read before this last part.
 const TTL_RESERVE: u32 = 40;
 
-/// How far a reader is. Nothing is stored here: that is for those who know what became of the rows that were
-/// handed over ([`crate::snapshot`]).
+/// The progress of a reader. It is stored elsewhere, by those that know what became of the rows
+/// that were handed over ([`crate::snapshot`]).
 ///
-/// A reader that looks by itself says again and again how far it is. One that is told of rows has nothing to say while
-/// there are none, so it is asked ([`Progress::look`]) by who needs a late position.
+/// A reader that polls reports its progress again and again. A reader that is told of rows has
+/// nothing to report while there are none. So a task that needs a late position asks it
+/// ([`Progress::look`]).
 pub struct Progress {
     present: Present,
     state: Mutex<State>,
     series: Arc<ReaderSeries>,
     rewound: Notify,
     fell_behind: Notify,
-    /// Whether the reader reads when it is told of rows, or asked.
+    /// Whether the reader is told of rows, and so reports only when it is asked.
     is_told: AtomicBool,
-    /// How often it was asked how far it is, and which of these it has answered.
+    /// The number of times that the reader was asked for its progress.
     asked: watch::Sender<u64>,
+    /// The number of the last question that the reader has answered.
     answered: watch::Sender<u64>,
     catch_up: CatchUp,
-    /// For how long rows of the log live; absent: for ever.
+    /// The time for which rows of the log live; `None` for ever.
     log_ttl: Option<Duration>,
 }
 
-/// What is told of progress from one start of the reader on: the library saves it. What it says after the reader was to
-/// start again is not heard: it may tell of more than is to be read by then.
+/// The progress reports of one run of the reader, which the official library saves as checkpoints.
+/// Reports that come after the reader had to start again are ignored, as they may go beyond what
+/// the next run has read.
 #[derive(Clone)]
 pub struct Checkpoints {
     progress: Arc<Progress>,
@@ -53,21 +56,21 @@ pub struct Checkpoints {
 }
 
 struct State {
-    /// Counts the starts of the reader, and what asks for one.
+    /// Counts the starts of the reader and the demands for one.
     run: u64,
-    /// Up to here everything has been handed over, whatever the streams say.
+    /// Everything has been handed over up to this time, whatever the streams report.
     floor: Duration,
-    /// Up to when each stream of the current generation has been read.
+    /// The time up to which each stream of the current generation has been read.
     streams: HashMap<StreamID, Duration>,
     generation_began: Instant,
-    /// Whether rows may have expired that had not been read: nothing behind that gap is confirmed.
+    /// Whether rows may have expired unread. Nothing behind that gap is confirmed.
     fell_behind: bool,
 }
 
 impl Progress {
-    /// Nothing has been read that lies behind `start`, a time since the epoch. `present`: by the clock that the times of
-    /// the log go by. `log_ttl_s`: for how long rows of the
-    /// log live; 0: for ever.
+    /// Makes the progress of a reader that has read nothing behind `start`, a time since the epoch.
+    /// `present` is the clock for the times of the log. `log_ttl_s` is the time for which rows of
+    /// the log live, in seconds; 0 for ever.
     pub fn new(
         present: Present,
         start: Duration,
@@ -95,23 +98,23 @@ impl Progress {
         }
     }
 
-    /// Up to when all streams have surely been read.
+    /// The time up to which all streams have certainly been read, since the epoch.
     pub fn confirmed(&self) -> Duration {
         self.state().confirmed()
     }
 
-    /// Up to when all streams have been read, as was last told.
+    /// The time up to which all streams have been read by the last report, since the epoch.
     pub fn read_up_to(&self) -> Duration {
         self.series.read_up_to()
     }
 
-    /// How many rows of the log have been handed over.
+    /// The number of log rows that have been handed over.
     pub fn handed_over(&self) -> u64 {
         self.series.handed_over.load(Ordering::Relaxed)
     }
 
-    /// Has the reader say how far it is, if it says that only when it is asked: when this returns, it has read what was
-    /// there when this was called.
+    /// Asks a reader that is told of rows for its progress. When this returns, the reader has read
+    /// what was in the log when it was called. Returns at once for a reader that polls.
     pub async fn look(&self) {
         if !self.is_told.load(Ordering::Relaxed) {
             return;
@@ -126,8 +129,9 @@ impl Progress {
         let _ = answered.wait_for(|answered| *answered >= number).await;
     }
 
-    /// The log is read anew, from what is returned on: what was confirmed, less a margin. What was confirmed
-    /// stays so, or restarts in a row would take it back further and further.
+    /// Begins a run. It reads from the returned time on, which is the confirmed time less a margin.
+    /// The confirmed time itself stays, or restarts in a row would take it back further and
+    /// further.
     pub fn restart(self: &Arc<Progress>, margin: Duration) -> (Duration, Checkpoints) {
         let mut state = self.state();
         let confirmed = state.confirmed();
@@ -142,8 +146,8 @@ impl Progress {
         (start, checkpoints)
     }
 
-    /// Someone needs what the log told from `position` on. From now on no more than that is confirmed, and
-    /// the reader starts again.
+    /// Takes the reader back, as an index needs the log from `position` on. From now on no later
+    /// time is confirmed, and the reader starts again.
     pub fn rewind(&self, position: Duration) {
         let mut state = self.state();
         let start = state.confirmed().min(position);
@@ -157,14 +161,15 @@ impl Progress {
         self.rewound.notified().await;
     }
 
-    /// Waits until the reader has come so late that rows of the log may have expired before it read them. From then
-    /// on no more is confirmed.
+    /// Waits until the reader is so late that rows of the log may have expired before it read them.
+    /// No later time is confirmed from then on.
     pub async fn fell_behind(&self) {
         self.fell_behind.notified().await;
     }
 
-    /// Takes in, at the time `now`, up to when a stream has been read. Gives back up to when all have been; nothing if
-    /// rows may have been missed, or another run of the reader is what counts.
+    /// Notes, at the time `now`, up to which time a stream has been read. Returns the time up to
+    /// which all streams have been read. Returns `None` if rows may have been missed, or if the
+    /// report is of an earlier run.
     fn take_in(
         &self,
         run: u64,
@@ -177,7 +182,8 @@ impl Progress {
             return None;
         }
         let before = state.streams.get(stream).copied().unwrap_or_default();
-        // What lies between was read after `before` had been told, at the latest now.
+        // The rows between `before` and now were read after the report of `before`, and at the
+        // latest now.
         let behind = now.saturating_sub(before.max(state.floor));
         state.fell_behind |= self.is_too_long(behind);
         if state.fell_behind {
@@ -189,9 +195,9 @@ impl Progress {
         state.slowest()
     }
 
-    /// Takes in, at the time `now`, that the whole log has been read up to some time. `unread_since`: all that was
-    /// there at that time had been read before. False if rows may have been missed, or another run of the reader is
-    /// what counts.
+    /// Notes, at the time `now`, that the whole log has been read up to `read_up_to`. Everything
+    /// that was in the log at `unread_since` had been read before. Returns false if rows may have
+    /// been missed, or if the report is of an earlier run.
     fn take_in_all(
         &self,
         run: u64,
@@ -216,7 +222,7 @@ impl Progress {
         true
     }
 
-    /// Whether rows of the log may expire before they are read that long after they were written.
+    /// Whether rows of the log may expire if they are read that long after they were written.
     fn is_too_long(&self, behind: Duration) -> bool {
         self.log_ttl
             .is_some_and(|ttl| behind > ttl - ttl / TTL_RESERVE)
@@ -228,32 +234,33 @@ impl Progress {
 }
 
 impl Checkpoints {
-    /// The present, since the epoch.
+    /// The present as a time since the epoch.
     pub fn now(&self) -> Duration {
         self.progress.present.now()
     }
 
-    /// See [`super::LogRun::read_up_to`].
+    /// Notes a report of [`super::LogRun::read_up_to`].
     pub fn all_read(&self, read_up_to: Duration, unread_since: Duration) -> bool {
         let now = self.now();
         self.progress
             .take_in_all(self.run, read_up_to, unread_since, now)
     }
 
-    /// How often it has been asked how far the reader is.
+    /// The number of times that the reader was asked for its progress. Marks it as a reader that is
+    /// told of rows.
     pub fn asked(&self) -> u64 {
         self.progress.is_told.store(true, Ordering::Relaxed);
         *self.progress.asked.borrow()
     }
 
-    /// Waits until it is asked more often.
+    /// Waits until the reader has been asked more often than `before`.
     pub async fn is_asked(&self, before: u64) {
         let mut asked = self.progress.asked.subscribe();
         // The sender lives as long as `self`.
         let _ = asked.wait_for(|asked| *asked > before).await;
     }
 
-    /// Answers who has asked.
+    /// Answers all questions up to the number `asked`.
     pub fn answer(&self, asked: u64) {
         self.progress.answered.send_replace(asked);
     }
@@ -276,7 +283,7 @@ impl State {
         self.forget_streams();
     }
 
-    /// A run that begins, or is to begin.
+    /// Prepares for a run that begins, or has to begin.
     fn begin_at(&mut self, floor: Duration) {
         self.run += 1;
         self.floor = floor;
@@ -335,7 +342,7 @@ mod tests {
         Arc::new(progress)
     }
 
-    /// As if all streams had had the time to report.
+    /// Pretends that all streams have had the time to report.
     fn all_have_reported(progress: &Progress) {
         let long_ago = Instant::now().checked_sub(ALL_STREAMS_REPORTED + S);
         progress.state().generation_began = long_ago.unwrap();
@@ -350,7 +357,7 @@ mod tests {
         assert_eq!(progress.confirmed(), 10 * S);
         all_have_reported(&progress);
         assert_eq!(progress.confirmed(), 20 * S);
-        // Another generation: what is confirmed stays until its streams have reported.
+        // In another generation the confirmed time stays until its streams have reported.
         progress.state().begin_generation();
         progress.state().streams.insert(stream(3), 90 * S);
         assert_eq!(progress.confirmed(), 20 * S);
@@ -366,7 +373,7 @@ mod tests {
             late.take_in(0, stream, read_up_to * S, now * S)
         };
         assert_eq!(take_in(&one, 900, 1000), Some(900 * S));
-        // Each stream is as late as it is itself.
+        // Each stream is late by itself.
         assert_eq!(take_in(&other, 20, 3900), Some(20 * S));
         assert_eq!(take_in(&one, 4700, 4800), Some(20 * S));
         assert_eq!(take_in(&other, 5000, 5100), None, "rows have expired");
@@ -387,7 +394,7 @@ mod tests {
         progress.rewound().await;
         progress.rewind(3 * S);
         assert_eq!(progress.confirmed(), 3 * S);
-        // The reader hears of it even if it was not waiting.
+        // The reader learns of it even if it was not waiting.
         progress.rewound().await;
         assert_eq!(progress.restart(Duration::ZERO).0, 3 * S);
     }
@@ -434,7 +441,7 @@ mod tests {
         assert_eq!(take_in(&before, 500), Some(500 * S));
         progress.rewind(3 * S);
         assert_eq!(take_in(&before, 501), None);
-        // The reader can't start again for as long as the database is away.
+        // The reader can't start again while the database is away.
         all_have_reported(&progress);
         assert_eq!(progress.confirmed(), 3 * S);
         let (start, now) = progress.restart(Duration::ZERO);

@@ -1,4 +1,5 @@
-//! What follows a log is given: where to begin, where hints go, and to whom to say how far it is.
+//! One run of a reader through a log: where it begins, where its hints go, and how it reports its
+//! progress.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,7 +22,7 @@ pub struct LogRun {
     checkpoints: Checkpoints,
 }
 
-/// Nobody takes hints any more.
+/// The error of a run whose hints nobody takes any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the table is no longer followed")]
 pub struct Unheard;
@@ -50,59 +51,61 @@ impl LogRun {
         &self.table
     }
 
-    /// Its primary key.
+    /// The primary key of the base table.
     pub fn keys(&self) -> &KeySchema {
         &self.keys
     }
 
-    /// Rows of the log from this time on are to be handed over, a time since the epoch.
+    /// The beginning of the run as a time since the epoch. Rows of the log from this time on have
+    /// to be handed over.
     pub fn from(&self) -> Duration {
         self.from
     }
 
-    /// Whom the official library tells of its progress.
+    /// The receiver of the official library's progress.
     pub(crate) fn checkpoints(&self) -> &Checkpoints {
         &self.checkpoints
     }
 
-    /// Says that the log is being followed.
+    /// Marks the log as being followed.
     pub fn is_up(&self) {
         self.series.each(|metrics| metrics.up.set(1));
     }
 
-    /// Hands over what a row of the log names. Waits for room.
+    /// Hands over the key that a row of the log names. Waits for room.
     ///
     /// # Errors
-    /// When nobody takes it any more.
+    /// If the table is no longer followed.
     pub async fn hint(&self, hint: Hint) -> Result<(), Unheard> {
         self.series.handed_over.fetch_add(1, Ordering::Relaxed);
         let sent = self.hints.send(HintMessage::Hint(hint)).await;
         sent.map_err(|_| Unheard)
     }
 
-    /// Says that a row of the log can't be understood.
+    /// Notes that a row of the log can't be understood.
     pub fn not_understood(&self, error: &str) {
         tracing::error!(table = %self.table, error, "a log row can't be understood");
         self.series.each(|metrics| metrics.handler_errors.inc());
     }
 
-    /// For who is told of rows and not looks for them: how often it has been asked how far the reader is. To be taken
-    /// before a read, which then answers.
+    /// The number of times that the reader was asked for its progress. A reader that is told of
+    /// rows takes the number before a read, and the read then answers it.
     pub fn asked(&self) -> u64 {
         self.checkpoints.asked()
     }
 
-    /// Waits until it is asked more often than `before`.
+    /// Waits until the reader has been asked more often than `before`.
     pub async fn is_asked(&self, before: u64) {
         self.checkpoints.is_asked(before).await;
     }
 
-    /// Says that all rows of the log with times up to `up_to_us`, microseconds since the epoch, have been handed over, and
-    /// that none can come to lie there. `unread_since`: all that was there at that time had been read before; `asked`: see
-    /// [`LogRun::asked`]. Every index of the table hears of it behind the hints.
+    /// Reports that all rows of the log with times up to `up_to_us` have been handed over, and that
+    /// none can appear there later. `up_to_us` is in microseconds since the epoch. `unread_since`
+    /// is a time at which everything that was in the log had been read before. `asked` comes from
+    /// [`LogRun::asked`]. Every index of the table gets the report behind the hints.
     ///
     /// # Errors
-    /// When nobody hears it any more.
+    /// If the table is no longer followed.
     pub async fn read_up_to(
         &self,
         up_to_us: i64,
@@ -118,7 +121,7 @@ impl LogRun {
         Ok(())
     }
 
-    /// The time, since the epoch.
+    /// The present as a time since the epoch.
     pub fn now(&self) -> Duration {
         self.checkpoints.now()
     }

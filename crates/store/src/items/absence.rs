@@ -1,10 +1,10 @@
-//! Keys known to be absent, as long as an older read may still say otherwise.
+//! Keys known to be absent, for as long as an older read may contradict that.
 
 use std::collections::HashMap;
 
 use crate::keys::{PartitionKey, PrimaryKey};
 
-/// Looking for what may be forgotten pays when at least that many are remembered.
+/// The number of remembered absences from which on a search for those to forget pays.
 const FORGET_FROM: usize = 1024;
 
 /// Absent rows and partitions, each with the number of the read that found nothing.
@@ -13,9 +13,9 @@ pub struct Absences {
     rows: HashMap<Box<[u8]>, u64>,
     partitions: HashMap<PartitionKey, u64>,
     key_bytes: usize,
-    /// How many are remembered when the next look is worth its time.
+    /// The number of remembered absences at which the next search pays.
     look_from: usize,
-    /// The floor of the last look.
+    /// The oldest read in flight at the last search.
     looked_at: u64,
 }
 
@@ -25,7 +25,7 @@ impl Absences {
         self.rows.get(key).copied().unwrap_or(0)
     }
 
-    /// The number of the read that saw all of a partition; 0 if none did.
+    /// The number of the read that saw the whole partition; 0 if none did.
     pub fn partition(&self, partition: &[u8]) -> u64 {
         if self.partitions.is_empty() {
             return 0;
@@ -33,6 +33,7 @@ impl Absences {
         self.partitions.get(partition).copied().unwrap_or(0)
     }
 
+    /// Remembers that the read numbered `sequence` found no row under the key.
     pub fn remember_row(&mut self, key: PrimaryKey, sequence: u64) {
         self.key_bytes += key.as_bytes().len();
         if let Some(before) = self.rows.insert(key.into_bytes(), sequence) {
@@ -40,16 +41,18 @@ impl Absences {
         }
     }
 
+    /// Remembers that the read numbered `sequence` saw the whole partition.
     pub fn remember_partition(&mut self, partition: PartitionKey, sequence: u64) {
         let stands = self.partitions.entry(partition).or_default();
         *stands = sequence.max(*stands);
     }
 
+    /// Forgets that a row is absent.
     pub fn forget_row(&mut self, key: &[u8]) {
         self.rows.remove(key);
     }
 
-    /// Forgets what no read numbered `oldest_in_flight` or above can contradict.
+    /// Forgets the absences that no read numbered `oldest_in_flight` or above can contradict.
     pub fn forget(&mut self, oldest_in_flight: u64) {
         let count = self.rows.len() + self.partitions.len();
         let small = count <= FORGET_FROM;
@@ -65,6 +68,7 @@ impl Absences {
         self.key_bytes = self.rows.keys().map(|key| key.len()).sum();
     }
 
+    /// The bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         self.key_bytes
             + self.rows.capacity() * size_of::<(Box<[u8]>, u64)>()

@@ -1,41 +1,43 @@
-//! What the index should hold: observations of rows go in, changes to the index come out.
+//! The rows of an index. Observations of rows go in, and changes to the index come out.
 //!
 //! # Which observation wins
 //!
-//! An [`Observation`] says what a read found under a key: a vector, or none. Reads run beside each
-//! other (a scan in many ranges, the re-reads that the log asks for) and what they find arrives
-//! in any order, more than once, and late. Each read takes a number from a [`Sequencer`] *before*
-//! it is issued, and **of all observations of a key the one with the highest number stands**,
-//! whatever arrives first.
+//! An [`Observation`] is the result of reading a key: a vector, or none. Reads run beside each
+//! other (a scan in many ranges, the re-reads that the log asks for). Their results arrive in any
+//! order, more than once, and late. Each read takes a number from a [`Sequencer`] *before* it is
+//! issued, and **of all observations of a key the one with the highest number stands**, whatever
+//! arrives first.
 //!
-//! Why the index then ends up equal to the table, whatever timestamps the clients gave their
-//! writes: Take the last change `W` of a row. Its log row, or the expiry of its TTL, or the marker
-//! that the table was truncated, is noticed after `W` took effect, and then either the index is
-//! built anew or a read `H` of that row is issued. Every read with a number above that of `H` was
-//! issued after `H`, so it sees `W` too. Every read with a lower number loses against `H`. So the
-//! observation that stands tells of `W`, and no later change exists. A row whose last change came
-//! before the log was followed is seen by the scan, which starts after that. Nothing here looks at
-//! write timestamps: the database has resolved them when a row is read, so past, future and equal
-//! ones, conditions and duplicates need no case of their own. The write time is kept with an item
-//! but is no judge: that it falls is rare and may be right (a purged tombstone lets an older write
-//! in). Where replicas disagree, a read may find an old state; the reader that follows the log at
-//! a distance of its safety interval reads the row again when they agree. Write times that fall
-//! are counted, so that an operator sees such replicas.
+//! This is why the index ends up equal to the table, whatever timestamps the clients gave their
+//! writes. Take the last change `W` of a row. After `W` took effect, its log row, or the expiry of
+//! its TTL, or the marker that the table was truncated, is noticed. Then either the index is built
+//! anew, or a read `H` of that row is issued. Every read with a number above that of `H` was issued
+//! after `H`, so it sees `W` too. Every read with a lower number loses against `H`. So the
+//! observation that stands tells of `W`, and no later change exists. The scan sees a row whose last
+//! change came before the log was followed, as the scan starts after that.
 //!
-//! # What absence costs
+//! Nothing here compares write timestamps. The database has resolved them when a row is read, so
+//! timestamps in the past or the future, equal ones, conditions and duplicates need no case of
+//! their own. An item keeps its write time, but the time decides nothing: a write time that falls
+//! is rare and may be right (a purged tombstone lets an older write in). Where replicas disagree, a
+//! read may find an old state. The reader that follows the log at a distance of its safety interval
+//! reads the row again when they agree. Write times that fall are counted, so that an operator sees
+//! such replicas.
 //!
-//! "Absent" must stand against observations with lower numbers that are still on their way. So
-//! absent keys, and partitions that were read as a whole, are remembered with their number until
-//! no read below it is in flight.
+//! # The cost of absence
+//!
+//! An absent row must stand against observations with lower numbers that are still in transit. So
+//! absent keys, and partitions that were read as a whole, are remembered with their number until no
+//! read with a lower number is in flight.
 //!
 //! # Rows without room
 //!
-//! A row that the index has no room for is absent to searches, but the table has it. Its key is kept
-//! until a later observation of it stands, and is named to be read again until then.
+//! A row for which the index has no room is absent for searches, but the table has it. Its key is
+//! kept until a later observation of the row stands; until then it is named to be read again.
 //!
 //! # After a restart
 //!
-//! [`saved`] says what of this goes into a snapshot, and why no absence has to.
+//! [`saved`] tells which of this goes into a snapshot, and why absences need not.
 
 mod absence;
 mod expiry;
@@ -57,16 +59,16 @@ pub use saved::{Restored, SavedRow, SavedRows, Unread};
 pub use sequence::{Issue, Sequencer};
 use waiting::Waiting;
 
-/// What a read found under a key.
+/// The result of reading a key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observation {
     /// The row's primary key.
     pub key: PrimaryKey,
-    /// Its vector, if it has one.
+    /// The vector of the row, if it has one.
     pub state: RowState,
 }
 
-/// Whether a row has something to index.
+/// The content of a row as far as the index goes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RowState {
     /// The row has a vector that can be indexed.
@@ -78,11 +80,11 @@ pub enum RowState {
 /// A vector cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// As many finite elements as the index has dimensions.
+    /// The vector, with as many finite elements as the index has dimensions.
     pub vector: Vec<f32>,
     /// The cell's write timestamp, microseconds since the epoch.
     pub written_us: i64,
-    /// When the cell expires, seconds since the epoch.
+    /// The time at which the cell expires, in seconds since the epoch; `None` for never.
     pub expires_s: Option<u32>,
 }
 
@@ -91,27 +93,27 @@ pub struct Cell {
 pub enum Change {
     /// A vector under an id that the index doesn't hold.
     Insert {
-        /// The id.
+        /// The new id.
         id: u32,
-        /// Its vector.
+        /// The vector of the id.
         vector: Vec<f32>,
     },
     /// Another vector under an id that the index holds.
     Replace {
-        /// The id.
+        /// The changed id.
         id: u32,
-        /// Its new vector.
+        /// The new vector of the id.
         vector: Vec<f32>,
     },
-    /// An id that the index is to forget. It isn't given out again before
-    /// [`Items::reuse`] returns it.
+    /// An id that the index forgets. The id isn't given out again before it is passed to
+    /// [`Items::reuse`].
     Remove {
-        /// The id.
+        /// The removed id.
         id: u32,
     },
 }
 
-/// What a change does.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// [`Change::Insert`].
@@ -123,7 +125,7 @@ pub enum Operation {
 }
 
 impl Change {
-    /// What it does.
+    /// The kind of the change.
     pub fn operation(&self) -> Operation {
         match self {
             Change::Insert { .. } => Operation::Insert,
@@ -132,7 +134,7 @@ impl Change {
         }
     }
 
-    /// The id that changes.
+    /// The id that the change is about.
     pub fn id(&self) -> u32 {
         match self {
             Change::Insert { id, .. } | Change::Replace { id, .. } | Change::Remove { id } => *id,
@@ -140,37 +142,38 @@ impl Change {
     }
 }
 
-/// What is known of the row under an id.
+/// The state of the row under an id.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known {
     /// The number of the observation that stands.
     pub sequence: u64,
-    /// A hash of the vector, so that a row read again changes nothing. Equal write times
-    /// wouldn't do: of two writes with the same timestamp the greater value wins.
+    /// A hash of the vector, so that a row that is read again unchanged changes nothing. A
+    /// comparison of write times is not enough: of two writes with the same timestamp the greater
+    /// value wins.
     pub vector_hash: u64,
     /// The cell's write timestamp, microseconds since the epoch.
     pub written_us: i64,
-    /// When the cell expires, seconds since the epoch; 0: never.
+    /// The time at which the cell expires, in seconds since the epoch; 0 for never.
     pub expires_s: u32,
 }
 
-/// How the vectors of an index are hashed, so that one that is read again is known: with a secret, so
-/// that nobody makes two vectors with one hash.
+/// The hash function for the vectors of an index, by which a vector that is read again is
+/// recognised. It has a secret seed, so that nobody can make two vectors with the same hash.
 #[derive(Clone, Debug)]
 pub struct Hashing {
     seed: u64,
 }
 
-/// Elements of a vector.
+/// The number of elements of a vector that are hashed at a time.
 const HASHED_AT_A_TIME: usize = 256;
 
 impl Hashing {
-    /// As vectors were hashed before, by that [seed](Hashing::seed).
+    /// The hash function of an earlier process, by its [seed](Hashing::seed).
     pub fn of_seed(seed: u64) -> Hashing {
         Hashing { seed }
     }
 
-    /// The secret, for a snapshot.
+    /// The secret seed, for a snapshot.
     pub fn seed(&self) -> u64 {
         self.seed
     }
@@ -178,7 +181,7 @@ impl Hashing {
     /// The hash of a vector.
     pub fn of(&self, vector: &[f32]) -> u64 {
         let mut state = Xxh3::with_seed(self.seed);
-        // Not one by one, which takes many times as long.
+        // Elements are hashed in blocks, as one by one takes many times as long.
         let mut bytes = [0_u8; 4 * HASHED_AT_A_TIME];
         for elements in vector.chunks(HASHED_AT_A_TIME) {
             let words = bytes.as_chunks_mut::<4>().0.iter_mut();
@@ -197,29 +200,29 @@ impl Default for Hashing {
     }
 }
 
-/// The rows of an index. The keys themselves are in a [`KeyTable`] that searches read too.
+/// The rows of an index. Their keys are in a [`KeyTable`], which searches read too.
 #[derive(Debug)]
 pub struct Items {
     schema: KeySchema,
     known: Vec<Known>,
-    /// Ids that were used and may be used again.
+    /// The ids that were used and may be used again.
     free: Vec<u32>,
     absences: Absences,
     expiries: Expiries,
     waiting: Waiting,
-    /// Rows that a snapshot knew to be unread.
+    /// Rows that had not been read when the snapshot was taken.
     unread: Waiting,
-    /// Rows whose write time fell.
+    /// The number of rows whose write time fell since it was last asked for.
     regressions: u64,
     hashing: Hashing,
-    /// Counts what a snapshot would have to tell.
+    /// Counts the changes that a snapshot would have to contain.
     revision: u64,
-    /// Ids that have changed since a snapshot was begun.
+    /// The ids that have changed since a snapshot was begun.
     touched: Option<ann::IdSet>,
 }
 
 impl Items {
-    /// No rows.
+    /// Makes a set without rows.
     pub fn new(schema: KeySchema) -> Items {
         Items {
             schema,
@@ -236,13 +239,13 @@ impl Items {
         }
     }
 
-    /// The table for the keys of these rows.
+    /// Makes the table for the keys of these rows.
     pub fn key_table(schema: &KeySchema) -> KeyTable {
         KeyTable::new(schema.has_clustering().then_some(schema.partition.len()))
     }
 
-    /// Takes in an observation of the read numbered `sequence`; the change that the index needs,
-    /// if any.
+    /// Takes in an observation of the read numbered `sequence`. Returns the change that the index
+    /// needs, if any.
     pub fn observe(
         &mut self,
         keys: &mut KeyTable,
@@ -257,7 +260,7 @@ impl Items {
             None => self.absences.row(key.as_bytes()),
         }
         .max(self.absences.partition(partition));
-        // Whatever stands was read since.
+        // The observation that stands is newer than the snapshot.
         if self.unread.remove(&key) {
             self.revision += 1;
         }
@@ -311,8 +314,9 @@ impl Items {
         }
     }
 
-    /// Takes in that the read numbered `sequence` has seen the whole of a partition, for some of the rows that the index holds
-    /// of it: those that the read didn't find aren't there. [`Items::end_partition`] comes after the last of them.
+    /// Notes that the read numbered `sequence` has seen the whole of a partition, for some of the
+    /// rows that the index has of it. Rows that the read didn't find aren't there.
+    /// [`Items::end_partition`] follows after the last call.
     pub fn end_rows(
         &mut self,
         keys: &mut KeyTable,
@@ -329,13 +333,14 @@ impl Items {
         }
     }
 
-    /// The same for all rows of the partition that an older read may yet bring.
+    /// Notes for all other rows of the partition, which an older read may yet bring, that the read
+    /// numbered `sequence` has seen the whole of it.
     pub fn end_partition(&mut self, sequence: u64, partition: PartitionKey) {
         self.absences.remember_partition(partition, sequence);
     }
 
-    /// The index couldn't take a vector in, and no longer holds that id: the row counts as absent
-    /// until it is read again. The id comes back by [`Items::reuse`].
+    /// Notes that the index couldn't take in a vector and no longer holds its id. The row counts as
+    /// absent until it is read again. The id comes back by [`Items::reuse`].
     pub fn lost(&mut self, keys: &mut KeyTable, id: u32) {
         if let Some(key) = keys.remove(id) {
             self.touch(id);
@@ -344,7 +349,8 @@ impl Items {
         }
     }
 
-    /// The same for want of room: the row waits for it.
+    /// Notes that the index had no room for a vector and no longer holds its id. The row waits for
+    /// room.
     pub fn without_room(&mut self, keys: &mut KeyTable, id: u32) {
         if let Some(key) = keys.key(id) {
             self.waiting.insert(PrimaryKey::from_encoded(key));
@@ -352,46 +358,46 @@ impl Items {
         self.lost(keys, id);
     }
 
-    /// What is known of the row of a key, if the index holds it.
+    /// The state of the row of a key, if the index holds it.
     pub fn known(&self, keys: &KeyTable, key: &PrimaryKey) -> Option<Known> {
         let id = keys.id(key.as_bytes())?;
         self.known.get(id as usize).copied()
     }
 
-    /// How vectors are hashed.
+    /// The hash function for vectors.
     pub fn hashing(&self) -> &Hashing {
         &self.hashing
     }
 
-    /// How many rows wait for room.
+    /// The number of rows that wait for room.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Some of the rows that wait for room; each is to be read again.
+    /// Some of the rows that wait for room. Each of them has to be read again.
     pub fn some_waiting(&self, limit: usize) -> impl Iterator<Item = PrimaryKey> {
         self.waiting.some(limit)
     }
 
-    /// Ids of [`Change::Remove`] or [`Items::lost`] that no search can come upon any more.
+    /// Takes back ids of [`Change::Remove`] or [`Items::lost`] that no search can meet any more.
     pub fn reuse(&mut self, ids: impl IntoIterator<Item = u32>) {
         self.free.extend(ids);
     }
 
-    /// Forgets the absences that no read in flight can contradict. `oldest_in_flight`: see
+    /// Forgets the absences that no read in flight can contradict. `oldest_in_flight` comes from
     /// [`Sequencer::oldest_in_flight`].
     pub fn forget(&mut self, oldest_in_flight: u64) {
         self.absences.forget(oldest_in_flight);
     }
 
-    /// Up to `limit` rows whose time has come; each is to be read again.
+    /// Takes out up to `limit` rows that have expired. Each of them has to be read again.
     pub fn expired(&mut self, keys: &KeyTable, now_s: u32, limit: usize) -> Vec<PrimaryKey> {
         let mut due = Vec::new();
         while due.len() < limit {
             let Some((id, expires_s)) = self.expiries.pop(now_s) else {
                 break;
             };
-            // The row may have been written anew since, or the id may be another row's.
+            // The row may have been written anew since, or the id may belong to another row.
             if self.known[id as usize].expires_s == expires_s
                 && let Some(key) = keys.key(id)
             {
@@ -401,17 +407,18 @@ impl Items {
         due
     }
 
-    /// When the next row expires, seconds since the epoch; a row that was written anew may still be named by its old time.
+    /// The time at which the next row expires, in seconds since the epoch. It may be an old time of
+    /// a row that was written anew since.
     pub fn next_expiry_s(&self) -> Option<u32> {
         self.expiries.next_s()
     }
 
-    /// How many rows were read with an older vector than before, since this was asked last.
+    /// The number of rows that were read with an older vector than before, since the last call.
     pub fn take_regressions(&mut self) -> u64 {
         std::mem::take(&mut self.regressions)
     }
 
-    /// Bytes of memory held, without the keys.
+    /// The bytes of memory held, without the keys.
     pub fn memory_bytes(&self) -> usize {
         self.known.capacity() * size_of::<Known>()
             + self.free.capacity() * size_of::<u32>()
@@ -422,7 +429,7 @@ impl Items {
             + self.touched.as_ref().map_or(0, ann::IdSet::memory_bytes)
     }
 
-    /// Takes in that an id gets, loses or changes its vector.
+    /// Notes that an id gets, loses or changes its vector.
     fn touch(&mut self, id: u32) {
         self.revision += 1;
         if let Some(touched) = &mut self.touched {
@@ -433,8 +440,8 @@ impl Items {
     fn note(&mut self, id: u32, sequence: u64, cell: &Cell) {
         let known = &mut self.known[id as usize];
         let mut expires_s = cell.expires_s.unwrap_or(0);
-        // A TTL is told in whole seconds, so the same moment may look like two. The later one stands: the row may
-        // have been read for the earlier one already, and found still there.
+        // The TTL is told in whole seconds, so one moment may look like two. The later one stands,
+        // as the row may have been read at the earlier one already and found still there.
         if expires_s != 0
             && cell.written_us == known.written_us
             && expires_s.checked_add(1) == Some(known.expires_s)

@@ -1,11 +1,12 @@
-//! Reads that are issued, executed and delivered at arbitrary moments, against the table itself.
+//! A model test: reads are issued, executed and delivered at arbitrary moments, and the items are
+//! compared with the table.
 //!
-//! The table changes under the reads. A read takes its number when it is issued, sees the table
-//! as it is when it is executed (a partition read page by page), and is taken in when it is
-//! delivered. Whatever the interleaving, once every change has been followed by a read that was
-//! issued after it and everything has been delivered, the items equal the table. For a while the
-//! index may have no room: what it refuses then is read again until all of it is in. Now and then the rows
-//! are saved, and a crash leaves no more than what was saved.
+//! The table changes under the reads. A read takes its number when it is issued, sees the table as
+//! it is when it is executed (a partition read page by page), and is taken in when it is delivered.
+//! Whatever the interleaving, the items equal the table once every change has been followed by a
+//! read that was issued after it and everything has been delivered. For a while the index may have
+//! no room; what it refuses then is read again until all of it is in. Now and then the rows are
+//! saved, and after a crash only what was saved is left.
 
 mod restarts;
 
@@ -35,9 +36,9 @@ enum Step {
     Execute(usize),
     /// Delivers one of the reads executed.
     Deliver(usize),
-    /// From now on the index has room, or has not.
+    /// Sets whether the index has room.
     Room(bool),
-    /// Issues the reads that rows without room ask for.
+    /// Issues reads for the rows without room.
     Retry,
     /// Begins to save the rows, or ends that.
     Save,
@@ -71,14 +72,14 @@ enum Hint {
     Partition(u8),
 }
 
-/// What a read still has to look at, and what it found.
+/// A read: the rows that it still has to look at, and what it found.
 struct Read {
-    /// The number of its hint in the log, if it comes from there.
+    /// The number of its hint in the log, if the log asked for it.
     hint: Option<usize>,
     issue: Arc<Issue>,
     todo: VecDeque<(u8, u8)>,
     found: Vec<((u8, u8), Option<u8>)>,
-    /// Whether rows that aren't there count as found absent: not so for a scan.
+    /// Whether missing rows count as found absent. They do not for a scan.
     absences: bool,
     whole_partition: Option<u8>,
 }
@@ -87,16 +88,16 @@ struct World {
     schema: KeySchema,
     sequencer: Arc<Sequencer>,
     table: BTreeMap<(u8, u8), u8>,
-    /// Every hint that there was.
+    /// Every hint that the log has had.
     log: Vec<Hint>,
-    /// Those that are still to be answered, with their number if they come from the log.
+    /// The hints that are still to be answered, with their number if they come from the log.
     hints: VecDeque<(Option<usize>, Hint)>,
     issued: Vec<Read>,
     executed: Vec<Read>,
     items: Items,
     keys: KeyTable,
     room: bool,
-    /// The index: vectors by id.
+    /// The vectors of the index by id.
     index: BTreeMap<u32, Vec<f32>>,
     save: Option<restarts::Save>,
     snapshot: Option<restarts::Snapshot>,
@@ -194,13 +195,13 @@ impl World {
         }
     }
 
-    /// The log has another entry.
+    /// Adds a hint to the log.
     fn tell(&mut self, hint: Hint) {
         self.hints.push_back((Some(self.log.len()), hint));
         self.log.push(hint);
     }
 
-    /// The rows that have these keys.
+    /// The rows with these keys.
     fn rows_of(&self, keys: &[PrimaryKey]) -> impl Iterator<Item = (u8, u8)> + use<> {
         let all = (0..PARTITIONS).flat_map(|p| (0..ROWS).map(move |c| (p, c)));
         let rows = all.filter(|(p, c)| keys.contains(&self.key(*p, *c)));
@@ -277,8 +278,8 @@ impl World {
         }
     }
 
-    /// Reads for every hint left and, now that there is room, for every row that waits for it, and
-    /// everything executed and delivered, in an order that `shuffle` picks.
+    /// Answers every hint that is left and reads every row that waits, as there is room now.
+    /// Executes and delivers all reads, in an order that `shuffle` picks.
     fn settle(&mut self, shuffle: &[usize]) {
         self.room = true;
         self.answer_hints(shuffle);
@@ -328,7 +329,7 @@ proptest! {
             let crashed = matches!(step, Step::Crash);
             world.step(step);
             if crashed {
-                // Later writes would hide what is wrong.
+                // Later writes would hide an error.
                 world.settle(&shuffle);
                 prop_assert_eq!(world.indexed(), world.table.clone());
                 prop_assert_eq!(world.unread(), 0);

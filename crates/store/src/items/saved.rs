@@ -1,73 +1,76 @@
-//! What of the rows goes into a snapshot, and how they come out of it again.
+//! The part of the rows that a snapshot holds, and the way back from a snapshot.
 //!
-//! # What is saved
+//! # The content
 //!
-//! For each id its key, the write time and the expiry of its vector, and the vector's hash, so that a row
-//! that is read again unchanged changes nothing. Beside them the keys of rows that the table may have and
-//! the index does not: those that wait for room, and those whose reading a snapshot before asked for.
+//! For each id a snapshot holds its key, the write time and the expiry of its vector, and the
+//! vector's hash, so that a row that is read again unchanged changes nothing. It also holds the
+//! keys of rows that the table may have and the index does not: those that wait for room, and those
+//! that an earlier snapshot named as unread.
 //!
-//! No numbers of reads, and no absences: these stand against reads that are in flight, and no read outlives
-//! the process. All rows come back with number 0, which every read beats.
+//! It holds no numbers of reads and no absences. These stand against reads in flight, and no read
+//! outlives the process. All rows come back with number 0, which every read beats.
 //!
 //! # While rows change
 //!
-//! The vectors of a snapshot are copied while the index changes, and so are the rows, some at a time. Of an
-//! id that has changed meanwhile the copied vector may be of before or after, or be missing, and the id may even
-//! be another row's. So from before the first copy until after the last one such ids are written down, and
-//! belong to no row of the snapshot: what was copied for them is to be thrown away, and the rows that have
-//! them in the end are named as to be read again. All other ids were the same all the time.
+//! The vectors of a snapshot are copied while the index changes, and so are the rows, some at a
+//! time. If an id changes meanwhile, its copied vector may be of before or after the change, or be
+//! missing; the id may even belong to another row. So such ids are recorded, from before the first
+//! copy until after the last one. They belong to no row of the snapshot: their copies are ignored,
+//! and the rows that have these ids in the end are named to be read again. All other ids did not
+//! change.
 
 use super::{Hashing, Items, Known};
 use crate::keys::{KeySchema, KeyTable, PrimaryKey};
 
-/// What is saved of the row under an id, beside its key.
+/// The saved state of the row under an id, without its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SavedRow {
-    /// The id.
+    /// The id of the row.
     pub id: u32,
-    /// A hash of its vector, by the [seed](Items::hash_seed).
+    /// A hash of the row's vector, by the [seed](Items::hash_seed).
     pub vector_hash: u64,
-    /// When the vector was written, microseconds since the epoch.
+    /// The write time of the vector, in microseconds since the epoch.
     pub written_us: i64,
-    /// When it expires, seconds since the epoch; 0: never.
+    /// The time at which the vector expires, in seconds since the epoch; 0 for never.
     pub expires_s: u32,
 }
 
-/// What ends the rows of a snapshot.
+/// The end of a snapshot's rows.
 #[derive(Debug, Default, PartialEq)]
 pub struct SavedRows {
-    /// Ids that belong to no row of the snapshot, whatever was copied for them.
+    /// The ids that belong to no row of the snapshot, whatever was copied for them.
     pub touched: Vec<u32>,
-    /// Rows to be read when the snapshot is opened.
+    /// The rows to read when the snapshot is opened.
     pub unread: Vec<PrimaryKey>,
 }
 
-/// Rows that are to be read when a snapshot has been opened.
+/// The rows to read after a snapshot was opened.
 #[derive(Debug, Default)]
 pub struct Unread {
-    /// The index lacks these, though the table may have had them when the snapshot was taken.
+    /// Rows that the index lacks, though the table may have had them when the snapshot was taken.
     pub missing: Vec<PrimaryKey>,
-    /// These have expired since.
+    /// Rows that have expired since the snapshot.
     pub expired: Vec<PrimaryKey>,
 }
 
 impl Items {
-    /// The seed of the vectors' hashes.
+    /// The seed of the hashes of vectors.
     pub fn hash_seed(&self) -> u64 {
         self.hashing.seed()
     }
 
-    /// Counts what a snapshot would have to tell: the same number, the same rows.
+    /// The revision of the rows. Two equal revisions mean equal content of a snapshot.
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// From now on ids that change are written down.
+    /// Records the ids that change from now on.
     pub fn begin_saving(&mut self) {
         self.touched = Some(ann::IdSet::default());
     }
 
-    /// Hands out the rows of up to `limit` ids from `from` on; gives back the id to go on from.
+    /// Calls `put` with the rows of up to `limit` ids, beginning with `from`. Returns the id to go
+    /// on from.
     pub fn saved_rows(
         &self,
         keys: &KeyTable,
@@ -90,7 +93,8 @@ impl Items {
         (end < self.known.len()).then_some(end as u32)
     }
 
-    /// What has to be told beside the rows handed out since [`Items::begin_saving`].
+    /// Ends the recording of [`Items::begin_saving`]. Returns what the snapshot needs beside the
+    /// rows handed out since.
     pub fn end_saving(&mut self, keys: &KeyTable) -> SavedRows {
         let touched: Vec<u32> = self.touched.take().unwrap_or_default().iter().collect();
         let now_theirs = touched.iter().filter_map(|id| keys.key(*id));
@@ -102,9 +106,9 @@ impl Items {
         SavedRows { touched, unread }
     }
 
-    /// Takes out up to `limit` ids from `from` on that no read has found since the snapshot was opened;
-    /// gives back the id to go on from. `sequence`: of a read that began before a scan of all rows which
-    /// has ended.
+    /// Removes up to `limit` rows, beginning with the id `from`, that no read has found since the
+    /// snapshot was opened. Returns the id to go on from. `sequence` is the number of a read that
+    /// began before a scan of all rows, and that scan has ended.
     pub fn remove_unseen(
         &mut self,
         keys: &mut KeyTable,
@@ -127,7 +131,7 @@ impl Items {
     }
 }
 
-/// Rows that come out of a snapshot.
+/// Rows that are restored from a snapshot.
 pub struct Restored {
     items: Items,
     keys: KeyTable,
@@ -136,7 +140,8 @@ pub struct Restored {
 }
 
 impl Restored {
-    /// No rows yet. Those that have expired by `now_s` will be unread.
+    /// Begins without rows. Rows that have expired by `now_s`, in seconds since the epoch, will be
+    /// unread.
     pub fn new(schema: &KeySchema, hash_seed: u64, now_s: u32) -> Restored {
         Restored {
             items: Items {
@@ -149,7 +154,8 @@ impl Restored {
         }
     }
 
-    /// Takes in a row whose vector the index holds. False if its id or its key is another row's.
+    /// Adds a row whose vector the index holds. Returns false if its id or its key belongs to
+    /// another row.
     pub fn put(&mut self, row: SavedRow, key: PrimaryKey) -> bool {
         let at = row.id as usize;
         if self.keys.key(row.id).is_some() || self.keys.id(key.as_bytes()).is_some() {
@@ -176,7 +182,7 @@ impl Restored {
         true
     }
 
-    /// Takes in a row that is to be read.
+    /// Adds a row that has to be read.
     pub fn put_unread(&mut self, key: PrimaryKey) {
         self.items.unread.insert(key.clone());
         self.unread.missing.push(key);
@@ -187,7 +193,7 @@ impl Restored {
         self.keys.key(id).is_some()
     }
 
-    /// The rows, their keys, and the keys of rows to be read.
+    /// Returns the rows, their keys, and the rows that have to be read.
     pub fn finish(mut self) -> (Items, KeyTable, Unread) {
         let ids = 0..self.items.known.len() as u32;
         let free = ids.filter(|id| self.keys.key(*id).is_none());
@@ -236,7 +242,7 @@ mod tests {
             rows
         }
 
-        /// As it is after a restart, with the keys that are to be read.
+        /// The rows after a restart, with the keys that have to be read.
         fn reopened(&self, saved: &SavedRows, now_s: u32) -> (Table, Unread) {
             let schema = text_schema(1, 1);
             let mut restored = Restored::new(&schema, self.items.hash_seed(), now_s);
@@ -331,7 +337,7 @@ mod tests {
             changes,
             [Change::Remove { id: 0 }, Change::Remove { id: 2 }]
         );
-        // A read from before the scan says nothing against it, one from after it does.
+        // A read from before the scan changes nothing, but one from after it does.
         assert_eq!(after.observe(2, "a", present(&[1.0], None)), None);
         assert!(after.observe(5, "c", present(&[1.0], None)).is_some());
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Gives every read of a table its number, and knows which reads are in flight.
+/// Gives every read of a table its number, and tracks the reads in flight.
 #[derive(Debug, Default)]
 pub struct Sequencer {
     state: Mutex<State>,
@@ -11,13 +11,13 @@ pub struct Sequencer {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The highest number given out; numbers start with 1.
+    /// The highest number given out. Numbers begin with 1.
     last: u64,
     in_flight: BTreeSet<u64>,
 }
 
-/// A read's number, taken before the read is issued. It is in flight until this is dropped: when
-/// all that the read found has been taken in.
+/// The number of a read, taken before the read is issued. The read is in flight until this is
+/// dropped, after all of its results have been taken in.
 #[derive(Debug)]
 pub struct Issue {
     sequence: u64,
@@ -25,7 +25,7 @@ pub struct Issue {
 }
 
 impl Sequencer {
-    /// The next number.
+    /// Takes the next number.
     pub fn issue(self: &Arc<Sequencer>) -> Arc<Issue> {
         let mut state = self.state();
         state.last += 1;
@@ -38,7 +38,8 @@ impl Sequencer {
         })
     }
 
-    /// No observation with a number below this can arrive any more.
+    /// The lowest number of a read in flight. No observation with a lower number can arrive any
+    /// more.
     pub fn oldest_in_flight(&self) -> u64 {
         let state = self.state();
         state.in_flight.first().copied().unwrap_or(state.last + 1)
@@ -50,7 +51,7 @@ impl Sequencer {
 }
 
 impl Issue {
-    /// The number.
+    /// The number of the read.
     pub fn sequence(&self) -> u64 {
         self.sequence
     }

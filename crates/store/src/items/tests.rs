@@ -84,7 +84,7 @@ fn a_partition_read_removes_what_it_did_not_find() {
     table.items.end_rows(&mut table.keys, 5, &ids, &mut changes);
     table.items.end_partition(5, partition("p"));
     assert_eq!(changes, [Change::Remove { id: 0 }]);
-    // A scan of before comes late with a row that the partition read didn't see.
+    // An earlier scan comes late with a row that the partition read didn't see.
     assert_eq!(table.observe(4, key("p", "d"), present(&[1.0], None)), None);
     assert!(
         table
@@ -201,11 +201,11 @@ fn the_same_expiry_a_second_earlier_is_the_same() {
     assert_eq!(observe(&mut table, 2, 100), first);
     assert!(table.items.expired(&table.keys, 100, 10).is_empty());
     assert_eq!(table.items.expired(&table.keys, 101, 10).len(), 1);
-    // It was still there when it was read for that: it is read once more.
+    // The row was still there when it was read because of that. It is read once more.
     let later = observe(&mut table, 3, 102);
     assert!(later > first);
     assert_eq!(table.items.expired(&table.keys, 102, 10).len(), 1);
-    // Written anew to live a second shorter.
+    // The row is written anew, to live a second shorter.
     let anew = Cell {
         vector: vec![1.0],
         written_us: 2,

@@ -1,10 +1,10 @@
-//! Rows that wait to be read: the index had no room for them, or a snapshot knew no better.
+//! Rows that wait to be read: the index had no room for them, or a snapshot lacks them.
 
 use std::collections::HashSet;
 
 use crate::keys::PrimaryKey;
 
-/// Keys of rows that wait, in no order: room for one is room for any.
+/// The keys of rows that wait. They have no order, as room for one row is room for any.
 #[derive(Debug, Default)]
 pub struct Waiting {
     rows: HashSet<PrimaryKey>,
@@ -12,6 +12,7 @@ pub struct Waiting {
 }
 
 impl Waiting {
+    /// Adds a row.
     pub fn insert(&mut self, key: PrimaryKey) {
         let bytes = key.as_bytes().len();
         if self.rows.insert(key) {
@@ -19,7 +20,7 @@ impl Waiting {
         }
     }
 
-    /// Whether it was among them.
+    /// Removes a row, and returns whether it was there.
     pub fn remove(&mut self, key: &PrimaryKey) -> bool {
         let removed = !self.rows.is_empty() && self.rows.remove(key);
         if removed {
@@ -28,19 +29,22 @@ impl Waiting {
         removed
     }
 
+    /// The keys of all rows that wait.
     pub fn iter(&self) -> impl Iterator<Item = &PrimaryKey> {
         self.rows.iter()
     }
 
+    /// The number of rows that wait.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Some of them, as many as `limit` allows.
+    /// The keys of up to `limit` rows.
     pub fn some(&self, limit: usize) -> impl Iterator<Item = PrimaryKey> {
         self.rows.iter().take(limit).cloned()
     }
 
+    /// The bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         self.key_bytes + self.rows.capacity() * size_of::<PrimaryKey>()
     }

@@ -9,32 +9,32 @@ use scylla::frame::response::result::NativeType;
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
-/// Why a value can't be a key in an answer.
+/// The reason why a value can't be a key in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// The bytes are none of the type's.
+    /// The bytes are not a value of the type.
     #[error("malformed value")]
     Malformed,
-    /// JSON has no such number.
+    /// The number is NaN or infinite, which JSON can't show.
     #[error("not a finite number")]
     NotFinite,
-    /// A type that no key can have.
+    /// No key can have the type.
     #[error("a type that can't be a key")]
     Unsupported,
 }
 
-/// A value as JSON shows it. The usual types of keys take no memory of their own.
+/// A value in its JSON form. The usual types of keys take no memory of their own.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shown<'a> {
     /// A truth value.
     Boolean(bool),
-    /// Up to 64 bits.
+    /// An integer of up to 64 bits.
     Integer(i64),
-    /// Finite.
+    /// A finite number.
     Float(f64),
-    /// In lower case with hyphens.
+    /// A UUID, shown in lower case with hyphens.
     Uuid(Uuid),
-    /// Any other value.
+    /// A value of any other type, as text.
     Text(Cow<'a, str>),
 }
 
@@ -59,7 +59,11 @@ impl From<String> for Shown<'_> {
     }
 }
 
-/// The JSON form of a serialised value.
+/// Converts a serialised value to its JSON form.
+///
+/// # Errors
+///
+/// If the bytes are not a value of the type, or JSON has no form for it.
 pub fn shown<'a>(typ: &NativeType, value: &'a [u8]) -> Result<Shown<'a>, KeyError> {
     Ok(match typ {
         NativeType::Ascii | NativeType::Text => {
@@ -102,14 +106,15 @@ fn double(number: f64) -> Result<Shown<'static>, KeyError> {
     }
 }
 
-/// The shortest decimal that reads back as the same `f32`, not the digits of the `f64` beside it.
+/// Converts to the shortest decimal that reads back as the same `f32`. The digits of the nearest
+/// `f64` would be longer.
 fn float(number: f32) -> Result<Shown<'static>, KeyError> {
     double(number.to_string().parse().unwrap_or(f64::from(number)))
 }
 
-/// Digits, point and exponent such that the scale can be read back, as partition keys with
-/// different scales are different keys: a plain number where the point stands within six places
-/// of the digits, one digit before the point and an exponent elsewhere.
+/// Writes a decimal so that its scale can be read back, as partition keys with different scales are
+/// different keys. The result is a plain number if the point is within six places of the digits.
+/// Otherwise it has one digit before the point and an exponent.
 fn decimal(value: &[u8]) -> Result<String, KeyError> {
     let (scale, unscaled) = value.split_first_chunk().ok_or(KeyError::Malformed)?;
     if unscaled.is_empty() {
@@ -127,7 +132,8 @@ fn decimal(value: &[u8]) -> Result<String, KeyError> {
         format!("{sign}{digits}")
     } else if scale > 0 && exponent >= -6 {
         let scale = scale as usize;
-        // By hand: the library pads to no more than 65,535 places, and a key may have more digits.
+        // Zeros are added by hand, as the library pads to no more than 65,535 places, and a key may
+        // have more digits.
         let padded = "0".repeat((scale + 1).saturating_sub(digits.len())) + &digits;
         let (whole, fraction) = padded.split_at(padded.len() - scale);
         format!("{sign}{whole}.{fraction}")
@@ -138,14 +144,15 @@ fn decimal(value: &[u8]) -> Result<String, KeyError> {
     })
 }
 
-/// Days since 1970-01-01 as `YYYY-MM-DD`; years outside 0 to 9999 keep their sign and digits.
+/// Writes days since 1970-01-01 as `YYYY-MM-DD`. Years outside 0 to 9999 keep their sign and
+/// digits.
 fn date(days: i64) -> String {
     let (year, month, day) = civil(days);
     let sign = if year < 0 { "-" } else { "" };
     format!("{sign}{:04}-{month:02}-{day:02}", year.abs())
 }
 
-/// Nanoseconds since midnight as `HH:MM:SS.nnnnnnnnn`.
+/// Writes nanoseconds since midnight as `HH:MM:SS.nnnnnnnnn`.
 fn time(nanoseconds: i64) -> Result<String, KeyError> {
     const SECOND: i64 = 1_000_000_000;
     if !(0..86_400 * SECOND).contains(&nanoseconds) {
@@ -161,7 +168,7 @@ fn time(nanoseconds: i64) -> Result<String, KeyError> {
     ))
 }
 
-/// Milliseconds since the epoch as ISO 8601 in UTC.
+/// Writes milliseconds since the epoch as ISO 8601 in UTC.
 pub fn timestamp(milliseconds: i64) -> String {
     let days = milliseconds.div_euclid(86_400_000);
     let rest = milliseconds.rem_euclid(86_400_000);
@@ -175,8 +182,9 @@ pub fn timestamp(milliseconds: i64) -> String {
     )
 }
 
-/// Year, month and day of a day since 1970-01-01 in the proleptic Gregorian calendar, by the
-/// algorithm `civil_from_days` of Howard Hinnant's "chrono-Compatible Low-Level Date Algorithms".
+/// Converts days since 1970-01-01 to year, month and day in the proleptic Gregorian calendar, by
+/// the algorithm `civil_from_days` of Howard Hinnant's "chrono-Compatible Low-Level Date
+/// Algorithms".
 fn civil(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
@@ -301,7 +309,7 @@ mod tests {
         assert_eq!(dec(-1, 5), "5E+1");
         assert_eq!(dec(7, 5), "5E-7");
         assert_eq!(dec(i32::MAX, 15), "1.5E-2147483646");
-        // More digits than the library pads to, in a key that is not too long.
+        // The number has more digits than the library pads to, in a key that is not too long.
         let digits = BigInt::from(7).pow(80_000).to_string();
         let number = BigInt::from(7).pow(80_000).to_signed_bytes_be();
         let scale = digits.len() as i32 + 3;

@@ -1,34 +1,35 @@
-//! A hash table of ids that can be given room while others read the keys.
+//! A hash table of ids that can grow while others read the keys.
 //!
-//! A hash table that is full is made anew, and every key is hashed for that: among a million keys it takes a good part of a
-//! second. Searches read keys by their ids and wait for whoever changes them. So the table of ids has a lock of its own,
-//! which they never take, and is given room under that one before the keys are changed.
+//! A hash table that is full is made anew, and every key is hashed for that, which takes a good
+//! part of a second with a million keys. Searches read keys by their ids, and wait for the task
+//! that changes them. So the table of ids has a lock of its own, which searches never take. It
+//! grows under that lock before the keys are changed.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashTable;
 
-/// Ids by the hash of something that is known of each.
+/// The ids, by a hash of their keys.
 #[derive(Debug, Default)]
 pub struct Lookup(Mutex<HashTable<u32>>);
 
 impl Lookup {
-    /// How many ids there are.
+    /// The number of ids.
     pub fn len(&self) -> usize {
         self.lock().len()
     }
 
-    /// Bytes of memory held.
+    /// The bytes of memory held.
     pub fn allocation_size(&self) -> usize {
         self.lock().allocation_size()
     }
 
-    /// The id with this hash that is the one looked for.
+    /// Finds the id with this hash for which `is_it` is true.
     pub fn find(&self, hash: u64, is_it: impl FnMut(&u32) -> bool) -> Option<u32> {
         self.lock().find(hash, is_it).copied()
     }
 
-    /// Makes room, so that as many more ids are put in without making the table anew.
+    /// Makes room for so many more ids, so that their insertion doesn't make the table anew.
     pub fn make_room(&self, ids: usize, hash: impl Fn(&u32) -> u64) {
         self.lock().reserve(ids, hash);
     }

@@ -1,9 +1,9 @@
-//! Primary keys: how they are kept, told apart and shown.
+//! Primary keys: their encoding, their identity and their form in answers.
 //!
-//! The index answers with primary keys, so it keeps one for every row. A key is kept as the
-//! database serialises it, in one block of bytes: for each column, partition key first, the
-//! length of the value as LEB128 and then the value. The encoding of the partition key's columns
-//! is thus a prefix of the key's.
+//! The index answers with primary keys, so it keeps one for every row. A key is one block of bytes.
+//! For each column, partition key first, it has the length of the value as LEB128, and then the
+//! value as the database serialises it. So the encoding of the partition key's columns is a prefix
+//! of the key's.
 
 mod json;
 mod lookup;
@@ -24,11 +24,12 @@ pub use table::KeyTable;
 pub struct KeyColumn {
     /// The column's name, case preserved.
     pub name: String,
-    /// Its type; see [`is_key_type`].
+    /// The type of the column; see [`is_key_type`].
     pub typ: NativeType,
 }
 
-/// Whether keys of that type can be indexed: whatever has a JSON form (contract, section 1.8).
+/// Whether keys of that type can be indexed. They can if the type has a JSON form (contract,
+/// section 1.8).
 pub fn is_key_type(typ: &NativeType) -> bool {
     !matches!(typ, NativeType::Counter | NativeType::Duration)
 }
@@ -36,18 +37,19 @@ pub fn is_key_type(typ: &NativeType) -> bool {
 /// The columns of a table's primary key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeySchema {
-    /// At least one column.
+    /// The columns of the partition key, at least one.
     pub partition: Vec<KeyColumn>,
-    /// None for tables with one row a partition.
+    /// The clustering columns; none for tables with one row a partition.
     pub clustering: Vec<KeyColumn>,
 }
 
-/// The primary key of a row: which row it is, and in which form its values are stored. Keys of one row are equal, whatever
-/// the form.
+/// The primary key of a row, with the form in which its values are stored. Keys of the same row are
+/// equal, whatever their form.
 #[derive(Clone, Debug)]
 pub struct PrimaryKey {
     encoded: Box<[u8]>,
-    /// The values as they are stored, where answers would show others.
+    /// The encoded key with the values as they are stored, if answers would otherwise show other
+    /// values.
     stored: Option<Box<[u8]>>,
 }
 
@@ -87,7 +89,7 @@ impl KeySchema {
         self.partition.iter().chain(&self.clustering)
     }
 
-    /// Columns in all.
+    /// The number of all columns.
     #[expect(
         clippy::len_without_is_empty,
         reason = "a primary key has at least one column"
@@ -103,9 +105,10 @@ impl KeySchema {
 
     /// Makes a key of serialised values, one for each column.
     ///
-    /// Values of a partition key are the same when their bytes are. A clustering column compares
-    /// by value, and a number may have several serialised forms: that of the log may differ from
-    /// that of the row, so clustering values take a normal form here. A decimal's scale, which answers show, is kept beside.
+    /// Values of a partition key are the same if their bytes are. A clustering column compares by
+    /// value, and a number may have several serialised forms: that in the log may differ from that
+    /// in the row. So clustering values take a normal form here. A decimal's scale, which answers
+    /// show, is kept beside it.
     pub fn encode<'a>(&self, values: impl IntoIterator<Item = &'a [u8]>) -> PrimaryKey {
         let mut out = Vec::new();
         let mut stored: Option<Vec<u8>> = None;
@@ -129,7 +132,8 @@ impl KeySchema {
         }
     }
 
-    /// Takes in a key of a snapshot, which is encoded in the form of its stored values; `None` if the bytes are no key.
+    /// Reads a key of a snapshot, which is encoded in the form of its stored values; `None` if the
+    /// bytes are no key.
     pub(crate) fn saved_key(&self, bytes: &[u8]) -> Option<PrimaryKey> {
         if !self.is_key(bytes) {
             return None;
@@ -141,7 +145,7 @@ impl KeySchema {
         })
     }
 
-    /// Makes the key of a partition of serialised values, one for each partition key column.
+    /// Makes a partition key of serialised values, one for each partition key column.
     pub fn encode_partition<'a>(&self, values: impl IntoIterator<Item = &'a [u8]>) -> PartitionKey {
         let mut out = Vec::new();
         for (_, value) in self.partition.iter().zip(values) {
@@ -150,7 +154,7 @@ impl KeySchema {
         PartitionKey(out.into())
     }
 
-    /// A key for people: a JSON array, with bytes in place of what JSON can't show.
+    /// Writes a key for people: a JSON array, with bytes in place of values that JSON can't show.
     pub fn show(&self, key: &PrimaryKey) -> String {
         let values: Vec<String> = self
             .columns()
@@ -177,7 +181,7 @@ impl KeySchema {
         rest.is_empty()
     }
 
-    /// The partition that a row lies in, encoded.
+    /// The encoded key of the partition that a row lies in.
     pub fn partition_of<'a>(&self, key: &'a [u8]) -> &'a [u8] {
         prefix(key, self.partition.len())
     }
@@ -189,12 +193,12 @@ impl PrimaryKey {
         &self.encoded
     }
 
-    /// The serialised values, partition key first.
+    /// The serialised values, those of the partition key first.
     pub fn values(&self) -> Values<'_> {
         Values(&self.encoded)
     }
 
-    /// Takes an encoded key back in.
+    /// Makes a key of its encoding.
     pub(crate) fn from_encoded(bytes: &[u8]) -> PrimaryKey {
         PrimaryKey {
             encoded: bytes.into(),
@@ -269,7 +273,7 @@ fn push(out: &mut Vec<u8>, value: &[u8]) {
     out.extend_from_slice(value);
 }
 
-/// What follows the first value, if there is a whole one.
+/// The bytes after the first value, if there is a whole one.
 fn skip_value(bytes: &[u8]) -> Option<&[u8]> {
     let ends = bytes.iter().take(5).position(|byte| byte & 0x80 == 0)?;
     let (length, rest) = pull_length(&bytes[..=ends]);
@@ -277,7 +281,8 @@ fn skip_value(bytes: &[u8]) -> Option<&[u8]> {
     bytes[ends + 1..].get(length..)
 }
 
-/// Encoded keys are made here alone, and looked at when they come from a file, so a bad one is a bug.
+/// Takes a length off the front. Panics if it is not whole: keys are encoded only in this module,
+/// and are checked when they come from a file, so that would be a bug.
 fn pull_length(bytes: &[u8]) -> (usize, &[u8]) {
     let mut length = 0;
     for (at, byte) in bytes.iter().enumerate() {
@@ -354,12 +359,12 @@ pub(crate) mod tests {
                 typ: NativeType::Decimal,
             }],
         };
-        // 1.0 and 1.00: the scale, then the unscaled number.
+        // The numbers are 1.0 and 1.00, each as the scale and the unscaled number.
         let short: &[u8] = &[0, 0, 0, 1, 10];
         let long: &[u8] = &[0, 0, 0, 2, 100];
         assert_eq!(schema.encode([short, short]), schema.encode([short, long]));
         assert_ne!(schema.encode([short, short]), schema.encode([long, short]));
-        // Whichever is inserted is the form that is shown, and saved.
+        // The form that was inserted is the one that is shown and saved.
         let mut table = KeyTable::new(Some(1));
         for (form, id) in [(short, 0), (long, 1)] {
             let key = schema.encode([short, form]);

@@ -1,14 +1,14 @@
-//! One serialised form for each clustering value.
+//! The normal form of serialised clustering values.
 //!
-//! The database orders clustering values by what they mean. Two types have more than one form of
-//! the same value: a varint may carry needless sign bytes, a decimal trailing zeros.
+//! The database orders clustering values by their meaning. Two types have more than one form of the
+//! same value: a varint may have needless sign bytes, and a decimal trailing zeros.
 
 use std::borrow::Cow;
 
 use num_bigint::BigInt;
 use scylla::frame::response::result::NativeType;
 
-/// The serialised value in the only form that keys use.
+/// Converts a serialised value to its normal form, the only one that keys use.
 pub fn clustering_value<'a>(typ: &NativeType, value: &'a [u8]) -> Cow<'a, [u8]> {
     match typ {
         NativeType::Varint if !value.is_empty() => Cow::Borrowed(minimal(value)),
@@ -22,7 +22,7 @@ pub fn clustering_value<'a>(typ: &NativeType, value: &'a [u8]) -> Cow<'a, [u8]> 
     }
 }
 
-/// A two's complement number without the leading bytes that only repeat its sign.
+/// Removes the leading bytes of a two's complement number that only repeat its sign.
 fn minimal(mut bytes: &[u8]) -> &[u8] {
     while let [first, second, ..] = bytes {
         let repeats = match first {
@@ -38,7 +38,7 @@ fn minimal(mut bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// The decimal with the fewest digits; zero has scale 0.
+/// Writes a decimal with the fewest digits. Zero has scale 0.
 fn decimal(scale: i32, unscaled: &[u8]) -> Vec<u8> {
     let number = BigInt::from_signed_bytes_be(unscaled);
     let ten = BigInt::from(10);
@@ -50,7 +50,7 @@ fn decimal(scale: i32, unscaled: &[u8]) -> Vec<u8> {
     } else {
         let digits = number.to_string();
         let zeros = digits.len() - digits.trim_end_matches('0').len();
-        // A scale that would leave its range keeps the zeros that it needs.
+        // A scale that would leave its range keeps as many zeros as it needs.
         let zeros = (zeros as i64).min(i64::from(scale) - i64::from(i32::MIN)) as u32;
         (number / ten.pow(zeros), scale - zeros as i32)
     };

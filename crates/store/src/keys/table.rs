@@ -1,9 +1,9 @@
-//! Which id has which key, and the other way round.
+//! The keys by id, and the ids by key.
 //!
-//! A key's bytes stand once, under its id. The way from key to id is a hash table of ids whose
+//! The bytes of a key are stored once, under its id. A hash table of ids leads from key to id. Its
 //! entries are verified through those bytes, so it costs five bytes an entry. Tables with
-//! clustering columns also need the ids of a partition: they form a doubly linked list through
-//! two arrays, and another table of ids finds the head of each list.
+//! clustering columns also need the ids of a partition. These form a doubly linked list through two
+//! arrays, and another hash table of ids finds the head of each list.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -14,27 +14,27 @@ use super::{PrimaryKey, prefix};
 /// The end of a list of ids.
 const NONE: u32 = u32::MAX;
 
-/// Bytes that the allocator spends on a block beside what was asked for.
+/// The bytes that the allocator spends on a block beside those asked for.
 const ALLOCATION_OVERHEAD_BYTES: usize = 16;
 
-/// Keys by id and ids by key.
+/// The keys by id and the ids by key.
 #[derive(Debug)]
 pub struct KeyTable {
     keys: Vec<Option<Box<[u8]>>>,
     ids: Lookup,
-    /// Absent for tables with one row a partition.
+    /// The lists of partitions; `None` for tables with one row a partition.
     partitions: Option<Partitions>,
     hasher: RandomState,
-    /// Of the few keys that are stored in another form than that by which they are found.
+    /// The stored forms of the few keys that are found by another form.
     stored: HashMap<u32, Box<[u8]>>,
     key_bytes: usize,
-    /// What [`KeyTable::shown`] gives, of all keys.
+    /// The bytes that [`KeyTable::shown`] gives for all keys.
     shown_bytes: usize,
 }
 
 #[derive(Debug)]
 struct Partitions {
-    /// Columns of the partition key.
+    /// The number of columns of the partition key.
     columns: usize,
     /// The first id of each partition.
     heads: Lookup,
@@ -43,8 +43,8 @@ struct Partitions {
 }
 
 impl KeyTable {
-    /// An empty table. `partition_columns`: how many columns the partition key has, if the ids of
-    /// a partition are to be found.
+    /// Makes an empty table. `partition_columns` is the number of partition key columns, if the ids
+    /// of a partition have to be found.
     pub fn new(partition_columns: Option<usize>) -> KeyTable {
         KeyTable {
             keys: Vec::new(),
@@ -62,12 +62,12 @@ impl KeyTable {
         }
     }
 
-    /// Keys held.
+    /// The number of keys.
     pub fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// Ids are below this number.
+    /// A number above all ids of the table.
     pub fn ids(&self) -> usize {
         self.keys.len()
     }
@@ -85,7 +85,8 @@ impl KeyTable {
         }
     }
 
-    /// Takes over the form in which the key of an id is stored. False if it has been stored so before.
+    /// Notes the form in which the key of an id is stored. Returns false if it was stored so
+    /// before.
     pub fn keep_form(&mut self, id: u32, key: &PrimaryKey) -> bool {
         if self.stored.get(&id) == key.stored.as_ref() {
             return false;
@@ -117,8 +118,9 @@ impl KeyTable {
             .find(hash, |id| self.keys[*id as usize].as_deref() == Some(key))
     }
 
-    /// Makes room for so many more keys, and changes nothing else: whoever reads keys meanwhile need not wait. Without it,
-    /// the key that fills the table takes as long to put in as all others together.
+    /// Makes room for so many more keys, and changes nothing else, so that readers of keys need not
+    /// wait meanwhile. Without it, the insertion of the key that fills the table would take as long
+    /// as that of all others together.
     pub fn make_room(&self, keys: usize) {
         let hash = |id: &u32| self.hasher.hash_one(key_of(&self.keys, *id));
         self.ids.make_room(keys, hash);
@@ -151,7 +153,7 @@ impl KeyTable {
         }
     }
 
-    /// Takes a key out by its id.
+    /// Removes the key of an id.
     pub fn remove(&mut self, id: u32) -> Option<PrimaryKey> {
         let bytes = self.keys.get(id as usize)?.as_deref()?;
         let hash = self.hasher.hash_one(bytes);
@@ -167,7 +169,8 @@ impl KeyTable {
         Some(PrimaryKey { encoded, stored })
     }
 
-    /// The ids of a partition, by its encoded key; none for a table without clustering columns.
+    /// The ids of the partition with that encoded key; empty for a table without clustering
+    /// columns.
     pub fn partition(&self, partition: &[u8]) -> Vec<u32> {
         let Some(partitions) = &self.partitions else {
             return Vec::new();
@@ -187,12 +190,12 @@ impl KeyTable {
         ids
     }
 
-    /// Bytes of all keys, as they are [shown](KeyTable::shown).
+    /// The bytes of all keys in the form that [`KeyTable::shown`] gives.
     pub fn encoded_bytes(&self) -> usize {
         self.shown_bytes
     }
 
-    /// Bytes of memory held.
+    /// The bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         let partitions = self.partitions.as_ref().map_or(0, |partitions| {
             partitions.heads.allocation_size()
@@ -239,7 +242,7 @@ impl Partitions {
         self.previous[id as usize] = NONE;
     }
 
-    /// Takes an id, whose key still stands, out of its partition.
+    /// Removes an id from its partition. Its key must still be there.
     fn unlink(&mut self, id: u32, keys: &[Option<Box<[u8]>>], hasher: &RandomState) {
         let next = self.next[id as usize];
         let previous = self.previous[id as usize];
@@ -310,7 +313,7 @@ mod tests {
     }
 
     proptest! {
-        /// The table against a map from key to id.
+        /// Compares the table with a map from key to id.
         #[test]
         fn equals_a_map(steps in steps()) {
             let schema = text_schema(1, 1);

@@ -1,4 +1,4 @@
-//! Keeping rows out while there is no memory for them.
+//! The gate that keeps rows out while there is no memory for them.
 
 use std::sync::Arc;
 
@@ -6,24 +6,24 @@ use crate::index_actor::Refused;
 use crate::items::{Change, Operation};
 use crate::memory::Memory;
 
-/// Lets changes through to the index, or not.
+/// The gate between changes and the index.
 ///
-/// At the limit as many rows may come in as have gone since it was reached: the index uses their
+/// At the limit as many rows may come in as have gone since it was reached, as the index uses their
 /// places again. A row that changes takes no more room than before.
 #[derive(Debug)]
 pub struct MemoryGate {
     memory: Arc<Memory>,
-    /// Rows that have gone since the limit was reached, less those that have come in.
+    /// The number of rows that have gone since the limit was reached, less those that have come in.
     places: u64,
 }
 
 impl MemoryGate {
-    /// Before any change.
+    /// Makes a gate that has seen no change.
     pub fn new(memory: Arc<Memory>) -> MemoryGate {
         MemoryGate { memory, places: 0 }
     }
 
-    /// The changes that may be made, and the refusals of the others.
+    /// Splits changes into those that may be made and refusals of the others.
     pub fn sift(&mut self, changes: Vec<Change>) -> (Vec<Change>, Vec<Refused>) {
         if !self.memory.is_full() {
             self.places = 0;
@@ -55,7 +55,7 @@ impl MemoryGate {
         (pass, refused)
     }
 
-    /// Takes in how many rows the index has forgotten.
+    /// Notes the number of rows that the index has removed.
     pub fn gone(&mut self, rows: u64) {
         if self.memory.is_full() {
             self.places += rows;

@@ -1,20 +1,21 @@
-//! Whether the index has room for more rows, and what the log has been told of it.
+//! The room for more rows in the index, and the log lines about it.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// An index at the limit gains and loses room all the time; the log hears of it no more often.
+/// The shortest time between two log lines. An index at the limit gains and loses room all the
+/// time.
 const NEWS_INTERVAL: Duration = Duration::from_secs(60);
 
-/// What is known of the room in an index.
+/// The state of the room in an index.
 #[derive(Debug)]
 pub struct Room {
     /// Whether the last vectors found room.
     pub is_there: bool,
-    /// When the log was last told that there is none.
+    /// The time at which the log last told that there is no room.
     told: Option<Instant>,
-    /// Whether that is the last thing that the log was told.
+    /// Whether that was the last line about room.
     lacks: bool,
 }
 
@@ -29,7 +30,7 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Whether the log is to be told, now, that there is no room.
+    /// Whether the log has to tell now that there is no room.
     pub fn lack_is_news(&mut self, now: Instant) -> bool {
         let news = !self.lacks
             && self
@@ -42,7 +43,7 @@ impl Room {
         news
     }
 
-    /// Whether the log is to be told that all rows have found room.
+    /// Whether the log has to tell that all rows have found room.
     pub fn end_is_news(&mut self) -> bool {
         std::mem::take(&mut self.lacks)
     }

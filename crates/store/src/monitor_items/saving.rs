@@ -1,4 +1,4 @@
-//! Handing rows to whoever saves the index, some at a time, between changes.
+//! Handing over rows to the task that saves the index, some at a time, between changes.
 
 use tokio::sync::oneshot;
 
@@ -6,50 +6,50 @@ use super::MonitorItems;
 use crate::items::SavedRows;
 use crate::snapshot::put_row;
 
-/// Ids whose rows are handed out at a time.
+/// The number of ids whose rows are handed out at a time.
 const IDS_AT_A_TIME: usize = 4096;
 
-/// A payload is closed when it has so many bytes.
+/// The number of bytes at which a payload is complete.
 const PAYLOAD_BYTES: usize = 1 << 20;
 
-/// What is asked by whoever saves the index.
+/// A request of the task that saves the index.
 #[derive(Debug)]
 pub enum SaveRequest {
-    /// The revision of the rows.
+    /// Asks for the revision of the rows.
     Revision(oneshot::Sender<u64>),
-    /// From now on ids that change are to be written down.
+    /// Asks to record the ids that change from now on.
     Begin(oneshot::Sender<Beginning>),
-    /// Some rows.
+    /// Asks for some rows.
     Rows {
-        /// The first id.
+        /// The first id of the rows.
         from: u32,
-        /// Rows from there on.
+        /// Receives the rows from that id on.
         answer: oneshot::Sender<SomeRows>,
     },
-    /// What has to be said beside the rows.
+    /// Asks for what the snapshot needs beside the rows.
     End(oneshot::Sender<SavedRows>),
 }
 
-/// What is known when a save begins.
+/// The state when a save begins.
 #[derive(Debug)]
 pub struct Beginning {
     /// The revision of the rows.
     pub revision: u64,
-    /// The seed of the hashes of their vectors.
+    /// The seed of the hashes of vectors.
     pub hash_seed: u64,
 }
 
-/// Some rows.
+/// Some rows, as the answer to [`SaveRequest::Rows`].
 #[derive(Debug)]
 pub struct SomeRows {
-    /// As they go into the file.
+    /// The payloads as they go into the file.
     pub payloads: Vec<Vec<u8>>,
-    /// The id to go on from.
+    /// The id to go on from; `None` after the last row.
     pub next: Option<u32>,
 }
 
 impl MonitorItems {
-    /// Answers. Whoever asked may have gone.
+    /// Answers a request. The asker may be gone.
     pub(super) fn serve_save(&mut self, request: SaveRequest) {
         match request {
             SaveRequest::Revision(answer) => {

@@ -10,10 +10,10 @@ use crate::items::Cell;
 use crate::metrics::Metrics;
 use crate::options::{IndexesOptions, Placement};
 
-/// Wakings of an index that has nothing to do, in ten minutes.
+/// The limit for the wakings of an index that has nothing to do, in ten minutes.
 const IDLE_WAKINGS_MAX: u64 = 8;
 
-/// On one thread with simulated time, which goes on when nobody has anything to do.
+/// The test runs on one thread with simulated time, which goes on when no task has anything to do.
 #[tokio::test(start_paused = true)]
 async fn an_idle_index_wakes_nobody() {
     let world = World::start();
@@ -46,10 +46,10 @@ impl World {
         World::start_with(identity("idx"), &in_memory())
     }
 
-    /// With full vectors in a file of this directory.
+    /// Starts with full vectors in a file of this directory.
     fn start_in(directory: &Path) -> World {
         let mut identity = identity("idx");
-        // Where codes are the full vectors there is no file.
+        // If codes hold the full vectors, there is no file. These codes don't.
         identity.options.quantization = Quantization::Bf16;
         let indexes = IndexesOptions {
             directory: directory.to_owned(),
@@ -186,7 +186,7 @@ async fn rereads_stand_against_an_older_scan() {
     assert_eq!(world.index.metrics.inserted.get(), 2);
     assert_eq!(world.index.metrics.lag.get_sample_count(), 5);
     assert_eq!(world.sequencer.oldest_in_flight(), 3);
-    // Ids are used again, and changes of one batch are made in order.
+    // Ids are used again, and the changes of one batch are made in order.
     for round in 0..20u8 {
         let issue = world.sequencer.issue();
         world.reread(&issue, &[("new", ReadCell::Null)]).await;
@@ -202,7 +202,7 @@ async fn rereads_stand_against_an_older_scan() {
 
 #[tokio::test]
 async fn the_end_of_the_scan_is_seen_while_rereads_keep_coming() {
-    // More than the runtime lets the monitor take in at a stretch.
+    // The number is larger than what the runtime lets the monitor take in at a stretch.
     const REREADS: usize = 1000;
     let sequencer = Arc::<Sequencer>::default();
     let (hints, _hints) = mpsc::channel(HINTS);
@@ -309,7 +309,7 @@ async fn expired_rows_are_named_as_room_comes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_rows_that_expire_at_once_are_named_as_fast_as_they_are_taken() {
-    // Far more than fit into the channel.
+    // The rows are far more than fit into the channel.
     const ROWS: usize = 100 * HINTS;
     let mut world = World::start();
     let issue = world.sequencer.issue();
@@ -342,7 +342,7 @@ async fn rows_without_room_are_tried_again_until_there_is() {
     (&mut world.scanned).await.unwrap();
     let status = world.index.status();
     assert_eq!((status.count, status.rows_without_room), (0, 2));
-    // One row is tried again and again, although nobody asks for it.
+    // One row is tried again and again, although no write names it.
     for _ in 0..2 {
         let hint = tokio::time::timeout(Duration::from_secs(10), world.hints.recv());
         let Some(HintMessage::Hint(hint)) = hint.await.unwrap() else {
@@ -368,7 +368,7 @@ async fn rows_without_room_are_tried_again_until_there_is() {
     world.settle().await;
     assert_eq!(world.found(), rows(&[("c", 9.0), ("b", 16.0)]));
     assert_eq!(world.index.metrics.inserted.get(), 2);
-    // Nothing is lost and nothing is left over.
+    // Nothing is lost, and no row is left waiting.
     tokio::time::timeout(Duration::from_secs(10), async {
         while world.index.metrics.without_room.get() > 0 {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -391,7 +391,7 @@ async fn at_the_memory_limit_rows_wait_and_come_in_when_there_is_room() {
     world.settle().await;
     assert_eq!(world.found(), rows(&[("a", 0.25)]), "what is in may change");
 
-    // One that goes makes room for one that comes.
+    // A row that goes makes room for one that comes.
     let issue = world.sequencer.issue();
     world.reread(&issue, &[("a", ReadCell::Null)]).await;
     let issue = world.sequencer.issue();

@@ -1,4 +1,4 @@
-//! Saving the rows while they change, and crashes that leave what was saved last.
+//! Saves of the rows while they change, and crashes that leave only what was saved last.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use crate::keys::PrimaryKey;
 /// A snapshot that is being taken.
 #[derive(Default)]
 pub struct Save {
-    /// All hints before this were in the index when it began.
+    /// The number of hints that were all in the index when the save began.
     position: usize,
     hash_seed: u64,
-    /// Whether vectors of even and odd ids have been copied.
+    /// Whether the vectors of even and of odd ids have been copied.
     copied: [bool; 2],
     vectors: BTreeMap<u32, Vec<f32>>,
     rows: Vec<(SavedRow, PrimaryKey)>,
@@ -20,14 +20,14 @@ pub struct Save {
     next: Option<u32>,
 }
 
-/// One that stands.
+/// A finished snapshot.
 pub struct Snapshot {
     save: Save,
     end: SavedRows,
 }
 
 impl World {
-    /// How many hints of the log have all been read and taken in.
+    /// The number of log hints that have all been read and taken in.
     fn position(&self) -> usize {
         let open = self.hints.iter().map(|(number, _)| *number);
         let reads = self.issued.iter().chain(&self.executed);
@@ -69,7 +69,7 @@ impl World {
         }
     }
 
-    /// Copies what is left.
+    /// Copies the rest.
     pub fn end_save(&mut self) {
         self.copy_vectors(false);
         self.copy_vectors(true);
@@ -82,7 +82,8 @@ impl World {
         }
     }
 
-    /// What was not saved is lost, reads that are under way too. The log is read from the position on.
+    /// Drops all that was not saved, and the reads in progress. Then the log is read from the
+    /// position on.
     pub fn crash(&mut self) {
         let Some(Snapshot { save, end }) = &self.snapshot else {
             return;
@@ -113,7 +114,7 @@ impl World {
             .extend(unread.map(|(p, c)| (None, Hint::Row(p, c))));
     }
 
-    /// Rows that a snapshot knew to be unread and that are so still.
+    /// The number of rows that a snapshot named as unread and that are still unread.
     pub fn unread(&self) -> usize {
         self.items.unread.len()
     }
