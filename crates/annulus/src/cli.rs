@@ -1,4 +1,4 @@
-//! What can be typed.
+//! The command line.
 
 use clap::{Parser, Subcommand};
 
@@ -29,63 +29,73 @@ pub struct CommandLine {
 pub enum Command {
     /// Run an embedded CQL database with its index service, in one process
     ///
-    /// Any Cassandra or ScyllaDB driver connects to the CQL port. Every setting may also stand in
-    /// a TOML file (--config) under its long name, or in the environment under the name shown;
-    /// a flag wins over the environment, the environment over the file.
+    /// Any Cassandra or ScyllaDB driver connects to the CQL port. Every setting may also stand in a
+    /// TOML file (--config) under its long name, or in the environment under the name shown. A flag
+    /// wins over the environment, and the environment over the file.
     Serve(Box<ServeArguments>),
 
     /// Run the index service alone, beside a ScyllaDB cluster (or another that speaks its CDC)
     ///
-    /// It takes the place of ScyllaDB's Vector Store and understands its environment variables.
-    /// Every setting is a flag, an environment variable, a line of `.env` in the working directory
-    /// under the same name, and a line of the TOML file (--config) under its long name. A flag
-    /// wins over the environment, the environment over `.env`, `.env` over the file.
+    /// The service takes the place of ScyllaDB's Vector Store and understands its environment
+    /// variables. Every setting is a flag, an environment variable, a line of `.env` in the working
+    /// directory under the same name, and a line of the TOML file (--config) under its long name. A
+    /// flag wins over the environment, the environment over `.env`, and `.env` over the file.
     ///
-    /// On SIGHUP `.env`, the file, the password and certificates are read again; every
-    /// --tls-file-check-interval the password and certificates alone. Addresses, certificates, the
-    /// memory limit and whatever concerns the database change without dropping a request; what can't
-    /// be used is logged and changes nothing. The rest needs a restart.
+    /// On SIGHUP the service reads `.env`, the file, the password and certificates again. Every
+    /// --tls-file-check-interval it reads the password and certificates alone. Changes of
+    /// addresses, certificates, the memory limit and all settings of the database take effect
+    /// without dropping a request. Settings that can't be used are logged and change nothing. All
+    /// other settings need a restart.
     Store(Box<StoreSettings>),
 
-    /// Measure any server of the same HTTP API or of CQL, and make reports
+    /// Measure a server of this HTTP API or of CQL, and make reports
     Bench(Box<bench::BenchArguments>),
 
     /// Run a CQL server before a node of Apache Cassandra
     ///
-    /// It adds vector indexes and `ANN OF`. Drivers connect to gateways instead of nodes: one gateway stands beside each
-    /// node of the cluster, and all are given the same --gateway pairs and index services. Every setting may also stand in a
-    /// TOML file (--config) under its long name, or in the environment under the name shown; a flag wins over the environment,
+    /// The gateway adds vector indexes and `ANN OF`. Drivers connect to gateways instead of nodes:
+    /// one gateway stands beside each node of the cluster, and all gateways get the same --gateway
+    /// pairs and index services. Every setting may also stand in a TOML file (--config) under its
+    /// long name, or in the environment under the name shown. A flag wins over the environment, and
     /// the environment over the file.
     ///
-    /// With --with-store the index service runs in the same process: one program to start for one machine, or beside each node
-    /// of a small cluster, and `ANN OF` asks it by a call. Its settings stand in the table [store] of the file.
+    /// With --with-store the index service runs in the same process, and `ANN OF` asks it by a
+    /// call. This suits a single machine, or a small cluster with one process beside each node. The
+    /// settings of the index service stand in the table [store] of the file.
     ///
-    /// On SIGHUP, and every --tls-file-check-interval, the certificate for clients is read again, and what `annulus store` reads
-    /// again if the index service runs in this process. The rest needs a restart.
+    /// On SIGHUP, and every --tls-file-check-interval, the gateway reads its certificate for
+    /// clients again. An index service in this process reads its files again as `annulus store`
+    /// does. All other settings need a restart.
     Gateway(Box<GatewayArguments>),
 
-    /// How a running service is: whether it serves, which program it is, and whether its machine's clock was set back
+    /// Show the state of a running service: whether it serves, its program and version, and whether
+    /// its machine's clock was set back
     Status(Box<StatusArguments>),
 
-    /// See and stop the long work of an index service: scans, builds, catching up, repair
+    /// Show and stop the long work of an index service: scans, builds, catching up, repairs
     Tasks(Box<TasksArguments>),
 
-    /// Prove that an index equals its table, token range by token range, and mend what differs
+    /// Check that an index equals its table, token range by token range, and mend the differences
     ///
-    /// Exit code 0: they are equal now. The counters say how many ranges and rows differed.
+    /// Exit code 0 means that they are equal now. The counters say how many ranges and rows
+    /// differed.
     Repair(Box<RepairArguments>),
 
-    /// See what a damaged journal of a stopped `annulus serve` would lose, and go on without it
+    /// Show the writes that a damaged journal of a stopped `annulus serve` would lose, and go on
+    /// without them
     ///
-    /// A server that finds its journal damaged does not start. This lists, by table and time, the writes that
-    /// stand behind the damage. Nothing is changed without --accept-loss; with it the journal is cut there, and what is
-    /// cut is kept in a file beside it. Exit code 5: it is damaged, and nothing was changed.
+    /// A server with a damaged journal does not start. This command lists, by table and time, the
+    /// writes behind the damage. It changes nothing without --accept-loss. With it, the journal is
+    /// cut at the damage, and the cut part is kept in a file beside it. Exit code 5 means that the
+    /// journal is damaged and nothing was changed.
     Recover(RecoverArguments),
 
-    /// Read all files and check every checksum: of a running service, or of a stopped `annulus serve`
+    /// Read all files and check every checksum, of a running service or of a stopped `annulus
+    /// serve`
     ///
-    /// Without DIR the service at --http does it, as a task beside its other work, which can be followed and aborted
-    /// (`annulus tasks`). With DIR this command reads the directory of a server that is stopped. Nothing is changed. Each
-    /// file that is not as it was written is named. Exit code then: 5 for DIR, 1 for a service.
+    /// Without DIR, the service at --http reads its files, as a task beside its other work, which
+    /// can be followed and aborted (`annulus tasks`). With DIR, this command reads the directory of
+    /// a stopped server. Nothing is changed. Each file that is not as it was written is named; the
+    /// exit code is then 5 with DIR, and 1 for a service.
     Scrub(Box<ScrubArguments>),
 }

@@ -1,4 +1,4 @@
-//! Exit codes, so that scripts can tell why the process ended.
+//! Exit codes, by which scripts can tell why the process ended.
 
 use std::process::ExitCode;
 
@@ -7,11 +7,13 @@ use storage::StorageError;
 /// A failure whose cause has an exit code of its own.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
+    /// The command line or the configuration can't be used.
     #[error("{0}")]
     Configuration(String),
+    /// An address is in use.
     #[error("{0}")]
     AddressInUse(String),
-    /// What was waited for did not come in time; the code is that of `timeout(1)`.
+    /// The time was up before the awaited event. The code is that of `timeout(1)`.
     #[error("{0}")]
     TimedOut(String),
 }

@@ -1,4 +1,4 @@
-//! The files that settings name.
+//! Reading the files that settings name.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
         .map_err(|error| Failure::Configuration(format!("{}: {error}", path.display())))
 }
 
-/// Certificates or a key.
+/// Reads certificates or a key.
 pub fn pem(path: &Path) -> Result<Pem, Failure> {
     Ok(Pem {
         bytes: read(path)?.into(),
@@ -19,7 +19,7 @@ pub fn pem(path: &Path) -> Result<Pem, Failure> {
     })
 }
 
-/// What stands in the file, without the line break at its end.
+/// Reads a password, without the line break at its end.
 pub fn password(path: &Path) -> Result<Secret<String>, Failure> {
     let text = String::from_utf8(read(path)?).map_err(|_| {
         Failure::Configuration(format!("{}: the password is not UTF-8", path.display()))
@@ -43,7 +43,7 @@ mod tests {
         }
     }
 
-    /// Whether a line declares a field that keeps a password as it is, in which case a `Debug` would print it.
+    /// Whether a line declares a field with a plain password, which `Debug` would print.
     fn keeps_it_open(line: &str) -> bool {
         let declared = line.trim().trim_start_matches("pub ");
         let Some((name, cql_type)) = declared.split_once(':') else {

@@ -9,7 +9,7 @@ use parquet::file::serialized_reader::SerializedFileReader;
 
 static PARQUET: &[u8] = include_bytes!("../../../samples/movies/movies.parquet");
 
-/// Dimensions of [`Film::plot_embedding`].
+/// The dimensions of [`Film::plot_embedding`].
 pub const DIMENSIONS: usize = 384;
 
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ pub fn read() -> anyhow::Result<Vec<Film>> {
     Ok(films.collect())
 }
 
-/// All values of a leaf column, which must have no nulls.
+/// Reads all values of a leaf column, which must have no nulls.
 fn column<T: DataType>(group: &dyn RowGroupReader, path: &str) -> anyhow::Result<Vec<T::T>> {
     let metadata = group.metadata();
     let position = metadata

@@ -1,4 +1,5 @@
-//! `annulus gateway`: a CQL server before a node of Apache Cassandra, with the index service in its process if that is asked for.
+//! `annulus gateway`: a CQL server before a node of Apache Cassandra, optionally with the index
+//! service in its process.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -23,11 +24,11 @@ use crate::settings_file;
 use crate::stop::Stop;
 use crate::store_service::{self, Asks, Bound, Host, OfGateway, READING_ENDS_WITHIN};
 
-/// How long answers in flight may take after a signal; less the time in which the index service ends, which is half of it at
-/// most.
+/// The longest time that answers in flight may take after a signal. It includes the stop of the
+/// index service, which takes half of it at most.
 const STOP_GRACE: Duration = Duration::from_secs(8);
 
-/// How often Cassandra is tried until it is there.
+/// The interval of attempts to reach Cassandra at the start.
 const TRY_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Args, Debug)]
@@ -40,6 +41,7 @@ pub struct GatewayArguments {
     settings: GatewaySettings,
 }
 
+/// Runs `annulus gateway`.
 pub fn run(arguments: GatewayArguments) -> anyhow::Result<()> {
     let file = match &arguments.config {
         Some(path) => GatewaySettings::of_file(settings_file::read(path)?)
@@ -68,7 +70,7 @@ pub fn run(arguments: GatewayArguments) -> anyhow::Result<()> {
     served
 }
 
-/// What an index service in this process has to know.
+/// The facts about the gateway that an index service in this process needs.
 fn host(settings: &Resolved, file: Option<PathBuf>) -> Host {
     Host::Gateway(OfGateway {
         file,
@@ -82,7 +84,8 @@ fn host(settings: &Resolved, file: Option<PathBuf>) -> Host {
     })
 }
 
-/// `store`: the settings of the index service, if it runs in this process.
+/// Runs the gateway until a signal. `store` are the settings of the index service, if it runs in
+/// this process.
 async fn serve(settings: Resolved, store: Option<store_service::Settings>) -> anyhow::Result<()> {
     let mut stop = Stop::listen()?;
     let mut options = GatewayOptions {
@@ -109,7 +112,7 @@ async fn serve(settings: Resolved, store: Option<store_service::Settings>) -> an
     if let Some(address) = gateway.metrics_address() {
         tracing::info!(%address, "metrics are at http://{address}/metrics");
     }
-    // Its database listens now.
+    // The gateway, which is the database of the index service, listens now.
     let started = bound.map(|bound| bound.start_in_gateway(gateway.address()));
     let mut store = match started.transpose() {
         Ok(store) => store,
@@ -143,7 +146,7 @@ async fn serve(settings: Resolved, store: Option<store_service::Settings>) -> an
         tracing::info!(signal, "stopping");
     }
     let began = Instant::now();
-    // It is a client of the gateway.
+    // The index service stops first, as it is a client of the gateway.
     if let Some(store) = store {
         store.stop().await;
     }
@@ -156,17 +159,18 @@ async fn serve(settings: Resolved, store: Option<store_service::Settings>) -> an
     outcome.map(|_| ())
 }
 
-/// The certificates, which are read again at intervals and on SIGHUP.
+/// The certificates in effect, which are read again at intervals and on SIGHUP.
 struct Certificates {
     settings: GatewayTls,
-    /// What is in effect.
+    /// The certificate for clients that is in effect.
     for_clients: Option<ForClients>,
     for_cassandra: Option<(ForCassandra, RenewableClient)>,
     check_interval: Duration,
 }
 
 impl Certificates {
-    /// Puts into effect what changes in the files; what can't be used changes nothing. Ends only if signals cannot be heard.
+    /// Reads the files again and again, and puts changes into effect. A file that can't be used
+    /// changes nothing. Ends only if signals can't be received.
     async fn keep(mut self, gateway: &Gateway) -> anyhow::Result<&'static str> {
         let mut hang_up = signal(SignalKind::hangup())?;
         let mut checks = tokio::time::interval(self.check_interval);
@@ -187,7 +191,7 @@ impl Certificates {
         }
     }
 
-    /// True if there is something new.
+    /// Puts another certificate into effect. Returns whether there was one.
     fn renew_for_clients(&mut self, read: Option<ForClients>, gateway: &Gateway) -> bool {
         match &read {
             Some(tls) if read != self.for_clients => {
@@ -199,7 +203,7 @@ impl Certificates {
         }
     }
 
-    /// True if there is something new.
+    /// Puts other certificates into effect. Returns whether there were any.
     fn renew_for_cassandra(&mut self, read: Option<ForCassandra>) -> Result<bool, Failure> {
         match (read, &mut self.for_cassandra) {
             (Some(read), Some((in_effect, client))) if read != *in_effect => {
@@ -212,14 +216,14 @@ impl Certificates {
     }
 }
 
-/// What was wrong with some files at the last look: it is told once, not at every look.
+/// The fault of some files at the last check, so that it is logged once and not at every check.
 #[derive(Default)]
 struct Failures {
     last: Option<String>,
 }
 
 impl Failures {
-    /// Tells of what came of a look.
+    /// Logs the result of a check.
     fn tell(&mut self, renewed: Result<bool, Failure>, asked_for: bool, what: &str) {
         let is_new = matches!(renewed, Ok(true));
         let failure = renewed.err().map(|error| error.to_string());
@@ -254,7 +258,8 @@ fn warn_of_what_drivers_cannot_see(options: &gateway::GatewayOptions) {
     }
 }
 
-/// Waits until Cassandra can be reached and the definitions of vector indexes are known, and says so.
+/// Waits until Cassandra can be reached and the definitions of vector indexes are known, and then
+/// prints that the gateway is ready.
 async fn get_ready(gateway: &Gateway, cassandra: &str) -> anyhow::Result<()> {
     let mut told = false;
     while let Err(error) = TcpStream::connect(cassandra).await {

@@ -1,4 +1,5 @@
-//! The settings of `annulus gateway`: flags, environment and a TOML file, in this order of rank.
+//! The settings of `annulus gateway`: flags, environment and a TOML file. An earlier one wins over
+//! a later one.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -25,56 +26,58 @@ use crate::settings::{at_least_one, lacks};
 use crate::store_service::Size;
 use crate::vector_stores::VectorStores;
 
-/// That an index service is available again is a fact of the library that asks it.
+/// The default log filter. It includes `store_api`, which logs that an index service is available
+/// again.
 const DEFAULT_LOG: &str = "warn,annulus=info,gateway=info,store=info,store_api=info";
 
-/// What the names of TLS settings begin with, and those of settings about index services.
+/// The prefixes of the names of TLS settings; those of settings about index services follow.
 const TLS_NAMES: [&str; 3] = ["tls-", "cassandra-certificate-", "cassandra-client-"];
 const VECTOR_STORE_NAMES: [&str; 1] = ["vector-store-"];
 
-/// Where `--help` shows settings about them.
+/// The heading in `--help` for settings about index services.
 const INDEX_SERVICES: &str = "Index services";
 
-/// What may be set. Everything is optional here; [`GatewaySettings::resolve`] fills in the defaults.
+/// All settings. Each is optional here; [`GatewaySettings::resolve`] fills in the defaults.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct GatewaySettings {
-    /// The Cassandra node that this gateway stands before [default: 127.0.0.1:9042]
+    /// Cassandra node behind this gateway [default: 127.0.0.1:9042]
     #[arg(long, env = "ANNULUS_CASSANDRA", value_name = "HOST:PORT")]
     pub cassandra: Option<String>,
 
-    /// The gateway's own user in Cassandra; it may do anything in the index keyspace, and make and drop tables in those of
-    /// indexed tables
+    /// Cassandra user of the gateway itself, which needs all permissions on the index keyspace, and
+    /// must be allowed to create and drop tables in the keyspaces of indexed tables
     #[arg(long, env = "ANNULUS_CASSANDRA_USER", value_name = "NAME")]
     pub cassandra_user: Option<String>,
 
-    /// File with that user's password
+    /// File with the password of that user
     #[arg(long, env = "ANNULUS_CASSANDRA_PASSWORD_FILE", value_name = "FILE")]
     pub cassandra_password_file: Option<PathBuf>,
 
-    /// Keyspace of the cluster that holds the definitions of vector indexes; the same for all gateways [default: annulus]
+    /// Keyspace of the cluster for the definitions of vector indexes; all gateways need the same
+    /// [default: annulus]
     #[arg(long, env = "ANNULUS_INDEX_KEYSPACE", value_name = "NAME")]
     pub index_keyspace: Option<String>,
 
-    /// How that keyspace is replicated if it has to be made, as a CQL map
+    /// Replication of that keyspace, as a CQL map, if the gateway has to create it
     ///
-    /// By default each data centre has as many copies as it has nodes then, three at most.
+    /// By default each data centre has as many copies as it has nodes at that time, at most three.
     #[arg(long, env = "ANNULUS_INDEX_REPLICATION", value_name = "MAP")]
     pub index_replication: Option<String>,
 
-    /// Hours that new change logs of indexed tables go back [default: 24]
+    /// Hours that rows live in new change logs of indexed tables [default: 24]
     #[arg(long, env = "ANNULUS_LOG_HOURS", value_name = "HOURS")]
     pub log_hours: Option<u32>,
 
-    /// Pass everything through: no vector indexes, and nothing is kept in the cluster
+    /// Pass everything through, without vector indexes and without tables in the cluster
     ///
-    /// Not for a cluster that has vector indexes: writes through such a gateway are missed by them.
+    /// Don't use it for a cluster that has vector indexes: they miss writes through such a gateway.
     #[arg(long, env = "ANNULUS_PASS_THROUGH", num_args = 0..=1, default_missing_value = "true")]
     pub pass_through: Option<bool>,
 
     /// Address to listen on [default: 127.0.0.1]
     ///
-    /// Clients log in to Cassandra itself, through the gateway.
+    /// Clients log in to Cassandra through the gateway.
     #[arg(long, env = "ANNULUS_LISTEN", value_name = "ADDRESS")]
     pub listen: Option<IpAddr>,
 
@@ -82,15 +85,16 @@ pub struct GatewaySettings {
     #[arg(long, env = "ANNULUS_CQL_PORT", value_name = "PORT")]
     pub cql_port: Option<u16>,
 
-    /// Address and port to answer GET /metrics on, for Prometheus, such as 127.0.0.1:9180; port 0 takes a free one [default: nowhere]
+    /// Address and port for GET /metrics of Prometheus, such as 127.0.0.1:9180; port 0 takes a free
+    /// one [default: none]
     #[arg(long, env = "ANNULUS_METRICS_LISTEN", value_name = "ADDRESS:PORT")]
     pub metrics_listen: Option<SocketAddr>,
 
-    /// A node's address for clients and the address of the gateway before it; once for each node of the cluster
+    /// Address of a node and address of its gateway; give it once for each node of the cluster
     ///
-    /// The former is the node's broadcast_rpc_address, or rpc_address where that is not set. Drivers are told of these
-    /// gateways instead of the nodes, and of no node that has none. In the file it is a table: [gateways], with lines such
-    /// as "10.0.0.1:9042" = "10.0.1.1:9043".
+    /// The first address is the node's broadcast_rpc_address, or rpc_address if that is not set.
+    /// Drivers see these gateways instead of the nodes, and no node without a gateway. In the file
+    /// it is a table: [gateways], with lines such as "10.0.0.1:9042" = "10.0.1.1:9043".
     #[arg(
         long = "gateway",
         env = "ANNULUS_GATEWAYS",
@@ -100,26 +104,29 @@ pub struct GatewaySettings {
     #[serde(skip)]
     pub gateway_pairs: Option<Vec<GatewayPair>>,
 
-    /// The same from the file.
+    /// The pairs of nodes and gateways in the file.
     #[arg(skip)]
     pub gateways: Option<BTreeMap<SocketAddr, SocketAddr>>,
 
-    /// Connections of clients at once; more are refused [default: 10000]
+    /// Connections of clients at a time; more are refused [default: 10000]
     #[arg(long, env = "ANNULUS_MAX_CONNECTIONS", value_name = "N")]
     pub max_connections: Option<usize>,
 
-    /// MiB that one request may have at most; Cassandra has a limit of its own [default: 256]
+    /// Largest request in MiB; Cassandra has a limit of its own [default: 256]
     #[arg(long, env = "ANNULUS_MAX_FRAME_MIB", value_name = "MIB")]
     pub max_frame_mib: Option<u32>,
 
-    /// KiB up to which a write to a table with a vector index goes in one batch with its log rows [default: 5]
+    /// KiB up to which a write to a table with a vector index goes in one batch with its log rows
+    /// [default: 5]
     ///
-    /// As Cassandra counts them: no more than its batch_size_warn_threshold. Larger writes have log rows before and after them.
+    /// The size counts as Cassandra counts it, so set no more than its batch_size_warn_threshold.
+    /// Larger writes get log rows before and after them.
     #[arg(long, env = "ANNULUS_MAX_BATCH_KIB", value_name = "KIB")]
     pub max_batch_kib: Option<u32>,
 
-    /// Memory that the process may take, mapped files aside, such as 4GiB; beyond it new rows of an index service in this process wait, and of it clients can pin
-    /// 512 MiB, or a quarter if that is less [default: half of what the machine or the control group has]
+    /// Memory that the process may take without mapped files, such as 4GiB. At the limit new rows
+    /// of an index service in this process wait. Clients can pin 512 MiB of it, or a quarter if
+    /// that is less [default: half of the memory of the machine or the control group]
     #[arg(long, env = "ANNULUS_MEMORY_LIMIT", value_name = "BYTES")]
     pub memory_limit: Option<Size>,
 
@@ -127,20 +134,22 @@ pub struct GatewaySettings {
     #[arg(long, env = "ANNULUS_ASYNC_THREADS", value_name = "N")]
     pub async_threads: Option<usize>,
 
-    /// What is logged: a level, or directives such as gateway=debug,info [default: info, and warn for libraries]
+    /// Log filter: a level, or directives such as gateway=debug,info [default: info, and warn for
+    /// libraries]
     #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]
     pub log: Option<String>,
 
-    /// How it is logged [default: text]
+    /// Format of the log [default: text]
     #[arg(long, env = "ANNULUS_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
 
-    /// Run the index service in this process, in place of `annulus store` beside it
+    /// Run the index service in this process, instead of `annulus store` beside it
     ///
-    /// It has the settings of `annulus store`, from the environment and `.env` under the names that `annulus store --help`
-    /// shows, and from the table [store] of this gateway's file under their long names; there are no flags for them. Its
-    /// database is this gateway unless scylladb-uri (VECTOR_STORE_SCYLLADB_URI) says otherwise. No other index service is
-    /// asked then.
+    /// The index service has the settings of `annulus store`. It takes them from the environment
+    /// and `.env` under the names that `annulus store --help` shows, and from the table [store] of
+    /// this gateway's file under their long names; it has no flags here. Its database is this
+    /// gateway, unless scylladb-uri (VECTOR_STORE_SCYLLADB_URI) names another. The gateway then
+    /// asks no other index service.
     #[arg(
         long,
         env = "ANNULUS_WITH_STORE",
@@ -150,17 +159,17 @@ pub struct GatewaySettings {
     )]
     pub with_store: Option<bool>,
 
-    /// That service's settings in the file; they are read by [`crate::store_service`].
+    /// The settings of that service in the file, which [`crate::store_service`] reads.
     #[arg(skip)]
     pub store: Option<toml::Table>,
 
-    /// A file with a number of seconds that this process takes the machine's clock to be ahead of what it shows. It exists for tests,
-    /// which set the clock of a gateway by it.
+    /// A file with a number of seconds by which this process takes the present to be later than the
+    /// machine's clock. Only tests use it, to set the clock of a gateway.
     #[arg(long, hide = true, value_name = "FILE")]
     #[serde(skip)]
     pub test_clock_offset_file: Option<PathBuf>,
 
-    // Last, as a heading holds for all that follows.
+    // The flattened groups come last, as a heading holds for all settings that follow.
     #[command(flatten, next_help_heading = INDEX_SERVICES)]
     #[serde(skip)]
     pub vector_store: VectorStores,
@@ -170,7 +179,7 @@ pub struct GatewaySettings {
     pub tls: GatewayTls,
 }
 
-/// A node and its gateway, as they are written on the command line.
+/// A node and its gateway, in their form on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GatewayPair {
     node: SocketAddr,
@@ -196,20 +205,21 @@ impl FromStr for GatewayPair {
     }
 }
 
-/// Settings with every default filled in, and checked.
+/// The settings, checked, with every default filled in.
 #[derive(Debug)]
 pub struct Resolved {
-    /// With the index services that are asked over sockets; without any if this process has one.
+    /// The options of the gateway. The index services in them are those reached over sockets; there
+    /// are none if this process has one.
     pub options: GatewayOptions,
     /// Whether the index service runs in this process.
     pub with_store: bool,
     pub memory: MemoryLimit,
-    /// Threads that serve connections.
+    /// The number of threads that serve connections.
     pub async_threads: usize,
-    /// Where certificates are read again.
+    /// The TLS settings, whose files are read again.
     pub tls: GatewayTls,
     pub tls_for_clients: Option<ForClients>,
-    /// With the client that `options` connect with.
+    /// The certificates for Cassandra, with the client that `options` connect with.
     pub tls_for_cassandra: Option<(ForCassandra, RenewableClient)>,
     pub check_interval: Duration,
     pub log: String,
@@ -217,10 +227,11 @@ pub struct Resolved {
 }
 
 impl GatewaySettings {
-    /// The settings of a TOML file, where all stand side by side under their long names.
+    /// Reads the settings of a TOML file, where all of them stand side by side under their long
+    /// names.
     ///
     /// # Errors
-    /// A name that is none, and a value that is none of its setting.
+    /// If a name is unknown, or a value doesn't fit its setting.
     pub fn of_file(file: toml::Table) -> Result<GatewaySettings, Failure> {
         let (mut own, mut tls, mut vector_store) = Default::default();
         for (name, value) in file {
@@ -241,7 +252,7 @@ impl GatewaySettings {
         })
     }
 
-    /// These settings, and those of `other` where these are silent.
+    /// Takes the settings of `other` where these are not set.
     pub fn or(self, other: GatewaySettings) -> GatewaySettings {
         GatewaySettings {
             cassandra: self.cassandra.or(other.cassandra),
@@ -273,7 +284,11 @@ impl GatewaySettings {
         }
     }
 
-    /// Fills in the defaults and checks what can be checked without acting.
+    /// Fills in the defaults, and checks what can be checked without acting.
+    ///
+    /// # Errors
+    ///
+    /// If a setting can't be used.
     pub fn resolve(self) -> Result<Resolved, Failure> {
         self.check_stores()?;
         let cassandra = self
@@ -320,7 +335,7 @@ impl GatewaySettings {
         let defaults = GatewayOptions::default();
         let max_frame_mib = self.max_frame_mib.unwrap_or(256) as usize;
         let connections_max = self.max_connections.unwrap_or(defaults.connections_max);
-        // Zero has every write go with log rows around it.
+        // With zero, every write gets log rows before and after it.
         let batch_bytes_max = match self.max_batch_kib {
             Some(kib) => (kib as usize) << 10,
             None => defaults.batch_bytes_max,
@@ -366,7 +381,7 @@ impl GatewaySettings {
         })
     }
 
-    /// Either the index service is in this process, or others are asked.
+    /// Checks that the index service is in this process or others are asked, but not both.
     fn check_stores(&self) -> Result<(), Failure> {
         let conflict = |other: &str, why: &str| {
             Failure::Configuration(format!(
@@ -397,7 +412,7 @@ fn read<T: DeserializeOwned>(settings: toml::Table) -> Result<T, Failure> {
         .map_err(|error| Failure::Configuration(error.to_string().trim().replace('\n', " ")))
 }
 
-/// How long change logs go back.
+/// The time for which rows of change logs live.
 fn log_ttl(hours: Option<u32>) -> Result<Duration, Failure> {
     const HOURS: u32 = 24;
     const HOURS_MAX: u32 = 24 * 365;

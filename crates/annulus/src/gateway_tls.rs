@@ -1,4 +1,4 @@
-//! TLS of a gateway, towards clients and towards Cassandra: settings, and the files that they name.
+//! TLS of a gateway, towards clients and towards Cassandra: its settings and their files.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::files::pem;
 use crate::settings::lacks;
 use crate::span::{Span, interval};
 
-/// TLS; without any of these nothing is encrypted.
+/// The TLS settings. Without any of them nothing is encrypted.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct GatewayTls {
-    /// Certificate of this gateway, PEM; clients are served under TLS alone then
+    /// Certificate of this gateway, PEM; with it clients are served under TLS only
     #[arg(long, env = "ANNULUS_TLS_CERT_PATH", value_name = "FILE")]
     pub tls_cert_path: Option<PathBuf>,
 
@@ -27,17 +27,21 @@ pub struct GatewayTls {
     #[arg(long, env = "ANNULUS_TLS_KEY_PATH", value_name = "FILE")]
     pub tls_key_path: Option<PathBuf>,
 
-    /// Authorities that sign clients' certificates, PEM; nobody without such a certificate is served then
+    /// Authorities that sign clients' certificates, PEM; with it only clients with such a
+    /// certificate are served
     #[arg(long, env = "ANNULUS_TLS_CLIENT_CA_CERT_PATH", value_name = "FILE")]
     pub tls_client_ca_cert_path: Option<PathBuf>,
 
-    /// How often the files of certificates are looked at for changes; SIGHUP does it at once [default: 30s]
+    /// Interval at which the files of certificates are checked for changes; SIGHUP does it at once
+    /// [default: 30s]
     #[arg(long, env = "ANNULUS_TLS_FILE_CHECK_INTERVAL", value_name = "DURATION")]
     pub tls_file_check_interval: Option<Span>,
 
-    /// Authorities that sign Cassandra's certificates, PEM; Cassandra is talked to in TLS then
+    /// Authorities that sign Cassandra's certificates, PEM; with it the gateway talks TLS to
+    /// Cassandra
     ///
-    /// The node's certificate has to name the host of --cassandra, and those of all nodes their addresses.
+    /// The node's certificate has to name the host of --cassandra. The certificates of all nodes
+    /// have to name their addresses.
     #[arg(long, env = "ANNULUS_CASSANDRA_CERTIFICATE_FILE", value_name = "FILE")]
     pub cassandra_certificate_file: Option<PathBuf>,
 
@@ -50,7 +54,7 @@ pub struct GatewayTls {
     pub cassandra_client_key_path: Option<PathBuf>,
 }
 
-/// What clients are proved with, looked at.
+/// The checked certificate for clients, with its configuration.
 #[derive(Clone, Debug)]
 pub struct ForClients {
     options: TlsOptions,
@@ -58,13 +62,13 @@ pub struct ForClients {
 }
 
 impl PartialEq for ForClients {
-    /// The configuration follows from the options.
+    /// Compares the options, as the configuration follows from them.
     fn eq(&self, other: &ForClients) -> bool {
         self.options == other.options
     }
 }
 
-/// What Cassandra is talked to with, as the files say.
+/// The certificates for Cassandra, as they are in the files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ForCassandra {
     authorities: Pem,
@@ -72,12 +76,12 @@ pub struct ForCassandra {
 }
 
 impl ForCassandra {
-    /// A client made of it.
+    /// Makes a client of the certificates.
     pub fn client(&self) -> Result<RenewableClient, Failure> {
         RenewableClient::new(&self.authorities, self.own()).map_err(unusable)
     }
 
-    /// Gives it to a client that was made before.
+    /// Gives the certificates to a client that was made before.
     pub fn renew(&self, client: &RenewableClient) -> Result<(), Failure> {
         client
             .renew(&self.authorities, self.own())
@@ -91,7 +95,7 @@ impl ForCassandra {
 }
 
 impl GatewayTls {
-    /// These settings, and those of `other` where these are silent.
+    /// Takes the settings of `other` where these are not set.
     pub fn or(self, other: GatewayTls) -> GatewayTls {
         GatewayTls {
             tls_cert_path: self.tls_cert_path.or(other.tls_cert_path),
@@ -114,7 +118,7 @@ impl GatewayTls {
         }
     }
 
-    /// Reads what clients are to be served with; `None`: they are served in clear.
+    /// Reads the certificate for clients; `None` for no TLS towards clients.
     pub fn for_clients(&self) -> Result<Option<ForClients>, Failure> {
         let (certificates, key) = match (&self.tls_cert_path, &self.tls_key_path) {
             (Some(certificate), Some(key)) => (pem(certificate)?, pem(key)?),
@@ -137,7 +141,7 @@ impl GatewayTls {
         Ok(Some(ForClients { options, config }))
     }
 
-    /// Reads what Cassandra is to be talked to with; `None`: in clear.
+    /// Reads the certificates for Cassandra; `None` for no TLS towards Cassandra.
     pub fn for_cassandra(&self) -> Result<Option<ForCassandra>, Failure> {
         const CERTIFICATE: &str = "cassandra-client-cert-path";
         const KEY: &str = "cassandra-client-key-path";

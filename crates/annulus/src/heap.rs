@@ -1,23 +1,24 @@
-//! Free memory that the allocator keeps, and how it goes back to the system.
+//! Returning free memory from the allocator to the system.
 //!
-//! The allocator of glibc gives a large block back to the system as it is freed, but takes blocks for ever larger ones as small
-//! as soon as one of their size was freed; what is between small blocks that are in use it keeps. After a peak the process
-//! would stay as large as it ever was.
+//! The allocator of glibc returns a large block to the system when it is freed. But once a block of
+//! some size was freed, it treats blocks up to that size as small, and keeps free memory between
+//! small blocks in use. So after a peak the process would keep its size.
 
 use std::time::Duration;
 
 use client_memory::Budget;
 
-/// Blocks of this many bytes and more are mapped for themselves, and go back to the system when they are freed.
+/// The size from which on a block is mapped by itself, and returns to the system when it is freed.
 const MAPPED_BYTES_MIN: i32 = 512 << 10;
 
-/// How often it is looked at whether a peak is over.
+/// The interval of checks whether a peak is over.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// A peak is one that was so much above what clients hold now.
+/// The smallest distance of a peak above twice the bytes that clients hold now.
 const PEAK_BYTES_MIN: usize = 16 << 20;
 
-/// Has large blocks go back to the system, whatever was freed before. To be called before there are threads.
+/// Makes large blocks return to the system, whatever was freed before. Call it before there are
+/// threads.
 pub fn set_up() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: it changes a number within the allocator, and may be called at any time.
@@ -26,9 +27,9 @@ pub fn set_up() {
     }
 }
 
-/// Gives memory back to the system after each peak of what clients held, for ever.
+/// Returns memory to the system after each peak of the bytes that clients held, without end.
 pub async fn keep_trimmed(budgets: Vec<Budget>) {
-    // The highest since the last time.
+    // The peak since the last trim.
     let mut peak = 0;
     let mut looks = tokio::time::interval(LOOK_EVERY);
     loop {
@@ -41,7 +42,7 @@ pub async fn keep_trimmed(budgets: Vec<Budget>) {
         let used: usize = budgets.iter().map(Budget::used).sum();
         if peak > PEAK_BYTES_MIN + 2 * used {
             peak = used;
-            // It takes some milliseconds for each GB.
+            // A trim takes some milliseconds for each GB.
             let _ = tokio::task::spawn_blocking(trim).await;
         }
     }

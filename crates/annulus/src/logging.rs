@@ -1,4 +1,4 @@
-//! Logs: to stderr, one line a fact.
+//! Logs on stderr, one fact a line.
 
 use std::io::IsTerminal;
 
@@ -17,14 +17,15 @@ pub enum LogFormat {
     Json,
 }
 
-/// The driver logs every warning that a node sends beside an answer, and Cassandra warns of a statement with which the CDC
-/// library looks for new nodes twice a second. So those are left out unless the filter names the driver.
+/// A directive that leaves out warnings of nodes, unless the filter names the driver. The driver
+/// logs every warning that a node sends with an answer, and Cassandra warns twice a second of the
+/// statement by which the CDC library looks for new nodes.
 const WITHOUT_NODES_WARNINGS: &str = "scylla::network::connection=error";
 
 /// Starts logging.
 ///
-/// `filter` is a level (`info`) or a list of directives (`info,store=debug`).
-/// `colours`: whether a terminal gets them.
+/// `filter` is a level (`info`) or a list of directives (`info,store=debug`). `colours` allows
+/// colours on a terminal.
 pub fn start(filter: &str, format: LogFormat, colours: bool) -> anyhow::Result<()> {
     let filter = env_filter(filter)?;
     let subscriber = tracing_subscriber::fmt()

@@ -1,5 +1,5 @@
-//! The `annulus` binary: command line, configuration, wiring, signals. The work is done in the
-//! crates below.
+//! The `annulus` binary: command line, configuration, wiring and signals. The crates below do the
+//! work.
 
 mod cli;
 mod exit;
@@ -47,7 +47,8 @@ fn run(command_line: cli::CommandLine) -> anyhow::Result<()> {
         cli::Command::Repair(arguments) => operator::repair::run(*arguments),
         cli::Command::Status(arguments) => operator::status::run(*arguments),
         cli::Command::Tasks(arguments) => operator::tasks::run(*arguments),
-        // It reads its settings again while it runs, and so the first time too.
+        // `annulus store` reads its settings again while it runs, so it also reads them itself at
+        // the start.
         cli::Command::Store(_) => store_service::run(),
         cli::Command::Recover(arguments) => recover::run(arguments),
         cli::Command::Scrub(arguments) => scrub::run(*arguments),

@@ -1,26 +1,27 @@
-//! The one number that bounds the memory of the process.
+//! The limit for the memory of the process.
 
 use client_memory::Shares;
 
 use crate::exit::Failure;
 use crate::store_service::Size;
 
-/// With less than this the process does not get far.
+/// The smallest limit. With less the process does not get far.
 const LIMIT_BYTES_MIN: u64 = 64 << 20;
 
-/// Blocks of rows are cached in this many bytes, and in no more than one part in so many of the limit.
+/// The size of the cache for blocks of rows, which takes at most one part in `CACHE_PART` of the
+/// limit.
 const CACHE_BYTES: u64 = 256 << 20;
 const CACHE_PART: u64 = 8;
 
-/// How much memory the process may take.
+/// The memory that the process may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
-    /// In bytes, mapped files aside; absent where the system does not tell what it has.
+    /// The limit in bytes, without mapped files; `None` if the system does not tell its memory.
     pub bytes: Option<u64>,
 }
 
 impl MemoryLimit {
-    /// The limit that was set, or half of what the machine or the control group has.
+    /// Takes the limit that was set, or half of the memory of the machine or the control group.
     pub fn resolve(set: Option<Size>) -> Result<MemoryLimit, Failure> {
         match set {
             Some(Size(bytes)) if bytes < LIMIT_BYTES_MIN => Err(Failure::Configuration(format!(
@@ -34,12 +35,12 @@ impl MemoryLimit {
         }
     }
 
-    /// The shares of it that clients may pin.
+    /// The shares of the limit that clients may pin.
     pub fn shares(self) -> Shares {
         self.bytes.map_or_else(Shares::default, Shares::of_limit)
     }
 
-    /// Bytes for cached blocks of rows if nothing is set.
+    /// The bytes for cached blocks of rows, if no setting gives them.
     pub fn cache_bytes(self) -> u64 {
         let part = self.bytes.map_or(u64::MAX, |bytes| bytes / CACHE_PART);
         CACHE_BYTES.min(part)

@@ -1,21 +1,22 @@
-//! How many files and sockets a server may have open.
+//! The limit of open files and sockets.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// What is asked for where the system sets no bound.
+/// The limit to ask for if the system sets no bound.
 const ENOUGH: u64 = 65_536;
 
-/// Of the files that a process may open, one in so many are clients' at most; the others are those of rows and indexes.
+/// The part of the open files that clients may have, as one in this many. The others are for rows
+/// and indexes.
 const CLIENTS_PART: u64 = 2;
 
-/// Sockets of a connection through a gateway.
+/// The number of sockets of a connection through a gateway.
 const SOCKETS_OF_GATEWAY: u64 = 2;
 
-/// Raises the limit of open files as far as the system lets the process do so itself.
+/// Raises the limit of open files as far as the system allows the process.
 ///
-/// Shells and service managers start programs with room for some thousand, out of regard for old ones that cannot count
-/// further. A server has a socket or two for each client, and without room for another one it can neither take a client nor
-/// ask an index service, which it would then take for dead.
+/// Shells and service managers start programs with a limit of some thousand, for the sake of old
+/// programs that can't handle more. A server has one or two sockets for each client. Without a free
+/// one it can neither take a client nor ask an index service, which it would then take for down.
 pub fn raise_limit() {
     let limit = getrlimit(Resource::Nofile);
     let current = match (limit.current, limit.maximum) {
@@ -29,8 +30,9 @@ pub fn raise_limit() {
     }
 }
 
-/// Makes bounds of connections fit the limit of open files, once that is raised: a connection too many is refused or waits
-/// then, and does not take the file that a table is to be written to.
+/// Lowers limits of connections so that they fit the limit of open files. Call it after
+/// [`raise_limit`]. A connection too many is then refused or waits, and does not take the file that
+/// a table needs.
 pub fn fit_connections<'a>(wanted: impl IntoIterator<Item = &'a mut usize>) {
     let Some(limit) = getrlimit(Resource::Nofile).current else {
         return;
@@ -40,8 +42,9 @@ pub fn fit_connections<'a>(wanted: impl IntoIterator<Item = &'a mut usize>) {
     }
 }
 
-/// The bound of a gateway's connections, likewise: each has a socket of its client and one of its node. `beside_store`: an index
-/// service in the process has its own part of the files.
+/// Lowers the limit of a gateway's connections so that it fits the limit of open files. Each
+/// connection has a socket of its client and one of its node. With `beside_store` an index service
+/// in the process has its own part of the files.
 pub fn fit_gateway_connections(connections: &mut usize, beside_store: bool) {
     let Some(limit) = getrlimit(Resource::Nofile).current else {
         return;
@@ -60,7 +63,8 @@ fn tell_of_few(limit: u64, connections: usize) {
     );
 }
 
-/// How many connections there may be in all, if that is fewer than wanted; each bound has its part of it then.
+/// Lowers the limits so that they fit, each in proportion. Returns their sum, or `None` if they fit
+/// as they are.
 fn fit<'a>(limit: u64, wanted: impl IntoIterator<Item = &'a mut usize>) -> Option<usize> {
     let mut wanted: Vec<&mut usize> = wanted.into_iter().collect();
     let room = limit / CLIENTS_PART;

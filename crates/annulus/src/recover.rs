@@ -1,4 +1,4 @@
-//! `annulus recover`: the way on from a damaged journal.
+//! `annulus recover`: shows the damage of a journal, and cuts it off.
 
 use std::path::PathBuf;
 
@@ -8,15 +8,16 @@ use storage::{Loss, StorageError, TableLoss};
 
 #[derive(Args, Debug)]
 pub struct RecoverArguments {
-    /// The data directory of a server that is stopped
+    /// The data directory of a stopped server
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 
-    /// Cut the journal where the damage begins, and keep what is cut in a file beside it
+    /// Cut the journal where the damage begins, and keep the cut part in a file beside it
     #[arg(long)]
     accept_loss: bool,
 }
 
+/// Runs `annulus recover`.
 pub fn run(arguments: RecoverArguments) -> anyhow::Result<()> {
     let Some(loss) = storage::recover(&arguments.directory, arguments.accept_loss)? else {
         println!("No journal is damaged; nothing was changed.");

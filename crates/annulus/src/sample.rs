@@ -1,4 +1,4 @@
-//! Loading a sample: through CQL, as a user would.
+//! Loading a sample through CQL, as a user would.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -15,15 +15,16 @@ use scylla::value::{CqlDate, CqlValue};
 
 use crate::films::{self, DIMENSIONS, Film};
 
-/// Inserts under way at once.
+/// The number of inserts in flight.
 const INSERTS_IN_FLIGHT: usize = 64;
-/// The film whose neighbours the ready-made query asks for.
+/// The film whose neighbours the prepared query asks for.
 const EXAMPLE_TITLE: &str = "King Kong";
 const INDEX_WAIT: Duration = Duration::from_secs(300);
 
-/// Loads the films unless they are there, waits for their index, and prints what to try.
+/// Loads the films unless they are there, waits for their index, and prints suggestions of things
+/// to try.
 ///
-/// `data_dir` is where the ready-made query is put.
+/// `data_dir` is the directory for the file with the prepared query.
 pub async fn load_movies(cql: SocketAddr, http: SocketAddr, data_dir: &Path) -> anyhow::Result<()> {
     let session = SessionBuilder::new()
         .known_node_addr(cql)
@@ -108,7 +109,7 @@ async fn insert(session: &Session, films: &[Film]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits until `ANN OF` answers: until then it says how far the index is.
+/// Waits until `ANN OF` is answered. Until then its error tells the progress of the index.
 async fn wait_for_index(session: &Session, film: &Film) -> anyhow::Result<()> {
     let statement = session
         .prepare("SELECT id FROM samples.movies ORDER BY plot_embedding ANN OF ? LIMIT 1")
@@ -128,7 +129,7 @@ async fn wait_for_index(session: &Session, film: &Film) -> anyhow::Result<()> {
     }
 }
 
-/// A query with a vector is too long to type: it goes into a file that cqlsh reads.
+/// Writes a query into a file that cqlsh reads, as a vector is too long to type.
 fn write_query(data_dir: &Path, films: &[Film]) -> anyhow::Result<String> {
     let film = films
         .iter()
@@ -161,7 +162,7 @@ fn print_what_to_try(cql: SocketAddr, http: SocketAddr, query: &str) {
     );
 }
 
-/// `YYYY-MM-DD` as days with the epoch at 2^31.
+/// Converts `YYYY-MM-DD` to days, with the epoch at 2^31.
 fn days(date: &str) -> anyhow::Result<u32> {
     let date: Date = date
         .parse()

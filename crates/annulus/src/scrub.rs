@@ -1,4 +1,5 @@
-//! `annulus scrub`: reads every file and checks every checksum, of a running service or of a stopped directory.
+//! `annulus scrub`: reads every file and checks every checksum, of a running service or of a
+//! stopped server's directory.
 
 use std::path::{Path, PathBuf};
 
@@ -17,23 +18,24 @@ pub struct ScrubArguments {
     #[command(flatten)]
     asking: Asking,
 
-    /// The data directory of a server that is stopped; without it the running service is asked
+    /// The data directory of a stopped server; without it the running service is asked
     #[arg(value_name = "DIR", conflicts_with = "detach")]
     directory: Option<PathBuf>,
 
-    /// Where the files of its indexes lie [default: indexes in DIR]
+    /// Directory with the files of that server's indexes [default: indexes in DIR]
     #[arg(long, value_name = "DIR", requires = "directory")]
     index_dir: Option<PathBuf>,
 
-    /// MiB to read in a second [default: 32 for a service, and as fast as the disk goes for DIR]
+    /// MiB to read in a second [default: 32 for a service, no limit for DIR]
     #[arg(long, value_name = "MIB")]
     rate: Option<u64>,
 
-    /// Come back at once with the task, and don't wait for its end
+    /// Return at once with the task, without waiting for its end
     #[arg(long)]
     detach: bool,
 }
 
+/// Runs `annulus scrub`.
 pub fn run(arguments: ScrubArguments) -> anyhow::Result<()> {
     match &arguments.directory {
         Some(directory) => stopped(directory, &arguments),

@@ -1,7 +1,8 @@
 //! `annulus serve`: storage, CQL node and index service in one process.
 //!
-//! The index service reaches the storage by calls ([`embedded::Embedded`]), and so does the node the index service
-//! ([`store::Listeners::local`]): nothing that users ask of the listeners can starve either.
+//! The index service calls the storage ([`embedded::Embedded`]), and the node calls the index
+//! service ([`store::Listeners::local`]). So the requests that users send to the listeners can
+//! starve neither of them.
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -27,8 +28,8 @@ use crate::settings::{Resolved, Sample, Settings};
 use crate::settings_file;
 use crate::stop::Stop;
 
-/// How long clients' requests in flight may go on after a signal; the rest of the stop takes less
-/// than what is left of ten seconds.
+/// The longest time that requests in flight may go on after a signal. The rest of the stop takes
+/// less than what is left of ten seconds.
 const STOP_GRACE: Duration = Duration::from_secs(4);
 
 #[derive(Args, Debug)]
@@ -41,6 +42,7 @@ pub struct ServeArguments {
     settings: Settings,
 }
 
+/// Runs `annulus serve`.
 pub fn run(arguments: ServeArguments) -> anyhow::Result<()> {
     let file = match &arguments.config {
         Some(path) => settings_file::read(path)?,
@@ -96,13 +98,13 @@ async fn open(settings: &Resolved) -> anyhow::Result<Storage> {
         cache_bytes: settings.cache_bytes,
         ..StorageOptions::default()
     };
-    // Recovery reads files for as long as it takes.
+    // Recovery reads files, which takes a while.
     let storage = tokio::task::spawn_blocking(move || Storage::open(&directory, options)).await??;
     tracing::info!(data_dir = %settings.data_dir.display(), "storage is open");
     Ok(storage)
 }
 
-/// Both halves, running.
+/// The running servers: the node and the index service.
 struct Servers {
     node: Node,
     store: StoreHandle,
@@ -184,7 +186,8 @@ impl Servers {
         })
     }
 
-    /// The index service first, whose last snapshots are taken while nothing else stops.
+    /// Stops the index service first, so that its last snapshots are taken while nothing else
+    /// stops.
     async fn stop(self) {
         self.store.shutdown().await;
         if !self.node.stop(STOP_GRACE).await {
@@ -193,7 +196,7 @@ impl Servers {
     }
 }
 
-/// The index service could not start.
+/// The error for an index service that could not start.
 fn failed(error: StartError) -> anyhow::Error {
     match error {
         StartError::Listen { address, source } => in_use(address, "--http-port", &source).into(),
@@ -214,7 +217,8 @@ fn in_use(address: SocketAddr, flag: &str, error: &std::io::Error) -> Failure {
     ))
 }
 
-/// Waits until the index service serves, loads the sample, and says so.
+/// Waits until the index service serves, loads the sample, and then prints that the server is
+/// ready.
 async fn get_ready(settings: &Resolved, servers: &Servers) -> anyhow::Result<()> {
     let mut status = servers.store.status();
     status

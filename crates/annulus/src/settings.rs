@@ -1,4 +1,5 @@
-//! The settings of `annulus serve`: flags, environment and a TOML file, in this order of rank.
+//! The settings of `annulus serve`: flags, environment and a TOML file. An earlier one wins over a
+//! later one.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -15,15 +16,15 @@ use crate::memory_limit::MemoryLimit;
 use crate::span::{Span, bounded};
 use crate::store_service::Size;
 
-/// Facts of our own; of the libraries below only what is wrong. The driver warns of what its callers
-/// report themselves.
+/// The default log filter: facts of our own crates, and warnings of libraries. Of the driver only
+/// errors are logged, as it warns of failures that its callers report themselves.
 pub const DEFAULT_LOG: &str = "warn,annulus=info,node=info,storage=info,store=info,scylla=error";
 
-/// What may be set. Everything is optional here; [`Settings::resolve`] fills in the defaults.
+/// All settings. Each is optional here; [`Settings::resolve`] fills in the defaults.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Settings {
-    /// Where the data live; created if missing [default: annulus-data]
+    /// Directory for the data; created if missing [default: annulus-data]
     #[arg(long, env = "ANNULUS_DATA_DIR", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
 
@@ -39,21 +40,22 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_HTTP_PORT", value_name = "PORT")]
     pub http_port: Option<u16>,
 
-    /// Names that the HTTP API is asked by, separated by commas, beside those of the loopback address. On a loopback
-    /// address it answers to no other, elsewhere to any if none is given: a browser's page that has its name resolved to
-    /// this machine sends that name [default: none]
+    /// Host names that the HTTP API answers to, separated by commas, beside those of the loopback
+    /// address. On a loopback address it answers to no other name, elsewhere to any if none is
+    /// given. This refuses web pages whose own host name resolves to this machine [default: none]
     #[arg(long, env = "ANNULUS_HTTP_HOST", value_name = "NAME,...")]
     pub http_host: Option<String>,
 
-    /// Listen beyond loopback although there is no authentication yet
+    /// Allow a listen address that is not loopback, although there is no authentication yet
     #[arg(long, env = "ANNULUS_INSECURE", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub insecure: Option<bool>,
 
-    /// Name of the data center that drivers are told of, and that replication options may name [default: datacenter1]
+    /// Name of the data center, as drivers see it and replication options may give it [default:
+    /// datacenter1]
     #[arg(long, env = "ANNULUS_DATACENTER", value_name = "NAME")]
     pub datacenter: Option<String>,
 
-    /// Load a sample on start, unless it is there already
+    /// Load a sample on start, unless it is loaded already
     #[arg(long, env = "ANNULUS_SAMPLE", value_name = "NAME")]
     pub sample: Option<Sample>,
 
@@ -65,8 +67,9 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_SYNC_INTERVAL_MS", value_name = "MS")]
     pub sync_interval_ms: Option<u64>,
 
-    /// Memory that the process may take, mapped files aside, such as 4GiB; beyond it new rows of indexes wait, and of it clients can pin
-    /// 512 MiB, or a quarter if that is less [default: half of what the machine or the control group has]
+    /// Memory that the process may take without mapped files, such as 4GiB. At the limit new rows
+    /// of indexes wait. Clients can pin 512 MiB of it, or a quarter if that is less [default: half
+    /// of the memory of the machine or the control group]
     #[arg(long, env = "ANNULUS_MEMORY_LIMIT", value_name = "BYTES")]
     pub memory_limit: Option<Size>,
 
@@ -74,54 +77,57 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_CACHE_MIB", value_name = "MIB")]
     pub cache_mib: Option<u64>,
 
-    /// MiB that one frame of a CQL client may have at most [default: 256]
+    /// Largest frame of a CQL client in MiB [default: 256]
     #[arg(long, env = "ANNULUS_MAX_FRAME_MIB", value_name = "MIB")]
     pub max_frame_mib: Option<u32>,
 
-    /// Requests of CQL clients worked on at once; more get Overloaded [default: 32768]
+    /// Requests of CQL clients in progress at a time; more get Overloaded [default: 32768]
     #[arg(long, env = "ANNULUS_MAX_REQUESTS", value_name = "N")]
     pub max_requests: Option<usize>,
 
-    /// Where the full vectors of indexes are kept [default: file]
+    /// Place of the full vectors of indexes [default: file]
     #[arg(long, env = "ANNULUS_INDEX_VECTORS", value_name = "WHERE")]
     pub index_vectors: Option<IndexVectors>,
 
-    /// Where the files of indexes lie; created if missing [default: indexes in the data directory]
+    /// Directory for the files of indexes; created if missing [default: indexes in the data
+    /// directory]
     #[arg(long, env = "ANNULUS_INDEX_DIR", value_name = "DIR")]
     pub index_dir: Option<PathBuf>,
 
-    /// How long after a snapshot of an index the next one is taken, if something has changed; 0s: none
-    /// are taken or used, and every start builds the indexes anew [default: 5m]
+    /// Time from a snapshot of an index to the next one, if something has changed. With 0s no
+    /// snapshots are taken or used, and every start builds the indexes anew [default: 5m]
     #[arg(long, env = "ANNULUS_SNAPSHOT_INTERVAL", value_name = "DURATION")]
     pub snapshot_interval: Option<Span>,
 
-    /// Searches computed at once, and threads that build indexes [default: the number of cores]
+    /// Searches computed at a time, and threads that build indexes [default: the number of cores]
     #[arg(long, env = "ANNULUS_SEARCH_THREADS", value_name = "N")]
     pub search_threads: Option<usize>,
 
-    /// Hours from one comparison of every index with its table to the next; what differs is mended
+    /// Hours from one comparison of every index with its table to the next; differences are mended
     /// [default: never]
     #[arg(long, env = "ANNULUS_REPAIR_INTERVAL_H", value_name = "HOURS")]
     pub repair_interval_h: Option<u32>,
 
-    /// How often all files are read and their checksums checked, such as 7d; `annulus scrub` does it at once [default: never]
+    /// Interval at which all files are read and their checksums checked, such as 7d; `annulus
+    /// scrub` does it at once [default: never]
     #[arg(long, env = "ANNULUS_SCRUB_INTERVAL", value_name = "DURATION")]
     pub scrub_interval: Option<Span>,
 
-    /// MiB that such a scrub reads in a second at most [default: 32]
+    /// MiB that such a scrub may read in a second [default: 32]
     #[arg(long, env = "ANNULUS_SCRUB_RATE_MIB", value_name = "MIB")]
     pub scrub_rate_mib: Option<u64>,
 
-    /// A search for few rows is computed on the thread of its socket while searches take no longer than this on the
-    /// mean; 0: never [default: 1000]
+    /// Microseconds: a search for few rows is computed on the thread of its socket while the mean
+    /// search takes no longer than this; 0 for never [default: 1000]
     #[arg(long, env = "ANNULUS_INLINE_SEARCHES_US", value_name = "US")]
     pub inline_searches_us: Option<u64>,
 
-    /// What is logged: a level, or directives such as store=debug,info [default: info, and warn for libraries]
+    /// Log filter: a level, or directives such as store=debug,info [default: info, and warn for
+    /// libraries]
     #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]
     pub log: Option<String>,
 
-    /// How it is logged [default: text]
+    /// Format of the log [default: text]
     #[arg(long, env = "ANNULUS_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
 }
@@ -136,24 +142,24 @@ pub enum Sample {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum DurabilityName {
-    /// After it is synced to the disk: a power cut loses nothing acknowledged
+    /// After the write is synced to the disk: a power cut loses no acknowledged write
     Synced,
-    /// After the kernel has it: a killed process loses nothing, a power cut up to the sync
-    /// interval
+    /// After the kernel has the write: a killed process loses no acknowledged write, a power cut
+    /// those since the last sync
     Buffered,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum IndexVectors {
-    /// In files that are mapped into memory: they are in memory while there is room, so an index
-    /// may be larger than that
+    /// In files that are mapped into memory, so that an index may be larger than the memory
     File,
-    /// In memory, always: no search ever waits for the disk
+    /// In memory, so that no search ever waits for the disk
     Memory,
 }
 
 impl IndexVectors {
+    /// The placement in the terms of the index library.
     pub fn placement(self) -> Placement {
         match self {
             IndexVectors::File => Placement::File,
@@ -162,7 +168,7 @@ impl IndexVectors {
     }
 }
 
-/// Settings with every default filled in, and checked.
+/// The settings, checked, with every default filled in.
 #[derive(Clone, Debug)]
 pub struct Resolved {
     pub data_dir: PathBuf,
@@ -170,7 +176,7 @@ pub struct Resolved {
     pub cql_port: u16,
     pub http_port: u16,
     pub http_hosts: Vec<String>,
-    /// Whether it may listen where others reach it, although it asks nobody who they are.
+    /// Whether the server may listen where others reach it, although it does not authenticate them.
     pub insecure: bool,
     pub datacenter: String,
     pub sample: Option<Sample>,
@@ -191,7 +197,7 @@ pub struct Resolved {
 }
 
 impl Settings {
-    /// These settings, and those of `other` where these are silent.
+    /// Takes the settings of `other` where these are not set.
     pub fn or(self, other: Settings) -> Settings {
         Settings {
             data_dir: self.data_dir.or(other.data_dir),
@@ -221,7 +227,11 @@ impl Settings {
         }
     }
 
-    /// Fills in the defaults and checks what can be checked without acting.
+    /// Fills in the defaults, and checks what can be checked without acting.
+    ///
+    /// # Errors
+    ///
+    /// If a setting can't be used.
     pub fn resolve(self) -> Result<Resolved, Failure> {
         let listen = self.listen.unwrap_or(IpAddr::from([127, 0, 0, 1]));
         if !listen.is_loopback() && !self.insecure.unwrap_or(false) {
@@ -283,7 +293,11 @@ impl Settings {
     }
 }
 
-/// How indexes are saved.
+/// The options for saving indexes. An interval of zero switches snapshots off.
+///
+/// # Errors
+///
+/// If the interval is longer than a year.
 pub fn snapshots(interval: Option<Span>) -> Result<SnapshotOptions, Failure> {
     const INTERVAL_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
     let interval = match interval {
@@ -299,7 +313,11 @@ pub fn snapshots(interval: Option<Span>) -> Result<SnapshotOptions, Failure> {
     Ok(SnapshotOptions { interval })
 }
 
-/// How files are checked.
+/// The options for checking files.
+///
+/// # Errors
+///
+/// If the rate is zero, or the interval is out of bounds.
 pub fn scrub(interval: Option<Span>, rate_mib: Option<u64>) -> Result<ScrubOptions, Failure> {
     let defaults = ScrubOptions::default();
     let rate = match rate_mib {
@@ -316,7 +334,7 @@ pub fn scrub(interval: Option<Span>, rate_mib: Option<u64>) -> Result<ScrubOptio
     })
 }
 
-/// Names separated by commas.
+/// Splits names at commas.
 pub fn names(text: Option<&str>) -> Vec<String> {
     text.unwrap_or_default()
         .split(',')
@@ -326,7 +344,7 @@ pub fn names(text: Option<&str>) -> Vec<String> {
         .collect()
 }
 
-/// The name of the data center, which a replication option has to be able to name.
+/// Checks the name of the data center, which a replication option has to be able to contain.
 fn datacenter(name: Option<String>) -> Result<String, Failure> {
     let name = name.unwrap_or_else(|| node::DATA_CENTER.to_owned());
     let is_word = |c: char| c.is_ascii_alphanumeric() || "_-.:".contains(c);
@@ -342,7 +360,7 @@ fn datacenter(name: Option<String>) -> Result<String, Failure> {
     Ok(name)
 }
 
-/// A repair every so many hours, gently.
+/// The schedule of a repair every so many hours, at the lowest intensity.
 fn schedule(interval_h: u32) -> Result<RepairSchedule, Failure> {
     let interval_h = at_least_one("repair-interval-h", interval_h as usize)?;
     Ok(RepairSchedule {
@@ -352,12 +370,12 @@ fn schedule(interval_h: u32) -> Result<RepairSchedule, Failure> {
     })
 }
 
-/// Of two settings that need one another only one is set.
+/// The error for two settings that need each other, of which only one is set.
 pub fn lacks(given: &str, missing: &str) -> Failure {
     Failure::Configuration(format!("{given} is set, but {missing} is not: set both"))
 }
 
-/// Refuses 0 by the setting's name.
+/// Refuses 0, with an error that names the setting.
 pub fn at_least_one(name: &str, value: usize) -> Result<usize, Failure> {
     if value == 0 {
         return Err(Failure::Configuration(format!("{name} must be at least 1")));

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::exit::Failure;
 
-/// What happens at intervals happens no more often, and no more rarely than once a year.
+/// The bounds of intervals.
 const INTERVAL_MIN: Duration = Duration::from_millis(1);
 const INTERVAL_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
@@ -37,13 +37,21 @@ impl TryFrom<String> for Span {
     }
 }
 
-/// A setting of a duration, or its default.
+/// The value of an interval setting, or its default.
+///
+/// # Errors
+///
+/// If it is out of the bounds of intervals.
 pub fn interval(name: &str, span: Option<Span>, default: Duration) -> Result<Duration, Failure> {
     Ok(bounded(name, span)?.unwrap_or(default))
 }
 
-/// Something that happens again and again, or is waited for: without a pause it would be all that
-/// happens, and beyond the upper bound sums of times overflow.
+/// Checks an interval or a timeout. Without a pause nothing else would happen, and beyond the upper
+/// bound sums of times overflow.
+///
+/// # Errors
+///
+/// If it is out of the bounds of intervals.
 pub fn bounded(name: &str, span: Option<Span>) -> Result<Option<Duration>, Failure> {
     match span {
         Some(Span(span)) if !(INTERVAL_MIN..=INTERVAL_MAX).contains(&span) => {
@@ -55,7 +63,11 @@ pub fn bounded(name: &str, span: Option<Span>) -> Result<Option<Duration>, Failu
     }
 }
 
-/// How far something stays behind the present, which may be not at all.
+/// Checks the distance that a reader keeps from the present. It may be zero.
+///
+/// # Errors
+///
+/// If it is beyond the longest interval.
 pub fn distance(name: &str, span: Option<Span>) -> Result<Option<Duration>, Failure> {
     match span {
         Some(Span(span)) if span > INTERVAL_MAX => Err(Failure::Configuration(format!(

@@ -4,14 +4,15 @@ use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// SIGINT and SIGTERM. They are heeded from the moment that this exists, so it is made before
-/// anything else: a signal during the start stops a server cleanly too.
+/// The signals SIGINT and SIGTERM. They are caught from the moment that this exists. It is made
+/// before anything else, so that a signal during the start also stops a server cleanly.
 pub struct Stop {
     interrupt: Signal,
     terminate: Signal,
 }
 
 impl Stop {
+    /// Catches the signals from now on.
     pub fn listen() -> io::Result<Stop> {
         Ok(Stop {
             interrupt: signal(SignalKind::interrupt())?,
@@ -19,7 +20,7 @@ impl Stop {
         })
     }
 
-    /// Waits for one of them, and returns its name.
+    /// Waits for one of the signals, and returns its name.
     pub async fn asked_for(&mut self) -> &'static str {
         tokio::select! {
             _ = self.interrupt.recv() => "SIGINT",

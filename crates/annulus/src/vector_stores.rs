@@ -1,4 +1,4 @@
-//! Where a gateway finds the index services: settings by the names of ScyllaDB's own.
+//! The index services of a gateway: settings under the names of ScyllaDB's own.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -12,7 +12,8 @@ use store_api::{Client, ClientOptions, Zones};
 use crate::exit::Failure;
 use crate::settings::lacks;
 
-/// Index services. All is optional; without any, queries for neighbours are answered that vector search is disabled.
+/// The settings about index services. All are optional. Without any, queries for neighbours get the
+/// error that vector search is disabled.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct VectorStores {
@@ -25,7 +26,7 @@ pub struct VectorStores {
     )]
     pub vector_store_primary_uri: Option<Vec<String>>,
 
-    /// Index services to ask when none of the primary ones is available
+    /// Index services to ask if none of the primary ones is available
     #[arg(
         long,
         env = "ANNULUS_VECTOR_STORE_SECONDARY_URI",
@@ -38,8 +39,8 @@ pub struct VectorStores {
     #[arg(long, env = "ANNULUS_VECTOR_STORE_TRUSTSTORE", value_name = "FILE")]
     pub vector_store_truststore: Option<PathBuf>,
 
-    /// Milliseconds after which a service that gives no sign of life counts as down; less than the 10 s that a search may
-    /// take [default: 3000]
+    /// Milliseconds of silence after which a service counts as down; less than the 10 s that a
+    /// search may take [default: 3000]
     #[arg(
         long,
         env = "ANNULUS_VECTOR_STORE_UNREACHABLE_NODE_DETECTION_TIME_IN_MS",
@@ -47,11 +48,11 @@ pub struct VectorStores {
     )]
     pub vector_store_unreachable_node_detection_time_in_ms: Option<u32>,
 
-    /// The zone that this gateway is in: index services of the same zone are asked first
+    /// Zone of this gateway: index services in the same zone are asked first
     #[arg(long, env = "ANNULUS_VECTOR_STORE_OWN_ZONE", value_name = "ZONE")]
     pub vector_store_own_zone: Option<String>,
 
-    /// An index service and the zone that it is in; once for each service
+    /// An index service and its zone; give it once for each service
     ///
     /// In the file it is a table: [vector-store-zones], with lines such as "http://10.0.0.1:6080" = "a".
     #[arg(
@@ -63,12 +64,12 @@ pub struct VectorStores {
     #[serde(skip)]
     pub zone_pairs: Option<Vec<UriZone>>,
 
-    /// The same from the file.
+    /// The zones of index services in the file.
     #[arg(skip)]
     pub vector_store_zones: Option<HashMap<String, String>>,
 }
 
-/// An index service and its zone, as they are written on the command line.
+/// An index service and its zone, in their form on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UriZone {
     uri: String,
@@ -90,7 +91,7 @@ impl FromStr for UriZone {
 }
 
 impl VectorStores {
-    /// These settings, and those of `other` where these are silent.
+    /// Takes the settings of `other` where these are not set.
     pub fn or(self, other: VectorStores) -> VectorStores {
         VectorStores {
             vector_store_primary_uri: self
@@ -111,7 +112,7 @@ impl VectorStores {
         }
     }
 
-    /// The name of a setting that is set: it is about services in other processes.
+    /// The name of a setting that is set. All of them are about services in other processes.
     pub fn any_set(&self) -> Option<&'static str> {
         let settings = [
             (
@@ -144,10 +145,10 @@ impl VectorStores {
         set.map(|(name, _)| name)
     }
 
-    /// A client of these services.
+    /// Makes a client of these services.
     ///
     /// # Errors
-    /// What can't be used, by its name.
+    /// If a setting can't be used. The error names it.
     pub fn client(self) -> Result<Client, Failure> {
         let defaults = ClientOptions::default();
         let authorities = self.vector_store_truststore.map(|file| {
@@ -191,8 +192,9 @@ impl VectorStores {
     }
 }
 
-/// How long a service may be silent. A search that waits for one that is down must be told so before its own time is up: else
-/// nobody would ever learn that it is down, and searches went on asking it.
+/// The time that a service may be silent. It has to be shorter than a search may take: otherwise a
+/// search that waits for a service that is down would end first, so that nobody would notice, and
+/// searches would go on asking it.
 fn detection_time(ms: u32, request_timeout: Duration) -> Result<Duration, Failure> {
     let time = Duration::from_millis(ms.into());
     if time.is_zero() || time >= request_timeout {
@@ -205,13 +207,13 @@ fn detection_time(ms: u32, request_timeout: Duration) -> Result<Duration, Failur
     Ok(time)
 }
 
-/// URIs as they are compared with those of zones.
+/// Trims URIs, so that they can be compared with those of zones.
 fn trimmed(uris: Option<Vec<String>>) -> Vec<String> {
     let uris = uris.unwrap_or_default();
     uris.iter().map(|uri| uri.trim().to_owned()).collect()
 }
 
-/// Zones that no service is found by would be no zones, without a word.
+/// Refuses zones that name no service, as they would silently have no effect.
 fn check_zones(zones: &Zones, uris: &[String]) -> Result<(), Failure> {
     if let Some(stranger) = zones.of.keys().find(|uri| !uris.contains(uri)) {
         return Err(Failure::Configuration(format!(
@@ -222,7 +224,7 @@ fn check_zones(zones: &Zones, uris: &[String]) -> Result<(), Failure> {
     match &zones.own {
         Some(_) if zones.of.is_empty() => Err(lacks("vector-store-own-zone", "vector-store-zone")),
         None if !zones.of.is_empty() => Err(lacks("vector-store-zone", "vector-store-own-zone")),
-        // That no service is in a gateway's own zone may well be.
+        // There may be no service in the gateway's own zone.
         _ => Ok(()),
     }
 }

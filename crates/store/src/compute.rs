@@ -30,8 +30,8 @@ const MEAN_WEIGHT: u64 = 16;
 /// takes longer than most, and so does writing its answer.
 const INLINE_ROWS_MAX: usize = 128;
 
-/// The default for [`Compute::new`]: a search runs on the thread that took it in as long as recent
-/// searches took no longer than this.
+/// The default of [`crate::StoreOptions::inline_searches_within`]: a search runs on the thread that
+/// took it in as long as recent searches took no longer than this.
 pub const INLINE_WITHIN: Duration = Duration::from_millis(1);
 
 /// An environment variable for an experiment alone (benchmarks/experiments/turns). It names the

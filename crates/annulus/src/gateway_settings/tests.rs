@@ -19,7 +19,8 @@ fn every_setting_stands_in_the_file_under_its_long_name() {
     let zone = settings.vector_store.vector_store_own_zone;
     assert_eq!(zone.as_deref(), Some("c"));
     assert_eq!(settings.listen, Some(IpAddr::from([127, 0, 0, 2])));
-    // What the command line knows the file knows; those that are given once for each are tables there.
+    // The file knows all settings of the command line. Those that may be given several times are
+    // tables there.
     let known = GatewaySettings::augment_args(clap::Command::new("settings"));
     for argument in known
         .get_arguments()
@@ -150,7 +151,7 @@ fn the_index_service_is_in_this_process_if_that_is_asked_for() {
     assert!(with_store(
         "with-store = true\n[store]\nuri = \"127.0.0.1:0\""
     ));
-    // Switched off for a while.
+    // The service is switched off for a while.
     assert!(!with_store(
         "with-store = false\n[store]\nuri = \"127.0.0.1:0\""
     ));

@@ -1,6 +1,6 @@
-//! Tables for people.
+//! Tables of text for people.
 
-/// Lines whose columns begin below each other. The first line is the heading.
+/// Aligns the columns of all lines. The first line is the heading.
 pub fn aligned<const N: usize>(heading: [&str; N], rows: &[[String; N]]) -> String {
     let mut widths = heading.map(str::len);
     for row in rows {

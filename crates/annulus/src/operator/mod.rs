@@ -1,4 +1,5 @@
-//! What an operator asks of a running index service: `annulus tasks`, `annulus repair`.
+//! The commands that ask a running service: `annulus tasks`, `annulus repair`, `annulus status`,
+//! `annulus scrub`.
 
 mod columns;
 pub mod repair;
@@ -16,16 +17,16 @@ use store_api::{Client, ClientError, ClientOptions};
 
 use crate::exit::Failure;
 
-/// How long an answer may take that is not waited for on purpose.
+/// The longest time that an answer may take, unless a command waits on purpose.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a connection may take to open.
+/// The longest time that a connection may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Whom to ask, and how to show the answer.
+/// The service to ask, and the form of the answer.
 #[derive(Args, Clone, Debug)]
 pub struct Asking {
-    /// The HTTP API of the index service
+    /// URL of the service's HTTP API
     #[arg(
         long,
         env = "ANNULUS_HTTP",
@@ -44,13 +45,13 @@ pub struct Asking {
     )]
     http_ca_cert_path: Option<PathBuf>,
 
-    /// Answer as JSON, as the HTTP API gives it
+    /// Print the answer as JSON, as the HTTP API gives it
     #[arg(long, global = true)]
     json: bool,
 }
 
 impl Asking {
-    /// A client of the one service that is named: what runs there is known to no other.
+    /// Makes a client of the named service. It asks no other, as no other knows what runs there.
     pub async fn client(&self) -> anyhow::Result<Client> {
         let authorities = self.http_ca_cert_path.as_ref().map(std::fs::read);
         let options = ClientOptions {
@@ -64,7 +65,7 @@ impl Asking {
         client.map_err(|error| Failure::Configuration(error.to_string()).into())
     }
 
-    /// What went wrong, in an operator's words.
+    /// Explains an error in an operator's words.
     pub fn explain(&self, error: ClientError) -> anyhow::Error {
         match error {
             ClientError::Status { message, .. } | ClientError::Overloaded { message, .. } => {
@@ -86,7 +87,7 @@ impl Asking {
         }
     }
 
-    /// Prints an answer: as it is, or in the words of `show`.
+    /// Prints an answer: as JSON, or as the text that `show` makes.
     pub fn print<T: Serialize>(
         &self,
         answer: &T,
@@ -96,7 +97,7 @@ impl Asking {
             true => serde_json::to_string_pretty(answer)? + "\n",
             false => show(answer),
         };
-        // A reader that has seen enough, as `head` does, is no failure.
+        // A reader that has seen enough, such as `head`, causes no failure.
         match std::io::stdout().write_all(text.as_bytes()) {
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
             _ => Ok(()),
@@ -104,7 +105,7 @@ impl Asking {
     }
 }
 
-/// Runs what asks; there is nothing to do beside it.
+/// Runs a command on one thread, as there is nothing to do beside it.
 pub fn block_on(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()

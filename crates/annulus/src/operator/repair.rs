@@ -1,4 +1,4 @@
-//! `annulus repair`: comparing an index with its table, and mending it.
+//! `annulus repair`: comparing an index with its table, and mending the index.
 
 use std::str::FromStr;
 
@@ -25,26 +25,27 @@ pub struct RepairArguments {
     #[arg(required = true, value_name = "KEYSPACE.INDEX")]
     index: Option<Index>,
 
-    /// Sets of replicas repaired at a time; 0: as many as share no node
+    /// Sets of replicas repaired at a time; 0 for as many as share no node
     #[arg(long, value_name = "N", default_value_t = 0)]
     parallel: usize,
 
-    /// Token ranges at a time for each of them; 0: as fast as the nodes allow, which is also the most
+    /// Token ranges compared at a time for each set of replicas; 0 for as many as the nodes allow,
+    /// which is also the limit
     #[arg(long, value_name = "N", default_value_t = 1)]
     intensity: usize,
 
-    /// How long ranges in flight may still take after the repair was asked to stop
+    /// Time that ranges in flight may still take after the repair was asked to stop
     #[arg(long, value_name = "DURATION", default_value = "30s")]
     grace: Span,
 
-    /// Come back at once with the task, and don't wait for its end
+    /// Return at once with the task, without waiting for its end
     #[arg(long)]
     detach: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum RepairCommand {
-    /// Change the speed of the repair that runs, and of no other
+    /// Change the speed of the running repair, and of no later one
     Control {
         /// The index, as ks.index
         #[arg(value_name = "KEYSPACE.INDEX")]
@@ -52,21 +53,21 @@ enum RepairCommand {
         #[command(flatten)]
         speed: SpeedArguments,
     },
-    /// Change when and how fast an index is repaired without being asked, for good
+    /// Change the schedule and the speed of an index's repairs for good
     Update {
         /// The index, as ks.index
         #[arg(value_name = "KEYSPACE.INDEX")]
         index: Index,
-        /// How often, such as 24h or 7d
+        /// Interval of repairs, such as 24h or 7d
         #[arg(long, value_name = "DURATION", conflicts_with = "never")]
         every: Option<Span>,
-        /// Not at all, even if there is a setting for all indexes
+        /// Never repair by schedule, even if there is a setting for all indexes
         #[arg(long)]
         never: bool,
         #[command(flatten)]
         speed: SpeedArguments,
     },
-    /// The last repair of an index, and its schedule
+    /// Show the last repair of an index, and its schedule
     Status {
         /// The index, as ks.index
         #[arg(value_name = "KEYSPACE.INDEX")]
@@ -76,16 +77,17 @@ enum RepairCommand {
 
 #[derive(Args, Clone, Copy, Debug)]
 struct SpeedArguments {
-    /// Sets of replicas repaired at a time; 0: as many as share no node [default: as before]
+    /// Sets of replicas repaired at a time; 0 for as many as share no node [default: as before]
     #[arg(long, value_name = "N")]
     parallel: Option<usize>,
 
-    /// Token ranges at a time for each of them; 0: as fast as the nodes allow, which is also the most [default: as before]
+    /// Token ranges compared at a time for each set of replicas; 0 for as many as the nodes allow,
+    /// which is also the limit [default: as before]
     #[arg(long, value_name = "N")]
     intensity: Option<usize>,
 }
 
-/// An index by its keyspace and its name, case preserved.
+/// An index: the names of its keyspace and of itself, case preserved.
 #[derive(Clone, Debug, PartialEq)]
 struct Index {
     keyspace: String,
@@ -109,6 +111,7 @@ impl FromStr for Index {
     }
 }
 
+/// Runs `annulus repair`.
 pub fn run(arguments: RepairArguments) -> anyhow::Result<()> {
     block_on(async {
         let asking = &arguments.asking;

@@ -1,4 +1,4 @@
-//! `annulus status`: how a running service is.
+//! `annulus status`: the state of a running service.
 
 use clap::Args;
 use serde::Serialize;
@@ -19,6 +19,7 @@ struct Answer {
     clock: ClockStatus,
 }
 
+/// Runs `annulus status`.
 pub fn run(arguments: StatusArguments) -> anyhow::Result<()> {
     let asking = &arguments.asking;
     block_on(async {

@@ -1,4 +1,4 @@
-//! `annulus tasks`: long work of an index service.
+//! `annulus tasks`: the long work of an index service.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::columns::aligned;
 use super::{Asking, block_on};
 use crate::exit::Failure;
 
-/// The service answers a request to wait after so long at the latest; then it is asked again.
+/// The longest time of one request to wait. Then the service answers, and is asked again.
 const WAIT_AT_A_TIME: Duration = Duration::from_secs(60);
 
 #[derive(Args, Debug)]
@@ -24,37 +24,39 @@ pub struct TasksArguments {
 
 #[derive(Debug, Subcommand)]
 enum TasksCommand {
-    /// Tasks that run or ended lately
+    /// List the tasks that run or ended lately
     List {
-        /// Parts of other tasks too
+        /// List parts of other tasks too
         #[arg(long)]
         parts: bool,
     },
-    /// One task, with everything that is known of it
+    /// Show one task in full
     Status {
         #[arg(value_name = "TASK")]
         id: String,
     },
-    /// A task and its parts; without a task, every tree
+    /// Show a task and its parts; without TASK, all tasks and their parts
     Tree {
         #[arg(value_name = "TASK")]
         id: Option<String>,
     },
-    /// Wait until a task has ended: exit code 0 if it is done, 1 if it failed or was aborted, 124 if it still runs
+    /// Wait until a task has ended; exit code 0 if it is done, 1 if it failed or was aborted, 124
+    /// if it still runs
     Wait {
         #[arg(value_name = "TASK")]
         id: String,
-        /// Seconds to wait at most [default: as long as it takes]
+        /// Longest time to wait in seconds [default: no limit]
         #[arg(long, value_name = "SECONDS")]
         timeout: Option<u64>,
     },
-    /// Ask a task to stop, and come back at once; `wait` tells when it has
+    /// Ask a task to stop, and return at once; `wait` tells when it has stopped
     Abort {
         #[arg(value_name = "TASK")]
         id: String,
     },
 }
 
+/// Runs `annulus tasks`.
 pub fn run(arguments: TasksArguments) -> anyhow::Result<()> {
     let TasksArguments { asking, command } = arguments;
     block_on(async {
@@ -115,7 +117,7 @@ async fn tree(asking: &Asking, id: Option<String>) -> anyhow::Result<()> {
     })
 }
 
-/// Waits until a task has ended, or for as long as is said.
+/// Waits until a task has ended, or until the timeout. Returns its last status.
 pub async fn wait(
     client: &Client,
     id: &str,
@@ -125,7 +127,7 @@ pub async fn wait(
     loop {
         let left = timeout.map(|timeout| timeout.saturating_sub(began.elapsed()));
         let now = left.map_or(WAIT_AT_A_TIME, |left| left.min(WAIT_AT_A_TIME));
-        // The service counts in seconds; less than one is not worth another request.
+        // The service counts in seconds, and less than one is not worth another request.
         let task = client.wait_for_task(id, now).await?;
         let out_of_time = left.is_some_and(|left| left < now + Duration::from_secs(1));
         if task.state != TaskState::Running || out_of_time {
@@ -134,7 +136,7 @@ pub async fn wait(
     }
 }
 
-/// What the exit code says.
+/// The result that decides the exit code: an error unless the task is done.
 pub fn ended_well(task: &TaskStatus) -> anyhow::Result<()> {
     match task.state {
         TaskState::Done => Ok(()),
@@ -166,7 +168,7 @@ fn line(task: &TaskStatus, depth: usize) -> [String; 6] {
     ]
 }
 
-/// What a task is on.
+/// The object of a task: keyspace, index or table, token range, and entity.
 fn target(task: &TaskStatus) -> String {
     let keyspace = task.keyspace.as_deref().unwrap_or("-");
     let named = task.index.as_ref().or(task.table.as_ref());
@@ -191,7 +193,7 @@ fn progress(task: &TaskStatus) -> String {
     }
 }
 
-/// A task, a line for each thing that is known of it.
+/// Describes a task, with a line for each fact.
 pub fn details(task: &TaskStatus) -> String {
     let mut lines = vec![
         ("id", task.id.clone()),

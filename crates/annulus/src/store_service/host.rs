@@ -1,4 +1,5 @@
-//! Which command runs an index service; where its settings stand, and what is set if nothing is said, follows from that.
+//! The command that runs an index service. It decides where the settings stand, and some of their
+//! defaults.
 
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,40 +12,41 @@ use super::StoreSettings;
 use crate::exit::Failure;
 use crate::memory_limit::MemoryLimit;
 
-/// Which command runs an index service.
+/// The command that runs an index service.
 #[derive(Clone, Debug)]
 pub enum Host {
-    /// `annulus store`, with these flags.
+    /// `annulus store`, with these command-line flags.
     Alone(Vec<OsString>),
-    /// `annulus gateway`, in its process.
+    /// `annulus gateway`, in whose process the index service runs.
     Gateway(OfGateway),
 }
 
-/// What an index service needs to know of the gateway that it is in.
+/// The facts about the gateway that an index service in its process needs.
 #[derive(Clone, Debug)]
 pub struct OfGateway {
     /// The gateway's TOML file, which may have a table `[store]`.
     pub file: Option<PathBuf>,
-    /// Where the gateway listens.
+    /// The address on which the gateway listens.
     pub address: SocketAddr,
-    /// What it asks of whoever connects.
+    /// The demands of the gateway on clients.
     pub asks: Asks,
-    /// Bytes that its process may take.
+    /// The memory limit of the process.
     pub memory: MemoryLimit,
 }
 
-/// What a gateway asks of whoever connects.
+/// The demands of a gateway on clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asks {
     /// No TLS.
     Nothing,
+    /// TLS.
     Tls,
-    /// TLS, and a certificate.
+    /// TLS with a certificate of the client.
     Certificate,
 }
 
 impl OfGateway {
-    /// Where it is reached from its own process.
+    /// The address at which the gateway is reached from its own process.
     fn contact_point(&self) -> String {
         let ip = match self.address.ip() {
             IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
@@ -54,7 +56,7 @@ impl OfGateway {
         SocketAddr::new(ip, self.address.port()).to_string()
     }
 
-    /// That settings of the database fit the gateway, which is the database.
+    /// Checks that the settings of the database fit the gateway, which is the database.
     fn check(&self, set: &StoreSettings) -> Result<(), Failure> {
         let wrong = |what: &str| Err(Failure::Configuration(format!("with-store: {what}")));
         match (self.asks, &set.scylladb_certificate_file) {
@@ -77,7 +79,7 @@ impl OfGateway {
 }
 
 impl Host {
-    /// These settings, and what follows from the host where they are silent.
+    /// Fills in settings that follow from the host and are not set.
     pub fn complete(&self, mut set: StoreSettings) -> Result<StoreSettings, Failure> {
         if let Host::Gateway(gateway) = self
             && set.scylladb_uri.is_none()
@@ -88,13 +90,13 @@ impl Host {
         Ok(set)
     }
 
-    /// What no setting says.
+    /// Sets options for which there is no setting.
     pub fn adjust(&self, options: &mut StoreOptions) {
         if let Host::Gateway(gateway) = self {
             let limit = &mut options.memory.limit_bytes;
             *limit = limit.or(gateway.memory.bytes);
             options.share_memory();
-            // The gateway has to stop after it within the ten seconds of the process.
+            // The gateway stops after the index service, and the process has ten seconds for both.
             options.shutdown_timeout = Duration::from_secs(4);
         }
     }

@@ -1,11 +1,11 @@
-//! The index service as an operator runs it: alone beside a cluster that it is a client of (`annulus store`), or in the
+//! The index service as an operator runs it: alone beside a cluster (`annulus store`), or in the
 //! process of a gateway (`annulus gateway --with-store`).
 //!
 //! It takes the place of ScyllaDB's own Vector Store, so it understands that program's environment
-//! variables. On SIGHUP all sources of settings and all files that they name are read again; at
-//! intervals without it the certificates and passwords alone that the settings in effect name, as a
-//! file of settings that is being written, or gone, must not take encryption away. What differs is put
-//! into effect without dropping a request, and what can't be used changes nothing.
+//! variables. On SIGHUP it reads all sources of settings again, and all files that they name. At
+//! intervals it reads only the certificates and passwords that the settings in effect name, as a
+//! settings file that is missing or only half written must not switch encryption off. Changes take
+//! effect without dropping a request, and settings that can't be used change nothing.
 
 mod host;
 mod running;
@@ -27,16 +27,17 @@ use settings::Resolved;
 pub use settings::StoreSettings;
 pub use values::Size;
 
-/// How long threads that still read files or look names up are waited for at the end.
+/// The time to wait at the end for threads that still read files or look up names.
 pub const READING_ENDS_WITHIN: Duration = Duration::from_secs(1);
 
-/// What is in effect, or to be.
+/// Settings of an index service, with everything that follows from them.
 #[derive(Debug)]
 pub struct Settings {
     host: Host,
-    /// As they were set.
+    /// The settings as they were set.
     set: StoreSettings,
-    /// With everything that they name, and where they are silent as the host has it.
+    /// The settings with the host's values for those that are not set, and with the files that they
+    /// name.
     resolved: Resolved,
 }
 
@@ -58,7 +59,7 @@ impl Settings {
         })
     }
 
-    /// Tells the log of variables that are set in vain.
+    /// Logs a warning for each variable that is set and has no effect.
     pub fn warn_of_those_without_effect(&self) {
         for name in sources::without_effect(&self.host) {
             tracing::warn!(name, "this variable is set, but has no effect here");
@@ -66,9 +67,9 @@ impl Settings {
     }
 }
 
-/// `annulus store`.
+/// Runs `annulus store`.
 pub fn run() -> anyhow::Result<()> {
-    // Behind the program and the subcommand.
+    // The first two arguments are the program and the subcommand.
     let flags = std::env::args_os().skip(2).collect();
     let settings = Settings::read(Host::Alone(flags))?;
     let resolved = &settings.resolved;

@@ -1,4 +1,4 @@
-//! An index service that runs, and goes on with other settings when it is told to.
+//! A running index service, which takes over other settings when it is told to.
 
 use std::convert::Infallible;
 use std::io::Write as _;
@@ -16,12 +16,12 @@ use super::{Host, Settings, StoreSettings};
 use crate::exit::Failure;
 use crate::open_files;
 
-/// No more connections than there may be open files.
+/// Makes the limits of connections fit the limit of open files.
 fn fit(listeners: &mut [ListenerOptions]) {
     open_files::fit_connections(listeners.iter_mut().map(|it| &mut it.connections_max));
 }
 
-/// An index service whose HTTP addresses are bound, and which has not started.
+/// An index service whose HTTP addresses are bound, but which has not started.
 pub struct Bound {
     settings: Settings,
     listeners: Listeners,
@@ -29,7 +29,7 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Binds the addresses, and heeds SIGHUP from now on.
+    /// Binds the addresses, and catches SIGHUP from now on.
     pub async fn bind(mut settings: Settings) -> anyhow::Result<Bound> {
         let hang_up = signal(SignalKind::hangup())?;
         fit(&mut settings.resolved.options.listeners);
@@ -41,12 +41,13 @@ impl Bound {
         })
     }
 
-    /// The service for searches by a call; not available until it starts.
+    /// The service for searches by a call. It is not available until the service starts.
     pub fn local(&self) -> Stores {
         self.listeners.local().into()
     }
 
-    /// Starts in the process of a gateway, now that this listens: its port may have been any that is free.
+    /// Starts in the process of a gateway that listens on `address`. Its port may have been chosen
+    /// only when it was bound.
     pub fn start_in_gateway(mut self, address: SocketAddr) -> anyhow::Result<Service> {
         let Settings { mut host, set, .. } = self.settings;
         if let Host::Gateway(gateway) = &mut host {
@@ -56,7 +57,7 @@ impl Bound {
         self.start()
     }
 
-    /// Starts. The database need not be there yet.
+    /// Starts the service. The database need not be up yet.
     pub fn start(self) -> anyhow::Result<Service> {
         let Settings {
             host,
@@ -84,14 +85,15 @@ pub struct Service {
     /// The settings in effect.
     set: StoreSettings,
     hang_up: Signal,
-    /// When files are looked at.
+    /// The times at which the files are checked.
     checks: Interval,
 }
 
 impl Service {
-    /// Says that the service serves once it does, and puts into effect what changes in the settings. Ends only with the service.
+    /// Prints that the service is ready once it serves, and puts changes of the settings into
+    /// effect. Ends only with the service.
     ///
-    /// `ahead`: what has to be ready, and to have said so, before the service says that it is.
+    /// `ahead` has to be done before the service prints that it is ready.
     pub async fn keep(
         &mut self,
         ahead: impl Future<Output = anyhow::Result<()>>,
@@ -105,7 +107,7 @@ impl Service {
         tokio::pin!(serves);
         let mut ready = false;
         let mut last_failure = None;
-        // Files and names of hosts are read for as long as it takes; signals are heeded meanwhile.
+        // Reading files and looking up host names may take long. Signals are received meanwhile.
         let mut reading: Option<Reading> = None;
         loop {
             tokio::select! {
@@ -128,7 +130,7 @@ impl Service {
                                 tracing::info!("settings of the index service read again");
                             }
                         }
-                        // A failure is told once, not at every look.
+                        // A failure is logged once, and not at every check.
                         Err(error) => {
                             if asked_for || last_failure.as_ref() != Some(&error) {
                                 tracing::error!(
@@ -150,7 +152,7 @@ impl Service {
         }
     }
 
-    /// Puts into effect what has changed; or says why all stays as it was.
+    /// Puts changes into effect. Returns the reason if everything stays as it was.
     async fn reload(&mut self, settings: Result<Settings, String>) -> Result<(), String> {
         let Settings { set, resolved, .. } = settings?;
         let mut options = resolved.options;
@@ -163,7 +165,8 @@ impl Service {
         Ok(())
     }
 
-    /// Answers what is in flight, saves the indexes and ends, within the time that the host has for it.
+    /// Answers the requests in flight, saves the indexes and ends, within the time that the host
+    /// gives it.
     pub async fn stop(self) {
         self.store.shutdown().await;
     }
@@ -172,11 +175,12 @@ impl Service {
 /// Settings that are being read.
 struct Reading {
     settings: JoinHandle<Result<Settings, Failure>>,
-    /// By a signal.
+    /// Whether a signal asked for it.
     asked_for: bool,
 }
 
-/// What was read, and whether that was asked for; never, while nothing is being read.
+/// Waits for the settings that are being read, and returns them with whether a signal asked for
+/// them. Waits for ever if none are being read.
 async fn ended(reading: &mut Option<Reading>) -> (Result<Settings, String>, bool) {
     let Some(reading) = reading else {
         return std::future::pending().await;
@@ -188,7 +192,7 @@ async fn ended(reading: &mut Option<Reading>) -> (Result<Settings, String>, bool
     (settings, reading.asked_for)
 }
 
-/// The index service could not start.
+/// The error for an index service that could not start.
 fn failed(error: StartError) -> anyhow::Error {
     match error {
         StartError::Listen { address, source } => Failure::AddressInUse(format!(

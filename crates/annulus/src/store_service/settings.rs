@@ -12,7 +12,7 @@ use crate::settings::IndexVectors;
 use crate::span::Span;
 pub use resolve::Resolved;
 
-/// What may be set. Everything is optional here; [`StoreSettings::resolve`] fills in the defaults.
+/// All settings. Each is optional here; [`StoreSettings::resolve`] fills in the defaults.
 #[derive(Args, Clone, Debug)]
 #[command(args_override_self = true)]
 pub struct StoreSettings {
@@ -20,17 +20,17 @@ pub struct StoreSettings {
     #[arg(long, env = "ANNULUS_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// Where the HTTP API is served [default: 127.0.0.1:6080]
+    /// Address of the HTTP API [default: 127.0.0.1:6080]
     #[arg(long, env = "VECTOR_STORE_URI", value_name = "HOST:PORT")]
     pub uri: Option<String>,
 
-    /// Names that the HTTP API is asked by, separated by commas, beside those of the loopback address. On a loopback
-    /// address it answers to no other, elsewhere to any if none is given: a browser's page that has its name resolved to
-    /// this machine sends that name [default: none]
+    /// Host names that the HTTP API answers to, separated by commas, beside those of the loopback
+    /// address. On a loopback address it answers to no other name, elsewhere to any if none is
+    /// given. This refuses web pages whose own host name resolves to this machine [default: none]
     #[arg(long, env = "ANNULUS_HTTP_HOST", value_name = "NAME,...")]
     pub http_host: Option<String>,
 
-    /// Certificate for HTTPS on the same port, PEM; searches in clear get 403 then
+    /// Certificate for HTTPS on the same port, PEM; with it searches without TLS get 403
     #[arg(long, env = "VECTOR_STORE_TLS_CERT_PATH", value_name = "FILE")]
     pub tls_cert_path: Option<PathBuf>,
 
@@ -38,7 +38,7 @@ pub struct StoreSettings {
     #[arg(long, env = "VECTOR_STORE_TLS_KEY_PATH", value_name = "FILE")]
     pub tls_key_path: Option<PathBuf>,
 
-    /// How often certificates and the password file are looked at for changes [default: 30s]
+    /// Interval at which certificates and the password file are checked for changes [default: 30s]
     #[arg(
         long,
         env = "VECTOR_STORE_TLS_FILE_CHECK_INTERVAL",
@@ -46,7 +46,8 @@ pub struct StoreSettings {
     )]
     pub tls_file_check_interval: Option<Span>,
 
-    /// Where clients with a certificate are served, if there is a --mtls-ca-cert-path [default: 127.0.0.1:6081]
+    /// Address for clients with a certificate, if --mtls-ca-cert-path is set [default:
+    /// 127.0.0.1:6081]
     #[arg(long, env = "VECTOR_STORE_MTLS_URI", value_name = "HOST:PORT")]
     pub mtls_uri: Option<String>,
 
@@ -54,7 +55,7 @@ pub struct StoreSettings {
     #[arg(long, env = "VECTOR_STORE_MTLS_CA_CERT_PATH", value_name = "FILE")]
     pub mtls_ca_cert_path: Option<PathBuf>,
 
-    /// Nodes of the database to begin with, separated by commas [default: 127.0.0.1:9042]
+    /// Nodes of the database to contact first, separated by commas [default: 127.0.0.1:9042]
     #[arg(long, env = "VECTOR_STORE_SCYLLADB_URI", value_name = "HOST:PORT,...")]
     pub scylladb_uri: Option<String>,
 
@@ -66,7 +67,8 @@ pub struct StoreSettings {
     #[arg(long, env = "VECTOR_STORE_SCYLLADB_PASSWORD_FILE", value_name = "FILE")]
     pub scylladb_password_file: Option<PathBuf>,
 
-    /// Authorities that sign the database's certificates, PEM; the database is talked to in TLS then
+    /// Authorities that sign the database's certificates, PEM; with it the service talks TLS to the
+    /// database
     #[arg(
         long,
         env = "VECTOR_STORE_SCYLLADB_CERTIFICATE_FILE",
@@ -78,25 +80,25 @@ pub struct StoreSettings {
     #[arg(long, env = "VECTOR_STORE_DISABLE_COLORS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub disable_colors: Option<bool>,
 
-    /// Searches computed at once, and threads that build indexes [default: the number of cores]
+    /// Searches computed at a time, and threads that build indexes [default: the number of cores]
     #[arg(long, env = "VECTOR_STORE_THREADS", value_name = "N")]
     pub threads: Option<usize>,
 
-    /// Threads for sockets and everything else that waits [default: the number of cores]
+    /// Threads for sockets and other work that waits [default: the number of cores]
     #[arg(long, env = "ANNULUS_ASYNC_THREADS", value_name = "N")]
     pub async_threads: Option<usize>,
 
-    /// A search for few rows is computed on the thread of its socket while searches take no longer than this on the
-    /// mean; 0: never [default: 1000]
+    /// Microseconds: a search for few rows is computed on the thread of its socket while the mean
+    /// search takes no longer than this; 0 for never [default: 1000]
     #[arg(long, env = "ANNULUS_INLINE_SEARCHES_US", value_name = "US")]
     pub inline_searches_us: Option<u64>,
 
-    /// Memory that the process may take, mapped files aside; beyond it new rows wait
-    /// [default: what the machine or the control group has, less 1 % or 200 MB]
+    /// Memory that the process may take without mapped files; at the limit new rows wait [default:
+    /// the memory of the machine or the control group, less 1 % or 200 MB]
     #[arg(long, env = "VECTOR_STORE_MEMORY_LIMIT", value_name = "BYTES")]
     pub memory_limit: Option<Size>,
 
-    /// How often used memory is looked at [default: 1s]
+    /// Interval at which used memory is measured [default: 1s]
     #[arg(
         long,
         env = "VECTOR_STORE_MEMORY_USAGE_CHECK_INTERVAL",
@@ -104,7 +106,7 @@ pub struct StoreSettings {
     )]
     pub memory_usage_check_interval: Option<Span>,
 
-    /// How long a connection to the database may take to open [default: 5s]
+    /// Longest time that a connection to the database may take to open [default: 5s]
     #[arg(
         long,
         env = "VECTOR_STORE_CQL_CONNECTION_TIMEOUT",
@@ -112,7 +114,8 @@ pub struct StoreSettings {
     )]
     pub cql_connection_timeout: Option<Span>,
 
-    /// How often an idle connection to the database is tried [default: the driver's, 30s]
+    /// Interval at which an idle connection to the database is probed by a request [default: the
+    /// driver's, 30s]
     #[arg(
         long,
         env = "VECTOR_STORE_CQL_KEEPALIVE_INTERVAL",
@@ -120,7 +123,7 @@ pub struct StoreSettings {
     )]
     pub cql_keepalive_interval: Option<Span>,
 
-    /// How long the answer to that may take [default: the driver's, 30s]
+    /// Longest time that the answer to such a probe may take [default: the driver's, 30s]
     #[arg(
         long,
         env = "VECTOR_STORE_CQL_KEEPALIVE_TIMEOUT",
@@ -128,7 +131,7 @@ pub struct StoreSettings {
     )]
     pub cql_keepalive_timeout: Option<Span>,
 
-    /// How often the system tries an idle connection to the database [default: never]
+    /// TCP keepalive interval of connections to the database [default: none]
     #[arg(
         long,
         env = "VECTOR_STORE_CQL_TCP_KEEPALIVE_INTERVAL",
@@ -136,7 +139,8 @@ pub struct StoreSettings {
     )]
     pub cql_tcp_keepalive_interval: Option<Span>,
 
-    /// Where nodes are reached that give other addresses, a JSON object: {"theirs:port": "ours:port"}
+    /// Addresses that nodes report, and those at which this service reaches them, as a JSON object:
+    /// {"theirs:port": "ours:port"}
     #[arg(
         long,
         env = "VECTOR_STORE_CQL_URI_TRANSLATION_MAP",
@@ -156,7 +160,7 @@ pub struct StoreSettings {
     #[arg(long, env = "VECTOR_STORE_CQL_PREFERRED_RACK", value_name = "NAME")]
     pub cql_preferred_rack: Option<String>,
 
-    /// Log rows younger than this are left to the next read of the reader that misses none [default: 30s]
+    /// Age that log rows need before the reader that misses no row reads them [default: 30s]
     #[arg(
         long,
         env = "VECTOR_STORE_CDC_SAFETY_INTERVAL",
@@ -168,7 +172,7 @@ pub struct StoreSettings {
     #[arg(long, env = "VECTOR_STORE_CDC_SLEEP_INTERVAL", value_name = "DURATION")]
     pub cdc_sleep_interval: Option<Span>,
 
-    /// Log rows younger than this are left to the next read of the reader that is quick [default: 100ms]
+    /// Age that log rows need before the quick reader reads them [default: 100ms]
     #[arg(
         long,
         env = "VECTOR_STORE_CDC_FINE_SAFETY_INTERVAL",
@@ -184,7 +188,7 @@ pub struct StoreSettings {
     )]
     pub cdc_fine_sleep_interval: Option<Span>,
 
-    /// How often the database is asked whether its schema has changed [default: 1s]
+    /// Interval at which the database is asked whether its schema has changed [default: 1s]
     #[arg(
         long,
         env = "VECTOR_STORE_MONITOR_INDEXES_INTERVAL",
@@ -192,42 +196,45 @@ pub struct StoreSettings {
     )]
     pub monitor_indexes_interval: Option<Span>,
 
-    /// Where the full vectors of indexes are kept [default: file]
+    /// Place of the full vectors of indexes [default: file]
     #[arg(long, env = "ANNULUS_INDEX_VECTORS", value_name = "WHERE")]
     pub index_vectors: Option<IndexVectors>,
 
-    /// Where the files of indexes lie; created if missing [default: annulus-indexes]
+    /// Directory for the files of indexes; created if missing [default: annulus-indexes]
     #[arg(long, env = "ANNULUS_INDEX_DIR", value_name = "DIR")]
     pub index_dir: Option<PathBuf>,
 
-    /// How long after a snapshot of an index the next one is taken, if something has changed; 0s: none
-    /// are taken or used, and every start builds the indexes anew [default: 5m]
+    /// Time from a snapshot of an index to the next one, if something has changed. With 0s no
+    /// snapshots are taken or used, and every start builds the indexes anew [default: 5m]
     #[arg(long, env = "ANNULUS_SNAPSHOT_INTERVAL", value_name = "DURATION")]
     pub snapshot_interval: Option<Span>,
 
-    /// How often every index is compared with its table and mended, such as 7d; an index may have a
-    /// schedule of its own (`annulus repair update`); 0s: never [default: 1d if the database is Apache Cassandra behind gateways, else never]
+    /// Interval at which every index is compared with its table and mended, such as 7d; 0s for
+    /// never. An index may have a schedule of its own (`annulus repair update`) [default: 1d if the
+    /// database is Apache Cassandra behind gateways, else never]
     #[arg(long, env = "ANNULUS_REPAIR_INTERVAL", value_name = "DURATION")]
     pub repair_interval: Option<Span>,
 
-    /// Token ranges that such a repair compares at a time; 0: as fast as the nodes allow, which is also the most [default: 1]
+    /// Token ranges that such a repair compares at a time; 0 for as many as the nodes allow, which
+    /// is also the limit [default: 1]
     #[arg(long, env = "ANNULUS_REPAIR_INTENSITY", value_name = "N")]
     pub repair_intensity: Option<usize>,
 
-    /// How often the snapshots of indexes are read and their checksums checked, such as 7d; `annulus scrub` does it at once
-    /// [default: never]
+    /// Interval at which the snapshots of indexes are read and their checksums checked, such as 7d;
+    /// `annulus scrub` does it at once [default: never]
     #[arg(long, env = "ANNULUS_SCRUB_INTERVAL", value_name = "DURATION")]
     pub scrub_interval: Option<Span>,
 
-    /// MiB that such a scrub reads in a second at most [default: 32]
+    /// MiB that such a scrub may read in a second [default: 32]
     #[arg(long, env = "ANNULUS_SCRUB_RATE_MIB", value_name = "MIB")]
     pub scrub_rate_mib: Option<u64>,
 
-    /// What is logged: a level, or directives such as store=debug,info [default: info, and warn for libraries]
+    /// Log filter: a level, or directives such as store=debug,info [default: info, and warn for
+    /// libraries]
     #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]
     pub log: Option<String>,
 
-    /// How it is logged [default: text]
+    /// Format of the log [default: text]
     #[arg(long, env = "ANNULUS_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
 }

@@ -1,8 +1,8 @@
-//! Where settings come from: flags, the environment, `.env`, a TOML file.
+//! The sources of settings: flags, the environment, `.env`, a TOML file.
 //!
-//! All of them are put before one parser of flags, so that a setting means the same wherever it stands. A flag wins over
-//! the environment, that over `.env`, that over the file. A gateway has no flags for the index service in its process, and
-//! a table in its own file.
+//! All sources go through one parser of flags, so that a setting means the same in each of them. A
+//! flag wins over the environment, the environment over `.env`, and `.env` over the file. A gateway
+//! has no flags for the index service in its process, but a table in its own file.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,11 +14,11 @@ use super::host::Host;
 use super::settings::StoreSettings;
 use crate::exit::Failure;
 
-/// Read from the working directory, if it is there.
+/// The name of a file in the working directory, which is read if it exists.
 const DOT_ENV: &str = ".env";
 
-/// Variables of the original that have no meaning here: there is one engine and no text index, the
-/// state of an index is always current, and there are no simulators.
+/// Variables of ScyllaDB's own service that have no meaning here: there is one engine and no text
+/// index, the state of an index is always current, and there are no simulators.
 const WITHOUT_EFFECT: [&str; 7] = [
     "VECTOR_STORE_OPENSEARCH_URI",
     "VECTOR_STORE_INDEX_STATUS_UPDATE_INTERVAL",
@@ -29,8 +29,8 @@ const WITHOUT_EFFECT: [&str; 7] = [
     "VECTOR_STORE_ALTER_INDEX_SIMULATOR",
 ];
 
-/// Settings of the whole process, which have no effect on an index service in a gateway: their long names and variables, and
-/// whether the gateway has a setting of its own by that variable.
+/// Settings of the whole process, which have no effect on an index service in a gateway. Each has
+/// its long name, its variable, and whether the gateway has a setting of its own by that variable.
 const OF_THE_PROCESS: [(&str, &str, bool); 5] = [
     ("config", "ANNULUS_CONFIG", true),
     ("async-threads", "ANNULUS_ASYNC_THREADS", true),
@@ -39,13 +39,13 @@ const OF_THE_PROCESS: [(&str, &str, bool); 5] = [
     ("log-format", "ANNULUS_LOG_FORMAT", true),
 ];
 
-/// What is set by all sources of that host.
+/// Reads the settings from all sources of that host.
 pub fn read(host: &Host) -> Result<StoreSettings, Failure> {
     let dot_env = dot_env(Path::new(DOT_ENV))?;
     layered(host, &is_in_environment, &dot_env)
 }
 
-/// Which variables are set that have no effect.
+/// The variables that are set and have no effect.
 pub fn without_effect(host: &Host) -> Vec<&'static str> {
     let dot_env = dot_env(Path::new(DOT_ENV)).unwrap_or_default();
     without_effect_in(host, &is_in_environment, &dot_env)
@@ -132,7 +132,7 @@ fn layered(
     parse(&known, &typed)
 }
 
-/// The settings that can be made, as the parser knows them.
+/// The settings that exist, in the form of a parser.
 fn known(host: &Host) -> Command {
     let command = Command::new("settings").no_binary_name(true);
     let known = StoreSettings::augment_args(command).args_override_self(true);
@@ -150,7 +150,7 @@ fn is_of_the_process(argument: &Arg) -> bool {
     OF_THE_PROCESS.iter().any(is)
 }
 
-/// Fails, naming where the settings come from, if they alone could not be parsed.
+/// Fails if these settings alone can't be parsed. The error names their source.
 fn check(known: &Command, settings: &[(String, String)], origin: &str) -> Result<(), Failure> {
     let command = known
         .clone()
@@ -167,7 +167,7 @@ fn flags(settings: &[(String, String)]) -> impl Iterator<Item = OsString> {
         .map(|(long, value)| OsString::from(format!("--{long}={value}")))
 }
 
-/// What stands later wins; what does not stand there is taken from the environment.
+/// Parses flags. A later flag wins, and a setting without a flag is taken from the environment.
 fn parse(known: &Command, typed: &[OsString]) -> Result<StoreSettings, Failure> {
     let matches = known.clone().try_get_matches_from(typed);
     matches
@@ -178,16 +178,16 @@ fn parse(known: &Command, typed: &[OsString]) -> Result<StoreSettings, Failure> 
 fn configuration(origin: &str, error: &clap::Error) -> Failure {
     let text = error.to_string();
     let text = text.trim_start_matches("error: ");
-    // The rest is about usage.
+    // The rest of the text is about usage.
     let first = text.split("\n\n").next().unwrap_or(text);
     Failure::Configuration(format!("{origin}: {first}"))
 }
 
-/// The variables of a `.env` file; none if there is no such file.
+/// Reads the variables of a `.env` file; none if there is no such file.
 fn dot_env(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
     let wrong = |error: dotenvy::Error| {
         let why = match error {
-            // The error holds the whole line, which may be a password.
+            // The error contains the whole line, which may have a password.
             dotenvy::Error::LineParse(..) => {
                 "a line can't be parsed: write NAME=VALUE, and a value with blanks in quotes"
                     .to_owned()
@@ -208,7 +208,7 @@ fn toml_file(path: &Path, origin: &str) -> Result<toml::Table, Failure> {
     toml::from_str(&text).map_err(|error| wrong(origin, &error))
 }
 
-/// The table of the index service in a gateway's file; an empty one if there is none.
+/// The table of the index service in a gateway's file; an empty table if there is none.
 fn table_of(mut file: toml::Table, origin: &str) -> Result<toml::Table, Failure> {
     match file.remove("store") {
         None => Ok(toml::Table::new()),
@@ -217,7 +217,7 @@ fn table_of(mut file: toml::Table, origin: &str) -> Result<toml::Table, Failure>
     }
 }
 
-/// Settings of a TOML file, as they would be typed.
+/// Writes the settings of a TOML file in the form of flags.
 fn as_typed(table: toml::Table, origin: &str) -> Result<Vec<(String, String)>, Failure> {
     let settings = table.into_iter();
     let settings = settings.map(|(long, value)| match typed(&value) {

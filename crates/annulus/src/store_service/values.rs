@@ -1,4 +1,4 @@
-//! How values are written.
+//! The forms of values in settings.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 pub struct Size(pub u64);
 
 impl<'de> Deserialize<'de> for Size {
-    /// A text, or a number of bytes.
+    /// Reads a text, or a number of bytes.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Size, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
@@ -54,7 +54,7 @@ impl FromStr for Size {
     }
 }
 
-/// A JSON object from addresses that nodes say they have to those that they are reached at.
+/// A JSON object from addresses that nodes report to those at which they are reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddressMap(pub HashMap<SocketAddr, SocketAddr>);
 

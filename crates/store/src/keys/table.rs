@@ -131,7 +131,7 @@ impl KeyTable {
         }
     }
 
-    /// Gives a key that the table doesn't hold an id that no key has.
+    /// Inserts a key that the table doesn't hold, under an id that no key has.
     pub fn insert(&mut self, id: u32, key: PrimaryKey) {
         let at = id as usize;
         if at >= self.keys.len() {
@@ -209,7 +209,7 @@ impl KeyTable {
     }
 }
 
-/// The key of an id that a table lists.
+/// The key of an id that is in a table. Panics if the id has no key.
 fn key_of(keys: &[Option<Box<[u8]>>], id: u32) -> &[u8] {
     keys[id as usize]
         .as_deref()

@@ -1,4 +1,4 @@
-//! From what was set to what the service is started with.
+//! The way from settings to the options of the service.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
@@ -16,10 +16,10 @@ use crate::logging::LogFormat;
 use crate::settings::{DEFAULT_LOG, IndexVectors, lacks, names, scrub, snapshots};
 use crate::span::{bounded, distance, interval};
 
-/// More threads than any machine has cores.
+/// A limit above the number of cores of any machine.
 const THREADS_MAX: usize = 65_536;
 
-/// Settings with every default filled in and every file read.
+/// The settings with every default filled in and every file read.
 #[derive(Clone, Debug)]
 pub struct Resolved {
     pub options: StoreOptions,
@@ -31,8 +31,12 @@ pub struct Resolved {
 }
 
 impl StoreSettings {
-    /// Fills in the defaults, reads certificates and passwords, looks up names of hosts to listen
-    /// on.
+    /// Fills in the defaults, reads certificates and passwords, and looks up the host names to
+    /// listen on.
+    ///
+    /// # Errors
+    ///
+    /// If a setting or a file can't be used.
     pub fn resolve(self) -> Result<Resolved, Failure> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let listeners = self.listeners()?;
@@ -92,7 +96,7 @@ impl StoreSettings {
         })
     }
 
-    /// The listener for everyone, and that for clients with a certificate if there is to be one.
+    /// The listener for everyone and, if it is set, the one for clients with a certificate.
     fn listeners(&self) -> Result<Vec<ListenerOptions>, Failure> {
         let own = match (&self.tls_cert_path, &self.tls_key_path) {
             (Some(certificate), Some(key)) => Some((pem(certificate)?, pem(key)?)),
@@ -187,7 +191,7 @@ impl StoreSettings {
         })
     }
 
-    /// The schedule that is set, and the one that holds behind gateways if none is.
+    /// The schedule that is set, and the one that is used behind gateways if none is set.
     fn repair_schedules(
         &self,
     ) -> Result<(Option<RepairSchedule>, Option<RepairSchedule>), Failure> {
@@ -348,7 +352,7 @@ mod tests {
                 "monitor-indexes-interval must be at least 1ms",
             ),
             (["--cdc-sleep-interval", "0s"], "cdc-sleep-interval must be"),
-            // The library takes it from the time since 1970.
+            // The library subtracts it from the time since 1970.
             (
                 ["--cdc-safety-interval", "999999h"],
                 "cdc-safety-interval must be at most",

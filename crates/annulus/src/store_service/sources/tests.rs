@@ -5,7 +5,7 @@ fn alone(flags: &[&str]) -> Host {
     Host::Alone(flags.iter().map(OsString::from).collect())
 }
 
-/// In a gateway with such a file.
+/// A gateway with this settings file.
 fn in_gateway(file: &Path) -> Host {
     Host::Gateway(OfGateway {
         memory: crate::memory_limit::MemoryLimit { bytes: None },
@@ -53,7 +53,7 @@ fn the_environment_outranks_dot_env_and_the_file() {
     let flags = alone(&["--config", file.to_str().unwrap()]);
     let dot_env = variables(&[("VECTOR_STORE_URI", "dot:1")]);
     let of_environment = |name: &str| ["VECTOR_STORE_URI", "VECTOR_STORE_MTLS_URI"].contains(&name);
-    // The parser itself reads the environment, which a test can't change.
+    // The parser reads the environment itself, and a test can't change that.
     let settings = layered(&flags, &of_environment, &dot_env).unwrap();
     assert_eq!((settings.uri, settings.mtls_uri), (None, None));
 }
@@ -129,7 +129,7 @@ fn in_a_gateway_the_table_of_its_file_comes_last() {
     std::fs::write(&file, text).unwrap();
     let dot_env = variables(&[
         ("VECTOR_STORE_URI", "dot:1"),
-        // The gateway's own, and of no effect here.
+        // These are settings of the gateway, which have no effect here.
         ("ANNULUS_CONFIG", "/nowhere/at/all"),
         ("ANNULUS_LOG", "debug"),
     ]);
@@ -181,7 +181,7 @@ fn what_is_set_in_vain_is_told() {
     assert_eq!(of(&alone(&[]), &[]), names[..1]);
     let in_gateway = in_gateway(Path::new("gateway.toml"));
     assert_eq!(of(&in_gateway, &[]), names[..2]);
-    // The gateway takes its own from the environment, and doesn't read `.env`.
+    // The gateway takes its own settings from the environment, and doesn't read `.env`.
     assert_eq!(of(&in_gateway, &[("ANNULUS_LOG", "debug")]), names[..3]);
 }
 
