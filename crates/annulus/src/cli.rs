@@ -48,7 +48,7 @@ pub enum Command {
     /// other settings need a restart.
     Store(Box<StoreSettings>),
 
-    /// Measure a server of this HTTP API or of CQL, and make reports
+    /// Measure any server of the index service's HTTP API or of CQL, and make reports
     Bench(Box<bench::BenchArguments>),
 
     /// Run a CQL server before a node of Apache Cassandra
@@ -90,8 +90,8 @@ pub enum Command {
     /// journal is damaged and nothing was changed.
     Recover(RecoverArguments),
 
-    /// Read all files and check every checksum, of a running service or of a stopped `annulus
-    /// serve`
+    /// Read all files and check every checksum, of a running service or of a stopped
+    /// `annulus serve`
     ///
     /// Without DIR, the service at --http reads its files, as a task beside its other work, which
     /// can be followed and aborted (`annulus tasks`). With DIR, this command reads the directory of

@@ -264,7 +264,7 @@ async fn get_ready(gateway: &Gateway, cassandra: &str) -> anyhow::Result<()> {
     let mut told = false;
     while let Err(error) = TcpStream::connect(cassandra).await {
         if !told {
-            tracing::warn!(cassandra, %error, "Cassandra cannot be reached yet: trying on");
+            tracing::warn!(cassandra, %error, "Cassandra can't be reached yet and is tried again");
             told = true;
         }
         tokio::time::sleep(TRY_EVERY).await;

@@ -90,7 +90,8 @@ pub struct GatewaySettings {
     #[arg(long, env = "ANNULUS_METRICS_LISTEN", value_name = "ADDRESS:PORT")]
     pub metrics_listen: Option<SocketAddr>,
 
-    /// Address of a node and address of its gateway; give it once for each node of the cluster
+    /// Address of a node for clients, and address of its gateway; give it once for each node of the
+    /// cluster
     ///
     /// The first address is the node's broadcast_rpc_address, or rpc_address if that is not set.
     /// Drivers see these gateways instead of the nodes, and no node without a gateway. In the file
@@ -287,7 +288,6 @@ impl GatewaySettings {
     /// Fills in the defaults, and checks what can be checked without acting.
     ///
     /// # Errors
-    ///
     /// If a setting can't be used.
     pub fn resolve(self) -> Result<Resolved, Failure> {
         self.check_stores()?;

@@ -108,8 +108,8 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_REPAIR_INTERVAL_H", value_name = "HOURS")]
     pub repair_interval_h: Option<u32>,
 
-    /// Interval at which all files are read and their checksums checked, such as 7d; `annulus
-    /// scrub` does it at once [default: never]
+    /// Interval at which all files are read and their checksums checked, such as 7d;
+    /// `annulus scrub` does it at once [default: never]
     #[arg(long, env = "ANNULUS_SCRUB_INTERVAL", value_name = "DURATION")]
     pub scrub_interval: Option<Span>,
 
@@ -230,7 +230,6 @@ impl Settings {
     /// Fills in the defaults, and checks what can be checked without acting.
     ///
     /// # Errors
-    ///
     /// If a setting can't be used.
     pub fn resolve(self) -> Result<Resolved, Failure> {
         let listen = self.listen.unwrap_or(IpAddr::from([127, 0, 0, 1]));
@@ -296,7 +295,6 @@ impl Settings {
 /// The options for saving indexes. An interval of zero switches snapshots off.
 ///
 /// # Errors
-///
 /// If the interval is longer than a year.
 pub fn snapshots(interval: Option<Span>) -> Result<SnapshotOptions, Failure> {
     const INTERVAL_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -316,7 +314,6 @@ pub fn snapshots(interval: Option<Span>) -> Result<SnapshotOptions, Failure> {
 /// The options for checking files.
 ///
 /// # Errors
-///
 /// If the rate is zero, or the interval is out of bounds.
 pub fn scrub(interval: Option<Span>, rate_mib: Option<u64>) -> Result<ScrubOptions, Failure> {
     let defaults = ScrubOptions::default();

@@ -40,7 +40,6 @@ impl TryFrom<String> for Span {
 /// The value of an interval setting, or its default.
 ///
 /// # Errors
-///
 /// If it is out of the bounds of intervals.
 pub fn interval(name: &str, span: Option<Span>, default: Duration) -> Result<Duration, Failure> {
     Ok(bounded(name, span)?.unwrap_or(default))
@@ -50,7 +49,6 @@ pub fn interval(name: &str, span: Option<Span>, default: Duration) -> Result<Dur
 /// bound sums of times overflow.
 ///
 /// # Errors
-///
 /// If it is out of the bounds of intervals.
 pub fn bounded(name: &str, span: Option<Span>) -> Result<Option<Duration>, Failure> {
     match span {
@@ -66,7 +64,6 @@ pub fn bounded(name: &str, span: Option<Span>) -> Result<Option<Duration>, Failu
 /// Checks the distance that a reader keeps from the present. It may be zero.
 ///
 /// # Errors
-///
 /// If it is beyond the longest interval.
 pub fn distance(name: &str, span: Option<Span>) -> Result<Option<Duration>, Failure> {
     match span {

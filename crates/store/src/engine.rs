@@ -395,7 +395,7 @@ impl Engine {
         self.status.send_if_modified(|before| {
             let changed = *before != status;
             if changed {
-                tracing::info!(?status, "index service");
+                tracing::info!(?status, "the status of the index service changed");
             }
             *before = status;
             changed

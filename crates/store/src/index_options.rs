@@ -114,7 +114,7 @@ impl Reader<'_> {
     }
 
     fn complain(&self, key: &str, value: &str, default: &dyn Display) {
-        tracing::warn!(index = %self.name, key, value, %default, "an option that can't be used; taking the default");
+        tracing::warn!(index = %self.name, key, value, %default, "an option of the index can't be used; its default is taken");
     }
 }
 

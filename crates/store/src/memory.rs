@@ -120,11 +120,11 @@ impl Memory {
                 // Mostly there are no file descriptors left. The last measurement holds until there
                 // are.
                 None if has_told => {
-                    tracing::debug!("how much memory is used can't be read now");
+                    tracing::debug!("the use of memory can't be read now");
                 }
                 None => {
                     tracing::warn!(
-                        "this system does not tell how much memory is used: no limit is kept"
+                        "this system does not tell the use of memory, so no limit is kept"
                     );
                     return;
                 }

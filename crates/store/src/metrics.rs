@@ -163,7 +163,7 @@ impl Metrics {
             indexing_lag: histogram(
                 &registry,
                 "indexing_lag_seconds",
-                "From the timestamp of a log row until it is indexed",
+                "Time from the timestamp of a log row until it is indexed",
                 LAG_BUCKETS_S,
             ),
             rows_rejected: counter(
@@ -199,7 +199,7 @@ impl Metrics {
             memory_limit: gauge(
                 &registry,
                 "memory_limit_bytes",
-                "At this much used memory new rows wait",
+                "The use of memory at which new rows wait",
                 &[],
             ),
             clock_lead: registered(
@@ -207,7 +207,7 @@ impl Metrics {
                 GaugeVec::new(
                     Opts::new(
                         "clock_lead_seconds",
-                        "How far the database's time is ahead of this machine's clock, which was set back",
+                        "The time by which the database is ahead of this machine's clock, which was set back",
                     ),
                     &[],
                 ),
@@ -248,7 +248,7 @@ impl Metrics {
                 GaugeVec::new(
                     Opts::new(
                         "cdc_last_processed_timestamp_seconds",
-                        "Up to when all streams of the log were read",
+                        "The time up to which all streams of the log were read",
                     ),
                     READER,
                 ),

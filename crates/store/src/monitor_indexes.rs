@@ -102,7 +102,7 @@ impl MonitorIndexes {
             self.context.engine.first_discovery();
         } else if self.unclear_rounds < UNCLEAR_MAX {
             self.unclear_rounds += 1;
-            tracing::debug!(indexes = ?discovered.unclear, "not yet visible");
+            tracing::debug!(indexes = ?discovered.unclear, "some indexes can't be described yet");
         } else {
             self.context.engine.first_discovery();
         }

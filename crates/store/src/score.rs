@@ -26,7 +26,6 @@ pub struct Impossible {
 /// Computes the score of a distance. Values beyond the range of `f32` are saturated.
 ///
 /// # Errors
-///
 /// If the metric can't have such a distance: it is NaN, or out of range by more than rounding
 /// explains.
 pub fn score(

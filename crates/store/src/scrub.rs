@@ -83,7 +83,6 @@ impl Scrubs {
     /// in the options.
     ///
     /// # Errors
-    ///
     /// If a scrub is running.
     pub fn start(&self, bytes_a_second: Option<u64>) -> Result<Uuid, Busy> {
         let inner = &self.inner;

@@ -62,7 +62,6 @@ impl Listeners {
     /// Binds all listeners, or none.
     ///
     /// # Errors
-    ///
     /// If an address can't be bound, or a certificate can't be used.
     pub async fn bind(listeners: &[ListenerOptions]) -> Result<Listeners, StartError> {
         let mut bound = Vec::new();
@@ -95,7 +94,6 @@ impl Store {
     /// waits for it, and its status tells so.
     ///
     /// # Errors
-    ///
     /// If a listener, the database's authorities or the directory for indexes can't be used.
     pub async fn start(options: StoreOptions) -> Result<StoreHandle, StartError> {
         let listeners = Listeners::bind(&options.listeners).await?;
@@ -105,7 +103,6 @@ impl Store {
     /// Starts on listeners that are bound already, and ignores those of the options.
     ///
     /// # Errors
-    ///
     /// If the database's authorities or the directory for indexes can't be used.
     pub fn start_on(bound: Listeners, options: StoreOptions) -> Result<StoreHandle, StartError> {
         let target = Target::new(options.database.clone())?;
@@ -127,7 +124,6 @@ impl Store {
     /// and the polling of its schema have no effect then.
     ///
     /// # Errors
-    ///
     /// If the directory for indexes can't be used.
     pub fn start_with(
         bound: Listeners,
@@ -289,7 +285,6 @@ impl StoreHandle {
     /// the next start.
     ///
     /// # Errors
-    ///
     /// If an address can't be bound, or certificates can't be used.
     pub async fn reload(
         &mut self,
@@ -316,7 +311,7 @@ impl StoreHandle {
             }
         }
         for gone in before.into_iter().flatten() {
-            tracing::info!(address = %gone.address(), "listening no longer");
+            tracing::info!(address = %gone.address(), "no longer listening");
         }
         if let Some(cluster) = &self.cluster {
             set(cluster, target);

@@ -37,7 +37,6 @@ impl ServerTls {
     /// Makes the configuration of an HTTP listener.
     ///
     /// # Errors
-    ///
     /// If the certificate, its key or the authorities can't be used.
     pub fn new(options: TlsOptions) -> Result<ServerTls, CertificateError> {
         Ok(ServerTls {

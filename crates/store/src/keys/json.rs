@@ -62,7 +62,6 @@ impl From<String> for Shown<'_> {
 /// Converts a serialised value to its JSON form.
 ///
 /// # Errors
-///
 /// If the bytes are not a value of the type, or JSON has no form for it.
 pub fn shown<'a>(typ: &NativeType, value: &'a [u8]) -> Result<Shown<'a>, KeyError> {
     Ok(match typ {

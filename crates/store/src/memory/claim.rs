@@ -34,7 +34,7 @@ pub struct Claim<'a> {
 /// The error for a claim of more memory than there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "about {} MiB of memory are needed and {} MiB in use, of {} MiB that may be: give the process more memory, or drop an index",
+    "about {} MiB of memory are needed and {} MiB are in use, but the limit is {} MiB: give the process more memory, or drop an index",
     needed_bytes >> 20, used_bytes >> 20, limit_bytes >> 20
 )]
 pub struct NoMemory {
@@ -50,7 +50,6 @@ impl Memory {
     /// Claims memory. Every claim is granted if no limit is known.
     ///
     /// # Errors
-    ///
     /// If the claim oversteps the limit by more than the tolerance.
     pub fn claim(&self, bytes: u64) -> Result<Claim<'_>, NoMemory> {
         let mut claims = self.claims.lock().unwrap_or_else(PoisonError::into_inner);

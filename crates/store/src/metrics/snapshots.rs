@@ -36,11 +36,11 @@ impl SnapshotFamilies {
         SnapshotFamilies {
             taken: gauge(
                 "index_snapshot_timestamp_seconds",
-                "When the last snapshot was taken",
+                "The time of the last snapshot",
             ),
             position: gauge(
                 "index_snapshot_position_seconds",
-                "Up to when the last snapshot knows the log",
+                "The time up to which the last snapshot covers the log",
             ),
             failing: gauge("index_snapshot_failing", "1 while the index can't be saved"),
             unverified: gauge(

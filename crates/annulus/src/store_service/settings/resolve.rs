@@ -35,7 +35,6 @@ impl StoreSettings {
     /// listen on.
     ///
     /// # Errors
-    ///
     /// If a setting or a file can't be used.
     pub fn resolve(self) -> Result<Resolved, Failure> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
