@@ -1,4 +1,5 @@
-//! `annulus bench` measures `annulus serve`, and knows a new index from a dropped one.
+//! `annulus bench` measures `annulus serve`, and can tell a new index from a dropped one of its
+//! name.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -14,7 +15,8 @@ const ROWS: usize = 600;
 const DIMENSIONS: usize = 16;
 const HELD_OUT: &str = "100";
 
-/// How often the index service of a test looks at the schema: less often than the test goes from a DROP to what follows.
+/// The interval at which the index service of a test looks at the schema. It is longer than the
+/// test takes from a DROP to the next step.
 const SELDOM: &str = "3s";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -78,14 +80,14 @@ async fn a_set_is_loaded_indexed_searched_and_reported() {
         (1, 1, 3)
     );
     let paced = |result: &&Value| result["pacer_lateness_ms"].is_object();
-    // Searches and writes of `mixed`.
+    // The searches and the writes of `mixed` are paced.
     assert_eq!(results.iter().filter(paced).count(), 2);
     for result in &results {
         assert_eq!(paced(&result), result["rate_asked_per_s"].is_number());
         assert_eq!(result["errors"], serde_json::json!({}), "{result}");
         if result["operation"] == "search" {
             assert_eq!(result["operations"], 200, "{result}");
-            // So few rows are scanned: every answer is exact.
+            // The index scans so few rows, so every answer is exact.
             let recall = result["recall"].as_f64().unwrap();
             assert!(recall > 0.999, "{result}");
         }
@@ -95,7 +97,7 @@ async fn a_set_is_loaded_indexed_searched_and_reported() {
         .find(|result| result["operation"] == "ingest");
     let figures = &ingest.unwrap()["figures"];
     assert_eq!(figures["rows not found in time"], 0.0, "{figures}");
-    // No search takes less, so no row is found sooner.
+    // A search takes longer than this, so no row can be found sooner.
     let found_after_ms = figures["searchable after, P50 ms"].as_f64().unwrap();
     assert!(found_after_ms > 0.02, "{figures}");
     let restart = results
@@ -109,7 +111,7 @@ async fn a_set_is_loaded_indexed_searched_and_reported() {
     assert!(page.matches("<svg").count() >= 4);
 }
 
-/// The service has not noticed a DROP yet when an index of the same name is made.
+/// The service has not noticed a DROP yet when an index of the same name is created.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dropped_index_is_not_taken_for_the_next_of_its_name() {
     let directory = tempfile::tempdir().unwrap();
@@ -145,7 +147,8 @@ async fn a_dropped_index_is_not_taken_for_the_next_of_its_name() {
     assert_eq!(counts, [ROWS, ROWS / 2]);
 
     bench(&[&["drop-index"][..], &index].concat());
-    // It is not there to be searched: nothing is left that could be taken for an index made now.
+    // The dropped index can't be searched any more, so it can't be taken for an index that is
+    // created now.
     let search = ["search-http", "--http", &http, "--requests", "1"];
     let base = directory.path().join(format!("{ROWS}.npy"));
     let base = base.display().to_string();
@@ -156,7 +159,7 @@ async fn a_dropped_index_is_not_taken_for_the_next_of_its_name() {
     assert!(said.contains("has no index bench.vectors_v"), "{said}");
 }
 
-/// Runs `annulus bench`, which must succeed.
+/// Runs `annulus bench`, which has to succeed.
 fn bench(arguments: &[&str]) {
     let output = run_bench(arguments);
     let said = String::from_utf8_lossy(&output.stderr);

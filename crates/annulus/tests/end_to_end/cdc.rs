@@ -1,5 +1,5 @@
-//! The official `scylla-cdc` crate reads the log of a table, in a keyspace with tablets and in one without:
-//! every write is there once, as what it was, and nothing is missed.
+//! The official `scylla-cdc` crate reads the log of a table, in a keyspace with tablets and in one
+//! without. It finds every write once, as the right operation, and misses none.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use crate::log::{self, Following, LogRow};
 use crate::server::Server;
 use scylla::client::session::Session;
 
-/// A server with an empty keyspace `k` of each kind of stream, one after the other.
+/// Runs a test with a server that has an empty keyspace `k`, first with one kind of stream and then
+/// with the other.
 async fn in_both_kinds_of_keyspace(test: impl AsyncFn(Arc<Session>)) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let server = Server::start(&directory.path().join("data"));
@@ -56,7 +57,8 @@ async fn check(session: &Arc<Session>, table: &str, steps: &[(&str, &[&str])]) {
     execute(session, "DROP TABLE k.t").await;
 }
 
-/// Rows of one write are numbered from 0, and the last says that it is.
+/// Checks that the rows of one write are numbered from 0, and that only the last is marked as the
+/// end.
 fn check_batches(rows: &[LogRow]) {
     let mut batches: BTreeMap<_, Vec<(i32, bool)>> = BTreeMap::new();
     for row in rows {
@@ -109,7 +111,7 @@ async fn every_kind_of_write_is_logged_as_what_it_was() {
                 // Conditions.
                 ("INSERT INTO k.t (p, c, n) VALUES (1, 6, 1) IF NOT EXISTS", &["insert c=6 n=1 p=1"]),
                 ("INSERT INTO k.t (p, c, n) VALUES (1, 6, 2) IF NOT EXISTS", &[]),
-                // Timestamps in the past and in the future change nothing of the order.
+                // Timestamps in the past and in the future do not change the order.
                 ("INSERT INTO k.t (p, c, n) VALUES (1, 7, 1) USING TIMESTAMP 1", &["insert c=7 n=1 p=1"]),
                 (
                     "INSERT INTO k.t (p, c, n) VALUES (1, 8, 1) USING TIMESTAMP 4611686018427387904",
@@ -256,7 +258,7 @@ const WRITES: i32 = 500;
 const PARTITIONS: i32 = 16;
 const HOUR_MICROS: i64 = 3_600_000_000;
 
-/// Writes everything, a row each, and gives what the log must hold of it.
+/// Makes every kind of write, each to a row of its own. Returns the rows that the log must have.
 async fn write(session: Arc<Session>, writer: i32) -> Vec<String> {
     let prepare = async |text: &str| session.prepare(text).await.expect(text);
     let insert = prepare("INSERT INTO k.t (p, c, n) VALUES (?, ?, ?) USING TIMESTAMP ?").await;

@@ -1,8 +1,8 @@
 //! `kill -9` at random moments under concurrent inserts, updates and deletes: no acknowledged
 //! write is lost, no delete comes back, and the index equals the table again.
 //!
-//! Each writer owns its keys, so that what a key must hold is known: what its last acknowledged
-//! operation left, or what the one that was under way at the kill would have left.
+//! Each writer owns its keys, so that the content of a key is known: that of its last acknowledged
+//! operation, or of the one in progress at the kill.
 //!
 //! `ANNULUS_CRASH_ROUNDS` sets the number of kills (`make crash-test`).
 
@@ -26,18 +26,18 @@ const DEFAULT_ROUNDS: u32 = 5;
 /// (partition key, clustering key).
 type Key = (i32, i32);
 
-/// What a row holds: a sequence number, and a vector if it has one.
+/// The content of a row: a sequence number, and a vector if it has one.
 #[derive(Clone, Debug, PartialEq)]
 struct Content {
     number: i64,
     vector: Option<Vec<f32>>,
 }
 
-/// What is known of one key: `None` is "no row".
+/// The content of one key as far as it is known. `None` stands for "no row".
 #[derive(Clone, Debug, Default)]
 struct Known {
     acknowledged: Option<Content>,
-    /// The outcome of the operation that was under way, if one was.
+    /// The outcome of the operation that was in progress, if there was one.
     in_doubt: Option<Option<Content>>,
 }
 
@@ -123,7 +123,7 @@ async fn create_schema(session: &Session) {
     }
 }
 
-/// Writes one operation after the other until one fails, which is the kill.
+/// Makes one write after the other until one fails because of the kill.
 async fn write_until_killed(
     session: Arc<Session>,
     statements: Arc<Statements>,
@@ -201,7 +201,7 @@ async fn write_until_killed(
     }
 }
 
-/// Compares the whole table with what is known, and takes note of what became of the doubtful.
+/// Compares the whole table with the known content, and notes the outcome of operations in doubt.
 async fn check_table(session: &Session, models: &mut [Model]) {
     let rows = session
         .query_unpaged("SELECT p, c, n, v FROM crash.t", ())
@@ -232,8 +232,8 @@ async fn check_table(session: &Session, models: &mut [Model]) {
     assert!(table.is_empty(), "rows that nobody wrote: {table:?}");
 }
 
-/// Asks the index for more neighbours than there are rows: it must give every vector of the table,
-/// each at its true distance, and nothing else.
+/// Asks the index for more neighbours than there are rows. The index must give every vector of the
+/// table at its true distance, and nothing else.
 async fn check_index(server: &Server, models: &[Model]) {
     let mut expected = Scores::new();
     for ((p, c), known) in models.iter().flatten() {

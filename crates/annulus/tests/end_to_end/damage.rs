@@ -1,5 +1,5 @@
-//! `annulus scrub` and `annulus recover`: what rotted is named, by exit code and by file, and nothing is changed unless that
-//! is asked for.
+//! `annulus scrub` and `annulus recover` report damage by their exit code and by file, and change
+//! nothing unless they are told to.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::server::Server;
 
 const ROWS: i32 = 50;
-/// So long that values lie in files of their own.
+/// The dimensions are so many that values lie in files of their own.
 const DIMENSIONS: usize = 512;
 
 fn annulus(arguments: &[&str]) -> Output {
@@ -26,7 +26,7 @@ fn code(output: &Output) -> i32 {
     output.status.code().expect("it was not killed")
 }
 
-/// All that was said.
+/// The whole output, stdout and stderr.
 fn said(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
 }
@@ -58,13 +58,13 @@ fn files(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Every file of a directory with what is in it.
+/// Every file of a directory with its content.
 fn contents(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let read = |path: PathBuf| (path.clone(), fs::read(path).expect("a file"));
     files(directory).into_iter().map(read).collect()
 }
 
-/// Changes a bit of a file; done twice, it is as before.
+/// Changes a bit of a file. A second call restores it.
 fn flip(path: &Path, offset: usize) {
     let byte = fs::read(path).expect("a file")[offset];
     let file = fs::File::options().write(true).open(path).expect("a file");
@@ -72,7 +72,7 @@ fn flip(path: &Path, offset: usize) {
         .expect("written");
 }
 
-/// One file of each kind that a stopped server leaves, by what tells the kind.
+/// One file of each kind that a stopped server leaves.
 fn kinds(data_dir: &Path) -> Vec<PathBuf> {
     let files = files(data_dir);
     let sized = |path: &&PathBuf| fs::metadata(path).expect("a file").len() > 0;
@@ -97,7 +97,7 @@ fn kinds(data_dir: &Path) -> Vec<PathBuf> {
                 _ => of_snapshot && name.contains(kind),
             }
         };
-        // An older manifest may lie beside the one that counts.
+        // An older manifest may lie beside the current one.
         let number = |path: &&PathBuf| {
             let name = path.file_name()?.to_str()?;
             name.strip_prefix('v')?.parse::<u64>().ok()
@@ -124,7 +124,7 @@ async fn a_scrub_names_what_rotted_while_a_server_runs_and_afterwards() {
     let session = server.connect().await;
     let index = "CREATE CUSTOM INDEX i ON ks.t (v) USING 'vector_index'";
     session.query_unpaged(index, ()).await.expect(index);
-    // Writes rows out and saves the index.
+    // The stop writes rows out and saves the index.
     server.stop();
 
     let clean = annulus(&["scrub", path]);
@@ -135,7 +135,7 @@ async fn a_scrub_names_what_rotted_while_a_server_runs_and_afterwards() {
         let found = annulus(&["scrub", path, "--rate", "1000"]);
         let name = file.to_str().expect("plain names");
         assert_eq!(code(&found), 5, "{name}: {}", said(&found));
-        // A manifest is told by what names it, or by its own name.
+        // The report names a manifest by its own name, or by the file that refers to it.
         let folder = file
             .parent()
             .expect("a folder")
@@ -183,7 +183,7 @@ async fn a_scrub_names_what_rotted_while_a_server_runs_and_afterwards() {
     for file in rotten {
         flip(file, fs::metadata(file).expect("a file").len() as usize / 2);
     }
-    // One at a time, and one that nobody wants any more ends.
+    // One scrub runs at a time, and a scrub that is aborted ends.
     let slow = scrub(&["--rate", "1", "--detach", "--json"]);
     assert_eq!(code(&slow), 0, "{}", said(&slow));
     let task: Value = serde_json::from_slice(&slow.stdout).expect("JSON");
@@ -223,7 +223,7 @@ async fn recover_lists_what_would_be_lost_and_cuts_only_when_told_to() {
     let path = data_dir.to_str().expect("plain names");
     let server = Server::start(data_dir);
     fill(&server).await;
-    // All of it stands in the journal.
+    // All rows are in the journal.
     server.kill();
     let whole = annulus(&["recover", path]);
     assert_eq!(code(&whole), 0, "{}", said(&whole));

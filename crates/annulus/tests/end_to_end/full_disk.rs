@@ -1,5 +1,5 @@
-//! A disk that runs full and has room again, time after time, under writes: in the end the index holds the rows that the
-//! table has, no more and no fewer.
+//! A disk that runs full and has room again, time after time, under writes. In the end the index
+//! holds exactly the rows of the table.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,7 +20,7 @@ const DIMENSIONS: usize = 16;
 
 const WAIT: Duration = Duration::from_secs(60);
 
-/// The library that makes a disk look full, which the storage's own tests use.
+/// Compiles the library that makes a disk look full. The storage's own tests use it too.
 fn compile_shim(into: &Path) -> PathBuf {
     let library = into.join("disk.so");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../storage/tests/shim/disk.c");
@@ -125,7 +125,7 @@ async fn the_index_follows_the_table_over_full_disks() {
         rows.is_superset(&acknowledged),
         "nothing acknowledged is lost"
     );
-    // Of the others some were under way when the disk ran full.
+    // Other writes may have been in progress when the disk ran full.
     let expected: crate::index::Scores = rows
         .iter()
         .map(|key| (vec![*key], Index::score(&vector(*key))))

@@ -1,4 +1,5 @@
-//! `annulus gateway` under TLS: drivers are served by the certificate of its files, and by another once those change.
+//! `annulus gateway` under TLS: it serves drivers with the certificate in its files, and with
+//! another one when the files change.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -16,14 +17,15 @@ use crate::server::Server;
 const PATIENCE: Duration = Duration::from_secs(60);
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Starts a gateway that passes everything through to a node, and shows clients the certificate of that directory.
+/// Starts a gateway that passes everything through to a node, with the certificate of that
+/// directory.
 fn start(node: SocketAddr, directory: &Path) -> (Running, SocketAddr) {
     let mut process = Command::new(env!("CARGO_BIN_EXE_annulus"))
         .current_dir(directory)
         .args(["gateway", "--pass-through", "--cql-port", "0"])
         .args(["--cassandra", &node.to_string(), "--log", "warn"])
         .args(["--tls-cert-path", "cert.pem", "--tls-key-path", "key.pem"])
-        // Only the signal has it look again.
+        // Only the signal makes it check the files again.
         .args(["--tls-file-check-interval", "1h"])
         .stdout(Stdio::piped())
         .spawn()
@@ -37,7 +39,7 @@ fn start(node: SocketAddr, directory: &Path) -> (Running, SocketAddr) {
     (Running(process), address.expect("an address"))
 }
 
-/// Writes a certificate and its key for 127.0.0.1, and gives the former.
+/// Writes a certificate for 127.0.0.1 and its key, and returns the certificate.
 fn write_certificate(directory: &Path) -> Pem {
     let own = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     std::fs::write(directory.join("key.pem"), own.signing_key.serialize_pem()).unwrap();
@@ -48,7 +50,7 @@ fn write_certificate(directory: &Path) -> Pem {
     }
 }
 
-/// Whether a driver that believes that certificate alone is answered.
+/// Whether a driver that trusts only that certificate gets an answer.
 async fn is_answered(gateway: SocketAddr, believed: &Pem) -> bool {
     let tls = tls::client(believed, None).unwrap();
     let builder = SessionBuilder::new()
@@ -70,7 +72,7 @@ async fn drivers_are_served_by_the_certificate_that_is_there() {
     let (gateway, address) = start(node.cql, directory.path());
     assert!(is_answered(address, &before).await);
 
-    // What can't be used changes nothing.
+    // A certificate that can't be used changes nothing.
     std::fs::write(directory.path().join("cert.pem"), "no certificate").unwrap();
     gateway.signal("-HUP");
     assert!(is_answered(address, &before).await);

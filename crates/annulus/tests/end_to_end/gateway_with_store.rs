@@ -1,5 +1,5 @@
-//! `annulus gateway --with-store` before a Cassandra that is not there: both halves run and stop, and go on with other settings.
-//! What they do before a real one is in `tests/deployment`.
+//! `annulus gateway --with-store` before a Cassandra that is not there. Both halves run, stop, and
+//! take over other settings. `tests/deployment` tests them before a real Cassandra.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::store_alone::free_address;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long the process may take to stop.
+/// The longest time that the process may take to stop.
 const STOP: Duration = Duration::from_secs(10);
 
 fn command(directory: &Path, arguments: &[&str]) -> Command {
@@ -27,7 +27,7 @@ fn command(directory: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// A gateway before a node that is not there.
+/// Writes the settings of a gateway before a node that is not there.
 fn write_settings(directory: &Path, cql: SocketAddr, http: SocketAddr, more: &str) {
     let text = format!(
         "with-store = true\ncassandra = \"{}\"\ncql-port = {}\nlog = \"warn\"\n[store]\nuri = \"{http}\"\n{more}\n",
@@ -37,10 +37,10 @@ fn write_settings(directory: &Path, cql: SocketAddr, http: SocketAddr, more: &st
     std::fs::write(directory.join("gateway.toml"), text).expect("a file");
 }
 
-/// Waits until the index service answers at that address: that it has no database.
+/// Waits until the index service answers at that address that it has no database.
 async fn wait_for_store(http: SocketAddr) {
     let answers = async || {
-        // One that has found nobody asks no more for a while.
+        // A client that has found no service does not ask again for a while.
         let client = Client::new(ClientOptions {
             base_uris: vec![format!("http://{http}")],
             ..ClientOptions::default()
@@ -67,7 +67,7 @@ async fn the_index_service_moves_and_both_stop_as_they_are_told() {
     wait_for_store(before).await;
     assert!(TcpStream::connect(cql).is_ok());
 
-    // What is of no use changes nothing.
+    // A setting that is unknown changes nothing.
     write_settings(directory.path(), cql, after, "urri = 1");
     gateway.signal("-HUP");
     let began = Instant::now();
@@ -89,7 +89,7 @@ async fn the_index_service_moves_and_both_stop_as_they_are_told() {
     assert_eq!(gateway.end(STOP), Some(0));
 }
 
-/// A gateway that does not start: its exit code and what it said.
+/// Runs a gateway that does not start. Returns its exit code and its output on stderr.
 fn refused(directory: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = command(directory, arguments);
     let Output { status, stderr, .. } = command.output().expect("the binary starts");

@@ -1,4 +1,4 @@
-//! What an index holds, asked of its HTTP API.
+//! The content of an index, read through its HTTP API.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -8,18 +8,18 @@ use store_api::{Client, ClientError, ClientOptions, KeyValue};
 
 use crate::server::Server;
 
-/// More than any test has rows.
+/// A limit above the number of rows in any test.
 const BEYOND_THE_COUNT: usize = 100_000;
 
-/// How long an index may take to become what its table is.
+/// The longest time until an index equals its table.
 const WAIT: Duration = Duration::from_secs(60);
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The most that a score may differ from the one computed here, as a share of it: some steps of f32.
+/// The tolerance for a score, as a share of it: some steps of f32.
 const TOLERANCE: f32 = 1e-5;
 
-/// A primary key of `int` columns, and the similarity to the origin.
+/// Rows by their primary key of `int` columns, with their similarity to the origin.
 pub type Scores = BTreeMap<Vec<i32>, f32>;
 
 /// An index with the similarity function `euclidean`, over a table whose keys are `int`s.
@@ -77,10 +77,10 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// Everything that the index holds.
+    /// Reads everything that the index holds.
     ///
     /// # Panics
-    /// If it gives a key twice.
+    /// If the index gives a key twice.
     pub async fn contents(&self) -> Result<Scores, ClientError> {
         let found = self
             .client
@@ -110,7 +110,8 @@ impl<'a> Index<'a> {
         Ok(scores)
     }
 
-    /// Waits until the index gives every key of `expected` at its score and nothing else. `when` names the moment.
+    /// Waits until the index gives every key of `expected` at its score and nothing else. `when`
+    /// names the moment in the message.
     pub async fn assert_becomes(&self, expected: &Scores, when: &str) {
         let deadline = Instant::now() + WAIT;
         loop {

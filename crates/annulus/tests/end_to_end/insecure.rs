@@ -1,4 +1,4 @@
-//! `--insecure` is never without a word.
+//! `--insecure` always logs a warning.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -22,7 +22,7 @@ fn every_start_with_it_warns() {
         let log = process.stderr.take().expect("stderr is piped");
         let mut running = Running(process);
         let (send, receive) = mpsc::channel();
-        // Ends with the process, whose log it reads to the end.
+        // The thread ends with the process, whose log it reads to the end.
         std::thread::spawn(move || {
             for line in BufReader::new(log).lines().map_while(Result::ok) {
                 if line.contains("WARN") && line.contains("--insecure") {

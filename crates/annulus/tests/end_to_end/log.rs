@@ -11,7 +11,7 @@ use scylla_cdc::consumer::{CDCRow, CDCRowSchema, Consumer, ConsumerFactory, Oper
 use scylla_cdc::log_reader::{CDCLogReader, CDCLogReaderBuilder};
 use uuid::Uuid;
 
-/// How long to wait after a window was read.
+/// The pause after a window was read.
 const SLEEP: Duration = Duration::from_millis(20);
 
 /// A row of the log.
@@ -21,12 +21,12 @@ pub struct LogRow {
     pub time: Uuid,
     pub batch_sequence: i32,
     pub end_of_batch: bool,
-    /// The operation, then `name=value` of what is set, `-name` of what is deleted, `name-{..}` of the elements that are
-    /// deleted, by name, and the `ttl`.
+    /// The operation, then `name=value` for set columns, `-name` for deleted columns, `name-{..}`
+    /// for deleted elements, by name, and then the `ttl`.
     pub text: String,
 }
 
-/// Reads a log from some time up to now.
+/// Reads a log from some time up to now, in the order of time.
 pub async fn read(
     session: &Arc<Session>,
     keyspace: &str,
@@ -36,7 +36,7 @@ pub async fn read(
     in_order(delivered(session, keyspace, table, since).await)
 }
 
-/// The same in the order in which the library delivers it.
+/// Reads a log from some time up to now, in the order in which the library delivers it.
 pub async fn delivered(
     session: &Arc<Session>,
     keyspace: &str,
@@ -53,7 +53,7 @@ pub async fn delivered(
     taken(&rows)
 }
 
-/// What the library makes of the rows of a log that were read without it.
+/// Makes log rows, as the library does, of rows that were read without it.
 pub fn understood(rows: QueryResult) -> Vec<LogRow> {
     let rows = rows.into_rows_result().expect("rows");
     let schema = CDCRowSchema::new(rows.column_specs());
@@ -62,7 +62,7 @@ pub fn understood(rows: QueryResult) -> Vec<LogRow> {
         .collect()
 }
 
-/// Reads a log from some time on, beside those who write.
+/// Reads a log from some time on, beside its writers.
 pub struct Following {
     rows: Rows,
     reader: CDCLogReader,
@@ -70,7 +70,7 @@ pub struct Following {
 }
 
 impl Following {
-    /// Reads up to the present, which a cluster's writes may not have reached.
+    /// Reads up to the present, which the writes of a cluster may not have reached.
     pub async fn start(
         session: &Arc<Session>,
         keyspace: &str,
@@ -80,7 +80,7 @@ impl Following {
         Following::behind(Duration::ZERO, session, keyspace, table, since).await
     }
 
-    /// Stays so far behind the present.
+    /// Reads up to that interval before the present.
     pub async fn behind(
         interval: Duration,
         session: &Arc<Session>,
@@ -102,12 +102,13 @@ impl Following {
         }
     }
 
-    /// How many rows have been read so far.
+    /// The number of rows that have been read so far.
     pub fn count(&self) -> usize {
         self.rows.lock().expect("no panic").len()
     }
 
-    /// Everything up to now, in the order in which the library delivered it.
+    /// Ends the reading, and returns all rows up to now in the order in which the library delivered
+    /// them.
     pub async fn finish(mut self) -> Vec<LogRow> {
         self.reader.stop_at(end());
         self.handle.await.expect("the log is read to its end");
@@ -134,7 +135,7 @@ fn reader(
         .consumer_factory(Arc::new(Collectors(Arc::clone(rows))))
 }
 
-/// The library counts in milliseconds and leaves the last one out.
+/// The present for the library, which counts in milliseconds and leaves the last one out.
 fn end() -> Duration {
     since_epoch(SystemTime::now()) + Duration::from_millis(2)
 }
@@ -143,7 +144,7 @@ fn taken(rows: &Rows) -> Vec<LogRow> {
     rows.lock().expect("no panic").clone()
 }
 
-/// By time and place in the batch.
+/// Sorts rows by their time and their place in the batch.
 pub fn in_order(mut rows: Vec<LogRow>) -> Vec<LogRow> {
     rows.sort_by_key(|row| {
         let time = row.time.get_timestamp().expect("a timeuuid");
@@ -236,7 +237,7 @@ fn value_text(value: &CqlValue) -> String {
         CqlValue::Int(number) => number.to_string(),
         CqlValue::Text(text) => text.clone(),
         CqlValue::Float(number) => number.to_string(),
-        // The position of a list's element, which nobody can know before.
+        // The position of a list's element can't be known before.
         CqlValue::Timeuuid(_) => "?".to_owned(),
         CqlValue::Set(values) => format!("{{{}}}", joined(values)),
         CqlValue::List(values) | CqlValue::Vector(values) => format!("[{}]", joined(values)),

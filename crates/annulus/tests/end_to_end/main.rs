@@ -1,4 +1,5 @@
-//! The real binary from outside, with the official Rust driver and CDC library: one behaviour a file.
+//! Tests of the real binary from outside, with the official Rust driver and CDC library. Each file
+//! tests one behaviour.
 
 mod bench;
 mod cdc;

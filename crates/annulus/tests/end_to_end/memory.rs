@@ -1,4 +1,5 @@
-//! Clients that do all at once what pins memory: the process stays within its limit, and serves others meanwhile and afterwards.
+//! Clients that pin memory in every way at the same time. The process stays within its limit, and
+//! serves others meanwhile and afterwards.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,10 +12,10 @@ use crate::server::Server;
 
 const LIMIT_BYTES: u64 = 512 << 20;
 
-/// Each attacker gives up on a socket that takes nothing.
+/// The time after which an attacker gives up on a socket that takes nothing.
 const STALL: Duration = Duration::from_millis(200);
 
-/// Pinned memory is free by then.
+/// The longest time until pinned memory is free.
 const FREED_WITHIN: Duration = Duration::from_secs(60);
 
 const STARTUP: u8 = 1;
@@ -36,7 +37,7 @@ fn text(text: &str) -> Vec<u8> {
     body
 }
 
-/// Unpaged, at consistency ONE.
+/// A query without pages, at consistency ONE.
 fn query(statement: &str) -> Vec<u8> {
     let mut body = text(statement);
     body.extend([0, 1, 0]);
@@ -52,7 +53,7 @@ fn connect(address: SocketAddr) -> TcpStream {
     socket
 }
 
-/// The opcode and the body of the next frame.
+/// Reads the next frame: its opcode and its body.
 fn receive(socket: &mut TcpStream) -> (u8, Vec<u8>) {
     let mut header = [0; 9];
     socket.read_exact(&mut header).expect("an answer");
@@ -73,7 +74,7 @@ fn open(address: SocketAddr) -> TcpStream {
     socket
 }
 
-/// Asks, and gives the opcode of the answer: 8 is a result.
+/// Sends a query and returns the opcode of the answer; 8 is a result.
 fn ask(socket: &mut TcpStream, statement: &str) -> u8 {
     socket
         .write_all(&frame(QUERY, 1, &query(statement)))
@@ -81,7 +82,7 @@ fn ask(socket: &mut TcpStream, statement: &str) -> u8 {
     receive(socket).0
 }
 
-/// The status of an answer, with as much of it as comes at once.
+/// The status line of an answer, with as much of the rest as comes at once.
 fn get(http: SocketAddr, path: &str) -> String {
     let mut socket = connect(http);
     let request = format!("GET {path} HTTP/1.1\r\nHost: {http}\r\nConnection: close\r\n\r\n");
@@ -91,7 +92,7 @@ fn get(http: SocketAddr, path: &str) -> String {
     String::from_utf8_lossy(&answer[..read]).into_owned()
 }
 
-/// Memory of a process that the system can not take back, in bytes.
+/// The memory of a process that the system can't take back, in bytes.
 fn anonymous_bytes(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
     let line = status.lines().find(|line| line.starts_with("RssAnon:"));
@@ -99,7 +100,7 @@ fn anonymous_bytes(process: u32) -> u64 {
     kib.expect("a number").parse::<u64>().expect("a number") << 10
 }
 
-/// Prepares statements of many markers.
+/// Prepares many statements with many markers.
 fn prepare_many(cql: SocketAddr, from: u32) -> TcpStream {
     let mut socket = open(cql);
     let markers = vec!["?"; 1_500].join(",");
@@ -113,7 +114,7 @@ fn prepare_many(cql: SocketAddr, from: u32) -> TcpStream {
     socket
 }
 
-/// Connections that are kept open, and what they did.
+/// Opens connections and attacks through them. Returns the connections, which stay open.
 fn attack(cql: SocketAddr, http: SocketAddr) -> Vec<thread::JoinHandle<Vec<TcpStream>>> {
     let unread = thread::spawn(move || {
         let mut sockets: Vec<TcpStream> = (0..10).map(|_| open(cql)).collect();
@@ -172,7 +173,8 @@ fn clients_that_pin_memory_do_not_fill_it() {
         let insert = format!("INSERT INTO ks.large (p, c, b) VALUES (1, {c}, '{value}')");
         assert_eq!(ask(&mut client, &insert), 8);
     }
-    // As it is when it has answered the largest once, and has prepared statements to keep, as one that has run for a while.
+    // The measurement comes after the largest answer and many prepared statements, as in a server
+    // that has run for a while.
     assert_eq!(ask(&mut client, "SELECT * FROM ks.large"), 8);
     drop(prepare_many(cql, 0));
     let before = anonymous_bytes(process);
@@ -189,7 +191,7 @@ fn clients_that_pin_memory_do_not_fill_it() {
         })
     };
     let attackers = attack(cql, http);
-    // Others are served meanwhile, of CQL and of HTTP.
+    // Other clients of CQL and HTTP are served meanwhile.
     while !attackers.iter().all(thread::JoinHandle::is_finished) {
         let row = "SELECT c FROM ks.large WHERE p = 1 AND c = 7";
         assert_eq!(ask(&mut client, row), 8);
@@ -218,13 +220,13 @@ fn clients_that_pin_memory_do_not_fill_it() {
     );
 
     drop(held);
-    // It goes on, and so does the client that was there before, once what was pinned is free.
+    // The server goes on, and so does the client from before, once the pinned memory is free.
     let deadline = Instant::now() + FREED_WITHIN;
     while ask(&mut client, "SELECT * FROM ks.large") != 8 {
         assert!(Instant::now() < deadline, "nothing was freed");
         thread::sleep(Duration::from_millis(100));
     }
-    // And the memory is the system's again.
+    // The system also gets the memory back.
     while anonymous_bytes(process) > before / 2 * 3 {
         assert!(
             Instant::now() < deadline,

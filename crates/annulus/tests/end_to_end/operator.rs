@@ -1,4 +1,4 @@
-//! `annulus tasks` and `annulus repair` ask a running service.
+//! `annulus tasks`, `annulus repair` and `annulus status` against a running service.
 
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -97,7 +97,7 @@ async fn long_work_is_seen_and_an_index_repaired_from_the_command_line() {
 #[test]
 fn a_clock_that_was_set_back_is_seen() {
     let directory = tempfile::tempdir().unwrap();
-    // It gave times of an hour from now before it was set back.
+    // The clock gave times of an hour from now before it was set back.
     let hour = storage::clock::HandClock::new(
         storage::clock::Clock::now_micros(&storage::clock::SystemClock) + 3_600_000_000,
     );
@@ -130,7 +130,7 @@ fn a_clock_that_was_set_back_is_seen() {
     server.stop();
 }
 
-/// The service's answer, head and body.
+/// The answer of the service, with its head and body.
 fn answer_of(server: &Server, path: &str) -> String {
     use std::io::{Read as _, Write as _};
     let mut socket = std::net::TcpStream::connect(server.http).unwrap();

@@ -3,18 +3,18 @@
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-/// The process; killed when dropped.
+/// The process, which is killed when this is dropped.
 pub struct Running(pub Child);
 
 impl Running {
-    /// Sends it a signal by its name, as `-HUP`.
+    /// Sends the process a signal by its name, such as `-HUP`.
     pub fn signal(&self, name: &str) {
         let pid = self.0.id().to_string();
         let sent = Command::new("kill").args([name, &pid]).status();
         assert!(sent.expect("kill is there").success());
     }
 
-    /// Its exit code, which it has to have within this.
+    /// Waits for the exit code of the process, and panics if it takes longer than `within`.
     pub fn end(&mut self, within: Duration) -> Option<i32> {
         let began = Instant::now();
         loop {

@@ -1,4 +1,4 @@
-//! Starts and kills the real binary.
+//! Starting and killing the real binary.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -13,7 +13,7 @@ use scylla::client::session_builder::SessionBuilder;
 
 const START: Duration = Duration::from_secs(60);
 
-/// A running `annulus serve`, killed when dropped.
+/// A running `annulus serve`, which is killed when this is dropped.
 pub struct Server {
     process: Child,
     pub cql: SocketAddr,
@@ -26,18 +26,18 @@ impl Server {
         Server::start_with(data_dir, &[])
     }
 
-    /// The same with more settings.
+    /// Starts the binary with more settings.
     pub fn start_with(data_dir: &Path, settings: &[&str]) -> Server {
         Server::start_command(&mut Server::command(data_dir, "warn", settings))
     }
 
-    /// Starts the binary with a filter for its log, which goes to this file.
+    /// Starts the binary with a log filter, and writes its log to this file.
     pub fn start_logging(data_dir: &Path, filter: &str, log: &Path) -> Server {
         let log = File::create(log).expect("a file for the log");
         Server::start_command(Server::command(data_dir, filter, &[]).stderr(log))
     }
 
-    /// Starts the binary with more of an environment.
+    /// Starts the binary with more environment variables.
     pub fn start_in(data_dir: &Path, environment: &[(&str, &Path)]) -> Server {
         let mut command = Server::command(data_dir, "error", &[]);
         Server::start_command(command.envs(environment.iter().copied()))
@@ -90,7 +90,7 @@ impl Server {
         command
     }
 
-    /// Starts the binary and kills it so long afterwards, ready or not.
+    /// Starts the binary and kills it after that time, ready or not.
     pub fn kill_after(data_dir: &Path, settings: &[&str], wait: Duration) {
         let mut process = Server::command(data_dir, "warn", settings)
             .stdout(Stdio::null())
@@ -101,17 +101,17 @@ impl Server {
         let _ = process.wait();
     }
 
-    /// Its number in the system.
+    /// The process id.
     pub fn process_id(&self) -> u32 {
         self.process.id()
     }
 
-    /// `kill -9`, and waits until the process is gone.
+    /// Kills the process by `kill -9`, and waits until it is gone.
     pub fn kill(mut self) {
         self.end();
     }
 
-    /// Asks it to stop, and waits until it has.
+    /// Asks the process to stop, and waits until it has.
     pub fn stop(mut self) {
         let id = rustix::process::Pid::from_child(&self.process);
         rustix::process::kill_process(id, rustix::process::Signal::TERM).expect("it is told");

@@ -1,5 +1,5 @@
-//! `kill -9` at random moments of saving an index: the next start never costs more than a catch-up, and
-//! the index equals its table.
+//! `kill -9` at random moments while an index is saved. The next start never needs more than a
+//! catch-up, and the index equals its table.
 //!
 //! `ANNULUS_SNAPSHOT_KILLS` sets the number of kills (`make crash-test`).
 
@@ -23,10 +23,12 @@ const WRITERS: u64 = 2;
 const KEYS: i32 = 600;
 const DIMENSIONS: usize = 48;
 
-/// How long a save is waited for: longer than the service waits for hints before it saves.
+/// The longest time to wait for a save. It is longer than the service waits for hints before it
+/// saves.
 const SAVE_WITHIN: Duration = Duration::from_secs(90);
 
-/// A save of so few rows takes that long at the most; a few milliseconds where the machine is quiet.
+/// The longest time that a save of so few rows takes. On a quiet machine it takes a few
+/// milliseconds.
 const SAVE_TAKES: Duration = Duration::from_millis(40);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -38,7 +40,7 @@ async fn a_crash_while_saving_costs_a_catch_up_at_most() {
     let data_dir = directory.path().join("data");
     let snapshots = data_dir.join("indexes").join("snapshots");
     let mut numbers = StdRng::seed_from_u64(4);
-    // As often as the service saves at all.
+    // The interval is the shortest, so that the service saves as often as it can.
     let start = || Server::start_with(&data_dir, &["--snapshot-interval", "1ms"]);
     let mut server = start();
     create_schema(&server.connect().await).await;
@@ -51,7 +53,7 @@ async fn a_crash_while_saving_costs_a_catch_up_at_most() {
     let mut in_a_save = 0;
     for kill in 1..=kills {
         let session = Arc::new(server.connect().await);
-        // Before the kill can come.
+        // The statements are prepared before the kill can come.
         let insert = session.prepare("INSERT INTO crash.t (k, v) VALUES (?, ?)");
         let insert = insert.await.expect("an insert");
         let delete = session.prepare("DELETE FROM crash.t WHERE k = ?");
@@ -72,7 +74,8 @@ async fn a_crash_while_saving_costs_a_catch_up_at_most() {
             while_saving(&waiting, |generations| generations > 1);
         });
         begun.await.expect("a save begins");
-        // At any moment, and more often at the early ones, which are in every save.
+        // The kill comes at any moment of a save, and more often at the early ones, which every
+        // save has.
         std::thread::sleep(SAVE_TAKES.mul_f64(numbers.random_range(0f64..1.0).powi(3)));
         server.kill();
         for writer in writers {
@@ -101,7 +104,7 @@ async fn create_schema(session: &Session) {
     }
 }
 
-/// Inserts and deletes until a statement fails, which is the kill.
+/// Inserts and deletes until a statement fails because of the kill.
 async fn write_until_killed(
     session: Arc<Session>,
     insert: PreparedStatement,
@@ -122,7 +125,7 @@ async fn write_until_killed(
     }
 }
 
-/// What the index should hold.
+/// The rows that the index has to hold.
 async fn table(session: &Session) -> Scores {
     let rows = session.query_unpaged("SELECT k, v FROM crash.t", ()).await;
     let rows = rows
@@ -138,7 +141,8 @@ async fn table(session: &Session) -> Scores {
         .collect()
 }
 
-/// Waits for a number of generations on the disk: a second one is being written.
+/// Waits until the number of generations on the disk fulfils a condition. A second one is being
+/// written.
 fn while_saving(snapshots: &Path, is_so: impl Fn(usize) -> bool) {
     let began = Instant::now();
     while !is_so(generations(snapshots)) {
@@ -152,7 +156,7 @@ fn entries(directory: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).collect()
 }
 
-/// Directories of generations of the only index, finished or not.
+/// The number of generations of the only index, finished or not.
 fn generations(snapshots: &Path) -> usize {
     let of_index = entries(snapshots)
         .into_iter()
@@ -160,7 +164,7 @@ fn generations(snapshots: &Path) -> usize {
     of_index.filter(|path| path.is_dir()).count()
 }
 
-/// Whether there is a finished one.
+/// Whether there is a finished generation.
 fn stands(snapshots: &Path) -> bool {
     let of_index = entries(snapshots)
         .into_iter()
@@ -168,7 +172,7 @@ fn stands(snapshots: &Path) -> bool {
     of_index.into_iter().any(|path| path.ends_with("current"))
 }
 
-/// Scans of the table since the start.
+/// The number of scans of the table since the start.
 fn scans(server: &Server) -> u64 {
     let mut stream = TcpStream::connect(server.http).expect("a connection");
     let request = "GET /metrics HTTP/1.0\r\nhost: localhost\r\n\r\n";

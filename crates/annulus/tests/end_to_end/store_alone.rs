@@ -1,4 +1,4 @@
-//! `annulus store` beside a database of another process.
+//! `annulus store` beside a database in another process.
 
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener};
@@ -14,10 +14,10 @@ use crate::server::Server;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often the files that settings name are looked at.
+/// The interval at which the files that settings name are checked.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Starts `annulus store`, whose settings are in `.env` of that directory.
+/// Starts `annulus store` with the settings in `.env` of that directory.
 pub fn start(directory: &Path, arguments: &[&str]) -> Running {
     let process = Command::new(env!("CARGO_BIN_EXE_annulus"))
         .current_dir(directory)
@@ -93,7 +93,7 @@ async fn it_serves_and_moves_and_stops_as_it_is_told() {
     let seven = KeyValue::Cql(bytes::Bytes::copy_from_slice(&7i32.to_be_bytes()));
     assert_eq!(found.unwrap().keys, [[seven]]);
 
-    // Settings that are half written, or of no use, change nothing.
+    // Settings that are half written or unusable change nothing.
     std::fs::write(directory.path().join(".env"), "").unwrap();
     tokio::time::sleep(10 * CHECK_INTERVAL).await;
     assert!(serves(before).await);
@@ -116,7 +116,7 @@ async fn it_serves_and_moves_and_stops_as_it_is_told() {
     assert_eq!(store.end(PATIENCE), Some(0));
 }
 
-/// Writes a certificate and its key for 127.0.0.1, and gives the former.
+/// Writes a certificate for 127.0.0.1 and its key, and returns the certificate.
 fn write_certificate(directory: &Path) -> Vec<u8> {
     let own = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     std::fs::write(directory.join("key.pem"), own.signing_key.serialize_pem()).unwrap();
@@ -151,7 +151,7 @@ async fn a_certificate_is_swapped_when_its_file_changes() {
             certificate_authorities: Some(certificate.to_vec()),
             ..ClientOptions::default()
         });
-        // There is no database, so it does not serve; but it says so.
+        // The service has no database, so it does not serve, but it tells so.
         let status = client.expect("a URI").node_status().await;
         status == Ok(NodeStatus::ConnectingToDb)
     };
@@ -167,7 +167,7 @@ async fn a_certificate_is_swapped_when_its_file_changes() {
     wait(&after).await;
     assert!(!answers(&before).await);
 
-    // A file that never comes to its end keeps the process neither from answering nor from stopping.
+    // A file that never ends keeps the process neither from answering nor from stopping.
     let endless = directory.path().join("cert.pem");
     std::fs::remove_file(&endless).unwrap();
     let made = Command::new("mkfifo").arg(&endless).status();

@@ -1,5 +1,5 @@
-//! A file of an index's vectors is cut short under a running server: the search fails, the index is built anew, and
-//! all else goes on.
+//! A file of an index's vectors is cut short under a running server. A search fails, the index is
+//! built anew, and everything else goes on.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use scylla::client::session::Session;
 use crate::index::{Index, Scores};
 use crate::server::Server;
 
-/// So long that few rows make a file that is mapped.
+/// The dimensions are so many that a few rows make a mapped file.
 const DIMENSIONS: usize = 4096;
 const ROWS: i32 = 300;
 
@@ -42,14 +42,14 @@ async fn a_file_of_vectors_that_is_cut_short_costs_a_search_and_a_build() {
     let [index, other] = indexes(&server);
     index.assert_becomes(&expected, "built").await;
     other.assert_becomes(&expected_of_other, "built").await;
-    // Saves them.
+    // The stop saves the indexes.
     server.stop();
 
     let server = Server::start_logging(&data_dir, "warn,store=debug", &log);
     let [index, other] = indexes(&server);
     index.wait_until_serving().await;
     other.wait_until_serving().await;
-    // What the verification finds would not need to be met by a search.
+    // A fault that the verification finds would not be met by a search.
     let verified = || lines(&log, &["all vectors are as they were saved"]).len() == 2;
     eventually("both indexes are verified", verified).await;
     let found = index.contents().await.expect("it answers");
@@ -81,7 +81,7 @@ async fn a_file_of_vectors_that_is_cut_short_costs_a_search_and_a_build() {
     let rows = session.query_unpaged(nearest, (vector(41),)).await;
     let rows = rows.expect("an answer").into_rows_result().expect("rows");
     assert_eq!(rows.single_row::<(i32,)>().expect("one"), (41,));
-    // The process is the one that was started, and ends well.
+    // The process is still the one that was started, and ends well.
     server.stop();
 }
 
@@ -130,7 +130,7 @@ fn largest_file_of_vectors(data_dir: &Path) -> PathBuf {
         entries.map(|entry| entry.path()).collect::<Vec<_>>()
     };
     let mut found: Vec<PathBuf> = vec![data_dir.join("indexes").join("snapshots")];
-    // Of each index, and of each of its generations.
+    // The levels of the path are the index, its generation and the file.
     for _ in 0..3 {
         found = found.iter().flat_map(|path| entries(path)).collect();
     }

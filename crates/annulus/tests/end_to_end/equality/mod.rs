@@ -1,6 +1,6 @@
-//! Writers with timestamps in the past, in the future and equal start before there is an index and go on while it
-//! scans and follows: in the end the table holds what last-write-wins makes of all writes, whatever their order, and the index
-//! holds what the table does.
+//! Writers use timestamps in the past, in the future, and equal ones. They start before there is an
+//! index, and go on while it scans and follows. In the end the table holds the result of
+//! last-write-wins over all writes, whatever their order, and the index equals the table.
 
 mod outcome;
 mod scenario;
@@ -23,13 +23,14 @@ use statements::Statements;
 use writing::{Writing, micros_now};
 
 const WRITERS: u64 = 4;
-/// Rows that nobody fights for: so that the first scan takes its time, and so that TRUNCATE alone takes them away.
+/// The number of rows that no writer contends for. They make the first scan take its time, and only
+/// TRUNCATE removes them.
 const BYSTANDERS: i32 = 2_000;
-/// Written after each scan.
+/// The number of such rows that are written after each scan.
 const BYSTANDERS_MORE: i32 = 200;
-/// How often an index is made, one after the other, each with a scan beside the writers.
+/// The number of indexes that are made, one after the other, each with a scan beside the writers.
 const INDEXES: usize = 3;
-/// Writes that each index follows.
+/// The number of writes that each index follows.
 const WRITES_FOLLOWED: u64 = 600;
 const TABLE_WAIT: Duration = Duration::from_secs(20);
 
@@ -104,7 +105,7 @@ async fn run(server: &Server, session: &Arc<Session>, scenario: Scenario) {
     index
         .assert_becomes(&scores(&expected), &format!("{scenario:?}"))
         .await;
-    // What was on its way when they became equal has arrived when a later write has.
+    // A later write that has arrived proves that all earlier ones have arrived too.
     let mut expected = expected;
     let late = bystanders;
     writing.write_bystanders(late.clone()).await;
@@ -163,7 +164,8 @@ async fn create_index(session: &Session, keyspace: &str) {
         .expect(&create);
 }
 
-/// What the table holds when everything has expired that will: what the writes add up to, if that can be known.
+/// Waits until everything has expired that will, and returns the table. Checks it against the
+/// outcome of all writes, if that can be known.
 async fn settled_table(session: &Session, writing: &Writing) -> BTreeMap<Vec<i32>, i32> {
     let deadline = Instant::now() + TABLE_WAIT;
     let done = writing.done.lock().await;
@@ -197,7 +199,7 @@ async fn settled_table(session: &Session, writing: &Writing) -> BTreeMap<Vec<i32
     }
 }
 
-/// A vector, its TTL and its key.
+/// A row of the table: a vector, its TTL, and its key.
 type TableRow = (Option<Vec<f32>>, Option<i32>, Vec<i32>);
 
 /// The numbers of the vectors in the table, and whether some of them will expire.

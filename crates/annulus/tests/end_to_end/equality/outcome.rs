@@ -1,19 +1,19 @@
-//! What last-write-wins makes of a set of writes.
+//! The outcome of a set of writes by last-write-wins.
 
 use std::collections::BTreeMap;
 
-/// What a write does.
+/// The effect of a write.
 #[derive(Clone, Debug)]
 pub enum Effect {
     Set {
         key: Vec<i32>,
         number: i32,
     },
-    /// A value that has expired when the test looks, or a null.
+    /// A null, or a value that has expired when the test looks.
     Unset {
         key: Vec<i32>,
     },
-    /// Every key from the first to the last, both included.
+    /// A deletion of every key from the first to the last, both included.
     Delete {
         from: Vec<i32>,
         to: Vec<i32>,
@@ -26,9 +26,10 @@ pub struct Done {
     pub effect: Effect,
 }
 
-/// What is left of all writes, in whatever order they were done.
+/// The rows that are left after all writes, whatever their order.
 pub fn outcome(done: &[Done]) -> BTreeMap<Vec<i32>, i32> {
-    // The greatest of a key wins: the later, at equal times that which is no value, then the greater value.
+    // The greatest write of a key wins: first by time, then no value over a value, then by the
+    // value.
     let mut cells: BTreeMap<&Vec<i32>, (i64, bool, i32)> = BTreeMap::new();
     for write in done {
         let (key, candidate) = match &write.effect {
@@ -75,17 +76,17 @@ fn the_order_of_the_writes_does_not_matter() {
         },
     };
     let mut done = vec![
-        // The greater of equal times, the later of others.
+        // At equal times the greater value wins, and otherwise the later one.
         set(5, 1, 10),
         set(5, 1, 20),
         set(4, 1, 30),
-        // No value wins over a value of its time.
+        // No value wins over a value of the same time.
         set(5, 2, 10),
         unset(5, 2),
-        // And not over a later one.
+        // No value does not win over a later value.
         set(5, 3, 10),
         unset(4, 3),
-        // A range takes what is not later.
+        // A range removes what is not later.
         delete(7, 4, 6),
         set(7, 4, 10),
         set(8, 5, 10),

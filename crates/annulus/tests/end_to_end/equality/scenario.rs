@@ -1,16 +1,16 @@
-//! What is tried, and which keys there are.
+//! The scenarios of the test, and their keys.
 
 pub const DIMENSIONS: usize = 3;
-/// Keys that the writers fight for: partitions, and rows of each.
+/// The keys that the writers contend for: partitions, and rows of each.
 pub const PARTITIONS: i32 = 20;
 pub const ROWS: i32 = 15;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Truncate {
     Never,
-    /// While no write is under way, so that it is known which are gone.
+    /// While no write is in progress, so that the removed rows are known.
     BetweenWrites,
-    /// Among the writes: the table alone knows what is left.
+    /// Among the writes. Only the table then knows what is left.
     AmongWrites,
 }
 
@@ -28,7 +28,7 @@ impl Scenario {
         if self.clustering { &["p", "c"] } else { &["p"] }
     }
 
-    /// The key of one of the rows that the writers fight for.
+    /// The key of one of the rows that the writers contend for.
     pub fn key(&self, p: i32, c: i32) -> Vec<i32> {
         if self.clustering {
             vec![p, c]
@@ -46,7 +46,7 @@ impl Scenario {
     }
 }
 
-/// The vector of a number; the number can be told from its distance to the origin.
+/// The vector of a number. The distance to the origin gives the number back.
 pub fn vector(number: i32) -> Vec<f32> {
     vec![number as f32, 1.0, 0.0]
 }

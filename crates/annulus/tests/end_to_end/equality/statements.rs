@@ -5,7 +5,7 @@ use scylla::statement::prepared::PreparedStatement;
 
 use super::scenario::Scenario;
 
-/// Seconds that a value lives that is meant to expire.
+/// The TTL in seconds of values that have to expire.
 pub const TTL_S: i32 = 1;
 
 pub struct Statements {
@@ -57,7 +57,7 @@ impl Statements {
     }
 }
 
-/// The values of a statement, by its shape.
+/// The values of a statement, by its kind.
 pub enum Values {
     Insert(Vec<f32>, Vec<i32>, i64),
     Update(i64, Vec<f32>, Vec<i32>),

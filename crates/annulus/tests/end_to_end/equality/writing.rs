@@ -1,4 +1,4 @@
-//! Writers that fight for a few keys with timestamps of every kind.
+//! Writers that contend for a few keys, with timestamps of every kind.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ const HOUR_MICROS: i64 = 3_600_000_000;
 
 const BYSTANDERS_IN_FLIGHT: usize = 64;
 
-/// Timestamps of a kind are so few that many are equal.
+/// The number of timestamps of each kind. It is small, so that many are equal.
 const TIMESTAMPS: i64 = 40;
 
-/// What the writers of a scenario share.
+/// The state that the writers of a scenario share.
 pub struct Writing {
     pub scenario: Scenario,
     pub session: Arc<Session>,
@@ -30,7 +30,7 @@ pub struct Writing {
     pub start_micros: i64,
     pub stop: AtomicBool,
     pub count: AtomicU64,
-    /// Held shared during a write, alone when nothing may be under way.
+    /// Held shared during a write, and exclusively when no write may be in progress.
     pub gate: RwLock<()>,
     pub done: Mutex<Vec<Done>>,
 }
@@ -124,7 +124,7 @@ impl Writing {
         Done { timestamp, effect }
     }
 
-    /// Writes rows that the writers leave alone, two hours ago.
+    /// Writes rows that the writers leave alone, with a timestamp of two hours ago.
     pub async fn write_bystanders(&self, numbers: Range<i32>) {
         let _passing = self.gate.read().await;
         let timestamp = self.start_micros - 2 * HOUR_MICROS;
@@ -161,7 +161,7 @@ impl Writing {
         }
     }
 
-    /// Waits until there are so many writes more.
+    /// Waits until this many more writes are done.
     pub async fn wait_for_writes(&self, more: u64) {
         let until = self.count.load(Ordering::Relaxed) + more;
         while self.count.load(Ordering::Relaxed) < until {

@@ -1,5 +1,5 @@
-//! What Cassandra has and `annulus serve` does not, through a gateway: traces, counters, user types, IF of a value;
-//! and what the node itself knows of the driver.
+//! Features that Cassandra has and `annulus serve` does not, through a gateway: traces, counters,
+//! user types, IF of a value. Also the facts that the node knows about the driver.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::target::{Target, cassandra_nodes, execute, rows, select};
 use super::values::{come_back, text_value};
 
-/// How long a trace may take.
+/// The longest time until a trace is there.
 const WAIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -90,7 +90,8 @@ async fn traces_are_the_nodes() {
             let coordinator = trace.coordinator.expect("a coordinator");
             assert!(nodes.contains(&coordinator), "{coordinator}");
         }
-        // A token-aware driver asks the gateway beside the only replica, so no other node has to do with it.
+        // A token-aware driver asks the gateway beside the only replica, so no other node takes
+        // part.
         let select = "SELECT name FROM films WHERE id = ?";
         let mut select = session.prepare(select).await.expect("it is prepared");
         select.set_tracing(true);
@@ -102,7 +103,7 @@ async fn traces_are_the_nodes() {
     Target::gateway().in_keyspace("rust_traces", scenario).await;
 }
 
-/// The trace of a request, once the node says how long it took.
+/// The trace of a request, once it has the duration of the request.
 async fn whole_trace(session: &Session, id: Option<Uuid>) -> TracingInfo {
     let id = id.expect("it was traced");
     let began = Instant::now();

@@ -1,10 +1,12 @@
-//! The official Rust driver and the official CDC library, with all that applications do by them.
+//! The official Rust driver and the official CDC library, with everything that applications do with
+//! them.
 //!
-//! Like the suites of the other drivers this one starts a server of its own unless `CQL_SERVER=host:port` names
-//! another. tests/cluster names a gateway before a real Cassandra there, and runs the tests that are ignored otherwise:
-//! those of what `annulus serve` does not have, and of the change log that a gateway writes.
+//! Like the suites of the other drivers, this one starts a server of its own unless
+//! `CQL_SERVER=host:port` names another. tests/cluster sets it to a gateway before a real
+//! Cassandra, and also runs the tests that are otherwise ignored: those of features that
+//! `annulus serve` does not have, and of the change log that a gateway writes.
 //!
-//! The driver speaks no custom payloads, so there are none here.
+//! The driver has no custom payloads, so there are no tests of them here.
 
 mod beyond_serve;
 mod change_log;

@@ -1,4 +1,5 @@
-//! Token-aware routing: the driver computes tokens by the metadata of prepared statements, and asks a replica.
+//! Token-aware routing: the driver computes tokens from the metadata of prepared statements, and
+//! asks a replica.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use super::target::{Target, execute, rows};
 const WAIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// So many that each node of a small ring has some of them.
+/// The number of keys is large enough for each node of a small ring to have some.
 const KEYS: i32 = 60;
 
 /// Checks that the driver's token of a key is the server's.
@@ -43,7 +44,7 @@ async fn tokens_are_those_of_the_server() {
             check_token(&session, &select, &(key,)).await;
         }
 
-        // Markers in another order than that of the key.
+        // The markers have another order than the columns of the key.
         let many =
             "CREATE TABLE many (a int, b text, c uuid, d int, n int, PRIMARY KEY ((a, b, c), d))";
         execute(&session, many).await;
@@ -76,7 +77,8 @@ async fn statements_go_to_a_replica() {
             assert!(began.elapsed() < WAIT, "all nodes are connected to");
             tokio::time::sleep(PAUSE).await;
         }
-        // Where tablets lie is told by those nodes that do not have what they are asked for: never by a node alone.
+        // A node tells the places of tablets when it is asked for a row that it doesn't have. A
+        // single node never does.
         let metadata = state.get_keyspace(keyspace).expect("the keyspace");
         let by_tablets = metadata.tablet_based;
         let mut asked = HashSet::new();

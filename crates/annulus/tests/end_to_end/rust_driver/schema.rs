@@ -1,4 +1,4 @@
-//! Connecting, with and without compression, and what the driver makes of the schema.
+//! Connections with and without compression, and the schema as the driver reads it.
 
 use scylla::client::session::Session;
 use scylla::cluster::metadata::{ColumnKind, Strategy};
@@ -7,7 +7,7 @@ use scylla::frame::response::result::{CollectionType, ColumnType, NativeType};
 
 use super::target::{Target, execute, rows, select};
 
-/// Larger than a socket's buffers, so that it comes in pieces.
+/// The text is larger than a socket's buffers, so that it arrives in pieces.
 const TEXT_BYTES: usize = 1_000_000;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -13,7 +13,7 @@ use scylla::value::{CqlValue, MaybeUnset, Row};
 
 use super::target::{Target, execute, refusal, rows, select};
 
-/// No whole number of pages.
+/// The rows are no whole number of pages.
 const ROWS: i32 = 57;
 const PAGE_ROWS: i32 = 10;
 
@@ -37,7 +37,7 @@ async fn statements_as_text() {
         execute(&session, CREATE).await;
         let literal = "INSERT INTO films (part, number, name, year) VALUES (1, 1, 'one', 1927)";
         execute(&session, literal).await;
-        // The driver prepares what has values.
+        // The driver prepares a statement that has values.
         let bound = "INSERT INTO films (part, number, name, year) VALUES (?, ?, ?, ?)";
         let written = session.query_unpaged(bound, (1, 2, "two", 1931)).await;
         written.expect("it is written");
@@ -61,7 +61,7 @@ async fn statements_as_text() {
     Target::start().in_keyspace(keyspace, scenario).await;
 }
 
-/// Values by name, in another order than the statement's.
+/// Values by name, in another order than in the statement.
 #[derive(SerializeRow)]
 struct Named<'a> {
     year: MaybeUnset<Option<i32>>,
@@ -86,7 +86,7 @@ async fn prepared_statements() {
         };
         put(MaybeUnset::Set(Some(1931)), "one", 1).await;
         put(MaybeUnset::Set(Some(1931)), "two", 2).await;
-        // An unset value leaves what is there, a null takes it away.
+        // An unset value leaves the old value, and a null removes it.
         put(MaybeUnset::Unset, "one again", 1).await;
         put(MaybeUnset::Set(None), "two again", 2).await;
         let expected = [
@@ -131,7 +131,7 @@ async fn a_statement_is_prepared_again_when_its_table_has_changed() {
         assert_eq!(read().await, [2]);
         execute(&session, "ALTER TABLE films ADD year int").await;
         assert_eq!(read().await, [3]);
-        // Of another table of that name nothing that was prepared is known.
+        // Statements that were prepared for a table are not known for another table of its name.
         execute(&session, "DROP TABLE films").await;
         execute(&session, create).await;
         assert_eq!(read().await, [0; 0]);

@@ -1,4 +1,4 @@
-//! The server under test, and what all these tests do with it.
+//! The server under test, and steps that all these tests share.
 
 use std::env;
 use std::net::SocketAddr;
@@ -14,24 +14,25 @@ use tempfile::TempDir;
 
 use crate::server::Server;
 
-/// The variable that names the server: `host:port`.
+/// The variable with the address of the server: `host:port`.
 const SERVER: &str = "CQL_SERVER";
-/// The variable that names the nodes of Cassandra behind it, with commas in between.
+/// The variable with the nodes of Cassandra behind the server, separated by commas.
 const NODES: &str = "CASSANDRA_SERVER";
 
 /// Cassandra writes a trace some time after it has answered.
 const TRACE_PAUSE: Duration = Duration::from_millis(100);
 const TRACE_ATTEMPTS: NonZeroU32 = NonZeroU32::new(300).expect("more than none");
 
-/// What the driver connects to.
+/// The server that the driver connects to.
 pub struct Target {
     pub address: SocketAddr,
-    /// The server if it is ours. It ends before its directory goes.
+    /// The server and its directory, if the test started it. The server ends before its directory
+    /// is removed.
     _own: Option<(Server, TempDir)>,
 }
 
 impl Target {
-    /// The server that is named, or one of our own.
+    /// The server that the variable names, or one of our own.
     pub fn start() -> Target {
         if let Some(address) = named() {
             return Target {
@@ -47,10 +48,10 @@ impl Target {
         }
     }
 
-    /// The gateway that is named.
+    /// The gateway that the variable names.
     ///
     /// # Panics
-    /// If none is.
+    /// If the variable is not set.
     pub fn gateway() -> Target {
         let address = named().unwrap_or_else(|| {
             panic!("{SERVER}=host:port must name a gateway before a Cassandra: make cluster-test")
@@ -68,7 +69,7 @@ impl Target {
             .tracing_info_fetch_attempts(TRACE_ATTEMPTS)
     }
 
-    /// Runs a test with a session that uses a fresh keyspace, which is gone afterwards.
+    /// Runs a test with a session that uses a fresh keyspace, and drops the keyspace afterwards.
     pub async fn in_keyspace(&self, name: &str, test: impl AsyncFnOnce(Session)) {
         let session = self.builder().build().await.expect("the driver connects");
         execute(&session, &format!("DROP KEYSPACE IF EXISTS {name}")).await;
@@ -87,7 +88,7 @@ impl Target {
 /// The nodes of Cassandra behind the gateway.
 ///
 /// # Panics
-/// If they are not named.
+/// If the variable is not set.
 pub fn cassandra_nodes() -> Vec<SocketAddr> {
     let nodes = env::var(NODES)
         .unwrap_or_else(|_| panic!("{NODES}=host:port,... must name Cassandra: make cluster-test"));
@@ -104,7 +105,7 @@ fn named() -> Option<SocketAddr> {
     Some(parsed.unwrap_or_else(|error| panic!("{SERVER}: {address}: {error}")))
 }
 
-/// Executes a statement as text, whatever it answers.
+/// Executes a statement as text. Panics if it is refused.
 pub async fn execute(session: &Session, statement: &str) -> QueryResult {
     match session.query_unpaged(statement, ()).await {
         Ok(result) => result,
@@ -112,7 +113,7 @@ pub async fn execute(session: &Session, statement: &str) -> QueryResult {
     }
 }
 
-/// The rows of a SELECT as text.
+/// The rows of a SELECT that is executed as text.
 pub async fn select<T>(session: &Session, statement: &str) -> Vec<T>
 where
     T: for<'frame> DeserializeRow<'frame, 'frame>,
@@ -130,7 +131,7 @@ where
     rows.collect::<Result<_, _>>().expect("values of the types")
 }
 
-/// What the server says of a statement that it refuses.
+/// The error with which the server refuses a statement.
 pub async fn refusal(session: &Session, statement: &str) -> (DbError, String) {
     match session.query_unpaged(statement, ()).await {
         Err(ExecutionError::LastAttemptError(RequestAttemptError::DbError(error, text))) => {

@@ -1,4 +1,4 @@
-//! Every type goes in and comes out as the driver knows it, bound and as a literal.
+//! Values of every type that go in and come back, bound and as a literal.
 
 use std::net::IpAddr;
 
@@ -71,7 +71,7 @@ fn natives() -> Vec<Case> {
         days: 3,
         nanoseconds: 5_000_000_000,
     };
-    // -150 with two digits after the point; 2^64.
+    // The decimal is -1.50, as -150 with two digits after the point. The varint is 2^64.
     let decimal = CqlDecimal::from_signed_be_bytes_and_exponent(vec![0xff, 0x6a], 2);
     let varint = CqlVarint::from_signed_bytes_be(vec![1, 0, 0, 0, 0, 0, 0, 0, 0]);
     vec![
@@ -79,7 +79,7 @@ fn natives() -> Vec<Case> {
         ("bigint", BigInt(i64::MIN), "-9223372036854775808"),
         ("blob", Blob(vec![0, 0xff]), "0x00ff"),
         ("boolean", Boolean(true), "true"),
-        // Days from 2^31 days before 1970.
+        // A date counts days from 2^31 days before 1970.
         ("date", Date(CqlDate((1 << 31) - 1)), "'1969-12-31'"),
         ("decimal", Decimal(decimal), "-1.50"),
         ("double", Double(1e300), "1e300"),

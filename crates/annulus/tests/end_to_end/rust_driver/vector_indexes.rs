@@ -1,4 +1,4 @@
-//! A vector index from CREATE CUSTOM INDEX over ANN OF to DROP INDEX.
+//! A vector index from CREATE CUSTOM INDEX through ANN OF to DROP INDEX.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -9,16 +9,16 @@ use scylla::statement::prepared::PreparedStatement;
 use super::target::{Target, execute, refusal, rows, select};
 
 const ROWS: i32 = 60;
-/// How long an index may take to be what its table is.
+/// The longest time until an index equals its table.
 const WAIT: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(50);
 
 const NO_INDEX: &str = "requires the column to be indexed";
 
-/// An index's name and options.
+/// The name and the options of an index.
 type Listed = (String, HashMap<String, String>);
 
-/// Vectors on a line: the neighbours of a number are the nearest numbers.
+/// A vector on a line. The neighbours of a number are the nearest numbers.
 fn vector(number: f32) -> Vec<f32> {
     vec![number, 1.0, 0.0]
 }
@@ -36,11 +36,11 @@ async fn nearest(
     Ok(found.into_iter().map(|(id,)| id).collect())
 }
 
-/// Waits until so many rows are found.
+/// Waits until the index finds this number of rows.
 async fn wait_for_rows(session: &Session, statement: &PreparedStatement, count: usize) {
     let began = Instant::now();
     loop {
-        // While it is built, an index refuses to answer.
+        // An index that is being built refuses to answer.
         let found = nearest(session, statement, 0.0, 1_000).await;
         if found.as_ref().is_ok_and(|found| found.len() == count) {
             return;
@@ -63,7 +63,7 @@ async fn an_index_is_made_and_asked_and_dropped() {
             let written = session.execute_unpaged(&insert, values).await;
             written.expect("it is written");
         };
-        // Some are there before the index, others come to it.
+        // Some rows are there before the index, and others come after it.
         for id in 0..ROWS / 2 {
             put(id).await;
         }
@@ -114,7 +114,7 @@ async fn an_index_is_made_and_asked_and_dropped() {
         execute(&session, "DROP INDEX films_v").await;
         let (_, text) = refusal(&session, unindexed).await;
         assert!(text.contains(NO_INDEX), "{text}");
-        // What was prepared is prepared again, in vain.
+        // The prepared statement is prepared again, in vain.
         let refused = nearest(&session, &ann, 1.0, 1).await;
         let text = refused.expect_err("there is no index");
         assert!(text.contains(NO_INDEX), "{text}");

@@ -1,11 +1,12 @@
-//! Questions and their answers as text: one line a row, `column=value | ...`, values as literals.
+//! Questions and their answers as text: one line a row, `column=value | ...`, with values as
+//! literals.
 
 use std::fmt::Write as _;
 
 use scylla::client::session::Session;
 use scylla::value::Row;
 
-/// Says that the order of a question's rows does not count.
+/// The prefix of a question whose rows may come in any order.
 const UNORDERED: &str = "# ";
 
 #[derive(Debug, PartialEq)]
@@ -52,7 +53,7 @@ impl Answers {
         self.0.iter().map(|answer| &*answer.question).collect()
     }
 
-    /// The answers as they are now.
+    /// Asks the questions and collects the answers.
     pub async fn ask(session: &Session, questions: &[&str]) -> Answers {
         let mut answers = Vec::new();
         for question in questions {
@@ -61,7 +62,7 @@ impl Answers {
         Answers(answers)
     }
 
-    /// In which answers others differ from these.
+    /// Describes the answers in which `others` differ from these.
     pub fn difference(&self, others: &Answers) -> String {
         let mut text = String::new();
         for (expected, given) in self.0.iter().zip(&others.0) {
@@ -96,7 +97,7 @@ async fn ask(session: &Session, question: &str) -> Answer {
             rows.map(|row| line(&names, row.expect("values of the types")))
                 .collect()
         }
-        // An index that is not there yet.
+        // The index may not be there yet.
         Err(error) => vec![format!("! {error}")],
     };
     if text != question {

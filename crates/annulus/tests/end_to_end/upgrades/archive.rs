@@ -1,11 +1,12 @@
-//! A directory as one compressed file, by the system's `tar`: holes stay holes.
+//! A directory as one compressed file, made by the system's `tar`. Holes in files stay holes.
 
 use std::path::Path;
 use std::process::Command;
 
 /// Packs `directory/name`.
 pub fn pack(directory: &Path, name: &str, file: &Path) {
-    // Sorted and without owners, so that what is committed depends on the contents alone.
+    // The entries are sorted and have no owners, so that the committed file depends on the contents
+    // alone.
     run(Command::new("tar")
         .env("GZIP", "-9")
         .args([

@@ -11,7 +11,7 @@ use super::answers::Answers;
 use super::{ANSWERS, ARCHIVE, PAUSE, WAIT, archive, assert_answers, fixtures, unpacked};
 use crate::server::Server;
 
-/// Dimensions of a vector that is spelt out.
+/// The dimensions of a vector that `{wide n}` stands for.
 const WIDE: u32 = 300;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -60,7 +60,7 @@ async fn make_the_fixture_of_this_version() {
     assert_answers(&server, &answers, "unpacked at once").await;
 }
 
-/// Snapshots are taken when the server stops.
+/// Starts a server that takes snapshots only when it stops.
 fn start(data: &Path) -> Server {
     Server::start_with(data, &["--snapshot-interval", "1h"])
 }
@@ -69,14 +69,14 @@ fn read(name: &str) -> String {
     fs::read_to_string(fixtures().join(name)).expect(name)
 }
 
-/// All that is no comment.
+/// The lines of a text without comments.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines()
         .map(str::trim_end)
         .filter(|line| !line.is_empty() && !line.starts_with("--"))
 }
 
-/// Writes the tables out as files, by the storage itself.
+/// Has the storage write the rows of all tables out to files.
 async fn write_out(data: &Path) {
     let storage = Storage::open(data, StorageOptions::default()).expect("the storage opens");
     let catalog = storage.catalog();
@@ -88,9 +88,10 @@ async fn write_out(data: &Path) {
     storage.close().await.expect("the storage closes");
 }
 
-/// Waits until the answers no longer change, which the indexes' do for a while, and what was to expire has.
+/// Waits until the answers no longer change: until the indexes have caught up and rows have
+/// expired.
 async fn settle(session: &Session, questions: &[&str]) {
-    /// Longer than what expires lives, and than an index takes to follow.
+    /// This is longer than the longest TTL, and than the time in which an index follows.
     const STEADY: std::time::Duration = std::time::Duration::from_secs(3);
     let mut answers = Answers::ask(session, questions).await;
     let began = Instant::now();
@@ -105,7 +106,7 @@ async fn settle(session: &Session, questions: &[&str]) {
     }
 }
 
-/// A text with `{wide n}` spelt out as a vector that differs with `n` in every element.
+/// Replaces `{wide n}` in a text by a vector that differs with `n` in every element.
 pub fn spelt_out(text: &str) -> String {
     let Some((before, rest)) = text.split_once("{wide ") else {
         return text.to_owned();

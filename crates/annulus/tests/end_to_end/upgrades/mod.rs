@@ -1,7 +1,8 @@
-//! A directory that a former version left, opened by this one, gives the answers that it gave then.
+//! A data directory of a former version, opened by this version, gives the same answers as then.
 //!
-//! `crates/annulus/tests/fixtures/<version>/` holds such a directory and its answers. `make upgrade-fixture` writes those of
-//! the version that is built; a fixture is never made anew once its version is out.
+//! `crates/annulus/tests/fixtures/<version>/` holds such a directory and its answers.
+//! `make upgrade-fixture` writes those of the version that is built. A fixture is never made anew
+//! once its version is out.
 
 mod answers;
 mod archive;
@@ -16,11 +17,12 @@ use tempfile::TempDir;
 use crate::server::Server;
 use answers::Answers;
 
-/// How long an index may take to be what its table is.
+/// The longest time until an index equals its table.
 const WAIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// No snapshot is taken while the answers are compared, so that the one that the fixture has is what is used.
+/// No snapshot is taken while the answers are compared, so that the snapshot of the fixture is
+/// used.
 const SETTINGS: [&str; 2] = ["--snapshot-interval", "1h"];
 
 const ARCHIVE: &str = "data.tar.gz";
@@ -30,7 +32,7 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
 }
 
-/// The versions that have a fixture, by their folders.
+/// The folders of the versions that have a fixture.
 fn versions() -> Vec<PathBuf> {
     let entries = fs::read_dir(fixtures()).expect("the fixtures are there");
     let paths = entries.map(|entry| entry.expect("an entry").path());
@@ -39,7 +41,7 @@ fn versions() -> Vec<PathBuf> {
     versions
 }
 
-/// A copy of a fixture's data directory that may be written to.
+/// Unpacks a copy of a fixture's data directory that may be written to.
 fn unpacked(version: &Path) -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     archive::unpack(&version.join(ARCHIVE), directory.path());
@@ -47,8 +49,8 @@ fn unpacked(version: &Path) -> (TempDir, PathBuf) {
     (directory, data)
 }
 
-/// Asks what a fixture was asked until the answers are those recorded, or the time is over: an index takes up what changed
-/// behind its snapshot.
+/// Asks the questions of a fixture until the answers are those recorded, or the time is over. An
+/// index needs a while for changes behind its snapshot.
 async fn assert_answers(server: &Server, expected: &Answers, when: &str) {
     let session = server.connect().await;
     let deadline = Instant::now() + WAIT;
@@ -74,7 +76,7 @@ async fn what_former_versions_left_is_read() {
         );
         let (_directory, data) = unpacked(&version);
         let name = version.display();
-        // Killed, stopped in peace and opened again, it stays what it was.
+        // The data survive a kill, a stop and another start.
         let server = Server::start_with(&data, &SETTINGS);
         assert_answers(&server, &expected, &format!("{name}, opened")).await;
         server.kill();
@@ -86,10 +88,10 @@ async fn what_former_versions_left_is_read() {
     }
 }
 
-/// However early a first start is killed, the next one finds everything.
+/// A first start may be killed at any moment, and the next one still finds everything.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_first_start_may_be_killed_at_any_moment() {
-    /// Between two moments at which it is killed; the last is past the ready line of a quiet machine.
+    /// The time between two kills. The last kill comes after the ready line on a quiet machine.
     const STEP: Duration = Duration::from_millis(7);
     const KILLS: u32 = 12;
     for version in versions() {

@@ -1,4 +1,5 @@
-//! What the CDC library has to deliver: each group of log rows once or more often, those of a partition in their order.
+//! A check of the rows that the CDC library delivers: each group of log rows once or more often,
+//! and those of a partition in their order.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +7,18 @@ use uuid::Uuid;
 
 use crate::log::LogRow;
 
-/// What a partition's log rows are, by partition.
+/// The log rows of each partition.
 type Partitions<T> = BTreeMap<String, Vec<T>>;
 
-/// The partition that a log row's text names.
+/// The partition that the text of a log row names.
 fn partition(text: &str) -> String {
     let mut words = text.split(' ');
     let word = words.find(|word| word.starts_with("p="));
     word.expect("a log row names its partition").to_owned()
 }
 
-/// Checks that the library has delivered each group of log rows once or more often, one group after the other.
+/// Checks that the library has delivered each group of log rows once or more often, and one group
+/// after the other.
 pub fn check(delivered: &[LogRow], groups: &[Vec<String>]) {
     let mut expected: Partitions<Vec<String>> = BTreeMap::new();
     for group in groups {

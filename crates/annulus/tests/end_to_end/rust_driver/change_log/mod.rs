@@ -1,11 +1,13 @@
-//! The log that a gateway writes of a table with a vector index, as the official CDC library reads it.
+//! The change log that a gateway writes for a table with a vector index, as the official CDC
+//! library reads it.
 //!
-//! Each write is seen at least once, and those of a partition in their order. A log row names what was written by its key
-//! alone. Those around a write that shares no batch with them come twice.
+//! Each write is seen at least once, and the writes of a partition in their order. A log row names
+//! only the key of the written row. Log rows around a write that can't share a batch with them come
+//! twice.
 //!
-//! The library reads through the gateway: it says `BYPASS CACHE`, and asks for tables of streams, which Cassandra has not.
-//! The log itself is a table of Cassandra's. So its rows are also read from a node directly, and the library
-//! makes the same of them.
+//! The library reads through the gateway. It uses `BYPASS CACHE` and tables of streams, which
+//! Cassandra does not have. The log itself is a table of Cassandra. So its rows are also read from
+//! a node directly, and the library has to understand them as the same rows.
 
 mod delivered;
 mod writes;
@@ -23,14 +25,14 @@ use writes::writes;
 
 const WRITERS: i32 = 4;
 const WRITING: Duration = Duration::from_secs(8);
-/// How far the library stays behind writers: longer than a write takes.
+/// The time that the library stays behind writers, which is longer than a write takes.
 const BEHIND: Duration = Duration::from_secs(5);
 
-/// How long it may take until all gateways log a table.
+/// The longest time until all gateways log a table.
 const WAIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Makes the table, and waits until all gateways log it.
+/// Creates the table, and waits until all gateways log it.
 async fn create(session: &Session, keyspace: &str) {
     let table = "CREATE TABLE t (p int, c int, x text, n int, s set<int>, st int STATIC, v vector<float, 2>, \
          PRIMARY KEY (p, c))";
@@ -74,7 +76,8 @@ async fn every_kind_of_write_is_seen_in_its_place() {
     Target::gateway().in_keyspace(keyspace, scenario).await;
 }
 
-/// Writes to a partition of its own until the time is over, and gives what the log must name.
+/// Writes to a partition of its own until the time is over. Returns the rows that the log must
+/// have.
 async fn write(session: Arc<Session>, writer: i32) -> Vec<Vec<String>> {
     let prepare = async |text: &str| session.prepare(text).await.expect(text);
     let insert = prepare("INSERT INTO t (p, c, n) VALUES (?, ?, 1)").await;

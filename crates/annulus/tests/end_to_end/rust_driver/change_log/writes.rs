@@ -1,4 +1,4 @@
-//! Every kind of write, and what the log has to name because of it.
+//! Writes of every kind, with the log rows that each has to make.
 
 use scylla::client::session::Session;
 use scylla::statement::batch::{Batch, BatchType};
@@ -6,9 +6,9 @@ use scylla::statement::batch::{Batch, BatchType};
 /// A write, in one of the forms that clients send.
 pub enum Write {
     Text(String),
-    /// A prepared statement and its values.
+    /// A prepared statement with its values.
     Bound(&'static str, &'static [i32]),
-    /// Statements, prepared if they have values.
+    /// A batch of statements, which are prepared if they have values.
     Batch(BatchType, &'static [(&'static str, &'static [i32])]),
 }
 
@@ -44,7 +44,8 @@ fn text(statement: &str) -> Write {
     Write::Text(statement.to_owned())
 }
 
-/// Every kind of write, and what the log has to name because of it, in order. No two neighbours name the same.
+/// All writes in order, each with the log rows that it has to make. Two neighbours never make the
+/// same.
 pub fn writes() -> Vec<(Write, Vec<&'static str>)> {
     use Write::{Batch, Bound};
     let large = "x".repeat(6_000);
@@ -82,7 +83,7 @@ pub fn writes() -> Vec<(Write, Vec<&'static str>)> {
             text("INSERT INTO t (p, c, n) VALUES (1, 3, 1) USING TTL 9000"),
             vec!["insert c=3 p=1"],
         ),
-        // A time of long ago changes nothing of the order.
+        // A timestamp of long ago does not change the order.
         (
             text("INSERT INTO t (p, c, n) VALUES (1, 4, 1) USING TIMESTAMP 1"),
             vec!["insert c=4 p=1"],
@@ -163,7 +164,7 @@ pub fn writes() -> Vec<(Write, Vec<&'static str>)> {
             ),
             vec!["insert c=11 p=1", "update c=10 p=1"],
         ),
-        // Too large for a batch with its log rows.
+        // A write that is too large for a batch with its log rows.
         (Write::Text(large), vec!["insert c=12 p=1"]),
         // Deletes.
         (
