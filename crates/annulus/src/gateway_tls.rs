@@ -164,7 +164,7 @@ impl GatewayTls {
         }
     }
 
-    /// How often the files are to be read again.
+    /// The interval at which the files are read again.
     pub fn check_interval(&self) -> Result<Duration, Failure> {
         interval(
             "tls-file-check-interval",

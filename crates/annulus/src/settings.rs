@@ -59,7 +59,7 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_SAMPLE", value_name = "NAME")]
     pub sample: Option<Sample>,
 
-    /// When a write is acknowledged [default: synced]
+    /// Moment at which a write is acknowledged [default: synced]
     #[arg(long, env = "ANNULUS_DURABILITY", value_name = "WHEN")]
     pub durability: Option<DurabilityName>,
 
@@ -73,7 +73,8 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_MEMORY_LIMIT", value_name = "BYTES")]
     pub memory_limit: Option<Size>,
 
-    /// MiB of memory for cached blocks of rows [default: 256, or an eighth of --memory-limit if that is less]
+    /// MiB of memory for cached blocks of rows [default: 256, or an eighth of --memory-limit if
+    /// that is less]
     #[arg(long, env = "ANNULUS_CACHE_MIB", value_name = "MIB")]
     pub cache_mib: Option<u64>,
 

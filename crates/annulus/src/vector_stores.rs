@@ -17,7 +17,8 @@ use crate::settings::lacks;
 #[derive(Args, Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct VectorStores {
-    /// Index services to ask for nearest neighbours, as http://host:port or https://host:port, separated by commas
+    /// Index services to ask for nearest neighbours, as http://host:port or https://host:port,
+    /// separated by commas
     #[arg(
         long,
         env = "ANNULUS_VECTOR_STORE_PRIMARY_URI",
@@ -54,7 +55,8 @@ pub struct VectorStores {
 
     /// An index service and its zone; give it once for each service
     ///
-    /// In the file it is a table: [vector-store-zones], with lines such as "http://10.0.0.1:6080" = "a".
+    /// In the file the services are a table: [vector-store-zones], with lines such as
+    /// "http://10.0.0.1:6080" = "a".
     #[arg(
         long = "vector-store-zone",
         env = "ANNULUS_VECTOR_STORE_ZONES",

@@ -1,11 +1,11 @@
 //! The index service as an operator runs it: alone beside a cluster (`annulus store`), or in the
 //! process of a gateway (`annulus gateway --with-store`).
 //!
-//! It takes the place of ScyllaDB's own Vector Store, so it understands that program's environment
-//! variables. On SIGHUP it reads all sources of settings again, and all files that they name. At
-//! intervals it reads only the certificates and passwords that the settings in effect name, as a
-//! settings file that is missing or only half written must not switch encryption off. Changes take
-//! effect without dropping a request, and settings that can't be used change nothing.
+//! The service takes the place of ScyllaDB's own Vector Store, so it understands that program's
+//! environment variables. On SIGHUP it reads all sources of settings again, and all files that they
+//! name. At intervals it reads only the certificates and passwords that the settings in effect
+//! name, as a settings file that is missing or only half written must not switch encryption off.
+//! Changes take effect without dropping a request, and settings that can't be used change nothing.
 
 mod host;
 mod running;

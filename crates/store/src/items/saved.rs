@@ -7,8 +7,8 @@
 //! keys of rows that the table may have and the index does not: those that wait for room, and those
 //! that an earlier snapshot named as unread.
 //!
-//! It holds no numbers of reads and no absences. These stand against reads in flight, and no read
-//! outlives the process. All rows come back with number 0, which every read beats.
+//! A snapshot holds no numbers of reads and no absences. These stand against reads in flight, and
+//! no read outlives the process. All rows come back with number 0, which every read beats.
 //!
 //! # While rows change
 //!

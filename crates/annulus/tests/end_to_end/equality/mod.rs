@@ -164,8 +164,8 @@ async fn create_index(session: &Session, keyspace: &str) {
         .expect(&create);
 }
 
-/// Waits until everything has expired that will, and returns the table. Checks it against the
-/// outcome of all writes, if that can be known.
+/// Waits until everything has expired that will and, if it can be known, until the table equals the
+/// outcome of all writes. Returns the table.
 async fn settled_table(session: &Session, writing: &Writing) -> BTreeMap<Vec<i32>, i32> {
     let deadline = Instant::now() + TABLE_WAIT;
     let done = writing.done.lock().await;

@@ -1,4 +1,5 @@
-//! The forms in which statements are sent: as text, prepared, in batches, in pages, with a condition.
+//! Statements in the forms in which they are sent: as text, prepared, in batches, in pages, with a
+//! condition.
 
 use std::ops::ControlFlow;
 
