@@ -12,6 +12,7 @@ static PARQUET: &[u8] = include_bytes!("../../../samples/movies/movies.parquet")
 /// The dimensions of [`Film::plot_embedding`].
 pub const DIMENSIONS: usize = 384;
 
+/// A film of the sample.
 #[derive(Clone, Debug)]
 pub struct Film {
     pub id: i32,

@@ -214,14 +214,17 @@ pub struct Resolved {
     pub options: GatewayOptions,
     /// Whether the index service runs in this process.
     pub with_store: bool,
+    /// The memory limit of the process.
     pub memory: MemoryLimit,
     /// The number of threads that serve connections.
     pub async_threads: usize,
     /// The TLS settings, whose files are read again.
     pub tls: GatewayTls,
+    /// The certificate for clients; `None` for no TLS.
     pub tls_for_clients: Option<ForClients>,
     /// The certificates for Cassandra, with the client that `options` connect with.
     pub tls_for_cassandra: Option<(ForCassandra, RenewableClient)>,
+    /// The interval at which certificates are checked for changes.
     pub check_interval: Duration,
     pub log: String,
     pub log_format: LogFormat,

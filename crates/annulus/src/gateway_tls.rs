@@ -58,6 +58,7 @@ pub struct GatewayTls {
 #[derive(Clone, Debug)]
 pub struct ForClients {
     options: TlsOptions,
+    /// The rustls configuration made of the options.
     pub config: Arc<ServerConfig>,
 }
 

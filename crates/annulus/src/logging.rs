@@ -9,6 +9,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 use crate::exit::Failure;
 
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {

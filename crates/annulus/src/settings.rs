@@ -133,6 +133,7 @@ pub struct Settings {
     pub log_format: Option<LogFormat>,
 }
 
+/// A sample that `--sample` loads.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Sample {
@@ -140,6 +141,7 @@ pub enum Sample {
     Movies,
 }
 
+/// The moment at which a write is acknowledged, by its name in settings.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum DurabilityName {
@@ -150,6 +152,7 @@ pub enum DurabilityName {
     Buffered,
 }
 
+/// The place of full vectors, by its name in settings.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum IndexVectors {

@@ -124,6 +124,7 @@ impl Server {
         let _ = self.process.wait();
     }
 
+    /// Opens a session of the driver.
     pub async fn connect(&self) -> Session {
         SessionBuilder::new()
             .known_node_addr(self.cql)

@@ -29,6 +29,7 @@ pub fn start(directory: &Path, arguments: &[&str]) -> Running {
     Running(process)
 }
 
+/// A free port on the loopback address.
 pub fn free_address() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("bound")

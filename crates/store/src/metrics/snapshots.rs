@@ -31,6 +31,7 @@ pub struct SnapshotMetrics {
 }
 
 impl SnapshotFamilies {
+    /// Registers the families, without series.
     pub fn new(registry: &Registry) -> SnapshotFamilies {
         let gauge = |name, help| gauge(registry, name, help, INDEX);
         SnapshotFamilies {
@@ -56,6 +57,7 @@ impl SnapshotFamilies {
         }
     }
 
+    /// The series of an index, created if need be. `labels` are its keyspace and its name.
     pub fn index(&self, labels: &[&str; 2]) -> SnapshotMetrics {
         SnapshotMetrics {
             taken_s: self.taken.with_label_values(labels),

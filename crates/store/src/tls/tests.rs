@@ -10,6 +10,7 @@ pub struct Authority {
 }
 
 impl Authority {
+    /// Makes an authority with a key of its own.
     pub fn new() -> Authority {
         let mut params = CertificateParams::new([]).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

@@ -22,9 +22,13 @@ const THREADS_MAX: usize = 65_536;
 /// The settings with every default filled in and every file read.
 #[derive(Clone, Debug)]
 pub struct Resolved {
+    /// The options of the index service.
     pub options: StoreOptions,
+    /// The number of threads for sockets and other work that waits.
     pub async_threads: usize,
+    /// The interval at which certificates and the password file are checked for changes.
     pub check_interval: Duration,
+    /// Whether a terminal gets colours in the log.
     pub colours: bool,
     pub log: String,
     pub log_format: LogFormat,

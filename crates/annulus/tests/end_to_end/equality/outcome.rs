@@ -20,6 +20,7 @@ pub enum Effect {
     },
 }
 
+/// A write that was done, with its timestamp in microseconds.
 #[derive(Clone, Debug)]
 pub struct Done {
     pub timestamp: i64,

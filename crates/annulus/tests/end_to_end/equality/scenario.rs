@@ -5,6 +5,7 @@ pub const DIMENSIONS: usize = 3;
 pub const PARTITIONS: i32 = 20;
 pub const ROWS: i32 = 15;
 
+/// The moments at which the table is truncated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Truncate {
     Never,
@@ -14,6 +15,7 @@ pub enum Truncate {
     AmongWrites,
 }
 
+/// The variant of the test, with a keyspace of its own and the seed of its writers.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     pub keyspace: String,
@@ -24,6 +26,7 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// The columns of the primary key.
     pub fn key_columns(&self) -> &'static [&'static str] {
         if self.clustering { &["p", "c"] } else { &["p"] }
     }
@@ -37,6 +40,7 @@ impl Scenario {
         }
     }
 
+    /// The key of a row that the writers leave alone.
     pub fn bystander(&self, n: i32) -> Vec<i32> {
         if self.clustering {
             vec![1_000 + n % 50, n]

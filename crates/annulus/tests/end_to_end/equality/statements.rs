@@ -8,6 +8,7 @@ use super::scenario::Scenario;
 /// The TTL in seconds of values that have to expire.
 pub const TTL_S: i32 = 1;
 
+/// The prepared statements of a scenario.
 pub struct Statements {
     pub insert: PreparedStatement,
     pub insert_ttl: PreparedStatement,
@@ -20,6 +21,7 @@ pub struct Statements {
 }
 
 impl Statements {
+    /// Prepares the statements.
     pub async fn prepare(session: &Session, scenario: &Scenario) -> Statements {
         let table = format!("{}.t", scenario.keyspace);
         let (columns, marks, key) = if scenario.clustering {
@@ -65,6 +67,7 @@ pub enum Values {
 }
 
 impl Values {
+    /// Executes a statement with these values.
     pub async fn execute(&self, session: &Session, statement: &PreparedStatement) {
         let result = match self {
             Values::Insert(vector, key, timestamp) => match key[..] {

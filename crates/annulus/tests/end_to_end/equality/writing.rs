@@ -27,8 +27,10 @@ pub struct Writing {
     pub scenario: Scenario,
     pub session: Arc<Session>,
     pub statements: Statements,
+    /// The time at which the test began, in microseconds since the epoch.
     pub start_micros: i64,
     pub stop: AtomicBool,
+    /// The number of writes that are done.
     pub count: AtomicU64,
     /// Held shared during a write, and exclusively when no write may be in progress.
     pub gate: RwLock<()>,
@@ -36,6 +38,7 @@ pub struct Writing {
 }
 
 impl Writing {
+    /// Makes random writes until `stop` is set.
     pub async fn write_until_stopped(self: Arc<Self>, seed: u64) {
         let mut numbers = StdRng::seed_from_u64(seed);
         while !self.stop.load(Ordering::Relaxed) {
@@ -170,6 +173,7 @@ impl Writing {
     }
 }
 
+/// The present in microseconds since the epoch.
 pub fn micros_now() -> i64 {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -62,6 +62,7 @@ impl Target {
         }
     }
 
+    /// A builder of sessions to the server.
     pub fn builder(&self) -> SessionBuilder {
         SessionBuilder::new()
             .known_node_addr(self.address)

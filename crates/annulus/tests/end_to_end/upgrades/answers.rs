@@ -9,6 +9,7 @@ use scylla::value::Row;
 /// The prefix of a question whose rows may come in any order.
 const UNORDERED: &str = "# ";
 
+/// Questions with their answers.
 #[derive(Debug, PartialEq)]
 pub struct Answers(Vec<Answer>);
 
@@ -38,6 +39,7 @@ impl Answers {
         Answers(answers)
     }
 
+    /// Writes the questions and answers as text.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for Answer { question, rows } in &self.0 {
@@ -49,6 +51,7 @@ impl Answers {
         text
     }
 
+    /// The questions, in their order.
     pub fn questions(&self) -> Vec<&str> {
         self.0.iter().map(|answer| &*answer.question).collect()
     }

@@ -23,6 +23,7 @@ pub fn pack(directory: &Path, name: &str, file: &Path) {
         .arg(name));
 }
 
+/// Unpacks a file of [`pack`] into a directory.
 pub fn unpack(file: &Path, directory: &Path) {
     run(Command::new("tar")
         .arg("-xzf")

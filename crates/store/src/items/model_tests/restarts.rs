@@ -36,6 +36,7 @@ impl World {
         first.unwrap_or(self.log.len())
     }
 
+    /// Begins to save the rows.
     pub fn begin_save(&mut self) {
         let position = self.position();
         self.items.begin_saving();
