@@ -1,7 +1,7 @@
 //! The engine: every index and its status, and the routes of requests.
 //!
-//! Requests only read the engine. So it holds a value that is swapped and no mailbox, and a search
-//! never waits for discovery.
+//! Requests only read the engine. So the engine is a value that is swapped, and not a task with
+//! a mailbox, and a search never waits for discovery.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;

@@ -86,8 +86,8 @@ impl Reader {
     /// misses.
     fn new(context: &TableContext, table: &TableIdentity, name: String, log: &LogFacts) -> Reader {
         let present = context.present();
-        // A write that comes after the scan read its row may be back-dated. Its log row then lies
-        // as early as `settled`.
+        // A write that comes after the scan read its row may be back-dated. Its log row may then
+        // lie anywhere behind `settled`.
         let now = present.now();
         let first = log.settled.map_or(now, |settled| settled.min(now));
         let start = first.saturating_sub(context.cdc.lookback);

@@ -29,7 +29,7 @@ pub struct CertificateError {
 pub struct ServerTls {
     /// The options, as configured.
     pub options: TlsOptions,
-    /// The rustls configuration made of them.
+    /// The rustls configuration made of the options.
     pub config: Arc<ServerConfig>,
 }
 

@@ -26,7 +26,7 @@ struct Open {
 }
 
 impl CatchUp {
-    /// Makes it for a reader that has not started.
+    /// The catching up of a reader that has not started.
     pub fn new(work: Registry, table: &TableIdentity, reader: &str) -> CatchUp {
         CatchUp {
             work,
@@ -78,7 +78,7 @@ impl CatchUp {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes it for a reader that reads nothing.
+    /// The catching up of a reader that reads nothing.
     #[cfg(test)]
     pub fn of_nothing() -> CatchUp {
         use crate::engine::tests::identity;

@@ -1,4 +1,4 @@
-//! Following the log of a table, by whatever reader.
+//! Following the log of a table.
 //!
 //! A supervisor has the database follow the log ([`Database::follow`]). When that ends (an error, a
 //! lost session, a table that is gone), it begins anew from the time up to which all of the log had

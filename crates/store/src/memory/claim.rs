@@ -19,9 +19,9 @@ const TOLERANCE: u64 = 16;
 pub struct Claims {
     /// The number of claims whose memory is still being taken.
     open: usize,
-    /// The bytes in use when the first of them was made.
+    /// The bytes in use when the first of the claims was made.
     base_bytes: u64,
-    /// The bytes of all claims since then, including those that have ended.
+    /// The bytes of all claims since the first, including those that have ended.
     claimed_bytes: u64,
 }
 

@@ -15,7 +15,7 @@ pub struct Room {
     pub is_there: bool,
     /// The time at which the log last told that there is no room.
     told: Option<Instant>,
-    /// Whether that was the last line about room.
+    /// Whether the last log line about room told that there is none.
     lacks: bool,
 }
 
