@@ -1,5 +1,7 @@
 //! What can be typed.
 
+use std::ffi::OsString;
+
 use clap::{Parser, Subcommand};
 
 use crate::gateway::GatewayArguments;
@@ -48,7 +50,14 @@ pub enum Command {
     Store(Box<StoreSettings>),
 
     /// Measure any server of the same HTTP API or of CQL, and make reports
-    Bench(Box<bench::BenchArguments>),
+    ///
+    /// It is a program of its own, `annulus-bench`, which stands beside this one.
+    #[command(disable_help_flag = true, disable_version_flag = true)]
+    Bench {
+        /// What `annulus-bench` is given
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
 
     /// Run a CQL server before a node of Apache Cassandra
     ///
