@@ -69,7 +69,7 @@ impl Consumer for HintConsumer {
     }
 }
 
-/// How much of the table a log row is about.
+/// The part of the table that a log row names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scope {
     Nothing,

@@ -12,7 +12,7 @@ use super::session::Db;
 use crate::cdc::LogRun;
 use crate::options::ReaderOptions;
 
-/// How often a reader saves its position.
+/// The interval at which a reader saves its position.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The time that a reader is behind is read in this many windows. There is a pause after each

@@ -15,7 +15,7 @@ use crate::identity::TableIdentity;
 /// The suffix of a log's name.
 const LOG: &str = "_scylla_cdc_log";
 
-/// How long log rows live unless the schema says otherwise, seconds.
+/// The time to live of log rows if the schema doesn't give one, seconds.
 const TTL_DEFAULT_S: u64 = 86_400;
 
 /// The longest wait for the facts. After that the database counts as unreachable.
@@ -38,8 +38,8 @@ pub async fn log_facts(db: &Db, table: &TableIdentity) -> Result<Option<LogFacts
     answer.unwrap_or_else(|_| Err(DiscoveryError::Unreachable("no answer".to_owned())))
 }
 
-/// How long log rows live, seconds. In ScyllaDB the options of the log say it (`cdc_ttl_s`; 0: for
-/// ever), and each row carries that TTL. Behind a gateway the log's own table says it
+/// The time to live of log rows, seconds. In ScyllaDB the options of the log give it (`cdc_ttl_s`;
+/// 0: for ever), and each row carries that TTL. Behind a gateway the log's own table gives it
 /// (`default_ttl_s`; 0: unknown).
 fn ttl_s(cdc_ttl_s: Option<u64>, default_ttl_s: Option<i32>) -> u64 {
     let default_ttl_s = default_ttl_s.and_then(|ttl_s| u64::try_from(ttl_s).ok());

@@ -19,7 +19,7 @@ use crate::identity::{IndexIdentity, IndexName};
 /// The number of indexes whose entries are read at the same time.
 const INDEXES_AT_A_TIME: usize = 16;
 
-/// Why a look failed.
+/// The reason why a look failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DiscoveryError {
     /// The database doesn't answer.
@@ -44,7 +44,7 @@ pub enum Round {
     Found(Discovered),
 }
 
-/// Looks at the schema.
+/// Looks at the schema, and knows the result of the last look.
 #[derive(Default)]
 pub struct Discovery {
     statements: Statements,

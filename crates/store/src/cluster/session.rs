@@ -28,7 +28,7 @@ const BACK_OFF_MAX: u32 = 10;
 /// of all. The driver itself sets no limit to a TLS handshake.
 const MORE_CONNECTIONS: usize = 5;
 
-/// How often the same failure is logged.
+/// The interval at which the same failure is logged.
 const NEWS_INTERVAL: Duration = Duration::from_secs(60);
 
 /// A session to the database.

@@ -12,7 +12,7 @@ use crate::metrics::Metrics;
 pub struct Admissions {
     /// One permit for each search that may still be admitted.
     places: Arc<Semaphore>,
-    /// How long a search may wait for its turn.
+    /// The longest time that a search may wait for its turn.
     wait_max: Duration,
 }
 

@@ -13,7 +13,7 @@ use super::error::ApiError;
 use super::query::parameter;
 use crate::keys::timestamp;
 
-/// How long a request waits for a task if it doesn't say, seconds.
+/// The time that a request waits for a task if it doesn't say, seconds.
 const WAIT_S: u64 = 60;
 
 /// The longest time that a request waits for a task, seconds. To wait longer, a client sends

@@ -26,12 +26,11 @@ const IDS_AT_A_TIME: usize = 1024;
 /// The number of keys in one request. The task that owns the rows is held up for about 0.2 ms.
 const KEYS_AT_A_TIME: usize = 1024;
 
-/// The age beyond which the list of tokens is made anew, if [`LIST_AGE_IN_MAKING`] doesn't make it
+/// The list of tokens is made anew at this age, or at that of [`LIST_AGE_IN_MAKING`] if that is
 /// longer.
 const LIST_AGE_MIN: Duration = Duration::from_secs(60);
 
-/// The same age as a multiple of the time that making the list took. The longer of the two ages
-/// counts.
+/// The age of a list in multiples of the time that making it took; see [`LIST_AGE_MIN`].
 const LIST_AGE_IN_MAKING: u32 = 50;
 
 /// The index no longer exists.
@@ -50,7 +49,7 @@ pub struct IndexSide {
     list: Mutex<Option<Arc<List>>>,
 }
 
-/// The tokens of ids.
+/// The list of tokens, with the ids of their rows.
 struct List {
     made: Instant,
     took: Duration,

@@ -2,11 +2,12 @@
 //! its number in the file.
 //!
 //! ```text
-//! bytes    what
+//! bytes    contents
 //! 4        length of the payload, at most 2^24
 //! 4        kind
 //! length   payload
-//! 16       XXH3-128, low half first, of: number of the frame in the file (u64), length, kind, payload
+//! 16       XXH3-128, low half first, of: number of the frame in the file (u64), length, kind,
+//!          payload
 //! ```
 //!
 //! Numbers are little-endian. The last frame is of kind 0 and has no payload; nothing may follow.

@@ -7,8 +7,8 @@
 //! ```text
 //! kind  payload
 //! 1     number of the generation (u64), seed of the vectors' hashes (u64)
-//! 2     rows: id (u32), hash of the vector (u64), write time in microseconds (i64), expiry in seconds or
-//!       0 (u32), length of the key (u32), key
+//! 2     rows: id (u32), hash of the vector (u64), write time in microseconds (i64), expiry in
+//!       seconds or 0 (u32), length of the key (u32), key
 //! 3     ids that belong to no row, whatever frames of kind 2 say (u32 each)
 //! 4     keys of rows to be read again: length (u32), key
 //! ```

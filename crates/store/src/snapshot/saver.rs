@@ -54,7 +54,8 @@ pub struct Saved {
     pub revision: u64,
 }
 
-/// Saves one index when it is complete, at intervals, when it has grown much, and when the service stops.
+/// Saves one index when it is complete, at intervals, when it has grown much, and when the service
+/// stops.
 pub struct Saver {
     /// The present by the clock of the log's times.
     pub present: Present,

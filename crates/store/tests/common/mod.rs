@@ -32,7 +32,7 @@ use store_api::{Client, ClientError, ClientOptions, KeyValue, Neighbours};
 /// The longest time that a test waits for anything.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How the index service reaches the database.
+/// The way by which the index service reaches the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// By CQL, as it reaches a cluster.

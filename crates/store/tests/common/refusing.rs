@@ -41,7 +41,7 @@ impl Refusing {
         let of_connections = state.clone();
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                // Either side may end its connection.
+                // The result is ignored, as either side may end its connection.
                 tokio::spawn(pass(client, database, of_connections.clone()));
             }
         });
