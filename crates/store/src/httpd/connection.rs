@@ -47,7 +47,7 @@ const KEEPALIVE_EVERY: Duration = Duration::from_secs(10);
 #[cfg(target_os = "linux")]
 const UNTAKEN_MAX: Duration = Duration::from_secs(60);
 
-/// The interval at which HTTP/2 connections are probed.
+/// The interval at which HTTP/2 connections without traffic are probed.
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The most requests of one HTTP/2 connection at a time.
