@@ -47,17 +47,17 @@ use tokio::time::{Instant, timeout};
 use super::gateways::LiveGateway;
 use super::table::LoggedTable;
 
-/// How far ahead a mark reaches.
+/// The reach of a mark: the time from its heartbeat until its end.
 const REACH: Duration = Duration::from_secs(20);
 
 /// The part of a mark's reach that must be left when a row is dated. It is longer than a gateway
 /// goes on while its heartbeats fail.
 const LEFT_MIN: Duration = Duration::from_secs(8);
 
-/// How long a table stays marked after the last write to it.
+/// The time for which a table stays marked after the last write to it.
 const LINGERS: Duration = Duration::from_secs(10);
 
-/// How long a write waits for its mark. This is less than drivers wait for an answer.
+/// The time limit for a write to wait for its mark. It is less than drivers wait for an answer.
 const MARKED_WITHIN: Duration = Duration::from_secs(5);
 
 /// A gateway that has not looked for this long may have missed a mark. This is less than the lease
@@ -74,7 +74,7 @@ const HORIZON: Duration = Duration::from_secs(600);
 /// The least time between two looks that polls wait for.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// How long a poll waits for a look. After that the node is asked.
+/// The time limit for a poll to wait for a look. After that the node is asked.
 const LOOKED_WITHIN: Duration = Duration::from_secs(2);
 
 /// The name of a table in marks: `keyspace.table`.
@@ -126,7 +126,7 @@ impl OwnMark {
 struct Seen {
     /// Every mark that reaches beyond this time was seen; `None` before the first look.
     since: Option<i64>,
-    /// How far the marks of each table have reached, by the table's name in marks.
+    /// The time that the marks of each table reach to, by the table's name in marks.
     until: HashMap<String, i64>,
     /// The beginning of the latest look; `None` before the first.
     looked: Option<Instant>,

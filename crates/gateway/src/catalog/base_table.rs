@@ -12,7 +12,8 @@ use super::cluster::{Cluster, ClusterError};
 use super::streams::Streams;
 use super::table::{Column, ColumnKind, LoggedTable};
 
-/// How often, and after which pauses, a table is read again while it is being made or dropped.
+/// The number of times that a table is read again while it is being made or dropped, and the pause
+/// between them.
 const TRIES_MAX: usize = 20;
 const AGAIN_AFTER: Duration = Duration::from_millis(50);
 

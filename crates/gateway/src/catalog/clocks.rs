@@ -44,8 +44,8 @@ use super::gateways::{BEAT_WITHIN, LiveGateway};
 use super::tables::LEASE;
 use crate::log_clock::LogClock;
 
-/// How often the node's clock is compared. The clocks of gateways are compared whenever their table
-/// is read.
+/// The pause between comparisons with the node's clock. The clocks of gateways are compared
+/// whenever their table is read.
 const COMPARE_EVERY: Duration = Duration::from_secs(2);
 
 /// The difference from which on the gateway logs a warning. Microseconds.
@@ -144,7 +144,7 @@ impl fmt::Display for Whose {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Compared {
     pub(crate) verdict: Verdict,
-    /// How far the other clock is ahead. Microseconds.
+    /// The time by which the other clock is ahead. Microseconds, negative if it is behind.
     pub(crate) difference: i64,
     pub(crate) whose: Whose,
 }
@@ -196,14 +196,14 @@ impl Clocks {
         self.own.now_micros()
     }
 
-    /// How far the node's clock is certainly ahead. Microseconds; `None` before the first
+    /// The time by which the node's clock is certainly ahead. Microseconds; `None` before the first
     /// comparison.
     pub(crate) fn of_node(&self) -> Option<i64> {
         self.state.lock().node.map(Difference::certain)
     }
 
-    /// How far the clock of each other live gateway is certainly ahead, with the gateway's address.
-    /// Microseconds.
+    /// The time by which the clock of each other live gateway is certainly ahead, with the
+    /// gateway's address. Microseconds.
     pub(crate) fn of_gateways(&self) -> Vec<(String, i64)> {
         let state = self.state.lock();
         let seen = state.gateways.values();
@@ -359,7 +359,7 @@ fn worst(state: &State) -> Option<Compared> {
         .max_by_key(|compared| (compared.verdict, compared.difference.saturating_abs()))
 }
 
-/// How far the median clock of all gateways is ahead of this one's. Microseconds.
+/// The time by which the median clock of all gateways is ahead of this one's. Microseconds.
 fn middle(state: &State) -> i64 {
     let others = state.gateways.values();
     let others = others.map(|seen| seen.difference.certain());

@@ -21,8 +21,8 @@ use super::one_version::of_one_version;
 use super::statement::IndexStatement;
 use super::{Catalog, grants, log_table, timeuuids};
 
-/// How long a statement waits until all gateways have taken up its change. This is less than
-/// drivers wait for an answer.
+/// The time limit for a statement to wait until all gateways have taken up its change. It is less
+/// than drivers wait for an answer.
 const WAIT_MAX: Duration = Duration::from_secs(8);
 
 /// The number of attempts at a change, as other changes may come first each time.

@@ -23,8 +23,8 @@ pub(super) struct Word<'a> {
     pub(super) confirmed: Option<i64>,
     /// The time by which the gateway dates log rows. Microseconds since the epoch.
     pub(super) now_micros: i64,
-    /// How far the node's clock is ahead of `now_micros`; `None` if it was not compared yet.
-    /// Microseconds.
+    /// The time by which the node's clock is ahead of the gateway's; `None` if it was not compared
+    /// yet. Microseconds.
     pub(super) node_clock: Option<i64>,
     /// The tables whose logs may get rows from the gateway, each with the latest time of such rows.
     /// Microseconds since the epoch.

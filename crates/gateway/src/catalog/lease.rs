@@ -30,7 +30,7 @@ const BEAT_EVERY: Duration = Duration::from_secs(3);
 /// The pause after a heartbeat that failed.
 const RETRY_EVERY: Duration = Duration::from_millis(500);
 
-/// How long a gateway goes on after the beginning of its last heartbeat that succeeded.
+/// The time that a gateway goes on after the beginning of its last heartbeat that succeeded.
 const LAPSE_AFTER: Duration = Duration::from_millis(LEASE.as_millis() as u64 / 2);
 
 /// The heartbeats of a gateway.

@@ -14,10 +14,10 @@ use super::options::CatalogOptions;
 use super::{Catalog, connect, gateways};
 use crate::clients::Clients;
 
-/// How long a gateway that stops tries to tell the cluster that it leaves.
+/// The time limit for telling the cluster that this gateway leaves.
 const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 
-/// How often a gateway that stops checks whether all clients are gone.
+/// The interval at which a gateway that stops checks whether all clients are gone.
 const DRAINED_EVERY: Duration = Duration::from_millis(20);
 
 /// The parts that the task works with.

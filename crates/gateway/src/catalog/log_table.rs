@@ -36,7 +36,7 @@ const GC_GRACE: Duration = Duration::from_secs(3 * 60 * 60);
 /// in whole windows.
 const WINDOWS: u64 = 24;
 
-/// How long to wait until the nodes agree on whether a log is there. After that the next round
+/// The time limit for the nodes to agree on whether a log is there. After that the next round
 /// tries.
 const SETTLED_WITHIN: Duration = Duration::from_secs(2);
 

@@ -82,8 +82,8 @@ pub(crate) use streams::{Generation, Streams};
 pub(crate) use table::ColumnKind;
 pub(crate) use table::{Column, LoggedTable};
 
-/// How long a request waits for a new look at the cluster. This is less than drivers wait for an
-/// answer.
+/// The time limit for a request to wait for a new look at the cluster. It is less than drivers wait
+/// for an answer.
 const LOOK_WITHIN: Duration = Duration::from_secs(4);
 
 /// The pause after a look at the gateways that failed.
@@ -189,7 +189,8 @@ impl Catalog {
         &self.clocks
     }
 
-    /// The gateway's own session; `None` until it is open, and for a gateway that passes everything through.
+    /// The gateway's own session; `None` until it is open, and for a gateway that passes everything
+    /// through.
     pub(crate) fn cluster(&self) -> Option<Arc<Cluster>> {
         self.cluster.get().cloned()
     }

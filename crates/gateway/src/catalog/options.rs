@@ -21,7 +21,7 @@ pub struct CatalogOptions {
     /// The replication of that keyspace as a CQL map, used when the keyspace is made. `None` for as
     /// many copies in each data centre as it has nodes, three at most.
     pub replication: Option<String>,
-    /// How long the rows of change logs are kept. It is used when a log is made.
+    /// The time for which rows of change logs are kept. It is used when a log is made.
     pub log_ttl: Duration,
 }
 

@@ -1,7 +1,7 @@
 //! The streams of a change log: the partitions that its rows are spread over.
 //!
-//! The CDC library learns them from the tables of generations and streams, and reads each generation from its time until the
-//! time of the next. A log row belongs to the generation of its `cdc$time`.
+//! The CDC library learns them from the tables of generations and streams. It reads each generation
+//! from its time until the time of the next. A log row belongs to the generation of its `cdc$time`.
 
 /// The id of a stream, `cdc$stream_id` of its log rows.
 pub(crate) type StreamId = [u8; 16];

@@ -3,11 +3,12 @@
 //! ```text
 //! vector_indexes   one partition: a revision, and one row an index
 //! gateways         one row a live gateway, which expires unless it is written again: the revision
-//!                  that the gateway has taken up, its time, how far its node's clock is ahead, and
-//!                  which tables' logs may get rows from it
+//!                  that the gateway has taken up, its time, the lead of its node's clock, and the
+//!                  tables whose logs may get rows from it
 //! group0_history, cdc_generation_timestamps, cdc_streams_descriptions_v2
-//!                  stand-ins for ScyllaDB's system tables of these names, which Cassandra lacks: the
-//!                  queries of index services and of the CDC library are answered from them
+//!                  stand-ins for ScyllaDB's system tables of these names, which Cassandra lacks;
+//!                  they answer the queries of index services and of the CDC library
+//! ```
 //! ```
 //!
 //! Several gateways may make the tables at the same time, on different nodes. To Cassandra two
@@ -25,10 +26,10 @@ use super::options::CatalogOptions;
 /// The one partition of `vector_indexes`, and of `gateways`.
 pub(super) const SCOPE: &str = "cluster";
 
-/// How long a gateway counts as alive after its last heartbeat.
+/// The time for which a gateway counts as alive after its last heartbeat.
 pub(super) const LEASE: Duration = Duration::from_secs(15);
 
-/// How long entries of the schema's history are kept.
+/// The time for which entries of the schema's history are kept.
 const HISTORY_TTL: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// The greatest number of copies of the definitions in a data centre.

@@ -27,11 +27,11 @@ use super::definition::{Definition, Definitions, State};
 use super::index::VectorIndex;
 use super::{Catalog, LoggedTable, timeuuids};
 
-/// How long nodes may take for a TRUNCATE, by Cassandra's `truncate_request_timeout`.
+/// The time that nodes may take for a TRUNCATE, by Cassandra's `truncate_request_timeout`.
 const TRUNCATE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long a note may stay until any gateway acts on it. Its own gateway has the node's answer by
-/// then, and has had some time for the rest.
+/// The time after which any gateway may act on a note. The gateway that wrote it has the node's
+/// answer by then, and has had some time for the rest.
 const FINISHED_WITHIN: Duration = Duration::from_secs(TRUNCATE_TIMEOUT.as_secs() + 15);
 
 impl Catalog {
