@@ -9,7 +9,6 @@
 //!                  stand-ins for ScyllaDB's system tables of these names, which Cassandra lacks;
 //!                  they answer the queries of index services and of the CDC library
 //! ```
-//! ```
 //!
 //! Several gateways may make the tables at the same time, on different nodes. To Cassandra two
 //! tables of one name with different ids are a conflict, so the gateway sets the id of each table.
