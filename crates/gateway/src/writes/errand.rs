@@ -346,8 +346,7 @@ impl Errand {
                 let request = Request::Batch(Batch {
                     kind: BatchKind::Unlogged,
                     statements: rows.collect(),
-                    // With ANY the log row may end as a hint of Cassandra's, where no reader finds
-                    // it.
+                    // With ANY the log row may be stored where no reader finds it.
                     consistency: match self.asked.consistency {
                         Consistency::Any => Consistency::One,
                         level => level,
@@ -360,7 +359,7 @@ impl Errand {
         }
     }
 
-    /// Whether the log rows of the last request may have come after a reader that passed their time.
+    /// Whether the log rows of the last request may have come after a reader had passed their time.
     fn is_late(&self) -> bool {
         self.dated.elapsed() >= self.log.late_after
     }
@@ -396,7 +395,8 @@ impl Errand {
         }
     }
 
-    /// Forgets the INSERTs of log rows that have this id. Another connection may have done so before.
+    /// Forgets the INSERTs of log rows that have this id. Another connection may have done so
+    /// before.
     fn forget(&self, id: &[u8]) {
         for hint in &self.asked.hints {
             if self
