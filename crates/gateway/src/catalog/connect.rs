@@ -30,7 +30,7 @@ pub(super) async fn connect(
         if told.as_ref() != Some(&error) {
             tracing::warn!(
                 error,
-                "the definitions of vector indexes cannot be read: trying on"
+                "the definitions of vector indexes cannot be read: trying again"
             );
             trouble.send_replace(Some(error.clone()));
             told = Some(error);

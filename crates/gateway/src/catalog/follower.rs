@@ -107,7 +107,7 @@ impl Follower {
                 }
                 Err(error) => {
                     if told.as_ref() != Some(&error) {
-                        tracing::warn!(%error, "the definitions of vector indexes cannot be followed: trying on");
+                        tracing::warn!(%error, "the definitions of vector indexes cannot be followed: trying again");
                         told = Some(error);
                     }
                     RETRY_EVERY

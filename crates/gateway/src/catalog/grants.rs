@@ -47,7 +47,7 @@ pub(super) async fn give(cluster: &Cluster, index: &VectorIndex) -> Result<(), C
                 keyspace = index.keyspace,
                 table = index.table,
                 role,
-                "may write to the log, as to the table"
+                "the role was granted MODIFY on the log, as it has it on the table"
             ),
             Err(error) => match ClusterError::from(error) {
                 ClusterError::Refused(error) if error.contains(NOT_ASKED_FOR) => return Ok(()),

@@ -86,7 +86,7 @@ impl Lease {
                 }
                 Err(error) => {
                     if told.as_ref() != Some(&error) {
-                        tracing::warn!(%error, "the cluster could not be told that this gateway lives: trying on");
+                        tracing::warn!(%error, "the cluster could not be told that this gateway lives: trying again");
                         told = Some(error);
                     }
                     self.catalog.lapse_if_over();

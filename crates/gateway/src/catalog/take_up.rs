@@ -36,7 +36,7 @@ impl Taken {
         for table in &self.no_logs {
             tracing::error!(
                 table = %format_args!("{}.{}", table.keyspace, table.name),
-                "this is no change log: drop or rename it, or drop the vector indexes of the table whose log it should be"
+                "this table has the name of a change log and is none: drop or rename it, or drop the vector indexes of the table whose log it should be"
             );
         }
     }

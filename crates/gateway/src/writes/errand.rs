@@ -287,7 +287,7 @@ impl Errand {
             (Stage::After(_, answer), _) => {
                 tracing::warn!(
                     reason = error.map_or("no error", |error| &error.message),
-                    "a log row after a write failed: the write is seen later by the one before it"
+                    "a log row after a write could not be written: index services find the write later, by the log row before it"
                 );
                 Next::AnswerWith(answer)
             }

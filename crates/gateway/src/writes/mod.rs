@@ -63,7 +63,7 @@ const LOG_ROW_BYTES: usize = 256;
 
 /// Log rows that were on their way for longer than this are written again, with a later time. The
 /// reader of the log that follows close to the present reads a time once, 100 ms after it has
-/// passed. The rest of that is left for clocks that differ.
+/// passed. The other half of these 100 ms is for clocks that differ.
 pub(crate) const LATE_AFTER: Duration = Duration::from_millis(50);
 
 /// The state that the writes of all connections share.

@@ -32,7 +32,7 @@ pub(super) struct WritePlan {
     pub(super) is_repeatable: bool,
 }
 
-/// The kind of a change, as log rows tell kinds apart.
+/// The kind of change that a statement makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Insert,
