@@ -143,9 +143,11 @@ impl fmt::Display for Whose {
 /// A difference to another clock, with its meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Compared {
+    /// The meaning of the difference.
     pub(crate) verdict: Verdict,
     /// The time by which the other clock is ahead. Microseconds, negative if it is behind.
     pub(crate) difference: i64,
+    /// The clock that this gateway's was compared with.
     pub(crate) whose: Whose,
 }
 
@@ -173,7 +175,9 @@ pub(crate) struct Clocks {
 
 #[derive(Debug, Default)]
 struct State {
+    /// The difference to the node's clock; `None` before the first comparison.
     node: Option<Difference>,
+    /// The clocks of the other live gateways, by their ids.
     gateways: HashMap<Uuid, Seen>,
     /// The beginning of the last look at the table of gateways, by this gateway's clock.
     /// Microseconds since the epoch.

@@ -331,6 +331,7 @@ fn on_column<'d>(
         .map(|row| row.index.name.as_str())
 }
 
+/// The error for a change that others came before each time.
 pub(super) fn too_many_changes() -> CqlError {
     CqlError::server("Too many changes of vector indexes at the same time: try again")
 }

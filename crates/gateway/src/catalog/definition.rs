@@ -56,6 +56,7 @@ pub(super) enum State {
 }
 
 impl State {
+    /// The name of the state in the table of definitions.
     pub(super) fn name(self) -> &'static str {
         match self {
             State::Creating => "CREATING",
@@ -80,7 +81,9 @@ impl State {
 /// The definition of one index.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Definition {
+    /// The index that is defined.
     pub(super) index: Arc<VectorIndex>,
+    /// The state of the index.
     pub(super) state: State,
     /// The revision of its last change.
     pub(super) changed_at: i64,

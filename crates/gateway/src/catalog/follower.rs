@@ -62,6 +62,7 @@ pub(super) struct LogFailure {
     pub(super) keyspace: String,
     /// The name of the table that the log is for.
     pub(super) table: String,
+    /// The reason why the log could not be made.
     pub(super) error: ClusterError,
 }
 
@@ -70,6 +71,7 @@ pub(super) struct Follower {
     pub(super) catalog: Arc<Catalog>,
     pub(super) clients: Arc<Clients>,
     pub(super) options: CatalogOptions,
+    /// The last round, for statements that wait for its findings.
     pub(super) rounds: watch::Sender<Option<Round>>,
 }
 

@@ -16,6 +16,7 @@ pub(super) const BEAT_WITHIN: Duration = Duration::from_secs(2);
 /// The content of a heartbeat: what a gateway tells the others about itself.
 #[derive(Clone, Debug)]
 pub(super) struct Word<'a> {
+    /// The id of the gateway, which is new at each start.
     pub(super) gateway: Uuid,
     /// The address at which drivers reach the gateway.
     pub(super) address: &'a str,
@@ -36,8 +37,11 @@ pub(super) struct Word<'a> {
 /// The last heartbeat of a live gateway, or the marks that a gateway which has left leaves behind.
 #[derive(Clone, Debug)]
 pub(super) struct LiveGateway {
+    /// The id of the gateway, which is new at each start.
     pub(super) gateway: Uuid,
+    /// The address at which drivers reach the gateway; `None` if it has left.
     pub(super) address: Option<String>,
+    /// The revision that the gateway has taken up, -1 before the first; `None` if it has left.
     pub(super) confirmed: Option<i64>,
     /// The gateway's time in its last heartbeat, milliseconds since the epoch; `None` from an
     /// earlier version and from a gateway that has left.

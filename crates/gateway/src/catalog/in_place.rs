@@ -17,8 +17,11 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(15);
 
 /// The definitions and the schema that this gateway acts by.
 pub(super) struct InPlace {
+    /// The definitions as they were read.
     pub(super) definitions: Arc<Definitions>,
+    /// The version of the schema that all nodes had when it was read.
     pub(super) schema_version: Uuid,
+    /// The findings from definitions and schema, with the snapshot.
     pub(super) taken: Taken,
     /// Whether this gateway has added an entry for this revision to the history.
     pub(super) is_recorded: bool,

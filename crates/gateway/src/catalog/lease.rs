@@ -36,6 +36,7 @@ const LAPSE_AFTER: Duration = Duration::from_millis(LEASE.as_millis() as u64 / 2
 /// The heartbeats of a gateway.
 pub(super) struct Lease {
     pub(super) catalog: Arc<Catalog>,
+    /// The id of this gateway, which is new at each start.
     pub(super) gateway: Uuid,
     /// The address at which drivers reach this gateway. It is there for people who read the table
     /// of gateways.

@@ -27,7 +27,9 @@ pub(super) struct Life {
     pub(super) options: CatalogOptions,
     /// The address at which drivers reach this gateway.
     pub(super) address: String,
+    /// The last round of the follower; `None` before the first.
     pub(super) rounds: watch::Sender<Option<Round>>,
+    /// The reason why the session could not be opened; `None` if none is known.
     pub(super) trouble: watch::Sender<Option<String>>,
     /// Cancelled when the gateway stops: no more connections and requests are taken.
     pub(super) stop: CancellationToken,

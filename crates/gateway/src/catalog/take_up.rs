@@ -15,6 +15,7 @@ use super::table::LoggedTable;
 /// The definitions, compared with the present schema.
 #[derive(Default)]
 pub(super) struct Taken {
+    /// The snapshot that requests are decided by.
     pub(super) snapshot: Snapshot,
     /// The definitions whose table or column is gone, or whose table was made anew.
     pub(super) orphans: Vec<Definition>,

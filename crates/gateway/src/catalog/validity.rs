@@ -17,6 +17,7 @@ pub(super) struct Validity {
 }
 
 impl Validity {
+    /// A validity without an end, until one is set.
     pub(super) fn new() -> Validity {
         Validity {
             born: Instant::now(),

@@ -133,6 +133,8 @@ pub(crate) enum Next {
 }
 
 impl Errand {
+    /// Makes an errand. It goes together with its log rows if they fit in one batch and the batch
+    /// log is not avoided, else around.
     pub(super) fn new(asked: Asked, log: Arc<ChangeLog>) -> Errand {
         let fits = asked
             .batch

@@ -14,6 +14,7 @@ use crate::log_clock::LogClock;
 /// A hint: names a row, partition or range of a table that is written.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Hint {
+    /// The table that is written to.
     pub(super) table: Arc<LoggedTable>,
     /// The value of `cdc$operation`.
     pub(super) operation: i8,

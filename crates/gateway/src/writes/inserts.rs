@@ -48,6 +48,7 @@ impl LogInserts {
         self.by_table.read().get(&table.id).cloned()
     }
 
+    /// Remembers the id that the node gave the INSERT into the log of a table.
     pub(super) fn remember(&self, table: &LoggedTable, id: &[u8]) {
         self.by_table
             .write()

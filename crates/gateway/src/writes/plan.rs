@@ -62,6 +62,7 @@ pub(super) struct Part {
     pub(super) columns: Vec<usize>,
     /// Whether the values are tuples.
     pub(super) is_tuple: bool,
+    /// The alternative values.
     pub(super) choice: Choice,
 }
 
@@ -86,6 +87,10 @@ pub(super) enum Unplanned {
 }
 
 impl WritePlan {
+    /// Plans an INSERT.
+    ///
+    /// # Errors
+    /// The reason why there is no plan.
     pub(super) fn of_insert(
         insert: &Insert,
         table: Arc<LoggedTable>,
@@ -115,6 +120,10 @@ impl WritePlan {
         .covering_partition_key()
     }
 
+    /// Plans an UPDATE.
+    ///
+    /// # Errors
+    /// The reason why there is no plan.
     pub(super) fn of_update(
         update: &Update,
         table: Arc<LoggedTable>,
@@ -133,6 +142,10 @@ impl WritePlan {
         )
     }
 
+    /// Plans a DELETE.
+    ///
+    /// # Errors
+    /// The reason why there is no plan.
     pub(super) fn of_delete(
         delete: &Delete,
         table: Arc<LoggedTable>,

@@ -21,6 +21,7 @@ use crate::catalog::Snapshot;
 /// A prepared statement that writes to logged tables.
 #[derive(Debug)]
 pub(crate) struct PreparedWrite {
+    /// The plans of the statement.
     pub(crate) write: LoggedWrite,
     /// The text of the statement, if it must be written anew for each execution.
     pub(crate) text: Option<String>,
@@ -32,6 +33,7 @@ pub(crate) struct PreparedWrite {
 
 /// A client's request, with everything that it is understood by.
 pub(crate) struct ClientRequest<'a> {
+    /// The header of the client's frame.
     pub(crate) header: &'a FrameHeader,
     /// The body of the frame as it came.
     pub(crate) body: &'a [u8],
@@ -40,6 +42,7 @@ pub(crate) struct ClientRequest<'a> {
     pub(crate) plain: &'a [u8],
     /// The keyspace that the connection has set by USE.
     pub(crate) keyspace: Option<&'a str>,
+    /// The snapshot that decides the request.
     pub(crate) snapshot: &'a Snapshot,
 }
 

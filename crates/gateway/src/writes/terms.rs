@@ -93,6 +93,7 @@ fn time(term: &Term) -> Option<Value> {
     }
 }
 
+/// The error for a key that the gateway cannot know, with its reason.
 pub(super) fn unreadable(message: impl Into<String>) -> Unplanned {
     Unplanned::Unreadable(CqlError::invalid(message))
 }
