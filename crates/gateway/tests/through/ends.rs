@@ -1,4 +1,4 @@
-//! How connections end.
+//! Tests of the ends of connections.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::peer::{Peer, Setup, query, raw_frame, request_bytes, soon};
 
 const VOID: &[u8] = b"\0\0\0\x01";
 
-/// Sends a request and has the node receive it.
+/// Sends a request, and has the node receive it.
 async fn ask(client: &mut Peer, node: &mut Peer, stream: i16) {
     let request = request_bytes(&query("SELECT 1"), stream, None);
     client.send(&request).await;
@@ -76,7 +76,7 @@ async fn a_refused_request_is_told_after_the_answers_in_flight() {
     let (mut client, mut node) = setup.connect().await;
     ask(&mut client, &mut node, 1).await;
     client.send(&raw_frame(5, 0, 2, 0x05, b"")).await;
-    // Drivers take what is told of the version from stream 0 alone.
+    // Drivers look for errors about the version on stream 0 only.
     assert_eq!(client.response(None).await.0, 0);
     node.send(&answer(1)).await;
     assert_eq!(client.rest().await, answer(1));

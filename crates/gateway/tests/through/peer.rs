@@ -1,4 +1,5 @@
-//! The two ends of a gateway, played by hand: frames as bytes, every wait bounded.
+//! The two peers of a gateway, a client and a node, played by the test: frames as bytes, with a
+//! limit on every wait.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -15,14 +16,14 @@ use tokio::net::{TcpListener, TcpStream};
 
 pub const BODY_LIMIT: usize = 256 << 20;
 
-/// Fails the test if something takes longer than it ever should.
+/// Fails the test if `what` takes longer than 20 s.
 pub async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), what)
         .await
         .expect("it should be done by now")
 }
 
-/// A node that the test plays: it takes the connections that the gateway makes.
+/// A node that the test plays. It accepts the connections that the gateway makes.
 pub struct Node {
     listener: TcpListener,
 }
@@ -66,18 +67,20 @@ impl Setup {
         Setup { gateway, node }
     }
 
-    /// A client's connection before the handshake, and the one that the gateway made for it.
+    /// Connects a client without a handshake. Returns its connection, and the one that the gateway
+    /// made to the node for it.
     pub async fn connect_stranger(&self) -> (Peer, Peer) {
         let client = Peer::connect(self.gateway.address()).await;
         (client, self.node.accept().await)
     }
 
-    /// The same, with the handshake done.
+    /// Connects a client and carries out the handshake. Returns both connections, as
+    /// [`Setup::connect_stranger`] does.
     pub async fn connect(&self) -> (Peer, Peer) {
         self.connect_with_options(Vec::new()).await
     }
 
-    /// As [`Setup::connect`], with a compression agreed on.
+    /// Connects as [`Setup::connect`] does, with a compression agreed on.
     pub async fn connect_compressed(&self, compression: Compression) -> (Peer, Peer) {
         let options = vec![("COMPRESSION".to_owned(), compression.name().to_owned())];
         self.connect_with_options(options).await
@@ -94,7 +97,7 @@ impl Setup {
     }
 }
 
-/// One end of a connection to the gateway.
+/// The test's end of a connection to the gateway.
 pub struct Peer<S = TcpStream> {
     pub socket: S,
     input: BytesMut,
@@ -139,7 +142,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
             .await;
     }
 
-    /// The next bytes, so many.
+    /// Receives the next `count` bytes.
     pub async fn exactly(&mut self, count: usize) -> Bytes {
         while self.input.len() < count {
             let read = soon(self.socket.read_buf(&mut self.input)).await.unwrap();
@@ -148,7 +151,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
         self.input.split_to(count).freeze()
     }
 
-    /// The next frame.
+    /// Receives the next frame.
     pub async fn frame(&mut self, direction: Direction) -> Frame {
         let head = self.exactly(HEADER_LENGTH).await;
         let header = FrameHeader::read(&head, direction, BODY_LIMIT)
@@ -158,27 +161,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
         Frame { header, body }
     }
 
-    /// The next response, with the stream that it is on.
+    /// Receives the next response. Returns it with its stream.
     pub async fn response(&mut self, compression: Option<Compression>) -> (i16, Response) {
         let frame = self.frame(Direction::Response).await;
         let (context, response) = Response::decode(&frame, compression, BODY_LIMIT).unwrap();
         (context.stream, response)
     }
 
-    /// The next request, with the stream that it is on.
+    /// Receives the next request. Returns it with its stream.
     pub async fn request(&mut self, compression: Option<Compression>) -> (i16, Request) {
         let frame = self.frame(Direction::Request).await;
         let request = Request::decode(&frame, compression, BODY_LIMIT).unwrap();
         (frame.header.stream, request)
     }
 
-    /// Waits until the other side has closed; gives what it had still sent.
+    /// Waits until the gateway has closed the connection. Returns all bytes that it sent before.
     pub async fn rest(&mut self) -> Bytes {
         while let Ok(1..) = soon(self.socket.read_buf(&mut self.input)).await {}
         self.input.split().freeze()
     }
 
-    /// Says that nothing more will be sent.
+    /// Closes the sending side.
     pub async fn finish(&mut self) {
         self.socket.shutdown().await.unwrap();
     }
@@ -216,7 +219,7 @@ pub fn execute(id: &'static [u8]) -> Request {
     }
 }
 
-/// A frame of any content. `version` has its top bit set in responses.
+/// Makes a frame with any content. The top bit of `version` is set in responses.
 pub fn raw_frame(version: u8, flags: u8, stream: i16, opcode: u8, body: &[u8]) -> Vec<u8> {
     let mut frame = vec![version, flags];
     frame.extend(stream.to_be_bytes());

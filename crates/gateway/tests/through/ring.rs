@@ -1,4 +1,4 @@
-//! Drivers are told of gateways where Cassandra tells of nodes.
+//! Tests of addresses: drivers are told of gateways where Cassandra tells of nodes.
 
 use std::net::SocketAddr;
 
@@ -88,7 +88,7 @@ async fn peers_are_translated_for_queries_and_prepared_statements() {
         node.answer(&peers(BOTH, true), 3, compression).await;
         assert_eq!(client.response(compression).await, (3, peers(TOLD, true)));
 
-        // What was not expected on this stream is not looked at.
+        // A response to no request of this stream is not looked at.
         node.answer(&peers(BOTH, false), 3, compression).await;
         assert_eq!(client.response(compression).await, (3, peers(BOTH, false)));
     }
