@@ -33,15 +33,23 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The state that all connections of a gateway share.
 pub(crate) struct Shared {
+    /// The settings of the gateway.
     pub(crate) options: GatewayOptions,
     /// The TLS of new client connections; without one they are in clear.
     pub(crate) client_tls: ArcSwapOption<ServerConfig>,
+    /// The gateways before the nodes of the cluster.
     pub(crate) ring: Arc<Ring>,
+    /// The meanings of prepared statements.
     pub(crate) prepared: Arc<PreparedStatements>,
+    /// The definitions of vector indexes.
     pub(crate) catalog: Arc<Catalog>,
+    /// The state that all writes to change logs share.
     pub(crate) log: Arc<ChangeLog>,
+    /// The open connections of clients.
     pub(crate) clients: Arc<Clients>,
+    /// The counters that metrics show.
     pub(crate) metrics: Arc<Metrics>,
+    /// Answers that many clients ask for.
     pub(crate) kept_answers: Arc<KeptAnswers>,
     /// The memory for the rows of searches.
     pub(crate) answer_memory: AnswerMemory,

@@ -178,7 +178,7 @@ impl Metrics {
         head(
             out,
             name,
-            "Requests of clients, by what is done with them",
+            "Requests of clients, by what the gateway does with them",
             "counter",
         )?;
         for (kind, count) in Kind::ALL.iter().zip(&self.requests) {
@@ -229,7 +229,7 @@ impl Metrics {
         head(
             out,
             name,
-            "By how much another clock is ahead of this gateway's, for certain",
+            "Time by which another clock is certainly ahead of this gateway's, negative if it is behind",
             "gauge",
         )?;
         if let Some(difference) = gauges.node_clock {

@@ -12,6 +12,7 @@ use crate::inquiry::{Failure, Inquirer};
 /// A prepared nearest-neighbour query.
 #[derive(Debug)]
 pub(crate) struct AnnStatement {
+    /// The plan of the query.
     pub(super) plan: AnnPlan,
     /// The cluster's id of the prepared statement that reads the rows.
     pub(super) read_id: Bytes,
@@ -79,7 +80,7 @@ pub(super) async fn prepare_read(
     match node.ask(&request, traced).await? {
         (context, Response::Prepared(read)) => Ok((context, read)),
         _ => Err(Failure::Cql(CqlError::server(
-            "Cassandra answered something else than PREPARE asks for",
+            "Cassandra answered PREPARE with something else than a prepared statement",
         ))),
     }
 }

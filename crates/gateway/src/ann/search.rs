@@ -295,7 +295,7 @@ impl<'a> Reading<'a> {
             add_to(&mut self.context, said);
             let Response::Rows(rows) = response else {
                 return Err(Failure::Cql(CqlError::server(
-                    "Cassandra answered something else than rows",
+                    "Cassandra answered a read with something else than rows",
                 )));
             };
             let rows = rows.decode().map_err(|error| unreadable(&error))?;

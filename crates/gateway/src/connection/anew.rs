@@ -83,7 +83,7 @@ impl Refused {
         };
         tracing::debug!(
             stream = self.stream,
-            "a write was decided by what is out of date, and is begun anew"
+            "a write was decided by outdated definitions, and is begun anew"
         );
         // If a send fails, the connection has ended.
         match self.writes.again(&frame) {

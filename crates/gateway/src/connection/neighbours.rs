@@ -36,7 +36,7 @@ impl Requests {
         let Some(plan) = AnnPlan::of(text, keyspace.as_deref(), snapshot)? else {
             return Ok(None);
         };
-        tracing::debug!(%plan, "a query for neighbours");
+        tracing::debug!(%plan, "a nearest-neighbour query is planned");
         let plan = Box::new(plan);
         let job = match decode(header, plain)? {
             Request::Prepare { .. } => {

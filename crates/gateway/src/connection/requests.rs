@@ -41,14 +41,14 @@ pub(super) enum RequestsEnd {
     #[error("the gateway stops")]
     Stopping,
     /// The client broke the rules of the protocol, and has been told.
-    #[error("the client sent what makes no sense")]
+    #[error("the client broke the rules of the protocol")]
     Refused,
     /// The client's socket failed, or the client was too slow: with a request, with its login, or
     /// while there was no memory for its request.
-    #[error("the client: {0}")]
+    #[error("the connection to the client failed: {0}")]
     Client(io::Error),
     /// The node's socket failed.
-    #[error("the node: {0}")]
+    #[error("the connection to the node failed: {0}")]
     Node(io::Error),
 }
 

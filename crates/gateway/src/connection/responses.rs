@@ -39,13 +39,13 @@ pub(super) enum ResponsesEnd {
     #[error("there are no more requests, but {0} of them were not answered in time")]
     Unanswered(usize),
     /// The node sent bytes that are no response.
-    #[error("what the node sent is no response: {0}")]
+    #[error("the node sent bytes that are no response: {0}")]
     Senseless(FrameError),
     /// The client's socket failed.
-    #[error("the client: {0}")]
+    #[error("the connection to the client failed: {0}")]
     Client(io::Error),
     /// The node's socket failed.
-    #[error("the node: {0}")]
+    #[error("the connection to the node failed: {0}")]
     Node(io::Error),
 }
 

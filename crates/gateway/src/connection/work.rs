@@ -28,6 +28,7 @@ pub(super) struct Work {
     pub(super) stream: i16,
     /// Whether the client wants a trace.
     pub(super) traced: bool,
+    /// The work to do.
     pub(super) job: Job,
 }
 
@@ -80,8 +81,11 @@ pub(super) struct Workshop {
     pub(super) node: Inquirer,
     /// The index services.
     pub(super) stores: Stores,
+    /// The meanings of prepared statements.
     pub(super) prepared: Arc<PreparedStatements>,
+    /// The definitions of vector indexes.
     pub(super) catalog: Arc<Catalog>,
+    /// The counters that metrics show.
     pub(super) metrics: Arc<Metrics>,
     /// The way to the client.
     pub(super) answers: mpsc::Sender<Bytes>,
@@ -92,6 +96,7 @@ pub(super) struct Workshop {
 }
 
 impl Workshop {
+    /// Makes the workshop of a connection.
     pub(super) fn new(
         node: Inquirer,
         stores: Stores,

@@ -40,9 +40,13 @@ pub(super) fn write_memory() -> Arc<Semaphore> {
 /// passes as it came, or an error for the client.
 #[derive(Clone)]
 pub(super) struct Writes {
+    /// The state that both directions of the connection share.
     pub(super) session: Arc<Session>,
+    /// The meanings of prepared statements.
     pub(super) prepared: Arc<PreparedStatements>,
+    /// The definitions of vector indexes.
     pub(super) catalog: Arc<Catalog>,
+    /// The state that all writes to change logs share.
     pub(super) log: Arc<ChangeLog>,
 }
 

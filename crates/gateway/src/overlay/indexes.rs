@@ -69,7 +69,7 @@ impl IndexesRead {
         }
         let read = Self::of(&select);
         if read.is_none() {
-            tracing::debug!(text, "vector indexes are not among the answers to this");
+            tracing::debug!(text, "the answer lacks the vector indexes");
         }
         read
     }

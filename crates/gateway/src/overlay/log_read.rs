@@ -19,8 +19,8 @@ const SUFFIX: &str = "_scylla_cdc_log";
 
 /// A poll of a change log.
 #[derive(Clone, Debug, PartialEq)]
-/// The keyspace of the log and its table.
 pub(crate) struct LogRead {
+    /// The keyspace of the log and its table.
     pub(crate) keyspace: String,
     /// The table that the log belongs to.
     pub(crate) table: String,
