@@ -24,8 +24,9 @@ use crate::ring::Ring;
 use crate::seldom::Seldom;
 use crate::writes::ChangeLog;
 
-/// The time after which the kernel probes a silent peer, and the time between probes.
+/// The time after which the kernel probes a silent peer.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
+/// The time between two probes of a silent peer.
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(15);
 
 /// The pause after a failed accept, which mostly fails for want of file descriptors.

@@ -107,7 +107,7 @@ impl PreparedStatements {
     /// Makes an empty table for statements that take `bytes_max` bytes together, about.
     ///
     /// # Panics
-    /// Never: the options are whole.
+    /// Never, since both capacities are given.
     pub(crate) fn new(bytes_max: usize) -> Self {
         let options = OptionsBuilder::new()
             .shards(PARTS)
@@ -209,7 +209,7 @@ mod tests {
         }
         let known = remembered(&statements, 1_000);
         assert!((16..=64).contains(&known), "{known}");
-        // One that is larger than any other is kept as well.
+        // An entry that is larger than any other is kept as well.
         let meaning = Meaning::RingRows(columns);
         statements.insert(b"large", of_text(), meaning, 100 * MIB);
         assert!(statements.get(b"large", &Snapshot::default()).is_some());

@@ -1,5 +1,5 @@
-//! A catalog for tests: `shop.films (id text PRIMARY KEY, name text, v vector<float, 3>, w vector<float, 3>)` with two
-//! indexes on `v`.
+//! A catalog for tests: two indexes on the column `v` of the table
+//! `shop.films (id text PRIMARY KEY, name text, v vector<float, 3>, w vector<float, 3>)`.
 
 use std::sync::Arc;
 

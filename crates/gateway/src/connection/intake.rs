@@ -5,14 +5,15 @@ use std::io;
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// The room that is made for a read. It is small for a connection with few requests, and doubles
-/// when a read fills it. Bytes.
+/// The room that is made for the first read, small for a connection with few requests. Bytes.
 const READ_BYTES_MIN: usize = 4 << 10;
+/// The limit of that room, which doubles when a read fills it. Bytes.
 const READ_BYTES_MAX: usize = 64 << 10;
 
 /// Bytes that were read and have not gone on yet.
 pub(super) struct Intake {
     bytes: BytesMut,
+    /// The room for the next read. Bytes.
     read_bytes: usize,
 }
 

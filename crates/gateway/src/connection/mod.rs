@@ -76,10 +76,10 @@ const ANSWERS_MAX: usize = 16;
 /// shorter than drivers wait for a connection (5 s), so that they are told why it is refused.
 const KNOWN_WITHIN: Duration = Duration::from_secs(4);
 
-/// The time for which, and the number of bytes that, a client may go on sending while its
-/// connection is closed. A socket that is closed with unread bytes in it would lose the last
-/// answers.
+/// The time for which a client may go on sending while its connection is closed. A socket that is
+/// closed with unread bytes in it would lose the last answers.
 const LINGER: Duration = Duration::from_secs(1);
+/// The most bytes that such a client may send.
 const LINGER_BYTES: u64 = 64 << 20;
 
 /// Serves a connection to its end.
