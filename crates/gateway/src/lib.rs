@@ -24,7 +24,7 @@
 //!   PREPARE is looked at, and the id of EXECUTE is looked up. Then they are passed on as they
 //!   came.
 //! - **Responses** are passed on as they come, byte for byte, without waiting for their end. Only
-//!   events, and responses whose request needs it, are taken whole and read.
+//!   events, SUPPORTED, and responses whose request needs it are taken whole and read.
 //!
 //! If one side does not read, the loop that writes to it stops, and with it the reading from the
 //! other side. So back-pressure needs no queue.

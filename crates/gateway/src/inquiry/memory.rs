@@ -70,7 +70,7 @@ impl AsRef<[u8]> for HeldFrame {
     }
 }
 
-/// The same bytes, which hold the memory until they are dropped: once they are written.
+/// Makes the frame hold the memory until it is dropped, which is once it is written.
 pub(crate) fn holding(frame: Bytes, held: Vec<Held>) -> Bytes {
     match held.is_empty() {
         true => frame,
