@@ -348,7 +348,8 @@ impl ClusteringAccess {
         })
     }
 
-    /// Whether the values make up whole clustering keys, in a table with `clustering_columns`.
+    /// Whether the values make up whole clustering keys, in a table with this many clustering
+    /// columns.
     pub(super) fn gives_whole_keys(&self, clustering_columns: usize) -> bool {
         self.values.iter().map(width).sum::<usize>() == clustering_columns
     }

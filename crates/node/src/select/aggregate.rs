@@ -15,8 +15,8 @@ use num_bigint::BigInt;
 
 use super::expression::Expression;
 
-/// The greatest exponent, positive or negative, of a decimal that is summed. A sum can need as many digits as
-/// the exponents of its numbers lie apart.
+/// The greatest exponent, positive or negative, of a decimal that is summed. A sum can need as many
+/// digits as the exponents of its numbers lie apart.
 const SCALE_MAX: i64 = 20_000;
 
 /// 2^-64. The sum of doubles times this factor does not overflow, with as many doubles as there can

@@ -14,9 +14,10 @@ use crate::functions::{Cast, ScalarFunction};
 /// A selected value, not yet computed.
 #[derive(Clone, Debug)]
 pub(super) enum Expression {
-    /// The value of a column.
     Column {
+        /// The place of the column.
         place: Place,
+        /// The form of the column's value.
         shape: Shape,
     },
     /// The write timestamp of a cell: microseconds since the epoch, a `bigint`.

@@ -128,8 +128,8 @@ fn is_in_slices(row: &Row, slices: &[ClusteringSlice], clustering: &[&Column]) -
 }
 
 /// The order of a row relative to a place. Partitions with the same token are ordered by the bytes
-/// of their keys, which need not be the order of `rows`. No two partitions of a system table share
-/// a token, as a node has only a handful.
+/// of their keys, which need not be the order of `rows`. In fact no two partitions of a system
+/// table share a token, as there are only a few.
 fn order(row: &Row, place: &Place, clustering: &[&Column]) -> Ordering {
     let values = row.clustering.as_deref().unwrap_or_default();
     row.partition

@@ -3,9 +3,9 @@
 //! ```text
 //! version 1 | table id 16 | flags 1 | slot 4 | remaining 4 | token 8 | in_partition 4 | position
 //! ```
-//! The numbers in the layout are sizes in bytes; numbers are big-endian. The state names the table,
-//! so that it is not taken for the state of a query on another table by mistake. It is neither
-//! secret nor signed: whatever it says, a client can read only what the query itself may read.
+//! The layout gives sizes in bytes; numbers are big-endian. The state names the table, so that it
+//! is not taken by mistake for the state of a query on another table. It is neither secret nor
+//! signed: whatever it says, a client can read only what the query itself may read.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use cql::error::CqlError;
