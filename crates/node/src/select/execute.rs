@@ -53,7 +53,7 @@ const PACE: Pace = Pace {
 /// Executes a plan that finds rows by their keys, or by a scan, and returns one page.
 ///
 /// # Errors
-/// As [`super::execute`].
+/// As [`super::execute()`].
 pub(super) async fn execute(
     database: &Database,
     plan: &Arc<Resolved>,
