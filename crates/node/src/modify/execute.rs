@@ -23,8 +23,8 @@ use crate::select::place::{Place, Shape, put_bytes};
 const APPLIED: &str = "[applied]";
 
 impl WritePlan {
-    /// The changes that the statement makes. `timestamp` applies unless the statement has a `USING
-    /// TIMESTAMP`; microseconds since the epoch.
+    /// The changes that the statement makes. `timestamp`, in microseconds since the epoch, applies
+    /// unless the statement gives one itself.
     ///
     /// # Errors
     /// Values that don't fit their places, and too many keys.

@@ -35,7 +35,7 @@ pub(super) fn prepare_target(
 struct Sorted<'t> {
     table: &'t Table,
     kind: WriteKind,
-    /// By the position of the column in the partition key.
+    /// Equalities and INs on partition key columns, by the position of the column.
     partition: Vec<Option<KeyPart>>,
     /// Equalities and INs on clustering columns, by the position of their first column.
     clustering: Vec<Option<KeyPart>>,
