@@ -12,8 +12,12 @@ use crate::query::ColumnSpec;
 /// A write resolved against the catalog.
 #[derive(Debug)]
 pub struct Plan {
+    /// The kind of statement, with its plan.
     pub(super) work: Work,
+    /// The spec of each bind marker, in the order of the markers.
     pub(super) variables: Vec<ColumnSpec>,
+    /// The indexes of the bind markers that give the partition key, in the order of the key. Empty
+    /// if a key column has another value than a single marker.
     pub(super) partition_key_variables: Vec<u16>,
 }
 

@@ -122,7 +122,8 @@ impl KeyPart {
 }
 
 impl Target {
-    /// As [`super::Plan::partition_key_variables`].
+    /// The indexes of the bind markers that give the partition key, in the order of the key. Empty
+    /// if a key column has another value than a single marker.
     pub fn partition_key_variables(&self) -> Vec<u16> {
         self.partition
             .iter()

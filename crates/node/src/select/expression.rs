@@ -34,7 +34,7 @@ pub(super) enum Expression {
     /// `token(...)`: the hash of values of the partition key's columns.
     Token {
         partitioner: Partitioner,
-        /// One for each column of the partition key; empty for the row's own key.
+        /// The values, one for each column of the partition key; empty for the row's own key.
         arguments: Vec<Expression>,
     },
     /// `CAST(argument AS type)`.

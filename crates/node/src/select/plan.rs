@@ -22,7 +22,8 @@ pub(super) struct Resolved {
     pub timeout: Option<Timeout>,
     /// The spec of each bind marker, in the order of the markers.
     pub variables: Vec<ColumnSpec>,
-    /// As [`super::Plan::partition_key_variables`].
+    /// The indexes of the bind markers that give the partition key, in the order of the key. Empty
+    /// if a key column has another value than a single marker.
     pub partition_key_variables: Vec<u16>,
     /// The way of finding rows.
     pub kind: Kind,

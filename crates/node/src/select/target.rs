@@ -14,7 +14,7 @@ use crate::resolve;
 pub(super) struct Target {
     /// The definition of the table.
     pub table: Arc<Table>,
-    /// Whether it is a system table, whose rows are made when they are read.
+    /// Whether the table is a system table, whose rows are made when they are read.
     pub is_system: bool,
 }
 

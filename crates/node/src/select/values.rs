@@ -17,7 +17,9 @@ const COMBINATIONS_MAX: usize = 10_000;
 /// The inputs of an execution that terms are evaluated with.
 #[derive(Clone, Copy)]
 pub(super) struct Values<'a> {
+    /// The values of the bind markers, and what else comes with the request.
     pub parameters: &'a Parameters,
+    /// The time at which the statement runs.
     pub clock: &'a StatementClock,
 }
 

@@ -19,6 +19,7 @@ pub(super) use prepare::prepare;
 pub(super) struct Relation {
     /// The relation as CQL text, for messages and printed plans.
     pub text: String,
+    /// The restricted columns and their test.
     pub kind: RelationKind,
 }
 
