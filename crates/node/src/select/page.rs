@@ -43,7 +43,8 @@ impl Page {
         }
     }
 
-    /// Whether the page has as many rows as it may have, or as many bytes. Never without paging.
+    /// Whether the page has all the rows, or all the bytes, that it may have. Always false without
+    /// paging.
     pub(super) fn is_full(&self) -> bool {
         self.rows_max.is_some_and(|rows_max| {
             self.count as usize >= rows_max || self.body.len() >= PAGE_BYTES_MAX

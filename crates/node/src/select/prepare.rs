@@ -142,8 +142,7 @@ fn check_static_selection(
     Ok(())
 }
 
-/// Checks that a DISTINCT query selects and restricts no column of single rows, but only partition
-/// key and static columns.
+/// Checks that a DISTINCT query selects and restricts no clustering columns and no regular columns.
 fn check_distinct(
     table: &Table,
     relations: &[Relation],

@@ -225,8 +225,8 @@ pub(super) struct Merge {
 }
 
 impl Merge {
-    /// Makes a source that merges the partitions of these keys by `order`, which is as in the
-    /// field.
+    /// Makes a source that merges the partitions of these keys. `order` gives the clustering
+    /// columns to merge by, as (position, type, whether descending).
     pub(super) fn new(
         reader: Reader,
         question: Question,
