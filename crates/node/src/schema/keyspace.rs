@@ -29,7 +29,7 @@ pub(super) struct DropKeyspacePlan {
     pub if_exists: bool,
 }
 
-/// What a statement says of a keyspace; `None` where it says nothing.
+/// The properties that a statement gives for a keyspace; `None` for each that it leaves out.
 #[derive(Clone, Debug, Default)]
 struct KeyspaceProperties {
     replication: Option<BTreeMap<String, String>>,
@@ -49,8 +49,8 @@ impl CreateKeyspacePlan {
                 name: create.name.clone(),
                 replication,
                 durable_writes: properties.durable_writes.unwrap_or(true),
-                // Drivers take a keyspace with tablets for one whose replicas they are told of as they ask, which
-                // this node does not do.
+                // Tablets are off by default. Drivers expect a node to tell them the replicas of
+                // tablets while they send requests, and this node does not.
                 tablets: properties.tablets.unwrap_or(false),
                 tables: BTreeMap::new(),
             },
@@ -160,7 +160,8 @@ impl KeyspaceProperties {
     }
 }
 
-/// `{'enabled': true, 'initial': 8}`; how many tablets there are at first is left to the storage.
+/// Reads `{'enabled': true, 'initial': 8}` and returns whether tablets are enabled. The storage
+/// chooses the number of tablets itself.
 fn tablets(name: &str, value: &OptionValue) -> Result<bool, CqlError> {
     let mut enabled = true;
     for (key, text) in properties::map(name, value)? {
