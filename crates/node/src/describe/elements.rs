@@ -28,10 +28,12 @@ impl<'a> Schema<'a> {
         keyspaces.into_iter()
     }
 
+    /// Whether the keyspace is one of the system's.
     pub fn is_system(&self, keyspace: &str) -> bool {
         self.system.keyspace(keyspace).is_some()
     }
 
+    /// A keyspace by its name, or the error of Cassandra if there is none.
     pub fn keyspace(&self, name: &str) -> Result<&'a Keyspace, CqlError> {
         self.system
             .keyspace(name)
@@ -40,6 +42,7 @@ impl<'a> Schema<'a> {
             .ok_or_else(|| CqlError::invalid(format!("'{name}' not found in keyspaces")))
     }
 
+    /// A table by its name, or the error of Cassandra if there is none.
     pub fn table(&self, keyspace: &str, name: &str) -> Result<&'a Table, CqlError> {
         let table = self.keyspace(keyspace)?.tables.get(name);
         table.map(|table| &**table).ok_or_else(|| {

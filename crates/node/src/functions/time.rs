@@ -46,7 +46,8 @@ pub(super) fn max_timeuuid(arguments: &[&[u8]], _: &StatementClock) -> Result<By
         .map_err(invalid)
 }
 
-/// Also `toUnixTimestamp`, since a timestamp and its milliseconds have the same bytes.
+/// Converts a timeuuid to a timestamp. `toUnixTimestamp` uses it, too, since a timestamp and its
+/// milliseconds have the same bytes.
 pub(super) fn timeuuid_to_timestamp(
     arguments: &[&[u8]],
     _: &StatementClock,
@@ -65,7 +66,7 @@ pub(super) fn timestamp_to_date(
     date(integer(arguments[0])?.div_euclid(MILLIS_PER_DAY))
 }
 
-/// Also `toUnixTimestamp`.
+/// Converts a date to a timestamp. `toUnixTimestamp` uses it, too.
 pub(super) fn date_to_timestamp(
     arguments: &[&[u8]],
     _: &StatementClock,

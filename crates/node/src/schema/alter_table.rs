@@ -12,6 +12,7 @@ use super::table_options::TableOptions;
 use super::{Applied, cdc, names};
 use crate::query::SchemaChangeKind;
 
+/// A prepared ALTER TABLE.
 #[derive(Clone, Debug)]
 pub(super) struct AlterTablePlan {
     keyspace: String,
@@ -20,6 +21,7 @@ pub(super) struct AlterTablePlan {
     change: Change,
 }
 
+/// A prepared DROP TABLE.
 #[derive(Clone, Debug)]
 pub(super) struct DropTablePlan {
     pub keyspace: String,
@@ -27,6 +29,7 @@ pub(super) struct DropTablePlan {
     pub if_exists: bool,
 }
 
+/// A change of a table.
 #[derive(Clone, Debug)]
 enum Change {
     Add {

@@ -19,6 +19,7 @@ use crate::query::SchemaChangeKind;
 /// as many as its table.
 const MAX_COLUMNS: usize = 4096;
 
+/// A prepared CREATE TABLE.
 #[derive(Clone, Debug)]
 pub(super) struct CreateTablePlan {
     /// The table, complete except for its id.

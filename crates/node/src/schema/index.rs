@@ -23,6 +23,7 @@ const SAI_CLASS: &str = "org.apache.cassandra.index.sai.StorageAttachedIndex";
 /// The short names of Cassandra's SAI index. They are recognised in any case.
 const SAI_NAMES: [&str; 2] = ["StorageAttachedIndex", "sai"];
 
+/// A prepared CREATE INDEX.
 #[derive(Clone, Debug)]
 pub(super) struct CreateIndexPlan {
     keyspace: String,
@@ -36,6 +37,7 @@ pub(super) struct CreateIndexPlan {
     options: BTreeMap<String, String>,
 }
 
+/// A prepared DROP INDEX.
 #[derive(Clone, Debug)]
 pub(super) struct DropIndexPlan {
     pub keyspace: String,

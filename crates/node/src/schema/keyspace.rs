@@ -10,12 +10,14 @@ use storage::catalog::{Catalog, Keyspace};
 use super::{Applied, names, properties, replication};
 use crate::query::SchemaChangeKind;
 
+/// A prepared CREATE KEYSPACE.
 #[derive(Clone, Debug)]
 pub(super) struct CreateKeyspacePlan {
     keyspace: Keyspace,
     if_not_exists: bool,
 }
 
+/// A prepared ALTER KEYSPACE.
 #[derive(Clone, Debug)]
 pub(super) struct AlterKeyspacePlan {
     name: String,
@@ -23,6 +25,7 @@ pub(super) struct AlterKeyspacePlan {
     properties: KeyspaceProperties,
 }
 
+/// A prepared DROP KEYSPACE.
 #[derive(Clone, Debug)]
 pub(super) struct DropKeyspacePlan {
     pub name: String,
@@ -58,6 +61,7 @@ impl CreateKeyspacePlan {
         })
     }
 
+    /// The warning if the replication factor is higher than the number of nodes.
     pub fn warning(&self) -> Option<String> {
         replication::warning(&self.keyspace.name, &self.keyspace.replication)
     }
@@ -97,6 +101,7 @@ impl AlterKeyspacePlan {
         })
     }
 
+    /// The warning if the new replication factor is higher than the number of nodes.
     pub fn warning(&self) -> Option<String> {
         replication::warning(&self.name, self.properties.replication.as_ref()?)
     }

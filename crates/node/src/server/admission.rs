@@ -22,6 +22,7 @@ pub(super) struct Admitted {
 }
 
 impl Admission {
+    /// The admission of a listener that works on at most `requests_max` requests at once.
     pub fn new(requests_max: usize) -> Self {
         Admission {
             requests: semaphore(requests_max),

@@ -59,6 +59,7 @@ pub struct CounterValues {
 }
 
 impl Counters {
+    /// The values of the counters now.
     pub fn values(&self) -> CounterValues {
         CounterValues {
             connections_open: self.connections_open.get(),

@@ -29,6 +29,7 @@ impl SchemaEvents {
         }
     }
 
+    /// A receiver of the events from now on.
     pub fn subscribe(&self) -> broadcast::Receiver<Event> {
         self.sender.subscribe()
     }

@@ -30,6 +30,7 @@ use crate::query::{self, ColumnSpec, Database, Plan};
 pub(super) struct PreparedId([u8; 16]);
 
 impl PreparedId {
+    /// The id of a statement that is prepared in a keyspace, with the columns of its bind markers.
     pub fn of(keyspace: Option<&str>, text: &str, variables: &[ColumnSpec]) -> Self {
         let keyspace = keyspace.unwrap_or_default();
         let mut named = Vec::with_capacity(keyspace.len() + 1 + text.len());

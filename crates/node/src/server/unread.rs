@@ -85,10 +85,12 @@ impl Unread {
         self.expected.store(lower.max(bytes), Ordering::Relaxed);
     }
 
+    /// Counts bytes of an answer that was handed in.
     pub fn add(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// Takes off bytes that were written or are no longer set aside, and wakes the waiting tasks.
     pub fn subtract(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
         self.turns.notify_one();
