@@ -23,7 +23,7 @@ const FORGET_OVER: usize = 16;
 pub(super) struct Unread {
     limit: usize,
     /// The bytes of answers that were handed in and not yet written, and the bytes set aside for
-    /// answers in work.
+    /// answers that are being made.
     bytes: AtomicUsize,
     /// The size that is expected of an answer, in bytes.
     expected: AtomicUsize,
