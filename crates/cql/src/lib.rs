@@ -2,8 +2,8 @@
 //!
 //! There are three layers, each usable alone:
 //! - Values: [`types`], [`value`] and [`token`] serialise, compare and hash them.
-//! - Statements: [`parser`] turns a text into an [`ast`], [`quote`] writes names and strings as CQL,
-//!   and [`vector_index`] checks the definition of a vector index.
+//! - Statements: [`parser`] turns a text into an [`ast`], [`quote`] writes names and strings as
+//!   CQL, and [`vector_index`] checks the definition of a vector index.
 //! - Frames: [`wire`] reads and writes the messages of the native protocol.
 //!
 //! [`secret`] keeps passwords out of logs and debug output.

@@ -74,8 +74,8 @@ pub enum NewName {
 /// on the column, if there is one.
 ///
 /// # Errors
-/// Without `if_not_exists`: if the given name is taken, or if no name is given and the column has an
-/// index.
+/// Without `if_not_exists`: if the given name is taken, or if no name is given and the column has
+/// an index.
 pub fn new_name(
     given: Option<&str>,
     if_not_exists: bool,

@@ -29,9 +29,11 @@ pub fn single_target(targets: &[IndexTarget]) -> Result<IndexTarget, CqlError> {
 pub struct TargetColumn {
     /// The type as `system_schema` writes it.
     pub type_text: String,
-    /// The type as [`CqlType`]; `None` for a type that [`CqlType`] doesn't have, such as a user type.
+    /// The type as [`CqlType`]; `None` for a type that [`CqlType`] doesn't have, such as a user
+    /// type.
     pub cql_type: Option<CqlType>,
-    /// The kind of a column that is not regular (`static`, `PRIMARY KEY`); `None` for a regular one.
+    /// The kind of a column that is not regular (`static`, `PRIMARY KEY`); `None` for a regular
+    /// one.
     pub irregular: Option<&'static str>,
 }
 
