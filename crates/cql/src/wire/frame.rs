@@ -27,7 +27,7 @@ pub struct Frame {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// The frame is of another protocol version. Drivers look for "unsupported protocol version" in
-    /// this sentence and go down to the greatest version that it names.
+    /// the message and go down to the greatest version that it names.
     ///
     /// The answer goes on stream 0. The request's own stream is unknown, as other versions of the
     /// protocol may keep it elsewhere in the header. Apache's gocql 2 goes down only if the answer
