@@ -20,8 +20,8 @@ run: ## Build and start the product with the film sample
 	cargo run --release --locked -p annulus -- serve --data-dir $(DATA_DIR) --sample movies
 
 .PHONY: dist
-dist: ## Build target/dist/annulus, the one to deploy: optimised as a whole, which takes longer than make run's
-	cargo build --profile dist --locked -p annulus
+dist: ## Build the programs to deploy, target/dist/annulus and annulus-bench: optimised as a whole, which takes longer than make run's
+	cargo build --profile dist --locked -p annulus -p annulus-bench
 
 # Set: leave out the tests that need a real Cassandra, and with it Java 17 and Maven.
 WITHOUT_CASSANDRA ?=
@@ -144,7 +144,7 @@ bench-ann: ## The index engine beside usearch and diskann: make bench-ann BENCH=
 
 .PHONY: bench
 bench: ## A short form of every measurement, and one report: target/bench/short.html (15 minutes)
-	cargo build --release --locked -p annulus
+	cargo build --release --locked -p annulus -p annulus-bench
 	benchmarks/short
 
 .PHONY: bench-cql

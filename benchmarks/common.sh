@@ -96,7 +96,7 @@ fill() { # --data and other arguments of both; the index is built when this retu
 begin() { # name of the results
   NAME=$1
   rm -f "$OUT/$NAME.jsonl"
-  [ -x "$ANNULUS" ] || cargo build --release --locked -p annulus >&2
+  [ -x "$ANNULUS" ] || cargo build --release --locked -p annulus -p annulus-bench >&2
 }
 
 finish() {

@@ -1,5 +1,7 @@
 //! The command line.
 
+use std::ffi::OsString;
+
 use clap::{Parser, Subcommand};
 
 use crate::gateway::GatewayArguments;
@@ -49,7 +51,14 @@ pub enum Command {
     Store(Box<StoreSettings>),
 
     /// Measure any server of the index service's HTTP API or of CQL, and make reports
-    Bench(Box<bench::BenchArguments>),
+    ///
+    /// The work is done by a program of its own, `annulus-bench`, which stands beside this one.
+    #[command(disable_help_flag = true, disable_version_flag = true)]
+    Bench {
+        /// Arguments of `annulus-bench`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
 
     /// Run a CQL server before a node of Apache Cassandra
     ///

@@ -55,3 +55,48 @@ fn trim() {
         libc::malloc_trim(0);
     }
 }
+
+#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
+mod tests {
+    use super::*;
+
+    const BLOCK_BYTES: usize = 16 << 10;
+    const BLOCKS: usize = 16 << 10;
+    /// One block in this many stays in use, which keeps the others from going back by themselves.
+    const PINNED_EVERY: usize = 64;
+
+    /// The memory of this process that the system can't take back, in bytes.
+    fn anonymous_bytes() -> usize {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find(|line| line.starts_with("RssAnon:"));
+        let kib = line.and_then(|line| line.split_whitespace().nth(1));
+        kib.unwrap().parse::<usize>().unwrap() << 10
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn free_blocks_between_used_ones_go_back_after_a_peak() {
+        let budget = Budget::new(1 << 30);
+        let trimming = tokio::spawn(keep_trimmed(vec![budget.clone()]));
+        let account = budget.client().unwrap();
+        let mut charge = account.charge();
+        charge.resize(BLOCKS * BLOCK_BYTES).unwrap();
+        let mut blocks: Vec<Option<Vec<u8>>> =
+            (0..BLOCKS).map(|_| Some(vec![1; BLOCK_BYTES])).collect();
+        for (number, block) in blocks.iter_mut().enumerate() {
+            if number % PINNED_EVERY > 0 {
+                *block = None;
+            }
+        }
+        drop(charge);
+        let all = BLOCKS * BLOCK_BYTES;
+        assert!(anonymous_bytes() > all / 2, "they go back by themselves");
+        for _ in 0..600 {
+            if anonymous_bytes() < all / 2 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        assert!(anonymous_bytes() < all / 2, "{}", anonymous_bytes());
+        trimming.abort();
+    }
+}

@@ -1,6 +1,7 @@
 //! The `annulus` binary: command line, configuration, wiring and signals. The crates below do the
 //! work.
 
+mod bench;
 mod cli;
 mod exit;
 mod files;
@@ -52,6 +53,6 @@ fn run(command_line: cli::CommandLine) -> anyhow::Result<()> {
         cli::Command::Store(_) => store_service::run(),
         cli::Command::Recover(arguments) => recover::run(arguments),
         cli::Command::Scrub(arguments) => scrub::run(*arguments),
-        cli::Command::Bench(arguments) => bench::run(*arguments),
+        cli::Command::Bench { arguments } => bench::run(&arguments),
     }
 }

@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use anyhow::Context;
-use clap::{Args, Subcommand};
+use clap::{Parser, Subcommand};
 
 use crate::commands::ceiling::{self, CeilingArguments};
 use crate::commands::compare::{self, CompareArguments};
@@ -45,10 +45,17 @@ Two servers: --a mine=http://127.0.0.1:6080 --b theirs=http://127.0.0.1:7080 --d
 Two protocols: --a cql=cql://127.0.0.1:9042 --b http=http://127.0.0.1:6080 --data SET
 Two indexes: --a wide=http://127.0.0.1:6080/bench/wide_v --b usual=http://127.0.0.1:6080 --data SET";
 
-/// The arguments of `annulus bench`.
-#[derive(Args, Debug)]
-#[command(after_help = FIRST_RUN)]
-pub struct BenchArguments {
+/// Measure vector search on any server of the same HTTP API or of CQL, and make reports
+#[derive(Debug, Parser)]
+#[command(
+    name = "annulus-bench",
+    // `annulus bench` runs this program.
+    bin_name = "annulus bench",
+    version,
+    propagate_version = true,
+    after_help = FIRST_RUN
+)]
+pub struct CommandLine {
     #[command(subcommand)]
     command: Command,
 }
@@ -130,8 +137,8 @@ enum Command {
 }
 
 /// Runs what was asked for.
-pub fn run(arguments: BenchArguments) -> anyhow::Result<()> {
-    match arguments.command {
+pub fn run(command_line: CommandLine) -> anyhow::Result<()> {
+    match command_line.command {
         Command::Data(command) => data::run(command),
         Command::BuildTable(arguments) => block_on(schema::build_table(arguments)),
         Command::BuildIndex(arguments) => block_on(schema::build_index(arguments)),
@@ -163,44 +170,40 @@ fn block_on(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
 
     #[test]
     fn every_command_can_be_typed() {
-        BenchArguments::augment_args(clap::Command::new("bench")).debug_assert();
+        CommandLine::command().debug_assert();
     }
 
     #[test]
     fn the_examples_of_the_help_can_be_typed() {
-        let bench = || {
-            let command = clap::Command::new("annulus").subcommand_required(true);
-            command.subcommand(BenchArguments::augment_args(clap::Command::new("bench")))
-        };
-        let typed = |line: &str| {
-            let parsed = bench().try_get_matches_from(line.split_whitespace());
+        const PREFIX: &str = "annulus bench ";
+        let typed = |arguments: &str| {
+            let words = ["annulus bench"].into_iter();
+            let parsed = CommandLine::try_parse_from(words.chain(arguments.split_whitespace()));
             parsed
                 .map(drop)
-                .unwrap_or_else(|error| panic!("{line}: {error}"));
+                .unwrap_or_else(|error| panic!("{arguments}: {error}"));
         };
         let first_run = FIRST_RUN.lines().map(str::trim);
         let first_run: Vec<&str> = first_run
-            .filter(|line| line.starts_with("annulus "))
+            .filter_map(|line| line.strip_prefix(PREFIX))
             .collect();
-        first_run.iter().for_each(|line| typed(line));
+        first_run.iter().for_each(|arguments| typed(arguments));
         let compare = COMPARE_EXAMPLES
             .lines()
             .filter_map(|line| line.split_once(": "));
         let compare: Vec<&str> = compare.map(|(_, arguments)| arguments).collect();
-        let prefix = "annulus bench compare ";
         compare
             .iter()
-            .for_each(|line| typed(&format!("{prefix}{line}")));
+            .for_each(|arguments| typed(&format!("compare {arguments}")));
         assert_eq!((first_run.len(), compare.len()), (6, 3));
-        let mut bench = bench();
-        let help = bench
-            .find_subcommand_mut("bench")
-            .expect("it is there")
-            .render_help();
-        assert!(help.to_string().contains("A first run"));
+        let help = CommandLine::command().render_help().to_string();
+        assert!(help.contains("A first run"));
+        assert!(help.contains("Usage: annulus bench"));
     }
 }

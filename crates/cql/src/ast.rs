@@ -1,12 +1,7 @@
-//! What a CQL statement says, as data.
+//! CQL statements as data: the tree that [`crate::parser`] makes of a text.
 //!
-//! Identifiers are kept as the database sees them: unquoted ones lower-cased, quoted ones as
-//! written. Nothing here is resolved against a schema; that is the planner's work.
-
-#![expect(
-    missing_docs,
-    reason = "most items are named as the grammar names them, and a comment could only repeat it"
-)]
+//! Names are kept as the database sees them: unquoted ones in lower case, quoted ones as written.
+//! The tree is made without a schema. The planner finds out what the names refer to.
 
 use std::collections::BTreeMap;
 
@@ -17,97 +12,136 @@ use crate::types::CqlType;
 /// A parsed statement with its bind markers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parsed {
+    /// The statement.
     pub statement: Statement,
-    /// One entry a bind marker, in the order of the text: `Some(name)` for `:name`, `None` for `?`.
-    /// The [`BindMarker::index`] of a term points in here.
+    /// One entry for each bind marker, in the order of the text: `Some(name)` for `:name`, `None`
+    /// for `?`. A [`BindMarker::index`] is a position in this list.
     pub markers: Vec<Option<String>>,
 }
 
+/// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement {
+    /// `SELECT`.
     Select(Select),
+    /// `INSERT`.
     Insert(Insert),
+    /// `UPDATE`.
     Update(Update),
+    /// `DELETE`.
     Delete(Delete),
+    /// `BEGIN BATCH .. APPLY BATCH`.
     Batch(Batch),
+    /// `USE keyspace`.
     Use {
+        /// The keyspace that the connection is to use.
         keyspace: String,
     },
+    /// `TRUNCATE [TABLE] table`.
     Truncate {
+        /// The table whose rows are removed.
         table: TableName,
     },
+    /// `CREATE KEYSPACE`.
     CreateKeyspace(CreateKeyspace),
+    /// `ALTER KEYSPACE`.
     AlterKeyspace {
+        /// The keyspace.
         name: String,
+        /// Whether `IF EXISTS` is written.
         if_exists: bool,
+        /// The options after `WITH`, by name, in the order written.
         options: Vec<(String, OptionValue)>,
     },
+    /// `DROP KEYSPACE`.
     DropKeyspace {
+        /// The keyspace.
         name: String,
+        /// Whether `IF EXISTS` is written.
         if_exists: bool,
     },
+    /// `CREATE TABLE`.
     CreateTable(CreateTable),
+    /// `ALTER TABLE`.
     AlterTable(AlterTable),
+    /// `DROP TABLE`.
     DropTable {
+        /// The table.
         table: TableName,
+        /// Whether `IF EXISTS` is written.
         if_exists: bool,
     },
+    /// `CREATE [CUSTOM] INDEX`.
     CreateIndex(CreateIndex),
+    /// `DROP INDEX`.
     DropIndex {
+        /// The keyspace before the name, if one is written.
         keyspace: Option<String>,
+        /// The index.
         name: String,
+        /// Whether `IF EXISTS` is written.
         if_exists: bool,
     },
+    /// `DESCRIBE` or `DESC`.
     Describe(Describe),
     /// A statement of CQL that Annulus knows by its first words only (roles, types, functions,
-    /// views, ...): the planner answers that it is not supported. Holds those words, in capitals
-    /// (`CREATE ROLE`).
+    /// views, ...). The planner answers that it is not supported. The string holds those words in
+    /// capitals (`CREATE ROLE`).
     Unsupported(String),
 }
 
-/// `[keyspace.]table`.
+/// The name of a table, or of anything else that is named as `[keyspace.]name`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableName {
+    /// The keyspace before the name, if one is written.
     pub keyspace: Option<String>,
+    /// The name without its keyspace.
     pub name: String,
 }
 
-/// `?` or `:name`.
+/// A bind marker: `?` or `:name`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BindMarker {
-    /// Position among all markers of the statement, from 0.
+    /// The position among all markers of the statement, from 0.
     pub index: u16,
+    /// The name of a `:name`; `None` for `?`.
     pub name: Option<String>,
 }
 
 /// A value as written.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Term {
+    /// A bind marker.
     Marker(BindMarker),
+    /// `null`.
     Null,
+    /// A constant other than null.
     Literal(Literal),
     /// `[a, b]`: a list or a vector.
     List(Vec<Term>),
-    /// `{a, b}`; `{}` is an empty set, list or map, whatever the column is.
+    /// `{a, b}`. An empty `{}` is an empty set, list or map, whatever the column is.
     Set(Vec<Term>),
     /// `{k: v}`.
     Map(Vec<(Term, Term)>),
     /// `{field: v}`: a value of a user type.
     UserType(Vec<(String, Term)>),
-    /// `(a, b)`. One of one element is a tuple only where a tuple is wanted, else a term in parentheses
-    /// ([`Term::without_parentheses`]).
+    /// `(a, b)`. With one element it is a tuple only where a tuple is wanted, and a term in
+    /// parentheses everywhere else ([`Term::without_parentheses`]).
     Tuple(Vec<Term>),
-    /// `name(args)`, `keyspace.name(args)`.
+    /// `name(args)` or `keyspace.name(args)`.
     Function(FunctionCall<Term>),
     /// `(type) term`.
     TypeHint {
+        /// The type in parentheses.
         cql_type: CqlType,
+        /// The term after it.
         term: Box<Term>,
     },
 }
 
 impl Term {
-    /// The term itself where no tuple can be meant: `((1))` is `1`.
+    /// The term without parentheses around it, for places where no tuple can be meant: `((1))` is
+    /// `1`.
     pub fn without_parentheses(&self) -> &Term {
         match self {
             Term::Tuple(terms) if terms.len() == 1 => terms[0].without_parentheses(),
@@ -116,415 +150,617 @@ impl Term {
     }
 }
 
+/// A function call: `[keyspace.]name(arguments)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionCall<Argument> {
+    /// The keyspace before the name, if one is written.
     pub keyspace: Option<String>,
+    /// The name of the function.
     pub name: String,
+    /// The arguments, possibly none.
     pub arguments: Vec<Argument>,
 }
 
+/// A constant other than null.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Literal {
+    /// The text of a string, without its quotes.
     String(String),
-    /// Digits with an optional sign, of any length.
+    /// Digits with an optional minus sign, of any length.
     Integer(String),
-    /// As written, with `NaN`, `Infinity` and `-Infinity` spelt so.
+    /// A number with a point or an exponent as written, or `NaN`, `Infinity` or `-Infinity`,
+    /// spelt so.
     Float(String),
+    /// `true` or `false`.
     Boolean(bool),
+    /// A UUID.
     Uuid(uuid::Uuid),
+    /// The bytes of `0x..`.
     Blob(Bytes),
+    /// A duration. Its counts are all negative or zero if a minus sign is written before it.
     Duration {
+        /// Months, years included.
         months: i32,
+        /// Days, weeks included.
         days: i32,
+        /// Nanoseconds: hours and everything shorter.
         nanoseconds: i64,
     },
 }
 
+/// The operator of a relation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
+    /// `=`.
     Eq,
+    /// `!=`.
     NotEq,
+    /// `<`.
     Lt,
+    /// `<=`.
     LtEq,
+    /// `>`.
     Gt,
+    /// `>=`.
     GtEq,
+    /// `IN`.
     In,
+    /// `NOT IN`.
     NotIn,
+    /// `CONTAINS`.
     Contains,
+    /// `CONTAINS KEY`.
     ContainsKey,
+    /// `LIKE`.
     Like,
+    /// `IS NOT NULL`.
     IsNotNull,
 }
 
 /// The right side of a relation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Comparand {
-    /// One term; for `IN ?` and `IN :x` the marker stands for the whole list.
+    /// One term. In `IN ?` and `IN :x` the marker stands for the whole list.
     Term(Term),
     /// `IN (a, b, c)`; possibly empty.
     List(Vec<Term>),
-    /// Nothing: `IS NOT NULL`.
+    /// Nothing: `IS NOT NULL` has no right side.
     None,
 }
 
-/// One conjunct of a `WHERE` clause or of an `IF` clause.
+/// A condition on a row: a `WHERE` or `IF` clause is one or more of these with `AND` between them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Relation {
+    /// The left side.
     pub subject: Subject,
+    /// The operator.
     pub operator: Operator,
+    /// The right side.
     pub comparand: Comparand,
 }
 
 /// The left side of a relation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Subject {
+    /// A column.
     Column(String),
-    /// `column[term]`.
+    /// `column[key]`.
     Element {
+        /// The column, a list or map.
         column: String,
+        /// The term in brackets.
         key: Term,
     },
     /// `column.field`, of a user type.
     Field {
+        /// The column.
         column: String,
+        /// The field of its user type.
         field: String,
     },
-    /// `(a, b)`; a one-element tuple stays a tuple.
+    /// `(a, b)`: columns as a tuple. It stays a tuple with one column.
     Tuple(Vec<String>),
-    /// `token(a, b)`.
+    /// `token(a, b)`, with the columns named in it.
     Token(Vec<String>),
     /// Any other function call on the left (`BM25(c, 'x') > 0`).
     Function(FunctionCall<Selector>),
 }
 
+/// A `SELECT`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Select {
+    /// The table after `FROM`.
     pub table: TableName,
+    /// Whether `JSON` is written: each row is returned as one JSON text.
     pub json: bool,
+    /// Whether `DISTINCT` is written.
     pub distinct: bool,
+    /// The selected columns and expressions.
     pub projection: Projection,
+    /// The relations of `WHERE`; empty without a `WHERE`.
     pub relations: Vec<Relation>,
+    /// The columns of `GROUP BY`.
     pub group_by: Vec<String>,
+    /// The orderings of `ORDER BY`.
     pub order_by: Vec<Ordering>,
+    /// `PER PARTITION LIMIT`: an integer or a bind marker.
     pub per_partition_limit: Option<Term>,
+    /// `LIMIT`: an integer or a bind marker.
     pub limit: Option<Term>,
+    /// Whether `ALLOW FILTERING` is written.
     pub allow_filtering: bool,
-    /// ScyllaDB's hint; accepted, without effect.
+    /// Whether ScyllaDB's hint `BYPASS CACHE` is written. It is accepted, without effect.
     pub bypass_cache: bool,
-    /// ScyllaDB's `USING TIMEOUT`; accepted, without effect.
+    /// ScyllaDB's `USING TIMEOUT`. It is accepted, without effect.
     pub timeout: Option<Term>,
 }
 
+/// The part of a `SELECT` before `FROM`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Projection {
     /// `*`.
     All,
+    /// One or more selectors.
     Items(Vec<SelectItem>),
 }
 
+/// `selector [AS alias]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SelectItem {
+    /// The expression that is computed of each row.
     pub selector: Selector,
+    /// The name after `AS`, if one is written.
     pub alias: Option<String>,
 }
 
+/// An expression that a `SELECT` computes of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Selector {
+    /// A column.
     Column(String),
     /// `count(*)`, `count(1)`.
     CountAll,
     /// `writetime(c)`, `maxwritetime(c)`.
     WriteTime {
+        /// The column.
         column: String,
+        /// Whether the function is `maxwritetime`.
         is_max: bool,
     },
     /// `ttl(c)`.
     Ttl {
+        /// The column.
         column: String,
     },
+    /// Any other function call.
     Function(FunctionCall<Selector>),
     /// `cast(selector as type)`.
     Cast {
+        /// The selector whose value is converted.
         selector: Box<Selector>,
+        /// The type that it is converted to.
         cql_type: CqlType,
     },
     /// `column[key]`.
     Element {
+        /// The column.
         column: String,
+        /// The term in brackets.
         key: Term,
     },
     /// `selector.field`, of a user type.
     Field {
+        /// The selector whose value has a user type.
         selector: Box<Selector>,
+        /// The field of that type.
         field: String,
     },
     /// A literal or bind marker, as in `similarity_cosine(v, [1, 2])`.
     Term(Term),
 }
 
+/// One entry of `ORDER BY`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ordering {
+    /// `column [ASC | DESC]`.
     Column {
+        /// The column.
         column: String,
+        /// Whether `DESC` is written.
         descending: bool,
     },
-    /// `column ANN OF term`.
+    /// `column ANN OF vector`.
     Ann {
+        /// The column that is searched.
         column: String,
+        /// The vector whose nearest neighbours are wanted.
         vector: Term,
+        /// Whether `DESC` is written.
         descending: bool,
     },
     /// `ANN(column, term)`, `BM25(column, term)` or any other function.
     Function {
+        /// The call whose values the rows are ordered by.
         function: FunctionCall<Selector>,
+        /// Whether `DESC` is written.
         descending: bool,
     },
 }
 
-/// `USING TTL .. AND TIMESTAMP ..`.
+/// `USING TTL .. AND TIMESTAMP ..`; all fields are `None` without a `USING`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Using {
+    /// `TIMESTAMP`, in microseconds: an integer or a bind marker.
     pub timestamp: Option<Term>,
+    /// `TTL`, in seconds: an integer or a bind marker.
     pub ttl: Option<Term>,
-    /// ScyllaDB's `USING TIMEOUT`; accepted, without effect.
+    /// ScyllaDB's `TIMEOUT`. It is accepted, without effect.
     pub timeout: Option<Term>,
 }
 
 /// The `IF` of a conditional write.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
+    /// `IF EXISTS`.
     Exists,
+    /// `IF NOT EXISTS`.
     NotExists,
+    /// `IF` with relations, all of which must hold.
     Relations(Vec<Relation>),
 }
 
+/// An `INSERT`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Insert {
+    /// The table after `INTO`.
     pub table: TableName,
+    /// The columns and their values.
     pub values: InsertValues,
+    /// [`Condition::NotExists`], or `None` without an `IF`.
     pub condition: Option<Condition>,
+    /// The attributes of `USING`.
     pub using: Using,
 }
 
+/// The columns and values of an `INSERT`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InsertValues {
-    /// `(a, b) VALUES (x, y)`; the two lists may differ in length, which the planner reports.
+    /// `(a, b) VALUES (x, y)`. The two lists may differ in length, which the planner reports.
     Columns {
+        /// The names in the first parentheses.
         columns: Vec<String>,
+        /// The terms in the second parentheses.
         terms: Vec<Term>,
     },
     /// `JSON '...' [DEFAULT UNSET]`.
-    Json { json: Term, default_unset: bool },
+    Json {
+        /// The JSON text, as a string or a bind marker.
+        json: Term,
+        /// Whether `DEFAULT UNSET` is written: columns that the JSON leaves out are left as they
+        /// are. Without it they are set to null.
+        default_unset: bool,
+    },
 }
 
+/// An `UPDATE`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Update {
+    /// The table.
     pub table: TableName,
+    /// The attributes of `USING`.
     pub using: Using,
+    /// The assignments of `SET`.
     pub assignments: Vec<Assignment>,
+    /// The relations of `WHERE`.
     pub relations: Vec<Relation>,
+    /// The `IF`, if one is written.
     pub condition: Option<Condition>,
 }
 
+/// One assignment of an `UPDATE`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Assignment {
     /// `c = term`.
-    Set { column: String, value: Term },
+    Set {
+        /// The column.
+        column: String,
+        /// Its new value.
+        value: Term,
+    },
     /// `c[key] = term`.
     SetElement {
+        /// The column, a list or map.
         column: String,
+        /// The term in brackets: an index of the list or a key of the map.
         key: Term,
+        /// The new value of the element.
         value: Term,
     },
     /// `c.field = term`, of a user type.
     SetField {
+        /// The column.
         column: String,
+        /// The field of its user type.
         field: String,
+        /// The new value of the field.
         value: Term,
     },
     /// `c = c + term`, `c += term`.
-    Add { column: String, value: Term },
+    Add {
+        /// The column.
+        column: String,
+        /// The term that is added.
+        value: Term,
+    },
     /// `c = term + c`.
-    Prepend { column: String, value: Term },
+    Prepend {
+        /// The column.
+        column: String,
+        /// The term that is put before the elements there are.
+        value: Term,
+    },
     /// `c = c - term`, `c -= term`.
-    Subtract { column: String, value: Term },
+    Subtract {
+        /// The column.
+        column: String,
+        /// The term that is taken away.
+        value: Term,
+    },
 }
 
+/// A `DELETE`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delete {
+    /// The table after `FROM`.
     pub table: TableName,
-    /// Empty: whole rows or partitions.
+    /// The parts of a row that are deleted. If empty, whole rows or partitions are deleted.
     pub targets: Vec<DeleteTarget>,
+    /// The attributes of `USING`.
     pub using: Using,
+    /// The relations of `WHERE`.
     pub relations: Vec<Relation>,
+    /// The `IF`, if one is written.
     pub condition: Option<Condition>,
 }
 
+/// A part of a row that a `DELETE` names.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DeleteTarget {
+    /// A whole column.
     Column(String),
+    /// `c[key]`.
     Element {
+        /// The column.
         column: String,
+        /// The term in brackets.
         key: Term,
     },
     /// `c.field`, of a user type.
     Field {
+        /// The column.
         column: String,
+        /// The field of its user type.
         field: String,
     },
 }
 
+/// The kind of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchKind {
+    /// `BEGIN BATCH`.
     Logged,
+    /// `BEGIN UNLOGGED BATCH`.
     Unlogged,
+    /// `BEGIN COUNTER BATCH`.
     Counter,
 }
 
+/// A batch as one text: `BEGIN BATCH .. APPLY BATCH`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
+    /// The kind.
     pub kind: BatchKind,
+    /// The `USING` of the batch itself.
     pub using: Using,
+    /// The statements in their order, possibly none.
     pub statements: Vec<BatchEntry>,
 }
 
+/// One statement of a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BatchEntry {
+    /// An `INSERT`.
     Insert(Insert),
+    /// An `UPDATE`.
     Update(Update),
+    /// A `DELETE`.
     Delete(Delete),
 }
 
-/// A value of `WITH name = value`.
+/// The value in `WITH name = value`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OptionValue {
     /// A string, number, boolean or bare word, as text without quotes.
     Scalar(String),
-    /// `{'k': 'v', ...}`, in the order written; values as text without quotes.
+    /// `{'k': 'v', ...}`, in the order written. Keys and values are texts without quotes.
     Map(Vec<(String, String)>),
 }
 
+/// A `CREATE KEYSPACE`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateKeyspace {
+    /// The keyspace.
     pub name: String,
+    /// Whether `IF NOT EXISTS` is written.
     pub if_not_exists: bool,
+    /// The options after `WITH`, by name, in the order written; empty without a `WITH`.
     pub options: Vec<(String, OptionValue)>,
 }
 
+/// A `CREATE TABLE`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateTable {
+    /// The table.
     pub table: TableName,
+    /// Whether `IF NOT EXISTS` is written.
     pub if_not_exists: bool,
+    /// The columns in the order written.
     pub columns: Vec<ColumnDefinition>,
-    /// Empty if the statement names no primary key, which the planner reports.
+    /// The columns of the partition key, in key order. Empty if the statement names no primary key,
+    /// which the planner reports.
     pub partition_key: Vec<String>,
+    /// The clustering columns, in key order.
     pub clustering_key: Vec<String>,
     /// `WITH CLUSTERING ORDER BY (c DESC)`.
     pub clustering_order: Vec<(String, Direction)>,
+    /// Whether `WITH COMPACT STORAGE` is written.
     pub compact_storage: bool,
+    /// The further options after `WITH`, by name, in the order written.
     pub options: Vec<(String, OptionValue)>,
     /// `WITH ID = ...`.
     pub id: Option<uuid::Uuid>,
 }
 
+/// The direction in which a clustering column is sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
+    /// `ASC`, the default.
     Ascending,
+    /// `DESC`.
     Descending,
 }
 
+/// `name type [STATIC]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnDefinition {
+    /// The column.
     pub name: String,
+    /// Its type.
     pub cql_type: CqlType,
+    /// Whether `STATIC` is written.
     pub is_static: bool,
 }
 
+/// An `ALTER TABLE`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AlterTable {
+    /// The table.
     pub table: TableName,
+    /// Whether `IF EXISTS` is written after `ALTER TABLE`.
     pub if_exists: bool,
+    /// The change to the table.
     pub change: AlterTableChange,
 }
 
+/// The change that an `ALTER TABLE` makes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AlterTableChange {
+    /// `ADD [IF NOT EXISTS] a int, b text`.
     AddColumns {
+        /// Whether `IF NOT EXISTS` is written.
         if_not_exists: bool,
+        /// The new columns.
         columns: Vec<ColumnDefinition>,
     },
+    /// `DROP [IF EXISTS] a, b [USING TIMESTAMP ..]`.
     DropColumns {
+        /// Whether `IF EXISTS` is written after `DROP`.
         if_exists: bool,
+        /// The columns that are dropped.
         columns: Vec<String>,
-        /// `USING TIMESTAMP`.
+        /// `USING TIMESTAMP`, in microseconds.
         timestamp: Option<i64>,
     },
+    /// `RENAME a TO b AND ..`: old and new names.
     RenameColumns(Vec<(String, String)>),
+    /// `WITH ..`: options by name, in the order written.
     Options(Vec<(String, OptionValue)>),
     /// `ALTER c TYPE t`, which no current database allows.
     ChangeType {
+        /// The column.
         column: String,
     },
 }
 
+/// A `CREATE [CUSTOM] INDEX`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateIndex {
-    /// Whether the word CUSTOM was written.
+    /// Whether the word `CUSTOM` is written.
     pub custom: bool,
+    /// Whether `IF NOT EXISTS` is written.
     pub if_not_exists: bool,
+    /// The name of the index, if one is written.
     pub name: Option<String>,
+    /// The table after `ON`.
     pub table: TableName,
+    /// The entries in parentheses after the table.
     pub targets: Vec<IndexTarget>,
-    /// `USING '...'`, as written.
+    /// The class of the index in `USING '...'`, as written.
     pub using: Option<String>,
     /// `WITH OPTIONS = {...}`.
     pub options: BTreeMap<String, String>,
 }
 
-/// One entry of the parenthesised list of `CREATE INDEX ... ON t (...)`.
+/// One entry of the list in parentheses of `CREATE INDEX ... ON t (...)`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum IndexTarget {
+    /// A column.
     Column(String),
-    /// `(p1, p2)`: the key of a local index.
+    /// `(p1, p2)`: the partition key of a local index.
     LocalKey(Vec<String>),
-    /// `keys(c)`, `values(c)`, `entries(c)`, `full(c)`: the word in lower case.
+    /// `keys(c)`, `values(c)`, `entries(c)` or `full(c)`.
     Collection {
+        /// The word before the parenthesis, in lower case: `keys`, `values`, `entries`, `full`.
         part: String,
+        /// The column.
         column: String,
     },
 }
 
-/// `DESCRIBE` as the server answers it (Cassandra 4 and ScyllaDB).
+/// A `DESCRIBE`, which the server answers itself (since Cassandra 4, and in ScyllaDB).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Describe {
+    /// The thing to describe.
     pub target: DescribeTarget,
-    /// `WITH INTERNALS`.
+    /// Whether `WITH INTERNALS` is written.
     pub internals: bool,
 }
 
+/// The thing that a `DESCRIBE` asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DescribeTarget {
+    /// `DESCRIBE CLUSTER`.
     Cluster,
     /// `DESCRIBE [FULL] SCHEMA`.
     Schema {
+        /// Whether `FULL` is written.
         full: bool,
     },
+    /// `DESCRIBE KEYSPACES`.
     Keyspaces,
-    /// `DESCRIBE [ONLY] KEYSPACE [name]`; `None` is the keyspace in use.
+    /// `DESCRIBE [ONLY] KEYSPACE [name]`.
     Keyspace {
+        /// The keyspace; `None` is the keyspace in use.
         name: Option<String>,
+        /// Whether `ONLY` is written.
         only: bool,
     },
+    /// `DESCRIBE TABLES`.
     Tables,
+    /// `DESCRIBE TABLE name`.
     Table(TableName),
+    /// `DESCRIBE INDEX name`.
     Index {
+        /// The keyspace before the name, if one is written.
         keyspace: Option<String>,
+        /// The index.
         name: String,
     },
-    /// Types, functions, aggregates and views, which there are none of: the words in lower case
-    /// (`types`, `materialized view`) and the name asked for, if any.
+    /// A type, function, aggregate or view, or all of a kind. Annulus has none of them.
     Empty {
+        /// The words that name the kind, in lower case (`types`, `materialized view`).
         kind: String,
+        /// The name asked for, if the statement asks for one thing.
         name: Option<TableName>,
     },
     /// `DESCRIBE name`: a keyspace, table or index, whichever is found.

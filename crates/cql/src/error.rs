@@ -1,4 +1,4 @@
-//! The database's own error codes, as the native protocol carries them.
+//! Errors that a server answers, with the error codes of the native protocol.
 
 use bytes::Bytes;
 
@@ -6,13 +6,14 @@ use bytes::Bytes;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct CqlError {
-    /// Its code, and what the protocol carries with that code.
+    /// The error code, with the fields that the protocol carries for it.
     pub kind: ErrorKind,
     /// A sentence for the user.
     pub message: String,
 }
 
-/// The error codes of native protocol v4, section 9, with what each carries beside its message.
+/// The error codes of native protocol v4, section 9, each with the fields that it carries beside
+/// the message.
 #[expect(
     missing_docs,
     reason = "the variants and their fields are named as in the specification"
@@ -48,7 +49,7 @@ pub enum ErrorKind {
     ConfigError,
     AlreadyExists {
         keyspace: String,
-        /// Empty if it is the keyspace that exists.
+        /// The table that exists already; empty if it is the keyspace that does.
         table: String,
     },
     Unprepared {
@@ -80,7 +81,7 @@ impl ErrorKind {
 }
 
 impl CqlError {
-    /// An error of any kind.
+    /// Makes an error of any kind.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         CqlError {
             kind,
@@ -88,27 +89,28 @@ impl CqlError {
         }
     }
 
-    /// The statement cannot be carried out as it is: wrong types, unknown names, bad values.
+    /// Makes an `Invalid` error: the statement cannot be carried out, because of wrong types,
+    /// unknown names or bad values.
     pub fn invalid(message: impl Into<String>) -> Self {
         CqlError::new(ErrorKind::Invalid, message)
     }
 
-    /// The text is no statement.
+    /// Makes a `SyntaxError`: the text is no statement.
     pub fn syntax(message: impl Into<String>) -> Self {
         CqlError::new(ErrorKind::SyntaxError, message)
     }
 
-    /// The frame breaks the rules of the protocol.
+    /// Makes a `ProtocolError`: the frame breaks the rules of the protocol.
     pub fn protocol(message: impl Into<String>) -> Self {
         CqlError::new(ErrorKind::ProtocolError, message)
     }
 
-    /// The statement is well-formed, but the configuration doesn't allow it.
+    /// Makes a `ConfigError`: the statement is well-formed, but the configuration doesn't allow it.
     pub fn config(message: impl Into<String>) -> Self {
         CqlError::new(ErrorKind::ConfigError, message)
     }
 
-    /// A fault of the server, not of the statement.
+    /// Makes a `ServerError`: the fault is the server's, not the statement's.
     pub fn server(message: impl Into<String>) -> Self {
         CqlError::new(ErrorKind::ServerError, message)
     }

@@ -1,12 +1,12 @@
 //! The Cassandra Query Language and its wire format, as a pure library: no I/O, no runtime.
 //!
-//! Three layers, each usable alone:
-//! - [`types`], [`value`], [`token`]: what a value is, how it is serialised, compared and hashed;
-//! - [`ast`], [`parser`], [`quote`]: what a statement says, and how names and strings are written in one;
-//!   [`vector_index`]: what the definition of a vector index may say;
-//! - [`wire`]: what a frame of the native protocol holds.
+//! There are three layers, each usable alone:
+//! - Values: [`types`], [`value`] and [`token`] serialise, compare and hash them.
+//! - Statements: [`parser`] turns a text into an [`ast`], [`quote`] writes names and strings as
+//!   CQL, and [`vector_index`] checks the definition of a vector index.
+//! - Frames: [`wire`] reads and writes the messages of the native protocol.
 //!
-//! [`secret`] keeps passwords out of what is printed.
+//! [`secret`] keeps passwords out of logs and debug output.
 //!
 //! Everything that comes from outside (frames, statements, serialised values) is read with
 //! bounds on nesting and allocation: the memory taken is a small multiple of the input.

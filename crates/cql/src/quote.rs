@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::parser::is_reserved;
 
-/// A name, quoted if it would be read as another or not at all without quotes.
+/// A name as CQL text. It is put in double quotes unless it means the same without them.
 pub struct Identifier<'a>(pub &'a str);
 
 impl fmt::Display for Identifier<'_> {
@@ -24,7 +24,7 @@ fn is_plain(name: &str) -> bool {
         && !is_reserved(name)
 }
 
-/// A string literal.
+/// A string as a CQL literal, in single quotes.
 pub struct Quoted<'a>(pub &'a str);
 
 impl fmt::Display for Quoted<'_> {
@@ -33,7 +33,7 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// A map literal of strings, in the order of the keys.
+/// A map of strings as a CQL literal, in the order in which the map gives its entries.
 pub struct MapLiteral<'a, M>(pub &'a M);
 
 impl<'a, M> fmt::Display for MapLiteral<'a, M>

@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-/// A password or another secret, which no `Debug` prints: whoever wants it has to ask for it by name.
+/// A password or another secret. `Debug` doesn't print it; [`Secret::expose`] gives it.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret<T>(T);
 
 impl<T> Secret<T> {
-    /// Keeps a secret.
+    /// Wraps a secret.
     pub fn new(secret: T) -> Secret<T> {
         Secret(secret)
     }
 
-    /// The secret, for whoever has to hand it on.
+    /// The secret itself, to check it or to hand it on.
     pub fn expose(&self) -> &T {
         &self.0
     }

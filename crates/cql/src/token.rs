@@ -1,4 +1,4 @@
-//! Tokens: where on the ring a partition lies.
+//! Tokens: the positions of partitions on the ring.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -7,17 +7,17 @@ use bytes::{BufMut, Bytes, BytesMut};
 pub struct Token(pub i64);
 
 impl Token {
-    /// The token of a hash: `i64::MIN` means "before the ring" to drivers, so the hash that happens
-    /// to be it moves to the other end.
+    /// The token of a hash. To drivers `i64::MIN` means "before the ring", so a hash of `i64::MIN`
+    /// becomes `i64::MAX`.
     fn of_hash(hash: i64) -> Token {
         Token(if hash == i64::MIN { i64::MAX } else { hash })
     }
 }
 
-/// The partitioner of a table.
+/// The partitioner of a table: the function that gives a partition key its token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Partitioner {
-    /// `org.apache.cassandra.dht.Murmur3Partitioner`: the drivers' own.
+    /// `org.apache.cassandra.dht.Murmur3Partitioner`, which drivers compute too.
     Murmur3,
     /// `com.scylladb.dht.CDCPartitioner`: the token is the first 8 bytes of the stream id.
     Cdc,
@@ -38,11 +38,11 @@ impl Partitioner {
     }
 }
 
-/// The serialised partition key that is hashed: the bare value of a single column, else for each
-/// component its length as two bytes, the value, and a zero byte.
+/// Serialises a partition key for hashing. A single component is its bare value. Several are
+/// written one after another, each as its length in two bytes, its value and a zero byte.
 ///
-/// A component longer than 65,535 bytes is no valid key component; its length is written modulo
-/// 2^16 here, and refusing it is the caller's duty.
+/// A component longer than 65,535 bytes is not valid in a key, and the caller has to refuse it.
+/// Here its length is written modulo 2^16.
 pub fn routing_key(components: &[Bytes]) -> Bytes {
     if let [single] = components {
         return single.clone();

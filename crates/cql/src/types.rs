@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Upper bound of the dimensions of a `vector<float, n>`, as in ScyllaDB.
+/// The most dimensions of a vector, as in ScyllaDB.
 pub const MAX_VECTOR_DIMENSIONS: u16 = 16_000;
 
 /// A CQL type.
@@ -47,7 +47,7 @@ pub enum CqlType {
     },
     /// Always frozen.
     Tuple(Vec<CqlType>),
-    /// Always frozen; exactly `dimensions` non-null elements.
+    /// Always frozen. It has exactly `dimensions` elements, none of them null.
     Vector {
         element: Box<CqlType>,
         dimensions: u16,
@@ -55,7 +55,7 @@ pub enum CqlType {
 }
 
 impl CqlType {
-    /// Whether values of the type are kept as separate cells, one an element (a non-frozen collection).
+    /// Whether the type is a non-frozen collection, which is stored as one cell for each element.
     pub fn is_multi_cell(&self) -> bool {
         matches!(
             self,
@@ -84,7 +84,7 @@ impl CqlType {
         }
     }
 
-    /// The same type with its own collection frozen (inner collections are frozen already).
+    /// The type with its outermost collection frozen. Inner collections are frozen already.
     pub fn frozen(&self) -> CqlType {
         let mut copy = self.clone();
         if let CqlType::List { frozen, .. }
@@ -96,7 +96,8 @@ impl CqlType {
         copy
     }
 
-    /// Whether values hold durations, which have no order, as Cassandra sees it: a vector counts as ordered.
+    /// Whether values of the type hold durations, which have no order. As in Cassandra, a vector of
+    /// durations doesn't count.
     pub fn holds_durations(&self) -> bool {
         match self {
             CqlType::Duration => true,
@@ -109,9 +110,10 @@ impl CqlType {
         }
     }
 
-    /// The length in bytes of every serialised value, for types where it is fixed.
+    /// The length in bytes of every serialised value; `None` if the type has no fixed length.
     ///
-    /// This is what decides whether the elements of a vector carry a length each.
+    /// As in Cassandra, tinyint, smallint, date and time count as not fixed. Elements of a vector
+    /// are written with a length each unless their type has a fixed length.
     pub fn fixed_length(&self) -> Option<usize> {
         match self {
             CqlType::Boolean => Some(1),

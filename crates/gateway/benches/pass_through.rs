@@ -1,8 +1,9 @@
-//! What the way through a gateway costs: `cargo bench -p gateway`.
+//! The cost of the way through a gateway: `cargo bench -p gateway`.
 //!
-//! A node that answers at once is asked directly and through a gateway, in turns, over loopback: the difference is
-//! the gateway's, two more hops over sockets included. Machines are noisy, so what counts is the median of the
-//! rounds. Everything runs in one process; with fewer than three idle cores the hops wait for one another.
+//! A node that answers at once is asked directly and through a gateway, in turns, over loopback.
+//! The difference is the cost of the gateway, two more hops over sockets included. Machines are
+//! noisy, so the result is the median of the rounds. Everything runs in one process; with fewer
+//! than three idle cores the hops wait for one another.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -20,7 +21,7 @@ const ROUNDS: usize = 21;
 const ROUND_TRIPS: usize = 1_000;
 const IN_FLIGHT: usize = 32;
 
-/// What is asked, and how large the answer is.
+/// The request of a benchmark, and the size of its answer.
 struct Workload {
     name: &'static str,
     request: Request,
@@ -82,14 +83,14 @@ async fn start_gateway(node: SocketAddr) -> Gateway {
     Gateway::start(options).await.expect("a free port")
 }
 
-/// A node that answers PREPARE with an id, and all else with so many bytes.
+/// Starts a node that answers PREPARE with an id, and any other request with `answer_bytes` bytes.
 fn start_node(answer_bytes: usize) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("an address");
     std::thread::spawn(move || {
         for socket in listener.incoming() {
             let socket = socket.expect("a connection");
-            // It ends when the client does.
+            // The thread ends when the client does.
             std::thread::spawn(move || answer(socket, answer_bytes));
         }
     });
@@ -137,7 +138,7 @@ fn answer(mut socket: TcpStream, answer_bytes: usize) -> io::Result<()> {
     }
 }
 
-/// The header of the frame at the front, if all of it is there.
+/// The header of the first frame in `bytes`; `None` if the frame is not whole.
 fn whole_frame(bytes: &[u8], direction: Direction) -> Option<FrameHeader> {
     let header = FrameHeader::read(bytes, direction, usize::MAX).expect("a frame")?;
     (bytes.len() >= HEADER_LENGTH + header.length as usize).then_some(header)
@@ -145,12 +146,12 @@ fn whole_frame(bytes: &[u8], direction: Direction) -> Option<FrameHeader> {
 
 struct Client {
     socket: TcpStream,
-    /// One request, as a frame.
+    /// The request, as a frame.
     request: Vec<u8>,
     input: Vec<u8>,
 }
 
-/// Where in a frame its stream lies: two bytes.
+/// The position of the stream in a frame. The stream has two bytes.
 const STREAM_AT: usize = 2;
 
 impl Client {
@@ -176,10 +177,10 @@ impl Client {
         client
     }
 
-    /// Sends the request so many times at once, and takes all answers.
+    /// Sends the request `requests` times at once, and receives all answers.
     fn round_trip(&mut self, requests: usize) {
         for stream in 1..=requests {
-            // Each on a stream of its own, as long as its answer is due.
+            // Each request has a stream of its own while its answer is due.
             let stream = (stream as u16).to_be_bytes();
             self.request[STREAM_AT..STREAM_AT + 2].copy_from_slice(&stream);
             self.socket.write_all(&self.request).expect("sent");
@@ -197,7 +198,7 @@ impl Client {
         }
     }
 
-    /// Microseconds a request: the median of many round trips.
+    /// The microseconds for each request: the median of many round trips.
     fn median(&mut self, requests: usize) -> f64 {
         let times = (0..ROUND_TRIPS / requests).map(|_| {
             let start = Instant::now();

@@ -1,4 +1,5 @@
-//! The connections of clients, as far as others need to know of them.
+//! The open connections of clients: the requests that each waits for, and the way to send it
+//! frames.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -9,17 +10,20 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::stream_set::StreamSet;
 
-/// A connection of a client.
+/// A connection of a client, as other parts of the gateway see it.
 pub(crate) struct Client {
+    /// Requests that have no answer yet.
     in_flight: Mutex<InFlight>,
-    /// Told whenever a request has its answer.
+    /// Notified whenever one of the client's requests has its answer.
     freed: Notify,
+    /// Set once the client has registered for events about the schema.
     hears_schema_changes: AtomicBool,
+    /// The way to send frames to the client.
     answers: mpsc::WeakSender<Bytes>,
 }
 
 impl Client {
-    /// A client to which frames can be sent by `answers`.
+    /// Makes a client to which frames can be sent by `answers`.
     pub(crate) fn new(answers: mpsc::WeakSender<Bytes>) -> Client {
         Client {
             in_flight: Mutex::default(),
@@ -29,32 +33,38 @@ impl Client {
         }
     }
 
-    /// A request is due an answer on its stream. Must be called before anything is decided on it: whoever replaces the catalog's
-    /// snapshot and then [marks](Client::mark) what is in flight knows that all else is decided by the new one.
+    /// Notes that a request is due an answer on its stream. Must be called before anything is
+    /// decided about the request: whoever replaces the catalog's snapshot and then
+    /// [marks](Client::mark) the requests in flight relies on every later request being decided by
+    /// the new snapshot.
     pub(crate) fn asked(&self, stream: i16) {
         self.in_flight.lock().asked.add(stream);
     }
 
-    /// The request of a stream has its answer. A node may also answer what it was not asked.
+    /// Notes that the request of a stream has its answer. Answers to nothing are ignored, as a node
+    /// may send some.
     pub(crate) fn answered(&self, stream: i16) {
         let mut in_flight = self.in_flight.lock();
         let was_asked = in_flight.asked.remove(stream);
         in_flight.marked.remove(stream);
         drop(in_flight);
         if was_asked {
-            // One waits at most: the loop that reads the client's requests.
+            // At most one task waits: the loop that reads the client's requests.
             self.freed.notify_one();
         }
     }
 
-    /// Whether an answer is due on a stream. What is known of an answer is known by its stream: were a second request to go
-    /// out before the first is answered, the answer to the one would be taken for the answer to the other, and an id that every
-    /// client uses would come to mean what somebody made it mean. So a stream carries one request at a time.
+    /// Whether an answer is due on a stream.
+    ///
+    /// The gateway tells answers apart by their streams. If a second request went out before the
+    /// first one was answered, the answer to one would be taken for the answer to the other, and a
+    /// client could give a prepared id that all clients use a wrong meaning. So a stream carries
+    /// one request at a time.
     pub(crate) fn is_due_on(&self, stream: i16) -> bool {
         self.in_flight.lock().asked.holds(stream)
     }
 
-    /// Waits until no answer is due, but for one on the stream `but`.
+    /// Waits until no answer is due except on the stream `but`.
     pub(crate) async fn others_answered(&self, but: Option<i16>) {
         loop {
             let freed = self.freed.notified();
@@ -65,24 +75,25 @@ impl Client {
         }
     }
 
-    /// The gateway asks something itself on this connection. It writes nothing, so it is never marked.
+    /// Notes that the gateway itself asks something on this connection. Such a request writes
+    /// nothing, so it is never marked.
     pub(crate) fn inquired(&self) {
         self.in_flight.lock().inquiries += 1;
     }
 
-    /// One of the gateway's own requests has its answer.
+    /// Notes that one of the gateway's own requests has its answer.
     pub(crate) fn inquiry_answered(&self) {
         let mut in_flight = self.in_flight.lock();
         in_flight.inquiries = in_flight.inquiries.saturating_sub(1);
     }
 
-    /// Requests whose answers are due.
+    /// The number of requests that wait for an answer, the gateway's own included.
     pub(crate) fn in_flight(&self) -> usize {
         let in_flight = self.in_flight.lock();
         in_flight.asked.count() + in_flight.inquiries
     }
 
-    /// Marks the requests that are in flight now.
+    /// Marks the client's requests that are in flight now.
     pub(crate) fn mark(&self) {
         let mut in_flight = self.in_flight.lock();
         let in_flight = &mut *in_flight;
@@ -94,25 +105,27 @@ impl Client {
         self.in_flight.lock().marked.holds_none_but(None)
     }
 
-    /// Where frames for the client go, as long as it may ask more or something is held that it is due.
+    /// The way to send frames to the client; `None` once the client asks nothing more and no task
+    /// holds a sender for an answer that is due.
     pub(crate) fn answers(&self) -> Option<mpsc::Sender<Bytes>> {
         self.answers.upgrade()
     }
 
-    /// The client has registered for changes of the schema.
+    /// Notes that the client has registered for changes of the schema.
     pub(crate) fn hear_schema_changes(&self) {
         self.hears_schema_changes.store(true, Ordering::Relaxed);
     }
 }
 
-/// What is due an answer.
+/// The requests of a connection that wait for answers.
 #[derive(Debug, Default)]
 struct InFlight {
-    /// The gateway's own requests. Their streams may be wanted by the client's next requests, so they are only counted.
+    /// The number of the gateway's own requests. They are only counted, as the client's next
+    /// requests may use the same streams.
     inquiries: usize,
     /// The streams of the client's requests.
     asked: StreamSet,
-    /// Those of them that were in flight at some moment.
+    /// The streams whose requests were in flight at the last [`Client::mark`] and still are.
     marked: StreamSet,
 }
 
@@ -123,7 +136,7 @@ pub(crate) struct Clients {
 }
 
 impl Clients {
-    /// Takes note of a connection, for as long as somebody holds it.
+    /// Adds a connection. It is forgotten once nobody holds it any more.
     pub(crate) fn enter(&self, client: &Arc<Client>) {
         let mut open = self.open.lock();
         if open.len() == open.capacity() {
@@ -139,7 +152,8 @@ impl Clients {
         open.clone()
     }
 
-    /// Sends an event to all that hear changes of the schema. One that does not read misses it.
+    /// Sends an event to all clients that registered for changes of the schema. A client that does
+    /// not read misses it.
     pub(crate) fn tell_schema_change(&self, event: &Bytes) {
         for client in self.open() {
             if let Some(client) = client.upgrade()
@@ -170,7 +184,7 @@ mod tests {
         hearing.hear_schema_changes();
         clients.enter(&deaf);
         clients.enter(&hearing);
-        // The second does not fit and is missed; nothing waits.
+        // The second event does not fit and is missed; nothing waits.
         clients.tell_schema_change(&Bytes::from_static(b"one"));
         clients.tell_schema_change(&Bytes::from_static(b"two"));
         assert_eq!(receiver.try_recv().unwrap(), &b"one"[..]);
@@ -189,7 +203,8 @@ mod tests {
             client.asked(stream);
         }
         client.mark();
-        // A busy client is never idle, but what was in flight is answered some time.
+        // A busy client always has requests in flight, but those that were marked are answered some
+        // time.
         client.answered(0);
         client.asked(0);
         client.asked(70);
@@ -222,11 +237,11 @@ mod tests {
             client.asked(stream);
             assert!(client.is_due_on(stream), "{stream}");
         }
-        // Nothing was asked on this one.
+        // No request went out on this stream.
         client.answered(7);
         for stream in all {
             assert!(waits(None).await, "{stream}");
-            // It is the last.
+            // Stream -1 is the last of them.
             assert_eq!(waits(Some(-1)).await, stream != -1, "{stream}");
             client.answered(stream);
             assert!(!client.is_due_on(stream), "{stream}");

@@ -1,4 +1,4 @@
-//! A gateway, started and stopped as one.
+//! A gateway: started and stopped as a whole.
 
 use std::io;
 use std::net::SocketAddr;
@@ -23,20 +23,20 @@ use crate::prepared::PreparedStatements;
 use crate::seldom::Seldom;
 use crate::writes::{ChangeLog, LATE_AFTER};
 
-/// A running gateway.
+/// A running gateway. It goes on when this value is dropped; [`Gateway::stop`] ends it.
 pub struct Gateway {
     address: SocketAddr,
     metrics_address: Option<SocketAddr>,
     shared: Arc<Shared>,
 }
 
-/// The address could not be listened on.
+/// The gateway cannot listen on an address.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address}: {source}")]
 pub struct BindError {
-    /// The address.
+    /// The address that was to be listened on.
     pub address: SocketAddr,
-    /// What the system said.
+    /// The error of the operating system.
     pub source: io::Error,
 }
 
@@ -50,10 +50,11 @@ async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), BindErro
 }
 
 impl Gateway {
-    /// Listens and serves. The node need not be there yet. Must be called within a Tokio runtime.
+    /// Starts a gateway, which listens and serves from now on. Its node need not be reachable yet.
+    /// Must be called within a Tokio runtime.
     ///
     /// # Errors
-    /// If the address cannot be listened on.
+    /// If one of the addresses cannot be listened on.
     pub async fn start(options: GatewayOptions) -> Result<Gateway, BindError> {
         let (socket, address) = bind(options.address).await?;
         let for_metrics = match options.metrics_address {
@@ -109,28 +110,30 @@ impl Gateway {
         })
     }
 
-    /// Where it listens, the port that was free included.
+    /// The address that the gateway listens on, with the port that was chosen if it was 0.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where it answers `GET /metrics`, if it does.
+    /// The address at which the gateway answers `GET /metrics`; `None` if it does not.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics_address
     }
 
-    /// Waits until it knows what the cluster says of vector indexes; clients wait for that, too.
+    /// Waits until the gateway has read the definitions of vector indexes from the cluster. Clients
+    /// are not served before.
     pub async fn ready(&self) {
         self.shared.catalog.ready().await;
     }
 
-    /// Proves the gateway to clients that connect from now on with this, in place of [`GatewayOptions::client_tls`].
+    /// Uses `tls` for clients that connect from now on, in place of [`GatewayOptions::client_tls`].
     pub fn renew_client_tls(&self, tls: Arc<ServerConfig>) {
         self.shared.client_tls.store(Some(tls));
     }
 
-    /// Stops listening and reading requests, waits for the answers to those in flight for as long as `grace`, then
-    /// closes what is left. True if nothing was left.
+    /// Stops the gateway. It accepts no connections and reads no requests any more, waits at most
+    /// `grace` for the answers to requests in flight, then closes all connections. Returns true if
+    /// all requests were answered in time.
     pub async fn stop(&self, grace: Duration) -> bool {
         self.shared.stop.cancel();
         self.shared.tasks.close();

@@ -1,12 +1,15 @@
-//! What the meaning of a prepared statement rests on, and so how long it holds.
+//! The grounds of a prepared statement's meaning: the facts that it was understood by. The meaning
+//! holds as long as they do.
 //!
-//! A definition anywhere in the cluster makes another snapshot. Were all ids forgotten then, every client would prepare all of its
-//! statements again each time an index comes or goes, and one that does so only once for a request (ScyllaDB's Rust driver) would
-//! fail when two snapshots come in a row, as they do: an index is first defined, then logged. So a meaning holds as long as what it rests on:
+//! Each change of the definitions anywhere in the cluster makes a new snapshot. If all prepared ids
+//! were forgotten then, every client would prepare all its statements again each time an index is
+//! created or dropped. Drivers that prepare only once more for a request (ScyllaDB's Rust driver)
+//! would even fail when two snapshots come in a row, as they do: an index is first defined, then
+//! logged. So a meaning is forgotten only when its own grounds change:
 //!
-//! - the text alone: what reads and asks for no neighbours, and USE;
-//! - what is known of one table: writes of one table, TRUNCATE, queries for neighbours;
-//! - the whole snapshot: anything else, which is rare.
+//! - the text alone, for USE and for reads that are no nearest-neighbour queries;
+//! - the state of one table, for writes to one table, TRUNCATE and nearest-neighbour queries;
+//! - the whole snapshot, for anything else, which is rare.
 
 use std::sync::Arc;
 
@@ -16,14 +19,15 @@ use cql::parser::{Changed, changed, parse_statement};
 use crate::catalog::{LoggedTable, Snapshot, VectorIndex};
 use crate::recognise::{Verb, may_order_by_ann};
 
-/// What a statement was understood by.
+/// The facts that the meaning of a prepared statement rests on.
 #[derive(Clone, Debug)]
 pub(crate) struct Grounds {
-    /// The epoch of the snapshot, which says at once that they hold.
+    /// The epoch of the snapshot by which the grounds were last found to hold.
     epoch: u64,
     rest_on: RestOn,
 }
 
+/// The kinds of grounds.
 #[derive(Clone, Debug)]
 enum RestOn {
     Text,
@@ -31,19 +35,20 @@ enum RestOn {
     Snapshot,
 }
 
-/// What was known of a table, as far as it mattered.
+/// The state of a table in a snapshot, as far as a statement depends on it.
 #[derive(Debug)]
 struct KnownTable {
     keyspace: String,
     name: String,
-    /// `None` if its writes were not logged.
+    /// The table as its writes are logged; `None` if they are not.
     logged: Option<Arc<LoggedTable>>,
-    /// Its usable indexes; `None` if they do not matter.
+    /// The table's usable indexes; `None` if the statement does not depend on them.
     indexes: Option<Vec<Arc<VectorIndex>>>,
 }
 
 impl Grounds {
-    /// What a statement of this verb is understood by, with the names in it that have no keyspace in `keyspace_in_use`.
+    /// The grounds of a statement that begins with `verb`. Tables without a keyspace are looked up
+    /// in `keyspace_in_use`.
     pub(crate) fn of(
         verb: Verb,
         text: &[u8],
@@ -56,18 +61,19 @@ impl Grounds {
         }
     }
 
-    /// The number of the snapshot by which they were last found to hold.
+    /// The epoch of the snapshot by which the grounds were last found to hold.
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// Whether it is known without a look that they hold under a snapshot.
+    /// Whether the grounds certainly hold under a snapshot, without a comparison.
     pub(crate) fn hold_at_once(&self, snapshot: &Snapshot) -> bool {
         matches!(self.rest_on, RestOn::Text) || self.epoch == snapshot.epoch()
     }
 
-    /// The same grounds as found in another snapshot; `None` if they do not hold any more. By one that has lapsed only those hold that
-    /// rest on the text: it may be out of date.
+    /// Compares the grounds with another snapshot. Returns them with its epoch; `None` if they do
+    /// not hold any more. A snapshot that has lapsed may be out of date, so under it only grounds
+    /// hold that rest on the text.
     pub(crate) fn found_in(&self, snapshot: &Snapshot) -> Option<Grounds> {
         let rest_on = match &self.rest_on {
             RestOn::Text => RestOn::Text,
@@ -83,7 +89,8 @@ impl Grounds {
         })
     }
 
-    /// What they take beside themselves. Tables and indexes are those of a snapshot.
+    /// The bytes that the grounds take beside their own size. Tables and indexes are not counted,
+    /// as they belong to a snapshot.
     pub(crate) fn bytes(&self) -> usize {
         match &self.rest_on {
             RestOn::Table(table) => {
@@ -100,7 +107,7 @@ fn rest_on(verb: Verb, text: &[u8], keyspace_in_use: Option<&str>, snapshot: &Sn
     };
     let known = |table: TableName, indexes_matter: bool| {
         let keyspace = table.keyspace.as_deref().or(keyspace_in_use);
-        // Without one it is no table of anybody's.
+        // Without a keyspace the statement is of no table.
         keyspace.map_or(RestOn::Text, |keyspace| {
             let table = KnownTable::of(keyspace, &table.name, indexes_matter, snapshot);
             RestOn::Table(Arc::new(table))
@@ -111,12 +118,12 @@ fn rest_on(verb: Verb, text: &[u8], keyspace_in_use: Option<&str>, snapshot: &Sn
         Verb::Select if !may_order_by_ann(text.as_bytes()) => RestOn::Text,
         Verb::Select => match parse_statement(text).map(|parsed| parsed.statement) {
             Ok(Statement::Select(select)) => known(select.table, true),
-            // Whatever it is, it asks for no neighbours.
+            // Any other statement is no nearest-neighbour query.
             _ => RestOn::Text,
         },
         Verb::Write | Verb::Truncate => match changed(text) {
             Some(Changed::Rows(table) | Changed::All(table)) => known(table, false),
-            // Several tables, or nobody knows which.
+            // It writes to several tables, or its table cannot be told from the text.
             Some(Changed::Batch) | None => RestOn::Snapshot,
         },
         _ => RestOn::Snapshot,
@@ -139,7 +146,7 @@ impl KnownTable {
     }
 }
 
-/// Whether two snapshots know the same of a table.
+/// Whether a table is the same in two snapshots, as far as it matters.
 fn is_the_same(before: &KnownTable, now: &KnownTable) -> bool {
     before.logged == now.logged && before.indexes == now.indexes
 }
@@ -155,11 +162,12 @@ mod tests {
     use crate::recognise::verb;
     use crate::writes::test_tables::{events, products};
 
-    /// A catalog of `shop.products` (logged), and another with the same table and one more.
+    /// A snapshot in which `shop.products` is logged.
     fn logged(products: LoggedTable) -> Snapshot {
         Snapshot::new([Arc::new(products)], [])
     }
 
+    /// A snapshot in which `shop.products` and one more table are logged.
     fn with_more(products: LoggedTable) -> Snapshot {
         Snapshot::new([Arc::new(products), Arc::new(events())], [])
     }
@@ -204,7 +212,7 @@ mod tests {
                 "{text}"
             );
         }
-        // Those may concern any table.
+        // These may concern any table.
         for text in [
             "BEGIN BATCH INSERT INTO products (id) VALUES (?); APPLY BATCH",
             "DESCRIBE TABLE products",
@@ -258,7 +266,7 @@ mod tests {
         assert!(!hold(text, all(), with(&indexes[..1], vec![films()])));
         let other_key = Arc::new(fixtures::table(&["id"], &["name"]));
         assert!(!hold(text, all(), with(&indexes, vec![other_key])));
-        // A write of that table needs no index.
+        // A write to that table does not depend on its indexes.
         let insert = "INSERT INTO films (id) VALUES (?)";
         assert!(hold(insert, all(), with(&indexes[..1], vec![films()])));
     }

@@ -1,8 +1,10 @@
-//! What the gateway itself asks the node, on a client's connection: as the client's own user, and at its wish alone.
+//! Inquiries: requests that the gateway itself sends to the node on a client's connection, to carry
+//! out what the client asked for.
 //!
-//! The connection's loop takes inquiries from a channel, writes them between the client's requests, on streams
-//! that the client does not use, and hands each its answer. So nobody needs to log in anew, permissions are those of
-//! the client, and any number of inquiries are on their way at once.
+//! The connection's loop takes inquiries from a channel and writes them between the client's
+//! requests, on streams that the client does not use. Each gets its own answer. So the gateway need
+//! not log in again, the client's own permissions apply, and many inquiries are on their way at
+//! once.
 
 mod memory;
 
@@ -16,51 +18,53 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 pub(crate) use self::memory::{AnswerMemory, Held, holding};
 
-/// Inquiries of one connection on their way at once; more wait.
+/// Inquiries of one connection that are on their way at once; more wait.
 pub(crate) const IN_FLIGHT_MAX: usize = 512;
 
-/// Inquiries that wait to be written.
+/// Inquiries of one connection that may wait to be written.
 const WAITING_MAX: usize = 64;
 
-/// The byte of a frame that holds its flags.
+/// The position of the flags in a frame.
 const FLAGS_AT: usize = 1;
 
-/// A request of the gateway's own.
+/// A request that the gateway itself sends to the node.
 #[derive(Debug)]
 pub(crate) struct Inquiry {
-    /// A whole frame, on any stream: whoever writes it puts the stream in.
+    /// A whole frame on any stream: whoever writes it sets the stream.
     pub(crate) frame: BytesMut,
-    /// Where its answer goes. Dropped if there will be none.
+    /// The sender for the answer. It is dropped if there will be none.
     pub(crate) answer: AnswerSender,
 }
 
-/// An answer, with the memory that it takes.
+/// An answer of the node to an inquiry, with the memory that it takes.
 #[derive(Debug)]
 pub(crate) struct Answer {
+    /// The answer's frame as it came.
     pub(crate) frame: Frame,
+    /// The memory for the frame.
     pub(crate) held: Held,
 }
 
-/// Where an answer goes; `None` if there was no memory for it.
+/// The sender for the answer to an inquiry; `None` is sent if there was no memory for the answer.
 pub(crate) type AnswerSender = oneshot::Sender<Option<Answer>>;
 
-/// Asks the node on a client's connection. Clones ask on the same connection.
+/// Sends inquiries on a client's connection. Clones send on the same connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Inquirer {
     sender: mpsc::Sender<Inquiry>,
     in_flight: Arc<Semaphore>,
-    /// What the client agreed on with the node; answers come so.
+    /// The compression that the client agreed on with the node, which answers use.
     compression: Option<Compression>,
-    /// The memory of the answers so far.
+    /// The memory of the answers that have come so far.
     held: Arc<Mutex<Vec<Held>>>,
 }
 
-/// Why a client is not answered what it asked for.
+/// A failed request of a client: the error that the client gets.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Something that the gateway says.
+    /// An error that the gateway makes.
     Cql(CqlError),
-    /// Something that the node says, or has said before: its response, as it came.
+    /// A response of the node, as it came, for this request or an earlier one.
     Node(Frame),
 }
 
@@ -71,7 +75,7 @@ impl From<CqlError> for Failure {
 }
 
 impl Failure {
-    /// Whether the node says that it does not know a prepared statement.
+    /// Whether the node answers that it does not know a prepared statement.
     pub(crate) fn is_unprepared(&self, compression: Option<Compression>) -> bool {
         match self {
             Failure::Cql(_) => false,
@@ -90,7 +94,7 @@ impl Failure {
 }
 
 impl Inquirer {
-    /// An inquirer, and where its inquiries come out.
+    /// Makes an inquirer, and the receiver of its inquiries.
     pub(crate) fn new() -> (Inquirer, mpsc::Receiver<Inquiry>) {
         let (sender, receiver) = mpsc::channel(WAITING_MAX);
         let inquirer = Inquirer {
@@ -102,8 +106,8 @@ impl Inquirer {
         (inquirer, receiver)
     }
 
-    /// The same for one piece of work: it comes to know its own answers' memory, and the compression that the client has
-    /// agreed on.
+    /// A clone for one request of the client. It collects the memory of its own answers, and uses
+    /// the compression that the client has agreed on.
     pub(crate) fn for_work(&self, compression: Option<Compression>) -> Inquirer {
         Inquirer {
             compression,
@@ -112,20 +116,22 @@ impl Inquirer {
         }
     }
 
-    /// The memory of all answers so far, for whoever holds what was made of them.
+    /// Takes the memory of all answers so far, to be held for as long as the data made of them.
     pub(crate) fn take_held(&self) -> Vec<Held> {
         std::mem::take(&mut self.held.lock())
     }
 
-    /// What the client has agreed on.
+    /// The compression that the client has agreed on.
     pub(crate) fn compression(&self) -> Option<Compression> {
         self.compression
     }
 
-    /// Asks, and waits for the answer. `traced` has the node write a trace, whose id is in the answer's context.
+    /// Sends a request and waits for the answer. With `traced` the node writes a trace, whose id is
+    /// in the answer's context.
     ///
     /// # Errors
-    /// If the node answers with an error, or not at all.
+    /// If the node answers with an error or not at all, if there is no memory for the answer, or if
+    /// the answer cannot be read.
     pub(crate) async fn ask(
         &self,
         request: &Request,
@@ -158,19 +164,20 @@ impl Inquirer {
     }
 }
 
-/// Either nobody is there any more to read this, or the client uses every stream there is.
+/// The error if the connection is closed, or if the client uses all streams that the gateway may
+/// use.
 fn gone() -> Failure {
     let message = "the connection to Cassandra is closed, or has no room for more requests: use another connection";
     Failure::Cql(CqlError::new(ErrorKind::Overloaded, message))
 }
 
-/// What the rows of searches may take is taken.
+/// The error if the rows of searches take all the memory that they may.
 fn no_memory() -> Failure {
     let message = "the rows of the vector queries that are under way take all the memory there is for them: try again later, or ask for fewer rows or columns at once";
     Failure::Cql(CqlError::new(ErrorKind::Overloaded, message))
 }
 
-/// An error response of the node's, as the answer to another stream.
+/// Encodes an error response of the node as the answer on another stream.
 pub(crate) fn on_stream(frame: &Frame, stream: i16) -> Bytes {
     let mut header = frame.header;
     header.stream = stream;

@@ -1,5 +1,7 @@
-//! Answers that many ask for and that seldom change, kept for a while: which generations of streams there are, which each reader of each log
-//! asks twice a second. A generation is told of long before it holds, so nobody need hear of it at once.
+//! Answers that are kept for some seconds, as many readers ask for them and they seldom change:
+//! which generations of streams there are. Each reader of each log asks that twice a second. A
+//! generation is announced long before it begins, so an answer that is some seconds old does no
+//! harm.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -8,25 +10,28 @@ use bytes::Bytes;
 use cql::wire::{Compression, Frame};
 use parking_lot::Mutex;
 
-/// How long an answer is kept.
+/// The time for which an answer is kept.
 const KEPT_FOR: Duration = Duration::from_secs(10);
 
-/// Answers that are kept at once.
+/// The number of answers that are kept at once.
 const ANSWERS_MAX: usize = 64;
 
-/// Bytes of an answer; a longer one is not kept.
+/// The most bytes that a question and its answer may have together; longer ones are not kept.
 const BYTES_MAX: usize = 4 << 10;
 
-/// What was asked, to the byte, and how an answer is compressed.
+/// A request of a client, byte for byte, with the compression of its connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Question {
+    /// The request's body as it came.
     pub(crate) body: Bytes,
+    /// The flags of the request's frame.
     pub(crate) flags: u8,
+    /// The name of the connection's compression; `None` without one.
     pub(crate) compression: Option<&'static str>,
 }
 
 impl Question {
-    /// A request with this body on a connection with this compression.
+    /// The question that a request asks on a connection with this compression.
     pub(crate) fn new(body: &[u8], flags: u8, compression: Option<Compression>) -> Question {
         Question {
             body: Bytes::copy_from_slice(body),
@@ -36,14 +41,14 @@ impl Question {
     }
 }
 
-/// The answers of a gateway.
+/// The kept answers of a gateway.
 #[derive(Debug, Default)]
 pub(crate) struct KeptAnswers {
     answers: Mutex<HashMap<Question, (Instant, Frame)>>,
 }
 
 impl KeptAnswers {
-    /// The answer to a question, on whatever stream it came.
+    /// The kept answer to a question, with the stream on which it came.
     pub(crate) fn get(&self, question: &Question) -> Option<Frame> {
         self.get_at(question, Instant::now())
     }
@@ -54,7 +59,7 @@ impl KeptAnswers {
         (now.duration_since(*since) < KEPT_FOR).then(|| frame.clone())
     }
 
-    /// Keeps what the node has answered.
+    /// Keeps an answer of the node.
     pub(crate) fn keep(&self, question: Question, answer: Frame) {
         self.keep_at(question, answer, Instant::now());
     }

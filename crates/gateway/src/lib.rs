@@ -1,66 +1,78 @@
-//! A CQL server before a node of Apache Cassandra: what needs no help passes through, frame by frame.
+//! A CQL server before a node of Apache Cassandra. Statements that need no help pass through, frame
+//! by frame.
 //!
-//! Drivers connect to gateways only and go on knowing the cluster's nodes and tokens: one gateway stands beside each
-//! node and tells drivers the addresses of the other gateways where Cassandra would tell those of the nodes.
+//! Drivers connect only to gateways, and go on knowing the cluster's nodes and tokens: one gateway
+//! stands beside each node, and tells drivers the addresses of the other gateways where Cassandra
+//! would tell those of the nodes.
 //!
-//! # One connection for one connection
+//! # One connection to the node for each client connection
 //!
-//! Each client connection has a connection of its own to the node, and stream ids stay as they are. A protocol
-//! connection *is* the session: who is logged in, the keyspace of USE, the agreed compression, registered events
-//! and the 32,768 streams belong to it. With connections shared among clients all of that would have to be kept
-//! here and said again; with one for one it is kept by whom it concerns, and nothing can be mixed up. It costs a second
-//! socket and two buffers a client. Drivers open one to a few connections a node, so it adds up to what the
-//! cluster would have without a gateway.
+//! Each client connection has its own connection to the node, and stream ids stay as they are. A
+//! protocol connection *is* the session: the login, the keyspace of USE, the agreed compression,
+//! the registered events and the 32,768 streams belong to it. If clients shared connections, the
+//! gateway would have to keep all of that itself and set it again for each request. With a
+//! connection of its own for each client the node keeps it, and nothing can be mixed up. The cost
+//! is a second socket and two buffers a client. Drivers open one to a few connections a node, so a
+//! node has as many connections as it would have without a gateway.
 //!
 //! # The way of a frame
 //!
-//! Each direction has one buffer, bounded, read from one socket and written to the other from the same memory: the kernel's two
-//! copies are the only ones.
+//! Each direction has one bounded buffer. A frame is read from one socket and written to the other
+//! from the same memory, so the kernel's two copies are the only ones.
 //!
-//! - **Requests** are taken whole, since what they say decides where they go: the text of QUERY and PREPARE is looked at,
-//!   EXECUTE has its id looked up. They are then passed on as they came.
-//! - **Responses** are passed on as they come, byte for byte, without waiting for their end; only those that were
-//!   expected when their request went by, and events, are taken whole and read.
+//! - **Requests** are taken whole, since their content decides where they go: the text of QUERY and
+//!   PREPARE is looked at, and the id of EXECUTE is looked up. Then they are passed on as they
+//!   came.
+//! - **Responses** are passed on as they come, byte for byte, without waiting for their end. Only
+//!   events, SUPPORTED, and responses whose request needs it are taken whole and read.
 //!
-//! A side that does not read stops the loop that writes to it, and with it the reading from the other side: back-pressure
-//! needs no queue.
+//! If one side does not read, the loop that writes to it stops, and with it the reading from the
+//! other side. So back-pressure needs no queue.
 //!
 //! # How statements are recognised
 //!
-//! By the cheapest question that can be answered "no": the opcode, then the first word of the text, then whether it
-//! holds a table's name at all (module `recognise`). Whether a SELECT did read the cluster's own tables is told for certain by the
-//! metadata of its result, so neither a parser nor the connection's keyspace is needed for it.
+//! The cheapest test that can say "no" comes first: the opcode, then the first word of the text,
+//! then whether the text holds a table's name at all (module `recognise`). Whether a SELECT reads
+//! the cluster's own tables is told for certain by the metadata of its result, so this takes
+//! neither a parser nor the connection's keyspace.
 //!
-//! A prepared statement is recognised when it is prepared, and its id remembered with what it means here
-//! (module `prepared`). An EXECUTE of an id that is not remembered is answered UNPREPARED, upon which every driver
-//! prepares again: thus none gets by unseen, not even after the gateway was restarted. The same holds for the ids in a
-//! BATCH, which passes without a look while no table has an index. What an id means is forgotten when what it was understood by
-//! is no longer so (module `grounds`).
+//! A prepared statement is recognised when it is prepared, and its id is remembered with its
+//! meaning to the gateway (module `prepared`). An EXECUTE of an unknown id is answered UNPREPARED,
+//! upon which every driver prepares again. So no statement passes unseen, not even after a restart
+//! of the gateway. The same holds for the ids in a BATCH, which passes without a look while no
+//! table has an index. A meaning is forgotten when the facts that it rests on change (module
+//! `grounds`).
 //!
 //! # Writes to tables with an index
 //!
-//! They go to the node in another form, with the rows of the table's change log (module `writes`). A write is recognised by the
-//! table's name, which stands among its first words. What it takes may be several requests, one after another: they are made
-//! on the stream of the client's own request, which is free on the node's side meanwhile, so as the client's user and in its keyspace. The
-//! loop that reads the node's answers decides what is asked next, and the loop that writes to the node sends it.
+//! Such a write goes to the node in another form, together with the rows of the table's change log
+//! (module `writes`). It is recognised by the table's name, which stands among its first words. It
+//! may take several requests, one after another. They are sent on the stream of the client's own
+//! request, which is free on the node's side meanwhile, and so with the client's user and keyspace.
+//! The loop that reads the node's answers decides the next request, and the loop that writes to the
+//! node sends it.
 //!
 //! # Vector indexes
 //!
-//! Their definitions lie in the cluster (module `catalog`), which each gateway follows by a session of its own. Every request is decided
-//! by one snapshot of them. What Cassandra's own answers lack is laid over them (module `overlay`): a statement goes to the node, changed if need
-//! be, and its answer is added to. A definition is carried out in the background once the node has told that the client may.
+//! The definitions of vector indexes are stored in the cluster (module `catalog`), and each gateway
+//! follows them by a session of its own. Every request is decided by one snapshot of them. Module
+//! `overlay` adds what Cassandra's own answers lack: a statement goes to the node, changed if need
+//! be, and the gateway adds to the answer. A definition is carried out in the background once the
+//! node has told that the client may make it.
 //!
 //! # Queries for neighbours
 //!
-//! `ANN OF` an index of ours (module `ann`) is worked on in a task of its own, beside the two loops, so that nothing waits behind a search. What
-//! it asks the node it asks on the client's connection (module `inquiry`), on streams that the client does not use
-//! (`connection::own_streams`): so the cluster sees the client's own user and consistency level, and several reads are on their way at
-//! once. Its answers go to the client between two responses.
+//! A query with `ANN OF` on an indexed column (module `ann`) runs in a task of its own, beside the
+//! two loops, so that nothing waits behind a search. The task asks the node on the client's
+//! connection (module `inquiry`), on streams that the client does not use
+//! (`connection::own_streams`). So the cluster sees the client's own user and consistency level,
+//! and several reads are on their way at once. The answer goes to the client between two responses.
 //!
 //! # Protocol versions
 //!
-//! Version 4 is spoken to both sides. A client that begins with another is told so in the words that drivers look
-//! for when they go down to 4; SUPPORTED names version 4 alone, and only the compressions that can be read here.
+//! The gateway speaks version 4 to both sides. A client that begins with another version gets the
+//! error that drivers look for when they go down to 4. SUPPORTED names only version 4, and only the
+//! compressions that the gateway can read.
 
 mod ann;
 mod catalog;

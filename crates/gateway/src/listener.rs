@@ -1,4 +1,4 @@
-//! The listener: taking connections and bounding their number.
+//! The listener: accepts connections of clients and limits their number.
 
 use std::io;
 use std::sync::Arc;
@@ -24,38 +24,48 @@ use crate::ring::Ring;
 use crate::seldom::Seldom;
 use crate::writes::ChangeLog;
 
-/// When the kernel asks a silent peer whether it still lives, and how often until it gives up.
+/// The time after which the kernel probes a silent peer.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
+/// The time between two probes of a silent peer.
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(15);
 
-/// How long to wait after a failed accept, which is mostly for want of file descriptors.
+/// The pause after a failed accept, which mostly fails for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What the connections of a gateway share.
+/// The state that all connections of a gateway share.
 pub(crate) struct Shared {
+    /// The settings of the gateway.
     pub(crate) options: GatewayOptions,
-    /// What new connections of clients are proved with; none: they are in clear.
+    /// The TLS of new client connections; without one they are in clear.
     pub(crate) client_tls: ArcSwapOption<ServerConfig>,
+    /// The gateways before the nodes of the cluster.
     pub(crate) ring: Arc<Ring>,
+    /// The meanings of prepared statements.
     pub(crate) prepared: Arc<PreparedStatements>,
+    /// The definitions of vector indexes.
     pub(crate) catalog: Arc<Catalog>,
+    /// The state that all writes to change logs share.
     pub(crate) log: Arc<ChangeLog>,
+    /// The open connections of clients.
     pub(crate) clients: Arc<Clients>,
+    /// The counters that metrics show.
     pub(crate) metrics: Arc<Metrics>,
+    /// Answers that many clients ask for.
     pub(crate) kept_answers: Arc<KeptAnswers>,
-    /// Bytes that the rows of searches may hold.
+    /// The memory for the rows of searches.
     pub(crate) answer_memory: AnswerMemory,
-    /// No more connections, no more requests.
+    /// Cancelled when the gateway stops: no more connections and no more requests are taken.
     pub(crate) stop: CancellationToken,
-    /// No more waiting for answers.
+    /// Cancelled when the gateway's time to stop is over: nothing waits for answers any more.
     pub(crate) kill: CancellationToken,
+    /// The tasks of the gateway, which a stop waits for.
     pub(crate) tasks: TaskTracker,
-    /// Clients that were refused, as the cluster is away.
+    /// Limits the log lines about clients that are refused because the cluster cannot be reached.
     pub(crate) refused: Seldom,
 }
 
 impl Shared {
-    /// What metrics show of this moment.
+    /// The values that metrics show of this moment.
     pub(crate) fn gauges(&self) -> Gauges {
         let clocks = self.catalog.clocks();
         Gauges {
@@ -67,7 +77,7 @@ impl Shared {
     }
 }
 
-/// Takes connections until the gateway stops.
+/// Accepts connections until the gateway stops.
 pub(crate) async fn accept(socket: TcpListener, shared: Arc<Shared>) {
     let places = Arc::new(Semaphore::new(
         shared.options.connections_max.min(Semaphore::MAX_PERMITS),
@@ -106,7 +116,8 @@ pub(crate) async fn accept(socket: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-/// Sets a socket up: small frames go out at once, and a peer that vanished is noticed.
+/// Sets the options of a socket: small frames are sent at once, and keepalive finds a peer that is
+/// gone.
 pub(crate) fn prepare(socket: &TcpStream) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let keepalive = TcpKeepalive::new()

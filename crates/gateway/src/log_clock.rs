@@ -1,4 +1,4 @@
-//! The times of log rows.
+//! The clock that dates the rows of change logs.
 
 use std::sync::Arc;
 
@@ -8,31 +8,37 @@ use cql::error::{CqlError, ErrorKind};
 use cql::value::timeuuid;
 use uuid::Uuid;
 
-/// The bit of a node that says that it is no network card's address: the lowest of its first byte.
+/// The bit of a timeuuid's node that marks it as no network card's address: the lowest bit of its
+/// first byte.
 const MULTICAST: u64 = 1 << 40;
 
-/// Gives out timeuuids of the present, each greater than the one before, and none that another gateway gives out.
+/// Makes timeuuids of the present. Each is greater than the one before, and no other gateway makes
+/// the same.
 ///
-/// `cdc$time` is the time at which the gateway makes the log row, not the write's timestamp: readers of the log go
-/// through time once, so a row that a client has dated back would be missed. For the same reason the time goes on when the
-/// machine's clock is set back ([`ServerClock`]), and no row may be dated while this clock is known to be
-/// [wrong](LogClock::check).
+/// `cdc$time` is the time at which the gateway makes the log row, not the write's timestamp:
+/// readers pass each time of a log once, so they would miss a row that a client has dated back. For
+/// the same reason the time goes on when the machine's clock is set back ([`ServerClock`]), and no
+/// row may be dated while this clock is known to be [wrong](LogClock::check).
 #[derive(Debug)]
 pub(crate) struct LogClock {
+    /// The machine's clock.
     machine: Arc<dyn Clock>,
+    /// The present source of timeuuids, replaced by [`LogClock::begin_anew`].
     source: ArcSwap<Source>,
-    /// Why no row may be dated.
+    /// The reason why no row may be dated now; `None` if rows may be.
     wrong: ArcSwapOption<String>,
 }
 
+/// A clock that never goes back, with the constant part of its timeuuids.
 #[derive(Debug)]
 struct Source {
     clock: Arc<ServerClock>,
+    /// The lower half of the timeuuids: clock sequence and node, both random.
     clock_and_node: u64,
 }
 
 impl Source {
-    /// With a random node.
+    /// A source with a random clock sequence and node.
     fn new(machine: Arc<dyn Clock>) -> Source {
         let (_, random) = Uuid::new_v4().as_u64_pair();
         Source {
@@ -49,7 +55,7 @@ impl Default for LogClock {
 }
 
 impl LogClock {
-    /// A clock that begins where `machine` is.
+    /// Makes a clock that begins at the time of `machine`.
     pub(crate) fn new(machine: Arc<dyn Clock>) -> LogClock {
         LogClock {
             source: ArcSwap::from_pointee(Source::new(machine.clone())),
@@ -58,7 +64,8 @@ impl LogClock {
         }
     }
 
-    /// A timeuuid of now, or of the microsecond after the last one if the clock has not moved since.
+    /// A timeuuid of now, or of the microsecond after the last one if the clock has not moved
+    /// since.
     pub(crate) fn next(&self) -> Uuid {
         let source = self.source.load();
         timeuuid::from_micros(source.clock.next_write_micros(), source.clock_and_node)
@@ -70,27 +77,29 @@ impl LogClock {
         self.source.load().clock.now_micros()
     }
 
-    /// How far that lies ahead of the machine's clock, as it was set back. Microseconds.
+    /// The time by which this clock is ahead of the machine's clock, because that was set back.
+    /// Microseconds.
     pub(crate) fn lead_micros(&self) -> i64 {
         self.source.load().clock.lead_micros()
     }
 
-    /// Begins anew where the machine's clock is, which was set forward by mistake and is right again. What is given out from now on
-    /// has another node, as from another gateway.
+    /// Begins anew at the time of the machine's clock, which was set forward by mistake and is
+    /// right again. Later timeuuids have another node, as if another gateway made them.
     pub(crate) fn begin_anew(&self) {
         self.source
             .store(Arc::new(Source::new(self.machine.clone())));
     }
 
-    /// Says that the clock is wrong, and why, or that it is not.
+    /// Sets the reason why the clock is wrong; `None` if it is right.
     pub(crate) fn set_wrong(&self, why: Option<String>) {
         self.wrong.store(why.map(Arc::new));
     }
 
-    /// Whether rows may be dated.
+    /// Checks that log rows may be dated.
     ///
     /// # Errors
-    /// If they would be missed. Upon this drivers ask another gateway.
+    /// If the clock is wrong, so that readers would miss the rows. Upon this error drivers ask
+    /// another gateway.
     pub(crate) fn check(&self) -> Result<(), CqlError> {
         match &*self.wrong.load() {
             None => Ok(()),
@@ -125,7 +134,7 @@ mod tests {
         assert_eq!(next(), START + 1);
         hand.set_micros(5);
         assert_eq!(next(), START + 2);
-        // It goes on, a sixteenth more slowly.
+        // The clock goes on, a sixteenth more slowly.
         hand.advance_micros(16_000);
         assert_eq!(next(), START + 15_000);
         assert_eq!(clock.lead_micros(), START + 15_000 - 16_005);

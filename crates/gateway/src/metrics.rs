@@ -1,4 +1,4 @@
-//! What a gateway counts, in the text form that Prometheus scrapes.
+//! The metrics of a gateway, in the text form that Prometheus scrapes.
 
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,20 +6,23 @@ use std::time::Duration;
 
 use cql::error::ErrorKind;
 
-/// What is done with a request.
+/// The kinds of requests, by what the gateway does with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// It passes to the node as it came.
+    /// A request that passes to the node as it came.
     Passed,
-    /// It passes in other words, or its answer is added to.
+    /// A request whose text is changed or whose answer is added to.
     Overlaid,
-    /// It writes to tables with a vector index.
+    /// A write to a table with a vector index.
     Write,
+    /// A TRUNCATE of a table with a vector index.
     Truncate,
     /// A nearest-neighbour query.
     Ann,
-    /// A poll of a change log that is not passed on at once, or something else that is answered from memory.
+    /// A poll of a change log that is not passed on at once, or another request that is answered
+    /// from memory.
     Poll,
+    /// A request that the gateway answers with an error.
     Refused,
 }
 
@@ -47,7 +50,7 @@ impl Kind {
     }
 }
 
-/// Why a request is refused, as far as the error's kind tells.
+/// The labels for refused requests, by the kind of the error.
 const REFUSALS: [&str; 5] = [
     "overloaded",
     "is_bootstrapping",
@@ -56,6 +59,7 @@ const REFUSALS: [&str; 5] = [
     "other",
 ];
 
+/// The position in [`REFUSALS`] of a kind of error.
 fn refusal(kind: &ErrorKind) -> usize {
     match kind {
         ErrorKind::Overloaded => 0,
@@ -66,20 +70,22 @@ fn refusal(kind: &ErrorKind) -> usize {
     }
 }
 
-/// Upper bounds of latencies. Milliseconds.
+/// The upper bounds of the latency buckets. Milliseconds.
 const BOUNDS_MS: [u64; 13] = [
     1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000,
 ];
 
-/// How often something took how long.
+/// A histogram of latencies.
 #[derive(Debug, Default)]
 struct Latencies {
-    /// One for each bound, and one for what is beyond.
+    /// The count of each bucket, and as the last one the count of latencies beyond all bounds.
     counts: [AtomicU64; BOUNDS_MS.len() + 1],
+    /// The sum of all latencies. Microseconds.
     sum_micros: AtomicU64,
 }
 
 impl Latencies {
+    /// Adds a latency.
     fn took(&self, time: Duration) {
         let at = BOUNDS_MS.partition_point(|bound| u128::from(*bound) < time.as_millis());
         self.counts[at].fetch_add(1, Ordering::Relaxed);
@@ -87,6 +93,7 @@ impl Latencies {
         self.sum_micros.fetch_add(micros, Ordering::Relaxed);
     }
 
+    /// Writes the histogram under a name.
     fn write(&self, name: &str, help: &str, out: &mut String) -> fmt::Result {
         head(out, name, help, "histogram")?;
         let mut count = 0;
@@ -102,54 +109,63 @@ impl Latencies {
     }
 }
 
-/// What is counted.
+/// The counters of a gateway.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
+    /// Requests by [`Kind`].
     requests: [AtomicU64; Kind::ALL.len()],
+    /// Refused requests by [`REFUSALS`].
     refusals: [AtomicU64; REFUSALS.len()],
+    /// Writes whose log rows came late.
     late_log_rows: AtomicU64,
+    /// Latencies of writes to tables with a vector index.
     writes: Latencies,
+    /// Latencies of nearest-neighbour queries.
     searches: Latencies,
 }
 
-/// What is not counted but looked at.
+/// Values that are read when metrics are asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Gauges {
+    /// Open connections of clients.
     pub(crate) connections: usize,
+    /// Whether writes to tables with a vector index are refused now.
     pub(crate) refuses_writes: bool,
-    /// By how much the node's clock is ahead. Microseconds.
+    /// The time by which the node's clock is certainly ahead of this gateway's; negative if it is
+    /// behind. Microseconds.
     pub(crate) node_clock: Option<i64>,
-    /// The same of other gateways, by their addresses.
+    /// For each other gateway its address, and the time by which its clock is certainly ahead of
+    /// this gateway's. Microseconds.
     pub(crate) gateway_clocks: Vec<(String, i64)>,
 }
 
 impl Metrics {
-    /// A request has come.
+    /// Counts a request.
     pub(crate) fn request(&self, kind: Kind) {
         self.requests[kind as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The gateway refuses a request.
+    /// Counts a request that the gateway refuses.
     pub(crate) fn refused(&self, error: &ErrorKind) {
         self.refusals[refusal(error)].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Log rows came late, and are written again.
+    /// Counts a write whose log rows came late and are written again.
     pub(crate) fn log_rows_late(&self) {
         self.late_log_rows.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A write to tables with an index has its answer.
+    /// Notes how long a write to tables with an index took.
     pub(crate) fn write_took(&self, time: Duration) {
         self.writes.took(time);
     }
 
-    /// A search has its answer.
+    /// Notes how long a search took.
     pub(crate) fn search_took(&self, time: Duration) {
         self.searches.took(time);
     }
 
-    /// All of it, as Prometheus reads it.
+    /// All metrics in the text form of Prometheus.
     pub(crate) fn text(&self, gauges: &Gauges) -> String {
         let mut out = String::new();
         // Writing to a String never fails.
@@ -162,7 +178,7 @@ impl Metrics {
         head(
             out,
             name,
-            "Requests of clients, by what is done with them",
+            "Requests of clients, by what the gateway does with them",
             "counter",
         )?;
         for (kind, count) in Kind::ALL.iter().zip(&self.requests) {
@@ -213,7 +229,7 @@ impl Metrics {
         head(
             out,
             name,
-            "By how much another clock is ahead of this gateway's, for certain",
+            "Time by which another clock is certainly ahead of this gateway's, negative if it is behind",
             "gauge",
         )?;
         if let Some(difference) = gauges.node_clock {

@@ -17,19 +17,19 @@ use tokio::sync::Semaphore;
 
 use crate::listener::Shared;
 
-/// Connections at once; more wait.
+/// Connections that are served at once; more wait.
 const CONNECTIONS_MAX: usize = 16;
 
-/// How long one may take to ask.
+/// The time that a connection has to send the head of a request.
 const ASKED_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long one may be open in all.
+/// The time that a connection may be open in all.
 const OPEN_MAX: Duration = Duration::from_secs(600);
 
-/// The form that Prometheus reads.
+/// The content type of Prometheus's text form.
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Answers until the gateway stops.
+/// Serves connections until the gateway stops.
 pub(crate) async fn serve(socket: TcpListener, address: SocketAddr, shared: Arc<Shared>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
@@ -96,7 +96,8 @@ fn answer(
     }
 }
 
-/// Whether a Host, with a port or without, is this machine's own. A page whose name leads here bears another.
+/// Whether the value of a Host header, with or without a port, names this machine. It guards
+/// against web pages whose own host name resolves to this machine.
 fn is_loopback(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,

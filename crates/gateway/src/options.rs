@@ -1,4 +1,4 @@
-//! How a gateway serves. Every bound has a default.
+//! The settings of a gateway. Every limit has a default.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -14,52 +14,58 @@ use store_api::Stores;
 use crate::catalog::CatalogOptions;
 use crate::ring::Ring;
 
-/// How a gateway serves.
+/// The settings of a gateway.
 #[derive(Clone, Debug)]
 pub struct GatewayOptions {
-    /// Where to listen; port 0 takes a free one.
+    /// The address to listen on; port 0 takes a free port.
     pub address: SocketAddr,
-    /// Where to answer `GET /metrics`; `None`: nowhere.
+    /// The address at which `GET /metrics` is answered; `None` if nowhere.
     pub metrics_address: Option<SocketAddr>,
-    /// The node behind, as `HOST:PORT`. A name is resolved for each connection.
+    /// The node behind the gateway, as `HOST:PORT`. A name is resolved for each connection.
     pub cassandra: String,
-    /// Talk TLS with the node: whom to believe, and what to prove the gateway with if the node asks. Its certificate has
-    /// to name the host of `cassandra`. `None`: in clear.
+    /// The TLS for connections to the node: the authorities that are trusted, and the certificate
+    /// that the gateway shows if the node asks for one. The node's certificate has to name the host
+    /// of `cassandra`. `None`: connections are in clear.
     pub cassandra_tls: Option<Arc<ClientConfig>>,
-    /// Talk TLS with clients, and with them alone: what to prove the gateway with, and whom to let in. `None`: in clear.
+    /// The TLS for connections of clients: the gateway's certificate, and the clients that are let
+    /// in. A client without TLS is then refused. `None`: connections are in clear.
     pub client_tls: Option<Arc<ServerConfig>>,
-    /// Which gateways stand before the nodes of the cluster.
+    /// The gateways that stand before the nodes of the cluster.
     pub ring: Ring,
-    /// How the definitions of vector indexes are kept; `None` passes everything through, and defines none.
+    /// The storage of the definitions of vector indexes. `None`: the gateway passes everything
+    /// through and defines no index.
     pub catalog: Option<CatalogOptions>,
-    /// Client connections open at once; more are closed as they come.
+    /// Client connections that are open at once; more are closed as they come.
     pub connections_max: usize,
-    /// Bytes of a request's body, plain or compressed; more are refused.
+    /// Bytes of a request's body, compressed or not; larger requests are refused.
     pub frame_body_max: usize,
-    /// What requests may hold that are on their way in: they are left in the socket until there is room.
+    /// The memory for requests that are coming in. A request waits in the socket until there is
+    /// room.
     pub memory: Budget,
-    /// Bytes that the rows of searches may hold.
+    /// Bytes that the rows of searches may take.
     pub answer_bytes_max: usize,
-    /// How long a client may take to send the whole of a request.
+    /// The time that a client has to send a whole request.
     pub frame_timeout: Duration,
-    /// How long a client may take until the node has let it in, but for the time that the node takes: who has no business
-    /// here has no place among the connections for long.
+    /// The time that a client has until the node lets it in, without the time that the node takes.
+    /// So a stranger does not hold a connection for long.
     pub handshake_timeout: Duration,
-    /// How long connecting to the node may take.
+    /// The time that connecting to the node may take.
     pub connect_timeout: Duration,
-    /// How long to wait for the answers that are still due to a client which has said that it asks nothing more.
+    /// The time for which the gateway waits for the answers to a client that asks nothing more.
     pub drain_timeout: Duration,
-    /// Bytes that the prepared statements which are remembered may take, about; beyond it the least used are forgotten, and
-    /// drivers prepare them again.
+    /// Bytes that the remembered prepared statements may take, about. Beyond that the least used
+    /// are forgotten, and drivers prepare them again.
     pub prepared_bytes_max: usize,
-    /// The index services that know nearest neighbours.
+    /// The index services that find nearest neighbours.
     pub stores: Stores,
-    /// Bytes up to which a write to a table with a vector index goes to the node in one batch with its log rows, as
-    /// Cassandra counts the bytes of a batch: its `batch_size_warn_threshold`.
+    /// The size up to which a write to a table with a vector index goes to the node in one batch
+    /// with its log rows: the `batch_size_warn_threshold` of Cassandra. Bytes, as Cassandra counts
+    /// those of a batch.
     pub batch_bytes_max: usize,
     /// The clock by which log rows are dated.
     pub clock: Arc<dyn Clock>,
-    /// Which threads serve the connections of clients, with what they ask of the node and of index services.
+    /// The threads that serve the connections of clients, with the requests to the node and to
+    /// index services that they need.
     pub reactors: Reactors,
 }
 

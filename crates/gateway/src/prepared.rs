@@ -1,10 +1,12 @@
-//! The prepared statements that went through this gateway, by their ids.
+//! The meanings of the prepared statements that went through this gateway, by their ids.
 //!
-//! Ids are the node's, or ours where a statement is worked on here: digests of the keyspace and the text, so that one id means
-//! the same to every client. The table is shared by all connections and bounded in bytes, by an estimate.
+//! An id is the node's, or the gateway's own for a statement that the gateway carries out. Either
+//! is a digest of the keyspace and the text, so one id means the same to every client. All
+//! connections share the table, which is bounded in bytes, by an estimate.
 //!
-//! What a statement means was decided by one snapshot of the catalog, and holds as long as its [grounds](crate::grounds): then it is as
-//! good as forgotten, and the statement is prepared again.
+//! The meaning of a statement was decided by one snapshot of the catalog, and holds as long as its
+//! [grounds](crate::grounds). After that it counts as forgotten, and the statement is prepared
+//! again.
 
 use std::sync::Arc;
 
@@ -21,47 +23,49 @@ use crate::overlay::PreparedConcern;
 use crate::overlay::log_read::PreparedLogRead;
 use crate::writes::PreparedWrite;
 
-/// What a prepared statement means to the gateway.
+/// The meaning of a prepared statement to the gateway.
 #[derive(Clone, Debug)]
 pub(crate) enum Meaning {
-    /// Nothing: it passes.
+    /// The statement passes to the node as it is.
     Plain,
-    /// It is a USE.
+    /// The statement is a USE.
     Use,
-    /// It truncates a logged table.
+    /// The statement truncates a logged table.
     Truncate(Arc<LoggedTable>),
-    /// It writes to logged tables.
+    /// The statement writes to logged tables.
     Write(Arc<PreparedWrite>),
-    /// It reads one of the tables that tell of the cluster's nodes. Its result's columns are kept for results that
-    /// come without them.
+    /// The statement reads one of the tables that tell of the cluster's nodes. The columns of its
+    /// result are kept for results that come without them.
     RingRows(Arc<Metadata>),
-    /// It asks for nearest neighbours.
+    /// The statement is a nearest-neighbour query.
     Ann(Arc<AnnStatement>),
-    /// It polls a change log.
+    /// The statement polls a change log.
     LogRead(Arc<PreparedLogRead>),
-    /// Its answer may be some seconds old.
+    /// The statement may be answered with an answer that is some seconds old.
     Kept,
-    /// It concerns vector indexes.
+    /// The statement defines, reads or describes vector indexes, or changes what they need.
     Concern(Arc<PreparedConcern>),
 }
 
-/// Bytes that an entry takes beside its id and what it means.
+/// Bytes that an entry takes beside its id, grounds and meaning.
 const ENTRY_BYTES: usize = 256;
 
-/// What is understood of a text, and the columns that the node tells of it, take at most about so many times their bytes: a bind
-/// marker of three characters becomes a term and a name.
+/// The factor from the bytes of a statement's text and of the node's answer to PREPARE to the bytes
+/// of its meaning, at most about: a bind marker of three characters becomes a term and a name.
 const UNDERSTOOD: usize = 32;
 
-/// Texts up to so many bytes are understood and kept.
+/// The length of a text up to which its meaning is kept. Bytes.
 const TEXT_MAX: usize = 128 << 10;
 
-/// Each part of the table has its share of the bytes, which the largest entry must fit in.
+/// The number of parts of the table. Each has an equal share of the bytes, which the largest entry
+/// must fit in.
 const PARTS: usize = 16;
 
-/// The text of a statement to prepare that is not what passes unseen.
+/// Checks the length of a text to be prepared whose meaning is more than [`Meaning::Plain`].
+/// `bytes` is that length.
 ///
 /// # Errors
-/// If it is too long to be kept.
+/// If the text is too long for its meaning to be kept.
 pub(crate) fn check_text(bytes: usize) -> Result<(), CqlError> {
     if bytes <= TEXT_MAX {
         return Ok(());
@@ -73,14 +77,16 @@ pub(crate) fn check_text(bytes: usize) -> Result<(), CqlError> {
     )))
 }
 
+/// A remembered prepared statement.
 #[derive(Clone)]
 struct Entry {
     grounds: Grounds,
     meaning: Meaning,
-    /// What grounds and meaning take, about.
+    /// Bytes of grounds and meaning, about.
     bytes: usize,
 }
 
+/// Weighs entries by their bytes.
 #[derive(Clone)]
 struct ByBytes;
 
@@ -90,18 +96,18 @@ impl Weighter<Bytes, Entry> for ByBytes {
     }
 }
 
-/// What is known of ids.
+/// The meanings of prepared ids.
 pub(crate) struct PreparedStatements {
     by_id: Cache<Bytes, Entry, ByBytes>,
-    /// The most that a meaning counts for: a heavier entry would not be kept at all.
+    /// The most bytes that a meaning counts for: a heavier entry would not be kept at all.
     meaning_max: usize,
 }
 
 impl PreparedStatements {
-    /// Room for statements that take so many bytes, about.
+    /// Makes an empty table for statements that take `bytes_max` bytes together, about.
     ///
     /// # Panics
-    /// Never: the options are whole.
+    /// Never, since both capacities are given.
     pub(crate) fn new(bytes_max: usize) -> Self {
         let options = OptionsBuilder::new()
             .shards(PARTS)
@@ -115,7 +121,8 @@ impl PreparedStatements {
         }
     }
 
-    /// What a statement means under a snapshot.
+    /// The meaning of a statement under a snapshot; `None` if it is unknown or does not hold any
+    /// more.
     pub(crate) fn get(&self, id: &[u8], snapshot: &Snapshot) -> Option<Meaning> {
         let entry = self.by_id.get(id)?;
         if entry.grounds.hold_at_once(snapshot) {
@@ -127,12 +134,12 @@ impl PreparedStatements {
         Some(meaning)
     }
 
-    /// Remembers what a statement was understood to mean on these grounds. It was made of so many bytes: the text, and what the
-    /// node told of it.
+    /// Remembers the meaning of a statement and its grounds. `made_of` is the length of its text
+    /// and of the node's answer to PREPARE. Bytes.
     pub(crate) fn insert(&self, id: &[u8], grounds: Grounds, meaning: Meaning, made_of: usize) {
         let bytes = match &meaning {
             Meaning::Plain | Meaning::Use | Meaning::Kept => 0,
-            // The table is that of the snapshot.
+            // The table belongs to the snapshot.
             Meaning::Truncate(_) => 0,
             Meaning::Write(_)
             | Meaning::RingRows(_)
@@ -148,8 +155,8 @@ impl PreparedStatements {
         self.put(id, entry);
     }
 
-    /// Replaces an entry, unless that was understood by a newer snapshot: an answer to PREPARE may come late, and whoever prepared
-    /// meanwhile is about to execute.
+    /// Replaces an entry, unless that was understood by a newer snapshot: an answer to PREPARE may
+    /// come late, and a client that prepared meanwhile is about to execute.
     fn put(&self, id: &[u8], entry: Entry) {
         let known = self.by_id.peek(id);
         if known.is_none_or(|known| known.grounds.epoch() <= entry.grounds.epoch()) {
@@ -167,7 +174,7 @@ mod tests {
 
     const MIB: usize = 1 << 20;
 
-    /// Of a statement whose meaning rests on its text.
+    /// The grounds of a statement whose meaning rests on its text.
     fn of_text() -> Grounds {
         let snapshot = Snapshot::default();
         Grounds::of(Verb::Select, b"SELECT 1", None, &snapshot)
@@ -202,7 +209,7 @@ mod tests {
         }
         let known = remembered(&statements, 1_000);
         assert!((16..=64).contains(&known), "{known}");
-        // One that is larger than any other is kept as well.
+        // An entry that is larger than any other is kept as well.
         let meaning = Meaning::RingRows(columns);
         statements.insert(b"large", of_text(), meaning, 100 * MIB);
         assert!(statements.get(b"large", &Snapshot::default()).is_some());
@@ -229,7 +236,7 @@ mod tests {
         let events = Arc::new(events());
         catalog.replace(Snapshot::new([events.clone()], []));
         assert!(is_known(b"write") && !is_known(b"batch"));
-        // From here on it is known without a look.
+        // From here on the grounds hold without a comparison.
         let entry = statements.by_id.peek(&b"write"[..]).unwrap();
         assert!(entry.grounds.hold_at_once(&catalog.snapshot()));
         catalog.replace(Snapshot::new([events, Arc::new(products())], []));

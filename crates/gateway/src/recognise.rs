@@ -1,32 +1,34 @@
-//! Telling from a statement's text what it cannot be, at the cost of a glance.
+//! A quick look at a statement's text that tells what the statement cannot be.
 //!
-//! Every answer here is "maybe" or "certainly not": comments, quoted names and literals may look like what is
-//! sought. A "maybe" has the statement looked at closely; nothing is changed because of it alone.
+//! Every answer here is "maybe" or "certainly not": comments, quoted names and literals may look
+//! like the word that is searched for. After a "maybe" the statement is looked at closely; nothing
+//! is changed because of a "maybe" alone.
 
-/// The words one of which the name of a table that tells of nodes contains: `system.local`, `system.peers` and
-/// `system.peers_v2`.
+/// The names of the tables that tell of nodes (`system.local`, `system.peers` and
+/// `system.peers_v2`) each contain one of these words.
 const RING_TABLE_WORDS: [&[u8]; 2] = [b"local", b"peers"];
 
-/// The first word of a statement.
+/// The kinds of statements, by their first words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
-    /// `SELECT`.
+    /// A statement that begins with `SELECT`.
     Select,
-    /// `INSERT`, `UPDATE`, `DELETE` or `BEGIN`, which begins a batch.
+    /// A statement that begins with `INSERT`, `UPDATE`, `DELETE`, or with `BEGIN`, which begins a
+    /// batch.
     Write,
-    /// `CREATE`.
+    /// A statement that begins with `CREATE`.
     Create,
-    /// `ALTER`.
+    /// A statement that begins with `ALTER`.
     Alter,
-    /// `DROP`.
+    /// A statement that begins with `DROP`.
     Drop,
-    /// `DESCRIBE` or `DESC`.
+    /// A statement that begins with `DESCRIBE` or `DESC`.
     Describe,
-    /// `USE`.
+    /// A statement that begins with `USE`.
     Use,
-    /// `TRUNCATE`.
+    /// A statement that begins with `TRUNCATE`.
     Truncate,
-    /// Any other.
+    /// Any other statement.
     Other,
 }
 
@@ -45,7 +47,7 @@ const VERBS: [(&[u8], Verb); 12] = [
     (b"TRUNCATE", Verb::Truncate),
 ];
 
-/// The first word of a statement.
+/// The kind of a statement.
 pub(crate) fn verb(text: &[u8]) -> Verb {
     let text = after_blanks(text);
     let word = text
@@ -71,7 +73,7 @@ pub(crate) fn may_order_by_ann(text: &[u8]) -> bool {
     contains_in_any_case(text, b"ann")
 }
 
-/// A text from its first word on: after blanks and comments.
+/// A text without the blanks and comments before its first word.
 fn after_blanks(mut text: &[u8]) -> &[u8] {
     loop {
         text = text.trim_ascii_start();
@@ -87,7 +89,7 @@ fn after_blanks(mut text: &[u8]) -> &[u8] {
     }
 }
 
-/// Whether `text` contains `word`, which is in lower case.
+/// Whether `text` contains `word` in any case; `word` is in lower case.
 pub(crate) fn contains_in_any_case(text: &[u8], word: &[u8]) -> bool {
     text.windows(word.len()).any(|window| {
         window[0].to_ascii_lowercase() == word[0] && window.eq_ignore_ascii_case(word)

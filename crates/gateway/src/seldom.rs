@@ -1,20 +1,21 @@
-//! What is to be said, but not each time that it happens.
+//! Limits how often a log line is written.
 
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// How long is between two lines of one kind.
+/// The least time between two lines of one kind.
 const EVERY: Duration = Duration::from_secs(30);
 
-/// When something was said last, and how often it was not said since.
+/// The time of the last line, and the number of events since then that wrote none.
 #[derive(Debug, Default)]
 pub(crate) struct Seldom {
     last: Mutex<Option<(Instant, u64)>>,
 }
 
 impl Seldom {
-    /// How often it has happened since it was said last, this time included, if it is to be said now.
+    /// Counts an event. Returns the number of events since the last line, this one included, if a
+    /// line is due now.
     pub(crate) fn is_due(&self) -> Option<u64> {
         self.is_due_at(Instant::now())
     }

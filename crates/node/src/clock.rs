@@ -1,7 +1,8 @@
-//! Time as one statement sees it.
+//! The time of a statement, and the timestamps and timeuuids that it gives out.
 //!
-//! Write timestamps and timeuuids never repeat and never go back, over restarts neither, whatever the clock of the
-//! machine does ([`storage::Storage::clock`]): two writes that follow each other are ordered by them.
+//! Write timestamps and timeuuids never repeat and never go back, not even after a restart or when
+//! the machine's clock is set back ([`storage::Storage::clock`]). So they order two writes that
+//! follow each other.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,7 +12,7 @@ use uuid::Uuid;
 /// 100-ns ticks between the epoch of timeuuids (1582-10-15) and the Unix epoch.
 const UUID_EPOCH_OFFSET_TICKS: i64 = 0x01b2_1dd2_1381_4000;
 
-/// Time as one statement sees it: the present stands still, but every timeuuid is another.
+/// The clock of one statement. Its present stands still, but each timeuuid that it makes is new.
 #[derive(Clone, Debug)]
 pub struct StatementClock {
     clock: Arc<ServerClock>,
@@ -27,51 +28,53 @@ impl StatementClock {
         }
     }
 
-    /// Of a term that asks for no time: nothing is executed, and what it is told is told nobody.
+    /// A clock for evaluating terms that use no time, such as constants while a statement is
+    /// prepared.
     pub fn of_none() -> Self {
         StatementClock::start(&ServerClock::of_machine())
     }
 
-    /// The present. Microseconds since the Unix epoch.
+    /// The time at which the statement began. Microseconds since the Unix epoch.
     pub fn micros(&self) -> i64 {
         self.micros
     }
 
-    /// How far the present lies ahead of the machine's clock. Microseconds.
+    /// The time by which the clock of the server is ahead of the machine's clock. Microseconds.
     pub fn lead_micros(&self) -> i64 {
         self.clock.lead_micros()
     }
 
-    /// The timestamp of a write whose client gave none: later than all given out before.
+    /// A timestamp for a write whose client gave none. It is later than all timestamps given out
+    /// before.
     pub fn next_write_micros(&self) -> i64 {
         self.clock.next_write_micros()
     }
 
-    /// A timeuuid that no other call gets (`now()`), later than all made before.
+    /// A new timeuuid, the value of `now()`. It is later than all timeuuids made before.
     pub fn timeuuid(&self) -> Uuid {
         timeuuid(&self.clock)
     }
 
-    /// Takes `count` consecutive ticks that no other timeuuid has; returns the first.
+    /// Takes `count` consecutive ticks that no other timeuuid has, and returns the first. Ticks are
     /// 100-ns units since the Unix epoch.
     pub fn reserve_ticks(&self, count: i64) -> i64 {
         self.clock.reserve_ticks(count)
     }
 }
 
-/// A timeuuid of the present, later than all made before.
+/// A timeuuid of the present. It is later than all timeuuids made before.
 pub fn timeuuid(clock: &ServerClock) -> Uuid {
     timeuuid_at(clock.reserve_ticks(1))
 }
 
-/// The timeuuid of a tick (100-ns units since the Unix epoch), with this process's node id.
+/// The timeuuid of a tick (100-ns units since the Unix epoch) with the node id of this process.
 pub fn timeuuid_at(tick: i64) -> Uuid {
     static NODE: OnceLock<[u8; 8]> = OnceLock::new();
     let node = NODE.get_or_init(|| {
         let random = *Uuid::new_v4().as_bytes();
         let mut node = [0; 8];
         node.copy_from_slice(&random[8..]);
-        // The multicast bit marks a node id that is no network card's address.
+        // The multicast bit says that the node id is not the address of a network card.
         node[2] |= 1;
         node
     });

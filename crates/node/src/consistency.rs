@@ -1,15 +1,17 @@
-//! Which consistency levels a statement takes. One node answers alike at each, but a level that Cassandra refuses is a
-//! mistake of the client, which would show only beside a cluster.
+//! Checks of the consistency levels of statements.
+//!
+//! One node answers alike at every level. But a level that Cassandra refuses is a mistake of the
+//! client that would otherwise show only beside a cluster.
 
 use cql::error::CqlError;
 use cql::wire::Consistency;
 
 use crate::query::Parameters;
 
-/// The levels of a SELECT.
+/// Checks the consistency level of a SELECT.
 ///
 /// # Errors
-/// For `ANY`.
+/// If the level is `ANY`.
 pub(crate) fn check_read(parameters: &Parameters) -> Result<(), CqlError> {
     match parameters.consistency {
         Consistency::Any => Err(CqlError::invalid(
@@ -19,10 +21,10 @@ pub(crate) fn check_read(parameters: &Parameters) -> Result<(), CqlError> {
     }
 }
 
-/// The levels of an INSERT, UPDATE or DELETE without a condition.
+/// Checks the consistency level of an INSERT, UPDATE or DELETE without a condition.
 ///
 /// # Errors
-/// For a serial one.
+/// If the level is serial.
 pub(crate) fn check_write(parameters: &Parameters) -> Result<(), CqlError> {
     match parameters.consistency.is_serial() {
         true => Err(CqlError::invalid(
@@ -32,10 +34,11 @@ pub(crate) fn check_write(parameters: &Parameters) -> Result<(), CqlError> {
     }
 }
 
-/// The levels of a conditional write: one for its condition, one for what it then writes.
+/// Checks both consistency levels of a conditional write: the serial level of its condition, and
+/// the level of the write that follows.
 ///
 /// # Errors
-/// If the one is not serial, or the other is.
+/// If the level of the condition is not serial, or the level of the write is.
 pub(crate) fn check_conditional(parameters: &Parameters) -> Result<(), CqlError> {
     let serial = parameters.serial_consistency;
     if serial.is_some_and(|level| !level.is_serial()) {

@@ -1,9 +1,10 @@
-//! What goes wrong in the storage, as clients see it.
+//! Errors of the storage in the form that clients see.
 
 use cql::error::CqlError;
 use storage::StorageError;
 
-/// The client's error for one of the storage: `Invalid` where the client is at fault.
+/// Converts an error of the storage to an error for the client. It is `Invalid` if the client is at
+/// fault.
 pub fn storage_error(error: StorageError) -> CqlError {
     match error {
         StorageError::Invalid(message) => CqlError::invalid(message),

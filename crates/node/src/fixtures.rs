@@ -12,13 +12,14 @@ use storage::catalog::{
 };
 use uuid::Uuid;
 
-/// A timeuuid; the greater `n` the later.
+/// The version `n` of a catalog or index, as a timeuuid. A greater `n` is later.
 pub fn version(n: u32) -> Uuid {
     Uuid::from_u128(u128::from(n) << 96 | 0x1000 << 64 | 0x80 << 56)
 }
 
-/// Keyspace `shop` with tablets: table `films` (static column, descending clustering, vector index, CDC log) and table
-/// `"Odd Names"`; keyspace `old` without tablets, with table `logged`.
+/// A catalog with two keyspaces: `shop` with tablets, and `old` without tablets and without tables.
+/// `shop` has the table `films` (with a static column, descending clustering, a vector index and a
+/// CDC log) and the table `"Odd Names"`.
 pub fn catalog() -> Catalog {
     let films = films();
     let log = log_of(&films);
@@ -87,7 +88,7 @@ fn generation(streams: i64) -> StreamGeneration {
     }
 }
 
-/// A table of columns with ids from 1.
+/// A table whose columns have ids from 1.
 pub fn table(name: &str, id: u128, columns: &[(&str, ColumnKind, CqlType)]) -> Table {
     Table {
         id: TableId(Uuid::from_u128(id)),

@@ -1,9 +1,10 @@
 //! The CQL server on embedded storage.
 //!
-//! A statement goes one way: bytes → [`server`] (frames, admission, prepared statements) →
-//! `cql::parser` → [`query`] (resolved against the catalog into a plan that can be printed) →
-//! the plan's own module, which does it: [`select`], [`modify`], [`schema`], [`describe`].
-//! An `ANN OF` asks the index service (`store_api::Stores`) for primary keys and reads the rows here.
+//! A statement passes these stages: bytes → [`server`] (frames, admission, prepared statements) →
+//! `cql::parser` → [`query`] (resolves it against the catalog into a plan that can be printed) →
+//! the plan's own module, which executes it: [`select`], [`modify`], [`schema`] or [`describe`]. A
+//! query with `ANN OF` asks the index service (`store_api::Stores`) for primary keys, and reads the
+//! rows here.
 
 pub mod bind;
 pub mod clock;

@@ -1,4 +1,4 @@
-//! A node: the database, its system tables and the listeners in front of it, started and stopped as one.
+//! A node: the database, its system tables and its listeners, started and stopped together.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use crate::system::SystemTables;
 
 /// A running CQL server on embedded storage.
 ///
-/// It does not open or close the storage: whoever starts it closes the storage after [`Node::stop`].
+/// It does not open or close the storage. The caller closes the storage after [`Node::stop`].
 pub struct Node {
     server: Server<Statements>,
     service: Arc<Statements>,
 }
 
 impl Node {
-    /// Listens and serves. Must be called within a Tokio runtime.
+    /// Binds all listeners and serves them. Must be called within a Tokio runtime.
     ///
     /// # Errors
-    /// If one of the addresses cannot be listened on; then none is.
+    /// If one of the addresses cannot be listened on. Then no listener is started.
     pub async fn start(
         storage: Storage,
         stores: impl Into<Stores>,
@@ -45,23 +45,23 @@ impl Node {
         })
     }
 
-    /// Where the listeners listen, in the order of [`NodeOptions::listeners`].
+    /// The addresses of the listeners, in the order of [`NodeOptions::listeners`].
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.server.addresses()
     }
 
-    /// The database that is served.
+    /// The database of the node.
     pub fn database(&self) -> &Arc<Database> {
         self.service.database()
     }
 
-    /// What the listeners counted, by their names.
+    /// The counters of the listeners, by the listeners' names.
     pub fn counters(&self) -> Vec<(&'static str, CounterValues)> {
         self.server.counters()
     }
 
     /// Stops listening, answers the requests in flight for at most `grace`, and closes every
-    /// connection. True if all requests were answered.
+    /// connection. Returns whether all requests were answered.
     pub async fn stop(&self, grace: Duration) -> bool {
         self.server.stop(grace).await
     }

@@ -1,5 +1,4 @@
-//! What every kind of statement has in common: how it is prepared, what it is given, what it
-//! answers.
+//! The common parts of all kinds of statements: preparation, parameters and answers.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,78 +16,79 @@ use store_api::Stores;
 use crate::system::SystemTables;
 use crate::{describe, modify, schema, select};
 
-/// Everything that a statement may touch.
+/// The data and services that statements use.
 pub struct Database {
     /// The user's keyspaces and tables.
     pub storage: Storage,
-    /// The tables of `system`, `system_schema` and the like, made from the catalog as they are read.
+    /// The tables of `system`, `system_schema` and the other system keyspaces. Their rows are made
+    /// from the catalog when they are read.
     pub system: SystemTables,
-    /// The index services.
+    /// The index services that `ANN OF` asks.
     pub stores: Stores,
 }
 
-/// A bind marker's or result column's name and type.
+/// The name and type of a bind marker or of a result column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnSpec {
-    /// The keyspace of the table it belongs to.
+    /// The keyspace of the table that the column belongs to.
     pub keyspace: String,
-    /// The table it belongs to.
+    /// The name of the table that the column belongs to.
     pub table: String,
-    /// The name.
+    /// The name of the marker or column.
     pub name: String,
-    /// The type.
+    /// The type of the marker's values or of the column.
     pub cql_type: CqlType,
 }
 
-/// A value given for a bind marker, not yet checked against its type.
+/// A value that a client gives for a bind marker, not yet checked against the marker's type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BoundValue {
     /// A serialised value.
     Value(Bytes),
     /// Null.
     Null,
-    /// "Leave as it is"; an error wherever a value is needed.
+    /// Unset: a column keeps its value. Unset is an error wherever a value is needed.
     Unset,
 }
 
-/// What comes with an execution.
+/// The values and settings of one execution.
 #[derive(Clone, Debug, Default)]
 pub struct Parameters {
-    /// One a marker, in their order (named values are put in place by the server). The server has
-    /// checked the count.
+    /// One value for each bind marker, in the markers' order. The server has put named values in
+    /// their places and checked the number of values.
     pub values: Vec<BoundValue>,
-    /// Rows a page; `None` for all in one.
+    /// The number of rows in a page; `None` for all rows in one page.
     pub page_size: Option<usize>,
-    /// Where the last page ended, as [`Rows::paging_state`] said.
+    /// The state with which the previous page ended ([`Rows::paging_state`]).
     pub paging_state: Option<Bytes>,
-    /// The write timestamp of the request, in microseconds, if the client gave one.
+    /// The write timestamp of the request, in microseconds since the epoch, if the client gave one.
     pub timestamp_micros: Option<i64>,
-    /// The consistency level.
+    /// The consistency level of the statement.
     pub consistency: Consistency,
-    /// The level of a condition, if the client gave one.
+    /// The serial consistency level of a condition, if the client gave one.
     pub serial_consistency: Option<Consistency>,
-    /// The address of ours that the client's connection came to; `system.local` names it, as it is
-    /// one that this client can reach.
+    /// The address of this node to which the client connected. `system.local` names it, since this
+    /// client can reach it.
     pub server_address: Option<SocketAddr>,
-    /// What the answer is charged to while it grows.
+    /// The account that is charged for the answer while it grows.
     pub memory: Account,
 }
 
 /// The answer of a statement.
 #[derive(Debug)]
 pub struct Answer {
-    /// What came of it.
+    /// The outcome of the statement.
     pub outcome: Outcome,
-    /// Shown by drivers beside the result.
+    /// Warnings, which drivers show beside the result.
     pub warnings: Vec<String>,
 }
 
-/// What came of a statement.
+/// The outcome of a statement.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It is done.
+    /// The statement is done and returns nothing.
     Void,
-    /// Rows.
+    /// The rows of a result set.
     Rows(Rows),
     /// The connection now uses this keyspace.
     SetKeyspace(String),
@@ -96,68 +96,68 @@ pub enum Outcome {
     SchemaChange(SchemaChange),
 }
 
-/// Rows in the form of the wire.
+/// Rows in the form in which the native protocol carries them.
 #[derive(Debug)]
 pub struct Rows {
-    /// What the cells of each row are.
+    /// The name and type of each column.
     pub columns: Arc<[ColumnSpec]>,
-    /// For each row, for each column: the length as a big-endian i32 (-1 for null), then the
-    /// serialised value.
+    /// The cells, row by row and column by column. Each is its length as a big-endian i32 (-1 for
+    /// null), then the serialised value.
     pub body: BytesMut,
-    /// How many rows there are.
+    /// The number of rows.
     pub count: u32,
-    /// There are more rows; give this back to get them.
+    /// The state that the client sends to get the next page; `None` if there are no more rows.
     pub paging_state: Option<Bytes>,
-    /// What the body is charged for, if it was as it grew.
+    /// The charge for the bytes of the body, if they were charged as they grew.
     pub charge: Option<Charge>,
 }
 
-/// What drivers are told of a changed schema.
+/// A change of the schema, as drivers are told of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaChange {
-    /// What happened.
+    /// The kind of change.
     pub kind: SchemaChangeKind,
-    /// The keyspace, changed itself or around what changed.
+    /// The keyspace that changed, or the keyspace of the table that changed.
     pub keyspace: String,
-    /// `None`: the keyspace itself.
+    /// The table that changed; `None` if the keyspace itself changed.
     pub table: Option<String>,
 }
 
-/// What happened to a part of the schema.
+/// The kind of a schema change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchemaChangeKind {
-    /// It is new.
+    /// The keyspace or table is new.
     Created,
-    /// It is another now.
+    /// The keyspace or table was altered.
     Updated,
-    /// It is gone.
+    /// The keyspace or table was dropped.
     Dropped,
 }
 
-/// A statement resolved against the catalog. It holds for that catalog's version only; the server
-/// prepares it anew from the parsed form when the version has changed.
+/// A statement resolved against the catalog. A plan is valid for one version of the catalog. When
+/// the version has changed, the server prepares the statement again from its parsed form.
 #[derive(Debug)]
 pub enum Plan {
     /// SELECT.
     Select(select::Plan),
-    /// INSERT, UPDATE, DELETE, BATCH and TRUNCATE.
+    /// INSERT, UPDATE, DELETE, BATCH or TRUNCATE.
     Modify(modify::Plan),
-    /// CREATE, ALTER and DROP.
+    /// CREATE, ALTER or DROP.
     Schema(schema::Plan),
     /// DESCRIBE.
     Describe(describe::Plan),
     /// USE.
     Use {
-        /// The keyspace to use, which was there when the statement was prepared.
+        /// The name of the keyspace, which existed when the statement was prepared.
         keyspace: String,
     },
 }
 
-/// Resolves a statement.
+/// Resolves a parsed statement into a plan. `keyspace` is the keyspace in use.
 ///
 /// # Errors
-/// Unknown names, wrong types, restrictions that cannot be served: everything that can be known
-/// before the values are.
+/// Unknown names, wrong types and restrictions that cannot be served: every error that can be found
+/// before the values are known.
 pub fn prepare(
     database: &Database,
     keyspace: Option<&str>,
@@ -198,7 +198,7 @@ pub fn prepare(
 }
 
 impl Plan {
-    /// One spec a bind marker, in their order.
+    /// The name and type of each bind marker, in the markers' order.
     pub fn variables(&self) -> &[ColumnSpec] {
         match self {
             Plan::Select(plan) => plan.variables(),
@@ -207,8 +207,8 @@ impl Plan {
         }
     }
 
-    /// The positions among the markers that make up the partition key, in its order; empty if
-    /// they don't make it up alone. Drivers route by it.
+    /// The positions of the bind markers that make up the partition key, in the key's order.
+    /// Drivers route requests by them. Empty if the key is not made of markers alone.
     pub fn partition_key_variables(&self) -> &[u16] {
         match self {
             Plan::Select(plan) => plan.partition_key_variables(),
@@ -217,7 +217,8 @@ impl Plan {
         }
     }
 
-    /// The tables that rows are read from or written to; none for what looks them up when it is executed.
+    /// The tables that the plan reads or writes; empty for plans that find their tables only when
+    /// they are executed.
     pub fn tables(&self) -> Vec<TableId> {
         match self {
             Plan::Select(plan) => vec![plan.table()],
@@ -226,8 +227,8 @@ impl Plan {
         }
     }
 
-    /// The columns of the answer; `None` if it has no rows, or they are not known beforehand
-    /// (conditional writes).
+    /// The columns of the answer. `None` if the answer has no rows, or if its columns are not known
+    /// beforehand (conditional writes).
     pub fn result_columns(&self) -> Option<&Arc<[ColumnSpec]>> {
         match self {
             Plan::Select(plan) => Some(plan.result_columns()),
@@ -236,7 +237,7 @@ impl Plan {
         }
     }
 
-    /// Carries the statement out.
+    /// Executes the statement.
     pub async fn execute(
         &self,
         database: &Database,

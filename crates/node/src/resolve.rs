@@ -1,4 +1,4 @@
-//! From the names in a statement to what they stand for.
+//! Finds the keyspaces, tables and columns that the names in a statement stand for.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use storage::catalog::Table;
 
 use crate::query::Database;
 
-/// The keyspace that a name means: its own, or the one in use.
+/// The keyspace of a name: the one given with the name (`own`), else the keyspace in use.
 ///
 /// # Errors
 /// If there is neither.
@@ -24,10 +24,10 @@ pub fn keyspace_name<'a>(
     })
 }
 
-/// The table of a name, a system table or the user's.
+/// Finds a system table or a table of the user by its name.
 ///
 /// # Errors
-/// If no keyspace is known, or keyspace or table don't exist.
+/// If no keyspace is given or in use, or if the keyspace or the table does not exist.
 pub fn table(
     database: &Database,
     in_use: Option<&str>,
@@ -46,17 +46,17 @@ pub fn table(
         .ok_or_else(|| no_such_table(&name.name))
 }
 
-/// "Keyspace 'x' does not exist".
+/// The error "Keyspace 'x' does not exist".
 pub fn no_such_keyspace(name: &str) -> CqlError {
     CqlError::invalid(format!("Keyspace '{name}' does not exist"))
 }
 
-/// "unconfigured table x".
+/// The error "unconfigured table x".
 pub fn no_such_table(name: &str) -> CqlError {
     CqlError::invalid(format!("unconfigured table {name}"))
 }
 
-/// "Undefined column name x in table ks.t".
+/// The error "Undefined column name x in table ks.t".
 pub fn no_such_column(name: &str, table: &Table) -> CqlError {
     CqlError::invalid(format!(
         "Undefined column name {name} in table {}.{}",

@@ -1,8 +1,9 @@
-//! From bounds on clustering columns, in the order of their values, to slices in the order of the disk.
+//! Turns bounds on clustering columns, which go by the order of values, into slices, which go by
+//! the order of the rows on disk.
 //!
-//! `(a, b) > (1, 2)` is one slice if the table keeps `a` and `b` in the same direction. If it
-//! doesn't (`a ASC, b DESC`), the rows lie apart: those with `a = 1` before the row at hand, and
-//! all with a greater `a` behind them.
+//! `(a, b) > (1, 2)` is one slice if the table keeps `a` and `b` in the same direction. With `a
+//! ASC, b DESC` it is two: the rows with `a = 1` and `b > 2` lie before the row `(1, 2)` on disk,
+//! and all rows with a greater `a` lie behind it.
 
 use bytes::Bytes;
 use cql::value::compare;
@@ -12,15 +13,17 @@ use storage::read::{ClusteringBound, ClusteringSlice};
 /// A bound on one or more successive clustering columns.
 #[derive(Clone, Copy, Debug)]
 pub struct Edge<'a> {
-    /// Serialised values, at least one, of the columns right behind the prefix.
+    /// Serialised values, at least one, of the columns that follow the prefix.
     pub values: &'a [Bytes],
-    /// Whether rows with these very values lie within.
+    /// Whether rows with exactly these values lie within the bound.
     pub inclusive: bool,
 }
 
-/// The slices of the rows that begin with `prefix` and lie between two edges, disjoint and in the
-/// order of the disk; none if the edges leave nothing between them. `clustering` is the table's
-/// whole clustering key; prefix and edges together are no longer.
+/// The slices of the rows that begin with `prefix` and lie between two edges. The slices are
+/// disjoint and in the order of the disk. There are none if no row can lie between the edges.
+///
+/// `clustering` is the table's whole clustering key. The prefix and an edge together have no more
+/// values than the key has columns.
 pub fn slices_between(
     clustering: &[&Column],
     prefix: &[Bytes],
@@ -73,7 +76,8 @@ fn is_empty(columns: &[&Column], lower: Option<Edge<'_>>, upper: Option<Edge<'_>
         .find(|order| order.is_ne());
     match differing {
         Some(order) => order.is_gt(),
-        // The shorter edge speaks of all rows that the longer one is among.
+        // The shorter edge covers all rows that begin with its values, and the longer edge is one
+        // of them.
         None => match lower.values.len().cmp(&upper.values.len()) {
             std::cmp::Ordering::Less => !lower.inclusive,
             std::cmp::Ordering::Greater => !upper.inclusive,
@@ -82,7 +86,7 @@ fn is_empty(columns: &[&Column], lower: Option<Edge<'_>>, upper: Option<Edge<'_>
     }
 }
 
-/// One slice of columns that all lie in one direction.
+/// The one slice between two edges, if all their columns have the same direction.
 fn slice(
     prefix: &[Bytes],
     lower: Option<Edge<'_>>,
@@ -112,8 +116,9 @@ fn slice(
     }
 }
 
-/// Slices of columns of mixed directions: column by column, the rows that share the lower edge's
-/// value, those between the edges' values, and those that share the upper edge's.
+/// Adds the slices of columns with mixed directions, column by column: the rows that share the
+/// lower edge's value, the rows between the edges' values, and the rows that share the upper edge's
+/// value.
 fn split(
     columns: &[&Column],
     prefix: &[Bytes],
@@ -156,7 +161,7 @@ fn split(
     at_edge(if reversed { lower } else { upper }, reversed, out);
 }
 
-/// The edge behind its first column; `None` if it has no more.
+/// The part of an edge behind its first column; `None` if it has no more columns.
 fn rest(edge: Edge<'_>) -> Option<Edge<'_>> {
     (edge.values.len() > 1).then(|| Edge {
         values: &edge.values[1..],
@@ -164,8 +169,8 @@ fn rest(edge: Edge<'_>) -> Option<Edge<'_>> {
     })
 }
 
-/// The edge's bound on the first column alone, without the rows that share its value if the later
-/// columns decide on them.
+/// The edge's bound on the first column alone. If the edge has more columns, the rows that share
+/// its first value are excluded, since the later columns decide on them.
 fn first(edge: Edge<'_>) -> Edge<'_> {
     Edge {
         values: &edge.values[..1],
@@ -203,7 +208,7 @@ mod tests {
             .collect()
     }
 
-    /// Where a row lies towards a bound of its prefix, in the order of the disk.
+    /// The order of a row relative to a bound on its first columns, in the order of the disk.
     fn disk_order(row: &[i8], bound: &[Bytes], directions: &[bool]) -> Ordering {
         row.iter()
             .zip(bound)
@@ -281,7 +286,7 @@ mod tests {
         above && below
     }
 
-    /// Every combination of directions and edges on three columns of three values.
+    /// Tests every combination of directions and edges on three columns with three values each.
     #[test]
     fn slices_hold_what_the_edges_say_once_and_in_disk_order() {
         for mask in 0..8 {

@@ -2,11 +2,6 @@
 //!
 //! A [`Catalog`] is an immutable snapshot behind an `Arc`; a change makes a new one.
 
-#![expect(
-    missing_docs,
-    reason = "what is plain from the names of CQL and of the system tables is not said again"
-)]
-
 pub(crate) mod log_table;
 pub(crate) mod persist;
 mod streams;
@@ -28,55 +23,71 @@ pub struct TableId(pub Uuid);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ColumnId(pub u32);
 
+/// A snapshot of the schema and of the identity of the node.
 #[derive(Clone, Debug)]
 pub struct Catalog {
     /// A timeuuid that rises with every change: the newest `state_id` of `system.group0_history`.
     pub version: Uuid,
     /// The identity of this node, made when the directory was.
     pub host_id: Uuid,
+    /// The name of the cluster, as `system.local` gives it.
     pub cluster_name: String,
     /// The time at which the directory was made and the first generation of vnode streams began.
     /// Milliseconds since the epoch.
     pub created_at_ms: i64,
     /// The CDC streams of all keyspaces without tablets.
     pub vnode_streams: StreamGeneration,
-    /// User keyspaces only; system tables are the node's.
+    /// The user keyspaces by name. System keyspaces are not here; the node defines them.
     pub keyspaces: BTreeMap<String, Arc<Keyspace>>,
 }
 
+/// A keyspace with its tables.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Keyspace {
+    /// The name.
     pub name: String,
     /// The replication options as the user gave them, with `class` among the keys.
     pub replication: BTreeMap<String, String>,
+    /// The keyspace option `durable_writes`. It is kept only to be shown again.
     pub durable_writes: bool,
-    /// `tablets = {'enabled': ...}`; decides the form of the CDC streams.
+    /// The keyspace option `tablets = {'enabled': ...}`. With tablets each CDC log has its own
+    /// streams; without them all logs share [`Catalog::vnode_streams`].
     pub tablets: bool,
+    /// The tables by name, CDC logs included.
     pub tables: BTreeMap<String, Arc<Table>>,
 }
 
+/// A table: its columns, options, indexes and CDC log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
+    /// The identity of the table.
     pub id: TableId,
+    /// The keyspace that the table belongs to.
     pub keyspace: String,
+    /// The name without its keyspace.
     pub name: String,
-    /// In the order of definition.
+    /// The columns in the order of definition.
     pub columns: Vec<Column>,
     /// The id that the next added column gets.
     pub next_column: ColumnId,
     /// The dropped columns by name, each with its last drop.
     pub dropped_columns: BTreeMap<String, DroppedColumn>,
+    /// The function that gives a partition its token.
     pub partitioner: TablePartitioner,
-    /// Seconds; 0 for none.
+    /// The table option `default_time_to_live`. Seconds; 0 for none.
     pub default_ttl_s: u32,
+    /// The table option `gc_grace_seconds`: the time for which the marks of deletions and expired
+    /// cells are kept. Seconds.
     pub gc_grace_s: u32,
     /// All further table options (`comment`, `compaction`, `caching`, ...) by name, with their
     /// values as CQL text. They are kept only to be shown again.
     pub options: BTreeMap<String, String>,
+    /// The indexes by name.
     pub indexes: BTreeMap<String, Arc<Index>>,
     /// `WITH cdc = {...}` as the user gave it; `None` if never given.
     pub cdc: Option<CdcOptions>,
-    /// The CDC log, if there is one: because `cdc` is or was enabled, or because of a vector index.
+    /// The CDC log, if there is one. A table has one if `cdc` is or was enabled, or if the table
+    /// has an index.
     pub log: Option<CdcLog>,
     /// The table that this CDC log belongs to; `None` if this table is no CDC log.
     pub log_of: Option<TableId>,
@@ -84,32 +95,44 @@ pub struct Table {
     pub truncated_at_ms: Option<i64>,
 }
 
-/// The tokens that the node owns: the ring of a single node with one token. In vnode mode there is one
-/// set of CDC streams for each.
+/// The tokens of the node. It is the only node of its ring and has one token. Without tablets there
+/// is one CDC stream for each token.
 pub const RING_TOKENS: [Token; 1] = [Token(0)];
 
 /// The partitioner of a table.
 pub type TablePartitioner = Partitioner;
 
+/// A column of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
+    /// The identity of the column within its table.
     pub id: ColumnId,
+    /// The name.
     pub name: String,
+    /// The place of the column in the primary key or outside it.
     pub kind: ColumnKind,
+    /// The type of its values.
     pub cql_type: CqlType,
 }
 
+/// The kind of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// A column of the partition key, with its position there from 0.
+    /// A column of the partition key.
     PartitionKey {
+        /// The position in the partition key, from 0.
         position: usize,
     },
+    /// A clustering column.
     Clustering {
+        /// The position in the clustering key, from 0.
         position: usize,
+        /// Whether rows are sorted by this column from the greatest value to the least.
         descending: bool,
     },
+    /// A column with one value for all rows of a partition.
     Static,
+    /// A column with a value for each row.
     Regular,
 }
 
@@ -117,10 +140,12 @@ pub enum ColumnKind {
 #[derive(Clone, Debug, PartialEq)]
 pub struct DroppedColumn {
     /// The id under which the cells of the column are stored. A column that is added anew under the
-    /// name takes this id, and shows the cells that are newer than the drop. `None` if a version
-    /// that kept no ids dropped it.
+    /// name takes this id, and shows the cells that are newer than the drop. `None` if the column
+    /// was dropped by a version of Annulus that kept no ids.
     pub id: Option<ColumnId>,
+    /// The type that the column had.
     pub cql_type: CqlType,
+    /// Whether the column was static.
     pub is_static: bool,
     /// Cells with this timestamp or a lower one stay hidden when the column comes back. Microseconds.
     pub dropped_at_micros: i64,
@@ -129,8 +154,9 @@ pub struct DroppedColumn {
 /// A secondary index; so far always a vector index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Index {
+    /// The name.
     pub name: String,
-    /// `options['target']` of `system_schema.indexes`.
+    /// The target as `options['target']` of `system_schema.indexes` holds it.
     pub target: String,
     /// The column that is indexed.
     pub column: String,
@@ -138,50 +164,63 @@ pub struct Index {
     pub options: BTreeMap<String, String>,
     /// The class of the index, which is `vector_index`.
     pub class_name: String,
-    /// A timeuuid made at CREATE.
+    /// A timeuuid that `CREATE INDEX` makes: an index made anew under the same name gets another.
     pub version: Uuid,
 }
 
-/// `WITH cdc = {...}`.
+/// The table option `cdc = {...}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CdcOptions {
+    /// Whether changes are written to the log.
     pub enabled: bool,
+    /// Whether log rows with the row before a write are added, and with which columns.
     pub preimage: ImageMode,
+    /// Whether log rows with the row after a write are added.
     pub postimage: bool,
+    /// The content of the log rows of a write itself.
     pub delta: DeltaMode,
-    /// Seconds that log rows live; 0 for ever.
+    /// The time that log rows live. Seconds; 0 for ever.
     pub ttl_s: u32,
 }
 
+/// The content of pre-images: log rows with the row before a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageMode {
+    /// No pre-images.
     Off,
-    /// The columns that the write touches.
+    /// Pre-images with the columns that the write touches. A deletion of a whole row touches all
+    /// columns.
     On,
+    /// Pre-images with all columns.
     Full,
 }
 
+/// The content of the log rows of a write itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeltaMode {
+    /// The primary key, and the values that the write sets or deletes.
     Full,
+    /// The primary key alone.
     Keys,
 }
 
 /// The CDC log of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CdcLog {
+    /// The table that holds the log rows.
     pub table: TableId,
-    /// The options by which rows are written: the user's, or keys alone if only an index needs the
-    /// log. Nothing is written if they are not `enabled` any more.
+    /// The options by which log rows are written: the user's, or keys alone if only an index needs
+    /// the log. No more log rows are written once `enabled` is false.
     pub options: CdcOptions,
-    /// The table's own streams in tablets mode; `None` in vnode mode ([`Catalog::vnode_streams`]).
+    /// The log's own streams if its keyspace has tablets; else `None`, and the log uses
+    /// [`Catalog::vnode_streams`].
     pub streams: Option<StreamGeneration>,
 }
 
 /// A set of CDC streams, with the time at which it came into force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamGeneration {
-    /// Milliseconds since the epoch.
+    /// The time at which the streams came into force. Milliseconds since the epoch.
     pub since_ms: i64,
     /// Stream ids of 16 bytes each, in token order. The token of a stream is the last token of its
     /// range.
@@ -189,10 +228,12 @@ pub struct StreamGeneration {
 }
 
 impl Catalog {
+    /// Finds a keyspace by its name.
     pub fn keyspace(&self, name: &str) -> Option<&Arc<Keyspace>> {
         self.keyspaces.get(name)
     }
 
+    /// Finds a table by its keyspace and its name.
     pub fn table(&self, keyspace: &str, name: &str) -> Option<&Arc<Table>> {
         self.keyspaces.get(keyspace)?.tables.get(name)
     }
@@ -206,8 +247,8 @@ impl Catalog {
             .find(|table| table.id == id)
     }
 
-    /// Adds a table, or replaces the table of the same name. Its CDC log becomes what
-    /// [`Table::cdc`] and the indexes ask for: `<table>_scylla_cdc_log` is created with its stream
+    /// Adds a table, or replaces the table of the same name. Its CDC log is adapted to
+    /// [`Table::cdc`] and the indexes: `<table>_scylla_cdc_log` is created with its stream
     /// generation, its columns are adapted after ALTER TABLE, or it is dropped with the index that
     /// needed it.
     ///
@@ -236,17 +277,19 @@ impl Catalog {
         }
     }
 
-    /// The streams of a table's log, where it has one.
+    /// The streams that a CDC log is written to.
     pub fn log_streams<'a>(&'a self, log: &'a CdcLog) -> &'a StreamGeneration {
         log.streams.as_ref().unwrap_or(&self.vnode_streams)
     }
 }
 
 impl Table {
+    /// Finds a column by its name.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|column| column.name == name)
     }
 
+    /// Finds a column by its id.
     pub fn column_by_id(&self, id: ColumnId) -> Option<&Column> {
         self.columns.iter().find(|column| column.id == id)
     }
@@ -277,12 +320,14 @@ impl Table {
         columns.into_iter().map(|(_, column)| column).collect()
     }
 
+    /// The static columns in the order of definition.
     pub fn static_columns(&self) -> impl Iterator<Item = &Column> {
         self.columns
             .iter()
             .filter(|column| column.kind == ColumnKind::Static)
     }
 
+    /// The regular columns in the order of definition.
     pub fn regular_columns(&self) -> impl Iterator<Item = &Column> {
         self.columns
             .iter()

@@ -1,10 +1,5 @@
 //! Requests for reads, and the live rows that they return in the order of the disk.
 
-#![expect(
-    missing_docs,
-    reason = "what is plain from the names of CQL is not said again"
-)]
-
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -14,11 +9,15 @@ use cql::token::Token;
 use crate::catalog::{ColumnId, TableId};
 pub use crate::reader::{RowStream, View};
 
+/// A request for the live rows of one table.
 #[derive(Clone, Debug)]
 pub struct ReadRequest {
+    /// The table to read.
     pub table: TableId,
+    /// The partitions to read.
     pub partitions: Partitions,
-    /// Disjoint slices of each partition in clustering order; empty for whole partitions.
+    /// The slices to read of each partition: disjoint and in clustering order. Empty for whole
+    /// partitions.
     pub slices: Vec<ClusteringSlice>,
     /// Whether rows come from the last to the first. Only with [`Partitions::One`].
     pub reversed: bool,
@@ -29,9 +28,10 @@ pub struct ReadRequest {
     pub static_only_rows: bool,
 }
 
+/// The partitions of a read.
 #[derive(Clone, Debug)]
 pub enum Partitions {
-    /// Serialised values of the partition key columns.
+    /// One partition, by the serialised values of its partition key columns.
     One(Vec<Bytes>),
     /// All partitions with a token in the range, in token order.
     Tokens(Bound<Token>, Bound<Token>),
@@ -40,18 +40,22 @@ pub enum Partitions {
 /// Rows between two bounds in clustering order, which is the order of the disk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClusteringSlice {
+    /// The bound before the first row of the slice.
     pub start: ClusteringBound,
+    /// The bound behind the last row of the slice.
     pub end: ClusteringBound,
 }
 
 /// A bound by a prefix of the clustering key. As a start, an inclusive prefix stands before the
 /// first row with the prefix and an exclusive one behind the last. As an end it is the reverse.
-/// `Unbounded` is the edge of the partition.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClusteringBound {
+    /// The edge of the partition.
     Unbounded,
-    /// Serialised values of the first columns of the clustering key, one or more.
+    /// A prefix whose rows are in the slice. It holds the serialised values of the first columns of
+    /// the clustering key, one or more.
     Inclusive(Vec<Bytes>),
+    /// A prefix whose rows are not in the slice. It has the form of an inclusive one.
     Exclusive(Vec<Bytes>),
 }
 
@@ -63,40 +67,49 @@ pub struct Position(pub Bytes);
 /// The partition that a row belongs to, shared by its rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Partition {
+    /// The token of the partition key.
     pub token: Token,
-    /// Serialised values of the partition key columns.
+    /// The serialised values of the partition key columns.
     pub key: Vec<Bytes>,
-    /// Live cells of the static row, by column id.
+    /// The live cells of the static columns, in the order of the column ids.
     pub static_cells: Vec<(ColumnId, Cell)>,
 }
 
 /// A live row: nothing deleted or expired is in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
+    /// The partition of the row.
     pub partition: Arc<Partition>,
-    /// Serialised values of the clustering columns; `None` for a partition that has only static
+    /// The serialised values of the clustering columns; `None` for a partition that has only static
     /// content. Empty for a table without clustering columns.
     pub clustering: Option<Vec<Bytes>>,
-    /// Live cells, by column id.
+    /// The live cells of the regular columns, in the order of the column ids.
     pub cells: Vec<(ColumnId, Cell)>,
+    /// The position of the row, for [`ReadRequest::resume_after`].
     pub position: Position,
 }
 
+/// The live value of a column in a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
+    /// The one cell of a column that is no non-frozen collection.
     Simple(LiveCell),
-    /// A non-frozen collection: its live elements as (path, cell), in the order of their paths.
+    /// The live elements of a non-frozen collection as (path, cell), in the order of their paths.
     Elements(Vec<(Bytes, LiveCell)>),
 }
 
+/// A cell that is neither deleted nor expired.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveCell {
+    /// The serialised value.
     pub value: Bytes,
-    /// Microseconds since the epoch.
+    /// The write timestamp. Microseconds since the epoch.
     pub timestamp: i64,
+    /// The expiry; `None` if the cell lives for ever.
     pub expiry: Option<Expiry>,
 }
 
+/// The expiry of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expiry {
     /// The time to live that the write gave. Seconds.
@@ -106,10 +119,12 @@ pub struct Expiry {
 }
 
 impl Row {
+    /// The live cell of a regular column; `None` if it has no live value.
     pub fn cell(&self, column: ColumnId) -> Option<&Cell> {
         find(&self.cells, column)
     }
 
+    /// The live cell of a static column; `None` if it has no live value.
     pub fn static_cell(&self, column: ColumnId) -> Option<&Cell> {
         find(&self.partition.static_cells, column)
     }

@@ -1,6 +1,7 @@
-//! Whatever happens to a table while its index is scanned and follows the log, in the end the
-//! index equals the table: writes with timestamps in the past, in the future and equal, null and
-//! absent vectors, deletes of rows, ranges and partitions, batches, and cells that expire.
+//! Tests that the index equals its table in the end, whatever happens to the table while it is
+//! scanned and the log is followed. That includes writes with timestamps in the past, in the future
+//! and equal, null and absent vectors, deletes of rows, ranges and partitions, batches, and cells
+//! that expire.
 
 mod common;
 
@@ -12,7 +13,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use scylla::value::CqlValue;
 
-/// How a table is keyed. All key columns are `int`, named by their letters.
+/// The primary key of a table. All key columns are `int` and named by letters.
 struct Shape {
     table: &'static str,
     primary_key: &'static str,
@@ -87,7 +88,7 @@ fn using() -> impl Strategy<Value = Using> {
     const NOW: i64 = 1_900_000_000_000_000;
     prop_oneof![
         6 => Just(Using::Nothing),
-        // Far past, future, and often equal.
+        // The timestamps lie in the far past or the future, and are often equal.
         3 => prop_oneof![Just(1000), Just(NOW), Just(NOW + 1), 1..20i64].prop_map(Using::Timestamp),
         1 => (1..3u8).prop_map(Using::Ttl),
     ]
@@ -141,7 +142,7 @@ impl Shape {
         terms.join(" AND ")
     }
 
-    /// The statement of a step; none if the table's shape has no such statement.
+    /// Returns the statement of a step. `None` if a table of this shape has no such statement.
     fn statement(&self, step: &Step) -> Option<String> {
         let Shape { table, keys, .. } = self;
         let names = keys.join(", ");
@@ -210,7 +211,7 @@ impl Shape {
         })
     }
 
-    /// The rows that the index should hold, with their scores.
+    /// Returns the rows that the index should hold, with their scores.
     async fn expected(&self, world: &World, query: &[f32]) -> BTreeMap<String, f32> {
         let statement = format!("SELECT {}, v FROM ks.{}", self.keys.join(", "), self.table);
         let mut rows = BTreeMap::new();
@@ -243,7 +244,7 @@ impl std::fmt::Display for Using {
     }
 }
 
-/// Statements in the order of their writers.
+/// Returns random statements, the same in each run.
 fn statements(shape: &Shape, count: usize) -> Vec<String> {
     let mut runner = TestRunner::deterministic();
     let tree = proptest::collection::vec(step(), count)
@@ -300,7 +301,7 @@ async fn an_index_equals_its_table_in_the_end(way: Way) {
         let (before, rest) = statements.split_at(300);
         let (during, after) = rest.split_at(300);
         write(&world, before).await;
-        // The index is made, scanned and follows the log while rows change.
+        // The index is created, scanned and follows the log while rows change.
         tokio::join!(
             write(&world, during),
             world.create_index(shape.table, shape.table)
@@ -310,7 +311,7 @@ async fn an_index_equals_its_table_in_the_end(way: Way) {
         assert_equal(&world, shape).await;
         assert!(world.status(shape.table).await.unwrap().count > 0);
     }
-    // What has expired meanwhile is gone from all of them.
+    // Cells that have expired meanwhile are gone from all indexes.
     tokio::time::sleep(std::time::Duration::from_secs(3)).await;
     for shape in SHAPES {
         assert_equal(&world, shape).await;

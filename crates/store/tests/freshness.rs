@@ -1,4 +1,4 @@
-//! A write is searchable soon, whatever timestamp its client gave it.
+//! Tests that a write is searchable soon, whatever timestamp its client gave it.
 
 mod common;
 
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use common::{Way, World};
 
-/// What a write may take at the median until it is searchable.
+/// The longest median time until a write is searchable.
 const MEDIAN_MAX: Duration = Duration::from_millis(100);
 
 async fn a_write_is_searchable_within_100_ms_at_the_median(way: Way) {
@@ -45,7 +45,8 @@ async fn a_write_is_searchable_within_100_ms_at_the_median(way: Way) {
     world.store.shutdown().await;
 }
 
-/// A search in the process of the database waits for what was acknowledged before it.
+/// A search in the process of the database waits until the writes acknowledged before it are in the
+/// index.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_search_finds_what_was_acknowledged_before_it_and_nothing_deleted() {
     let world = World::start(Way::InProcess).await;

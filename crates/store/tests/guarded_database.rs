@@ -1,4 +1,4 @@
-//! Databases that ask who is there, and that prove who they are.
+//! Tests with databases that ask for a password or present a certificate, and of reloaded options.
 
 mod common;
 
@@ -17,7 +17,7 @@ fn credentials(password: &str) -> Option<Credentials> {
     })
 }
 
-/// A service behind the guard.
+/// Starts a service that reaches the database through the guard.
 async fn start(
     guard: &Guard,
     indexes: store::IndexesOptions,
@@ -48,7 +48,7 @@ async fn wait_for(store: &StoreHandle, wanted: NodeStatus) {
     eventually(&format!("{wanted:?}"), async || status(store) == wanted).await;
 }
 
-/// Waits until it has tried in vain, again and again.
+/// Waits until the service has been refused at least twice more.
 async fn wait_refused(guard: &Guard, store: &StoreHandle) {
     let before = guard.refused();
     eventually("another try", async || guard.refused() > before + 1).await;

@@ -1,12 +1,12 @@
-//! A row's key comes back as the API writes its type, whatever the type, and a row is found again,
-//! removed and repaired by it.
+//! Tests keys of every type. A row's key comes back as the API writes its type, and the row is
+//! found, removed and repaired by it.
 
 mod common;
 
 use common::{Way, World, eventually};
 use serde_json::{Value, json};
 
-/// Types with a value as CQL writes it and one as the API does.
+/// The types, each with a value as CQL writes it and as the API writes it.
 fn values() -> Vec<(&'static str, &'static str, Value)> {
     vec![
         ("ascii", "'abc'", json!("abc")),
@@ -46,8 +46,8 @@ fn values() -> Vec<(&'static str, &'static str, Value)> {
     ]
 }
 
-/// A row is scanned, deleted and written anew; its key is as expected each time. The key's columns
-/// are `k` and, for two of them, `c`.
+/// Checks that a row that is scanned, deleted and written anew has the expected key each time. The
+/// key columns are `k` and, for keys of two columns, `c`.
 async fn check(world: &World, typ: &str, literal: &str, key: Vec<Value>) {
     let columns = key.len();
     let table = format!("{typ}_{columns}");
@@ -69,7 +69,7 @@ async fn check(world: &World, typ: &str, literal: &str, key: Vec<Value>) {
     };
     let expected = vec![key];
     assert_eq!(keys().await, expected, "{table}");
-    // The log leads to the same row.
+    // The key from the log leads to the same row.
     let condition = match columns {
         1 => format!("k = {literal}"),
         _ => format!("k = {literal} AND c = {literal}"),
@@ -102,7 +102,8 @@ async fn keys_of_every_type_come_back(way: Way) {
         .await;
     });
     futures::future::join_all(checks).await;
-    // A repair knows the token of each, and finds the rows of the index where the table has them.
+    // A repair computes the token of each key, and finds the rows of the index where the table has
+    // them.
     for (typ, ..) in &values {
         for columns in [1, 2] {
             let index = format!("{typ}_{columns}_i");

@@ -1,4 +1,5 @@
-//! What the database does not say of a log is not made up: a snapshot waits for it, and stays.
+//! Tests that nothing is assumed about a log while the database gives no answer. A snapshot is
+//! neither opened nor deleted until the answer comes.
 
 mod common;
 
@@ -6,7 +7,7 @@ use common::refusing::Refusing;
 use common::{Way, World, eventually};
 use store_api::types::IndexState;
 
-/// So often it has to ask in vain.
+/// The number of refused queries for which the test waits.
 const LOOKS: usize = 12;
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-//! Whatever takes long is seen while it goes on and afterwards.
+//! Tests that long work is shown as tasks while it runs and afterwards.
 
 mod common;
 
@@ -82,7 +82,7 @@ async fn an_index_being_built_is_seen_with_its_scan_and_each_range(way: Way) {
         catch_up[0].state == TaskState::Done
     })
     .await;
-    // Without its index a table is not worth following; that the work ends is no failure of ours.
+    // The build can't be aborted.
     assert!(world.client.abort_task(&build.id).await.is_err());
 
     let world = world.restart(async |_| {}).await;
@@ -107,7 +107,8 @@ async fn an_index_being_built_is_seen_with_its_scan_and_each_range(way: Way) {
 
 async fn a_build_whose_index_is_dropped_has_been_aborted(way: Way) {
     let world = World::start_with(way, |options| {
-        // Pages of a few rows, one range at a time, so that the scan lasts.
+        // The pages have few rows and one range is scanned at a time, so that the scan takes a
+        // while.
         options.scan.concurrency = 1;
         options.scan.page_bytes = 1;
         options.scan.ranges_min = 2000;

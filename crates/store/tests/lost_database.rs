@@ -1,4 +1,4 @@
-//! While the database is away the indexes go on serving; when it is back they catch up.
+//! Tests that indexes go on serving while the database is away, and catch up when it is back.
 
 mod common;
 

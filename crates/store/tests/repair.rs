@@ -1,5 +1,5 @@
-//! A repair finds nothing where index and table agree, whatever is written meanwhile, and finds and
-//! mends what an index missed.
+//! Tests that a repair finds nothing where index and table agree, whatever is written meanwhile,
+//! and that it finds and mends the rows that an index missed.
 
 mod common;
 
@@ -13,7 +13,7 @@ use store_api::types::{RepairRequest, RepairSpeed, TaskState, TaskStatus};
 
 const ROWS: i32 = 400;
 
-/// An index of a table with `ROWS` rows, that serves.
+/// Starts a world with an index that serves, of a table with `ROWS` rows.
 async fn world(way: Way, change: impl FnOnce(&mut StoreOptions)) -> World {
     let world = World::start_with(way, change).await;
     world
@@ -27,7 +27,8 @@ async fn world(way: Way, change: impl FnOnce(&mut StoreOptions)) -> World {
     world
 }
 
-/// An index that no reader keeps up to date: what is written after its scan goes round it.
+/// Starts a world like [`world`], in which the index misses every write after its scan, as no
+/// reader follows the log.
 async fn deaf_world(way: Way, change: impl FnOnce(&mut StoreOptions)) -> World {
     world(way, |options| {
         options.cdc.readers.clear();
@@ -71,7 +72,7 @@ async fn ended(world: &World, id: &str) -> TaskStatus {
     task.expect("it was looked at")
 }
 
-/// Ranges that differed, rows added, mended, removed and left.
+/// Returns the counts of ranges that differed, and of rows added, mended, removed and left.
 fn found(task: &TaskStatus) -> [u64; 5] {
     [
         "ranges_differed",
@@ -83,7 +84,7 @@ fn found(task: &TaskStatus) -> [u64; 5] {
     .map(|name| task.counters[name])
 }
 
-/// Rows that looked different at first.
+/// Returns the number of rows that differed at first.
 async fn suspects(world: &World, task: &TaskStatus) -> u64 {
     let tree = world.client.task_tree(&task.id).await.unwrap();
     let parts = tree.children.iter().map(|part| &part.status);
@@ -106,7 +107,7 @@ async fn where_nothing_differs_nothing_is_found(way: Way) {
             options.repair.small_table_rows = small_table_rows
         })
         .await;
-        // A row without a vector is nothing to index.
+        // A row without a vector is not indexed.
         world
             .cql("INSERT INTO ks.t (a, b) VALUES (-1, 'no vector')")
             .await;
@@ -145,7 +146,7 @@ async fn what_an_index_missed_is_found_and_mended(way: Way) {
         for k in 0..5 {
             delete(&world, 40 * k + 1).await;
         }
-        // A partition, a vector alone, and a vector written again as it was but to expire.
+        // A partition goes, a vector goes, and a vector is written again unchanged but with a TTL.
         world.cql("DELETE FROM ks.t WHERE a = 50").await;
         world
             .cql("UPDATE ks.t SET v = null WHERE a = 60 AND b = '240'")
@@ -162,7 +163,7 @@ async fn what_an_index_missed_is_found_and_mended(way: Way) {
         let task = repair(&world).await;
         assert_eq!(task.state, TaskState::Done, "{task:?}");
         let [ranges, counts @ ..] = found(&task);
-        // Of the rows that changed two were in the partition that went, or lost their vector.
+        // Two of the changed rows were in the deleted partition or lost their vector.
         assert_eq!(counts, [10, 6, 10, 0], "{task:?}");
         assert!(ranges >= 1 && ranges <= task.counters["ranges_compared"]);
         let keys = keys(&world).await;
@@ -176,7 +177,7 @@ async fn what_an_index_missed_is_found_and_mended(way: Way) {
 
 async fn rows_that_change_meanwhile_do_not_differ(way: Way) {
     let world = world(way, |options| options.repair.small_table_rows = 0).await;
-    // In one process the index is seldom behind for long enough.
+    // In one process the index is seldom far enough behind.
     let enough = match way {
         Way::Cql => 100,
         Way::InProcess => 1,
@@ -217,7 +218,7 @@ async fn rows_that_change_meanwhile_do_not_differ(way: Way) {
 async fn a_repair_is_slowed_down_and_stopped_and_another_waits(way: Way) {
     let world = world(way, |options| {
         options.repair.small_table_rows = 0;
-        // So many ranges that it takes some seconds, one at a time.
+        // There are so many ranges that the repair takes some seconds, one range at a time.
         options.repair.range_rows = 1;
     })
     .await;
@@ -279,7 +280,7 @@ async fn a_repair_by_schedule_begins_by_itself(way: Way) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_repair_that_is_not_given_time_is_cut_off() {
-    // The only reader of the log reads nothing, and suspects wait for it.
+    // The only reader of the log reads nothing, so suspects wait for it in vain.
     let world = world(Way::Cql, |options| {
         options.cdc.readers[0].safety_interval = Duration::from_secs(3600);
     })

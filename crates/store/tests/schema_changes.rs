@@ -1,5 +1,5 @@
-//! The index follows what happens to its table as a whole: truncated, dropped, made again, with
-//! the same name and with another.
+//! Tests that indexes follow changes of the schema: truncated tables, dropped and recreated indexes
+//! and tables, dropped columns, and keyspaces without tablets.
 
 mod common;
 
@@ -73,7 +73,7 @@ async fn a_dropped_index_is_freed_and_one_of_its_name_is_built_anew(way: Way) {
         world.cql("DROP INDEX ks.i").await;
         wait_missing(&world, "i").await;
     }
-    // Faster than the schema is looked at.
+    // These changes come faster than the schema is looked at.
     world.create_index("i", "t").await;
     world.wait_serving("i").await;
     world.cql("DROP INDEX ks.i").await;
@@ -92,7 +92,7 @@ async fn a_dropped_table_takes_its_indexes_along(way: Way) {
         world.create_index("j", "t").await;
         world.wait_serving("i").await;
         world.wait_serving("j").await;
-        // Both follow the one log.
+        // Both indexes follow the one log.
         insert(&world, 5..9).await;
         wait_count(&world, "i", 9).await;
         wait_count(&world, "j", 9).await;

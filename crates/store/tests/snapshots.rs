@@ -1,5 +1,5 @@
-//! A restart serves from the snapshot, without a scan, and in the end the index equals the table, whatever
-//! happened while the service was away and whatever became of its files.
+//! Tests that a restart serves from the snapshot without a scan. In the end the index equals the
+//! table, whatever happened while the service was away and to its files.
 
 mod common;
 
@@ -13,10 +13,10 @@ use common::{Database, Way, World, euclidean_score, eventually, start_node};
 use storage::catalog::Table;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// So many that the full vectors have files of their own.
+/// Enough dimensions that the full vectors have files of their own.
 const DIMENSIONS: usize = 80;
 
-/// Enough for a graph.
+/// Enough rows for a graph.
 const ROWS: i32 = 700;
 
 fn vector(key: i32, version: i32) -> Vec<f32> {
@@ -24,7 +24,7 @@ fn vector(key: i32, version: i32) -> Vec<f32> {
     (0..DIMENSIONS).map(element).collect()
 }
 
-/// What the index of the table holds: the key, and the version of its vector.
+/// The rows that the index should hold: the key, and the version of its vector.
 type Rows = BTreeMap<i32, i32>;
 
 async fn write(database: &Database, rows: &mut Rows, key: i32, version: i32) {
@@ -95,7 +95,7 @@ async fn scans(world: &World) -> f64 {
         .expect("a series")
 }
 
-/// The files of the generation that stands, and what says that it does.
+/// Returns the files of the current generation, and the file `current`.
 fn files(snapshot: &Path) -> Vec<PathBuf> {
     let mut files = vec![snapshot.join("current")];
     for entry in fs::read_dir(snapshot).unwrap() {
@@ -123,7 +123,7 @@ fn flip(path: &Path, at: u64) {
     file.write_all_at(&[byte[0] ^ 1], at).unwrap();
 }
 
-/// Sets the saved position back.
+/// Sets the saved position of a snapshot back.
 fn rewind(snapshot: &Path, by: Duration) {
     let path = snapshot.join("current");
     let text = fs::read_to_string(&path).unwrap();
@@ -159,7 +159,7 @@ async fn what_happened_while_the_service_was_away_comes_by_the_log(way: Way) {
         world.metric("index_vectors_unverified_bytes", "i").await == Some(0.0)
     })
     .await;
-    // And goes on from there, once more.
+    // The service goes on from there, and is restarted once more.
     let database = world.database();
     for key in 30..60 {
         write(&database, &mut rows, key, 2).await;
@@ -190,7 +190,7 @@ async fn what_expires_while_the_service_is_away_is_dropped(way: Way) {
         .restart(async |_| tokio::time::sleep(Duration::from_secs(4)).await)
         .await;
     assert_eq!(scans(&world).await, 0.0);
-    // At once: they are not even served for a moment.
+    // The expired rows are not served even for a moment.
     let found = world.indexed("i", &vector(0, 0), &["k"]).await;
     assert!(!found.contains_key("[0]") && found.contains_key("[20]"));
     rows.retain(|key, _| *key >= 20);
@@ -212,13 +212,13 @@ async fn a_position_that_the_log_no_longer_has_is_reconciled_by_a_scan(way: Way)
         })
         .await;
     assert_eq!(scans(&world).await, 1.0);
-    // It does not serve before: what the scan found is right at once.
+    // The index doesn't serve before it is reconciled, so its first answer is right.
     let found = world.indexed("i", &vector(0, 0), &["k"]).await;
     assert_eq!(found.len(), rows.len());
     assert_equal(&world, &rows).await;
     let changed = world.metric("index_modified", "i").await;
     assert!(changed.is_some());
-    // That is a snapshot again.
+    // The reconciled index has been saved again.
     let world = world.restart(async |_| {}).await;
     assert_eq!(scans(&world).await, 0.0);
     assert_equal(&world, &rows).await;
@@ -237,7 +237,7 @@ async fn a_flipped_byte_in_vectors_that_are_reconciled_is_found_too(way: Way) {
             rewind(&snapshot, Duration::from_secs(25 * 3600));
         })
         .await;
-    // A scan that reconciles inserts nothing here, as all rows are as they were.
+    // The scan that reconciles inserts nothing here, as no row has changed.
     eventually("the index is built anew", async || {
         world.metric("index_modified", "i").await == Some(f64::from(ROWS))
     })
@@ -248,7 +248,7 @@ async fn a_flipped_byte_in_vectors_that_are_reconciled_is_found_too(way: Way) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn readers_that_fall_behind_what_the_log_keeps_have_the_index_reconciled() {
-    // The schema asks for a day, and this can't wait for one.
+    // The schema gives the log a day, which is too long for a test.
     const TTL_S: u32 = 15;
     let world = World::start(Way::Cql).await;
     let storage = world.storage.clone();
@@ -322,7 +322,7 @@ async fn a_flipped_byte_in_any_file_is_found_and_the_index_built_anew(way: Way) 
                 flip(&files[at], (length - 1) * region / 2);
             })
             .await;
-        // Full vectors are verified while they are served.
+        // Full vectors are verified while the index serves.
         eventually(&format!("{name} is found to be damaged"), async || {
             world.metric("index_scans_total", "i").await == Some(1.0)
         })
@@ -419,7 +419,7 @@ async fn two_indexes_of_a_table_each_go_on_from_their_own_position(way: Way) {
 
 async fn a_service_that_can_not_save_goes_on(way: Way) {
     let (world, mut rows) = built(way).await;
-    // As good as a read-only disk.
+    // A file in the place of the directory has the effect of a read-only disk.
     let world = world
         .restart_with(
             async |database| {
@@ -443,7 +443,7 @@ async fn a_service_that_can_not_save_goes_on(way: Way) {
         world.metric("index_snapshot_failing", "i").await == Some(0.0)
     })
     .await;
-    // While rows keep changing, too.
+    // Saves succeed while rows keep changing, too.
     for version in 0..100 {
         write(&database, &mut rows, version % 10, version).await;
     }

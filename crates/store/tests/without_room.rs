@@ -1,4 +1,5 @@
-//! A disk or a memory without room for an index delays rows and loses none, and keeps nothing from serving.
+//! Tests that an index without room on the disk or in memory delays rows, loses none, and serves
+//! all the same.
 
 mod common;
 
@@ -22,11 +23,11 @@ async fn an_index_is_complete_when_its_rows_have_found_room(way: Way) {
     let mut directory = None;
     let world = World::start_with(way, |options| {
         directory = Some(options.indexes.directory.clone());
-        // They would make the directory.
+        // Snapshots would make the directory.
         options.snapshots.interval = None;
     });
     let (world, directory) = (world.await, directory.expect("the options were seen"));
-    // As good as a full disk: the file of the index can't be made.
+    // As on a full disk, the file of the index can't be made.
     std::fs::remove_dir(&directory).expect("made at the start, and empty");
     world
         .cql(&format!(
@@ -41,7 +42,7 @@ async fn an_index_is_complete_when_its_rows_have_found_room(way: Way) {
     let status = world.status("i").await.unwrap();
     assert_eq!((status.count, status.rows_without_room), (0, 5));
     assert!(world.indexed("i", &vector(0), &["k"]).await.is_empty());
-    // A repair says that they are missing, and that it can't help it.
+    // A repair reports the missing rows, and that it can't add them.
     let task = world
         .client
         .repair("ks", "i", RepairRequest::default())
@@ -76,7 +77,7 @@ async fn an_index_is_complete_when_its_rows_have_found_room(way: Way) {
 }
 
 async fn an_index_that_is_opened_serves_when_it_has_the_rows_that_its_snapshot_lacks(way: Way) {
-    // More than a channel holds.
+    // The number of rows is more than a channel holds.
     const ROWS: usize = 6000;
     let world = World::start_with(way, |options| options.memory.limit_bytes = Some(1)).await;
     world

@@ -171,6 +171,26 @@ fn run_bench(arguments: &[&str]) -> Output {
     command.arg("bench").args(arguments).output().unwrap()
 }
 
+#[test]
+fn a_program_without_its_bench_says_where_it_is_looked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let alone = folder.path().join("annulus");
+    std::fs::copy(env!("CARGO_BIN_EXE_annulus"), &alone).unwrap();
+    let mut command = Command::new(&alone);
+    let output = command
+        .args(["bench", "--help"])
+        .env("PATH", folder.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    let folder = folder.path().display().to_string();
+    assert!(
+        said.contains("annulus-bench") && said.contains(&folder) && said.contains("make dist"),
+        "{said}"
+    );
+}
+
 /// Random vectors as an npy file.
 fn write_vectors(path: &Path, rows: usize) {
     let mut numbers = StdRng::seed_from_u64(5);

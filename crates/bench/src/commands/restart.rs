@@ -1,11 +1,12 @@
 //! `restart`: how soon an index service serves again, from its snapshot and without one.
 //!
-//! The service is `annulus store` of this very program beside a database that runs, so that the restart of a
+//! The service is `annulus store` of the program beside this one (`--annulus`), beside a database that runs, so that the restart of a
 //! database is no part of the figures. Each round begins without a snapshot: the index is built, the service
 //! is stopped and started again. Both times go from the start of the process until the service says over HTTP that the
 //! index serves. With `--behind` the snapshot's position is then set back, and the time counts until the log has
 //! been read to where it was when the process started.
 
+use std::env::consts::EXE_SUFFIX;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -42,8 +43,23 @@ pub struct RestartArguments {
     /// Seconds that anything may take
     #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
     patience: u64,
+    /// The program `annulus`; by default the one beside this program
+    #[arg(long, value_name = "FILE")]
+    annulus: Option<PathBuf>,
     #[command(flatten)]
     output: OutputArguments,
+}
+
+impl RestartArguments {
+    fn program(&self) -> anyhow::Result<PathBuf> {
+        match &self.annulus {
+            Some(program) => Ok(program.clone()),
+            None => {
+                let this = std::env::current_exe().context("finding this program's file")?;
+                Ok(this.with_file_name(format!("annulus{EXE_SUFFIX}")))
+            }
+        }
+    }
 }
 
 /// Measures it.
@@ -136,16 +152,16 @@ impl Service {
     fn start(arguments: &RestartArguments, directory: &Path) -> anyhow::Result<Service> {
         let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         let address = free.context("a free port")?.to_string();
-        let program = std::env::current_exe().context("this program's file")?;
+        let program = arguments.program()?;
         let (began, began_at) = (Instant::now(), SystemTime::now());
-        let process = Command::new(program)
+        let process = Command::new(&program)
             .args(["store", "--log", "error", "--uri", &address])
             .args(["--scylladb-uri", &arguments.cql.cql, "--index-dir"])
             .arg(directory)
             .current_dir(directory)
             .stdout(Stdio::null())
             .spawn()
-            .context("starting annulus store")?;
+            .with_context(|| format!("starting {} store (--annulus)", program.display()))?;
         Ok(Service {
             process,
             url: format!("http://{address}")

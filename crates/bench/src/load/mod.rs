@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 
 pub use recall::Judge;
 use recorder::Recorder;
-pub use recorder::{Interval, Measured, Request, latencies};
+pub use recorder::{Measured, latencies};
 
 use crate::proc::Stolen;
 

@@ -98,7 +98,7 @@ fn write_table(html: &mut String, measurements: &[&Measurement]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::LatencyMs;
+    use crate::report::measurement::LatencyMs;
 
     fn search(series: &str, concurrency: usize) -> Record {
         let latency_ms = LatencyMs {

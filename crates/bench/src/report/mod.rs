@@ -9,5 +9,5 @@ mod measurement;
 mod output;
 mod warnings;
 
-pub use measurement::{Environment, LatencyMs, Measurement, Moment, Point, Record};
+pub use measurement::Measurement;
 pub use output::{Output, OutputArguments, read_records, write_charts, write_page};

@@ -90,7 +90,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::report::LatencyMs;
+    use crate::report::measurement::LatencyMs;
 
     #[test]
     fn what_is_wrong_is_said() {

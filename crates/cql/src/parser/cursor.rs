@@ -1,27 +1,34 @@
-//! Where the parser stands: the current token, what could have stood there, and the bounds.
+//! The cursor of the parser: the current token, the alternatives tested for at it, and the limits.
 //!
-//! Each test of the current token that fails is remembered until the token is taken. If nothing
-//! fits, all that was tested for is what was expected, so that a message lists every possibility
-//! without the grammar having to repeat itself.
+//! Each test of the current token that fails is remembered until the token is taken. If no test
+//! succeeds, the error lists everything that was tested for as expected. So a message lists every
+//! possibility without the grammar having to repeat itself.
 
 use super::lexer::{Kind, LexError, Lexer, Token};
 use super::{MAX_NESTING, MAX_TOKENS};
 use crate::ast::BindMarker;
 use crate::error::CqlError;
 
+/// The result of parsing.
 pub(super) type Parse<T> = Result<T, CqlError>;
 
+/// The state of the parser within a text.
 pub(super) struct Cursor<'a> {
+    /// The lexer, behind the current token.
     lexer: Lexer<'a>,
+    /// The current token, which is not taken yet.
     current: Token<'a>,
-    /// What was tested for at the current token, in the order of the tests.
+    /// The alternatives that the current token was tested for, in the order of the tests.
     expected: Vec<&'static str>,
+    /// The names of the bind markers so far, in the order of the text; `None` for `?`.
     markers: Vec<Option<String>>,
+    /// The current nesting, at most [`MAX_NESTING`].
     depth: usize,
+    /// The number of tokens taken, at most [`MAX_TOKENS`].
     tokens: usize,
 }
 
-/// The end of the statement, as an expectation.
+/// The end of the statement, as messages name it.
 const END: &str = "the end of the statement";
 
 impl<'a> Cursor<'a> {
@@ -44,13 +51,13 @@ impl<'a> Cursor<'a> {
         self.current
     }
 
-    /// The bind markers seen, in the order of the text.
+    /// The names of the bind markers so far, in the order of the text; `None` for `?`.
     pub(super) fn into_markers(self) -> Vec<Option<String>> {
         self.markers
     }
 
-    /// The token `distance` after the current one; `None` if there are malformed ones before it,
-    /// which come up when it is their turn to be taken.
+    /// The token `distance` after the current one; `None` if it or one before it is malformed. A
+    /// malformed token is reported when it becomes the current one.
     pub(super) fn ahead(&self, distance: usize) -> Option<Token<'a>> {
         let mut lexer = self.lexer.clone();
         let mut token = None;
@@ -66,7 +73,7 @@ impl<'a> Cursor<'a> {
         self.ahead(1)
     }
 
-    /// Takes the current token.
+    /// Takes the current token and moves to the next.
     pub(super) fn take(&mut self) -> Parse<Token<'a>> {
         self.tokens += 1;
         if self.tokens > MAX_TOKENS {
@@ -83,12 +90,13 @@ impl<'a> Cursor<'a> {
         Ok(std::mem::replace(&mut self.current, next))
     }
 
-    /// Remembers that `what` could stand here.
+    /// Remembers `what` as something that is expected at the current token.
     pub(super) fn note(&mut self, what: &'static str) {
         self.expected.push(what);
     }
 
-    /// Whether the current token is the keyword, given in capitals.
+    /// Whether the current token is the keyword, which is given in capitals. Remembers it as
+    /// expected if not.
     pub(super) fn at_word(&mut self, keyword: &'static str) -> bool {
         let found = is_word(&self.current, keyword);
         if !found {
@@ -97,6 +105,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
+    /// Whether the current token is the symbol. Remembers it as expected if not.
     pub(super) fn at_symbol(&mut self, symbol: &'static str) -> bool {
         let found = is_symbol(&self.current, symbol);
         if !found {
@@ -105,6 +114,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
+    /// Takes the keyword if it is the current token. Returns whether it is.
     pub(super) fn eat_word(&mut self, keyword: &'static str) -> Parse<bool> {
         let found = self.at_word(keyword);
         if found {
@@ -113,6 +123,7 @@ impl<'a> Cursor<'a> {
         Ok(found)
     }
 
+    /// Takes the symbol if it is the current token. Returns whether it is.
     pub(super) fn eat_symbol(&mut self, symbol: &'static str) -> Parse<bool> {
         let found = self.at_symbol(symbol);
         if found {
@@ -143,7 +154,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The end of the statement, after any number of semicolons.
+    /// Checks that nothing but semicolons is left.
     pub(super) fn expect_end(&mut self) -> Parse<()> {
         while is_symbol(&self.current, ";") {
             self.take()?;
@@ -155,7 +166,7 @@ impl<'a> Cursor<'a> {
         Err(self.unexpected())
     }
 
-    /// One or more of `item`, with commas between them.
+    /// Parses one or more of `item`, with commas between them.
     pub(super) fn separated<T>(
         &mut self,
         mut item: impl FnMut(&mut Self) -> Parse<T>,
@@ -167,7 +178,7 @@ impl<'a> Cursor<'a> {
         Ok(items)
     }
 
-    /// One or more of `item` in parentheses.
+    /// Parses one or more of `item` in parentheses, with commas between them.
     pub(super) fn parenthesised<T>(
         &mut self,
         item: impl FnMut(&mut Self) -> Parse<T>,
@@ -178,7 +189,7 @@ impl<'a> Cursor<'a> {
         Ok(items)
     }
 
-    /// Zero or more of `item` up to `close`, which is taken.
+    /// Parses zero or more of `item` up to `close`, with commas between them. Takes `close` too.
     pub(super) fn separated_until<T>(
         &mut self,
         close: &'static str,
@@ -192,7 +203,7 @@ impl<'a> Cursor<'a> {
         Ok(items)
     }
 
-    /// Parses one level deeper, within the bound.
+    /// Parses one level deeper, or refuses more than [`MAX_NESTING`] levels.
     pub(super) fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
         if self.depth == MAX_NESTING {
             return Err(self.error_here(format!(
@@ -205,7 +216,7 @@ impl<'a> Cursor<'a> {
         result
     }
 
-    /// Numbers a bind marker.
+    /// Gives a bind marker the next index.
     pub(super) fn marker(&mut self, name: Option<String>) -> Parse<BindMarker> {
         let index = u16::try_from(self.markers.len())
             .ok()
@@ -220,7 +231,7 @@ impl<'a> Cursor<'a> {
         Ok(BindMarker { index, name })
     }
 
-    /// The current token is none of what was expected.
+    /// The error for a current token that is nothing of what was expected.
     pub(super) fn unexpected(&self) -> CqlError {
         self.error_here(format!(
             "expected {}, found {}",
@@ -229,13 +240,13 @@ impl<'a> Cursor<'a> {
         ))
     }
 
-    /// As [`Cursor::unexpected`], with something more that was expected.
+    /// As [`Cursor::unexpected`], with `what` as one more thing that was expected.
     pub(super) fn expected(&mut self, what: &'static str) -> CqlError {
         self.note(what);
         self.unexpected()
     }
 
-    /// As [`Cursor::expected`], with a remedy.
+    /// As [`Cursor::expected`], with a text for the token found and a remedy for the user.
     pub(super) fn expected_with_remedy(
         &mut self,
         what: &'static str,
@@ -272,7 +283,7 @@ fn lexical_error(text: &str, error: LexError) -> CqlError {
     syntax_error(text, error.start, &error.message)
 }
 
-/// `line L:C message`, both from 1, the column in characters.
+/// A syntax error `line L:C message`. `L` and `C` are from 1; `C` counts characters.
 fn syntax_error(text: &str, offset: usize, message: &str) -> CqlError {
     let before = &text[..offset];
     let line = before.matches('\n').count() + 1;
@@ -281,7 +292,8 @@ fn syntax_error(text: &str, offset: usize, message: &str) -> CqlError {
     CqlError::syntax(format!("line {line}:{column} {message}"))
 }
 
-/// `A`, `A or B`, `A, B or C`, without repeats; symbols in quotes.
+/// The list of what was expected: `A`, `A or B` or `A, B or C`. It is without repeats, and symbols
+/// are in quotes.
 fn alternatives(expected: &[&'static str]) -> String {
     let mut names: Vec<String> = Vec::with_capacity(expected.len());
     for what in expected {
@@ -301,7 +313,7 @@ fn alternatives(expected: &[&'static str]) -> String {
     }
 }
 
-/// A token as a message quotes it, shortened.
+/// A token as a message quotes it: shortened, with the kind named for names and strings.
 fn found(token: &Token<'_>) -> String {
     const MAX_CHARS: usize = 40;
     let text = match token.text.char_indices().nth(MAX_CHARS) {

@@ -3,13 +3,13 @@
 use super::cursor::{Cursor, Parse, is_symbol};
 use crate::ast::{Describe, DescribeTarget, Statement};
 
-/// Kinds of things that a name may follow, and of which there are none here.
+/// Kinds of things that Annulus has none of, as `DESCRIBE kind name` writes them.
 const SINGLE: [&str; 3] = ["TYPE", "FUNCTION", "AGGREGATE"];
-/// The same in the plural, which stand alone.
+/// Kinds of things that Annulus has none of, as `DESCRIBE kinds` writes them.
 const PLURAL: [&str; 3] = ["TYPES", "FUNCTIONS", "AGGREGATES"];
 
 impl Cursor<'_> {
-    /// What follows the word `DESCRIBE` or `DESC`.
+    /// Parses what follows the word `DESCRIBE` or `DESC`.
     pub(super) fn describe(&mut self) -> Parse<Statement> {
         let target = self.describe_target()?;
         let internals = self.eat_word("WITH")?;
@@ -20,7 +20,7 @@ impl Cursor<'_> {
     }
 
     fn describe_target(&mut self) -> Parse<DescribeTarget> {
-        // The unreserved words among these are names if a point follows.
+        // Words such as `cluster` aren't reserved. Before a point they are the name of a keyspace.
         let qualified = self.second().is_some_and(|next| is_symbol(&next, "."));
         if qualified {
             return self.table_name().map(DescribeTarget::Any);

@@ -9,7 +9,7 @@ use crate::ast::{
 };
 
 impl Cursor<'_> {
-    /// What follows the word `INSERT`.
+    /// Parses what follows the word `INSERT`.
     pub(super) fn insert(&mut self) -> Parse<Insert> {
         self.expect_word("INTO")?;
         let table = self.table_name()?;
@@ -44,7 +44,7 @@ impl Cursor<'_> {
         })
     }
 
-    /// What follows the word `UPDATE`.
+    /// Parses what follows the word `UPDATE`.
     pub(super) fn update(&mut self) -> Parse<Update> {
         let table = self.table_name()?;
         let using = self.using(&["TIMESTAMP", "TTL", "TIMEOUT"])?;
@@ -125,7 +125,7 @@ impl Cursor<'_> {
                 .is_some_and(|next| is_symbol(&next, "+") || is_symbol(&next, "-"))
     }
 
-    /// The column that is added to or taken from, which must be the one assigned to.
+    /// Takes the column in `c = c + ..`, which must be the column that is assigned to.
     fn same_column(&mut self, column: &str) -> Parse<()> {
         let token = self.current();
         if self.column_name()? == column {
@@ -141,7 +141,7 @@ impl Cursor<'_> {
         ))
     }
 
-    /// What follows the word `DELETE`.
+    /// Parses what follows the word `DELETE`.
     pub(super) fn delete(&mut self) -> Parse<Delete> {
         let targets = if self.at_word("FROM") {
             Vec::new()
@@ -173,7 +173,7 @@ impl Cursor<'_> {
         })
     }
 
-    /// `IF EXISTS`, `IF` with relations, or nothing.
+    /// Parses `IF EXISTS`, `IF` with relations, or nothing.
     fn condition(&mut self) -> Parse<Option<Condition>> {
         if !self.eat_word("IF")? {
             return Ok(None);
@@ -184,7 +184,7 @@ impl Cursor<'_> {
         self.relations().map(Condition::Relations).map(Some)
     }
 
-    /// `USING` with some of the `allowed` attributes, each at most once.
+    /// Parses `USING` with some of the `allowed` attributes, each at most once, or nothing.
     fn using(&mut self, allowed: &[&'static str]) -> Parse<Using> {
         let mut using = Using::default();
         if !self.eat_word("USING")? {
@@ -222,7 +222,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// What follows the word `BEGIN`.
+    /// Parses what follows the word `BEGIN`.
     pub(super) fn batch(&mut self) -> Parse<Batch> {
         let kind = if self.eat_word("UNLOGGED")? {
             BatchKind::Unlogged
@@ -232,7 +232,7 @@ impl Cursor<'_> {
             BatchKind::Logged
         };
         self.expect_word("BATCH")?;
-        // A TTL is part of the grammar, though no batch may have one.
+        // The grammar allows a TTL, though a batch with one is refused later.
         let using = self.using(&["TIMESTAMP", "TTL", "TIMEOUT"])?;
         let mut statements = Vec::new();
         while !self.eat_word("APPLY")? {

@@ -8,7 +8,7 @@ use super::names::unquoted;
 use crate::ast::{CreateIndex, IndexTarget, Statement};
 
 impl Cursor<'_> {
-    /// What follows `CREATE INDEX` or `CREATE CUSTOM INDEX`.
+    /// Parses what follows `CREATE INDEX` or `CREATE CUSTOM INDEX`.
     pub(super) fn create_index(&mut self, custom: bool) -> Parse<Statement> {
         let if_not_exists = self.if_not_exists()?;
         let name = if self.at_word("ON") {
@@ -84,7 +84,7 @@ impl Cursor<'_> {
         self.column_name().map(IndexTarget::Column)
     }
 
-    /// What follows `DROP INDEX`.
+    /// Parses what follows `DROP INDEX`.
     pub(super) fn drop_index(&mut self) -> Parse<Statement> {
         let if_exists = self.if_exists()?;
         let index = self.qualified_name("an index name")?;

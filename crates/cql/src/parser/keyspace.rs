@@ -4,7 +4,7 @@ use super::cursor::{Cursor, Parse};
 use crate::ast::{CreateKeyspace, Statement};
 
 impl Cursor<'_> {
-    /// What follows `CREATE KEYSPACE`.
+    /// Parses what follows `CREATE KEYSPACE`.
     pub(super) fn create_keyspace(&mut self) -> Parse<Statement> {
         let if_not_exists = self.if_not_exists()?;
         let name = self.keyspace_name()?;
@@ -20,7 +20,7 @@ impl Cursor<'_> {
         }))
     }
 
-    /// What follows `ALTER KEYSPACE`.
+    /// Parses what follows `ALTER KEYSPACE`.
     pub(super) fn alter_keyspace(&mut self) -> Parse<Statement> {
         let if_exists = self.if_exists()?;
         let name = self.keyspace_name()?;
@@ -32,7 +32,7 @@ impl Cursor<'_> {
         })
     }
 
-    /// What follows `DROP KEYSPACE`.
+    /// Parses what follows `DROP KEYSPACE`.
     pub(super) fn drop_keyspace(&mut self) -> Parse<Statement> {
         let if_exists = self.if_exists()?;
         Ok(Statement::DropKeyspace {

@@ -1,11 +1,12 @@
-//! From characters to tokens, one at a time.
+//! The lexer: it cuts a statement into tokens, one at a time.
 //!
-//! A token is a slice of the statement and its kind; nothing is copied or converted before the
-//! grammar asks for it. Minus signs are tokens of their own, so that `c-1` and `c - 1` are the same.
+//! A token is a slice of the statement and its kind. Nothing is copied or converted before the
+//! grammar asks for it. A minus sign is always a token of its own, so `c-1` and `c - 1` are the
+//! same.
 
 use crate::value::resembles_duration;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A keyword or an unquoted name.
@@ -16,41 +17,54 @@ pub(super) enum Kind {
     String,
     /// `$$text$$`, with its dollars.
     DollarString,
+    /// Digits without a sign.
     Integer,
+    /// Digits with a point or an exponent.
     Float,
+    /// `1h30m` or `P0001-02-03T04:05:06`. Other ISO 8601 durations are words.
     Duration,
+    /// A UUID without quotes.
     Uuid,
     /// `0x..`: any number of hexadecimal digits.
     Blob,
+    /// One of [`SYMBOLS`].
     Symbol,
-    /// The end of the statement; its text is empty.
+    /// The end of the statement. Its text is empty.
     End,
 }
 
+/// A token of a statement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token<'a> {
+    /// The kind.
     pub kind: Kind,
+    /// The text as it is written, quotes included.
     pub text: &'a str,
-    /// Offset in bytes.
+    /// The offset of the text in the statement, in bytes.
     pub start: usize,
 }
 
-/// Characters that begin no token.
+/// The error for characters that are no token.
 #[derive(Debug)]
 pub(super) struct LexError {
+    /// The offset of these characters in the statement, in bytes.
     pub start: usize,
+    /// The reason, without the position.
     pub message: String,
 }
 
-/// Longer symbols before the shorter ones that they begin with.
+/// All symbols. A longer symbol comes before the shorter ones that it begins with.
 const SYMBOLS: [&str; 24] = [
     "<=", ">=", "!=", "+=", "-=", "(", ")", "[", "]", "{", "}", "<", ">", "=", "+", "-", "*", "/",
     "%", ",", ".", ";", ":", "?",
 ];
 
+/// The state of the lexer within a statement.
 #[derive(Clone)]
 pub(super) struct Lexer<'a> {
+    /// The whole statement.
     text: &'a str,
+    /// The offset of the next character to read, in bytes.
     position: usize,
 }
 
@@ -59,11 +73,12 @@ impl<'a> Lexer<'a> {
         Lexer { text, position: 0 }
     }
 
+    /// The whole statement.
     pub(super) fn text(&self) -> &'a str {
         self.text
     }
 
-    /// The next token; [`Kind::End`] again and again once there is none.
+    /// Reads the next token. At the end of the statement every call returns [`Kind::End`].
     pub(super) fn next_token(&mut self) -> Result<Token<'a>, LexError> {
         self.skip_blanks()?;
         let rest = &self.text[self.position..];
@@ -123,7 +138,7 @@ impl<'a> Lexer<'a> {
             let trimmed = rest.trim_start();
             self.position += rest.len() - trimmed.len();
             if trimmed.starts_with("--") || trimmed.starts_with("//") {
-                // As in Cassandra, where either ends a line.
+                // Either character ends a line, as in Cassandra.
                 self.position += trimmed.find(['\n', '\r']).unwrap_or(trimmed.len());
             } else if let Some(comment) = trimmed.strip_prefix("/*") {
                 match comment.find("*/") {
@@ -136,7 +151,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Text between `quote`s, with the quote itself doubled.
+    /// Reads a text between two `quote`s. A `quote` within the text is written twice.
     fn quoted(&mut self, kind: Kind, quote: char, what: &str) -> Result<Token<'a>, LexError> {
         let rest = &self.text[self.position..];
         let mut end = 1;
@@ -157,8 +172,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// An integer, float, duration or blob. A word may follow an integer without a blank, as in
-    /// `LIMIT 1ALLOW FILTERING`.
+    /// Reads an integer, float, duration or blob. A word may follow an integer without a blank, as
+    /// in `LIMIT 1ALLOW FILTERING`.
     fn number(&mut self, rest: &str) -> Token<'a> {
         if rest.starts_with("0x") || rest.starts_with("0X") {
             let digits = count(&rest[2..], |byte| byte.is_ascii_hexdigit());
@@ -185,7 +200,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Longer than any duration that could be in range and has no leading zeros: eleven units of up
+/// A length that no duration exceeds if it is in range and has no leading zeros: eleven units of up
 /// to 19 digits each.
 const MAX_DURATION_LENGTH: usize = 11 * 21;
 
@@ -193,7 +208,8 @@ fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// How many bytes at the start of `text` fulfil `condition`, which holds for ASCII alone.
+/// The number of bytes at the start of `text` that fulfil `condition`. It must hold for ASCII bytes
+/// alone, so that no character is cut.
 fn count(text: &str, condition: impl Fn(u8) -> bool) -> usize {
     text.bytes().take_while(|byte| condition(*byte)).count()
 }
@@ -212,7 +228,7 @@ fn exponent_length(text: &str) -> usize {
 
 const UUID_LENGTH: usize = 36;
 
-/// Whether `text` begins with a UUID of the usual form, and nothing that would continue it.
+/// Whether `text` begins with a UUID of the usual form and no word character follows it.
 fn is_uuid(text: &str) -> bool {
     let bytes = text.as_bytes();
     let fits = |(position, byte): (usize, &u8)| match position {
@@ -224,7 +240,7 @@ fn is_uuid(text: &str) -> bool {
         && !bytes.get(UUID_LENGTH).copied().is_some_and(is_word_byte)
 }
 
-/// The ISO 8601 form of a duration that isn't a word; `0` stands for a digit.
+/// The shape of the one ISO 8601 form of a duration that is no word. `0` stands for any digit.
 const ALTERNATIVE_DURATION: &[u8] = b"P0000-00-00T00:00:00";
 
 fn is_alternative_duration(text: &str) -> bool {

@@ -1,8 +1,9 @@
-//! From text to [`crate::ast`]: a lexer and a recursive descent, one file an area of the grammar.
+//! The parser: it turns a CQL text into a [`crate::ast`].
 //!
-//! The grammar is Cassandra's with ScyllaDB's additions. Errors say where, what was expected and
-//! what was found. Memory is bounded: nesting by [`MAX_NESTING`], the number of nodes by
-//! [`MAX_TOKENS`], and all else by the length of the text.
+//! It is a lexer and a recursive descent, with one file for each area of the grammar. The grammar
+//! is Cassandra's with ScyllaDB's additions. A syntax error gives the position, the tokens that
+//! were expected and the one that was found. Memory is bounded: nesting by [`MAX_NESTING`], the
+//! number of nodes by [`MAX_TOKENS`], and all else by the length of the text.
 
 mod cursor;
 mod describe;
@@ -31,19 +32,20 @@ pub use names::is_reserved;
 pub use outline::{Changed, changed, changed_by_batch, replace_calls};
 pub use select::{SelectionText, selection_text};
 
-/// How deep terms, selectors, types and relations may lie in one another.
+/// The deepest nesting of terms, selectors, types and relations in one another.
 pub const MAX_NESTING: usize = 64;
 
-/// The most tokens of a statement. A token costs up to about 100 bytes in the tree, so that a
-/// statement of the largest frame, made of nothing but commas and digits, would take gigabytes.
-/// This is half a million elements of a list: 341 vectors of 1,536 dimensions, written out.
+/// The most tokens of a statement. A token takes up to about 100 bytes in the tree, so without this
+/// limit a statement of the largest frame, made of commas and digits alone, would take gigabytes.
+/// The limit allows half a million elements of a list: 341 vectors of 1,536 dimensions, written
+/// out.
 pub const MAX_TOKENS: usize = 1 << 20;
 
 /// Parses one statement (a trailing semicolon is allowed).
 ///
 /// # Errors
-/// A syntax error that says the line and column (both from 1), what was expected and what was
-/// found: `line 1:10 expected FROM, found 'FRM'`. A type that can't be is an invalid request.
+/// A syntax error with the line and column (both from 1), the tokens expected and the one found:
+/// `line 1:10 expected FROM, found 'FRM'`. A type that can't exist is an invalid request.
 pub fn parse_statement(text: &str) -> Result<Parsed, CqlError> {
     let mut cursor = Cursor::new(text)?;
     let statement = cursor.statement()?;
@@ -53,7 +55,7 @@ pub fn parse_statement(text: &str) -> Result<Parsed, CqlError> {
     })
 }
 
-/// Parses the text of a type, as [`CqlType`]'s `Display` writes it.
+/// Parses the text of a type. [`CqlType`]'s `Display` writes such texts.
 ///
 /// # Errors
 /// As [`parse_statement`].

@@ -1,11 +1,11 @@
-//! Names of things, and the words that can't be names.
+//! Names of keyspaces, tables, columns and functions, and the words that can't be names.
 
 use super::cursor::{Cursor, Parse, is_symbol};
 use super::lexer::{Kind, Token};
 use crate::ast::{TableName, Term};
 
-/// Cassandra's reserved words, in order. `TRUE` and `FALSE` are constants wherever they stand, so
-/// they are here too. All other keywords are names where a name may stand.
+/// The reserved words, in order: Cassandra's, and `TRUE` and `FALSE`, which are constants wherever
+/// they stand. Any other keyword is a name where a name may stand.
 const RESERVED: [&str; 59] = [
     "ADD",
     "ALLOW",
@@ -78,7 +78,7 @@ pub fn is_reserved(word: &str) -> bool {
     RESERVED.binary_search(&upper.as_str()).is_ok()
 }
 
-/// The text of a quoted name or string, given with its quotes.
+/// The text of a token, without its quotes if it is a quoted name or a string.
 pub(super) fn unquoted(token: &Token<'_>) -> String {
     let text = token.text;
     match token.kind {
@@ -100,7 +100,8 @@ impl Cursor<'_> {
         }
     }
 
-    /// A name as the database sees it; `what` says of what, for the message.
+    /// Takes a name and gives it as the database sees it. `what` is "a table name" or the like, for
+    /// the error.
     pub(super) fn name(&mut self, what: &'static str) -> Parse<String> {
         let token = self.current();
         match token.kind {
@@ -125,10 +126,10 @@ impl Cursor<'_> {
         }
     }
 
-    /// `[keyspace.]name`.
+    /// Parses `[keyspace.]name`. `what` is as in [`Cursor::name`].
     pub(super) fn qualified_name(&mut self, what: &'static str) -> Parse<TableName> {
         let first = self.name(what)?;
-        // Asked for without being remembered: the point would be noise among what was expected.
+        // The test is not remembered: among the tokens expected a point would only be noise.
         if is_symbol(&self.current(), ".") {
             self.take()?;
             return Ok(TableName {
@@ -150,7 +151,7 @@ impl Cursor<'_> {
         self.name("a column name")
     }
 
-    /// `[term]` after a column, if it stands here.
+    /// Parses `[term]` after a column, if it stands here.
     pub(super) fn element_key(&mut self) -> Parse<Option<Term>> {
         if !is_symbol(&self.current(), "[") {
             return Ok(None);
@@ -161,7 +162,7 @@ impl Cursor<'_> {
         Ok(Some(key))
     }
 
-    /// `.field` after a column, if it stands here.
+    /// Parses `.field` after a column, if it stands here.
     pub(super) fn field_name(&mut self) -> Parse<Option<String>> {
         if !is_symbol(&self.current(), ".") {
             return Ok(None);
@@ -170,7 +171,7 @@ impl Cursor<'_> {
         self.name("the name of a field").map(Some)
     }
 
-    /// `IF NOT EXISTS`.
+    /// Takes `IF NOT EXISTS`, if it stands here. Returns whether it does.
     pub(super) fn if_not_exists(&mut self) -> Parse<bool> {
         let found = self.eat_word("IF")?;
         if found {
@@ -179,7 +180,7 @@ impl Cursor<'_> {
         Ok(found)
     }
 
-    /// `IF EXISTS`.
+    /// Takes `IF EXISTS`, if it stands here. Returns whether it does.
     pub(super) fn if_exists(&mut self) -> Parse<bool> {
         let found = self.eat_word("IF")?;
         if found {
@@ -204,9 +205,10 @@ impl Cursor<'_> {
             }
     }
 
-    /// The name of a function, with the parenthesis after it: its keyspace and its own name.
+    /// Takes the name of a function and the parenthesis after it. Gives the keyspace, if one is
+    /// written, and the name.
     pub(super) fn function_name(&mut self) -> Parse<(Option<String>, String)> {
-        // `token` is the one reserved word that is a function.
+        // `token` is the only reserved word that is the name of a function.
         let name = if self.at_word("TOKEN") {
             self.take()?;
             TableName {

@@ -5,11 +5,12 @@ use super::lexer::Kind;
 use super::names::unquoted;
 use crate::ast::OptionValue;
 
-/// More than any table has; each is compared with all before it.
+/// The most options of a statement, more than any table has. The limit bounds the time of the check
+/// for repeats, which compares each option with all before it.
 const MAX_OPTIONS: usize = 256;
 
 impl Cursor<'_> {
-    /// What follows the word `WITH`: one or more options.
+    /// Parses what follows the word `WITH`: one or more options with `AND` between them.
     pub(super) fn options(&mut self) -> Parse<Vec<(String, OptionValue)>> {
         let mut options = Vec::new();
         loop {
@@ -20,7 +21,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// Reads one option behind those that were read before it.
+    /// Parses one option and adds it to `options`. An option that is there already is refused.
     pub(super) fn option(&mut self, options: &mut Vec<(String, OptionValue)>) -> Parse<()> {
         let token = self.current();
         let name = self.name("the name of an option")?;
@@ -40,7 +41,7 @@ impl Cursor<'_> {
         Ok(())
     }
 
-    /// `{'key': 'value', ..}`.
+    /// Parses `{'key': 'value', ..}`.
     pub(super) fn option_map(&mut self) -> Parse<Vec<(String, String)>> {
         self.expect_symbol("{")?;
         let entries = self.separated_until("}", |cursor| {
@@ -51,7 +52,7 @@ impl Cursor<'_> {
         Ok(entries)
     }
 
-    /// A string, number, boolean, UUID or bare word, as text.
+    /// Takes a string, number, boolean, UUID, duration, blob or bare word, as text without quotes.
     fn option_scalar(&mut self) -> Parse<String> {
         let negative = is_symbol(&self.current(), "-");
         if negative {

@@ -1,25 +1,25 @@
-//! What a statement is about, told without parsing it: for who passes statements on and needs the whole
-//! tree of few of them.
+//! Outlines of statements, found without parsing them: the tables that a write changes, and calls
+//! of functions. The gateway passes most statements on and needs no more of them.
 
 use super::lexer::{Kind, Lexer, Token};
 use super::names::unquoted;
 use crate::ast::TableName;
 
-/// What a statement changes, as far as its first words tell.
+/// The data that a statement changes, as far as its first words show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Changed {
-    /// INSERT, UPDATE or DELETE: rows of this table.
+    /// Rows of this table, by an INSERT, UPDATE or DELETE.
     Rows(TableName),
-    /// BEGIN BATCH: whatever the statements in it change.
+    /// The data that the statements of a batch change ([`changed_by_batch`]).
     Batch,
-    /// TRUNCATE: all of this table.
+    /// All rows of this table, by a TRUNCATE.
     All(TableName),
 }
 
-/// What a statement changes; `None` if it is no such statement, or none that makes sense up to the table's
-/// name.
+/// Finds the data that a statement changes. `None` if it changes no rows, or is malformed before
+/// the end of the table's name.
 ///
-/// Only the tokens up to that name are read, and nothing is allocated but the name.
+/// Only the tokens up to that name are read, and only the name is allocated.
 pub fn changed(text: &str) -> Option<Changed> {
     let mut lexer = Lexer::new(text);
     let first = lexer.next_token().ok()?;
@@ -52,17 +52,18 @@ pub fn changed(text: &str) -> Option<Changed> {
     is_word(&first, "BEGIN").then_some(Changed::Batch)
 }
 
-/// The tables whose rows a batch changes, told without parsing its statements; `None` if the text is no batch, or makes no sense as
-/// far as it is read.
+/// Finds the tables whose rows a batch changes, one for each of its statements in their order.
+/// `None` if the text is no batch, or is malformed as far as it is read.
 ///
-/// The words that a statement begins with are reserved, so each of them begins one, wherever it stands.
+/// The statements are not parsed: INSERT, UPDATE and DELETE are reserved words, so a statement
+/// begins wherever one of them stands.
 pub fn changed_by_batch(text: &str) -> Option<Vec<TableName>> {
     let mut lexer = Lexer::new(text);
     if !is_word(&lexer.next_token().ok()?, "BEGIN") {
         return None;
     }
     let mut tables = Vec::new();
-    // Words between DELETE and FROM name columns.
+    // True between DELETE and FROM, where words are the names of columns.
     let mut deletes = false;
     loop {
         let token = lexer.next_token().ok()?;
@@ -88,10 +89,12 @@ pub fn changed_by_batch(text: &str) -> Option<Vec<TableName>> {
     }
 }
 
-/// A statement with some of its calls of functions without arguments replaced: `now()` by the text that
-/// `replacement` gives for `now`; those for which it gives none stay. `None` if nothing was replaced.
+/// Replaces calls of functions without arguments in a statement: `now()` becomes the text that
+/// `replacement` gives for `now`. A call for which it gives `None` stays. Returns `None` if nothing
+/// was replaced.
 ///
-/// The name comes as the database sees it, without its keyspace, which may be `system` alone.
+/// `replacement` gets the name as the database sees it, without a keyspace. Calls with another
+/// keyspace than `system` stay.
 pub fn replace_calls(
     text: &str,
     mut replacement: impl FnMut(&str) -> Option<String>,
@@ -125,8 +128,8 @@ pub fn replace_calls(
     Some(replaced)
 }
 
-/// Where the name of a function begins, its keyspace included; `None` if it is no name, or one of a
-/// user's keyspace.
+/// The offset at which a function's name begins, its keyspace included. `None` if `name` is no
+/// name, or has another keyspace than `system`.
 fn call_start(
     name: &Token<'_>,
     point: Option<Token<'_>>,

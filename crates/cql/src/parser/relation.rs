@@ -1,11 +1,11 @@
-//! The conjuncts of `WHERE` and `IF`.
+//! The relations of `WHERE` and `IF`.
 
 use super::cursor::{Cursor, Parse, is_symbol, is_word};
 use super::lexer::Kind;
 use crate::ast::{Comparand, Operator, Relation, Subject, Term};
 
 impl Cursor<'_> {
-    /// One or more relations with `AND` between them.
+    /// Parses one or more relations with `AND` between them.
     pub(super) fn relations(&mut self) -> Parse<Vec<Relation>> {
         let mut relations = vec![self.relation()?];
         while self.eat_word("AND")? {
@@ -67,7 +67,7 @@ impl Cursor<'_> {
         })
     }
 
-    /// The operator behind a tuple of columns, and the tuples or markers behind it.
+    /// Parses the operator after a tuple of columns, and the right side: tuples or markers.
     fn comparison_of_tuples(&mut self) -> Parse<(Operator, Comparand)> {
         if let Some(operator) = self.sign()? {
             return Ok((operator, Comparand::Term(self.tuple_or_marker()?)));
@@ -83,7 +83,7 @@ impl Cursor<'_> {
         self.term()
     }
 
-    /// An operator of order or equality, if one stands here.
+    /// Takes an operator of order or equality, if one stands here.
     fn sign(&mut self) -> Parse<Option<Operator>> {
         const SIGNS: [(&str, Operator); 6] = [
             ("=", Operator::Eq),
@@ -101,7 +101,7 @@ impl Cursor<'_> {
         Ok(None)
     }
 
-    /// The operator and what follows it.
+    /// Parses the operator and the right side of a relation.
     fn comparison(&mut self) -> Parse<(Operator, Comparand)> {
         if let Some(operator) = self.sign()? {
             return Ok((operator, Comparand::Term(self.term()?)));
@@ -131,7 +131,7 @@ impl Cursor<'_> {
         Err(self.unexpected())
     }
 
-    /// `(a, b)`, `()` or a marker for the whole list.
+    /// Parses the right side of `IN`: `(a, b)`, `()` or a marker for the whole list.
     fn in_values(&mut self, value: fn(&mut Self) -> Parse<Term>) -> Parse<Comparand> {
         if self.at_marker() {
             return self.term().map(Comparand::Term);

@@ -4,19 +4,20 @@ use super::cursor::{Cursor, Parse, is_symbol, is_word};
 use crate::ast::{Ordering, Select};
 use crate::error::CqlError;
 
-/// What a SELECT selects, as it is written.
+/// The selection of a SELECT as it is written: the part between `SELECT` and `FROM`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SelectionText<'a> {
-    /// What stands before `FROM`, from the first selector on. It may end with a comment.
+    /// The text from the first selector up to `FROM`, without `JSON` and `DISTINCT`. It may end
+    /// with a comment.
     pub text: &'a str,
-    /// How many bind markers stand in it: they are the statement's first.
+    /// The number of bind markers in the text. They are the first of the statement.
     pub markers: usize,
 }
 
 /// Finds the selection in the text of a SELECT.
 ///
 /// # Errors
-/// As [`super::parse_statement`], but for what comes after the selection.
+/// As [`super::parse_statement`]. The text after the selection is not checked.
 pub fn selection_text(text: &str) -> Result<SelectionText<'_>, CqlError> {
     let mut cursor = Cursor::new(text)?;
     cursor.expect_word("SELECT")?;
@@ -32,7 +33,7 @@ pub fn selection_text(text: &str) -> Result<SelectionText<'_>, CqlError> {
 }
 
 impl Cursor<'_> {
-    /// What follows the word `SELECT`.
+    /// Parses what follows the word `SELECT`.
     pub(super) fn select(&mut self) -> Parse<Select> {
         let json = self.eat_modifier("JSON")?;
         let distinct = self.eat_modifier("DISTINCT")?;
@@ -86,7 +87,7 @@ impl Cursor<'_> {
         Ok(select)
     }
 
-    /// `JSON` or `DISTINCT`, unless it is the name of the first column selected.
+    /// Takes `JSON` or `DISTINCT`, unless the word is the name of the first selected column.
     fn eat_modifier(&mut self, word: &'static str) -> Parse<bool> {
         if !is_word(&self.current(), word) {
             return Ok(false);
@@ -128,7 +129,7 @@ impl Cursor<'_> {
         })
     }
 
-    /// `ASC`, `DESC` or nothing.
+    /// Takes `ASC`, `DESC` or nothing. Returns whether it is `DESC`.
     pub(super) fn descending(&mut self) -> Parse<bool> {
         Ok(!self.eat_word("ASC")? && self.eat_word("DESC")?)
     }

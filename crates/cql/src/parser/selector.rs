@@ -1,15 +1,17 @@
-//! What a `SELECT` computes of a row, and the arguments of scoring functions.
+//! Selectors: the expressions that a `SELECT` computes of a row, and the arguments of scoring
+//! functions.
 
 use super::cursor::{Cursor, Parse, is_symbol, is_word};
 use super::lexer::Kind;
 use super::terms::is_constant;
 use crate::ast::{FunctionCall, Projection, SelectItem, Selector};
 
-/// How deep a selector reaches into user types: what walks it later does so by recursion.
+/// The most fields of user types in a row (`a.b.c`). The tree is walked by recursion later, so its
+/// depth must be bounded.
 const FIELDS_MAX: usize = 32;
 
 impl Cursor<'_> {
-    /// What stands between `SELECT` and `FROM`.
+    /// Parses the part between `SELECT` and `FROM`.
     pub(super) fn projection(&mut self) -> Parse<Projection> {
         if self.eat_symbol("*")? {
             return Ok(Projection::All);
@@ -87,7 +89,7 @@ impl Cursor<'_> {
             return self.cast();
         }
         if unqualified && is_native("COUNT") && self.counts_rows() {
-            // The name, the parenthesis, `*` or the integer.
+            // Three tokens: the name, the parenthesis, and `*` or an integer.
             for _ in 0..3 {
                 self.take()?;
             }
@@ -103,7 +105,7 @@ impl Cursor<'_> {
             .is_some_and(|argument| is_symbol(&argument, "*") || argument.kind == Kind::Integer)
     }
 
-    /// `name(column)`, of which the column is given back.
+    /// Parses `name(column)` and gives the column.
     fn single_column(&mut self) -> Parse<String> {
         self.take()?;
         self.expect_symbol("(")?;
@@ -122,7 +124,7 @@ impl Cursor<'_> {
         Ok(Selector::Cast { selector, cql_type })
     }
 
-    /// A function whose arguments may be columns.
+    /// Parses the call of a function whose arguments may be columns.
     pub(super) fn function_of_selectors(&mut self) -> Parse<FunctionCall<Selector>> {
         let (keyspace, name) = self.function_name()?;
         Ok(FunctionCall {

@@ -1,11 +1,11 @@
-//! Which statement it is, told by its first words.
+//! The choice of the grammar for a statement by its first words.
 
 use super::cursor::{Cursor, Parse, is_word};
 use super::lexer::Kind;
 use crate::ast::{Statement, Term};
 
-/// First words of statements that are known but not carried out, with as many more words as it
-/// takes to name what they are about.
+/// First words of statements that are known but not supported: enough words to name the kind of
+/// thing that the statement is about.
 const UNSUPPORTED: [&[&str]; 36] = [
     &["CREATE", "ROLE"],
     &["CREATE", "USER"],
@@ -48,7 +48,7 @@ const UNSUPPORTED: [&[&str]; 36] = [
 impl Cursor<'_> {
     pub(super) fn statement(&mut self) -> Parse<Statement> {
         if let Some(words) = self.unsupported() {
-            // Nothing is said about the rest, but it must be made of words and signs.
+            // The rest is not parsed, but it must be made of valid tokens.
             while self.current().kind != super::lexer::Kind::End {
                 self.take()?;
             }
@@ -108,7 +108,8 @@ impl Cursor<'_> {
         Err(self.unexpected())
     }
 
-    /// `DESC`, the short form, which needs no mention of its own among what was expected.
+    /// Takes `DESC`, the short form of `DESCRIBE`. The test is not remembered, as `DESCRIBE` is
+    /// among the words expected already.
     fn at_desc(&mut self) -> Parse<bool> {
         let found = is_word(&self.current(), "DESC");
         if found {
@@ -156,8 +157,8 @@ impl Cursor<'_> {
         self.eat_table()?;
         let table = self.table_name()?;
         if self.eat_word("USING")? {
-            // As everywhere, a timeout is accepted and without effect. A marker for it would be one that
-            // nothing in the tree refers to.
+            // A timeout is accepted without effect, as everywhere. A marker is refused here:
+            // nothing in the tree would refer to it.
             self.expect_word("TIMEOUT")?;
             let token = self.current();
             if token.kind != Kind::Duration || !matches!(self.term()?, Term::Literal(_)) {
@@ -167,7 +168,7 @@ impl Cursor<'_> {
         Ok(Statement::Truncate { table })
     }
 
-    /// `KEYSPACE` or its other name.
+    /// Takes `KEYSPACE` or `SCHEMA`, which means the same.
     fn eat_keyspace(&mut self) -> Parse<bool> {
         let is_schema = is_word(&self.current(), "SCHEMA");
         if is_schema {
@@ -176,7 +177,7 @@ impl Cursor<'_> {
         Ok(is_schema || self.eat_word("KEYSPACE")?)
     }
 
-    /// `TABLE` or its other name.
+    /// Takes `TABLE` or `COLUMNFAMILY`, which means the same.
     fn eat_table(&mut self) -> Parse<bool> {
         let is_column_family = is_word(&self.current(), "COLUMNFAMILY");
         if is_column_family {

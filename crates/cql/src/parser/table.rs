@@ -9,7 +9,7 @@ use crate::ast::{
 use crate::error::CqlError;
 
 impl Cursor<'_> {
-    /// What follows `CREATE TABLE`.
+    /// Parses what follows `CREATE TABLE`.
     pub(super) fn create_table(&mut self) -> Parse<Statement> {
         let if_not_exists = self.if_not_exists()?;
         let mut create = CreateTable {
@@ -33,7 +33,8 @@ impl Cursor<'_> {
         Ok(Statement::CreateTable(create))
     }
 
-    /// Columns and `PRIMARY KEY (..)` in parentheses. As in Cassandra, a comma may have nothing behind it.
+    /// Parses columns and `PRIMARY KEY (..)` in parentheses. As in Cassandra, nothing need follow a
+    /// comma.
     fn table_elements(&mut self, create: &mut CreateTable) -> Parse<()> {
         self.expect_symbol("(")?;
         self.table_element(create)?;
@@ -46,7 +47,7 @@ impl Cursor<'_> {
         self.expect_symbol(")")
     }
 
-    /// A column or `PRIMARY KEY (..)`.
+    /// Parses a column or `PRIMARY KEY (..)`.
     fn table_element(&mut self, create: &mut CreateTable) -> Parse<()> {
         if self.eat_word("PRIMARY")? {
             self.expect_word("KEY")?;
@@ -62,7 +63,7 @@ impl Cursor<'_> {
         Ok(())
     }
 
-    /// `(a, b, c)` or `((a, b), c)`.
+    /// Parses the columns of a primary key: `(a, b, c)` or `((a, b), c)`.
     fn primary_key(&mut self, create: &mut CreateTable) -> Parse<()> {
         one_primary_key(create)?;
         self.expect_symbol("(")?;
@@ -77,7 +78,7 @@ impl Cursor<'_> {
         self.expect_symbol(")")
     }
 
-    /// `name type [STATIC]`.
+    /// Parses `name type [STATIC]`.
     fn column_definition(&mut self) -> Parse<ColumnDefinition> {
         Ok(ColumnDefinition {
             name: self.column_name()?,
@@ -117,7 +118,7 @@ impl Cursor<'_> {
         self.option(&mut create.options)
     }
 
-    /// `ID = uuid`, quoted or not.
+    /// Parses `ID = uuid`, with the UUID in quotes or not.
     fn table_id(&mut self, create: &mut CreateTable) -> Parse<()> {
         self.expect_word("ID")?;
         self.expect_symbol("=")?;
@@ -134,7 +135,7 @@ impl Cursor<'_> {
         Ok(())
     }
 
-    /// What follows `ALTER TABLE`.
+    /// Parses what follows `ALTER TABLE`.
     pub(super) fn alter_table(&mut self) -> Parse<Statement> {
         let if_exists = self.if_exists()?;
         let table = self.table_name()?;
@@ -163,7 +164,7 @@ impl Cursor<'_> {
         }))
     }
 
-    /// `a, b`, in parentheses or not.
+    /// Parses `a, b`, in parentheses or not.
     fn one_or_more<T>(&mut self, item: impl FnMut(&mut Self) -> Parse<T>) -> Parse<Vec<T>> {
         if self.at_symbol("(") {
             self.parenthesised(item)
@@ -188,7 +189,8 @@ impl Cursor<'_> {
         })
     }
 
-    /// Microseconds, which can't be bound in a statement that changes the schema.
+    /// Takes a timestamp in microseconds. A bind marker is refused: a statement that changes the
+    /// schema has none.
     fn timestamp_constant(&mut self) -> Parse<i64> {
         let negative = self.eat_symbol("-")?;
         let token = self.current();
@@ -215,7 +217,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// What follows `DROP TABLE`.
+    /// Parses what follows `DROP TABLE`.
     pub(super) fn drop_table(&mut self) -> Parse<Statement> {
         let if_exists = self.if_exists()?;
         Ok(Statement::DropTable {

@@ -9,22 +9,23 @@ use crate::ast::{FunctionCall, Literal, Term};
 use crate::error::CqlError;
 use crate::value::{NoDuration, parse_duration};
 
-/// The words that are values.
+/// The words that are constants.
 const CONSTANTS: [&str; 5] = ["NULL", "TRUE", "FALSE", "NAN", "INFINITY"];
 
-/// Whether the token is a word that is a value.
+/// Whether the token is a word that is a constant.
 pub(super) fn is_constant(token: &Token<'_>) -> bool {
     CONSTANTS.iter().any(|constant| is_word(token, constant))
 }
 
-/// Whether a word in a place for terms is a duration, as `P1DT2H` is.
+/// Whether a word is a duration, such as `P1DT2H`, where a term is expected.
 fn is_duration_word(token: &Token<'_>) -> bool {
     token.kind == Kind::Word
         && token.text.starts_with('P')
         && parse_duration(token.text) != Err(NoDuration::Form)
 }
 
-/// A duration of either kind of token. What is wrong with its value is no matter of syntax, as in Cassandra.
+/// The duration that a token means, which is a word or a [`Kind::Duration`]. As in Cassandra, a
+/// wrong value is an invalid request, not a syntax error.
 fn duration(token: &Token<'_>, negative: bool) -> Parse<Literal> {
     let (months, days, nanoseconds) = parse_duration(token.text).map_err(|error| match error {
         NoDuration::Value(why) => CqlError::invalid(why),
@@ -45,13 +46,14 @@ impl Cursor<'_> {
         is_symbol(&token, "?") || is_symbol(&token, ":")
     }
 
+    /// Parses a term and refuses arithmetic after it.
     pub(super) fn term(&mut self) -> Parse<Term> {
         let term = self.nested(Self::term_here)?;
         let token = self.current();
         let is_operator = ["+", "-", "*", "/", "%"]
             .iter()
             .any(|operator| is_symbol(&token, operator));
-        // `c = 1 + c` is the one place where something may be added to a term.
+        // Only in `c = 1 + c` may something be added to a term.
         let adds_column = is_symbol(&token, "+")
             && self
                 .second()
@@ -120,7 +122,8 @@ impl Cursor<'_> {
         }
     }
 
-    /// The name after a colon. Reserved words can be meant as nothing else here.
+    /// Takes the name of a bind marker after its colon. Reserved words are names here, as they can
+    /// mean nothing else.
     fn marker_name(&mut self) -> Parse<String> {
         let token = self.current();
         if token.kind == Kind::Word {
@@ -138,7 +141,7 @@ impl Cursor<'_> {
         self.literal(false).map(Term::Literal)
     }
 
-    /// A constant other than null; `negative` if a minus sign was taken before it.
+    /// Takes a constant other than null. `negative` says whether a minus sign was taken before it.
     fn literal(&mut self, negative: bool) -> Parse<Literal> {
         let token = self.current();
         let sign = if negative { "-" } else { "" };
@@ -214,7 +217,7 @@ impl Cursor<'_> {
         Ok(Term::Map(entries))
     }
 
-    /// Whether `field:` stands here, and no key of a map.
+    /// Whether `field:` stands here, and not the key of a map.
     fn at_field(&self) -> bool {
         let token = self.current();
         let is_name = match token.kind {
@@ -224,14 +227,14 @@ impl Cursor<'_> {
         is_name && self.second().is_some_and(|next| is_symbol(&next, ":"))
     }
 
-    /// `field: term`.
+    /// Parses `field: term`.
     fn field(&mut self) -> Parse<(String, Term)> {
         let name = self.name("the name of a field")?;
         self.expect_symbol(":")?;
         Ok((name, self.term()?))
     }
 
-    /// `(type) term` or `(term, ..)`, after a look at what follows the parenthesis.
+    /// Parses `(type) term` or `(term, ..)`. The token after the parenthesis decides which it is.
     fn hint_or_tuple(&mut self) -> Parse<Term> {
         self.expect_symbol("(")?;
         if self.at_type() && !self.at_function() && !is_duration_word(&self.current()) {
@@ -247,7 +250,7 @@ impl Cursor<'_> {
         Ok(Term::Tuple(elements))
     }
 
-    /// An integer or a bind marker, as after `LIMIT`.
+    /// Parses an integer or a bind marker, as after `LIMIT`.
     pub(super) fn integer_or_marker(&mut self) -> Parse<Term> {
         let token = self.current();
         let is_integer = token.kind == Kind::Integer

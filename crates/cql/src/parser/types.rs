@@ -1,4 +1,4 @@
-//! Types, with the rules on what may lie in what.
+//! Types, with the rules on which type may lie in which.
 
 use super::cursor::{Cursor, Parse, is_word};
 use super::lexer::Kind;
@@ -13,13 +13,13 @@ impl Cursor<'_> {
         self.at_name() || is_word(&self.current(), "SET")
     }
 
-    /// A type that a column can have: its inner collections must be frozen, by the word or by
-    /// lying in something frozen.
+    /// Parses a type that a column can have. Collections within it must be frozen: by the word
+    /// `frozen`, or because they lie in something frozen.
     pub(super) fn cql_type(&mut self) -> Parse<CqlType> {
         self.nested(|cursor| cursor.type_here(false))
     }
 
-    /// `inside_frozen`: whether something around this type freezes it.
+    /// Parses a type. `inside_frozen` says whether something around it freezes it.
     fn type_here(&mut self, inside_frozen: bool) -> Parse<CqlType> {
         let token = self.current();
         if token.kind == Kind::String {
@@ -35,7 +35,7 @@ impl Cursor<'_> {
             }));
         }
         if is_word(&token, "SET") {
-            // The one type whose name is a reserved word.
+            // `set` is the only type whose name is a reserved word.
             self.take()?;
             return self.set(inside_frozen);
         }
@@ -80,7 +80,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// What follows the word `set`.
+    /// Parses what follows the word `set`.
     fn set(&mut self, frozen: bool) -> Parse<CqlType> {
         let [element] = self.collection_parameters("set", frozen)?;
         no_durations(&element, "Durations are not allowed inside sets", || {
@@ -112,7 +112,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// The `N` types in angle brackets after `kind`.
+    /// Parses the `N` types in angle brackets after `kind`.
     fn collection_parameters<const N: usize>(
         &mut self,
         kind: &str,
@@ -135,16 +135,17 @@ impl Cursor<'_> {
             parameters.push(parameter);
         }
         self.expect_symbol(">")?;
-        // Exactly N were pushed.
+        // Exactly N types were pushed, so this can't fail.
         parameters
             .try_into()
             .map_err(|_| CqlError::server("a collection type has lost its parameters"))
     }
 
-    /// The element and the number of dimensions of `vector<element, n>`.
+    /// Parses what follows the word `vector`: `<element, n>`.
     fn vector(&mut self) -> Parse<CqlType> {
         self.expect_symbol("<")?;
-        // A vector is one cell whatever it holds, so its element keeps the type as it is written.
+        // A vector is always one cell, so its element needn't be frozen and keeps its type as
+        // written.
         let element = self.inner_type(false)?;
         no_counter(&element, "vectors")?;
         self.expect_symbol(",")?;
@@ -224,7 +225,8 @@ fn no_counter(element: &CqlType, place: &str) -> Parse<()> {
     Ok(())
 }
 
-/// Durations have no order, so nothing that is sorted may hold one.
+/// Refuses durations in the elements of a set or the keys of a map. These are kept sorted, and
+/// durations have no order.
 fn no_durations(element: &CqlType, message: &str, whole: impl FnOnce() -> String) -> Parse<()> {
     if holds_duration(element) {
         return Err(CqlError::invalid(format!("{message}: {}", whole())));

@@ -1,4 +1,4 @@
-//! Dates and times as text: the forms that Cassandra reads, and the one form written here.
+//! Dates and times as text. All forms that Cassandra reads are read; one form is written.
 //!
 //! The calendar is the proleptic Gregorian one. Times without a zone are UTC.
 
@@ -9,8 +9,8 @@ const MILLISECONDS_PER_DAY: i64 = 86_400_000;
 /// The serialised day of 1970-01-01.
 const EPOCH_DAY: i64 = 1 << 31;
 
-/// Days since 1970-01-01 (the algorithm of Howard Hinnant, "chrono-compatible low-level date
-/// algorithms": years begin in March, so that a leap day is the last of its year).
+/// The days from 1970-01-01 to a date. The algorithm is Howard Hinnant's ("chrono-compatible
+/// low-level date algorithms"): years begin in March, so a leap day is the last of its year.
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
@@ -20,7 +20,7 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
-/// The inverse: year, month and day.
+/// The date (year, month, day) that is `days` after 1970-01-01: the inverse of [`days_from_civil`].
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
@@ -35,11 +35,11 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
     (year, month, day)
 }
 
-/// What is left of a text being read.
+/// The rest of a text that is being read.
 struct Scan<'a>(&'a str);
 
 impl Scan<'_> {
-    /// A number of `min` to `max` digits.
+    /// Takes a number of `min` to `max` digits.
     fn number(&mut self, min: usize, max: usize) -> Option<i64> {
         let digits = self.0.bytes().take_while(u8::is_ascii_digit).count();
         if !(min..=max).contains(&digits) {
@@ -50,7 +50,7 @@ impl Scan<'_> {
         number.parse().ok()
     }
 
-    /// A number of one or two digits between the bounds.
+    /// Takes a number of one or two digits, which must lie within the bounds.
     fn field(&mut self, bounds: std::ops::RangeInclusive<i64>) -> Option<i64> {
         self.number(1, 2).filter(|number| bounds.contains(number))
     }
@@ -69,26 +69,26 @@ impl Scan<'_> {
         self.eat(text).then_some(())
     }
 
-    /// `-mm-dd` after a year: days since 1970.
+    /// Takes `-mm-dd` after a year, and gives the days from 1970-01-01 to the date.
     fn month_and_day(&mut self, year: i64) -> Option<i64> {
         self.expect("-")?;
         let month = self.field(1..=12)?;
         self.expect("-")?;
         let day = self.field(1..=31)?;
         let days = days_from_civil(year, month, day);
-        // A day beyond the end of its month comes back as one of the next.
+        // A day beyond the end of its month comes back as a day of the next month.
         (civil_from_days(days) == (year, month, day)).then_some(days)
     }
 
-    /// One to nine digits after a point, as nanoseconds.
+    /// Takes one to nine digits after a point, and gives them as nanoseconds.
     fn fraction(&mut self) -> Option<i64> {
         let before = self.0.len();
         let number = self.number(1, 9)?;
         Some(number * 10_i64.pow(9 - (before - self.0.len()) as u32))
     }
 
-    /// `hh:mm:ss[.fffffffff]` as nanoseconds since midnight; without seconds if those may be
-    /// left out.
+    /// Takes `hh:mm:ss[.fffffffff]`, and gives it as nanoseconds since midnight. The seconds may be
+    /// left out unless `seconds_needed`.
     fn time_of_day(&mut self, seconds_needed: bool) -> Option<i64> {
         let hour = self.field(0..=23)?;
         self.expect(":")?;
@@ -105,8 +105,9 @@ impl Scan<'_> {
         Some(nanoseconds)
     }
 
-    /// `Z`, `+hh`, `+hhmm`, `+hh:mm` or nothing, as minutes east of Greenwich. `UTC` and `GMT` want a blank before
-    /// them, and `z` a date, as in Cassandra.
+    /// Takes a zone, and gives it as minutes east of Greenwich: `Z`, `+hh`, `+hhmm`, `+hh:mm` or
+    /// nothing. As in Cassandra, `UTC` and `GMT` must follow a blank, and `z` must follow a date
+    /// without a time of day.
     fn zone(&mut self, behind_date: bool) -> Option<i64> {
         let spaced = self.eat(" ");
         if self.0.is_empty() {
@@ -185,8 +186,8 @@ pub(super) fn parse_time(text: &str) -> Result<i64, ValueError> {
     })
 }
 
-/// Reads `yyyy-mm-dd[(T| )hh:mm[:ss[.fff]]][zone]`, or digits as milliseconds since 1970. Finer
-/// fractions than milliseconds are cut off, as `cqlsh` prints them.
+/// Reads `yyyy-mm-dd[(T| )hh:mm[:ss[.fff]]][zone]`, or digits as milliseconds since 1970. A finer
+/// fraction, such as `cqlsh` prints, is cut to milliseconds.
 pub(super) fn parse_timestamp(text: &str) -> Result<i64, ValueError> {
     if all_digits(text) {
         return text.parse().map_err(|_| {
@@ -219,12 +220,12 @@ pub(super) fn parse_timestamp(text: &str) -> Result<i64, ValueError> {
     })
 }
 
-/// The years that every reader of dates takes.
+/// Whether a year has four digits, so that every reader of dates takes it.
 fn is_common_year(year: i64) -> bool {
     (0..=9999).contains(&year)
 }
 
-/// `'yyyy-mm-dd'`, or the serialised day for years of other than four digits.
+/// A date as a CQL literal: `'yyyy-mm-dd'`, or the serialised day if the year has not four digits.
 pub(super) fn date_literal(days: u32) -> String {
     let (year, month, day) = civil_from_days(i64::from(days) - EPOCH_DAY);
     if is_common_year(year) {
@@ -234,13 +235,13 @@ pub(super) fn date_literal(days: u32) -> String {
     }
 }
 
-/// `yyyy-mm-dd`, with a sign before years of other than four digits, as ISO 8601 has it.
+/// A date as `yyyy-mm-dd`. As in ISO 8601, a year that has not four digits gets a sign.
 pub(super) fn date_text(days: u32) -> String {
     let (year, month, day) = civil_from_days(i64::from(days) - EPOCH_DAY);
     format!("{}-{month:02}-{day:02}", year_text(year))
 }
 
-/// `yyyy-mm-dd hh:mm:ss.fffZ`.
+/// A timestamp as `yyyy-mm-dd hh:mm:ss.fffZ`. A year that has not four digits gets a sign.
 pub(super) fn timestamp_text(millis: i64) -> String {
     let (year, month, day) = civil_from_days(millis.div_euclid(MILLISECONDS_PER_DAY));
     let time = time_text(millis.rem_euclid(MILLISECONDS_PER_DAY) * 1_000_000);
@@ -256,7 +257,7 @@ fn year_text(year: i64) -> String {
     }
 }
 
-/// `hh:mm:ss.fffffffff`.
+/// A time as `hh:mm:ss.fffffffff`.
 pub(super) fn time_text(nanoseconds: i64) -> String {
     let seconds = nanoseconds / 1_000_000_000;
     format!(
@@ -268,12 +269,13 @@ pub(super) fn time_text(nanoseconds: i64) -> String {
     )
 }
 
-/// `'hh:mm:ss.fffffffff'`.
+/// A time as a CQL literal: `'hh:mm:ss.fffffffff'`.
 pub(super) fn time_literal(nanoseconds: i64) -> String {
     format!("'{}'", time_text(nanoseconds))
 }
 
-/// `'yyyy-mm-ddThh:mm:ss.fffZ'`, or the milliseconds for years of other than four digits.
+/// A timestamp as a CQL literal: `'yyyy-mm-ddThh:mm:ss.fffZ'`, or the milliseconds since 1970 if
+/// the year has not four digits.
 pub(super) fn timestamp_literal(millis: i64) -> String {
     let (year, month, day) = civil_from_days(millis.div_euclid(MILLISECONDS_PER_DAY));
     if !is_common_year(year) {

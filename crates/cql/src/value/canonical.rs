@@ -1,4 +1,4 @@
-//! The form in which sets and maps are stored.
+//! The canonical form of values, in which sets and maps are stored.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -7,10 +7,11 @@ use super::elements::{Elements, Entries, Fields};
 use super::{ValueError, compare, validate};
 use crate::types::CqlType;
 
-/// Checks `bytes` as [`validate`] does, and gives the form in which the database keeps it: sets in
-/// order and without repeats, maps in order of their keys with the last of equal keys, at every
-/// depth but within vectors, which Cassandra doesn't look into. Other values come back as they are,
-/// without a copy.
+/// Checks `bytes` as [`validate`] does, and gives the form in which the database keeps the value.
+///
+/// Sets come in order and without repeats. Maps come in the order of their keys; of equal keys the
+/// last entry stays. This holds at every depth, but not within vectors, which Cassandra leaves as
+/// they are. A type without sets and maps costs no copy.
 ///
 /// # Errors
 /// If `bytes` is no value of `cql_type`.
@@ -23,7 +24,7 @@ pub fn canonical(cql_type: &CqlType, bytes: &Bytes) -> Result<Bytes, ValueError>
     }
 }
 
-/// Whether values of the type hold something whose order counts.
+/// Whether values of the type hold sets or maps that must be in order.
 pub(super) fn holds_order(cql_type: &CqlType) -> bool {
     match cql_type {
         CqlType::Set { .. } | CqlType::Map { .. } => true,
@@ -33,7 +34,7 @@ pub(super) fn holds_order(cql_type: &CqlType) -> bool {
     }
 }
 
-/// As [`canonical`], of a value that has been validated.
+/// As [`canonical`], for a value that is known to be valid.
 pub(super) fn canonical_copy(cql_type: &CqlType, bytes: &[u8]) -> Result<Bytes, ValueError> {
     match cql_type {
         _ if !holds_order(cql_type) => Ok(Bytes::copy_from_slice(bytes)),
@@ -70,7 +71,8 @@ fn map(key: &CqlType, value: &CqlType, entries: Entries<'_>) -> Result<Bytes, Va
         })
         .collect::<Result<Vec<_>, ValueError>>()?;
     entries.sort_by(|(a, _), (b, _)| compare(key, a, b));
-    // The sort is stable, so the last of equal keys is the last written; `kept` precedes `next`.
+    // The sort is stable, so of equal keys the last is the last written. `kept` comes before
+    // `next`.
     entries.dedup_by(|next, kept| {
         let repeated = compare(key, &next.0, &kept.0).is_eq();
         if repeated {

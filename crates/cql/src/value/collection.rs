@@ -1,18 +1,24 @@
-//! Collections taken apart and put together in serialised form.
+//! Splitting and joining collections in serialised form.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::ValueError;
 use super::elements::{Elements, Entries};
 
-/// Reads a serialised collection (list, set) into its serialised elements.
+/// Splits a serialised list or set into its serialised elements.
+///
+/// # Errors
+/// If `bytes` is no list or set. The elements themselves are not checked.
 pub fn split_elements(bytes: &[u8]) -> Result<Vec<Bytes>, ValueError> {
     Elements::of_list(bytes)?
         .map(|element| element.map(Bytes::copy_from_slice))
         .collect()
 }
 
-/// Reads a serialised map into its serialised entries.
+/// Splits a serialised map into its serialised entries.
+///
+/// # Errors
+/// If `bytes` is no map. The keys and values themselves are not checked.
 pub fn split_entries(bytes: &[u8]) -> Result<Vec<(Bytes, Bytes)>, ValueError> {
     Entries::new(bytes)?
         .map(|entry| {
@@ -21,7 +27,7 @@ pub fn split_entries(bytes: &[u8]) -> Result<Vec<(Bytes, Bytes)>, ValueError> {
         .collect()
 }
 
-/// Serialises a list or set from serialised elements (a set's already in order).
+/// Joins serialised elements into a list or set. The elements of a set must be in order already.
 pub fn join_elements<'a>(elements: impl ExactSizeIterator<Item = &'a [u8]>) -> Bytes {
     let mut out = BytesMut::new();
     out.put_i32(elements.len() as i32);
@@ -31,7 +37,7 @@ pub fn join_elements<'a>(elements: impl ExactSizeIterator<Item = &'a [u8]>) -> B
     out.freeze()
 }
 
-/// Serialises a map from serialised entries, already in order of their keys.
+/// Joins serialised entries into a map. They must be in the order of their keys already.
 pub fn join_entries<'a>(entries: impl ExactSizeIterator<Item = (&'a [u8], &'a [u8])>) -> Bytes {
     let mut out = BytesMut::new();
     out.put_i32(entries.len() as i32);
@@ -42,8 +48,7 @@ pub fn join_entries<'a>(entries: impl ExactSizeIterator<Item = (&'a [u8], &'a [u
     out.freeze()
 }
 
-/// Appends a length of 4 bytes and the bytes. Longer fields than 2 GiB can't come in: frames are
-/// smaller.
+/// Appends a length of 4 bytes and the bytes. No field is longer than 2 GiB, as frames are smaller.
 pub(super) fn put_field(out: &mut BytesMut, field: &[u8]) {
     out.put_i32(field.len() as i32);
     out.put_slice(field);

@@ -6,17 +6,18 @@ use super::elements::{Elements, Entries, Fields, VectorElements};
 use super::{ValueError, numeric};
 use crate::types::CqlType;
 
-/// Orders two valid serialised values as the database does (numbers by value, text by bytes,
-/// timeuuid by time then bytes, uuid by version then time or bytes).
+/// Compares two serialised values in the order of the database: numbers by value, texts by bytes,
+/// timeuuids by time and then bytes, uuids by version and then time or bytes.
 ///
-/// An empty value comes before every other. Bytes that are no values of the type are ordered
-/// somehow, without a panic.
+/// An empty value comes before every other. Bytes that are no values of the type get some order,
+/// without a panic.
 pub fn compare(cql_type: &CqlType, a: &[u8], b: &[u8]) -> Ordering {
     if a.is_empty() || b.is_empty() {
         return a.len().cmp(&b.len());
     }
     match cql_type {
-        // Dates are unsigned, times are never negative, and durations have no order of their own.
+        // These compare by bytes: dates are unsigned, times are never negative, and durations have
+        // no order of their own.
         CqlType::Ascii
         | CqlType::Blob
         | CqlType::Date
@@ -63,7 +64,7 @@ pub fn compare(cql_type: &CqlType, a: &[u8], b: &[u8]) -> Ordering {
     }
 }
 
-/// Compares values of a fixed length; others by their bytes.
+/// Compares values of `N` bytes by `order`, and values of another length by their bytes.
 fn by<const N: usize>(
     a: &[u8],
     b: &[u8],
@@ -75,7 +76,7 @@ fn by<const N: usize>(
     }
 }
 
-/// Negative zero before zero, and every NaN after infinity, as Java orders them.
+/// Compares floats as Java does: negative zero comes before zero, and every NaN after infinity.
 fn float(a: f64, b: f64) -> Ordering {
     match (a.is_nan(), b.is_nan()) {
         (false, false) => a.total_cmp(&b),
@@ -88,15 +89,15 @@ fn halves(uuid: [u8; 16]) -> (u64, u64) {
     ((whole >> 64) as u64, whole as u64)
 }
 
-/// The upper half of a version 1 UUID with its time in order: high, middle, low.
+/// The upper half of a version 1 UUID, with the parts of its time from the highest to the lowest.
 fn time_first(upper: u64) -> u64 {
     upper << 48 | (upper << 16 & 0xffff_0000_0000) | upper >> 32
 }
 
-/// By time, then by the bytes of clock sequence and node as signed numbers, a mistake of old
-/// that data on disk now depends on.
+/// Compares timeuuids by time, then by the bytes of clock sequence and node as signed numbers. The
+/// signed bytes are an old mistake of Cassandra that data on disk depends on.
 fn timeuuid(a: [u8; 16], b: [u8; 16]) -> Ordering {
-    /// Flips every sign bit, so that an unsigned comparison is one of signed bytes.
+    /// The sign bits of all bytes. With them flipped, an unsigned comparison compares signed bytes.
     const SIGN_BITS: u64 = 0x8080_8080_8080_8080;
     let ((a_upper, a_lower), (b_upper, b_lower)) = (halves(a), halves(b));
     time_first(a_upper)
@@ -104,7 +105,7 @@ fn timeuuid(a: [u8; 16], b: [u8; 16]) -> Ordering {
         .then((a_lower ^ SIGN_BITS).cmp(&(b_lower ^ SIGN_BITS)))
 }
 
-/// By version, then by time if that is 1, then by bytes.
+/// Compares UUIDs by version, then by time if the version is 1, then by bytes.
 fn uuid(a: [u8; 16], b: [u8; 16]) -> Ordering {
     let version = |uuid: &[u8; 16]| uuid[6] >> 4;
     let ((a_upper, a_lower), (b_upper, b_lower)) = (halves(a), halves(b));
@@ -118,7 +119,7 @@ fn uuid(a: [u8; 16], b: [u8; 16]) -> Ordering {
     })
 }
 
-/// Element by element, then by length.
+/// Compares lists element by element, then by length.
 fn lists<'a, I: Iterator<Item = Result<&'a [u8], ValueError>>>(
     element: &CqlType,
     a: Result<I, ValueError>,
@@ -136,7 +137,7 @@ fn lists<'a, I: Iterator<Item = Result<&'a [u8], ValueError>>>(
     }
 }
 
-/// Entry by entry, each by key and then by value, then by length.
+/// Compares maps entry by entry, each by key and then by value, then by length.
 fn maps(key: &CqlType, value: &CqlType, a: &[u8], b: &[u8]) -> Result<Ordering, ValueError> {
     let (mut a, mut b) = (Entries::new(a)?, Entries::new(b)?);
     loop {
@@ -153,7 +154,8 @@ fn maps(key: &CqlType, value: &CqlType, a: &[u8], b: &[u8]) -> Result<Ordering, 
     }
 }
 
-/// Field by field, null before everything else; a field that is left out counts as null.
+/// Compares tuples field by field. Null comes before everything else, and a field that is left out
+/// counts as null.
 fn tuples(types: &[CqlType], a: &[u8], b: &[u8]) -> Result<Ordering, ValueError> {
     let (mut a, mut b) = (Fields::new(types.len(), a), Fields::new(types.len(), b));
     for cql_type in types {

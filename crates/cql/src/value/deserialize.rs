@@ -1,4 +1,4 @@
-//! From bytes to [`Value`].
+//! Decoding of bytes to a [`Value`].
 
 use std::net::IpAddr;
 
@@ -12,6 +12,7 @@ use super::elements::{Elements, Entries, Fields, VectorElements};
 use super::{Value, ValueError, duration, validate};
 use crate::types::CqlType;
 
+/// Checks and decodes a serialised value. Sets and maps come out in order.
 pub(super) fn deserialize(cql_type: &CqlType, bytes: &[u8]) -> Result<Value, ValueError> {
     validate(cql_type, bytes)?;
     if holds_order(cql_type) {
@@ -21,7 +22,7 @@ pub(super) fn deserialize(cql_type: &CqlType, bytes: &[u8]) -> Result<Value, Val
     }
 }
 
-/// Decodes what has been validated, and put in order where that matters.
+/// Decodes a value that is valid and in canonical form.
 fn decode(cql_type: &CqlType, bytes: &[u8]) -> Result<Value, ValueError> {
     if bytes.is_empty() && may_be_empty(cql_type) {
         return Ok(Value::Empty);
@@ -93,7 +94,7 @@ fn decode(cql_type: &CqlType, bytes: &[u8]) -> Result<Value, ValueError> {
     })
 }
 
-/// The types whose empty byte string is [`Value::Empty`].
+/// Whether an empty byte string is a [`Value::Empty`] of the type.
 fn may_be_empty(cql_type: &CqlType) -> bool {
     matches!(
         cql_type,
@@ -132,7 +133,7 @@ fn string(bytes: &[u8]) -> Result<String, ValueError> {
     }
 }
 
-/// Four bytes of scale, then the unscaled integer.
+/// Decodes a decimal: four bytes of scale, then the unscaled integer.
 fn decimal(bytes: &[u8]) -> Result<BigDecimal, ValueError> {
     let (scale, unscaled) = bytes
         .split_first_chunk::<4>()

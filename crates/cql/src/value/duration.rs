@@ -1,7 +1,7 @@
 //! Durations: their bytes (three signed vints) and their literals.
 //!
-//! A duration counts months, days and nanoseconds apart, as a month has no fixed number of days
-//! and a day no fixed number of hours. All three have the same sign.
+//! A duration has separate counts of months, days and nanoseconds, as a month has no fixed number
+//! of days and a day no fixed number of hours. None is positive while another is negative.
 
 use bytes::BufMut;
 
@@ -9,13 +9,14 @@ use super::{ValueError, vint};
 
 const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;
 
+/// Appends a serialised duration.
 pub(super) fn put(out: &mut impl BufMut, months: i32, days: i32, nanoseconds: i64) {
     vint::put_signed(out, i64::from(months));
     vint::put_signed(out, i64::from(days));
     vint::put_signed(out, nanoseconds);
 }
 
-/// Months, days and nanoseconds of a serialised duration.
+/// Reads the months, days and nanoseconds of a serialised duration.
 pub(super) fn read(bytes: &[u8]) -> Result<(i32, i32, i64), ValueError> {
     let mut rest = bytes;
     let mut next = || vint::take_signed(&mut rest);
@@ -47,15 +48,19 @@ pub(super) fn read(bytes: &[u8]) -> Result<(i32, i32, i64), ValueError> {
     Ok((months, days, nanoseconds))
 }
 
-/// A unit of the short form (`1h30m`), and which of the three counts it adds to.
+/// A unit of a duration literal.
 struct Unit {
+    /// The name in the short form (`1h30m`).
     name: &'static str,
-    /// As messages call it.
+    /// The name in messages.
     plural: &'static str,
+    /// The count that the unit adds to.
     count: Count,
+    /// The amount that one unit adds to its count.
     factor: i64,
 }
 
+/// One of the three counts of a duration.
 #[derive(Clone, Copy)]
 enum Count {
     Months,
@@ -89,7 +94,7 @@ const fn unit(name: &'static str, plural: &'static str, count: Count, factor: i6
     }
 }
 
-/// From the largest to the smallest, which is the order they must be written in.
+/// All units from the largest to the smallest. They must be written in this order.
 const UNITS: [Unit; 10] = [
     unit("y", "years", Count::Months, 12),
     unit("mo", "months", Count::Months, 1),
@@ -113,25 +118,27 @@ const UNITS: [Unit; 10] = [
     unit("ns", "nanoseconds", Count::Nanoseconds, 1),
 ];
 
-/// Why a text is no duration.
+/// The reason why a text is no duration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoDuration {
-    /// It does not have the form of one.
+    /// The text does not have the form of a duration.
     Form,
-    /// It has the form, and units in the wrong order or too large a count: a sentence that says so.
+    /// The text has the form, but its units are in the wrong order or a count is too large. The
+    /// string is the sentence for the user.
     Value(String),
 }
 
-/// The sum of the parts read so far: months, days and nanoseconds.
+/// The sum of the parts read so far.
 #[derive(Default)]
 struct Sum {
+    /// The months, days and nanoseconds.
     counts: [i64; 3],
     /// The unit read last, as a position in [`UNITS`].
     last: Option<usize>,
 }
 
 impl Sum {
-    /// Adds `digits` times the unit at `position`, which must lie behind the last one.
+    /// Adds `digits` times the unit at `position` in [`UNITS`], which must lie behind the last one.
     fn add(&mut self, digits: &str, position: usize) -> Result<(), NoDuration> {
         let unit = &UNITS[position];
         let invalid = |what: String| NoDuration::Value(format!("Invalid duration. The {what}"));
@@ -165,7 +172,7 @@ impl Sum {
 }
 
 fn position(name: &str) -> Option<usize> {
-    // The micro sign is the other way to write the u.
+    // Microseconds are written with `u` or the micro sign.
     let name = match name.strip_prefix('\u{b5}') {
         Some("s" | "S") => "us",
         _ => name,
@@ -175,8 +182,8 @@ fn position(name: &str) -> Option<usize> {
         .position(|unit| unit.name.eq_ignore_ascii_case(name))
 }
 
-/// Months, days and nanoseconds of a duration literal without its sign: `1h30m`, `P1Y2DT3H`,
-/// `P4W` or `P0001-02-03T04:05:06`.
+/// Reads the months, days and nanoseconds of a duration literal without its sign: `1h30m`,
+/// `P1Y2DT3H`, `P4W` or `P0001-02-03T04:05:06`.
 ///
 /// # Errors
 /// If `text` is none of these, if its units are not in decreasing order, or if a count overflows.
@@ -202,7 +209,8 @@ fn split_digits(text: &str) -> Option<(&str, &str)> {
     (end > 0).then(|| text.split_at(end))
 }
 
-/// Splits `12ab34..` into its digits, the name of a unit and what follows.
+/// Splits `12ab34..` into its digits, the unit as a position in [`UNITS`], and what follows. `None`
+/// without digits and a unit.
 fn split_part(text: &str) -> Option<(&str, usize, &str)> {
     let (digits, rest) = split_digits(text)?;
     let end = rest
@@ -221,8 +229,8 @@ fn short_form(mut text: &str, sum: &mut Sum) -> Result<(), NoDuration> {
     Ok(())
 }
 
-/// Whether `text` is made of digits and units as the short form is, however large and in whatever
-/// order.
+/// Whether `text` consists of digits and units as the short form does. The size of the numbers and
+/// the order of the units don't matter.
 pub(crate) fn resembles_duration(mut text: &str) -> bool {
     while let Some((_, _, rest)) = split_part(text) {
         if rest.is_empty() {
@@ -233,7 +241,7 @@ pub(crate) fn resembles_duration(mut text: &str) -> bool {
     false
 }
 
-/// The part behind the `P` of `P1Y2M3DT4H5M6S`, or of `P4W`, which stands alone.
+/// Reads the part after the `P` of `P1Y2M3DT4H5M6S` or `P4W`. Weeks stand alone.
 fn standard_form(text: &str, sum: &mut Sum) -> Result<(), NoDuration> {
     let (date, time) = match text.split_once('T') {
         Some((_, "")) => return Err(NoDuration::Form),
@@ -251,7 +259,8 @@ fn standard_form(text: &str, sum: &mut Sum) -> Result<(), NoDuration> {
     )
 }
 
-/// Numbers with these letters behind them, each letter at most once and in this order.
+/// Reads numbers that are each followed by one of these letters. A letter comes at most once, and
+/// the letters come in this order.
 fn designators(
     mut text: &str,
     mut names: &[(&str, &str)],
@@ -271,7 +280,7 @@ fn designators(
     Ok(())
 }
 
-/// `0001-02-03T04:05:06`: years to seconds, all of them.
+/// Reads `0001-02-03T04:05:06`: years, months, days, hours, minutes and seconds.
 fn alternative_form(text: &str, sum: &mut Sum) -> Result<(), NoDuration> {
     const SHAPE: &[u8] = b"0000-00-00T00:00:00";
     let fits = text.len() == SHAPE.len()
@@ -289,7 +298,7 @@ fn alternative_form(text: &str, sum: &mut Sum) -> Result<(), NoDuration> {
     Ok(())
 }
 
-/// The short form, with its sign: `-1mo2d3ns`, and `0s` for nothing at all.
+/// Writes a duration in the short form, with its sign: `-1mo2d3ns`, or `0s` for zero.
 pub(super) fn to_literal(months: i32, days: i32, nanoseconds: i64) -> String {
     let mut text = String::new();
     if months < 0 || days < 0 || nanoseconds < 0 {

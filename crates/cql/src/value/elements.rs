@@ -1,12 +1,12 @@
-//! Walking the elements of serialised collections, tuples and vectors without copying them.
+//! Iterators over the elements of serialised collections, tuples and vectors. They copy nothing.
 //!
-//! The walks end with an error where the bytes are cut short or left over, so that a caller who
-//! walks to the end has seen a well-formed outer layer.
+//! An iterator ends with an error if bytes are missing or left over. So a caller who reaches the
+//! end without an error knows that the outer layer is well-formed.
 
 use super::{ValueError, vint};
 use crate::types::CqlType;
 
-/// Takes a length and as many bytes; `None` inside for a null.
+/// Takes a length and as many bytes. `Ok(None)` is a null, whose length is negative.
 fn take_field<'a>(what: &str, bytes: &mut &'a [u8]) -> Result<Option<&'a [u8]>, ValueError> {
     let cut_short = || ValueError(format!("the {what} is cut short"));
     let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(cut_short)?;
@@ -19,15 +19,19 @@ fn take_field<'a>(what: &str, bytes: &mut &'a [u8]) -> Result<Option<&'a [u8]>, 
     Ok(Some(field))
 }
 
-/// The elements of a list or set, or the keys and values of a map in turn.
+/// An iterator over the elements of a list or set, or over the keys and values of a map in turn.
 pub(super) struct Elements<'a> {
+    /// The kind of collection, as errors name it.
     what: &'static str,
+    /// The bytes from the next element on.
     rest: &'a [u8],
+    /// The number of elements still to come.
     remaining: usize,
 }
 
 impl<'a> Elements<'a> {
-    /// `what` names the collection in errors; `fields` is 1, or 2 for a map.
+    /// Begins to read a collection. `what` names it in errors. `fields` is the number of elements
+    /// that each unit of its count stands for: 2 for a map, else 1.
     fn new(what: &'static str, fields: usize, bytes: &'a [u8]) -> Result<Self, ValueError> {
         let (count, rest) = bytes.split_first_chunk::<4>().ok_or_else(|| {
             ValueError(format!(
@@ -82,7 +86,8 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
-/// An error, once, if bytes are left after the last element.
+/// Returns an error if bytes are left after the last element. Drops these bytes, so that the error
+/// comes once.
 fn left_over(what: &str, rest: &mut &[u8]) -> Option<ValueError> {
     if rest.is_empty() {
         return None;
@@ -95,7 +100,7 @@ fn left_over(what: &str, rest: &mut &[u8]) -> Option<ValueError> {
     Some(error)
 }
 
-/// The entries of a map.
+/// An iterator over the entries of a map.
 pub(super) struct Entries<'a>(Elements<'a>);
 
 impl<'a> Entries<'a> {
@@ -112,14 +117,16 @@ impl<'a> Iterator for Entries<'a> {
             Ok(key) => key,
             Err(error) => return Some(Err(error)),
         };
-        // The count is of whole entries, so a key is followed by a value or an error.
+        // The count is one of whole entries, so after a key comes a value or an error.
         self.0.next().map(|value| Ok((key, value?)))
     }
 }
 
-/// The fields of a tuple that are written; those left out at the end are not walked.
+/// An iterator over the fields of a tuple. It ends early if fields are left out at the end.
 pub(super) struct Fields<'a> {
+    /// The bytes from the next field on.
     rest: &'a [u8],
+    /// The number of fields of the type that are still to come.
     remaining: usize,
 }
 
@@ -147,11 +154,14 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// The elements of a vector: side by side if their type has a fixed length, else each after its
-/// length as an unsigned vint.
+/// An iterator over the elements of a vector. They lie side by side if their type has a fixed
+/// length; else each follows its length as an unsigned vint.
 pub(super) struct VectorElements<'a> {
+    /// The bytes from the next element on.
     rest: &'a [u8],
+    /// The number of elements still to come.
     remaining: usize,
+    /// The length of every element in bytes, if their type has a fixed length.
     fixed_length: Option<usize>,
 }
 

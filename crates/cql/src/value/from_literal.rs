@@ -1,4 +1,4 @@
-//! From a constant in a statement to a serialised value.
+//! Serialisation of constants in statements.
 
 use std::net::IpAddr;
 
@@ -8,12 +8,13 @@ use super::{Value, ValueError, calendar, numeric};
 use crate::ast::Literal;
 use crate::types::CqlType;
 
-/// The serialised value of a constant where a value of `cql_type` is wanted.
+/// Serialises a constant as a value of `cql_type`.
 ///
-/// As in Cassandra, an integer may stand for any number, a date (its serialised day), a time
-/// (nanoseconds) or a timestamp (milliseconds); a number with a point or exponent for float,
-/// double and decimal; and a string for text, ascii, inet, date, time and timestamp, but not for a
-/// uuid or a number.
+/// The constants allowed are Cassandra's:
+/// - An integer can be any number, a date (its serialised day), a time (nanoseconds) or a timestamp
+///   (milliseconds).
+/// - A number with a point or an exponent can be a float, double or decimal.
+/// - A string can be a text, ascii, inet, date, time or timestamp, but no uuid or number.
 ///
 /// # Errors
 /// If the constant is of the wrong kind, malformed or out of range, with a sentence that names
@@ -74,7 +75,8 @@ fn from_string(cql_type: &CqlType, text: &str) -> Result<Option<Value>, ValueErr
             }
         },
         CqlType::Inet => match text.parse::<IpAddr>() {
-            // One address, one value: an IPv4 address is not also an IPv6 one.
+            // An IPv4 address written as IPv6 (`::ffff:1.2.3.4`) becomes IPv4, so that each address
+            // has one value.
             Ok(address) => Value::Inet(address.to_canonical()),
             Err(_) => {
                 return Err(ValueError(format!(
@@ -134,7 +136,7 @@ fn from_float(cql_type: &CqlType, text: &str) -> Result<Option<Value>, ValueErro
             excerpt(text)
         ))
     };
-    // `NaN` and the infinities are meant only where they are spelt out.
+    // True for `NaN` and the infinities. A number too large must not become infinite by itself.
     let named = text.ends_with(|last: char| last.is_ascii_alphabetic());
     Ok(Some(match cql_type {
         CqlType::Decimal if named => {
@@ -159,7 +161,8 @@ fn from_float(cql_type: &CqlType, text: &str) -> Result<Option<Value>, ValueErro
     }))
 }
 
-/// Refuses texts longer than any date or time, before they are quoted whole in an error.
+/// Refuses texts longer than any date or time. Later errors quote the whole text, so it must be
+/// short.
 fn bounded<'a>(cql_type: &CqlType, text: &'a str) -> Result<&'a str, ValueError> {
     const MAX_LENGTH: usize = 64;
     if text.len() <= MAX_LENGTH {

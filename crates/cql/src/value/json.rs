@@ -1,7 +1,8 @@
-//! Values as JSON text, in the spelling of Cassandra's `toJson`.
+//! Values as JSON text, spelt as Cassandra's `toJson` does.
 //!
-//! Numbers are spelt as Java spells them, and what is no number of JSON is a string, as in CQL. The keys of an object
-//! are strings, so a key of another type is the JSON of it within quotes.
+//! Numbers are spelt as in Java. Blobs, dates, UUIDs and other values that JSON has no form for are
+//! strings with the text that CQL has for them. The keys of a JSON object must be strings, so a
+//! map's key of another type is put in quotes.
 
 use std::fmt::{LowerExp, Write};
 use std::net::IpAddr;
@@ -10,7 +11,7 @@ use super::text::put_all;
 use super::{Value, ValueError, calendar, duration, numeric};
 use crate::types::CqlType;
 
-/// The JSON text of a serialised value; `None` is null.
+/// Writes a serialised value as JSON text. `None` becomes `null`.
 ///
 /// # Errors
 /// If `bytes` is no value of `cql_type`.
@@ -23,7 +24,7 @@ pub fn json_text(cql_type: &CqlType, bytes: Option<&[u8]>) -> Result<String, Val
     Ok(out)
 }
 
-/// The type is needed for tuples alone, whose last fields a value may leave out.
+/// Appends a value. The type is needed for tuples alone, whose last fields a value may leave out.
 fn put(out: &mut String, cql_type: &CqlType, value: &Value) {
     match (value, cql_type) {
         (Value::Empty, _) => out.push_str("null"),
@@ -82,7 +83,7 @@ fn put(out: &mut String, cql_type: &CqlType, value: &Value) {
                 }
             });
         }
-        // No value is of another kind than the type that it was read as.
+        // This can't happen: a value always has the kind of the type that it was read as.
         (
             Value::List(_) | Value::Set(_) | Value::Vector(_) | Value::Map(_) | Value::Tuple(_),
             _,
@@ -121,13 +122,14 @@ fn put_string(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// A number as Java writes it: plain from a thousandth to ten million, else with an exponent, and always with a
-/// fraction. JSON has no other numbers, so those are null.
+/// Appends a number as Java writes it: plain from a thousandth to ten million, else with an
+/// exponent, and always with a fraction. NaN and the infinities become `null`, as JSON has no form
+/// for them.
 fn put_float(out: &mut String, number: impl LowerExp, is_finite: bool) {
     if !is_finite {
         return out.push_str("null");
     }
-    // The shortest digits that mean this number: `-1.25e-7`.
+    // The fewest digits that mean this number: `-1.25e-7`.
     let shortest = format!("{number:e}");
     let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
@@ -156,7 +158,7 @@ fn put_float(out: &mut String, number: impl LowerExp, is_finite: bool) {
     out.push_str(&text);
 }
 
-/// An address as Java writes it: nothing of it is left out.
+/// An address as Java writes it: IPv6 with all eight groups, without `::`.
 fn inet_text(address: &IpAddr) -> String {
     match address {
         IpAddr::V4(address) => address.to_string(),

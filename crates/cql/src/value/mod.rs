@@ -1,12 +1,12 @@
-//! Values: decoded, serialised, compared.
+//! Values: decoding, serialising, comparing, checking and printing them.
 //!
 //! A *serialised* value is the byte string of the native protocol (v4, section 6), without its
-//! length. Storage keeps cells in this form, so most values are never decoded on their way.
+//! length. Storage keeps cells in this form, so most values are never decoded.
 //!
 //! Two serialised values can be equal to [`compare`] and differ in bytes: decimals of different
 //! scale (`1.0`, `1.00`), varints with superfluous leading bytes, true booleans other than 1, NaNs
-//! of different payload, and tuples that leave out trailing nulls. Partition keys go by bytes,
-//! clustering keys and everything else by [`compare`].
+//! of different payload, and tuples that leave out trailing nulls. Partition keys are equal by
+//! their bytes, clustering keys and everything else by [`compare`].
 
 mod calendar;
 mod canonical;
@@ -43,11 +43,11 @@ pub use validate::{finite_vector, validate};
 
 /// The longest varint, and the longest unscaled part of a decimal, in bytes: about 39,000 digits.
 ///
-/// Printing and comparing such numbers takes time that grows with the square of their length, so
-/// that without a bound one value could occupy a core for hours.
+/// Printing and comparing such numbers takes time that grows with the square of their length.
+/// Without a limit one value could occupy a core for hours.
 pub const MAX_NUMERIC_BYTES: usize = 16 * 1024;
 
-/// Nanoseconds of a day: every `time` is smaller.
+/// The nanoseconds of a day. Every `time` is smaller.
 const NANOSECONDS_PER_DAY: i64 = 86_400_000_000_000;
 
 /// A decoded, non-null value.
@@ -93,13 +93,13 @@ pub enum Value {
     FloatVector(Vec<f32>),
     /// A vector of anything else.
     Vector(Vec<Value>),
-    /// No bytes at all, which is neither null nor a number: a legacy of Thrift that the protocol
-    /// still allows for bigint, boolean, counter, decimal, double, float, inet, int, timestamp,
-    /// timeuuid, uuid and varint. It sorts before every other value.
+    /// A value of no bytes, which is neither null nor a number. It is a legacy of Thrift that the
+    /// protocol still allows for bigint, boolean, counter, decimal, double, float, inet, int,
+    /// timestamp, timeuuid, uuid and varint. It sorts before every other value.
     Empty,
 }
 
-/// Why bytes are no value of a type.
+/// The reason why bytes or a constant are no value of a type, as a text for the user.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ValueError(pub String);
@@ -109,14 +109,14 @@ impl ValueError {
         ValueError(message.into())
     }
 
-    /// The same error of an element, naming the type that it lies in.
+    /// Adds the type around the element that this error is about.
     fn inside(self, outer: &CqlType) -> Self {
         ValueError(format!("in a {outer}: {}", self.0))
     }
 }
 
 impl Value {
-    /// The serialised form of the value.
+    /// Serialises the value.
     ///
     /// # Panics
     /// If the scale of a decimal doesn't fit an `i32`, which no value read or parsed here has.
@@ -133,8 +133,8 @@ impl Value {
         deserialize::deserialize(cql_type, bytes)
     }
 
-    /// The value as CQL text, quoted where a literal needs quotes, as `DESCRIBE` and error
-    /// messages print it. [`Value::Empty`] prints as `''`.
+    /// Writes the value as CQL text, in quotes where a literal needs them. `DESCRIBE` and error
+    /// messages print this text. [`Value::Empty`] becomes `''`.
     pub fn to_literal(&self) -> String {
         text::to_literal(self)
     }

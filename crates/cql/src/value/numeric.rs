@@ -1,6 +1,6 @@
-//! Numbers of any length: comparing varints and decimals, and decimals as text.
+//! Numbers of any length: comparing varints and decimals, and reading and writing them as text.
 //!
-//! Nothing here expands an exponent: `1E+2147483647` is one digit and a scale, and stays so.
+//! No function here expands an exponent: `1E+2147483647` stays one digit and a scale.
 
 use std::cmp::Ordering;
 
@@ -22,7 +22,7 @@ pub(super) fn compare_varints(a: &[u8], b: &[u8]) -> Ordering {
     }
 }
 
-/// The sign, and the bytes without those that only repeat it.
+/// The sign (`true` for negative) and the bytes without the leading ones that only repeat the sign.
 fn significant(bytes: &[u8]) -> (bool, &[u8]) {
     let negative = bytes.first().is_some_and(|byte| *byte >= 0x80);
     let filler = if negative { 0xff } else { 0 };
@@ -33,7 +33,7 @@ fn significant(bytes: &[u8]) -> (bool, &[u8]) {
     (negative, &bytes[start..])
 }
 
-/// Compares serialised decimals by value, whatever their scales. Both hold at least 5 bytes.
+/// Compares serialised decimals by value, whatever their scales. Both must have at least 5 bytes.
 pub(super) fn compare_decimals(a: &[u8], b: &[u8]) -> Ordering {
     let (Some((a_scale, a)), Some((b_scale, b))) =
         (a.split_first_chunk::<4>(), b.split_first_chunk::<4>())
@@ -64,7 +64,7 @@ fn compare_magnitudes(a: &BigUint, a_scale: i32, b: &BigUint, b_scale: i32) -> O
     if b_low > a_high {
         return Ordering::Less;
     }
-    // The magnitudes are close, so the scales differ by no more digits than the numbers have.
+    // The numbers are close, so their scales differ by no more than the digits they have.
     let scale_difference = i64::from(b_scale) - i64::from(a_scale);
     let scale_up = |number: &BigUint| {
         number * BigUint::from(10_u8).pow(scale_difference.unsigned_abs() as u32)
@@ -76,7 +76,8 @@ fn compare_magnitudes(a: &BigUint, a_scale: i32, b: &BigUint, b_scale: i32) -> O
     }
 }
 
-/// Bounds of the decimal logarithm of `unscaled * 10^-scale`, wide enough for rounding.
+/// A lower and an upper bound of the decimal logarithm of `unscaled * 10^-scale`. They are wide
+/// enough for rounding errors.
 fn decimal_exponent(unscaled: &BigUint, scale: i32) -> (f64, f64) {
     const MARGIN: f64 = 1e-3;
     let bits = unscaled.bits() as f64;
@@ -87,7 +88,7 @@ fn decimal_exponent(unscaled: &BigUint, scale: i32) -> (f64, f64) {
     )
 }
 
-/// The most digits that are read: more than [`super::MAX_NUMERIC_BYTES`] could hold.
+/// The most digits that are read. [`super::MAX_NUMERIC_BYTES`] hold fewer.
 const MAX_DIGITS: usize = super::MAX_NUMERIC_BYTES * 5 / 2;
 
 /// Reads digits with an optional sign.
@@ -133,10 +134,10 @@ pub(super) fn parse_decimal(text: &str) -> Result<BigDecimal, ValueError> {
     Ok(BigDecimal::new(unscaled, i64::from(scale)))
 }
 
-/// A decimal as text that reads back with the same scale: plain where that is short, else with
+/// Writes a decimal as text that reads back with the same scale: plain if that is short, else with
 /// an exponent.
 pub(super) fn decimal_text(number: &BigDecimal) -> String {
-    /// Smaller numbers than this power of ten are written with an exponent.
+    /// Numbers below this power of ten are written with an exponent.
     const SMALLEST_PLAIN_EXPONENT: i64 = -6;
     let (unscaled, scale) = number.as_bigint_and_exponent();
     let sign = if unscaled.sign() == Sign::Minus {
@@ -151,7 +152,8 @@ pub(super) fn decimal_text(number: &BigDecimal) -> String {
     let exponent = digits.len() as i64 - 1 - scale;
     if scale > 0 && exponent >= SMALLEST_PLAIN_EXPONENT {
         let scale = scale as usize;
-        // By hand: the library pads to no more than 65,535 places, and a value may have more digits.
+        // Padded here and not by `format!`, which pads to no more than 65,535 places. A value may
+        // have more digits.
         let padded = "0".repeat((scale + 1).saturating_sub(digits.len())) + &digits;
         let (whole, fraction) = padded.split_at(padded.len() - scale);
         return format!("{sign}{whole}.{fraction}");
@@ -250,7 +252,7 @@ mod tests {
         ] {
             assert_eq!(decimal_text(&parse_decimal(text).unwrap()), text);
         }
-        // More digits than the library pads to: a value in bytes may have them.
+        // More digits than `format!` pads to. A serialised value may have them.
         let number = BigInt::from(7).pow(80_000);
         let digits = number.to_string();
         assert!(digits.len() > 1 << 16);

@@ -1,4 +1,4 @@
-//! From [`Value`] to bytes.
+//! Serialisation of a [`Value`] to bytes.
 
 use std::net::IpAddr;
 
@@ -8,8 +8,9 @@ use bytes::{BufMut, Bytes, BytesMut};
 use super::collection::put_field;
 use super::{Value, duration, vint};
 
+/// Serialises a value.
 pub(super) fn serialize(value: &Value) -> Bytes {
-    // Cheap clones for what is bytes already.
+    // A blob is bytes already, which are cheap to clone.
     if let Value::Blob(bytes) = value {
         return bytes.clone();
     }
@@ -84,7 +85,8 @@ fn put(out: &mut BytesMut, value: &Value) {
     }
 }
 
-/// As [`crate::types::CqlType::fixed_length`], told by a value: all elements of a vector agree.
+/// Whether the type of a value has a fixed length, as [`crate::types::CqlType::fixed_length`] says.
+/// One element of a vector is enough to know, as all have the same type.
 fn has_fixed_length(value: &Value) -> bool {
     match value {
         Value::Boolean(_)

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::{Value, calendar, duration, numeric};
 
+/// Writes a value as a CQL literal.
 pub(super) fn to_literal(value: &Value) -> String {
     let mut out = String::new();
     put(&mut out, value);
@@ -66,8 +67,8 @@ fn put_quoted(out: &mut String, text: &str) {
     out.push('\'');
 }
 
-/// `shortest` is the number at its own precision, so that 0.1 as a float isn't written as the
-/// double nearest to it.
+/// Appends a number. `shortest` is the number at its own precision, so that the float 0.1 isn't
+/// written with the digits of a double.
 fn put_float(out: &mut String, number: f64, shortest: &dyn std::fmt::Debug) {
     if number.is_nan() {
         out.push_str("NaN");
@@ -82,7 +83,7 @@ fn put_float(out: &mut String, number: f64, shortest: &dyn std::fmt::Debug) {
     }
 }
 
-/// Items between brackets, with commas between them.
+/// Appends an opening bracket, the items with commas between them, and a closing bracket.
 pub(super) fn put_all<T>(
     out: &mut String,
     brackets: &str,

@@ -1,16 +1,17 @@
-//! UUIDs of version 1: a time in steps of 100 ns since 1582-10-15, a clock sequence and a node.
+//! Timeuuids, which are UUIDs of version 1. Each holds a time in steps of 100 ns since 1582-10-15,
+//! a clock sequence and a node.
 
 use uuid::Uuid;
 
 use super::ValueError;
 
-/// Steps of 100 ns from 1582-10-15 to 1970-01-01.
+/// The steps of 100 ns from 1582-10-15 to 1970-01-01.
 const EPOCH_STEPS: i128 = 122_192_928_000_000_000;
 const STEPS_PER_MICROSECOND: i128 = 10;
 const STEPS_PER_MILLISECOND: i128 = 10_000;
 const MAX_STEPS: i128 = (1 << 60) - 1;
 
-/// The lower half that sorts before every other, as timeuuids compare it by signed bytes.
+/// The lower half that sorts before every other. Timeuuids compare it by signed bytes.
 const LOWER_MIN: u64 = 0x8080_8080_8080_8080;
 /// The lower half that sorts after every other.
 const LOWER_MAX: u64 = 0x7f7f_7f7f_7f7f_7f7f;
@@ -27,8 +28,9 @@ fn from_steps(unix_steps: i128, lower: u64) -> Result<Uuid, ValueError> {
     Ok(Uuid::from_u64_pair(upper, lower))
 }
 
-/// A timeuuid at `unix_micros`, microseconds since 1970. The low 62 bits of `clock_and_node` are
-/// its clock sequence (14 bits) and node (48 bits); the upper two are overwritten by the variant.
+/// Makes a timeuuid of the time `unix_micros`, in microseconds since 1970. The low 62 bits of
+/// `clock_and_node` become its clock sequence (14 bits) and node (48 bits). The upper two bits are
+/// replaced by the variant.
 ///
 /// # Errors
 /// If the time is out of range.
@@ -37,7 +39,8 @@ pub fn from_micros(unix_micros: i64, clock_and_node: u64) -> Result<Uuid, ValueE
     from_steps(i128::from(unix_micros) * STEPS_PER_MICROSECOND, lower)
 }
 
-/// The first timeuuid of a microsecond: every timeuuid of that time sorts at or after it.
+/// The first timeuuid of a microsecond since 1970. Every timeuuid of that time sorts at or after
+/// it.
 ///
 /// # Errors
 /// If the time is out of range.
@@ -45,7 +48,8 @@ pub fn min_for_micros(unix_micros: i64) -> Result<Uuid, ValueError> {
     from_steps(i128::from(unix_micros) * STEPS_PER_MICROSECOND, LOWER_MIN)
 }
 
-/// The last timeuuid of a microsecond.
+/// The last timeuuid of a microsecond since 1970. Every timeuuid of that time sorts at or before
+/// it.
 ///
 /// # Errors
 /// If the time is out of range.
@@ -54,7 +58,7 @@ pub fn max_for_micros(unix_micros: i64) -> Result<Uuid, ValueError> {
     from_steps(next - 1, LOWER_MAX)
 }
 
-/// The first timeuuid of a millisecond: CQL's `minTimeuuid`.
+/// The first timeuuid of a millisecond since 1970: CQL's `minTimeuuid`.
 ///
 /// # Errors
 /// If the time is out of range.
@@ -62,7 +66,7 @@ pub fn min_for_millis(unix_millis: i64) -> Result<Uuid, ValueError> {
     from_steps(i128::from(unix_millis) * STEPS_PER_MILLISECOND, LOWER_MIN)
 }
 
-/// The last timeuuid of a millisecond: CQL's `maxTimeuuid`.
+/// The last timeuuid of a millisecond since 1970: CQL's `maxTimeuuid`.
 ///
 /// # Errors
 /// If the time is out of range.

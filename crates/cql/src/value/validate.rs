@@ -1,4 +1,4 @@
-//! Whether bytes are a value of a type.
+//! Checks that bytes are a value of a type.
 
 use super::elements::{Elements, Entries, Fields, VectorElements};
 use super::{MAX_NUMERIC_BYTES, NANOSECONDS_PER_DAY, ValueError, duration};
@@ -6,8 +6,12 @@ use crate::types::CqlType;
 
 /// Checks that `bytes` is a serialised value of `cql_type` without decoding it into memory.
 ///
-/// A `vector<float, n>` must have exactly n elements; what an index takes is judged by [`finite_vector`]. Sets and maps
-/// may be out of order, as a client may send them; [`super::canonical`] puts them in order.
+/// A `vector<float, n>` must have exactly n elements. They may be NaN or infinite, which an index
+/// refuses ([`finite_vector`]). Sets and maps may be out of order, as clients may send them so;
+/// [`super::canonical`] puts them in order.
+///
+/// # Errors
+/// If `bytes` is no value of `cql_type`.
 pub fn validate(cql_type: &CqlType, bytes: &[u8]) -> Result<(), ValueError> {
     match cql_type {
         CqlType::Blob => Ok(()),
@@ -69,7 +73,8 @@ fn entries(key: &CqlType, value: &CqlType, bytes: &[u8]) -> Result<(), ValueErro
 }
 
 fn fields(types: &[CqlType], bytes: &[u8]) -> Result<(), ValueError> {
-    // Zipped in this order, the walk reaches its end and so sees bytes that are left over.
+    // The loop runs over the fields and not over the types, so that it ends with an error if bytes
+    // are left over.
     let mut types = types.iter();
     for field in Fields::new(types.len(), bytes) {
         if let (Some(field), Some(cql_type)) = (field?, types.next()) {
@@ -191,8 +196,8 @@ fn float_vector(dimensions: u16, bytes: &[u8]) -> Result<(), ValueError> {
     Ok(())
 }
 
-/// Checks that no element of a serialised `vector<float, n>` is NaN or infinite: a table keeps such vectors, but an index
-/// can't, and nothing can be searched by them.
+/// Checks that no element of a serialised `vector<float, n>` is NaN or infinite. A table keeps such
+/// vectors, but an index can't keep them, and a search by one is not possible.
 ///
 /// # Errors
 /// For the first element that is no finite number.

@@ -1,12 +1,13 @@
-//! Integers of variable length (native protocol v5, section 3 "vint"): the number of leading one
-//! bits of the first byte says how many bytes follow it, and the rest is big-endian.
+//! Integers of variable length: "vint" in section 3 of native protocol v5. The number of leading
+//! one bits of the first byte is the number of bytes that follow it. The other bits are the
+//! integer, big-endian.
 
 use bytes::BufMut;
 
 /// Appends an unsigned vint, in the fewest bytes that hold it.
 pub(super) fn put_unsigned(out: &mut impl BufMut, value: u64) {
     let bits = 64 - (value | 1).leading_zeros();
-    // Each byte carries 7 bits, but for the ninth, which carries 8.
+    // Each byte holds 7 bits. The ninth holds 8.
     let extra = (bits.div_ceil(7) - 1).min(8);
     let marker = !(0xff_u16 >> extra) as u8;
     if extra == 8 {

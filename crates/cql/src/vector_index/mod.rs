@@ -1,7 +1,7 @@
-//! What the definition of a vector index may be, with ScyllaDB's texts where it may not.
+//! Checks of the definition of a vector index. The errors have ScyllaDB's texts.
 //!
-//! What is checked here needs nothing but the statement and the indexed column. Whether the index's name is taken,
-//! and what else there is, knows the database.
+//! The checks need only the statement and the indexed column. The caller knows the schema: it tells
+//! which names are taken and which index the column has already.
 
 mod options;
 mod target;
@@ -15,16 +15,17 @@ use crate::quote::{Identifier, MapLiteral, Quoted};
 pub use options::check as check_options;
 pub use target::{TargetColumn, check_column, single_target};
 
-/// The class of vector indexes, as `system_schema.indexes` holds it.
+/// The class name of vector indexes, as `system_schema.indexes` holds it.
 pub const CLASS: &str = "vector_index";
 
-/// The index service takes a row's key apart with one byte for the number of columns.
+/// The most primary key columns of an indexed table. The index service keeps the number of columns
+/// of a row's key in one byte.
 const MAX_KEY_COLUMNS: usize = 255;
 
-/// The longest name of an index: it is bounded by what names it, table and column.
+/// The longest name of an index, in bytes.
 const MAX_NAME_LENGTH: usize = 192;
 
-/// Whether `CREATE INDEX` names the class of vector indexes, in any case of letters.
+/// Whether a `CREATE INDEX` names the class of vector indexes, in upper or lower case.
 pub fn is_vector_index(create: &CreateIndex) -> bool {
     create
         .using
@@ -35,7 +36,7 @@ pub fn is_vector_index(create: &CreateIndex) -> bool {
 /// Checks the name of a new index.
 ///
 /// # Errors
-/// If it is no word, or too long.
+/// If the name is too long, empty, or has other characters than ASCII letters, digits and `_`.
 pub fn check_name(name: &str) -> Result<(), CqlError> {
     if name.is_empty() || !name.chars().all(is_word) || name.len() > MAX_NAME_LENGTH {
         return Err(CqlError::invalid(format!("Illegal index name {name}")));
@@ -43,10 +44,10 @@ pub fn check_name(name: &str) -> Result<(), CqlError> {
     Ok(())
 }
 
-/// Checks that a primary key of so many columns can be indexed.
+/// Checks that a table with `count` primary key columns can be indexed.
 ///
 /// # Errors
-/// If there are too many.
+/// If there are more than 255.
 pub fn check_key_columns(count: usize) -> Result<(), CqlError> {
     if count > MAX_KEY_COLUMNS {
         return Err(CqlError::invalid(format!(
@@ -57,21 +58,24 @@ pub fn check_key_columns(count: usize) -> Result<(), CqlError> {
     Ok(())
 }
 
-/// The name that a new index gets.
+/// The outcome of naming a new index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewName {
-    /// This.
+    /// The index gets this name.
     Name(String),
-    /// None: there is such an index, and the statement says IF NOT EXISTS.
+    /// There is such an index already and the statement says IF NOT EXISTS, so none is created.
     Exists,
 }
 
-/// The name of a new index on a column: as it was given, or else `t_v_idx`, `t_v_idx_1`, ..., the first that is free.
+/// Decides the name of a new index on a column: the given one, or else the first of `t_v_idx`,
+/// `t_v_idx_1`, ... that is free.
 ///
-/// `is_taken` tells of any index in the keyspace, `on_column` is the name of an index on the column, if there is one.
+/// `is_taken` says whether an index in the keyspace has a name. `on_column` is the name of an index
+/// on the column, if there is one.
 ///
 /// # Errors
-/// If the name is taken, or no name was given and the column has an index; not so with `if_not_exists`.
+/// Without `if_not_exists`: if the given name is taken, or if no name is given and the column has
+/// an index.
 pub fn new_name(
     given: Option<&str>,
     if_not_exists: bool,
@@ -96,13 +100,13 @@ pub fn new_name(
     }
 }
 
-/// What DROP INDEX says of an index that there is not.
+/// The error of DROP INDEX for an index that doesn't exist.
 pub fn missing(keyspace: &str, name: &str) -> CqlError {
     CqlError::invalid(format!("Index '{keyspace}.{name}' doesn't exist"))
 }
 
-/// The statement that makes an index, with the options that its user gave and no other. `target` is what stands in the
-/// parentheses, as CQL text.
+/// The statement that creates an index. `target` is the CQL text for the parentheses; `options` are
+/// the options that the user gave.
 pub fn create_statement(
     (keyspace, table): (&str, &str),
     name: &str,
@@ -123,8 +127,8 @@ pub fn create_statement(
     )
 }
 
-/// The name that an index of one column gets if it is given none, and no other index has it: `t_v_idx`. One of several columns
-/// has none of them in it.
+/// The default name of an index, before a number makes it unique: `t_v_idx` on one column, `t_idx`
+/// on several (`column` is `None`).
 pub fn default_name(table: &str, column: Option<&str>) -> String {
     let Some(column) = column else {
         return format!("{table}_idx");

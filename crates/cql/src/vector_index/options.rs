@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::error::CqlError;
 
-/// Names that the database itself puts among an index's options.
+/// Names of options that the database itself adds to an index. Users can't give them.
 const RESERVED: [&str; 3] = ["class_name", "index_version", "target"];
 
-/// What the value of an option may be.
+/// The values that an option can have.
 enum Kind {
-    /// In any case of letters.
+    /// One of these words, in upper or lower case.
     OneOf(&'static [&'static str]),
     Integer {
         min: i64,
@@ -20,7 +20,7 @@ enum Kind {
         max: f64,
     },
     Any,
-    /// The dimensions of the indexed column.
+    /// The number of dimensions of the indexed column.
     Dimensions,
 }
 
@@ -57,7 +57,7 @@ const OPTIONS: [(&str, Kind); 9] = [
 /// Checks the options of an index on a column of `dimensions` dimensions.
 ///
 /// # Errors
-/// Unknown names and wrong values, with ScyllaDB's texts.
+/// If an option is reserved, unknown or has a wrong value. The texts are ScyllaDB's.
 pub fn check(options: &BTreeMap<String, String>, dimensions: u16) -> Result<(), CqlError> {
     for (key, value) in options {
         if RESERVED.contains(&key.as_str()) {

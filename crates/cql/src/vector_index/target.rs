@@ -1,4 +1,4 @@
-//! What is indexed: `ON t (v)`.
+//! The target of a vector index: the list in parentheses of `ON t (v)`.
 
 use std::collections::HashSet;
 
@@ -6,10 +6,11 @@ use crate::ast::IndexTarget;
 use crate::error::CqlError;
 use crate::types::CqlType;
 
-/// The one target of a global index without columns to filter by.
+/// Returns the one target of the list. The lists of local indexes and of indexes with filtering
+/// columns are refused.
 ///
 /// # Errors
-/// If a column is named twice, or the list is of another form.
+/// If a column is named twice, or the list is not one target.
 pub fn single_target(targets: &[IndexTarget]) -> Result<IndexTarget, CqlError> {
     check_duplicates(targets)?;
     match targets {
@@ -23,23 +24,27 @@ pub fn single_target(targets: &[IndexTarget]) -> Result<IndexTarget, CqlError> {
     }
 }
 
-/// What is known of a column that is to be indexed.
+/// A column that is to be indexed, as the caller knows it.
 #[derive(Clone, Debug)]
 pub struct TargetColumn {
-    /// Its type, as `system_schema` writes it.
+    /// The type as `system_schema` writes it.
     pub type_text: String,
-    /// Its type; `None` if it is not known here, such as a user-defined one.
+    /// The type as [`CqlType`]; `None` for a type that [`CqlType`] doesn't have, such as a user
+    /// type.
     pub cql_type: Option<CqlType>,
-    /// What the column is if it is no regular one: `static`, `PRIMARY KEY`.
+    /// The kind of a column that is not regular (`static`, `PRIMARY KEY`); `None` for a regular
+    /// one.
     pub irregular: Option<&'static str>,
 }
 
-/// Checks that a target is a column of vectors of floats; gives the column's name and the number of dimensions.
+/// Checks that a target is a regular column of vectors of floats. Returns the column's name and the
+/// number of dimensions.
 ///
-/// `column` tells of a column by its name.
+/// `is_sai` says whether the index class is Cassandra's `StorageAttachedIndex`. `column` finds a
+/// column of the table by its name.
 ///
 /// # Errors
-/// If it is no such column.
+/// If the target is no such column.
 pub fn check_column(
     target: &IndexTarget,
     is_sai: bool,

@@ -3,23 +3,26 @@
 //! - LZ4: the length of the plain body in four big-endian bytes, then one raw LZ4 block.
 //! - Snappy: one raw Snappy block, which begins with its own length.
 //!
-//! Both state the plain length first, so a few bytes could ask for gigabytes: the stated length is held
-//! against the limit and against what the format can express before anything is allocated.
+//! Both state the plain length first, so a few bytes could ask for gigabytes. Before anything is
+//! allocated, the stated length is checked against the limit, and against the most that a block of
+//! the size can hold.
 
 use bytes::Bytes;
 
 use super::reader::DecodeError;
 
-/// Bytes of the stated length before an LZ4 block.
+/// The bytes of the stated length before an LZ4 block.
 const LZ4_PREFIX: usize = 4;
 
-/// The most plain bytes for one byte of an LZ4 block: a byte of a match's length stands for up to 255.
+/// The most plain bytes for one byte of an LZ4 block: one byte of a match's length stands for up to
+/// 255 bytes.
 const LZ4_RATIO_MAX: usize = 255;
 
-/// The most plain bytes for one byte of a Snappy block, rounded up: a copy of 64 bytes takes 3.
+/// The most plain bytes for one byte of a Snappy block, rounded up: a copy of 64 bytes takes 3
+/// bytes.
 const SNAPPY_RATIO_MAX: usize = 22;
 
-/// A compression algorithm that both sides know.
+/// A compression algorithm of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
     /// `lz4` in STARTUP.
@@ -40,20 +43,20 @@ impl Compression {
         }
     }
 
-    /// The algorithm of a name, in any case.
+    /// Finds an algorithm by its name, in upper or lower case.
     pub fn from_name(name: &str) -> Option<Compression> {
         Compression::EVERY
             .into_iter()
             .find(|algorithm| algorithm.name().eq_ignore_ascii_case(name))
     }
 
-    /// The compressed form of a body.
+    /// Compresses a body.
     pub fn compress(self, plain: &[u8]) -> Vec<u8> {
         match self {
             Compression::Lz4 => {
                 let room = lz4_flex::block::get_maximum_output_size(plain.len());
                 let mut out = vec![0; LZ4_PREFIX + room];
-                // A frame is below 2 GiB, and what does not fit one is refused before.
+                // A body is below 2 GiB: a longer one is refused before.
                 let stated = u32::try_from(plain.len()).unwrap_or(u32::MAX);
                 out[..LZ4_PREFIX].copy_from_slice(&stated.to_be_bytes());
                 let written = lz4_flex::block::compress_into(plain, &mut out[LZ4_PREFIX..])
@@ -67,10 +70,10 @@ impl Compression {
         }
     }
 
-    /// The plain form of a compressed body.
+    /// Decompresses a body.
     ///
     /// # Errors
-    /// If the plain form would be longer than `limit` bytes, or `compressed` is no such block.
+    /// If the plain body would be longer than `limit` bytes, or `compressed` is malformed.
     pub fn decompress(self, compressed: &[u8], limit: usize) -> Result<Bytes, DecodeError> {
         match self {
             Compression::Lz4 => {
@@ -98,7 +101,7 @@ impl Compression {
         }
     }
 
-    /// Refuses a stated length that must not or cannot be true.
+    /// Refuses a stated length that is above `limit`, or more than `compressed` bytes can hold.
     fn check_stated(
         self,
         stated: usize,

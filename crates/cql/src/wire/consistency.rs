@@ -3,10 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// How many replicas must answer.
+/// A consistency level: the number of replicas that must answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u16)]
-#[allow(missing_docs)] // The names are the definition; the protocol's notation is the documentation.
+#[allow(missing_docs)] // The variants are the protocol's own names of the levels.
 pub enum Consistency {
     Any = 0x00,
     #[default]
@@ -43,7 +43,7 @@ impl Consistency {
         self as u16
     }
 
-    /// The level of a code; `None` if there is no such level.
+    /// Finds a level by its code; `None` if the code is unknown.
     pub fn from_code(code: u16) -> Option<Consistency> {
         Consistency::EVERY.get(usize::from(code)).copied()
     }
@@ -77,7 +77,7 @@ impl fmt::Display for Consistency {
     }
 }
 
-/// No consistency level has this name.
+/// The error for a name that no consistency level has. It holds the name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown consistency level '{0}'")]
 pub struct UnknownConsistency(pub String);
@@ -85,7 +85,7 @@ pub struct UnknownConsistency(pub String);
 impl FromStr for Consistency {
     type Err = UnknownConsistency;
 
-    /// Reads a name in any case.
+    /// Finds a level by its name, in upper or lower case.
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         Consistency::EVERY
             .into_iter()

@@ -1,4 +1,4 @@
-//! The body of an ERROR: `code i32, message string`, and what the code adds.
+//! The body of an ERROR: `code i32, message string`, and then the fields of the code.
 
 use bytes::{BufMut, BytesMut};
 
@@ -72,7 +72,7 @@ pub(super) fn put_error(out: &mut BytesMut, error: &CqlError) {
     }
 }
 
-/// Reads an error. One whose code is not known here becomes a server error that names the code.
+/// Reads an error. An error with an unknown code becomes a server error that names the code.
 pub(super) fn read_error(reader: &mut Reader) -> Result<CqlError, DecodeError> {
     const WHAT: &str = "an error";
     let code = reader.i32(WHAT)?;

@@ -1,4 +1,5 @@
-//! Events: what a server tells of its own accord, and the schema change that a DDL statement answers.
+//! Events, which a server sends without a request, and schema changes, which also answer statements
+//! that change the schema.
 
 use std::net::SocketAddr;
 
@@ -7,14 +8,14 @@ use bytes::BytesMut;
 use super::reader::{DecodeError, Reader};
 use super::writer::Writer;
 
-/// What a client registers for.
+/// A kind of event, which a client can register for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind {
-    /// Nodes come and go.
+    /// Nodes join, leave or move.
     TopologyChange,
-    /// Nodes go up and down.
+    /// Nodes go up or down.
     StatusChange,
-    /// Keyspaces, tables, types, functions change.
+    /// Keyspaces, tables, types, functions or aggregates change.
     SchemaChange,
 }
 
@@ -28,7 +29,7 @@ impl EventKind {
         }
     }
 
-    /// The kind of a name on the wire.
+    /// Finds a kind by its name on the wire.
     pub fn from_name(name: &str) -> Option<EventKind> {
         [
             EventKind::TopologyChange,
@@ -45,16 +46,16 @@ impl EventKind {
 pub enum Event {
     /// A node joined, left or moved.
     TopologyChange {
-        /// What happened.
+        /// The change of the ring.
         change: TopologyChange,
-        /// The node's address for clients.
+        /// The address of the node for clients.
         node: SocketAddr,
     },
     /// A node went up or down.
     StatusChange {
-        /// What happened.
+        /// The new state of the node.
         change: StatusChange,
-        /// The node's address for clients.
+        /// The address of the node for clients.
         node: SocketAddr,
     },
     /// The schema changed.
@@ -62,7 +63,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Which registration asks for this event.
+    /// The kind of the event.
     pub fn kind(&self) -> EventKind {
         match self {
             Event::TopologyChange { .. } => EventKind::TopologyChange,
@@ -72,7 +73,7 @@ impl Event {
     }
 }
 
-/// How the ring changed.
+/// A change of the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TopologyChange {
     /// `NEW_NODE`.
@@ -83,7 +84,7 @@ pub enum TopologyChange {
     MovedNode,
 }
 
-/// How a node's state changed.
+/// The new state of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusChange {
     /// `UP`.
@@ -95,15 +96,15 @@ pub enum StatusChange {
 /// A change of the schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaChange {
-    /// What happened.
+    /// The kind of the change.
     pub change: SchemaChangeKind,
-    /// The keyspace, changed itself or around what changed.
+    /// The keyspace that changed, or that the changed part lies in.
     pub keyspace: String,
-    /// What changed.
+    /// The part that changed.
     pub target: SchemaTarget,
 }
 
-/// What happened to a part of the schema.
+/// The kind of a schema change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchemaChangeKind {
     /// `CREATED`.
@@ -114,27 +115,27 @@ pub enum SchemaChangeKind {
     Dropped,
 }
 
-/// The part of the schema that changed. An index is told as an update of its table.
+/// The part of the schema that changed. A change of an index is sent as an update of its table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchemaTarget {
     /// The keyspace itself.
     Keyspace,
-    /// A table or view.
+    /// A table or view, by its name.
     Table(String),
-    /// A user type.
+    /// A user type, by its name.
     Type(String),
     /// A function.
     Function {
         /// The name.
         name: String,
-        /// The types of the arguments, as CQL.
+        /// The types of the arguments, as CQL texts.
         arguments: Vec<String>,
     },
     /// An aggregate.
     Aggregate {
         /// The name.
         name: String,
-        /// The types of the arguments, as CQL.
+        /// The types of the arguments, as CQL texts.
         arguments: Vec<String>,
     },
 }
@@ -171,7 +172,7 @@ impl SchemaChangeKind {
     }
 }
 
-/// The one of `choices` that has the name which is read next.
+/// Reads a name and gives the one of `choices` that has it.
 fn read_choice<T: Copy, const N: usize>(
     reader: &mut Reader,
     choices: [T; N],

@@ -1,7 +1,7 @@
 //! Cutting a byte stream into frames.
 //!
-//! [`FrameDecoder`] holds the little state that lies between two reads of a socket, so it works under
-//! any runtime: append what was read to a buffer, then call [`FrameDecoder::decode`] until it asks for more.
+//! [`FrameDecoder`] does no I/O, so it works under any runtime: append the bytes read from a socket
+//! to a buffer, then call [`FrameDecoder::decode`] until it returns `None`.
 
 use bytes::{Buf, Bytes, BytesMut};
 
@@ -10,55 +10,59 @@ use super::header::{
 };
 use crate::error::CqlError;
 
-/// The default limit of a frame's body, sent or decompressed, in bytes: the protocol's own.
+/// The default limit of a frame's body in bytes, both as sent and decompressed. It is the limit of
+/// the protocol.
 pub const DEFAULT_BODY_LIMIT: usize = 256 << 20;
 
-/// A frame as it came, its body still compressed if [`super::Flags::COMPRESSION`] is set.
+/// A frame as it came. Its body is still compressed if [`super::Flags::COMPRESSION`] is set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame {
     /// The header.
     pub header: FrameHeader,
-    /// As many bytes as the header says.
+    /// The body, which has the length that the header gives.
     pub body: Bytes,
 }
 
-/// Why the next frame cannot be taken.
+/// The reason why a frame is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// Another protocol version. Drivers read "unsupported protocol version" in this sentence, and go down to the
-    /// greatest version that it names. Some (Apache's gocql 2) do so only if the answer comes on stream 0, and none minds that:
-    /// the request's own stream stands where this version of the protocol can't know.
+    /// The frame is of another protocol version. Drivers look for "unsupported protocol version" in
+    /// the message and go down to the greatest version that it names.
+    ///
+    /// The answer goes on stream 0. The request's own stream is unknown, as other versions of the
+    /// protocol may keep it elsewhere in the header. Apache's gocql 2 goes down only if the answer
+    /// comes on stream 0, and no driver minds it.
     #[error(
         "Invalid or unsupported protocol version ({version}); the lowest supported version is 4 and the greatest is 4"
     )]
     UnsupportedVersion {
-        /// The version asked for.
+        /// The version of the frame.
         version: u8,
     },
-    /// A response came where a request must come, or the other way round.
+    /// A response came where a request was expected, or the other way round.
     #[error(
         "Wrong protocol direction for opcode {opcode:#04x} in a frame of version byte {version_byte:#04x}"
     )]
     WrongDirection {
         /// The first byte of the frame.
         version_byte: u8,
-        /// The opcode, known or not.
+        /// The opcode, which may be unknown.
         opcode: u8,
         /// The stream to answer on.
         stream: i16,
     },
-    /// The protocol has no such opcode, or not in this direction.
+    /// The protocol has no such opcode, or not for this direction.
     #[error("Unknown opcode {opcode:#04x}")]
     UnknownOpcode {
-        /// The opcode that came.
+        /// The opcode of the frame.
         opcode: u8,
         /// The stream to answer on.
         stream: i16,
     },
-    /// The length has its sign bit set, so where the next frame begins is unknown.
+    /// The length of the body is negative, so the beginning of the next frame is unknown.
     #[error("Invalid frame body length {length}")]
     NegativeLength {
-        /// The length that came.
+        /// The length in the header.
         length: i32,
         /// The stream to answer on.
         stream: i16,
@@ -66,7 +70,7 @@ pub enum FrameError {
     /// The body is longer than this server takes.
     #[error("Request is too big: length {length} exceeds maximum allowed length {limit}")]
     TooLarge {
-        /// Bytes of the body.
+        /// The length of the body in bytes.
         length: u32,
         /// The limit in bytes.
         limit: usize,
@@ -87,7 +91,8 @@ impl FrameError {
         }
     }
 
-    /// Whether the connection must be closed once the error is sent. If not, the decoder skips the frame.
+    /// Whether the connection must be closed once the error is sent. After an error that is not
+    /// fatal, the decoder skips the frame.
     pub fn is_fatal(&self) -> bool {
         match self {
             FrameError::UnsupportedVersion { .. }
@@ -99,7 +104,7 @@ impl FrameError {
 }
 
 impl From<FrameError> for CqlError {
-    /// The error to send: a frame too large is the request's fault, all else the protocol's.
+    /// The error to send: an invalid request if the frame is too large, else a protocol error.
     fn from(error: FrameError) -> CqlError {
         match error {
             FrameError::TooLarge { .. } => CqlError::invalid(error.to_string()),
@@ -112,20 +117,21 @@ impl From<FrameError> for CqlError {
 #[derive(Debug)]
 pub struct FrameDecoder {
     direction: Direction,
+    /// The longest body that is taken, in bytes.
     body_limit: usize,
-    /// Bytes of a refused frame's body that are still to come.
+    /// The bytes of a refused frame's body that are still to be skipped.
     to_skip: usize,
-    /// The error after which the bytes make no sense any more.
+    /// The fatal error, if there was one. The bytes after it can't be read.
     failure: Option<FrameError>,
 }
 
-/// How many bytes to make room for at once while a large body comes in: enough for few reads, and no more than a
-/// peer who only announces a body can make us waste.
+/// The bytes of room that are made at once while a large body comes in. It is enough for few reads,
+/// and little to waste on a peer that announces a body and doesn't send it.
 const READ_AHEAD: usize = 64 << 10;
 
 impl FrameDecoder {
-    /// A decoder of the frames that come in `direction` ([`Direction::Request`] in a server), which
-    /// refuses bodies above `body_limit` bytes.
+    /// Makes a decoder of the frames that come in `direction` ([`Direction::Request`] in a server).
+    /// It refuses bodies of more than `body_limit` bytes.
     pub fn new(direction: Direction, body_limit: usize) -> Self {
         FrameDecoder {
             direction,
@@ -135,7 +141,7 @@ impl FrameDecoder {
         }
     }
 
-    /// Refuses bodies above another number of bytes from now on.
+    /// Sets the limit of bodies in bytes, from the next header on.
     pub fn set_body_limit(&mut self, bytes: usize) {
         self.body_limit = bytes;
     }
@@ -143,8 +149,9 @@ impl FrameDecoder {
     /// Takes the next frame off the front of `input`; `None` if more bytes are needed.
     ///
     /// # Errors
-    /// After an error that is not fatal ([`FrameError::is_fatal`]) the bad frame's body is skipped as it
-    /// comes, without being kept, and decoding goes on; after a fatal one every call gives that error again.
+    /// If the frame is refused. After an error that is not fatal ([`FrameError::is_fatal`]) the
+    /// next calls skip the body of the frame, without keeping it, and go on. After a fatal error
+    /// every call returns that error.
     pub fn decode(&mut self, input: &mut BytesMut) -> Result<Option<Frame>, FrameError> {
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
@@ -183,12 +190,12 @@ impl FrameDecoder {
     }
 }
 
-/// A header that is refused, with the length of its body if the frame can be skipped.
+/// The refusal of a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What is wrong.
+    /// The reason.
     pub error: FrameError,
-    /// Bytes of the body; `None` if the error is fatal, so that where the next frame begins is unknown.
+    /// The length of the body in bytes, for skipping the frame. `None` if the error is fatal.
     pub body_length: Option<usize>,
 }
 
@@ -202,11 +209,12 @@ impl Refusal {
 }
 
 impl FrameHeader {
-    /// Reads the header at the front of `input`; `None` if it is not all there. For who passes frames on from the
-    /// memory that they came in; [`FrameDecoder`] takes them out of it.
+    /// Reads the header at the front of `input`; `None` if more bytes are needed. Takes nothing out
+    /// of `input`, so a frame can be passed on from the memory that it came in.
     ///
     /// # Errors
-    /// As [`FrameDecoder::decode`].
+    /// If the frame is refused. The caller skips it, or closes the connection if the error is
+    /// fatal.
     pub fn read(
         input: &[u8],
         direction: Direction,

@@ -1,4 +1,4 @@
-//! What is between a frame and the message in it: the length in the header, and compression.
+//! The bodies of frames: compression, and the length in the header.
 
 use bytes::{Bytes, BytesMut};
 
@@ -7,10 +7,10 @@ use super::frame::Frame;
 use super::header::{Flags, FrameHeader, HEADER_LENGTH, Opcode};
 use super::reader::DecodeError;
 
-/// Shorter bodies are sent as they are: compressing them costs more than it saves.
+/// The shortest body that is compressed, in bytes. For shorter ones it costs more than it saves.
 const COMPRESSED_BODY_MIN: usize = 512;
 
-/// The body of a frame, decompressed if its header says that it is compressed.
+/// The plain body of a frame: decompressed if the header says that it is compressed.
 pub(super) fn plain_body(
     frame: &Frame,
     compression: Option<Compression>,
@@ -27,11 +27,13 @@ pub(super) fn plain_body(
     }
 }
 
-/// A frame that is being written: room for its header, then whatever is appended until it is finished.
+/// A frame that is being written. It begins with room for its header; the bytes appended after that
+/// are its body.
 #[must_use]
 pub(super) struct FrameStart {
     opcode: Opcode,
     stream: i16,
+    /// The offset of the frame in the buffer.
     at: usize,
 }
 
@@ -43,17 +45,17 @@ impl FrameStart {
         FrameStart { opcode, stream, at }
     }
 
-    /// Bytes of the body so far.
+    /// The length of the body so far, in bytes.
     pub(super) fn body_length(&self, out: &BytesMut) -> usize {
         out.len() - self.at - HEADER_LENGTH
     }
 
-    /// Takes back the whole frame.
+    /// Removes the whole frame from the buffer.
     pub(super) fn abandon(self, out: &mut BytesMut) {
         out.truncate(self.at);
     }
 
-    /// Ends the frame; the body is compressed if that makes it shorter.
+    /// Ends the frame. Compresses its body if that makes it shorter.
     pub(super) fn finish(
         self,
         mut flags: Flags,
@@ -74,7 +76,8 @@ impl FrameStart {
         self.finish_parts(flags, 0, out);
     }
 
-    /// Ends the frame as it is, with `more` bytes of its body to be sent after `out`.
+    /// Ends the frame without compression. `more` bytes of its body are not in `out` and will be
+    /// sent after it.
     pub(super) fn finish_parts(self, flags: Flags, more: usize, out: &mut BytesMut) {
         let length = self.body_length(out) + more;
         let header = FrameHeader {

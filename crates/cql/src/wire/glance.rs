@@ -1,6 +1,7 @@
-//! What stands at the front of a message, for one who passes the frame on and needs no more of it.
+//! Reading the front of a message without decoding all of it. The gateway uses this for the frames
+//! that it passes on.
 //!
-//! Bodies are plain here: whoever calls has decompressed them. Nothing is copied or allocated.
+//! Bodies must be plain: the caller decompresses them. No function copies or allocates anything.
 
 use super::header::Flags;
 use super::reader::DecodeError;
@@ -8,10 +9,10 @@ use super::reader::DecodeError;
 /// The kind of a RESULT that answers PREPARE.
 const KIND_PREPARED: i32 = 4;
 
-/// Bytes of a trace's id.
+/// The length of a trace's id, in bytes.
 const TRACE_ID_LENGTH: usize = 16;
 
-/// The text of a QUERY or PREPARE, as bytes that may be no UTF-8.
+/// Finds the text of a QUERY or PREPARE. The bytes may be no UTF-8.
 ///
 /// # Errors
 /// If the body ends before the text does.
@@ -21,7 +22,7 @@ pub fn statement_text(flags: Flags, body: &[u8]) -> Result<&[u8], DecodeError> {
     front.long_bytes("the statement")
 }
 
-/// The id of the prepared statement that an EXECUTE names.
+/// Finds the id of the prepared statement in an EXECUTE.
 ///
 /// # Errors
 /// If the body ends before the id does.
@@ -31,7 +32,8 @@ pub fn executed_id(flags: Flags, body: &[u8]) -> Result<&[u8], DecodeError> {
     front.short_bytes("the id of the prepared statement")
 }
 
-/// The custom payload of a request as it lies in the body, with its count in front; empty if there is none.
+/// Finds the custom payload of a request, in the form that it has in the body, with its count in
+/// front. It is empty if there is none.
 ///
 /// # Errors
 /// If the body ends before the payload does.
@@ -41,20 +43,20 @@ pub fn custom_payload(flags: Flags, body: &[u8]) -> Result<&[u8], DecodeError> {
     Ok(&body[..body.len() - front.0.len()])
 }
 
-/// A statement of a BATCH.
+/// A statement of a BATCH, without its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchedRef<'a> {
-    /// By its text, as bytes that may be no UTF-8.
+    /// The text of the statement. The bytes may be no UTF-8.
     Text(&'a [u8]),
-    /// By the id of its preparation.
+    /// The id of a prepared statement.
     Prepared(&'a [u8]),
 }
 
-/// The statements of a BATCH, in order, without their values.
+/// Iterates over the statements of a BATCH, in order, without their values.
 ///
 /// # Errors
-/// If the body ends before the number of statements does. The iterator ends with an error where the body does
-/// not go on as it should.
+/// If the body ends before the number of statements does. The iterator ends with an error at a
+/// statement that is malformed or cut short.
 pub fn batched(
     flags: Flags,
     body: &[u8],
@@ -73,7 +75,8 @@ pub fn batched(
     }))
 }
 
-/// The id that a RESULT gives a prepared statement; `None` if it answers something else than PREPARE.
+/// Finds the id of the prepared statement in the RESULT that answers a PREPARE. `None` for any
+/// other RESULT.
 ///
 /// # Errors
 /// If the body ends before the id does.
@@ -98,7 +101,7 @@ pub fn prepared_id(flags: Flags, body: &[u8]) -> Result<Option<&[u8]>, DecodeErr
         .map(Some)
 }
 
-/// What has not been read yet.
+/// The part of a body that is not read yet.
 struct Front<'a>(&'a [u8]);
 
 impl<'a> Front<'a> {
@@ -128,13 +131,13 @@ impl<'a> Front<'a> {
         self.number(what).map(i32::from_be_bytes)
     }
 
-    /// A `[short bytes]` or `[string]`.
+    /// Reads a `[short bytes]` or `[string]`.
     fn short_bytes(&mut self, what: &'static str) -> Result<&'a [u8], DecodeError> {
         let length = self.u16(what)?;
         self.take(usize::from(length), what)
     }
 
-    /// A `[long string]`.
+    /// Reads a `[long string]`.
     fn long_bytes(&mut self, what: &'static str) -> Result<&'a [u8], DecodeError> {
         let length = self.i32(what)?;
         let length = usize::try_from(length)
@@ -142,7 +145,7 @@ impl<'a> Front<'a> {
         self.take(length, what)
     }
 
-    /// A statement of a BATCH; its values are passed over.
+    /// Reads a statement of a BATCH and skips its values.
     fn batched(&mut self) -> Result<BatchedRef<'a>, DecodeError> {
         const KIND: &str = "the kind of a statement";
         let [kind] = self.number(KIND)?;

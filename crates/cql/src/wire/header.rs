@@ -1,4 +1,4 @@
-//! The nine bytes in front of every frame.
+//! The header of a frame: the nine bytes before its body.
 //!
 //! ```text
 //!  0         8        16                32       40                                 72
@@ -9,19 +9,19 @@
 
 use std::fmt;
 
-/// The protocol version spoken here, and the only one.
+/// The only supported version of the protocol.
 pub const VERSION: u8 = 4;
 
-/// Bytes of a frame header.
+/// The length of a frame header, in bytes.
 pub const HEADER_LENGTH: usize = 9;
 
-/// The bit of the version byte that tells a response from a request.
+/// The bit of the version byte that is set in responses.
 pub(super) const RESPONSE_BIT: u8 = 0x80;
 
-/// The bits of the version byte that are the version.
+/// The bits of the version byte that hold the version.
 pub(super) const VERSION_BITS: u8 = 0x7F;
 
-/// Who sends the frame.
+/// The direction in which a frame is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the client to the server.
@@ -30,18 +30,18 @@ pub enum Direction {
     Response,
 }
 
-/// The flags of a frame. Bits that the protocol does not define are kept but mean nothing.
+/// The flags of a frame. Bits that the protocol does not define are kept and mean nothing.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Flags(pub u8);
 
 impl Flags {
     /// The body is compressed.
     pub const COMPRESSION: Flags = Flags(0x01);
-    /// A request asks for tracing; a response's body begins with the trace's id.
+    /// A request asks for tracing. The body of a response begins with the id of the trace.
     pub const TRACING: Flags = Flags(0x02);
-    /// The body carries a map of bytes beside its content.
+    /// The body has a custom payload, a map of names to bytes, before its content.
     pub const CUSTOM_PAYLOAD: Flags = Flags(0x04);
-    /// The response's body carries warnings.
+    /// The body of a response has warnings before its content.
     pub const WARNING: Flags = Flags(0x08);
     /// The client agrees to a beta version of the protocol.
     pub const USE_BETA: Flags = Flags(0x10);
@@ -51,7 +51,7 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
-    /// With the bits of `other` set.
+    /// Returns these flags with the bits of `other` set too.
     #[must_use]
     pub fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
@@ -64,10 +64,10 @@ impl fmt::Debug for Flags {
     }
 }
 
-/// What a frame holds.
+/// The kind of message that a frame holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-#[allow(missing_docs)] // One opcode for each message; the messages are documented.
+#[allow(missing_docs)] // Each variant is one message. `Request` and `Response` document them.
 pub enum Opcode {
     Error = 0x00,
     Startup = 0x01,
@@ -93,7 +93,7 @@ impl Opcode {
         self as u8
     }
 
-    /// The opcode of a code; `None` if the protocol has none.
+    /// Finds an opcode by its code; `None` if the code is unknown.
     pub fn from_code(code: u8) -> Option<Opcode> {
         Some(match code {
             0x00 => Opcode::Error,
@@ -116,7 +116,7 @@ impl Opcode {
         })
     }
 
-    /// Who sends frames of this opcode.
+    /// The direction in which frames of this opcode are sent.
     pub fn direction(self) -> Direction {
         match self {
             Opcode::Startup
@@ -139,21 +139,21 @@ impl Opcode {
     }
 }
 
-/// A frame header of protocol v4; the opcode tells the direction.
+/// A frame header of protocol v4. The direction is the opcode's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHeader {
-    /// What the frame's flags say.
+    /// The flags of the frame.
     pub flags: Flags,
-    /// Which request a response answers; -1 in an event.
+    /// The stream, which a response has in common with its request; -1 in an event.
     pub stream: i16,
-    /// What the body is.
+    /// The kind of message in the body.
     pub opcode: Opcode,
-    /// Bytes of the body as sent, so compressed if it is.
+    /// The length of the body as sent, in bytes: of the compressed body if it is compressed.
     pub length: u32,
 }
 
 impl FrameHeader {
-    /// The header's nine bytes.
+    /// Writes the header's nine bytes.
     pub fn to_bytes(&self) -> [u8; HEADER_LENGTH] {
         let direction = match self.opcode.direction() {
             Direction::Request => 0,

@@ -1,9 +1,9 @@
-//! The Java class names of types, as Cassandra spells them and every driver parses them.
+//! The marshal names of types: Cassandra's Java class names, which every driver parses.
 //!
-//! A type without a code in protocol v4 is sent under this name. The spelling is Cassandra's own to the
-//! blank: type parameters are joined by a bare comma, a vector's dimension by a comma between two blanks. A
-//! frozen collection is wrapped in `FrozenType(...)`, but not within another frozen type or a tuple, nor within a
-//! vector unless it was declared so.
+//! A type without a code in protocol v4 is sent under this name. The spelling is exactly
+//! Cassandra's: the parameters of a type are separated by a bare comma, and the dimension of a
+//! vector by a comma between two blanks. A frozen collection is wrapped in `FrozenType(...)`, but
+//! not within another frozen type or a tuple, and within a vector only if it is declared frozen.
 
 use super::reader::DecodeError;
 use crate::types::{CqlType, MAX_VECTOR_DIMENSIONS};
@@ -11,7 +11,7 @@ use crate::types::{CqlType, MAX_VECTOR_DIMENSIONS};
 /// The package of all classes.
 const PACKAGE: &str = "org.apache.cassandra.db.marshal.";
 
-/// How deep types may nest when they are read.
+/// The deepest nesting of types that are read.
 pub(super) const MAX_TYPE_DEPTH: usize = 32;
 
 /// The classes of the types without parameters.
@@ -38,14 +38,15 @@ static SIMPLE: [(&str, CqlType); 20] = [
     ("IntegerType", CqlType::Varint),
 ];
 
-/// The marshal class of a type: `org.apache.cassandra.db.marshal.Int32Type`.
+/// The marshal name of a type: `org.apache.cassandra.db.marshal.Int32Type`.
 pub fn marshal_name(cql_type: &CqlType) -> String {
     let mut name = String::new();
     write_name(&mut name, cql_type, false);
     name
 }
 
-/// Appends the name; within something frozen, `frozen_already`, freezing is not said again.
+/// Appends the marshal name of a type. `frozen_already` says whether it lies within something
+/// frozen; then it isn't wrapped in `FrozenType` again.
 fn write_name(name: &mut String, cql_type: &CqlType, frozen_already: bool) {
     let wrapped = cql_type.is_collection() && !cql_type.is_multi_cell() && !frozen_already;
     if wrapped {
@@ -109,10 +110,10 @@ fn write_parameters<'a>(
     name.push(')');
 }
 
-/// Reads a marshal class name, with or without its package. Blanks may stand around a comma.
+/// Reads a marshal name, with or without its package. Blanks may stand around a comma.
 ///
 /// # Errors
-/// If it names no type that is known here, or nests too deep.
+/// If the name is malformed, has an unknown class, or nests too deep.
 pub fn parse_marshal_name(name: &str) -> Result<CqlType, DecodeError> {
     let mut parser = Parser {
         whole: name,
@@ -133,7 +134,7 @@ struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     fn error(&self, why: &str) -> DecodeError {
-        // Only a part of the name: it may be as long as a frame.
+        // Only the beginning of the name is shown, as it may be as long as a frame.
         let shown = &self.whole[..self.whole.floor_char_boundary(200)];
         let position = self.whole.len() - self.rest.len();
         DecodeError::Invalid(format!("type class '{shown}' {why} at byte {position}"))
@@ -200,7 +201,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The next run of what class names and numbers are made of, after any blanks.
+    /// Takes the next class name or number, after any blanks. Empty if none stands here.
     fn word(&mut self) -> &'a str {
         let text = self.rest.trim_start();
         let end = text

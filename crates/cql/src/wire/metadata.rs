@@ -11,7 +11,7 @@ use crate::types::CqlType;
 
 /// Flags of metadata.
 pub(super) mod flag {
-    /// All columns are of one table, which is named once before them.
+    /// All columns are of one table, and it is named once before them.
     pub(in super::super) const GLOBAL_TABLE: i32 = 0x0001;
     /// A paging state follows.
     pub(in super::super) const HAS_MORE_PAGES: i32 = 0x0002;
@@ -25,9 +25,9 @@ const COLUMN_BYTES_MIN: usize = 4;
 /// One column of a result, or one bind marker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnSpec {
-    /// The keyspace of the table it belongs to.
+    /// The keyspace of the column's table.
     pub keyspace: Arc<str>,
-    /// The table it belongs to.
+    /// The column's table.
     pub table: Arc<str>,
     /// The name.
     pub name: Arc<str>,
@@ -42,22 +42,23 @@ pub struct Metadata {
     pub columns: Vec<ColumnSpec>,
 }
 
-/// What PREPARE answers.
+/// The answer to a PREPARE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prepared {
     /// The id for EXECUTE.
     pub id: Bytes,
     /// The bind markers.
     pub bind: Metadata,
-    /// For each partition key column, in order, the position of the marker that gives its value. Empty
-    /// unless markers give them all: then the driver can compute the token.
+    /// The positions of the markers that give the values of the partition key columns, in key
+    /// order. With them a driver computes the token. Empty if some column's value comes from no
+    /// marker.
     pub partition_key_indexes: Vec<u16>,
-    /// The columns of the result; `None` if there is no result set.
+    /// The columns of the result; `None` if the statement returns no result set.
     pub result: Option<Metadata>,
 }
 
 impl Metadata {
-    /// The flag for a global table, if all columns are of one table.
+    /// `GLOBAL_TABLE` if all columns are of one table, else 0.
     pub(super) fn table_flag(&self) -> i32 {
         let same = self
             .columns
@@ -70,7 +71,8 @@ impl Metadata {
         }
     }
 
-    /// Appends the columns, in the form that `table_flag` says:
+    /// Appends the columns. The table comes once before all columns if [`Metadata::table_flag`] is
+    /// set, else before each:
     ///
     /// ```text
     /// [keyspace string, table string], columns

@@ -1,12 +1,13 @@
 //! The native protocol v4: frames, requests, responses.
 //!
-//! The way of a request through this module: [`FrameDecoder`] cuts the bytes of a socket into
-//! [`Frame`]s, [`Request::decode`] reads one, and the answer goes back through [`Response::encode`].
-//! The other direction ([`Request::encode`], [`Response::decode`]) is here for tests and for the
-//! gateway, which mostly takes a [`glance`] at what it passes on.
+//! A server uses this module in three steps: [`FrameDecoder`] cuts the bytes of a socket into
+//! [`Frame`]s, [`Request::decode`] reads a frame, and [`Response::encode`] writes the answer. The
+//! client's side ([`Request::encode`], [`Response::decode`]) is here for tests and for the gateway,
+//! which reads only the front of most messages ([`glance`]).
 //!
-//! What comes from outside is held against its own length before anything is allocated for it: the memory
-//! taken for a message is a small multiple of the bytes that came, whatever the counts and lengths in it say.
+//! Counts and lengths in a message are checked against the bytes that came before anything is
+//! allocated for them. So the memory taken for a message is a small multiple of its bytes, whatever
+//! the counts and lengths say.
 
 mod compression;
 mod consistency;

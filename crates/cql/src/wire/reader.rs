@@ -1,7 +1,7 @@
 //! Reading the notations of the protocol (v4, section 3) with bounds.
 //!
-//! A length or count is believed only as far as the bytes that are there: nothing is allocated for
-//! what a peer merely announces. Byte strings share the memory that they are read from.
+//! A length or count is believed only as far as there are bytes for it, so a peer can't have memory
+//! allocated by announcing a lot. Byte strings share the memory that they are read from.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,21 +12,22 @@ use super::consistency::Consistency;
 use super::request::BoundValue;
 use crate::error::CqlError;
 
-/// Why the bytes of a body are no such message.
+/// The reason why the body of a frame can't be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// The body ends within what it announces.
+    /// The body ends too early, within the part that the string names.
     #[error("the frame ends within {0}")]
     Truncated(&'static str),
-    /// A value that the protocol does not allow.
+    /// The body holds something that the protocol does not allow. The string is a sentence for the
+    /// user.
     #[error("{0}")]
     Invalid(String),
-    /// The body is small enough as it came, but not when decompressed.
+    /// The body is too large when decompressed, though not as it came.
     #[error(
         "Request is too big: length {length} exceeds maximum allowed length {limit} when decompressed"
     )]
     TooLarge {
-        /// Bytes of the plain body.
+        /// The length of the plain body in bytes.
         length: usize,
         /// The limit in bytes.
         limit: usize,
@@ -40,8 +41,8 @@ impl DecodeError {
 }
 
 impl From<DecodeError> for CqlError {
-    /// The error to send: a body too large is the request's fault, all else the protocol's. The connection
-    /// survives both.
+    /// The error to send: an invalid request if the body is too large, else a protocol error. The
+    /// connection can go on after either.
     fn from(error: DecodeError) -> CqlError {
         match error {
             DecodeError::TooLarge { .. } => CqlError::invalid(error.to_string()),
@@ -52,7 +53,8 @@ impl From<DecodeError> for CqlError {
     }
 }
 
-/// Reads a body from its front. `what` names the part that is read, for the error if it is not all there.
+/// Reads a body from its front. In all methods `what` names the part that is read, for the error if
+/// the body ends within it.
 #[derive(Debug)]
 pub(super) struct Reader {
     rest: Bytes,
@@ -63,16 +65,18 @@ impl Reader {
         Reader { rest: body }
     }
 
-    /// What has not been read yet.
+    /// The bytes that are not read yet.
     pub(super) fn into_rest(self) -> Bytes {
         self.rest
     }
 
-    /// How many items to make room for when `announced` are, each taking at least `bytes_each` bytes of the body.
+    /// The number of items to make room for. `announced` items are to come, each of at least
+    /// `bytes_each` bytes, and no more than fit into the rest of the body get room.
     pub(super) fn capacity(&self, announced: usize, bytes_each: usize) -> usize {
         announced.min(self.rest.len() / bytes_each)
     }
 
+    /// Takes the next `length` bytes.
     pub(super) fn take(&mut self, length: usize, what: &'static str) -> Result<Bytes, DecodeError> {
         if self.rest.len() < length {
             return Err(DecodeError::Truncated(what));
@@ -80,47 +84,48 @@ impl Reader {
         Ok(self.rest.split_to(length))
     }
 
+    /// Reads a `[byte]`.
     pub(super) fn u8(&mut self, what: &'static str) -> Result<u8, DecodeError> {
         self.rest
             .try_get_u8()
             .map_err(|_| DecodeError::Truncated(what))
     }
 
-    /// A `[short]`, which is unsigned.
+    /// Reads a `[short]`, which is unsigned.
     pub(super) fn u16(&mut self, what: &'static str) -> Result<u16, DecodeError> {
         self.rest
             .try_get_u16()
             .map_err(|_| DecodeError::Truncated(what))
     }
 
-    /// An `[int]`.
+    /// Reads an `[int]`.
     pub(super) fn i32(&mut self, what: &'static str) -> Result<i32, DecodeError> {
         self.rest
             .try_get_i32()
             .map_err(|_| DecodeError::Truncated(what))
     }
 
-    /// A `[long]`.
+    /// Reads a `[long]`.
     pub(super) fn i64(&mut self, what: &'static str) -> Result<i64, DecodeError> {
         self.rest
             .try_get_i64()
             .map_err(|_| DecodeError::Truncated(what))
     }
 
-    /// An `[int]` that counts something.
+    /// Reads an `[int]` that is a count.
     pub(super) fn count(&mut self, what: &'static str) -> Result<usize, DecodeError> {
         let count = self.i32(what)?;
         usize::try_from(count)
             .map_err(|_| DecodeError::Invalid(format!("negative count {count} of {what}")))
     }
 
-    /// A `[string]`.
+    /// Reads a `[string]`.
     pub(super) fn string(&mut self, what: &'static str) -> Result<String, DecodeError> {
         let length = self.u16(what)?;
         self.utf8(usize::from(length), what)
     }
 
-    /// A `[long string]`.
+    /// Reads a `[long string]`.
     pub(super) fn long_string(&mut self, what: &'static str) -> Result<String, DecodeError> {
         let length = self.count(what)?;
         self.utf8(length, what)
@@ -137,7 +142,7 @@ impl Reader {
         }
     }
 
-    /// A `[bytes]`: any negative length is null.
+    /// Reads a `[bytes]`. Any negative length is null.
     pub(super) fn bytes(&mut self, what: &'static str) -> Result<Option<Bytes>, DecodeError> {
         match usize::try_from(self.i32(what)?) {
             Ok(length) => self.take(length, what).map(Some),
@@ -145,13 +150,14 @@ impl Reader {
         }
     }
 
-    /// A `[short bytes]`.
+    /// Reads a `[short bytes]`.
     pub(super) fn short_bytes(&mut self, what: &'static str) -> Result<Bytes, DecodeError> {
         let length = self.u16(what)?;
         self.take(usize::from(length), what)
     }
 
-    /// A `[value]`: -1 is null, -2 not set, and no other negative length is allowed.
+    /// Reads a `[value]`. The length -1 is null, -2 is not set, and any other negative length is an
+    /// error.
     pub(super) fn bound_value(&mut self) -> Result<BoundValue, DecodeError> {
         const WHAT: &str = "a bound value";
         match self.i32(WHAT)? {
@@ -166,7 +172,7 @@ impl Reader {
         }
     }
 
-    /// A `[string list]`.
+    /// Reads a `[string list]`.
     pub(super) fn string_list(&mut self, what: &'static str) -> Result<Vec<String>, DecodeError> {
         let count = usize::from(self.u16(what)?);
         let mut list = Vec::with_capacity(self.capacity(count, 2));
@@ -176,7 +182,7 @@ impl Reader {
         Ok(list)
     }
 
-    /// A `[bytes map]`.
+    /// Reads a `[bytes map]`.
     pub(super) fn bytes_map(
         &mut self,
         what: &'static str,
@@ -189,7 +195,7 @@ impl Reader {
         Ok(map)
     }
 
-    /// A `[bytes map]` that nobody wants.
+    /// Skips a `[bytes map]`.
     pub(super) fn skip_bytes_map(&mut self, what: &'static str) -> Result<(), DecodeError> {
         for _ in 0..self.u16(what)? {
             self.short_bytes(what)?;
@@ -198,7 +204,7 @@ impl Reader {
         Ok(())
     }
 
-    /// A `[consistency]`.
+    /// Reads a `[consistency]`.
     pub(super) fn consistency(&mut self) -> Result<Consistency, DecodeError> {
         let code = self.u16("the consistency level")?;
         Consistency::from_code(code).ok_or_else(|| {
@@ -206,13 +212,13 @@ impl Reader {
         })
     }
 
-    /// A `[uuid]`.
+    /// Reads a `[uuid]`.
     pub(super) fn uuid(&mut self, what: &'static str) -> Result<Uuid, DecodeError> {
         let bytes = self.take(16, what)?;
         Uuid::from_slice(&bytes).map_err(|_| DecodeError::Truncated(what))
     }
 
-    /// An `[inet]`.
+    /// Reads an `[inet]`: an address and a port.
     pub(super) fn inet(&mut self, what: &'static str) -> Result<SocketAddr, DecodeError> {
         let length = self.u8(what)?;
         let bytes = self.take(usize::from(length), what)?;

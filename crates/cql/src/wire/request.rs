@@ -1,4 +1,4 @@
-//! Requests: what a client asks. How they lie in a frame is in the module `request_codec`.
+//! Requests, which a client sends. The module `request_codec` reads and writes them.
 
 use bytes::Bytes;
 
@@ -13,15 +13,15 @@ use crate::secret::Secret;
 /// A request of protocol v4.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
-    /// Opens the connection.
+    /// Opens the connection: STARTUP.
     Startup(Startup),
-    /// Asks what the server supports.
+    /// Asks for the options that the server supports.
     Options,
     /// Executes a statement given as text.
     Query {
         /// The CQL text.
         statement: String,
-        /// How to execute it.
+        /// The values and options of the execution.
         parameters: QueryParameters,
     },
     /// Prepares a statement for [`Request::Execute`].
@@ -33,19 +33,19 @@ pub enum Request {
     Execute {
         /// The id that the answer to PREPARE gave.
         id: Bytes,
-        /// How to execute it.
+        /// The values and options of the execution.
         parameters: QueryParameters,
     },
-    /// Executes several modifications as one.
+    /// Executes several INSERTs, UPDATEs and DELETEs as one.
     Batch(Batch),
     /// Asks for events on this connection.
     Register {
         /// The kinds asked for.
         events: Vec<EventKind>,
     },
-    /// A step of authentication.
+    /// Answers the server in a step of authentication.
     AuthResponse {
-        /// The client's token, which may hold its password.
+        /// The client's token, which may hold a password.
         token: Secret<Option<Bytes>>,
     },
 }
@@ -53,12 +53,12 @@ pub enum Request {
 /// The options of STARTUP.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Startup {
-    /// Names and values as sent: `CQL_VERSION`, `COMPRESSION`, `DRIVER_NAME`, ...
+    /// The options as sent, by name: `CQL_VERSION`, `COMPRESSION`, `DRIVER_NAME`, ...
     pub options: Vec<(String, String)>,
 }
 
 impl Startup {
-    /// The value of an option; names are compared in any case.
+    /// The value of an option. Its name is found in upper or lower case.
     pub fn option(&self, name: &str) -> Option<&str> {
         self.options
             .iter()
@@ -69,7 +69,7 @@ impl Startup {
     /// The compression that the client chose, if any.
     ///
     /// # Errors
-    /// If it chose one that is unknown here.
+    /// If the client chose an algorithm that is not supported.
     pub fn compression(&self) -> Result<Option<Compression>, DecodeError> {
         match self.option("COMPRESSION") {
             None | Some("") => Ok(None),
@@ -80,22 +80,22 @@ impl Startup {
     }
 }
 
-/// How a QUERY or EXECUTE is to be executed.
+/// The values and options of a QUERY or EXECUTE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueryParameters {
     /// The consistency level.
     pub consistency: Consistency,
     /// The values of the bind markers.
     pub values: Values,
-    /// The client has the result's metadata from PREPARE and does not want it again.
+    /// Whether the result comes without metadata. The client has it from PREPARE already.
     pub skip_metadata: bool,
-    /// Rows a page, at least 1; `None` for a result in one piece.
+    /// The number of rows in a page, at least 1; `None` for a result without pages.
     pub page_size: Option<u32>,
-    /// Where the last page ended.
+    /// The paging state of the page before; `None` for the first page.
     pub paging_state: Option<Bytes>,
-    /// The level of the serial phase of a conditional write.
+    /// The consistency level of the serial phase of a conditional write.
     pub serial_consistency: Option<Consistency>,
-    /// The write timestamp in microseconds, for statements that state none.
+    /// The write timestamp for statements without one of their own. Microseconds.
     pub timestamp: Option<i64>,
 }
 
@@ -113,17 +113,17 @@ impl Default for QueryParameters {
     }
 }
 
-/// Values for bind markers.
+/// The values of bind markers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
-    /// In the order of the markers.
+    /// Values in the order of the markers.
     Positional(Vec<BoundValue>),
-    /// By the names of the markers, in any order.
+    /// Values with the names of their markers, in any order.
     Named(Vec<(String, BoundValue)>),
 }
 
 impl Values {
-    /// How many values there are.
+    /// The number of values.
     pub fn len(&self) -> usize {
         match self {
             Values::Positional(values) => values.len(),
@@ -136,11 +136,12 @@ impl Values {
         self.len() == 0
     }
 
-    /// The values in the order of a statement's bind markers, of which there are `markers`; `name` gives the name of
-    /// each by its position.
+    /// Puts the values in the order of a statement's bind markers. `markers` is the number of
+    /// markers, and `name` gives the name of each by its position.
     ///
     /// # Errors
-    /// If there are more or fewer values than markers, or a name without a value.
+    /// If there are more or fewer positional values than markers, or if a marker's name has no
+    /// value.
     pub fn in_order<'n>(
         self,
         markers: usize,
@@ -172,20 +173,20 @@ impl Values {
 pub enum BoundValue {
     /// Null.
     Null,
-    /// Not set: what the marker stands for is left as it is.
+    /// Not set. A column that would be set to the marker is left as it is.
     Unset,
-    /// A serialised value, sharing the frame's memory.
+    /// A serialised value, which shares the memory of the frame.
     Value(Bytes),
 }
 
 /// The kind of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchKind {
-    /// All or nothing.
+    /// A logged batch: in the end all of its writes are made, or none.
     Logged,
-    /// Grouped only.
+    /// An unlogged batch, without that guarantee.
     Unlogged,
-    /// Of counter updates.
+    /// A batch of counter updates.
     Counter,
 }
 
@@ -198,9 +199,9 @@ pub struct Batch {
     pub statements: Vec<BatchStatement>,
     /// The consistency level.
     pub consistency: Consistency,
-    /// The level of the serial phase of a conditional batch.
+    /// The consistency level of the serial phase of a conditional batch.
     pub serial_consistency: Option<Consistency>,
-    /// The write timestamp in microseconds, for statements that state none.
+    /// The write timestamp for statements without one of their own. Microseconds.
     pub timestamp: Option<i64>,
 }
 
@@ -209,16 +210,16 @@ pub struct Batch {
 pub struct BatchStatement {
     /// The statement.
     pub statement: BatchedStatement,
-    /// The values of its bind markers.
+    /// The values of the statement's bind markers.
     pub values: Vec<BoundValue>,
 }
 
-/// How a batch names a statement.
+/// A statement of a batch, as a text or as the id of a prepared statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BatchedStatement {
-    /// By its text.
+    /// The text of the statement.
     Text(String),
-    /// By the id of its preparation.
+    /// The id of a prepared statement.
     Prepared(Bytes),
 }
 

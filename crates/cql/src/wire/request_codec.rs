@@ -1,6 +1,6 @@
-//! Requests read from frames, and written as a client does.
+//! Reading requests from frames, and writing them as a client does.
 //!
-//! Bytes behind the end of a request are ignored, as Cassandra does.
+//! Bytes behind the end of a request are ignored, as in Cassandra.
 
 use bytes::{BufMut, BytesMut};
 
@@ -26,25 +26,26 @@ mod flag {
     pub(super) const SERIAL_CONSISTENCY: u8 = 0x10;
     pub(super) const TIMESTAMP: u8 = 0x20;
     pub(super) const NAMES: u8 = 0x40;
-    /// What v4 does not define: it would say that fields follow which cannot be read here.
+    /// A bit that v4 does not define. It could announce fields that can't be read here.
     pub(super) const UNDEFINED: u8 = 0x80;
 }
 
-/// The fewest bytes of one bound value: its length.
+/// The fewest bytes of a bound value: those of its length.
 const VALUE_BYTES_MIN: usize = 4;
 
-/// The fewest bytes of one statement in a batch: kind, a prepared id's length, the number of values.
+/// The fewest bytes of a statement in a batch: its kind, the length of an id, the number of values.
 const BATCH_STATEMENT_BYTES_MIN: usize = 5;
 
 impl Request {
-    /// Reads the request that a frame holds; `compression` is what STARTUP agreed on.
+    /// Reads the request that a frame holds. `compression` is the algorithm that STARTUP chose. A
+    /// custom payload is skipped.
     ///
-    /// Values, ids and tokens share the frame's memory: who keeps one for long should copy it, or the whole
-    /// frame stays. A custom payload is passed over.
+    /// Values, ids and tokens share the frame's memory. Copy one to keep it for long, or the whole
+    /// frame stays in memory.
     ///
     /// # Errors
     /// If the body is malformed or would be longer than `body_limit` bytes when decompressed. The
-    /// connection can go on: the frame's end is known.
+    /// connection can go on, as the end of the frame is known.
     pub fn decode(
         frame: &Frame,
         compression: Option<Compression>,
@@ -115,7 +116,7 @@ impl Request {
             }
             Request::AuthResponse { token } => out.put_nullable_bytes(token.expose().as_deref()),
         }
-        // STARTUP is what agrees on the compression, so it is never compressed.
+        // STARTUP chooses the compression, so it is never compressed itself.
         let compression = compression.filter(|_| self.opcode() != Opcode::Startup);
         start.finish(Flags::default(), compression, out);
     }
@@ -142,7 +143,7 @@ fn read_event_kinds(reader: &mut Reader) -> Result<Vec<EventKind>, DecodeError> 
         .collect()
 }
 
-/// The fields that a query and a batch have in common at their end.
+/// The fields at the end of both a query and a batch.
 struct Tail {
     serial_consistency: Option<Consistency>,
     timestamp: Option<i64>,
@@ -195,7 +196,7 @@ fn read_flags(reader: &mut Reader) -> Result<u8, DecodeError> {
     Ok(flags)
 }
 
-/// Reads what follows the statement:
+/// Reads the parameters of a query, which follow the statement:
 ///
 /// ```text
 /// consistency u16, flags u8, [count u16, values (each after its name, if named)],
@@ -211,7 +212,7 @@ fn read_parameters(reader: &mut Reader) -> Result<QueryParameters, DecodeError> 
         (true, true) => Values::Named(read_named_values(reader)?),
     };
     let page_size = match has(flag::PAGE_SIZE) {
-        // Drivers send zero or less for "no paging".
+        // Drivers send zero or a negative size for "no paging".
         true => u32::try_from(reader.i32("the page size")?)
             .ok()
             .filter(|&size| size > 0),
@@ -300,7 +301,8 @@ fn put_values(out: &mut BytesMut, values: &[BoundValue]) {
 /// Reads a batch:
 ///
 /// ```text
-/// kind u8, count u16, statements, consistency u16, flags u8, [serial consistency u16], [timestamp i64]
+/// kind u8, count u16, statements, consistency u16, flags u8,
+/// [serial consistency u16], [timestamp i64]
 /// a statement: 0 u8, text long string  or  1 u8, id short bytes; then count u16, values
 /// ```
 fn read_batch(reader: &mut Reader) -> Result<Batch, DecodeError> {
@@ -328,7 +330,8 @@ fn read_batch(reader: &mut Reader) -> Result<Batch, DecodeError> {
     let consistency = reader.consistency()?;
     let flags = read_flags(reader)?;
     if flags & flag::NAMES != 0 {
-        // The flag comes after the values that it tells how to read, so no server can obey it (CASSANDRA-10246).
+        // The flag says that values have names, but it comes after the values, so no server can
+        // obey it (CASSANDRA-10246).
         return Err(DecodeError::invalid(
             "values with names are not possible in BATCH messages: send them by position",
         ));

@@ -1,4 +1,4 @@
-//! Responses: what a server answers. How they lie in a frame is in the module `response_codec`.
+//! Responses, which a server sends. The module `response_codec` reads and writes them.
 
 use bytes::Bytes;
 use uuid::Uuid;
@@ -15,40 +15,40 @@ use crate::secret::Secret;
 pub enum Response {
     /// The request failed.
     Error(CqlError),
-    /// The connection is open.
+    /// The connection is ready for requests.
     Ready,
-    /// The connection opens once the client has said who it is.
+    /// The client must authenticate before other requests.
     Authenticate {
         /// The Java class name of the authenticator.
         authenticator: String,
     },
-    /// Another step of authentication is needed.
+    /// The server asks for another step of authentication.
     AuthChallenge {
         /// The server's token.
         token: Secret<Option<Bytes>>,
     },
-    /// The client is who it says.
+    /// The client is authenticated.
     AuthSuccess {
         /// The server's last token.
         token: Secret<Option<Bytes>>,
     },
-    /// What the server supports: names with their possible values.
+    /// The options that the server supports: names with their possible values.
     Supported(Vec<(String, Vec<String>)>),
-    /// The request succeeded without anything to say.
+    /// The request succeeded and returns nothing.
     Void,
     /// A result set.
     Rows(Rows),
-    /// USE succeeded.
+    /// USE succeeded. The string is the keyspace.
     SetKeyspace(String),
-    /// A statement is prepared.
+    /// The statement is prepared.
     Prepared(Prepared),
     /// The schema was changed by the request.
     SchemaChange(SchemaChange),
-    /// Something happened; always on stream -1.
+    /// An event that the client registered for. It comes on stream -1.
     Event(Event),
 }
 
-/// What a response's frame carries around the response itself.
+/// The fields of a response's frame beside the response itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResponseContext {
     /// The stream of the request that is answered; -1 for an event.
@@ -57,12 +57,12 @@ pub struct ResponseContext {
     pub tracing_id: Option<Uuid>,
     /// Warnings for the client.
     pub warnings: Vec<String>,
-    /// Named bytes for the client.
+    /// The custom payload: named bytes for the client.
     pub custom_payload: Vec<(String, Option<Bytes>)>,
 }
 
 impl ResponseContext {
-    /// The plain answer to the request of a stream.
+    /// A context with the stream of a request and nothing else.
     pub fn new(stream: i16) -> Self {
         ResponseContext {
             stream,

@@ -1,7 +1,7 @@
-//! Responses written into frames, and read as a client does.
+//! Writing responses into frames, and reading them as a client does.
 //!
-//! A body is, in this order and each where a flag of the header says so: the trace's id, the warnings, the
-//! custom payload, and then the response.
+//! A body consists of the trace's id, the warnings, the custom payload and the response, in this
+//! order. The parts before the response are there only if a flag of the header says so.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -28,9 +28,11 @@ mod kind {
 }
 
 impl Response {
-    /// Appends the response as a frame, compressed with what STARTUP agreed on if that makes it shorter.
+    /// Appends the response as a frame. `compression` is the algorithm that STARTUP chose; the body
+    /// is compressed if that makes it shorter.
     ///
-    /// A response whose body would exceed the protocol's limit of 256 MiB becomes an error response that says so.
+    /// A response whose body would exceed the protocol's limit of 256 MiB is replaced by an error
+    /// that says so.
     pub fn encode(
         &self,
         context: &ResponseContext,
@@ -41,8 +43,9 @@ impl Response {
         out.extend_from_slice(&rest);
     }
 
-    /// As [`Response::encode`], but leaves the bulk of an uncompressed result set where it is: what is returned must
-    /// be sent right after what was appended to `out`. It is empty for every other response.
+    /// As [`Response::encode`], but does not copy the bulk of an uncompressed result set. The bytes
+    /// returned must be sent right after those appended to `out`. They are empty for every other
+    /// response.
     #[must_use = "the frame is incomplete without these bytes"]
     pub fn encode_parts(
         &self,
@@ -69,7 +72,7 @@ impl Response {
         }
     }
 
-    /// Appends the response itself, but for the content of a result set, which is returned.
+    /// Appends the response itself. Returns the content of a result set instead of appending it.
     fn put(&self, out: &mut BytesMut) -> Bytes {
         match self {
             Response::Error(error) => put_error(out, error),
@@ -150,7 +153,7 @@ fn too_large(length: usize) -> Response {
     )))
 }
 
-/// Appends what goes before the response, and gives the flags that announce it.
+/// Appends the parts that come before the response. Returns the flags that announce them.
 fn put_context(out: &mut BytesMut, context: &ResponseContext) -> Flags {
     let mut flags = Flags::default();
     if let Some(id) = context.tracing_id {

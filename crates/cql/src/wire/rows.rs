@@ -1,10 +1,13 @@
 //! Result sets: written cell by cell into one buffer, and read back.
 //!
 //! ```text
-//! flags i32, column count i32, [paging state bytes],    <- written with the frame, when the paging state is known
-//! [columns], row count i32, rows                        <- written as the rows come: the content
+//! flags i32, column count i32, [paging state bytes],    <- the head
+//! [columns], row count i32, rows                        <- the content
 //! a row: its cells, each a length i32 (-1 for null) and that many bytes
 //! ```
+//!
+//! The content is written as the rows come, and the head with the frame, when the paging state is
+//! known.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -15,19 +18,19 @@ use super::writer::Writer;
 /// A result set in its encoded form.
 #[derive(Clone, Debug)]
 pub struct Rows {
-    /// Where the next page begins; `None` on the last page.
+    /// The position where the next page begins, as opaque bytes; `None` on the last page.
     pub paging_state: Option<Bytes>,
-    /// How the columns are written: `GLOBAL_TABLE` or `NO_METADATA`.
+    /// `GLOBAL_TABLE`, `NO_METADATA` or 0: the form in which the columns are written.
     flags: i32,
     column_count: usize,
     row_count: usize,
-    /// From the columns on.
+    /// The bytes from the columns on.
     content: Bytes,
-    /// The bytes behind it: rows that were encoded elsewhere and lie where they were written.
+    /// The bytes after `content`: rows that were encoded elsewhere and are not copied.
     rest: Bytes,
 }
 
-/// Two that read the same on the wire.
+/// Two result sets are equal if their bytes on the wire are.
 impl PartialEq for Rows {
     fn eq(&self, other: &Rows) -> bool {
         let of = |rows: &Rows| (rows.flags, rows.column_count, rows.row_count);
@@ -37,29 +40,29 @@ impl PartialEq for Rows {
     }
 }
 
-/// A result set taken apart.
+/// A decoded result set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DecodedRows {
     /// The columns; `None` if the server was asked to leave them out.
     pub metadata: Option<Metadata>,
-    /// Where the next page begins; `None` on the last page.
+    /// The position where the next page begins, as opaque bytes; `None` on the last page.
     pub paging_state: Option<Bytes>,
-    /// The cells, row by row, `None` for null. They share the frame's memory.
+    /// The cells, row by row; `None` for null. They share the memory of the frame.
     pub rows: Vec<Vec<Option<Bytes>>>,
 }
 
 const WHAT: &str = "a result set";
 
 impl Rows {
-    /// How many rows there are.
+    /// The number of rows.
     pub fn row_count(&self) -> usize {
         self.row_count
     }
 
-    /// Takes the result set apart.
+    /// Decodes the result set.
     ///
     /// # Errors
-    /// If it is malformed; never for what a [`RowsEncoder`] made.
+    /// If it is malformed. One that a [`RowsEncoder`] made never is.
     pub fn decode(&self) -> Result<DecodedRows, DecodeError> {
         let mut reader = Reader::new(self.joined());
         let metadata = self.read_columns(&mut reader)?;
@@ -87,7 +90,7 @@ impl Rows {
         }
     }
 
-    /// Appends what comes before the content.
+    /// Appends the part before the content.
     fn put_head(&self, out: &mut BytesMut) {
         match &self.paging_state {
             None => {
@@ -102,7 +105,7 @@ impl Rows {
         }
     }
 
-    /// Appends what comes before the bytes that are best left where they lie, and gives those.
+    /// Appends the result set without its bulk. Returns the bulk, which is not copied.
     pub(super) fn put(&self, out: &mut BytesMut) -> Bytes {
         self.put_head(out);
         if self.rest.is_empty() {
@@ -112,7 +115,7 @@ impl Rows {
         self.rest.clone()
     }
 
-    /// Everything from the columns on.
+    /// All bytes from the columns on.
     fn joined(&self) -> Bytes {
         match self.rest.is_empty() {
             true => self.content.clone(),
@@ -120,7 +123,7 @@ impl Rows {
         }
     }
 
-    /// Reads what a frame holds of a result set; the cells are left for [`Rows::decode`].
+    /// Reads a result set from a frame. The cells are decoded later, by [`Rows::decode`].
     pub(super) fn read(mut reader: Reader) -> Result<Rows, DecodeError> {
         let flags = reader.i32(WHAT)?;
         let column_count = reader.count(WHAT)?;
@@ -140,22 +143,23 @@ impl Rows {
         rows.read_columns(&mut reader)?;
         rows.row_count = reader.count(WHAT)?;
         if column_count == 0 && rows.row_count > 0 {
-            // Rows of no cells take no bytes, so their number would be bounded by nothing.
+            // Rows without cells take no bytes, so nothing would bound their number.
             return Err(DecodeError::invalid("rows without columns"));
         }
         Ok(rows)
     }
 }
 
-/// Where the row count is written before it is known.
+/// The row count that is written before the real one is known.
 const COUNT_PLACEHOLDER: i32 = 0;
 
-/// Room that a result set begins with: one allocation for most answers to a read of one row.
+/// The bytes that a new result set has room for. For most reads of one row this is the only
+/// allocation.
 const CAPACITY_FIRST: usize = 1024;
 
 /// Writes a result set row by row.
 ///
-/// Cells are copied once, into one growing buffer; there is no allocation for a cell or a row.
+/// Cells are copied once, into one growing buffer. A cell or row has no allocation of its own.
 #[derive(Debug)]
 pub struct RowsEncoder {
     flags: i32,
@@ -163,17 +167,17 @@ pub struct RowsEncoder {
     content: BytesMut,
     /// Whole rows that were encoded elsewhere.
     rest: Bytes,
-    /// Where in `content` the row count lies.
+    /// The offset of the row count in `content`.
     count_at: usize,
-    /// Where in `content` the current row begins.
+    /// The offset of the current row in `content`.
     row_at: usize,
     row_count: usize,
-    /// Cells of the current row so far.
+    /// The number of cells of the current row so far.
     cells: usize,
 }
 
 impl RowsEncoder {
-    /// Begins a result set of the given columns. With `skip_metadata` only their number is sent.
+    /// Begins a result set with the given columns. With `skip_metadata` only their number is sent.
     pub fn new(metadata: &Metadata, skip_metadata: bool) -> Self {
         let mut content = BytesMut::with_capacity(CAPACITY_FIRST);
         let flags = if skip_metadata {
@@ -205,7 +209,7 @@ impl RowsEncoder {
     /// Ends the current row.
     ///
     /// # Panics
-    /// If the row has not as many cells as there are columns: that is a bug of the caller.
+    /// If the row has more or fewer cells than there are columns: that is a bug of the caller.
     pub fn end_row(&mut self) {
         assert_eq!(self.cells, self.column_count, "bug: cells of a row");
         self.row_count += 1;
@@ -213,8 +217,8 @@ impl RowsEncoder {
         self.cells = 0;
     }
 
-    /// The result set is of these `count` whole rows, which are in the form of the wire already: each cell its length as a
-    /// big-endian i32 (-1 for null) and that many bytes. They are not copied.
+    /// Sets the rows of the result set to `count` rows that are encoded already. `cells` holds each
+    /// cell as its length (a big-endian i32, -1 for null) and that many bytes. It is not copied.
     ///
     /// # Panics
     /// If there are rows or cells already: that is a bug of the caller.
@@ -228,23 +232,25 @@ impl RowsEncoder {
         self.row_count = count;
     }
 
-    /// Takes back the cells of the row that was not ended yet.
+    /// Removes the cells of the current row, which is not ended yet.
     pub fn abandon_row(&mut self) {
         self.content.truncate(self.row_at);
         self.cells = 0;
     }
 
-    /// Rows ended so far.
+    /// The number of rows ended so far.
     pub fn row_count(&self) -> usize {
         self.row_count
     }
 
-    /// Bytes written so far, metadata included: what a page bounded by size is measured by.
+    /// The bytes written so far, metadata included. Pages that are bounded by size are measured by
+    /// it.
     pub fn encoded_length(&self) -> usize {
         self.content.len() + self.rest.len()
     }
 
-    /// Ends the result set; `paging_state` tells where the next page begins, `None` that this is the last.
+    /// Ends the result set. `paging_state` is the position where the next page begins; `None` on
+    /// the last page.
     ///
     /// # Panics
     /// If a row was begun and neither ended nor abandoned: that is a bug of the caller.

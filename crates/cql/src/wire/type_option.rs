@@ -1,7 +1,7 @@
-//! Types as the metadata of a result carries them: an `[option]` with the code of the type and what it is of.
+//! Types in the metadata of a result: an `[option]` with the code of the type and its parameters.
 //!
-//! A type without a code in v4 goes as code 0, custom, with its marshal class. Those are vectors and, as
-//! Cassandra does it, durations, whose code came with v5.
+//! A type without a code in v4 is sent as code 0 (custom) with its marshal name. These types are
+//! vectors and, as in Cassandra, durations, which have a code since v5.
 
 use bytes::{BufMut, BytesMut};
 
@@ -17,7 +17,7 @@ const SET: u16 = 0x0022;
 const USER_TYPE: u16 = 0x0030;
 const TUPLE: u16 = 0x0031;
 
-/// The codes of the types that are nothing but a code.
+/// The codes of the types without parameters.
 static SIMPLE: [(u16, CqlType); 19] = [
     (0x0001, CqlType::Ascii),
     (0x0002, CqlType::Bigint),
@@ -73,11 +73,11 @@ pub(super) fn put_type(out: &mut BytesMut, cql_type: &CqlType) {
     }
 }
 
-/// Reads a type. Whether a collection is frozen is not on the wire: inner ones are taken as frozen, as they
-/// must be, the outermost as not.
+/// Reads a type. The wire doesn't say whether a collection is frozen. An inner one is read as
+/// frozen, which it must be, and the outermost as not frozen.
 ///
 /// # Errors
-/// If the type is unknown here or nests too deep.
+/// If the type is unknown or nests too deep.
 pub(super) fn read_type(reader: &mut Reader) -> Result<CqlType, DecodeError> {
     read_nested_type(reader, 0)
 }

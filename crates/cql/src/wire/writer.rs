@@ -7,38 +7,39 @@ use bytes::{BufMut, Bytes, BytesMut};
 use super::consistency::Consistency;
 use super::request::BoundValue;
 
-/// The notations, appended to a buffer.
+/// Appends the notations of the protocol to a buffer.
 pub(super) trait Writer {
-    /// A `[string]`, cut to the 65,535 bytes that it can hold. A column's name is the text of its selector, so
-    /// long literals do reach this.
+    /// Appends a `[string]`, cut to the 65,535 bytes that it can hold. The name of a result's
+    /// column is the text of its selector, so one with a long literal can be longer.
     fn put_string(&mut self, text: &str);
-    /// A `[long string]`.
+    /// Appends a `[long string]`.
     fn put_long_string(&mut self, text: &str);
-    /// A `[bytes]`.
+    /// Appends a `[bytes]`.
     fn put_nullable_bytes(&mut self, bytes: Option<&[u8]>);
-    /// A `[short bytes]`: an id, which is far shorter than the 65,535 bytes it may have.
+    /// Appends a `[short bytes]`. These are ids, far shorter than the 65,535 bytes allowed.
     fn put_short_bytes(&mut self, bytes: &[u8]);
-    /// A `[value]`.
+    /// Appends a `[value]`.
     fn put_bound_value(&mut self, value: &BoundValue);
-    /// A count that is 16 bits wide.
+    /// Appends a count of 16 bits.
     fn put_short_count(&mut self, count: usize);
-    /// A `[string list]`.
+    /// Appends a `[string list]`.
     fn put_string_list(&mut self, list: &[String]);
-    /// A `[bytes map]`.
+    /// Appends a `[bytes map]`.
     fn put_bytes_map(&mut self, map: &[(String, Option<Bytes>)]);
-    /// A `[consistency]`.
+    /// Appends a `[consistency]`.
     fn put_consistency(&mut self, consistency: Consistency);
-    /// An `[inet]`.
+    /// Appends an `[inet]`: an address and a port.
     fn put_inet(&mut self, address: SocketAddr);
 }
 
-/// The length of the longest prefix of `text` that a `[string]` can hold without cutting a character.
+/// The length of the longest prefix of `text` that a `[string]` can hold without cutting a
+/// character.
 fn string_length(text: &str) -> usize {
     text.floor_char_boundary(usize::from(u16::MAX))
 }
 
-/// A length in the four bytes of the protocol. More does not fit any frame, and is refused where the frame's own
-/// length is known.
+/// A length as the four bytes of the protocol. A greater one is cut to the maximum: it fits no
+/// frame, so the frame is refused later, when its own length is known.
 fn int_length(length: usize) -> i32 {
     i32::try_from(length).unwrap_or(i32::MAX)
 }

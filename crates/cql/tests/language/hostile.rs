@@ -10,17 +10,17 @@ use proptest::sample::{Index, select};
 
 use crate::statements::cases;
 
-/// Parses, and checks what every outcome has in common.
+/// Parses a text and checks what must hold for every outcome.
 fn check(text: &str) {
     match parse_statement(text) {
         Ok(parsed) => every_marker_is_in_the_tree(&parsed),
         Err(error) => every_error_is_short(text, &error),
     }
-    // A type's text is part of every grammar of statements, so any text will do.
+    // Any text is also tried as the text of a type.
     let _ = parse_type(text);
 }
 
-/// A planner that walks the tree must meet every marker, or it could not tell its type.
+/// Every marker must be in the tree. A planner finds the type of a marker by walking the tree.
 fn every_marker_is_in_the_tree(parsed: &Parsed) {
     if !parsed.markers.is_empty() {
         let tree = format!("{:?}", parsed.statement);
@@ -43,7 +43,7 @@ fn every_error_is_short(text: &str, error: &CqlError) {
     );
 }
 
-/// Pieces of statements, put together without sense.
+/// A piece of a statement. Pieces are put together without sense.
 fn token() -> impl Strategy<Value = String> {
     const WORDS: &[&str] = &[
         "SELECT",
@@ -203,7 +203,7 @@ proptest! {
     }
 }
 
-/// Texts that would cost a careless parser its stack or quadratic time.
+/// Texts on which a careless parser would overflow its stack or take quadratic time.
 fn repeated() -> Vec<String> {
     const LENGTH: usize = 200_000;
     let heads = [
@@ -269,7 +269,7 @@ fn repeated() -> Vec<String> {
             texts.push(head.to_owned() + &unit.repeat(LENGTH / unit.len()));
         }
     }
-    // Options are compared with each other.
+    // Many options: each is compared with all before it.
     let options: Vec<String> = (0..LENGTH / 10).map(|n| format!("a{n} = 1")).collect();
     texts.push(format!(
         "CREATE TABLE t (a int) WITH {}",
@@ -287,7 +287,7 @@ fn every_statement_of_the_table() {
 
 #[test]
 fn long_repetitions_end_soon() {
-    /// Far above what a linear pass takes without optimisation, far below a quadratic one.
+    /// A time far above that of a linear pass without optimisation, and far below a quadratic one.
     const PATIENCE: Duration = Duration::from_secs(5);
     for text in repeated() {
         let start = Instant::now();

@@ -1,4 +1,4 @@
-//! The CQL language as seen through its parser.
+//! Tests of the CQL language through its parser.
 
 mod hostile;
 mod markers;

@@ -1,4 +1,4 @@
-//! Bind markers are numbered in the order of the text, whatever clause they stand in.
+//! Tests that bind markers are numbered in the order of the text, whatever clause they stand in.
 
 use cql::error::ErrorKind;
 use cql::parser::parse_statement;
@@ -7,7 +7,7 @@ fn markers(statement: &str) -> Vec<Option<String>> {
     parse_statement(statement).unwrap().markers
 }
 
-/// The indexes of the markers in the tree, in the order of its fields.
+/// The indexes of the markers in the tree, in the order of the tree's fields.
 fn indexes(statement: &str) -> Vec<u16> {
     let tree = format!("{:?}", parse_statement(statement).unwrap().statement);
     tree.split("index: ")
@@ -31,7 +31,8 @@ fn a_select_numbers_its_markers_from_left_to_right() {
 fn an_insert_numbers_values_before_attributes() {
     let statement =
         "INSERT INTO t (a, b, c) VALUES (?, [?, ?], {?: ?}) USING TTL ? AND TIMESTAMP ?";
-    // The timestamp is the first field of the attributes, and the last marker of the text.
+    // The timestamp comes last in the text, but in the tree it is the first field of the
+    // attributes.
     assert_eq!(indexes(statement), [0, 1, 2, 3, 4, 6, 5]);
 }
 

@@ -1,4 +1,4 @@
-//! What statements mean: the tree that each form of the grammar becomes.
+//! Tests that each form of the grammar becomes the right tree.
 
 use cql::ast::*;
 use cql::parser::parse_statement;
@@ -159,7 +159,7 @@ fn brackets_tell_collections_apart() {
     assert_eq!(term("(1)"), Term::Tuple(vec![integer("1")]));
     assert_eq!(term("((1))").without_parentheses(), &integer("1"));
     assert_eq!(term("(1, 2)").without_parentheses(), &term("(1, 2)"));
-    // A named marker after the colon of a map.
+    // The second colon begins a named marker.
     assert_eq!(
         term("{1::x}"),
         Term::Map(vec![(
@@ -199,7 +199,7 @@ fn functions_and_type_hints_are_told_from_tuples() {
             term: Box::new(marker(0)),
         }
     );
-    // `int(` is a call, whatever the name.
+    // `int(` is a function call, though `int` is a type.
     assert!(matches!(term("(int(1), 2)"), Term::Tuple(elements) if elements.len() == 2));
 }
 

@@ -1,4 +1,4 @@
-//! A statement takes no more memory than a bounded multiple of its text.
+//! Tests that a statement takes no more memory than a bounded multiple of its text.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -6,15 +6,16 @@ use std::cell::Cell;
 use cql::parser::{MAX_TOKENS, parse_statement};
 
 thread_local! {
-    /// Bytes that this thread holds, and the most that it held since the last reset.
+    /// The bytes that this thread holds, and the most that it held since the last reset.
     static HELD: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
-/// The system's allocator, counting for each thread.
+/// The system's allocator with a count for each thread.
 struct Counting;
 
-// SAFETY: every call is passed on unchanged to the system's allocator, which keeps the contract; the
-// counter is a thread-local without a destructor or lazy initialisation, so it allocates nothing itself.
+// SAFETY: every call is passed on unchanged to the system's allocator, which keeps the contract;
+// the counter is a thread-local without a destructor or lazy initialisation, so it allocates
+// nothing itself.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let (held, most) = HELD.get();
@@ -26,7 +27,7 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         let (held, most) = HELD.get();
-        // What another thread allocated may be freed here.
+        // The memory may come from another thread, so the count could fall below zero.
         HELD.set((held.saturating_sub(layout.size()), most));
         // SAFETY: the caller's obligations are the system allocator's.
         unsafe { System.dealloc(pointer, layout) }
@@ -36,7 +37,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The most that parsing holds at once, its result included.
+/// The most bytes that parsing a text holds at once, its result included.
 fn peak(text: &str) -> usize {
     let (before, _) = HELD.get();
     HELD.set((before, before));
@@ -46,8 +47,9 @@ fn peak(text: &str) -> usize {
     most - before
 }
 
-/// A one-letter element of two bytes of text is a term of 80 bytes, in a vector that grows by doubling
-/// and so holds three times its content while it is copied.
+/// The most bytes of memory for one byte of text. An element of one letter takes two bytes of text,
+/// its comma included, and is a term of 80 bytes. It lies in a vector that grows by doubling, which
+/// takes three times its content while it is copied.
 const BYTES_PER_BYTE: usize = 3 * 80 / 2 + 16;
 
 #[test]
@@ -95,7 +97,7 @@ fn dense_statements_stay_within_the_bound() {
 
 #[test]
 fn the_largest_statement_stays_within_the_bound_on_tokens() {
-    /// What a token costs at most, while the vector that holds it grows.
+    /// The most bytes of memory for one token, while the vector that holds it grows.
     const BYTES_PER_TOKEN: usize = 2 * BYTES_PER_BYTE;
     let text = format!(
         "SELECT * FROM t WHERE a IN ({}1)",

@@ -1,4 +1,4 @@
-//! A table of statements, each accepted or refused with an exact text.
+//! Tests a table of statements: each is accepted, or refused with an exact text.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use cql::parser::parse_statement;
 
 const TABLE: &str = include_str!("statements.txt");
 
-/// The statements of the table and what is written below each.
+/// The statements of the table, each with the outcome written below it.
 pub fn cases() -> Vec<(String, &'static str)> {
     let mut lines = TABLE
         .lines()

@@ -1,4 +1,5 @@
-//! No bytes make validation, decoding or comparison panic, and all three agree on what is a value.
+//! Tests that no bytes make validating, decoding or comparing panic, and that validating, decoding
+//! and canonicalising accept the same bytes.
 
 use bytes::Bytes;
 use cql::types::CqlType;
@@ -113,7 +114,7 @@ fn vectors_are_refused_with_the_reason() {
     );
     let not_finite = |elements: &[f32]| {
         let bytes = Value::FloatVector(elements.to_vec()).serialize();
-        // A table without an index keeps it.
+        // A table without an index keeps the vector.
         assert_eq!(validate(&vector, &bytes), Ok(()));
         finite_vector(&bytes).unwrap_err().0
     };

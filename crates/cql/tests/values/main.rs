@@ -1,4 +1,4 @@
-//! Types and values as seen from outside: their text, their bytes and their order.
+//! Tests of types and values from outside the crate: their text, their bytes and their order.
 
 mod hostile;
 mod order;

@@ -1,4 +1,4 @@
-//! The order of values is total, and that of the decoded values.
+//! Tests that the order of serialised values is total, and the same as that of the decoded values.
 
 use std::cmp::Ordering;
 
@@ -18,7 +18,7 @@ fn typed_values<const N: usize>(
     })
 }
 
-/// What the order should be, told from the decoded values; `None` where bytes decide.
+/// The right order of two decoded values. `None` where the order depends on the bytes.
 fn expected(a: &Value, b: &Value) -> Option<Ordering> {
     Some(match (a, b) {
         (Value::Bigint(a), Value::Bigint(b)) | (Value::Timestamp(a), Value::Timestamp(b)) => {
@@ -82,7 +82,7 @@ proptest! {
         prop_assert!(compare(&cql_type, a, b).is_le());
         prop_assert!(compare(&cql_type, b, c).is_le());
         prop_assert!(compare(&cql_type, a, c).is_le());
-        // Equals are interchangeable.
+        // Equal values compare alike with any other.
         if compare(&cql_type, a, b).is_eq() {
             prop_assert_eq!(compare(&cql_type, a, c), compare(&cql_type, b, c));
         }
@@ -101,7 +101,7 @@ proptest! {
     }
 }
 
-/// Serialises literals of a type and checks that they are in strictly rising order.
+/// Checks that serialised values of a type are in strictly rising order.
 fn rising(cql_type: &CqlType, values: &[Bytes]) {
     for (left, a) in values.iter().enumerate() {
         for (right, b) in values.iter().enumerate() {
@@ -129,7 +129,7 @@ fn timeuuids_go_by_time_and_then_by_signed_bytes() {
     rising(
         &CqlType::Timeuuid,
         &uuids(&[
-            // The time's high part is written last.
+            // The text has the highest part of the time last: this is the lowest time.
             "ffffffff-ffff-1000-8000-000000000000",
             "00000000-0000-1001-8080-808080808080",
             "00000000-0000-1001-80ff-000000000000",
@@ -150,7 +150,7 @@ fn uuids_go_by_version_and_then_by_time_or_bytes() {
             "ffffffff-ffff-0fff-ffff-ffffffffffff",
             "ffffffff-ffff-1000-8000-000000000000",
             "00000000-0000-1001-8000-000000000000",
-            // Unsigned, unlike the bytes of a timeuuid.
+            // These bytes compare unsigned, unlike those of a timeuuid.
             "00000000-0000-1001-8000-000000000080",
             "00000000-0000-4000-8000-000000000000",
             "00000001-0000-4000-0000-000000000000",

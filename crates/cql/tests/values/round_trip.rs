@@ -1,4 +1,4 @@
-//! Values survive being written as bytes and as text.
+//! Tests that values survive being written as bytes and as text.
 
 use bytes::Bytes;
 use cql::ast::{Insert, InsertValues, Statement, Term};
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use crate::strategies::{column_type, scalar, sent, stored};
 
-/// A type and a value of it as a client may send it.
+/// A type and a value of it, as a client may send it.
 fn typed_value() -> impl Strategy<Value = (CqlType, Bytes)> {
     column_type().prop_flat_map(|cql_type| {
         let value = sent(&cql_type);
@@ -82,7 +82,7 @@ proptest! {
     }
 }
 
-/// Bytes that the specification or a driver's tests give for a value.
+/// The bytes come from the specification or the tests of a driver.
 #[test]
 fn known_values_have_known_bytes() {
     let vector = |element, dimensions| CqlType::Vector {
@@ -126,7 +126,7 @@ fn known_values_have_known_bytes() {
             Value::Vector(vec![Value::Text("ab".into()), Value::Text("".into())]),
             &[2, b'a', b'b', 0],
         ),
-        // Two bytes long each, but of variable length to Cassandra.
+        // Every smallint has two bytes, but Cassandra treats the type as one of variable length.
         (
             vector(CqlType::Smallint, 2),
             Value::Vector(vec![Value::Smallint(1), Value::Smallint(2)]),

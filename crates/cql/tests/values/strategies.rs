@@ -1,4 +1,4 @@
-//! Arbitrary types, and arbitrary values of a type.
+//! Strategies for arbitrary types, and for arbitrary values of a type.
 
 use bigdecimal::BigDecimal;
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use uuid::Uuid;
 
-/// Types without parameters that may lie in any other, and be sorted by.
+/// A type without parameters that may lie in any other type and has an order.
 pub fn sortable_scalar() -> impl Strategy<Value = CqlType> {
     select(
         &[
@@ -78,7 +78,7 @@ pub fn column_type() -> impl Strategy<Value = CqlType> {
     prop_oneof![scalar(), inner_type(), inner_type().prop_map(thawed)]
 }
 
-/// The type with its own collection not frozen.
+/// The type with its outermost collection not frozen.
 fn thawed(mut cql_type: CqlType) -> CqlType {
     if let CqlType::List { frozen, .. }
     | CqlType::Set { frozen, .. }
@@ -89,7 +89,7 @@ fn thawed(mut cql_type: CqlType) -> CqlType {
     cql_type
 }
 
-/// Numbers of which the small ones, and so equal ones, come often.
+/// A number. Small ones come often, so that equal ones come often too.
 fn number() -> impl Strategy<Value = i64> {
     prop_oneof![-2..3_i64, any::<i64>(), any::<i32>().prop_map(i64::from)]
 }
@@ -126,7 +126,7 @@ fn uuid() -> impl Strategy<Value = Uuid> {
     prop_oneof![
         any::<[u8; 16]>().prop_map(Uuid::from_bytes),
         version_1(),
-        // Differences in single bytes, in any version.
+        // UUIDs of several versions that differ in single bytes.
         (0..16_usize, 0..3_u8, 0..6_u8).prop_map(|(position, byte, version)| {
             let mut bytes = [0; 16];
             bytes[6] = version << 4;
@@ -145,7 +145,7 @@ fn version_1() -> impl Strategy<Value = Uuid> {
     (micros, clock_and_node).prop_map(|(micros, bits)| timeuuid::from_micros(micros, bits).unwrap())
 }
 
-/// A value of the type; sets and maps may be out of order and hold repeats.
+/// A value of the type. Sets and maps may be out of order and hold repeats.
 fn raw_value(cql_type: &CqlType) -> BoxedStrategy<Value> {
     match cql_type {
         CqlType::Ascii => "[a-c ']{0,6}".prop_map(Value::Ascii).boxed(),

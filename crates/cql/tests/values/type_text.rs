@@ -1,4 +1,4 @@
-//! The text of a type reads back as the type.
+//! Tests that the text of a type reads back as the type.
 
 use cql::parser::parse_type;
 use cql::types::CqlType;

@@ -1,4 +1,5 @@
-//! A peer cannot make the server allocate more than a small multiple of what it sends.
+//! Tests that a peer can't make the server allocate more than a small multiple of the bytes it
+//! sends.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -11,15 +12,17 @@ use crate::hostile::frame;
 use crate::strategies::{bytes, request};
 
 thread_local! {
-    /// Bytes that this thread allocated; what it freed is not taken off, so this is above any peak.
+    /// The bytes that this thread allocated. Freed bytes are not subtracted, so this is above any
+    /// peak.
     static ALLOCATED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The system's allocator, counting for each thread.
+/// The system's allocator with a count for each thread.
 struct Counting;
 
-// SAFETY: every call is passed on unchanged to the system's allocator, which keeps the contract; the counter is a
-// thread-local without a destructor or lazy initialisation, so it allocates nothing itself.
+// SAFETY: every call is passed on unchanged to the system's allocator, which keeps the contract;
+// the counter is a thread-local without a destructor or lazy initialisation, so it allocates
+// nothing itself.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATED.set(ALLOCATED.get() + layout.size());
@@ -36,7 +39,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Bytes that `work` allocates.
+/// The bytes that `work` allocates.
 fn allocated_by<T>(work: impl FnOnce() -> T) -> usize {
     let before = ALLOCATED.get();
     drop(work());
@@ -45,13 +48,14 @@ fn allocated_by<T>(work: impl FnOnce() -> T) -> usize {
 
 const LIMIT: usize = 256 << 20;
 
-/// The most memory for `length` bytes of a body: the densest message is one of empty strings, or of columns
-/// without a name, each of a few bytes on the wire and a hundred in memory. The constant is for error texts.
+/// The most bytes that a body of `length` bytes may allocate. The densest messages consist of empty
+/// strings or of columns without a name, each of a few bytes on the wire and a hundred in memory.
+/// The constant is for error texts.
 fn allowed(length: usize) -> usize {
     32 * length + 4096
 }
 
-/// Writes the largest and other telling numbers over every position of a body, one at a time.
+/// Writes large numbers over the bytes of a body, one number at one position at a time.
 fn each_lie(body: &[u8], mut check: impl FnMut(Bytes)) {
     let lies: [&[u8]; 6] = [
         &[0x7F, 0xFF, 0xFF, 0xFF],
@@ -86,7 +90,7 @@ fn check_response(opcode: Opcode, body: Bytes) {
         Ok((_, Response::Rows(rows))) => drop(rows.decode()),
         other => drop(other),
     });
-    // A result set's metadata is read twice, once to find the rows.
+    // The metadata of a result set is read twice, once to find the rows.
     assert!(
         allocated <= 2 * allowed(frame.body.len()),
         "{allocated} bytes for {} of {opcode:?}",
@@ -113,7 +117,7 @@ proptest! {
     }
 }
 
-/// The densest requests there are: as many items as fit, each as short as can be.
+/// The densest requests have as many items as fit, each as short as possible.
 #[test]
 fn the_densest_requests_stay_within_the_bound() {
     let many = |head: &[u8], item: &[u8], count: u16| -> Bytes {
@@ -144,17 +148,17 @@ fn the_densest_responses_stay_within_the_bound() {
         body.extend(rest);
         body.into()
     };
-    // Columns without a name, of a global table without a name, then no rows.
+    // Columns without a name, of one table without a name, and no rows.
     let columns = [&[0; 4][..], &[0, 0, 0, 9].repeat(50_000), &[0; 4]].concat();
     check_response(Opcode::Result, result(2, 1, 50_000, columns));
-    // Tuples of tuples of one element.
+    // Tuples of one element in one another.
     let nested = [0, 0x31, 0, 1].repeat(30);
     let columns = [&[0; 4][..], &[0, 0], &nested, &[0, 9], &[0; 4]].concat();
     check_response(Opcode::Result, result(2, 1, 1, columns));
     // Rows of one null cell.
     let cells = [&50_000i32.to_be_bytes()[..], &[0xFF; 4].repeat(50_000)].concat();
     check_response(Opcode::Result, result(2, 4, 1, cells));
-    // More rows, columns and key indexes than there are bytes.
+    // More rows, columns and key indexes than the body has bytes.
     for kind in [2, 4] {
         for flags in [0, 1, 4] {
             for count in [0, 1, i32::MAX] {
@@ -167,7 +171,7 @@ fn the_densest_responses_stay_within_the_bound() {
 
 #[test]
 fn compression_bombs_are_refused_before_they_are_unpacked() {
-    // Four gigabytes, and just below the limit, in a few bytes.
+    // A few bytes that state a plain length of four gigabytes, or of the limit.
     for stated in [u32::MAX, LIMIT as u32] {
         let lz4 = [&stated.to_be_bytes()[..], &[0x1F; 20]].concat();
         let allocated = allocated_by(|| {
@@ -185,7 +189,7 @@ fn compression_bombs_are_refused_before_they_are_unpacked() {
         });
         assert!(allocated < 4096, "{allocated}");
     }
-    // True bombs: a megabyte of zeros against a limit of a kilobyte.
+    // Real bombs: a megabyte of zeros, with a limit of a kilobyte.
     for algorithm in Compression::EVERY {
         let bomb = algorithm.compress(&vec![0; 1 << 20]);
         let allocated = allocated_by(|| {

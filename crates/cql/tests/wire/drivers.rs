@@ -1,5 +1,6 @@
-//! Frames as the official Python drivers (cassandra-driver 3.29.2 and scylla-driver 3.29.12, which agree to the
-//! byte) send them, read as what was asked of the driver.
+//! Tests that frames of the official Python drivers are read as the request that the driver was
+//! asked for. The drivers are cassandra-driver 3.29.2 and scylla-driver 3.29.12, which send the
+//! same bytes.
 
 use bytes::{Bytes, BytesMut};
 use cql::error::CqlError;
@@ -158,8 +159,9 @@ fn a_custom_payload_is_passed_over() {
     );
 }
 
-/// The drivers begin with the newest version they know and go down while the answer, in a frame that they can read,
-/// contains "Invalid or unsupported protocol version". Apache's gocql 2 asks besides that it comes on stream 0.
+/// Drivers begin with the newest version they know. They go down while the answer is a frame that
+/// they can read and contains "Invalid or unsupported protocol version". Apache's gocql 2 also
+/// needs the answer on stream 0.
 #[test]
 fn newer_versions_are_answered_in_version_4() {
     for (hex, version) in [("050000050500000000", 5), ("420000050500000000", 66)] {

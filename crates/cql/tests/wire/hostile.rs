@@ -1,4 +1,4 @@
-//! Bytes that no driver sends: whatever comes, the answer is a message or an error.
+//! Tests that any bytes, also those that no driver sends, are read as a message or give an error.
 
 use bytes::{Bytes, BytesMut};
 use cql::wire::*;
@@ -26,7 +26,7 @@ fn opcode() -> impl Strategy<Value = Opcode> {
     prop::sample::select(opcodes)
 }
 
-/// Changes a few bytes of a body, mostly to what lengths and counts are made of.
+/// Changes a few bytes of a body.
 fn damage(body: &[u8], changes: &[(usize, u8)]) -> Bytes {
     let mut damaged = body.to_vec();
     for &(position, byte) in changes {
@@ -37,6 +37,7 @@ fn damage(body: &[u8], changes: &[(usize, u8)]) -> Bytes {
     damaged.into()
 }
 
+/// Changes for [`damage`]. Most of them write bytes that make lengths and counts extreme.
 fn changes() -> impl Strategy<Value = Vec<(usize, u8)>> {
     let byte = prop_oneof![any::<u8>(), Just(0x00), Just(0x7F), Just(0xFF)];
     vec((any::<usize>(), byte), 1..4)

@@ -1,4 +1,4 @@
-//! The native protocol as seen from a socket.
+//! Tests of the native protocol as it comes from a socket.
 
 mod allocation;
 mod drivers;

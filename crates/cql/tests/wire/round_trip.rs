@@ -1,4 +1,4 @@
-//! What one side encodes, the other decodes to the same.
+//! Tests that a message that one side encodes is decoded to the same message by the other.
 
 use bytes::BytesMut;
 use cql::wire::*;
@@ -8,7 +8,7 @@ use crate::strategies::{compression, context, request, response};
 
 const LIMIT: usize = 1 << 20;
 
-/// Takes the frames out of `stream`, which arrives `step` bytes at a time.
+/// Decodes the frames of `stream`, which arrives `step` bytes at a time.
 fn frames(direction: Direction, stream: &[u8], step: usize) -> Vec<Frame> {
     let mut decoder = FrameDecoder::new(direction, LIMIT);
     let mut input = BytesMut::new();

@@ -1,4 +1,4 @@
-//! Arbitrary messages of the protocol.
+//! Strategies for arbitrary messages of the protocol.
 
 use bytes::Bytes;
 use cql::error::{CqlError, ErrorKind};
@@ -33,7 +33,7 @@ fn bound_value() -> impl Strategy<Value = BoundValue> {
 fn values() -> impl Strategy<Value = Values> {
     prop_oneof![
         vec(bound_value(), 0..6).prop_map(Values::Positional),
-        // No named values at all are sent as no values, which read as positional ones.
+        // At least one value: an empty list of named values is read back as positional.
         vec((text(), bound_value()), 1..6).prop_map(Values::Named),
     ]
 }
@@ -102,7 +102,8 @@ pub fn request() -> impl Strategy<Value = Request> {
     ]
 }
 
-/// Types as the wire tells them: a collection in another type but a vector is frozen, the outermost is not.
+/// A type that the wire can carry exactly. A collection is frozen if it lies in another type than a
+/// vector; an outermost one is not.
 fn cql_type() -> impl Strategy<Value = CqlType> {
     let simple = select(vec![
         CqlType::Ascii,
@@ -139,7 +140,7 @@ fn cql_type() -> impl Strategy<Value = CqlType> {
     nested.prop_map(thawed)
 }
 
-/// The type with its own collection not frozen.
+/// The type with its outermost collection not frozen.
 fn thawed(mut cql_type: CqlType) -> CqlType {
     if let CqlType::List { frozen, .. }
     | CqlType::Set { frozen, .. }

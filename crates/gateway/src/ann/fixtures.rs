@@ -1,5 +1,5 @@
-//! A catalog for tests: `shop.films (id text PRIMARY KEY, name text, v vector<float, 3>, w vector<float, 3>)` with two
-//! indexes on `v`.
+//! A catalog for tests: two indexes on the column `v` of the table
+//! `shop.films (id text PRIMARY KEY, name text, v vector<float, 3>, w vector<float, 3>)`.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::catalog::{Column, ColumnKind, Generation, LoggedTable, Snapshot, Streams, VectorIndex};
 
-/// The table with other key columns, all of them texts.
+/// The table `shop.films` with these key columns, all of them texts.
 pub(crate) fn table(partition: &[&str], clustering: &[&str]) -> LoggedTable {
     let of = |kind: ColumnKind, cql_type: CqlType| {
         move |name: &&str| Column {
@@ -51,7 +51,7 @@ pub(crate) fn table(partition: &[&str], clustering: &[&str]) -> LoggedTable {
     }
 }
 
-/// The catalog with the indexes `older` and `newer` on `v`.
+/// A snapshot with the indexes `older` and `newer` on `v`.
 pub(crate) fn snapshot() -> Snapshot {
     let table = table(&["id"], &[]);
     let index = |name: &str, micros: i64| {

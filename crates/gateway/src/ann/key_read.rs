@@ -1,4 +1,4 @@
-//! The statement that reads the rows of known keys, and the values that it is executed with.
+//! The statement that reads the rows of known keys, and the values with which it is executed.
 //!
 //! | primary key | one read |
 //! | --- | --- |
@@ -7,11 +7,13 @@
 //! | `(p), c` | `p = ? AND c IN ?`: the rows of one partition |
 //! | `(p), c, d` | `p = ? AND (c, d) IN ?`: the rows of one partition |
 //!
-//! Several reads are on their way at once. The rows of a read come in the cluster's own order, so the columns that tell
-//! which row it is are read, too, and taken off afterwards. So is the vector where candidates are put in order by it.
+//! Several reads are on their way at once. The cluster returns the rows of a read in its own order,
+//! so the read also selects the key columns, which tell the rows apart, and removes them
+//! afterwards. It also selects the vector if candidates are put in order by it.
 //!
-//! Whether a row still has its vector is seen where the vector is read anyway. It is not asked otherwise: also `WRITETIME(v)` has
-//! the node fetch the whole vector, a fifth of what reading ten rows of 384 floats takes, and the index learns of it within moments.
+//! A row without a vector is left out only where the vector is read anyway. It is not read for this
+//! alone: even `WRITETIME(v)` makes the node fetch the whole vector, a fifth of the time that
+//! reading ten rows of 384 floats takes, and the index learns of the removed vector within moments.
 
 use std::collections::HashMap;
 
@@ -23,48 +25,52 @@ use cql::wire::{BoundValue, Metadata};
 
 use crate::catalog::LoggedTable;
 
-/// How many partitions one read names at most: a coordinator reads them all at once, and holds their rows until the
-/// last has come.
+/// The most partitions that one read names: a coordinator reads all of them at once, and holds
+/// their rows until the last one has come.
 const KEYS_A_READ: usize = 100;
 
-/// A primary key: serialised values of its columns, partition key first.
+/// A primary key: the serialised values of its columns, partition key first.
 pub(super) type Key = Vec<Bytes>;
 
-/// How rows are read by their keys.
+/// A statement that reads rows by their keys.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct KeyRead {
-    /// Its markers are those of the selection, then those of the key.
+    /// The CQL text. Its bind markers are those of the selection, then those of the key.
     pub(super) text: String,
+    /// The number of columns of the partition key.
     partition_columns: usize,
+    /// The number of clustering columns.
     clustering_columns: usize,
+    /// The positions of the columns in the rows that are read.
     places: Places,
 }
 
-/// Where in the rows read is what.
+/// The positions of the needed columns in the rows that are read. They follow from the text, unless
+/// all columns are selected.
 #[derive(Clone, Debug, PartialEq)]
 enum Places {
     Known(Layout),
-    /// All columns are selected: by their names.
+    /// All columns are selected: positions are found by the names of the columns in the answer.
     ByName {
         key: Vec<String>,
         vector: String,
     },
 }
 
-/// The columns of the rows read.
+/// The layout of the rows that are read.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Layout {
-    /// How many of them, the first ones, the client asked for.
+    /// The number of columns that the client asked for. They come first.
     pub(super) shown: usize,
-    /// Those of the primary key.
+    /// The positions of the columns of the primary key.
     pub(super) key: Vec<usize>,
-    /// The vector, if it is read.
+    /// The position of the vector; `None` if it is not read.
     pub(super) vector: Option<usize>,
 }
 
 impl KeyRead {
-    /// A read of what is selected: `selection` is the text of `projection`. `needs_vector` has the column `vector` read
-    /// as it is stored.
+    /// Makes the statement for what a client selects. `selection` is the text of `projection`. With
+    /// `needs_vector` it also reads the column `vector` as it is stored.
     pub(super) fn of(
         selection: &str,
         projection: &Projection,
@@ -120,10 +126,10 @@ impl KeyRead {
         }
     }
 
-    /// The columns of the rows read, given what the cluster says of them.
+    /// The layout of the rows, given the columns that the cluster names.
     ///
     /// # Errors
-    /// If they are not those that were asked for.
+    /// If these columns are not those that were asked for.
     pub(super) fn layout(&self, columns: &Metadata) -> Result<Layout, CqlError> {
         let count = columns.columns.len();
         let layout = match &self.places {
@@ -153,7 +159,8 @@ impl KeyRead {
             })
     }
 
-    /// The values of the reads that together read the rows of `keys`; `selection` are those of the selection's markers.
+    /// The bound values of the reads that together read the rows of `keys`, one list for each read.
+    /// `selection` holds the values of the selection's markers.
     pub(super) fn values(&self, keys: &[Key], selection: &[BoundValue]) -> Vec<Vec<BoundValue>> {
         let with_selection = |key: Vec<Bytes>| {
             let key = key.into_iter().map(BoundValue::Value);
@@ -180,7 +187,7 @@ impl KeyRead {
         }
     }
 
-    /// The partitions in the order in which they are first named, each with the clustering keys in it.
+    /// The partitions in the order in which `keys` first names them, each with its clustering keys.
     fn by_partition<'k>(&self, keys: &'k [Key]) -> Vec<(&'k [Bytes], Vec<Bytes>)> {
         let mut places: HashMap<&[Bytes], usize> = HashMap::new();
         let mut partitions: Vec<(&[Bytes], Vec<Bytes>)> = Vec::new();
@@ -230,7 +237,7 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A serialised tuple of serialised values.
+/// Serialises a tuple of serialised values.
 fn tuple(values: &[Bytes]) -> Bytes {
     let mut out = BytesMut::new();
     for value in values {

@@ -1,4 +1,4 @@
-//! From a statement's text to the plan of a nearest-neighbour query.
+//! Makes the plan of a nearest-neighbour query from the text of a statement.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,22 +17,30 @@ use super::key_read::KeyRead;
 use super::terms::{LimitTerm, VectorTerm};
 use crate::catalog::{LoggedTable, Snapshot, VectorIndex};
 
-/// Aggregate functions that every cluster has.
+/// The aggregate functions that every cluster has.
 const AGGREGATES: [&str; 5] = ["count", "min", "max", "sum", "avg"];
 
-/// A nearest-neighbour query of an index of ours, understood by the catalog of a moment.
+/// The plan of a nearest-neighbour query that uses an index of the gateway's. It is made by one
+/// snapshot of the catalog.
 #[derive(Debug)]
 pub(crate) struct AnnPlan {
+    /// The index that is searched.
     pub(super) index: Arc<VectorIndex>,
+    /// The table whose rows are read.
     pub(super) table: Arc<LoggedTable>,
+    /// The number of dimensions of the vector column.
     pub(super) dimensions: u16,
+    /// The vector to search for.
     pub(super) vector: VectorTerm,
+    /// The number of rows to return.
     pub(super) limit: LimitTerm,
+    /// The number of candidates to ask the index for, and whether they are scored again.
     pub(super) candidates: Candidates,
-    /// The names of the bind markers; `None` for `?`.
+    /// The names of all bind markers in the order of the text; `None` for `?`.
     pub(super) markers: Vec<Option<String>>,
-    /// How many of them, the first ones, stand in the selection.
+    /// The number of markers in the selection. They come first.
     pub(super) selection_markers: usize,
+    /// The statement that reads the rows.
     pub(super) read: KeyRead,
 }
 
@@ -45,17 +53,17 @@ impl fmt::Display for AnnPlan {
 }
 
 impl AnnPlan {
-    /// Plans a statement, if it is a nearest-neighbour query of an index in `snapshot`; all else is the cluster's to
-    /// answer. `keyspace` is the one in use.
+    /// Plans a statement; `None` if it is no nearest-neighbour query, or uses no index in
+    /// `snapshot`. The cluster answers such a statement. `keyspace` is the keyspace in use.
     ///
     /// # Errors
-    /// Everything that such a query can't ask for, in the words of ScyllaDB.
+    /// If the query asks for anything that such a query can't ask for, in the words of ScyllaDB.
     pub(crate) fn of(
         text: &str,
         keyspace: Option<&str>,
         snapshot: &Snapshot,
     ) -> Result<Option<AnnPlan>, CqlError> {
-        // What makes no sense here makes none to the cluster either, which says so.
+        // A text that cannot be parsed here goes to the cluster, which says what is wrong with it.
         let Ok(parsed) = parse_statement(text) else {
             return Ok(None);
         };
@@ -115,7 +123,8 @@ impl AnnPlan {
         }))
     }
 
-    /// What clients are told of the bind markers, given what the cluster says of those in the selection.
+    /// The bind markers as clients are told of them. `selection` describes the markers in the
+    /// selection, as the cluster does.
     pub(super) fn variables(&self, selection: &[ColumnSpec]) -> Metadata {
         let (keyspace, table) = (&self.index.keyspace, &self.index.table);
         let spec = |marker: u16, name: &str, cql_type: CqlType| {
@@ -146,7 +155,8 @@ impl AnnPlan {
     }
 }
 
-/// The table and the newest index on the column that a statement orders by; indexes of one column stand in for each other.
+/// The table of a statement, and the newest index on the column that it orders by. Any index of the
+/// column would do.
 fn indexed(
     select: &Select,
     keyspace: Option<&str>,

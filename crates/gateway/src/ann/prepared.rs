@@ -9,31 +9,36 @@ use super::AnnPlan;
 use super::key_read::Layout;
 use crate::inquiry::{Failure, Inquirer};
 
-/// A query that a client executes by its id.
+/// A prepared nearest-neighbour query.
 #[derive(Debug)]
 pub(crate) struct AnnStatement {
+    /// The plan of the query.
     pub(super) plan: AnnPlan,
-    /// The cluster's id of the statement that reads the rows.
+    /// The cluster's id of the prepared statement that reads the rows.
     pub(super) read_id: Bytes,
-    /// The columns of that.
+    /// The columns of the rows that this statement reads.
     pub(super) columns: Metadata,
+    /// The layout of these rows.
     pub(super) layout: Layout,
-    /// What the client is told of the bind markers: `?` goes by these names, too.
+    /// The bind markers as the client is told of them. The names also apply to `?`.
     pub(super) variables: Metadata,
 }
 
 /// The id of a statement: a hash of the keyspace in use and the text.
 pub(crate) fn statement_id(keyspace: Option<&str>, text: &str) -> Bytes {
-    // None of the node's ids, which are hashes of texts alone, may be met by chance: so the name begins with ours.
+    // The prefix keeps the id from being one of the node's by chance, as those are hashes of texts,
+    // too.
     let named = ["annulus ann", keyspace.unwrap_or_default(), text].join("\0");
     let id = Uuid::new_v5(&Uuid::nil(), named.as_bytes());
     Bytes::copy_from_slice(id.as_bytes())
 }
 
-/// Prepares the statement that reads rows; gives what is to be remembered, and the answer under `id`.
+/// Prepares the statement that reads rows. Returns the query to remember, and the answer to the
+/// client under `id`.
 ///
 /// # Errors
-/// What the cluster says to that statement: names and functions in the selection that it does not know, for instance.
+/// If the cluster refuses that statement, for instance because it does not know a name or function
+/// in the selection.
 pub(crate) async fn prepare(
     plan: AnnPlan,
     id: Bytes,
@@ -75,7 +80,7 @@ pub(super) async fn prepare_read(
     match node.ask(&request, traced).await? {
         (context, Response::Prepared(read)) => Ok((context, read)),
         _ => Err(Failure::Cql(CqlError::server(
-            "Cassandra answered something else than PREPARE asks for",
+            "Cassandra answered PREPARE with something else than a prepared statement",
         ))),
     }
 }

@@ -1,4 +1,4 @@
-//! Rows that were read by their keys, and their order: that of the neighbours.
+//! The rows that were read by their keys, and their order, which is that of the neighbours.
 
 use std::collections::HashMap;
 
@@ -8,25 +8,28 @@ use cql::wire::{Metadata, RowsEncoder};
 
 use super::key_read::{Key, Layout};
 
-/// A row as it was read: its cells, `None` for null.
+/// The cells of a row as it was read; `None` for null.
 pub(super) type Row = Vec<Option<Bytes>>;
 
 /// The rows read so far, by their keys.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// `None`: there is no row, or it was read with its vector and has none: it was deleted since, or lost its vector.
+    /// The rows by their keys. `None`: the row is deleted, or it was read with its vector and has
+    /// none.
     rows: HashMap<Key, Option<Row>>,
-    /// How many of them are `None`.
+    /// The number of `None` in `rows`.
     gone: usize,
 }
 
 impl Found {
-    /// The first keys that have to be read so that `enough` rows, the first of `keys`, are known; none if they are known, or all are.
+    /// The keys to read next, so that the first `enough` living rows of `keys` become known. Empty
+    /// if they are known, or if all keys were read.
     pub(super) fn unread(&self, keys: &[Key], enough: usize) -> Vec<Key> {
         let mut alive = 0;
         let mut unread = Vec::new();
         for key in keys {
-            // Where many are gone more are read at a time, or that would take as many rounds.
+            // If many rows are gone, more keys are read at a time. Otherwise that would take many
+            // rounds.
             let at_least = if unread.is_empty() { 0 } else { self.gone };
             if alive + unread.len() >= enough && unread.len() >= at_least {
                 break;
@@ -39,7 +42,7 @@ impl Found {
         unread
     }
 
-    /// Takes in what was read of `keys`.
+    /// Adds the rows that were read of `keys`. A key without a row counts as gone.
     pub(super) fn add(&mut self, keys: &[Key], rows: Vec<Row>, layout: &Layout) {
         let mut read: HashMap<Key, Row> = HashMap::with_capacity(rows.len());
         for row in rows {
@@ -65,7 +68,7 @@ impl Found {
     }
 }
 
-/// The `limit` rows that are nearest by their stored vectors.
+/// The `limit` rows whose stored vectors are nearest to `vector`, nearest first.
 pub(super) fn rescored(
     rows: Vec<Row>,
     similarity: Similarity,
@@ -82,7 +85,8 @@ pub(super) fn rescored(
     nearest.into_best().collect()
 }
 
-/// The result set that the client asked for; `columns` are those of the rows.
+/// Encodes the result that the client asked for. `columns` are the columns of the rows that were
+/// read.
 pub(super) fn encode(
     rows: &[Row],
     columns: &Metadata,
@@ -152,7 +156,7 @@ mod tests {
         let mut found = Found::default();
         assert_eq!(found.unread(&keys, 2), keys[..2]);
         found.add(&keys[..2], rows[1..3].to_vec(), &layout());
-        // One of them is gone.
+        // The row of key 2 has no vector, so it is gone.
         assert_eq!(found.unread(&keys, 2), keys[2..3]);
         found.add(&keys[2..3], Vec::new(), &layout());
         assert_eq!(found.unread(&keys, 2), keys[3..]);

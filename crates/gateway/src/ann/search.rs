@@ -1,4 +1,5 @@
-//! Carrying out a query: asking for neighbours, reading their rows, answering.
+//! Carries out a nearest-neighbour query: asks for neighbours, reads their rows, and makes the
+//! answer.
 
 use std::borrow::Cow;
 
@@ -21,34 +22,42 @@ use super::{AnnPlan, AnnStatement};
 use crate::catalog::VectorIndex;
 use crate::inquiry::{Failure, Inquirer};
 
-/// Reads of one query on their way at once.
+/// The number of reads of one query that are on their way at once.
 const READS_AT_ONCE: usize = 64;
 
-/// Index services look at the schema every second, and one that was away may be late.
+/// The age up to which an index counts as new, so that an index service may not know it yet. Index
+/// services look at the schema every second, and one that was away may be late. Microseconds.
 const NEW_FOR_MICROS: i64 = 30_000_000;
 
-/// What one execution asks for.
+/// One execution of a query.
 struct Search<'a> {
     plan: &'a AnnPlan,
+    /// The vector to search for, serialised.
     vector: Bytes,
+    /// The number of rows to return at most.
     limit: usize,
     /// The values of the markers in the selection.
     selection: Vec<BoundValue>,
+    /// The parameters of the client's request, without the values.
     parameters: QueryParameters,
+    /// Whether the client wants a trace.
     traced: bool,
 }
 
-/// The statement that reads rows, as the cluster is told of it.
+/// The form in which the cluster is asked for rows.
 enum ReadBy<'a> {
+    /// QUERY with the text of the statement.
     Text,
+    /// EXECUTE of the prepared statement.
     Id(&'a AnnStatement),
 }
 
-/// Executes a prepared query, whose id for the client is `id`.
+/// Executes a prepared query. `id` is the id by which the client knows it.
 ///
 /// # Errors
-/// Values that don't fit, and whatever keeps the index service or the cluster from answering. If the cluster has
-/// forgotten its part, or its columns have changed, the client is told that it must prepare the query again.
+/// If values don't fit, or the index service or the cluster does not answer or answers with an
+/// error. If the cluster has forgotten its statement, or its columns have changed, the client is
+/// told to prepare the query again.
 pub(crate) async fn execute(
     statement: &AnnStatement,
     id: Bytes,
@@ -71,7 +80,7 @@ pub(crate) async fn execute(
 /// Executes a query that came as text.
 ///
 /// # Errors
-/// As [`execute`].
+/// As for [`execute`].
 pub(crate) async fn query(
     plan: &AnnPlan,
     parameters: QueryParameters,
@@ -147,7 +156,7 @@ impl<'a> Search<'a> {
         Ok((context, Response::Rows(encoded)))
     }
 
-    /// The keys of the nearest rows, nearest first.
+    /// Asks the index service for the keys of the `wanted` nearest rows, nearest first.
     async fn candidates(&self, stores: &Stores, wanted: usize) -> Result<Vec<Key>, CqlError> {
         let plan = self.plan;
         let key_columns = plan.table.primary_key();
@@ -172,8 +181,8 @@ impl<'a> Search<'a> {
         neighbours.keys.iter().map(key).collect()
     }
 
-    /// Why an index service has found nothing. One that does not know an index which was created a moment ago is about to: upon this
-    /// drivers ask another gateway, or again.
+    /// The error for a search that failed in the index service. A service that does not know a new
+    /// index will know it soon; upon that error drivers ask another gateway, or again.
     fn not_found(&self, error: ClientError) -> CqlError {
         let VectorIndex { name, version, .. } = &*self.plan.index;
         let age = SystemClock.now_micros() - timeuuid::unix_micros(version);
@@ -188,6 +197,7 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// The serialised key that an index service sent as JSON; `None` if it does not fit the table.
     fn key(&self, sent: &[KeyValue]) -> Option<Key> {
         let columns = self.plan.table.primary_key();
         if sent.len() != columns.len() {
@@ -200,6 +210,7 @@ impl<'a> Search<'a> {
             .collect()
     }
 
+    /// The request that reads rows with these values.
     fn request(&self, by: &ReadBy<'_>, values: Vec<BoundValue>) -> Request {
         let parameters = QueryParameters {
             values: Values::Positional(values),
@@ -222,31 +233,33 @@ impl<'a> Search<'a> {
     }
 }
 
-/// What the rows that are read look like.
+/// The columns and the layout of the rows that are read.
 #[derive(Clone)]
 struct Shape<'a> {
     columns: Cow<'a, Metadata>,
     layout: Cow<'a, Layout>,
 }
 
-/// The reading of one execution's rows.
+/// The reading of the rows of one execution.
 struct Reading<'a> {
     search: &'a Search<'a>,
     by: ReadBy<'a>,
     node: &'a Inquirer,
-    /// What comes beside the rows: all warnings, and the id of one trace.
+    /// The warnings of all reads, and the id of one trace.
     context: ResponseContext,
-    /// Known once something was read.
+    /// The shape of the rows; known once something was read.
     shape: Option<Shape<'a>>,
+    /// The rows that were read so far.
     found: Found,
 }
 
 impl<'a> Reading<'a> {
-    /// Those of these rows that are to be answered, in the answer's order; all that there are if they are fewer than LIMIT.
+    /// Reads the rows of `keys` as far as they are needed. Returns the rows of the answer in its
+    /// order: LIMIT of them, or fewer if there are not so many.
     async fn rows(&mut self, keys: &[Key]) -> Result<Vec<Row>, Failure> {
         let Search { plan, limit, .. } = self.search;
         let rescoring = plan.candidates.rescoring;
-        // More than LIMIT help only if they are put in order again.
+        // More rows than LIMIT help only if they are scored again.
         let enough = rescoring.map_or(*limit, |_| usize::MAX);
         loop {
             let unread = self.found.unread(keys, enough);
@@ -264,12 +277,12 @@ impl<'a> Reading<'a> {
         })
     }
 
-    /// Reads the rows of some keys.
+    /// Reads the rows of some keys, and adds them to `found`.
     async fn read(&mut self, keys: &[Key]) -> Result<(), Failure> {
         let (search, by, node) = (self.search, &self.by, self.node);
         let reads = search.plan.read.values(keys, &search.selection);
         let requests = reads.into_iter().map(|values| search.request(by, values));
-        // One trace is all that an answer can name.
+        // An answer can name only one trace.
         let untraced = self.context.tracing_id.is_none();
         let mut answers = stream::iter(requests.enumerate())
             .map(|(number, request)| async move {
@@ -282,7 +295,7 @@ impl<'a> Reading<'a> {
             add_to(&mut self.context, said);
             let Response::Rows(rows) = response else {
                 return Err(Failure::Cql(CqlError::server(
-                    "Cassandra answered something else than rows",
+                    "Cassandra answered a read with something else than rows",
                 )));
             };
             let rows = rows.decode().map_err(|error| unreadable(&error))?;
@@ -305,7 +318,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// What the rows look like.
+    /// The shape of the rows. If no row was read, the cluster is asked to prepare the statement.
     async fn shape(&mut self) -> Result<Shape<'a>, Failure> {
         if let Some(shape) = &self.shape {
             return Ok(shape.clone());
@@ -313,7 +326,7 @@ impl<'a> Reading<'a> {
         if let ReadBy::Id(_) = self.by {
             return Ok(shape(self.search, &self.by, Cow::default())?);
         }
-        // Without a neighbour nothing was read, and nothing is known of the columns yet.
+        // Without a neighbour no row was read, so the columns are not known yet.
         let (said, read) = prepare_read(self.search.plan, self.node, self.search.traced).await?;
         add_to(&mut self.context, said);
         let columns = Cow::Owned(read.result.unwrap_or_default());
@@ -321,7 +334,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The shape of rows whose columns the node names so, unless the client's statement was prepared and tells.
+/// The shape of rows with these columns. If the query was prepared, its own columns are used.
 fn shape<'a>(
     search: &Search<'a>,
     by: &ReadBy<'a>,
@@ -339,6 +352,7 @@ fn shape<'a>(
     })
 }
 
+/// Adds the trace and the warnings of a read to those of the answer.
 fn add_to(context: &mut ResponseContext, said: ResponseContext) {
     context.tracing_id = context.tracing_id.or(said.tracing_id);
     for warning in said.warnings {
@@ -348,7 +362,8 @@ fn add_to(context: &mut ResponseContext, said: ResponseContext) {
     }
 }
 
-/// Overload has the code at which drivers ask another node or try again later. All else is the statement's fault, as in
+/// The error for a search that an index service refused. Overload has the code upon which drivers
+/// ask another node or try again later. Any other error counts as the statement's fault, as in
 /// ScyllaDB.
 fn refused(error: ClientError) -> CqlError {
     match error {

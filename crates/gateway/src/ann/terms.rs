@@ -1,4 +1,5 @@
-//! The vector and the LIMIT of a query: as they are written, and what they are once values are bound.
+//! The vector and the LIMIT of a query: read from the statement, and evaluated once values are
+//! bound.
 
 use ann_query::{bounds, clauses};
 use bytes::{Bytes, BytesMut};
@@ -8,20 +9,20 @@ use cql::types::CqlType;
 use cql::value::{from_literal, validate};
 use cql::wire::BoundValue;
 
-/// The vector to look for.
+/// The vector to search for.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum VectorTerm {
-    /// By the marker's index.
+    /// The vector is bound to the marker with this index.
     Marker(u16),
-    /// Serialised.
+    /// The vector is written in the statement. Serialised.
     Constant(Bytes),
 }
 
 impl VectorTerm {
-    /// Reads the term; `column` is for messages.
+    /// Reads the term. `column` is the column's name, for messages.
     ///
     /// # Errors
-    /// If it is no vector of so many floats, or one that is not worked out here.
+    /// If the term is no vector of `dimensions` floats, or one that the gateway does not evaluate.
     pub(super) fn of(term: &Term, column: &str, dimensions: u16) -> Result<VectorTerm, CqlError> {
         let term = term.without_parentheses();
         clauses::check_dimensions(term, None, dimensions)?;
@@ -45,6 +46,7 @@ impl VectorTerm {
         }
     }
 
+    /// The index of the marker, if there is one.
     pub(super) fn marker(&self) -> Option<u16> {
         match self {
             VectorTerm::Marker(index) => Some(*index),
@@ -52,10 +54,10 @@ impl VectorTerm {
         }
     }
 
-    /// The vector of an execution, serialised; `values` are in the order of the markers.
+    /// The serialised vector of an execution. `values` are in the order of the markers.
     ///
     /// # Errors
-    /// If it is null or unset, or no vector of so many floats.
+    /// If the value is null or unset, or no vector of `dimensions` finite floats.
     pub(super) fn value(
         &self,
         values: &[BoundValue],
@@ -105,12 +107,12 @@ fn float(element: &Term, column: &str) -> Result<Bytes, CqlError> {
         .map_err(|error| CqlError::invalid(format!("Invalid value for {column}: {}", error.0)))
 }
 
-/// How many rows to answer.
+/// The number of rows to return.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum LimitTerm {
-    /// By the marker's index.
+    /// The number is bound to the marker with this index.
     Marker(u16),
-    /// Positive.
+    /// The number is written in the statement. It is positive.
     Constant(u32),
 }
 
@@ -118,7 +120,7 @@ impl LimitTerm {
     /// Reads the term.
     ///
     /// # Errors
-    /// If it is no positive number.
+    /// If the term is no positive number.
     pub(super) fn of(term: &Term) -> Result<LimitTerm, CqlError> {
         match term {
             Term::Marker(BindMarker { index, .. }) => Ok(LimitTerm::Marker(*index)),
@@ -132,6 +134,7 @@ impl LimitTerm {
         }
     }
 
+    /// The index of the marker, if there is one.
     pub(super) fn marker(self) -> Option<u16> {
         match self {
             LimitTerm::Marker(index) => Some(index),
@@ -139,10 +142,10 @@ impl LimitTerm {
         }
     }
 
-    /// The number of rows of an execution.
+    /// The number of rows that an execution asks for.
     ///
     /// # Errors
-    /// If it is null, unset, not positive or too great.
+    /// If the number is null, unset, not positive or too great.
     pub(super) fn value(self, values: &[BoundValue]) -> Result<usize, CqlError> {
         let limit = match self {
             LimitTerm::Constant(limit) => Some(limit),

@@ -1,31 +1,39 @@
-//! Which change logs may get rows at present, so that nobody need look into the others.
+//! The activity of change logs: which of them may get rows at present. Polls of all others are
+//! answered without asking a node.
 //!
-//! An index service asks for the newest rows of each log again and again: with the official library 64 streams twice a second, for each
-//! table. Most tables are idle most of the time. A poll of the log of an idle table is answered by the gateway that it comes through
-//! ([`Activity::may_be_idle`]), and no node is asked.
+//! An index service polls each log again and again for its newest rows. With the official library
+//! it asks for 64 streams twice a second, for each table. Most tables are idle most of the time.
+//! The gateway answers a poll of an idle table's log itself ([`Activity::may_be_idle`]).
 //!
-//! # What a gateway says
+//! # Marks
 //!
-//! *A log of this table may get rows from me, dated up to a time T*: a mark in the gateway's row of the table of gateways. The mark is
-//! there, at a quorum, before the first row is dated; while writes to the table are under way, or were a moment ago, it goes along with
-//! each [word](super::lease) of the gateway, T being some seconds ahead. So a write to a table that was idle costs one more write,
-//! and others none.
+//! A *mark* says: the log of this table may get rows from this gateway, dated up to a time T. It
+//! stands in the gateway's row of the table of gateways. The gateway writes it at a quorum before
+//! it dates the first row. While writes to the table are under way, and for a while afterwards,
+//! each [heartbeat](super::lease) writes it again, with T some seconds ahead. So a write costs one
+//! more write if its table was idle, and none otherwise.
 //!
 //! # Why no row is missed
 //!
-//! A poll asks for the rows dated from `a` to `b`. It is answered here only after a look at all gateways' marks that began *after the poll
-//! came in*, and only if no mark that was ever seen reaches beyond `a`. Take a row of the log that the node would have shown:
+//! A *look* reads the marks of all gateways. A poll asks for the rows dated from `a` to `b`. The
+//! gateway answers it only after a look that began *after the poll came in*, and only if no mark
+//! that was ever seen reaches beyond `a`. A row of the log that the node would have shown is one of
+//! these cases:
 //!
-//! - *It was there when the poll came.* Then so was its mark, and the look, at a quorum, sees it. No clock is compared for this: a
-//!   row whose mark the look did not see was sent to the node after the poll came, and the node would not have shown it either.
-//! - *Its mark is gone*, as its gateway had nothing to write any more, has left or has died. A gateway takes a mark back long after its last row,
-//!   and one that leaves or dies leaves its row for the time of its lease. Whoever looks all the time has seen the mark, and remembers how far it reached. Who
-//!   did not look for [a while](GAP_MAX), or begins, answers no polls for times before that; [`SKEW`] covers clocks that differ.
-//! - *Its gateway is of an earlier version* and says nothing of logs: while one lives, no poll is answered here.
+//! - *The row was there when the poll came.* Then its mark was there too, and the look sees it at a
+//!   quorum. This compares no clocks: a row whose mark the look did not see was sent to the node
+//!   after the poll came, and the node would not have shown it either.
+//! - *Its mark is gone*, because its gateway had nothing to write any more, has left or has died. A
+//!   gateway removes a mark long after its last row, and the row of a gateway that leaves or dies
+//!   stays for the time of its lease. A gateway that looks all the time has seen the mark and
+//!   remembers how far it reached. One that has just started, or did not look for [a
+//!   while](GAP_MAX), answers no polls for earlier times. [`SKEW`] covers clocks that differ.
+//! - *Its gateway is of an earlier version*, which writes no marks. While such a gateway lives, no
+//!   poll is answered here.
 //!
-//! What a gateway itself has under way it knows without a look.
+//! A gateway knows its own writes under way without a look.
 //!
-//! A write that does not go through a gateway leaves no log row, as ever, and is found by repair.
+//! A write that does not go through a gateway never leaves a log row. Repair finds it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -39,62 +47,70 @@ use tokio::time::{Instant, timeout};
 use super::gateways::LiveGateway;
 use super::table::LoggedTable;
 
-/// How far ahead a mark reaches.
+/// The reach of a mark: the time from its heartbeat until its end.
 const REACH: Duration = Duration::from_secs(20);
 
-/// What must be left of it for a row to be dated: longer than a gateway goes on whose words don't come through.
+/// The part of a mark's reach that must be left when a row is dated. It is longer than a gateway
+/// goes on while its heartbeats fail.
 const LEFT_MIN: Duration = Duration::from_secs(8);
 
-/// How long after the last write a table counts as written to.
+/// The time for which a table stays marked after the last write to it.
 const LINGERS: Duration = Duration::from_secs(10);
 
-/// How long a write waits for its mark: less than drivers wait for an answer.
+/// The time limit for a write to wait for its mark. It is less than drivers wait for an answer.
 const MARKED_WITHIN: Duration = Duration::from_secs(5);
 
-/// Who has not looked for so long may have missed a mark: less than the lease of a gateway that has died, less the pause between two
-/// of its words.
+/// A gateway that has not looked for this long may have missed a mark. This is less than the lease
+/// of a gateway that has died, minus the pause between two of its heartbeats.
 const GAP_MAX: Duration = Duration::from_secs(5);
 
-/// Clocks that differ by more date nothing.
+/// Log rows are dated only while clocks differ by less than this.
 const SKEW: Duration = Duration::from_secs(10);
 
-/// Polls for times longer ago are the node's to answer: how far each mark reached need not be remembered for ever.
+/// Polls for times longer ago than this go to the node, so that the reach of each mark need not be
+/// remembered for ever.
 const HORIZON: Duration = Duration::from_secs(600);
 
-/// Between two looks that polls wait for.
+/// The least time between two looks that polls wait for.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// How long a poll waits for a look; then the node is asked.
+/// The time limit for a poll to wait for a look. After that the node is asked.
 const LOOKED_WITHIN: Duration = Duration::from_secs(2);
 
-/// The name of a table as marks have it.
+/// The name of a table in marks: `keyspace.table`.
 pub(super) fn mark_of(keyspace: &str, table: &str) -> String {
     format!("{keyspace}.{table}")
 }
 
-/// What is known of the logs of a cluster.
+/// The marks of all gateways, as far as this one knows: its own and those that it has seen.
 #[derive(Debug)]
 pub(crate) struct Activity {
-    /// Whether marks are kept in a cluster.
+    /// Whether marks are written to a cluster. A gateway that passes everything through writes
+    /// none.
     is_kept: bool,
+    /// The tables that are written to through this gateway, by their names in marks.
     own: Mutex<HashMap<String, OwnMark>>,
-    /// Something is to be said at once.
+    /// Asks for a heartbeat at once, as there is a new mark.
     to_say: Notify,
-    /// Counts the words that were said.
+    /// The number of heartbeats that the cluster has acknowledged.
     said: watch::Sender<u64>,
+    /// The marks of all gateways, as far as they were seen.
     seen: Mutex<Seen>,
-    /// Somebody waits for a look.
+    /// Asks for a look, as a poll waits for one.
     wanted: Notify,
-    /// When the last look began that is taken in.
+    /// The beginning of the latest look whose marks were taken in; `None` before the first.
     looked: watch::Sender<Option<Instant>>,
 }
 
 /// A table that is written to through this gateway.
 #[derive(Debug)]
 struct OwnMark {
+    /// The number of writes to the table that are under way.
     under_way: usize,
+    /// The time at which a write to the table last began or ended.
     touched: Instant,
-    /// Up to when the cluster has been told, by the clock of logs; 0: not yet. Microseconds.
+    /// The time up to which the cluster knows the mark, by the log clock; 0 if it does not know it
+    /// yet. Microseconds since the epoch.
     until: i64,
 }
 
@@ -104,16 +120,19 @@ impl OwnMark {
     }
 }
 
-/// What was seen of all gateways' marks. Times by the clock of logs, microseconds since the epoch.
+/// The marks of all gateways, as far as they were seen. Times are by the log clock, in microseconds
+/// since the epoch.
 #[derive(Debug, Default)]
 struct Seen {
-    /// No mark was missed that reaches beyond this; `None` before the first look.
+    /// Every mark that reaches beyond this time was seen; `None` before the first look.
     since: Option<i64>,
+    /// The time that the marks of each table reach to, by the table's name in marks.
     until: HashMap<String, i64>,
+    /// The beginning of the latest look; `None` before the first.
     looked: Option<Instant>,
 }
 
-/// A write under way: the log of its table may get rows.
+/// A write under way. While this value lives, the logs of its tables are marked.
 #[derive(Debug)]
 pub(crate) struct Entered {
     activity: Arc<Activity>,
@@ -133,7 +152,7 @@ impl Drop for Entered {
 }
 
 impl Activity {
-    /// `is_kept`: whether there is a cluster that is told.
+    /// `is_kept` says whether marks are written to a cluster.
     pub(crate) fn new(is_kept: bool) -> Activity {
         Activity {
             is_kept,
@@ -146,10 +165,13 @@ impl Activity {
         }
     }
 
-    /// A write to these tables begins at the time `now_micros` of the clock of logs. Waits until all may know that their logs get rows.
+    /// Begins a write to these tables. Waits until the cluster knows marks of their logs that reach
+    /// far enough beyond `now_micros`, the present by the log clock in microseconds since the
+    /// epoch.
     ///
     /// # Errors
-    /// If the cluster can't be told. Upon this drivers ask another gateway.
+    /// [`ErrorKind::IsBootstrapping`] if the cluster can't be told in time. Drivers then ask
+    /// another gateway.
     pub(crate) async fn enter(
         self: &Arc<Self>,
         tables: impl Iterator<Item = &Arc<LoggedTable>>,
@@ -179,7 +201,7 @@ impl Activity {
         let marked = async {
             while !self.are_marked(&entered.tables, now_micros()) {
                 self.to_say.notify_one();
-                // The sender is here.
+                // The sender lives as long as `self`, so this never fails.
                 let _ = said.changed().await;
             }
         };
@@ -218,12 +240,13 @@ impl Activity {
         tables.iter().all(|table| left(table) >= micros(LEFT_MIN))
     }
 
-    /// Waits until something is to be said at once.
+    /// Waits until a heartbeat is wanted at once.
     pub(super) async fn has_news(&self) {
         self.to_say.notified().await;
     }
 
-    /// The marks that go with a word at this time, with how far they reach.
+    /// The marks for a heartbeat at the time `now_micros`, each with the time that it reaches to.
+    /// Both are by the log clock, in microseconds since the epoch.
     pub(super) fn marks(&self, now_micros: i64) -> Vec<(String, i64)> {
         self.marks_at(Instant::now(), now_micros)
     }
@@ -235,7 +258,7 @@ impl Activity {
         own.keys().map(|table| (table.clone(), until)).collect()
     }
 
-    /// The cluster was told.
+    /// Notes that the cluster has acknowledged a heartbeat with these marks.
     pub(super) fn were_said(&self, marks: &[(String, i64)]) {
         let mut own = self.own.lock();
         for (table, until) in marks {
@@ -247,7 +270,8 @@ impl Activity {
         self.said.send_modify(|said| *said += 1);
     }
 
-    /// Takes in the marks of all live gateways, as a look found them that began then, `from_micros` by the clock of logs.
+    /// Takes in the marks that a look found at all live gateways. The look began at `began`, which
+    /// is `from_micros` by the log clock, in microseconds since the epoch.
     pub(super) fn take_in(&self, live: &[LiveGateway], began: Instant, from_micros: i64) {
         let mut seen = self.seen.lock();
         let has_gap = seen
@@ -262,7 +286,7 @@ impl Activity {
         seen.until.retain(|_, until| *until > horizon);
         let marks = live.iter().filter_map(|gateway| gateway.active.as_ref());
         for (table, until_ms) in marks.flatten() {
-            // To the end of that millisecond.
+            // The mark reaches to the end of its millisecond.
             let until = (until_ms + 1).saturating_mul(1_000);
             let known = seen.until.entry(table.clone()).or_insert(until);
             *known = until.max(*known);
@@ -278,7 +302,9 @@ impl Activity {
         });
     }
 
-    /// Whether no log row of a table is dated from `from_micros` on, by what is known at the time `now_micros`.
+    /// Whether no log row of a table, given by its name in marks, is dated from `from_micros` on,
+    /// as far as is known at the time `now_micros`. Both times are by the log clock, in
+    /// microseconds since the epoch.
     pub(crate) fn may_be_idle(&self, table: &str, from_micros: i64, now_micros: i64) -> bool {
         if self.own.lock().contains_key(table) {
             return false;
@@ -295,7 +321,7 @@ impl Activity {
                 .is_none_or(|until| from_micros >= *until)
     }
 
-    /// Waits for a look that begins now or later; false if it takes too long.
+    /// Waits for a look that begins now or later; false if that takes too long.
     pub(crate) async fn look(&self) -> bool {
         let asked = Instant::now();
         let mut looked = self.looked.subscribe();
@@ -306,7 +332,7 @@ impl Activity {
             .is_ok_and(|looked| looked.is_ok())
     }
 
-    /// Waits until a look is wanted, and some time has passed since the last one.
+    /// Waits until a look is wanted and [`LOOK_EVERY`] has passed since the last one.
     pub(super) async fn look_is_due(&self) {
         self.wanted.notified().await;
         let last = *self.looked.borrow();
@@ -349,7 +375,8 @@ mod tests {
         }
     }
 
-    /// One that has looked since a minute ago, and found no mark.
+    /// Returns an [`Activity`] whose first look was a minute ago, by the log clock, and found no
+    /// mark.
     fn looked() -> (Arc<Activity>, Instant) {
         let activity = Arc::new(Activity::new(true));
         let began = Instant::now();
@@ -361,13 +388,13 @@ mod tests {
     async fn a_table_is_idle_if_no_mark_was_seen_that_reaches_so_far() {
         let (activity, began) = looked();
         assert!(activity.may_be_idle(TABLE, NOW, NOW));
-        // What was before the first look is not known, and clocks differ.
+        // Times before the first look are not known, and clocks may differ.
         assert!(!activity.may_be_idle(TABLE, NOW - 55 * S, NOW));
         let marks = [(TABLE, NOW + 5 * S)];
         activity.take_in(&[gateway(Some(&marks))], began, NOW);
         assert!(!activity.may_be_idle(TABLE, NOW, NOW));
         assert!(activity.may_be_idle("shop.events", NOW, NOW));
-        // Its gateway has gone; what it had marked is remembered.
+        // The mark is gone with its gateway, but is remembered.
         activity.take_in(&[gateway(Some(&[]))], began, NOW + S);
         assert!(!activity.may_be_idle(TABLE, NOW + 4 * S, NOW + S));
         assert!(activity.may_be_idle(TABLE, NOW + 6 * S, NOW + S));
@@ -384,7 +411,7 @@ mod tests {
         activity.take_in(&[gateway(Some(&[]))], began + 2 * GAP_MAX, NOW);
         assert!(!activity.may_be_idle(TABLE, NOW + S, NOW + S));
         assert!(activity.may_be_idle(TABLE, NOW + 11 * S, NOW + 12 * S));
-        // Longer ago than marks are remembered.
+        // This time is before the horizon, so marks may have been forgotten.
         assert!(!activity.may_be_idle(TABLE, NOW + 11 * S, NOW + 1_000 * S));
     }
 
@@ -397,7 +424,7 @@ mod tests {
             tokio::spawn(async move { writing.enter([&table].into_iter(), || NOW).await });
         activity.has_news().await;
         assert!(!activity.may_be_idle(TABLE, NOW, NOW));
-        // A word that was on its way before it says nothing of it.
+        // A heartbeat that was under way before the write does not hold its mark.
         activity.were_said(&[]);
         activity.has_news().await;
         assert!(!writing.is_finished());
@@ -405,11 +432,11 @@ mod tests {
         assert_eq!(marks, [(TABLE.to_owned(), NOW + 20 * S)]);
         activity.were_said(&marks);
         let entered = writing.await.unwrap().unwrap();
-        // The next one waits for nothing.
+        // The next write finds the mark, and does not wait.
         let table = Arc::new(products());
         let again = activity.enter([&table].into_iter(), || NOW + 5 * S).await;
         drop((entered, again));
-        // It lingers, and goes along with the next word.
+        // The mark lingers, and the next heartbeat holds it.
         assert_eq!(activity.marks(NOW + S).len(), 1);
         assert!(!activity.may_be_idle(TABLE, NOW + S, NOW + S));
     }
@@ -422,7 +449,7 @@ mod tests {
         let refused = activity.enter_within(Duration::from_millis(5), tables(), || NOW);
         let refused = refused.await;
         assert_eq!(refused.unwrap_err().kind, ErrorKind::IsBootstrapping);
-        // Without a cluster there is nobody to tell.
+        // Without a cluster no heartbeat is waited for.
         let alone = Arc::new(Activity::new(false));
         assert!(alone.enter(tables(), || NOW).await.is_ok());
     }

@@ -1,4 +1,4 @@
-//! A table of the cluster, as its schema tells of it.
+//! A table of the cluster, read from the tables of Cassandra's schema.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,27 +12,33 @@ use super::cluster::{Cluster, ClusterError};
 use super::streams::Streams;
 use super::table::{Column, ColumnKind, LoggedTable};
 
-/// How often, and after which pauses, a table is read that comes or goes.
+/// The number of times that a table is read again while it is being made or dropped, and the pause
+/// between them.
 const TRIES_MAX: usize = 20;
 const AGAIN_AFTER: Duration = Duration::from_millis(50);
 
 /// A table of the cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct BaseTable {
+    /// The keyspace of the table.
     pub(super) keyspace: String,
+    /// The name of the table, without quotes.
     pub(super) name: String,
+    /// The id of the table, as Cassandra gave it.
     pub(super) id: Uuid,
     /// Whether its columns are counters.
     pub(super) counters: bool,
-    /// First the partition key, then the clustering key, then the others; with the texts of their types.
+    /// The columns with the texts of their types. The partition key comes first, then the
+    /// clustering key, then all others.
     columns: Vec<(Column, String)>,
 }
 
 impl BaseTable {
-    /// Reads it; `None` if there is no such table.
+    /// Reads a table; `None` if there is no such table.
     ///
     /// # Errors
-    /// As the cluster has them; [`ClusterError::Unsettled`] for a table that comes or goes, of which only a part is seen.
+    /// The errors of the cluster, and [`ClusterError::Unsettled`] if the table is being made or
+    /// dropped and only a part of it can be seen.
     pub(super) async fn read(
         cluster: &Cluster,
         keyspace: &str,
@@ -57,13 +63,14 @@ impl BaseTable {
         Err(ClusterError::Unsettled)
     }
 
-    /// Whether its columns are there. A node says which version of the schema it has only once it has changed all tables of that, so
-    /// a table without columns may be seen even while all nodes have said the same.
+    /// Whether the columns of the table are there. A node applies the tables of a schema version
+    /// before it reports that version. So a table without columns may be seen even while all nodes
+    /// have reported the same one.
     fn is_whole(&self) -> bool {
         self.key().next().is_some()
     }
 
-    /// A table of these columns: name, kind, position in the key, type.
+    /// Makes a table of these columns, each given by its name, kind, position in the key, and type.
     pub(super) fn new(
         keyspace: &str,
         name: &str,
@@ -80,7 +87,7 @@ impl BaseTable {
         }
     }
 
-    /// What is known of a column that is to be indexed.
+    /// The column of this name as the target of an index; `None` if there is no such column.
     pub(super) fn target(&self, name: &str) -> Option<TargetColumn> {
         let (column, type_text) = self
             .columns
@@ -107,7 +114,7 @@ impl BaseTable {
         })
     }
 
-    /// The table as one whose writes are logged.
+    /// Returns the table in the form of one whose writes are logged.
     pub(super) fn logged(&self, log_name: String, streams: Arc<Streams>) -> LoggedTable {
         let count = |kind| {
             let of_kind = |(column, _): &&(Column, String)| column.kind == kind;

@@ -1,4 +1,5 @@
-//! Changes of definitions, as the cluster makes them: one after another, each on the condition that there was none since.
+//! Changes of definitions in the cluster. They are made one after another, each on the condition
+//! that the revision is still the one that was read.
 
 use std::sync::Arc;
 
@@ -13,24 +14,25 @@ use super::tables::SCOPE;
 /// A change of one definition.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
-    /// A new index.
+    /// Creates an index.
     Create(Arc<VectorIndex>),
-    /// Another state.
+    /// Gives an index another state.
     Turn(Arc<VectorIndex>, State),
-    /// A TRUNCATE of its table begins, under a note.
+    /// Adds a note: a TRUNCATE of the index's table begins.
     Note(Arc<VectorIndex>, Uuid),
-    /// The TRUNCATE of a note did nothing.
+    /// Removes a note, as its TRUNCATE did nothing.
     Forget(Arc<VectorIndex>, Uuid),
-    /// Another version, as its table was truncated under these notes.
+    /// Gives an index another version and removes these notes, as its table was truncated under
+    /// them.
     Renew(Arc<VectorIndex>, Uuid, Vec<Uuid>),
-    /// From the beginning, under another version.
+    /// Creates an index again from the beginning, under another version.
     Restart(Arc<VectorIndex>, Uuid),
-    /// The end.
+    /// Removes the definition of an index.
     Remove(Arc<VectorIndex>),
 }
 
 impl Definitions {
-    /// Changes one definition; false if somebody else has changed something since these were read.
+    /// Makes one change; false if another change was made since these definitions were read.
     pub(super) async fn change(
         &self,
         cluster: &Cluster,

@@ -1,28 +1,34 @@
-//! Whether the clock by which log rows are dated can be right: it is compared with the node's and with those of the other gateways.
+//! Checks of the clock that dates log rows. It is compared with the clocks of the node and of the
+//! other gateways.
 //!
-//! Index services go through the times of a log once, so a row that is dated too far back is never read. Nothing else would tell: the
-//! write is acknowledged, and its row stands in the log. So a gateway whose clock differs says so from [`WARN_FROM`] on, and from
-//! [`REFUSE_FROM`] on refuses writes to tables with an index.
+//! Index services read each time of a log once, so a row that is dated too far back is never read.
+//! Nothing else would show this: the write is acknowledged, and its row is in the log. So a gateway
+//! whose clock differs logs a warning from [`WARN_FROM`] on. From [`REFUSE_FROM`] on it refuses
+//! writes to tables with an index.
 //!
 //! # How clocks are compared
 //!
-//! Another clock is read between two looks at the own one, so the difference lies between two numbers, and the part of it that is
-//! [certain](Difference::certain) counts: a slow answer is no difference.
+//! The gateway reads its own clock before and after another one. So the difference is only known to
+//! lie between two numbers, and its [certain](Difference::certain) part counts. A slow answer is
+//! therefore no difference.
 //!
-//! - *The node* is asked for `now()`. It gives writes their timestamps and stands beside its gateway as a rule.
-//! - *Another gateway* writes the time into its row of the table of gateways every few seconds. A time that is new was written after
-//!   the look before.
+//! - *The node* is asked for `now()`. It gives writes their timestamps, and usually stands beside
+//!   its gateway.
+//! - *Another gateway* writes its time into its row of the table of gateways every few seconds. A
+//!   new time was written after the previous look at that table.
 //!
-//! # Who is wrong
+//! # Which clock is wrong
 //!
-//! A difference of two clocks does not tell. That to the node counts as the gateway's own fault. Among gateways, the own included, the clock
-//! in the middle is right, and of two in the middle the later one: who is behind has its rows missed, while those of one that is ahead are
-//! found late.
+//! The difference of two clocks does not tell which of them is wrong. If the gateway's clock
+//! differs from the node's, the gateway's counts as wrong. Among all gateways, this one included,
+//! the median clock counts as right, and of two in the middle the later one. For the rows of a
+//! gateway that is behind are missed, while those of one that is ahead are only found late.
 //!
 //! # A clock that is set while the gateway runs
 //!
-//! Set back, it goes on at its pace ([`crate::log_clock`]), and is right for a while. Set forward, it is wrong from the next comparison on; set right
-//! again, it begins anew.
+//! If the machine's clock is set back, the log clock goes on at its pace ([`crate::log_clock`]) and
+//! is right for a while. If the machine's clock is set forward, the log clock is wrong from the
+//! next comparison on. Once the machine's clock is right again, the log clock begins anew.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -38,19 +44,22 @@ use super::gateways::{BEAT_WITHIN, LiveGateway};
 use super::tables::LEASE;
 use crate::log_clock::LogClock;
 
-/// How often the node's clock is looked at. Those of gateways are whenever their table is read.
+/// The pause between comparisons with the node's clock. The clocks of gateways are compared
+/// whenever their table is read.
 const COMPARE_EVERY: Duration = Duration::from_secs(2);
 
-/// What is worth a word. Microseconds.
+/// The difference from which on the gateway logs a warning. Microseconds.
 const WARN_FROM: i64 = 1_000_000;
 
-/// What is too much: readers of a log that wait for late rows wait 30 s, some of which a row needs for its way. Microseconds.
+/// The difference from which on writes are refused. Readers of a log that wait for late rows wait
+/// 30 s, and a row needs some of that for its way. Microseconds.
 const REFUSE_FROM: i64 = 10_000_000;
 
-/// How often the log hears of the same.
+/// The least time between two log lines with the same verdict.
 const AGAIN_AFTER: Duration = Duration::from_secs(600);
 
-/// By how much another clock is ahead of the own one: something between these. Microseconds.
+/// The bounds of a clock difference: another clock is ahead of this gateway's by at least `least`
+/// and at most `most`. Microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Difference {
     least: i64,
@@ -58,7 +67,8 @@ pub(super) struct Difference {
 }
 
 impl Difference {
-    /// The other clock showed `theirs` at some moment between `from` and `to` of the own one.
+    /// The difference of a clock that showed `theirs` at some moment between `from` and `to` of
+    /// this gateway's clock. All in microseconds.
     fn of(theirs: i64, from: i64, to: i64) -> Difference {
         Difference {
             least: theirs.saturating_sub(to),
@@ -66,7 +76,8 @@ impl Difference {
         }
     }
 
-    /// The part of it that is certain: nothing if the two may show the same.
+    /// The certain part of the difference, in microseconds; 0 if the two clocks may show the same
+    /// time.
     fn certain(self) -> i64 {
         match self {
             Difference { least, .. } if least > 0 => least,
@@ -76,19 +87,25 @@ impl Difference {
     }
 }
 
-/// What is known of another gateway's clock.
+/// The clock of another gateway, as it was last seen.
 #[derive(Clone, Debug)]
 struct Seen {
+    /// The address at which drivers reach the gateway; empty if it is not known.
     address: String,
+    /// The time in the gateway's last heartbeat. Microseconds since the epoch.
     said_micros: i64,
+    /// The difference to this gateway's clock.
     difference: Difference,
 }
 
-/// What a difference means.
+/// The meaning of a clock difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verdict {
+    /// The difference does not matter.
     Right,
+    /// The difference is reported.
     Differs,
+    /// The difference is so large that writes are refused.
     Wrong,
 }
 
@@ -102,13 +119,14 @@ impl Verdict {
     }
 }
 
-/// Whose clock another one was compared with.
+/// The clock that this gateway's is compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Whose {
+    /// The clock of the node.
     Node,
-    /// Of most gateways.
+    /// The median clock of all gateways.
     Gateways,
-    /// Of one, by its address.
+    /// The clock of one gateway, given by its address.
     Gateway(String),
 }
 
@@ -122,12 +140,14 @@ impl fmt::Display for Whose {
     }
 }
 
-/// A difference to another clock, with what it means.
+/// A difference to another clock, with its meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Compared {
+    /// The meaning of the difference.
     pub(crate) verdict: Verdict,
-    /// How far the other clock is ahead. Microseconds.
+    /// The time by which the other clock is ahead. Microseconds, negative if it is behind.
     pub(crate) difference: i64,
+    /// The clock that this gateway's was compared with.
     pub(crate) whose: Whose,
 }
 
@@ -155,15 +175,19 @@ pub(crate) struct Clocks {
 
 #[derive(Debug, Default)]
 struct State {
+    /// The difference to the node's clock; `None` before the first comparison.
     node: Option<Difference>,
+    /// The clocks of the other live gateways, by their ids.
     gateways: HashMap<Uuid, Seen>,
-    /// When the table of gateways was looked at last. Microseconds, by the own clock.
+    /// The beginning of the last look at the table of gateways, by this gateway's clock.
+    /// Microseconds since the epoch.
     looked: Option<i64>,
+    /// The verdict that was last logged, with the time of that; `None` while no clock differs.
     told: Option<(Verdict, Instant)>,
 }
 
 impl Clocks {
-    /// Clocks that `own` is compared with.
+    /// Makes the comparison of `own`, the clock that dates log rows, with other clocks.
     pub(crate) fn new(own: Arc<LogClock>) -> Clocks {
         Clocks {
             own,
@@ -176,12 +200,14 @@ impl Clocks {
         self.own.now_micros()
     }
 
-    /// By how much the node's clock is ahead for certain, as far as it was looked at. Microseconds.
+    /// The time by which the node's clock is certainly ahead. Microseconds; `None` before the first
+    /// comparison.
     pub(crate) fn of_node(&self) -> Option<i64> {
         self.state.lock().node.map(Difference::certain)
     }
 
-    /// The same of the other live gateways, by their addresses.
+    /// The time by which the clock of each other live gateway is certainly ahead, with the
+    /// gateway's address. Microseconds.
     pub(crate) fn of_gateways(&self) -> Vec<(String, i64)> {
         let state = self.state.lock();
         let seen = state.gateways.values();
@@ -189,12 +215,12 @@ impl Clocks {
             .collect()
     }
 
-    /// Whether writes are refused for the clock's sake.
+    /// Whether writes are refused because this gateway's clock is wrong.
     pub(crate) fn is_wrong(&self) -> bool {
         self.own.check().is_err()
     }
 
-    /// Compares with the node's clock again and again, until the future is dropped.
+    /// Compares with the node's clock at intervals, until the future is dropped.
     pub(super) async fn keep(&self, cluster: &Cluster) {
         loop {
             tokio::time::sleep(COMPARE_EVERY).await;
@@ -202,7 +228,7 @@ impl Clocks {
         }
     }
 
-    /// Compares with the node's clock. One that does not answer leaves what was known.
+    /// Compares with the node's clock once. If the node does not answer, the last difference stays.
     pub(super) async fn ask_node(&self, cluster: &Cluster) {
         let from = self.own.now_micros();
         match cluster.node_time().await {
@@ -217,7 +243,8 @@ impl Clocks {
     fn node_showed(&self, theirs: i64, from: i64, to: i64) {
         let difference = Difference::of(theirs, from, to);
         let lead = self.own.lead_micros();
-        // Without the lead that is left of a clock which was ahead.
+        // The difference of the machine's clock leaves out the lead that the log clock kept when
+        // the machine's was set back.
         let of_machine = difference.certain().saturating_add(lead);
         if Verdict::of(difference.certain()) > Verdict::Right
             && difference.certain() < 0
@@ -234,10 +261,12 @@ impl Clocks {
         self.judge();
     }
 
-    /// Takes in the rows of the live gateways, as they were read between `from` and `to` of the own clock; `own` is this gateway.
+    /// Takes in the rows of the live gateways. They were read between `from` and `to` of this
+    /// gateway's clock, in microseconds since the epoch. `own` is the id of this gateway, whose row
+    /// is passed over.
     pub(super) fn take_in(&self, rows: &[LiveGateway], own: Uuid, from: i64, to: i64) {
         let mut state = self.state.lock();
-        // A row that lives was written since.
+        // A row that has not expired was written within its lease.
         let oldest = from.saturating_sub(micros(LEASE));
         let before = state.looked.map_or(oldest, |looked| looked.max(oldest));
         let known = std::mem::take(&mut state.gateways);
@@ -249,7 +278,8 @@ impl Clocks {
                 if let Some(known) = known.filter(|known| known.said_micros == said_micros) {
                     return Some((row.gateway, known.clone()));
                 }
-                // It was said up to so long before it could be read.
+                // A heartbeat can be on its way for this long between its time and its being
+                // readable.
                 let since = match known {
                     Some(_) => before,
                     None => oldest,
@@ -268,7 +298,8 @@ impl Clocks {
         self.judge();
     }
 
-    /// Draws the conclusion, and tells of it.
+    /// Decides whether this gateway's clock is wrong, and logs the verdict if it is new or was not
+    /// logged for a while.
     fn judge(&self) {
         let mut state = self.state.lock();
         let verdict = worst(&state);
@@ -306,7 +337,7 @@ impl Clocks {
     }
 }
 
-/// The difference that means most, if one means anything.
+/// The worst difference; `None` if no difference matters.
 fn worst(state: &State) -> Option<Compared> {
     let compared = |difference: i64, whose: Whose| Compared {
         verdict: Verdict::of(difference),
@@ -315,7 +346,7 @@ fn worst(state: &State) -> Option<Compared> {
     };
     let of_node = state.node.map(|node| compared(node.certain(), Whose::Node));
     let of_gateways = compared(middle(state), Whose::Gateways);
-    // A single one that differs is told of, but does not make this one wrong.
+    // The difference to a single gateway is reported, but does not make this gateway's clock wrong.
     let single = state.gateways.values().map(|seen| {
         let difference = seen.difference.certain();
         Compared {
@@ -332,7 +363,7 @@ fn worst(state: &State) -> Option<Compared> {
         .max_by_key(|compared| (compared.verdict, compared.difference.saturating_abs()))
 }
 
-/// By how much the clock in the middle of all gateways' is ahead.
+/// The time by which the median clock of all gateways is ahead of this one's. Microseconds.
 fn middle(state: &State) -> i64 {
     let others = state.gateways.values();
     let others = others.map(|seen| seen.difference.certain());
@@ -377,7 +408,7 @@ mod tests {
             (50, 50, 50, 0),
             (90, 40, 60, 30),
             (10, 40, 60, -30),
-            // An answer that took long.
+            // The answer took long.
             (90, 40, 1_000, 0),
         ] {
             assert_eq!(Difference::of(theirs, from, to).certain(), certain);
@@ -410,7 +441,7 @@ mod tests {
         for (others, is_wrong) in [
             (vec![START], false),
             (vec![START + 90 * S], true),
-            // Of two the one that is behind.
+            // Of two gateways the one that is behind is wrong.
             (vec![START - 90 * S], false),
             (vec![START + 90 * S, START + 90 * S], true),
             (vec![START - 90 * S, START - 90 * S], true),
@@ -424,7 +455,7 @@ mod tests {
                 .collect();
             clocks.take_in(&rows, own, START, START);
             assert_eq!(log.check().is_err(), is_wrong, "{others:?}");
-            // A single one that differs is told of in any case.
+            // A difference to a single gateway is reported in any case.
             let differs = others.iter().any(|said| *said != START);
             assert_eq!(worst(&clocks.state.lock()).is_some(), differs);
         }
@@ -442,12 +473,13 @@ mod tests {
             clocks.take_in(&rows, own, now, now);
             assert_eq!(clocks.of_gateways(), [("gateway 2".to_owned(), 0)]);
         }
-        // It stood still for thirteen seconds, of which the next word might have taken two to be read.
+        // The other clock went on by one second in fourteen. The heartbeat may have been on its way
+        // for two.
         rows = [row(2, START + S)];
         hand.advance_seconds(1);
         clocks.take_in(&rows, own, START + 14 * S, START + 14 * S);
         assert_eq!(clocks.of_gateways()[0].1, -10 * S);
-        // One that is gone is forgotten.
+        // A gateway that is gone is forgotten.
         clocks.take_in(&[], own, START + 15 * S, START + 15 * S);
         assert!(clocks.of_gateways().is_empty());
     }

@@ -24,29 +24,29 @@ use uuid::Uuid;
 use super::options::CatalogOptions;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Of a session as a whole: the driver sets no limit to a TLS handshake.
+/// The time limit for opening a session as a whole, as the driver sets none for a TLS handshake.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Statements that are kept prepared: more than this module's own.
+/// The number of statements that are kept prepared. It is more than this module has.
 const STATEMENTS_MAX: usize = 64;
 
-/// The cluster did not do as it was asked.
+/// The failure of a request to the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ClusterError {
-    /// It answered with an error.
+    /// The cluster answered with an error about the request.
     #[error("{0}")]
     Refused(String),
-    /// It did not answer.
+    /// The cluster did not answer, or answered with an error about its own state.
     #[error("{0}")]
     Unreachable(String),
-    /// The clock here shows a time that cannot be.
+    /// This gateway's clock shows a time that no timeuuid can have.
     #[error("the clock cannot be right: {0}")]
     Clock(String),
-    /// Its nodes have several versions of the schema, or it changes all the time.
+    /// The nodes have several versions of the schema, or the schema changes all the time.
     #[error("the nodes of the cluster do not agree on one version of the schema: try again")]
     Unsettled,
-    /// It answered something else than was asked for.
+    /// The answer does not have the expected form.
     #[error("an unexpected answer: {0}")]
     Malformed(String),
 }
@@ -60,9 +60,10 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Connects, once.
+    /// Opens a session, in one attempt.
     pub(super) async fn connect(options: &CatalogOptions) -> Result<Cluster, ClusterError> {
-        // Definitions are few and must not be missed: what one gateway wrote the next one reads.
+        // Definitions are few, and none may be missed: a quorum makes one gateway read what another
+        // wrote.
         let profile = ExecutionProfile::builder()
             .consistency(Consistency::Quorum)
             .serial_consistency(Some(SerialConsistency::Serial))
@@ -95,12 +96,12 @@ impl Cluster {
         })
     }
 
-    /// The driver's session, for what has a consistency level of its own.
+    /// The driver's session, for requests with a consistency level of their own.
     pub(crate) fn session(&self) -> &Session {
         self.session.get_session()
     }
 
-    /// Executes a statement of one page.
+    /// Executes a statement whose answer is one page.
     pub(super) async fn execute(
         &self,
         text: &str,
@@ -111,7 +112,7 @@ impl Cluster {
         Ok(self.session.execute_unpaged(statement, values).await?)
     }
 
-    /// Executes a write under a timestamp that is given here. Microseconds since the epoch.
+    /// Executes a write with the timestamp `written_at`. Microseconds since the epoch.
     pub(super) async fn execute_at(
         &self,
         text: &str,
@@ -124,8 +125,8 @@ impl Cluster {
         Ok(self.session.execute_unpaged(statement, values).await?)
     }
 
-    /// What the clock of the node behind shows, microseconds since the epoch; that of any node if it is not known by the address at
-    /// which it is reached.
+    /// The time of the node's clock, in microseconds since the epoch. The node is the one at the
+    /// first contact point. If no known node has that address, the clock of any node is read.
     pub(super) async fn node_time(&self) -> Result<i64, ClusterError> {
         let mut statement = Statement::new("SELECT now() FROM system.local");
         statement.set_is_idempotent(true);
@@ -152,7 +153,7 @@ impl Cluster {
         nodes.find(is_behind).cloned()
     }
 
-    /// The rows of a SELECT of one page.
+    /// Reads the rows of a SELECT whose answer is one page.
     pub(super) async fn rows<R>(
         &self,
         text: &str,
@@ -167,7 +168,7 @@ impl Cluster {
         rows.map(|row| row.map_err(malformed)).collect()
     }
 
-    /// Executes a conditional statement; whether it was applied.
+    /// Executes a conditional statement; true if it was applied.
     pub(super) async fn execute_if(
         &self,
         text: &str,
@@ -175,7 +176,7 @@ impl Cluster {
     ) -> Result<bool, ClusterError> {
         let result = self.execute(text, values).await?;
         let rows = result.into_rows_result().map_err(malformed)?;
-        // What else is in the row depends on the outcome.
+        // The other columns of the row depend on the outcome.
         let row = rows.first_row::<scylla::value::Row>().map_err(malformed)?;
         let applied = row.columns.first().and_then(Option::as_ref);
         applied
@@ -183,7 +184,7 @@ impl Cluster {
             .ok_or_else(|| ClusterError::Malformed("a condition without an outcome".to_owned()))
     }
 
-    /// The version of the schema; `None` while the nodes that can be reached do not agree on one.
+    /// The version of the schema; `None` while the reachable nodes do not agree on one.
     pub(super) async fn agreed_schema_version(&self) -> Result<Option<Uuid>, ClusterError> {
         let agreement = self.session().check_schema_agreement().await;
         agreement.map_err(|error| ClusterError::Unreachable(error.to_string()))
@@ -205,7 +206,7 @@ fn malformed(error: impl std::error::Error) -> ClusterError {
     ClusterError::Malformed(error.to_string())
 }
 
-/// Whether the database has answered with an error about what it was asked, not about its own state.
+/// Whether an error of the database is about the request, and not about the database's own state.
 fn is_refusal(error: &RequestAttemptError) -> bool {
     matches!(
         error,

@@ -1,4 +1,5 @@
-//! The gateway's own session, opened: tried until the cluster is there and has what tables are needed.
+//! Opening of the gateway's own session. It is tried until the cluster can be reached and has the
+//! tables that the gateway needs.
 
 use std::time::Duration;
 
@@ -8,10 +9,11 @@ use super::cluster::{Cluster, ClusterError};
 use super::options::CatalogOptions;
 use super::tables;
 
-/// How long to wait after a failure.
+/// The pause after a failure.
 const RETRY_EVERY: Duration = Duration::from_secs(1);
 
-/// Connects, makes what tables there are not, and says so once.
+/// Connects and makes the tables that are missing. Tries until it succeeds, and puts the error of
+/// the last attempt into `trouble`.
 pub(super) async fn connect(
     options: &CatalogOptions,
     trouble: &watch::Sender<Option<String>>,
@@ -28,7 +30,7 @@ pub(super) async fn connect(
         if told.as_ref() != Some(&error) {
             tracing::warn!(
                 error,
-                "the definitions of vector indexes cannot be read: trying on"
+                "the definitions of vector indexes cannot be read: trying again"
             );
             trouble.send_replace(Some(error.clone()));
             told = Some(error);

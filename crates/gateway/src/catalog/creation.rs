@@ -1,23 +1,23 @@
-//! How CREATE INDEX ends, told from what the rounds of the follower find.
+//! The end of CREATE INDEX, decided by the rounds of the follower.
 
 use super::cluster::ClusterError;
 use super::definition::State;
 use super::follower::Round;
 use super::index::VectorIndex;
 
-/// How the creation of an index ends.
+/// The outcome of the creation of an index.
 #[derive(Debug, PartialEq)]
 pub(super) enum Creation {
-    /// All gateways show it.
+    /// The index is usable, and all gateways show it.
     Usable,
-    /// By somebody else.
+    /// Another statement dropped the index or its table.
     Dropped,
-    /// Cassandra refuses to make its table's log.
+    /// Cassandra refuses to make the log of the index's table.
     WithoutLog(ClusterError),
 }
 
-/// How the creation of an index in the revision `created_at` has ended by what a round found, if it has. The index may have
-/// another version by then.
+/// The outcome of the creation of an index that was defined in the revision `created_at`, by the
+/// finding of a round; `None` if the creation goes on. The index may have another version by then.
 pub(super) fn end_of_creation(
     index: &VectorIndex,
     created_at: i64,
@@ -38,7 +38,7 @@ pub(super) fn end_of_creation(
             let failure = failures.find(|failure| {
                 failure.keyspace == index.keyspace && failure.table == index.table
             })?;
-            // Anything else may be otherwise the next time.
+            // Other errors may be gone the next time.
             matches!(failure.error, ClusterError::Refused(_))
                 .then(|| Creation::WithoutLog(failure.error.clone()))
         }
@@ -77,7 +77,7 @@ mod tests {
         );
         let away = ClusterError::Unreachable("away".to_owned());
         assert_eq!(end_of_creation(&index, 7, &round(away)), None);
-        // A round of before says nothing.
+        // A round of an earlier revision decides nothing.
         assert_eq!(end_of_creation(&index, 8, &round(refused.clone())), None);
     }
 }

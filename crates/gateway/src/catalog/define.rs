@@ -1,4 +1,4 @@
-//! CREATE INDEX and DROP INDEX, once it is known that the client may.
+//! CREATE INDEX and DROP INDEX, once the node has shown that the client may do so.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,20 +21,21 @@ use super::one_version::of_one_version;
 use super::statement::IndexStatement;
 use super::{Catalog, grants, log_table, timeuuids};
 
-/// How long a statement waits until all gateways have taken up what it has changed: less than drivers wait for an answer.
+/// The time limit for a statement to wait until all gateways have taken up its change. It is less
+/// than drivers wait for an answer.
 const WAIT_MAX: Duration = Duration::from_secs(8);
 
-/// How often a change is tried that others come before.
+/// The number of attempts at a change, as other changes may come first each time.
 pub(super) const TRIES_MAX: usize = 20;
 
-/// What a statement came to.
+/// The outcome of a statement.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Outcome {
-    /// What the client is answered.
+    /// The response for the client.
     pub(crate) response: Response,
-    /// What it should know besides.
+    /// The warning that goes with the response.
     pub(crate) warning: Option<String>,
-    /// The index that is new and usable, which index services are about to find.
+    /// The new index, if it is usable. Index services are about to find it.
     pub(crate) created: Option<Arc<VectorIndex>>,
 }
 
@@ -42,7 +43,8 @@ impl Catalog {
     /// Carries a statement out.
     ///
     /// # Errors
-    /// If it cannot be carried out; texts as a node of the embedded database has them.
+    /// If the statement cannot be carried out. Errors that a node of Annulus has too have the same
+    /// texts.
     pub(crate) async fn define(&self, statement: &IndexStatement) -> Result<Outcome, CqlError> {
         let cluster = self.cluster().ok_or_else(|| {
             CqlError::server("The gateway has no session to the cluster yet: try again")
@@ -92,7 +94,7 @@ impl Catalog {
                 .await?;
                 continue;
             }
-            // What stands in the way of an index may be about to go: the log of a table of this name that was dropped.
+            // An obstacle may be about to go, such as the log of a dropped table of this name.
             let (table, theirs) = of_one_version(
                 || cluster.agreed_schema_version(),
                 || async {
@@ -196,7 +198,7 @@ impl Catalog {
         }
     }
 
-    /// Drops an index that cannot come.
+    /// Drops a new index whose log cannot be made.
     async fn take_back(&self, cluster: &Cluster, index: &VectorIndex) -> Result<(), CqlError> {
         for _ in 0..TRIES_MAX {
             let definitions = Definitions::read(cluster).await?;
@@ -216,8 +218,11 @@ impl Catalog {
         Err(too_many_changes())
     }
 
-    /// Waits until a round of a revision from `known` on finds what is sought; if that takes too long, an error that says why it is
-    /// waited for.
+    /// Waits until a round of the revision `known` or a later one finds definitions for which
+    /// `is_so` holds.
+    ///
+    /// # Errors
+    /// If that takes too long, with `why` in the message.
     async fn wait_until(
         &self,
         known: i64,
@@ -233,7 +238,7 @@ impl Catalog {
         found.ok_or_else(|| CqlError::server(format!("{}: try again", why())))
     }
 
-    /// `None` if there is no such index.
+    /// Drops an index; `None` if there is no such index.
     async fn drop(
         &self,
         cluster: &Cluster,
@@ -251,7 +256,7 @@ impl Catalog {
             if definitions.change(cluster, change).await? {
                 let index = row.index.clone();
                 let gone = self.wait_for(deadline, |round| {
-                    // A row goes once all gateways know.
+                    // The row of an index goes once all gateways know that it is dropped.
                     let mut rows = round.definitions.rows.iter();
                     let is_newer = round.definitions.revision > definitions.revision;
                     let is_there = rows.any(|row| row.index.version == index.version);
@@ -269,7 +274,7 @@ impl Catalog {
         Err(too_many_changes())
     }
 
-    /// Waits for a round that says what is sought; `None` if it does not come in time.
+    /// Waits for a round for which `sought` returns a value; `None` if none comes in time.
     async fn wait_for<T>(
         &self,
         deadline: Instant,
@@ -305,7 +310,7 @@ impl Outcome {
     }
 }
 
-/// The names of the keyspace's indexes that are Cassandra's own.
+/// The names of the indexes in the keyspace that Cassandra itself keeps.
 pub(super) async fn cassandras_indexes(
     cluster: &Cluster,
     keyspace: &str,
@@ -326,6 +331,7 @@ fn on_column<'d>(
         .map(|row| row.index.name.as_str())
 }
 
+/// The error for a change that others came before each time.
 pub(super) fn too_many_changes() -> CqlError {
     CqlError::server("Too many changes of vector indexes at the same time: try again")
 }

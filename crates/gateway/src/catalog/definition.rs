@@ -1,31 +1,35 @@
-//! The definitions as the cluster holds them, and how they change.
+//! The definitions as the cluster holds them, and the states that each one goes through.
 //!
-//! All definitions lie in one partition together with a revision, which every change raises by one on the condition that
-//! nobody else has: changes come one after another, and a revision says exactly what there is. A gateway that has *taken up*
-//! a revision acts by it, and has nothing in flight that was decided by an earlier one.
+//! All definitions lie in one partition together with a revision. Every change raises the revision
+//! by one, on the condition that nobody else has. So changes come one after another, and a revision
+//! stands for exactly one set of definitions. A gateway has *taken up* a revision once it acts by
+//! it and has no request in flight that an earlier revision decided.
 //!
 //! ```text
-//! CREATE INDEX -> CREATING   its table is given a log, if it has none
+//! CREATE INDEX -> CREATING   the table is given a log, if it has none
 //!                  |         once all nodes agree on that schema
 //!                  v
 //!                 LOGGING    every gateway logs the table's writes
 //!                  |         once all live gateways have taken up the revision of this change
 //!                  v
-//!                 USABLE     queries and stores see it: the scan begins, and no write since was without its log row
-//!                  |         DROP INDEX, or the table is gone
+//!                 USABLE     queries and index services see the index: the scan begins, and every
+//!                  |         write from then on has its log row
+//!                  |         once DROP INDEX comes, or the table is gone
 //!                  v
-//!                 DROPPING   nobody sees it; gateways log no longer for its sake
+//!                 DROPPING   nobody sees the index, and gateways no longer log writes for it
 //!                  |         once all live gateways have taken up the revision of this change
 //!                  v
-//!                 (nothing)  the log table goes, if no other index needs it, and then the row
+//!                 (nothing)  the log goes, if no other index needs it, and then the definition
 //! ```
 //!
 //! Any gateway may take any of these steps, so one that dies in between holds nothing up.
 //!
-//! An index that is LOGGING or USABLE while its table's log is gone has missed writes: it is CREATING again, under another
-//! version. Nothing is made on a table while something is on its way out of a table of that name, as the log would go with it.
+//! If the log of a table goes while an index is LOGGING or USABLE, the index has missed writes. It
+//! becomes CREATING again, under another version. While an index of a table is being dropped, no
+//! index is made on a table of that name, as its log would be dropped with the old one.
 //!
-//! A definition also holds the notes of [TRUNCATEs](super::truncation) of its table that are under way.
+//! A definition also holds notes of the [TRUNCATEs](super::truncation) of its table that are under
+//! way.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -38,16 +42,21 @@ use super::cluster::{Cluster, ClusterError};
 use super::index::VectorIndex;
 use super::tables::SCOPE;
 
-/// How far an index is on its way in or out.
+/// The state of an index, between its creation and its removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
+    /// The table has no log yet, or not all nodes know it.
     Creating,
+    /// Gateways log the writes of the table, or begin to.
     Logging,
+    /// All gateways log the writes of the table, and the index can be queried.
     Usable,
+    /// The index is dropped, but not all gateways may know it yet.
     Dropping,
 }
 
 impl State {
+    /// The name of the state in the table of definitions.
     pub(super) fn name(self) -> &'static str {
         match self {
             State::Creating => "CREATING",
@@ -69,23 +78,25 @@ impl State {
     }
 }
 
-/// A definition.
+/// The definition of one index.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Definition {
+    /// The index that is defined.
     pub(super) index: Arc<VectorIndex>,
+    /// The state of the index.
     pub(super) state: State,
     /// The revision of its last change.
     pub(super) changed_at: i64,
-    /// The notes of TRUNCATEs of its table that are not finished.
+    /// The ids of the notes of TRUNCATEs of the table that are not finished.
     pub(super) truncates: Vec<Uuid>,
 }
 
-/// All definitions.
+/// All definitions of a cluster, as they were read at once.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Definitions {
-    /// Counts the changes; 0 before the first.
+    /// The revision, which counts the changes; 0 before the first.
     pub(super) revision: i64,
-    /// In the order of their keyspaces and names.
+    /// The definitions, in the order of their keyspaces and names.
     pub(super) rows: Vec<Definition>,
 }
 
@@ -104,7 +115,7 @@ type Row = (
 );
 
 impl Definitions {
-    /// Reads them all.
+    /// Reads all definitions.
     pub(super) async fn read(cluster: &Cluster) -> Result<Definitions, ClusterError> {
         let keyspace = super::quoted(&cluster.keyspace);
         let text = format!(
@@ -120,20 +131,20 @@ impl Definitions {
         Ok(definitions)
     }
 
-    /// The definition of a name.
+    /// The definition of the index of this name.
     pub(super) fn find(&self, keyspace: &str, name: &str) -> Option<&Definition> {
         self.rows
             .iter()
             .find(|row| row.index.keyspace == keyspace && row.index.name == name)
     }
 
-    /// Whether the name is that of an index on its way out.
+    /// Whether an index of this name is being dropped.
     pub(super) fn is_dropping(&self, keyspace: &str, name: &str) -> bool {
         self.find(keyspace, name)
             .is_some_and(|row| row.state == State::Dropping)
     }
 
-    /// Whether something is on its way out of a table, or of one of its name that was there before it.
+    /// Whether an index of a table, or of an earlier table of its name, is still to be dropped.
     pub(super) fn is_left(&self, table: &BaseTable) -> bool {
         self.rows.iter().any(|row| {
             let index = &row.index;
@@ -143,13 +154,14 @@ impl Definitions {
         })
     }
 
-    /// Whether a table is being truncated. An index that began its life meanwhile could have read what is about to go.
+    /// Whether a TRUNCATE of a table is under way. An index that is created meanwhile could read
+    /// rows that are about to go.
     pub(super) fn is_truncated(&self, table: &BaseTable) -> bool {
         self.live_on(&table.keyspace, &table.name)
             .any(|row| !row.truncates.is_empty())
     }
 
-    /// The definitions on a table that stay or come.
+    /// The definitions on a table, without those that are being dropped.
     pub(super) fn live_on<'a>(
         &'a self,
         keyspace: &'a str,
@@ -163,7 +175,7 @@ impl Definitions {
     }
 }
 
-/// A row with an index; `None` for the row of the revision alone.
+/// The definition in a row; `None` for a row that holds the revision alone.
 fn definition(row: Row) -> Option<Definition> {
     let (
         _,

@@ -21,7 +21,7 @@ pub(super) fn index() -> VectorIndex {
     }
 }
 
-/// Its definition, as of revision 7.
+/// The definition of the index `k.i`, last changed in revision 7.
 pub(super) fn definition(state: State) -> Definition {
     Definition {
         index: Arc::new(index()),

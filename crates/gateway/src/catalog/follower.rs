@@ -1,12 +1,15 @@
-//! Following the definitions: what the cluster says is taken up, and what is left undone is done.
+//! The follower of the definitions. It takes up what the cluster holds, and takes the steps that
+//! are due.
 //!
-//! A round is taken at intervals and whenever somebody here has changed something. It reads the revision and the version of the
-//! schema, takes both up if either is another than before, and takes the steps of [definitions](super::definition)
-//! whose conditions hold. Each step raises the revision, which the next round takes up. Before it reads what it will act by,
-//! a gateway has said that it [lives](super::lease), so that nobody acts without it.
+//! A round begins at intervals, and at once after a change by this gateway. It reads the revision
+//! and the version of the schema, and takes both up if either has changed. Then it takes the steps
+//! of [definitions](super::definition) whose conditions hold. Each step raises the revision, which
+//! the next round takes up. A round only begins while the gateway's [lease](super::lease) is held,
+//! so that no other gateway acts without it.
 //!
-//! A revision is taken up once everything that was on its way when the new snapshot came is answered, or Cassandra has
-//! given it up: only then nothing is on its way that an older snapshot decided.
+//! A new snapshot is put in place at once. Its revision counts as taken up when all requests that
+//! were in flight at that moment are answered, or Cassandra has given them up. Only then no older
+//! snapshot decides a request that is still in flight.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
@@ -32,21 +35,21 @@ use super::truncation::Notes;
 use super::{Catalog, gateways, generations, grants, history, log_table, timeuuids};
 use crate::clients::Clients;
 
-/// The longest time until a change that another gateway made is seen.
+/// The pause between rounds, and so the longest time until a change by another gateway is seen.
 const ROUND_EVERY: Duration = Duration::from_millis(500);
 
-/// The same while this gateway, or another one, has not taken up the revision yet.
+/// The pause between rounds while not all gateways have taken up the revision.
 const WAITING_ROUND_EVERY: Duration = Duration::from_millis(50);
 
-/// How long to wait after a failure.
+/// The pause after a failure.
 const RETRY_EVERY: Duration = Duration::from_secs(1);
 
-/// What the last round found.
+/// The finding of the last round.
 #[derive(Clone, Debug)]
 pub(super) struct Round {
-    /// What there was.
+    /// All definitions.
     pub(super) definitions: Arc<Definitions>,
-    /// The revision that all live gateways have taken up, as far as it was looked up.
+    /// The revision that all live gateways have taken up; -1 if one of them has taken up none.
     pub(super) confirmed_by_all: i64,
     /// The logs that could not be made.
     pub(super) log_failures: Arc<Vec<LogFailure>>,
@@ -55,21 +58,24 @@ pub(super) struct Round {
 /// A log that could not be made.
 #[derive(Clone, Debug)]
 pub(super) struct LogFailure {
-    /// The keyspace and the name of the table that it is for.
+    /// The keyspace of the table that the log is for.
     pub(super) keyspace: String,
+    /// The name of the table that the log is for.
     pub(super) table: String,
+    /// The reason why the log could not be made.
     pub(super) error: ClusterError,
 }
 
-/// Follows the definitions.
+/// Follows the definitions, in rounds.
 pub(super) struct Follower {
     pub(super) catalog: Arc<Catalog>,
     pub(super) clients: Arc<Clients>,
     pub(super) options: CatalogOptions,
+    /// The last round, for statements that wait for its findings.
     pub(super) rounds: watch::Sender<Option<Round>>,
 }
 
-/// What a follower holds from round to round.
+/// The state that a follower keeps from round to round.
 struct Here {
     in_place: Option<InPlace>,
     older: Older,
@@ -103,7 +109,7 @@ impl Follower {
                 }
                 Err(error) => {
                     if told.as_ref() != Some(&error) {
-                        tracing::warn!(%error, "the definitions of vector indexes cannot be followed: trying on");
+                        tracing::warn!(%error, "the definitions of vector indexes cannot be followed: trying again");
                         told = Some(error);
                     }
                     RETRY_EVERY
@@ -116,7 +122,7 @@ impl Follower {
         }
     }
 
-    /// One round; whether all gateways have taken up what there is.
+    /// Takes one round; true if all live gateways have taken up the revision.
     async fn round(
         &self,
         cluster: &Cluster,
@@ -125,7 +131,8 @@ impl Follower {
         here: &mut Here,
     ) -> Result<bool, ClusterError> {
         let began = Instant::now();
-        // A node that lags behind would tell of tables as if they were gone, and their writes would pass unlogged.
+        // A node that lags behind could report tables as missing, and their writes would pass
+        // unlogged.
         let Some(schema_version) = cluster.agreed_schema_version().await? else {
             tracing::debug!("the nodes do not agree on the schema yet");
             return Ok(false);
@@ -166,7 +173,7 @@ impl Follower {
         let stepped = self
             .step(cluster, known, &mut here.notes, confirmed_by_all)
             .await;
-        // What is known is known, whatever could not be done about it: clients wait for the first round.
+        // The round is published even if a step failed: clients wait for the first one.
         self.rounds.send_replace(Some(Round {
             definitions: known.definitions.clone(),
             confirmed_by_all,
@@ -179,7 +186,8 @@ impl Follower {
         }
     }
 
-    /// `None` if what this gateway knows has lapsed, or the schema has changed, meanwhile: what was read before may be out of date.
+    /// Reads the schema and puts a new snapshot in place. `None` if the lease has lapsed or the
+    /// schema has changed meanwhile, as what was read may be out of date.
     async fn put_in_place(
         &self,
         cluster: &Cluster,
@@ -190,8 +198,8 @@ impl Follower {
     ) -> Result<Option<InPlace>, ClusterError> {
         let streams = Arc::new(generations::read_or_begin(cluster).await?);
         let taken = take_up(cluster, &definitions, &streams).await?;
-        // Each part of the schema may have been read from another node: a table from one that has it, its columns from one that
-        // has not. What is put together of two versions must not be acted by.
+        // Each part of the schema may come from another node: a table from one that has it, its
+        // columns from one that has not. A mixture of two versions must not be put in place.
         if cluster.agreed_schema_version().await? != Some(schema_version) {
             tracing::debug!("the schema has changed while it was read");
             return Ok(None);
@@ -217,7 +225,7 @@ impl Follower {
         }))
     }
 
-    /// Tells clients of the tables whose indexes are others now.
+    /// Sends an event to clients for each table whose indexes have changed.
     fn tell_clients(&self, before: &super::Snapshot, now: &super::Snapshot) {
         let changed: BTreeSet<(&str, &str)> = before
             .all_indexes()
@@ -240,7 +248,7 @@ impl Follower {
         }
     }
 
-    /// Makes the logs that are missing. One that cannot be made holds up no other.
+    /// Makes the missing logs. A log that cannot be made does not hold up the others.
     async fn make_logs(&self, cluster: &Cluster, known: &InPlace) -> Vec<LogFailure> {
         let mut failures = Vec::new();
         for table in &known.taken.without_log {
@@ -258,7 +266,8 @@ impl Follower {
         failures
     }
 
-    /// Takes what step can be taken. One change a round: the next one needs the revision that this one makes.
+    /// Takes one step that is due, if there is one. Only one, as the next step needs the revision
+    /// that this one makes.
     async fn step(
         &self,
         cluster: &Cluster,
@@ -279,7 +288,8 @@ impl Follower {
             if definitions.live_on(keyspace, table).next().is_none()
                 && log_table::is_there(cluster, keyspace, table).await?
             {
-                // Another gateway may have done it all meanwhile, and a log that is there be one of a new index.
+                // Another gateway may have finished this step, and the log may belong to a new
+                // index.
                 if Definitions::read(cluster).await?.revision != definitions.revision {
                     self.catalog.nudge.notify_one();
                     return Ok(());
@@ -287,7 +297,7 @@ impl Follower {
                 log_table::drop(cluster, keyspace, table).await?;
             }
         }
-        // Before anybody's writes are logged.
+        // Permissions are granted before any write is logged.
         if let Change::Turn(index, State::Logging) = &change {
             grants::give(cluster, index).await?;
         }
@@ -297,8 +307,9 @@ impl Follower {
     }
 }
 
-/// The change that is made in place of one: an index whose name Cassandra has given to one of its own meanwhile goes instead of being
-/// used. From the moment at which all gateways know an index none of them lets such a statement pass, so this is seen in time.
+/// Replaces the change that makes an index usable, if Cassandra meanwhile has an index of its own
+/// under that name: the vector index is dropped instead. Once all gateways know an index, none of
+/// them passes a statement on that could take its name. So such an index is found here in time.
 async fn without_namesake(cluster: &Cluster, change: Change) -> Result<Change, ClusterError> {
     let Change::Turn(index, State::Usable) = &change else {
         return Ok(change);
@@ -315,7 +326,7 @@ async fn without_namesake(cluster: &Cluster, change: Change) -> Result<Change, C
     Ok(Change::Turn(index.clone(), State::Dropping))
 }
 
-/// What clients are told of a change of a table's indexes.
+/// The event by which clients learn that the indexes of a table have changed.
 pub(super) fn table_updated(keyspace: &str, table: &str) -> SchemaChange {
     SchemaChange {
         change: SchemaChangeKind::Updated,

@@ -1,4 +1,4 @@
-//! The live gateways of a cluster.
+//! The live gateways of a cluster, each with a row in the table of gateways.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,36 +10,44 @@ use uuid::Uuid;
 use super::cluster::{Cluster, ClusterError};
 use super::tables::SCOPE;
 
-/// How long a gateway's word that it lives may take.
+/// The time limit for a heartbeat, the write of a gateway's own row.
 pub(super) const BEAT_WITHIN: Duration = Duration::from_secs(2);
 
-/// What a gateway says of itself.
+/// The content of a heartbeat: what a gateway tells the others about itself.
 #[derive(Clone, Debug)]
 pub(super) struct Word<'a> {
+    /// The id of the gateway, which is new at each start.
     pub(super) gateway: Uuid,
-    /// Where drivers reach it.
+    /// The address at which drivers reach the gateway.
     pub(super) address: &'a str,
-    /// The revision that it has taken up; `None` before the first.
+    /// The revision that the gateway has taken up; `None` before the first.
     pub(super) confirmed: Option<i64>,
-    /// Its time, by which it dates log rows. Microseconds since the epoch.
+    /// The time by which the gateway dates log rows. Microseconds since the epoch.
     pub(super) now_micros: i64,
-    /// By how much its node's clock is ahead of that. Microseconds.
+    /// The time by which the node's clock is ahead of the gateway's; `None` if it was not compared
+    /// yet. Microseconds.
     pub(super) node_clock: Option<i64>,
-    /// Tables whose logs may get rows from it, and up to which time. Microseconds since the epoch.
+    /// The tables whose logs may get rows from the gateway, each with the latest time of such rows.
+    /// Microseconds since the epoch.
     pub(super) marks: &'a [(String, i64)],
-    /// The write timestamp: each word counts for more than the one before, whichever node takes it.
+    /// The write timestamp. It grows with each heartbeat, so the latest one wins at every node.
     pub(super) written_at: i64,
 }
 
-/// A gateway that lives, as it says.
+/// The last heartbeat of a live gateway, or the marks that a gateway which has left leaves behind.
 #[derive(Clone, Debug)]
 pub(super) struct LiveGateway {
+    /// The id of the gateway, which is new at each start.
     pub(super) gateway: Uuid,
+    /// The address at which drivers reach the gateway; `None` if it has left.
     pub(super) address: Option<String>,
+    /// The revision that the gateway has taken up, -1 before the first; `None` if it has left.
     pub(super) confirmed: Option<i64>,
-    /// Its time at its last word, milliseconds since the epoch; `None` from one of an earlier version.
+    /// The gateway's time in its last heartbeat, milliseconds since the epoch; `None` from an
+    /// earlier version and from a gateway that has left.
     pub(super) said_ms: Option<i64>,
-    /// Tables whose logs may get rows from it, and up to which time, milliseconds since the epoch; `None` from one of an earlier version.
+    /// The tables whose logs may get rows from the gateway, each with the latest time of such rows,
+    /// milliseconds since the epoch; `None` from an earlier version.
     pub(super) active: Option<BTreeMap<String, i64>>,
 }
 
@@ -52,10 +60,10 @@ struct Row {
     active: Option<BTreeMap<String, CqlTimestamp>>,
 }
 
-/// Says that a gateway lives.
+/// Writes a heartbeat.
 pub(super) async fn beat(cluster: &Cluster, word: &Word<'_>) -> Result<(), ClusterError> {
     let keyspace = super::quoted(&cluster.keyspace);
-    // The row expires by the TTL of its table.
+    // The table's TTL makes the row expire.
     let text = format!(
         "INSERT INTO {keyspace}.gateways (scope, gateway, address, confirmed, said, node_clock_ms, active) \
          VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -76,7 +84,8 @@ pub(super) async fn beat(cluster: &Cluster, word: &Word<'_>) -> Result<(), Clust
     written.await.map(drop)
 }
 
-/// Says that a gateway is gone. Its marks stay until they expire: others may not have seen them yet.
+/// Clears a gateway's row when it leaves, except for its marks. Others may not have seen these yet,
+/// so they stay until they expire.
 pub(super) async fn leave(
     cluster: &Cluster,
     gateway: Uuid,
@@ -90,7 +99,7 @@ pub(super) async fn leave(
     written.await.map(drop)
 }
 
-/// The gateways that live.
+/// Reads the rows of all gateways that live, or have left a moment ago.
 pub(super) async fn read(cluster: &Cluster) -> Result<Vec<LiveGateway>, ClusterError> {
     let keyspace = super::quoted(&cluster.keyspace);
     let text = format!(
@@ -110,7 +119,8 @@ pub(super) async fn read(cluster: &Cluster) -> Result<Vec<LiveGateway>, ClusterE
     Ok(live.collect())
 }
 
-/// The revision that all of them have taken up; `None` if none is known to live.
+/// The revision that all live gateways have taken up; `None` if no gateway lives, -1 if one of them
+/// has taken up none.
 pub(super) fn confirmed_by_all(live: &[LiveGateway]) -> Option<i64> {
     live.iter().filter_map(|gateway| gateway.confirmed).min()
 }

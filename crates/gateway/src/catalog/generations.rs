@@ -1,29 +1,30 @@
 //! The generations of streams, as the cluster holds them.
 //!
-//! The first one is the same whichever gateway makes it, and lies before all writes: several gateways that make it at
-//! the same time write the same rows, and no reader begins before it.
+//! The first generation is the same whichever gateway makes it, so several gateways that make it at
+//! the same time write the same rows. It lies before all writes, and no reader begins before it.
 
 use scylla::value::CqlTimestamp;
 
 use super::cluster::{Cluster, ClusterError};
 use super::streams::{Generation, StreamId, Streams};
 
-/// Streams are read in groups, one query a group and window.
+/// The number of groups of streams. Readers make one query for each group and time window.
 const GROUPS: usize = 4;
 
-/// With rows kept for a day, a thousand writes a second make partitions of about a million small rows each.
+/// The number of streams in a group. With rows kept for a day, a thousand writes a second make
+/// partitions of about a million small rows each.
 const STREAMS_A_GROUP: usize = 16;
 
-/// The low bits of a stream id: its version.
+/// The version in the lowest bits of a stream id.
 const ID_VERSION: u64 = 1;
 
-/// When the first generation begins: 2020-01-01, milliseconds since the epoch.
+/// The beginning of the first generation, 2020-01-01. Milliseconds since the epoch.
 const FIRST_FROM_MS: i64 = 1_577_836_800_000;
 
-/// The key of all generations.
+/// The partition key of all generations.
 const KEY: &str = "timestamps";
 
-/// Reads them; the first one is made if there is none.
+/// Reads the generations, and makes the first one if there is none.
 pub(super) async fn read_or_begin(cluster: &Cluster) -> Result<Streams, ClusterError> {
     loop {
         if let Some(streams) = read(cluster).await? {
@@ -62,7 +63,7 @@ async fn read(cluster: &Cluster) -> Result<Option<Streams>, ClusterError> {
     Ok(Streams::new(generations))
 }
 
-/// Makes the first generation. The streams come before the time that tells of them.
+/// Makes the first generation. The streams are written before the time by which readers find them.
 async fn begin(cluster: &Cluster) -> Result<(), ClusterError> {
     let keyspace = super::quoted(&cluster.keyspace);
     let time = CqlTimestamp(FIRST_FROM_MS);
@@ -87,8 +88,9 @@ async fn begin(cluster: &Cluster) -> Result<(), ClusterError> {
     Ok(())
 }
 
-/// Streams in the form of ScyllaDB's: a token, evenly spread over the ring, bits that are random there and zero here,
-/// the number of the group, the version.
+/// The streams of the first generation, with ids in ScyllaDB's form: a token, then bits that are
+/// random there and zero here, the number of the group, the version. The tokens are evenly spread
+/// over the ring.
 fn first_streams() -> Vec<StreamId> {
     let count = GROUPS * STREAMS_A_GROUP;
     (0..count)

@@ -1,9 +1,11 @@
-//! Who may write to a log: whoever may write to its table.
+//! Grants on logs: a role that may write to a table by a grant on that table may write to its log
+//! too.
 //!
-//! Clients write log rows themselves, so where Cassandra checks permissions a client that may MODIFY a table by a grant on that table alone
-//! would be locked out of it by an index: its writes would be refused for the log's sake. So before writes are logged the gateway's
-//! user, whose table the log is, grants MODIFY on it to all such roles. Grants on the keyspace, or on all, cover the log already. Grants that are made
-//! later are not seen: they have to name the log, too.
+//! Clients write log rows themselves. So where Cassandra checks permissions, a client whose MODIFY
+//! comes from a grant on the table alone would have its writes refused because of the log. Before
+//! writes are logged, the gateway's user therefore grants MODIFY on the log, which belongs to it,
+//! to all such roles. Grants on the keyspace, or on all keyspaces, cover the log already. Later
+//! grants are not seen, so an administrator has to make them for the log too.
 
 use cql::error::CqlError;
 
@@ -11,16 +13,16 @@ use super::cluster::{Cluster, ClusterError};
 use super::index::VectorIndex;
 use super::log_table;
 
-/// What Cassandra says where nobody is asked for permissions. What was granted before is of no effect then.
+/// The part of Cassandra's error where permissions are not checked. A GRANT has no effect then.
 const NOT_ASKED_FOR: &str = "AllowAllAuthorizer";
 
-/// What the gateway's user needs to see whom to grant.
+/// The permission by which the gateway's user sees the grants of others.
 const NEEDED: &str = "GRANT SELECT ON system_auth.role_permissions TO";
 
-/// Makes sure that the gateway can see who may write to a table, before it gets an index.
+/// Checks that the gateway can read who may write to a table, before the table gets an index.
 ///
 /// # Errors
-/// If it may not: all of them could be locked out.
+/// If the gateway may not read the grants. Then an index could stop all writes to the table.
 pub(super) async fn check(cluster: &Cluster, keyspace: &str, table: &str) -> Result<(), CqlError> {
     match writers(cluster, keyspace, table).await {
         Ok(_) => Ok(()),
@@ -32,7 +34,8 @@ pub(super) async fn check(cluster: &Cluster, keyspace: &str, table: &str) -> Res
     }
 }
 
-/// Grants MODIFY on the log of an index's table to whoever was granted it on the table. Done again it does nothing.
+/// Grants MODIFY on the log of an index's table to each role that has it by a grant on the table.
+/// It can be repeated without harm.
 pub(super) async fn give(cluster: &Cluster, index: &VectorIndex) -> Result<(), ClusterError> {
     let keyspace = super::quoted(&index.keyspace);
     let log = super::quoted(&log_table::name_of(&index.table));
@@ -44,7 +47,7 @@ pub(super) async fn give(cluster: &Cluster, index: &VectorIndex) -> Result<(), C
                 keyspace = index.keyspace,
                 table = index.table,
                 role,
-                "may write to the log, as to the table"
+                "the role was granted MODIFY on the log, as it has it on the table"
             ),
             Err(error) => match ClusterError::from(error) {
                 ClusterError::Refused(error) if error.contains(NOT_ASKED_FOR) => return Ok(()),
@@ -55,7 +58,7 @@ pub(super) async fn give(cluster: &Cluster, index: &VectorIndex) -> Result<(), C
     Ok(())
 }
 
-/// The roles that were granted MODIFY on a table by itself.
+/// The roles that have MODIFY by a grant on the table itself.
 async fn writers(
     cluster: &Cluster,
     keyspace: &str,

@@ -1,7 +1,9 @@
-//! The history of the schema that index services poll: ScyllaDB's `system.group0_history`.
+//! The history of the schema that index services poll, as they poll ScyllaDB's
+//! `system.group0_history`.
 //!
-//! An index service reads the newest entry by one gateway and the indexes by another. So every gateway adds an entry once it
-//! shows what there is, even if another one has: an index service that asked it too early looks again then.
+//! An index service may read the newest entry through one gateway and the indexes through another.
+//! So every gateway adds an entry once it shows a change, even if another gateway has added one. An
+//! index service that asked it too early then looks again.
 
 use scylla::value::CqlTimeuuid;
 use uuid::Uuid;
@@ -9,11 +11,11 @@ use uuid::Uuid;
 use super::cluster::{Cluster, ClusterError};
 use super::timeuuids;
 
-/// The key of the whole history.
+/// The partition key of the whole history.
 const KEY: &str = "history";
 
-/// Adds an entry, newer than all others whatever clocks they were made by. To be called once this gateway shows the schema
-/// and the definitions.
+/// Adds an entry that is newer than all others, even if their clocks were ahead. It may only be
+/// called once this gateway shows the schema and the definitions.
 pub(super) async fn record(
     cluster: &Cluster,
     schema_version: Uuid,

@@ -1,4 +1,5 @@
-//! What is in place in a gateway, and when it has taken it up: once nothing is on its way that was decided before.
+//! The snapshot in place in a gateway, and the requests that an older one decided. A revision
+//! counts as taken up once none of them is in flight.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -10,32 +11,38 @@ use super::definition::Definitions;
 use super::take_up::Taken;
 use crate::clients::Client;
 
-/// Cassandra answers a request within its timeouts, of which the longest is 12 s by default.
+/// The time after which no request is in flight any more. Cassandra's own timeouts end each one,
+/// and the longest is 12 s by default.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(15);
 
-/// What is in place here.
+/// The definitions and the schema that this gateway acts by.
 pub(super) struct InPlace {
+    /// The definitions as they were read.
     pub(super) definitions: Arc<Definitions>,
+    /// The version of the schema that all nodes had when it was read.
     pub(super) schema_version: Uuid,
+    /// The findings from definitions and schema, with the snapshot.
     pub(super) taken: Taken,
-    /// Whether this gateway has added an entry of it to the history.
+    /// Whether this gateway has added an entry for this revision to the history.
     pub(super) is_recorded: bool,
 }
 
-/// What may be on its way that an older snapshot decided.
+/// The requests in flight that an older snapshot may have decided.
 pub(super) struct Older {
-    /// The connections on which it is, marked; and since when the present snapshot is in place.
+    /// The connections with such requests, which are marked there.
     busy: Vec<Weak<Client>>,
+    /// The time at which the present snapshot was put in place.
     since: Instant,
 }
 
 impl Older {
-    /// Nothing is.
+    /// Returns the value for no requests.
     pub(super) fn of_none() -> Older {
         Older::on(Vec::new())
     }
 
-    /// Whatever is marked on these connections; the present snapshot was put in place just now.
+    /// The requests that are marked on these connections, when the present snapshot was put in
+    /// place just now.
     pub(super) fn on(busy: Vec<Weak<Client>>) -> Older {
         Older {
             busy,
@@ -45,7 +52,8 @@ impl Older {
 }
 
 impl InPlace {
-    /// The revision, once nothing is on its way that was decided before it was in place.
+    /// The revision, if it is taken up; `None` while a request is in flight that was decided before
+    /// the revision was in place, or while a log is missing.
     pub(super) fn confirmed(&self, older: &mut Older) -> Option<i64> {
         if older.since.elapsed() >= ANSWERED_WITHIN {
             older.busy.clear();
@@ -54,7 +62,8 @@ impl InPlace {
             let client = client.upgrade();
             client.is_some_and(|client| !client.marked_are_answered())
         });
-        // While a log is missing its table's writes pass unlogged. An index that is only being created needs none yet.
+        // Without its log a table's writes pass unlogged. An index that is only being created needs
+        // no log yet.
         let is_whole = older.busy.is_empty() && self.taken.lost.is_empty();
         is_whole.then_some(self.definitions.revision)
     }

@@ -11,16 +11,17 @@ pub(crate) struct VectorIndex {
     pub(crate) keyspace: String,
     /// The indexed table.
     pub(crate) table: String,
-    /// Unique in the keyspace.
+    /// The name of the index, unique in the keyspace.
     pub(crate) name: String,
     /// The indexed column.
     pub(crate) column: String,
-    /// `options['target']` of `system_schema.indexes`: the column's name.
+    /// The column's name, as `options['target']` of `system_schema.indexes` has it.
     pub(crate) target: String,
     /// The user's own options.
     pub(crate) options: BTreeMap<String, String>,
-    /// A timeuuid of the time of CREATE INDEX.
+    /// The version of the index, a timeuuid: of the time of CREATE INDEX, or of the time at which
+    /// the index was last begun anew.
     pub(crate) version: Uuid,
-    /// The id of the table that it was made on: a table that is made anew under the same name has another.
+    /// The id of the indexed table. A table that is made anew under the same name has another id.
     pub(crate) table_id: Uuid,
 }

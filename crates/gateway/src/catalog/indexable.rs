@@ -1,4 +1,4 @@
-//! Which tables can have vector indexes.
+//! Checks whether a table can have vector indexes.
 
 use cql::ast::CreateIndex;
 use cql::error::CqlError;
@@ -7,7 +7,10 @@ use super::base_table::BaseTable;
 use super::cluster::{Cluster, ClusterError};
 use super::{log_table, tables};
 
-/// The table, if it is one that can be indexed at all.
+/// Reads the table that an index is to be made on.
+///
+/// # Errors
+/// If there is no such table, if it cannot be indexed, or if another table has the name of its log.
 pub(super) async fn indexable(
     cluster: &Cluster,
     keyspace: &str,
@@ -40,7 +43,7 @@ pub(super) async fn indexable(
     Ok(table)
 }
 
-/// Whether a log can hold the keys of a table.
+/// Checks that a log can hold the keys of a table.
 fn check_key(table: &BaseTable) -> Result<(), CqlError> {
     for (column, cql_type) in table.key() {
         let name = &column.name;

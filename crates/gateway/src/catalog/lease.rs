@@ -1,10 +1,15 @@
-//! A gateway's word that it lives, and what follows when it cannot give it.
+//! The lease of a gateway, which it holds by heartbeats, and the consequences when it cannot hold
+//! it.
 //!
-//! Whoever turns a definition on waits for all live gateways, so one that counts as dead must not pass writes by what it
-//! knew. It says that it lives several times in a [lease](super::tables::LEASE). When half a lease has gone by without, its snapshot
-//! [lapses](super::Snapshot::lapsed): writes are refused, and what was prepared is forgotten, so that writes are recognised. Reads
-//! go on. That half is longer than Cassandra works on a write, so what had passed is done before others go on without this gateway.
-//! Every request looks at the clock for it, as a process that was stopped for a while wakes anywhere.
+//! An index becomes usable once all live gateways log the writes of its table. So a gateway that
+//! counts as dead must not pass writes by what it knew. Each heartbeat says that the gateway lives,
+//! and there are several in a [lease](super::tables::LEASE). After half a lease without one, the
+//! gateway's snapshot [lapses](super::Snapshot::lapsed). Then writes are refused, and prepared
+//! statements are forgotten, so that all writes are recognised. Reads go on.
+//!
+//! Half a lease is longer than Cassandra works on a write. So the writes that have passed are done
+//! before other gateways go on without this one. A process that was stopped may wake at any point
+//! of its code, so every request checks the lease by the clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -19,31 +24,34 @@ use super::gateways::{BEAT_WITHIN, Word};
 use super::tables::LEASE;
 use super::{Catalog, gateways};
 
-/// How often a gateway says that it lives if it has nothing new to say.
+/// The pause between heartbeats when there is nothing new to say.
 const BEAT_EVERY: Duration = Duration::from_secs(3);
 
-/// How soon it is tried again.
+/// The pause after a heartbeat that failed.
 const RETRY_EVERY: Duration = Duration::from_millis(500);
 
-/// How long a gateway goes on without having said so.
+/// The time that a gateway goes on after the beginning of its last heartbeat that succeeded.
 const LAPSE_AFTER: Duration = Duration::from_millis(LEASE.as_millis() as u64 / 2);
 
-/// A gateway's word that it lives.
+/// The heartbeats of a gateway.
 pub(super) struct Lease {
     pub(super) catalog: Arc<Catalog>,
+    /// The id of this gateway, which is new at each start.
     pub(super) gateway: Uuid,
-    /// Where drivers reach this gateway, for people who look at the table of gateways.
+    /// The address at which drivers reach this gateway. It is there for people who read the table
+    /// of gateways.
     pub(super) address: String,
-    /// The revision that is taken up; `None` before the first, and again once the snapshot has lapsed.
+    /// The revision that this gateway has taken up; `None` before the first, and again once the
+    /// snapshot has lapsed.
     pub(super) confirmed: watch::Sender<Option<i64>>,
-    /// When it was said last that this gateway lives.
+    /// The beginning of the last heartbeat that succeeded; `None` before the first.
     pub(super) said: watch::Sender<Option<Instant>>,
-    /// The write timestamp of the last word. Microseconds since the epoch.
+    /// The write timestamp of the last heartbeat. Microseconds since the epoch.
     pub(super) written_at: AtomicI64,
 }
 
 impl Lease {
-    /// Says so until the future is dropped.
+    /// Sends heartbeats until the future is dropped.
     pub(super) async fn keep(&self, cluster: &Cluster) {
         let mut confirmed = self.confirmed.subscribe();
         let mut told: Option<ClusterError> = None;
@@ -79,7 +87,7 @@ impl Lease {
                 }
                 Err(error) => {
                     if told.as_ref() != Some(&error) {
-                        tracing::warn!(%error, "the cluster could not be told that this gateway lives: trying on");
+                        tracing::warn!(%error, "the cluster could not be told that this gateway lives: trying again");
                         told = Some(error);
                     }
                     self.catalog.lapse_if_over();
@@ -94,7 +102,8 @@ impl Lease {
         }
     }
 
-    /// A write timestamp that is greater than all before, for nobody else writes this row.
+    /// The next write timestamp of the gateway's row, greater than all before. Nobody else writes
+    /// this row.
     pub(super) fn next_timestamp(&self) -> i64 {
         let now = self.catalog.clocks.now_micros();
         let after = |last: i64| now.max(last.saturating_add(1));
@@ -107,11 +116,11 @@ impl Lease {
         after(last)
     }
 
-    /// Waits until it has been said lately enough.
+    /// Waits until the lease is held: the last heartbeat is recent enough.
     pub(super) async fn held(&self) {
         let is_held =
             |said: &Option<Instant>| said.is_some_and(|said| said.elapsed() < LAPSE_AFTER);
-        // The sender is here.
+        // The sender lives as long as `self`, so this never fails.
         let _ = self.said.subscribe().wait_for(is_held).await;
     }
 }

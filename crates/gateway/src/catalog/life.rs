@@ -14,29 +14,32 @@ use super::options::CatalogOptions;
 use super::{Catalog, connect, gateways};
 use crate::clients::Clients;
 
-/// How long a gateway that stops tries to say so.
+/// The time limit for telling the cluster that this gateway leaves.
 const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 
-/// How often a gateway that stops looks whether all is answered.
+/// The interval at which a gateway that stops checks whether all clients are gone.
 const DRAINED_EVERY: Duration = Duration::from_millis(20);
 
-/// What it needs.
+/// The parts that the task works with.
 pub(super) struct Life {
     pub(super) catalog: Arc<Catalog>,
     pub(super) clients: Arc<Clients>,
     pub(super) options: CatalogOptions,
-    /// Where drivers reach this gateway.
+    /// The address at which drivers reach this gateway.
     pub(super) address: String,
+    /// The last round of the follower; `None` before the first.
     pub(super) rounds: watch::Sender<Option<Round>>,
+    /// The reason why the session could not be opened; `None` if none is known.
     pub(super) trouble: watch::Sender<Option<String>>,
-    /// No more connections, no more requests.
+    /// Cancelled when the gateway stops: no more connections and requests are taken.
     pub(super) stop: CancellationToken,
-    /// No more waiting for answers.
+    /// Cancelled when the gateway gives up waiting for answers.
     pub(super) kill: CancellationToken,
 }
 
 impl Life {
-    /// Connects, says that this gateway lives and follows the definitions; once it stops and all is answered, says so.
+    /// Connects, sends heartbeats and follows the definitions. After `stop` it goes on until no
+    /// client is there any more, and then tells the cluster that the gateway leaves.
     pub(super) async fn run(self) {
         let connecting = connect::connect(&self.options, &self.trouble);
         let Some(cluster) = self.stop.run_until_cancelled(connecting).await else {
@@ -77,8 +80,8 @@ impl Life {
         };
         let mut following = std::pin::pin!(following);
         self.stop.run_until_cancelled(following.as_mut()).await;
-        // What is still on its way was decided by what is in place here: until it is answered, whoever changes
-        // definitions must wait for this gateway.
+        // Requests in flight were decided by the snapshot in place here. Until they are answered,
+        // other gateways must wait for this one before they take the next step of a definition.
         let drained = async {
             while !self.clients.open().is_empty() {
                 tokio::time::sleep(DRAINED_EVERY).await;

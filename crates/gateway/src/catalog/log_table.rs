@@ -1,6 +1,7 @@
-//! The log of a table: an ordinary Cassandra table in the format of ScyllaDB's CDC logs.
+//! The log of a table, an ordinary Cassandra table in the format of ScyllaDB's CDC logs.
 //!
-//! It holds keys alone. A log row is a hint to read the row of its key again, so it need not say what was written.
+//! A log holds keys alone. Its row is a hint to read the row of that key again, so it need not say
+//! what was written.
 
 use std::time::Duration;
 
@@ -14,10 +15,10 @@ use super::one_version::of_one_version;
 
 const SUFFIX: &str = "_scylla_cdc_log";
 
-/// A column that no other table has.
+/// The column by which a log is told from other tables.
 const STREAM_ID: &str = "cdc$stream_id";
 
-/// The columns of a log beside the keys, with their types.
+/// The columns of a log that hold no key, with their types.
 const COLUMNS: [(&str, &str); 6] = [
     (STREAM_ID, "blob"),
     ("cdc$time", "timeuuid"),
@@ -27,16 +28,19 @@ const COLUMNS: [(&str, &str); 6] = [
     ("cdc$ttl", "bigint"),
 ];
 
-/// Rows expire and are never deleted, so tombstones protect nothing; this is as long as hints are kept.
+/// The `gc_grace_seconds` of a log. Its rows expire and are never deleted, so tombstones protect
+/// nothing. It is as long as Cassandra keeps hints for nodes that are away.
 const GC_GRACE: Duration = Duration::from_secs(3 * 60 * 60);
 
-/// Compaction drops what has expired in whole windows; about so many make up the time that rows are kept.
+/// The number of compaction windows in the time that rows are kept. Compaction drops expired rows
+/// in whole windows.
 const WINDOWS: u64 = 24;
 
-/// How long to wait until the nodes agree on whether a log is there; then the next round tries.
+/// The time limit for the nodes to agree on whether a log is there. After that the next round
+/// tries.
 const SETTLED_WITHIN: Duration = Duration::from_secs(2);
 
-/// From what a log is made for to its id.
+/// The namespace of the ids of logs.
 const LOG_IDS: Uuid = uuid!("6f2a5f0e-9a37-4c0b-8a25-6f1b2d6f7d12");
 
 /// The name of the log of a table.
@@ -45,20 +49,21 @@ pub(super) fn name_of(table: &str) -> String {
 }
 
 impl BaseTable {
-    /// Whether it is a log.
+    /// Whether the table is a log.
     pub(super) fn is_log(&self) -> bool {
         self.target(STREAM_ID).is_some()
     }
 }
 
-/// Whether every log has a column of this name, so that no key column may have it.
+/// Whether every log has a column of this name. A key column of an indexed table must not have it.
 pub(super) fn is_own_column(name: &str) -> bool {
     COLUMNS.iter().any(|(own, _)| *own == name)
 }
 
-/// Makes the log of a table unless it is there. Its id follows from the table and from `schema_version`, that of the schema
-/// which had no log: two gateways that make it at the same time make the same one, where two ids would be a
-/// conflict to Cassandra, and no id is used twice.
+/// Makes the log of a table, unless it is there. `schema_version` is that of the schema which had
+/// no log. The id of the log follows from it and from the table. So two gateways that make the log
+/// at the same time give it the same id, where two ids would be a conflict to Cassandra. No id is
+/// used twice.
 pub(super) async fn create(
     cluster: &Cluster,
     table: &BaseTable,
@@ -77,18 +82,20 @@ pub(super) async fn is_there(
     table: &str,
 ) -> Result<bool, ClusterError> {
     let log = name_of(table);
-    // A node that has not heard of it would say that it is gone, and it would stay.
+    // A node that has not heard of the log yet would say that it is gone. Then it would stay for
+    // good.
     let there = of_one_version(
         || cluster.agreed_schema_version(),
         || BaseTable::read(cluster, keyspace, &log),
         Instant::now() + SETTLED_WITHIN,
     )
     .await?;
-    // Somebody may have put another table in its place.
+    // Somebody may have made another table of that name.
     Ok(there.is_some_and(|table| table.is_log()))
 }
 
-/// Drops the log of a table. Not to be called if it is not there: Cassandra asks for the right to drop a table even then.
+/// Drops the log of a table. It may only be called if the log is there: Cassandra asks for the
+/// permission to drop a table even if there is none.
 pub(super) async fn drop(
     cluster: &Cluster,
     keyspace: &str,

@@ -1,14 +1,18 @@
-//! The definitions of vector indexes, which the cluster itself keeps, as every request sees them.
+//! The definitions of vector indexes: kept by the cluster, and seen by every request in one
+//! snapshot.
 //!
-//! Definitions lie in a keyspace of the cluster's own, so they are replicated and backed up as the rows are, and all gateways
-//! see the same ones. Each gateway has an internal session to the cluster, under a user of its own, follows that keyspace, and
-//! holds what it read in one immutable [`Snapshot`], which is replaced as a whole. A request takes the snapshot once
+//! Definitions lie in a keyspace of the cluster, so they are replicated and backed up as the rows
+//! are, and all gateways see the same ones. Each gateway has an internal session to the cluster,
+//! under a user of its own, and follows that keyspace. It holds what it read in one immutable
+//! [`Snapshot`], which is replaced as a whole. A request takes the snapshot once
 //! ([`Catalog::snapshot`], one atomic load) and decides everything by it.
 //!
-//! While no index is defined the snapshot [is empty](Snapshot::is_empty), and nothing need be looked at for its sake.
+//! While no index is defined, the snapshot [is empty](Snapshot::is_empty), and requests pass
+//! without a look at their tables.
 //!
-//! What was prepared was understood by a snapshot, each of which has an [epoch](Snapshot::epoch). Under another snapshot it holds as
-//! long as what it was understood by is the same there (`crate::grounds`), else it is answered UNPREPARED.
+//! Each snapshot has an [epoch](Snapshot::epoch), and a statement is prepared by the snapshot of
+//! one epoch. Under a later snapshot the statement holds for as long as everything it rests on is
+//! unchanged (`crate::grounds`). Otherwise its EXECUTE is answered UNPREPARED.
 
 mod activity;
 mod base_table;
@@ -78,39 +82,45 @@ pub(crate) use streams::{Generation, Streams};
 pub(crate) use table::ColumnKind;
 pub(crate) use table::{Column, LoggedTable};
 
-/// How long a request waits until what the cluster says now is in place: less than drivers wait for an answer.
+/// The time limit for a request to wait for a new look at the cluster. It is less than drivers wait
+/// for an answer.
 const LOOK_WITHIN: Duration = Duration::from_secs(4);
 
-/// How soon the gateways are looked at again that could not be.
+/// The pause after a look at the gateways that failed.
 const RETRY_EVERY: Duration = Duration::from_millis(500);
 
-/// What a gateway knows of vector indexes.
+/// The vector indexes of the cluster, as this gateway knows them.
 pub(crate) struct Catalog {
+    /// The snapshot that requests are decided by.
     current: ArcSwap<Snapshot>,
-    /// Until when that holds.
+    /// The time until which the snapshot holds.
     validity: Validity,
-    /// How often it has run out. Locked while the snapshot is replaced on condition that it has not.
+    /// The number of times that the snapshot has lapsed. It is locked while a snapshot is replaced
+    /// on the condition that none has lapsed.
     lapses: Mutex<u64>,
-    /// `None` for a gateway that passes everything through.
+    /// The options of the internal session; `None` for a gateway that passes everything through.
     options: Option<CatalogOptions>,
+    /// The internal session, once it is open.
     cluster: OnceLock<Arc<Cluster>>,
-    /// The clocks that the gateway's is compared with.
+    /// The clocks that this gateway's clock is compared with.
     clocks: Clocks,
-    /// Which logs may get rows.
+    /// The change logs that may get rows at present.
     pub(crate) activity: Arc<Activity>,
     /// Begins a round of the follower at once.
     nudge: Notify,
-    /// When the last look at the cluster began of which what it showed is in place.
+    /// The beginning of the last look at the cluster whose findings are in place.
     looked: watch::Sender<Instant>,
+    /// The last round of the follower; `None` before the first.
     rounds: watch::Receiver<Option<Round>>,
-    /// Why there was no round yet.
+    /// The reason why there was no round yet; `None` if none is known.
     trouble: watch::Receiver<Option<String>>,
 }
 
 impl Catalog {
-    /// A catalog that follows the definitions of the cluster in a task that `spawn` is given; without options it stays empty. `clock` is
-    /// the one that is compared with others.
-    /// After `stop` it goes on until no client is there any more, or until `kill`.
+    /// Starts a catalog whose task, given to `spawn`, follows the definitions of the cluster.
+    /// Without options there is no task, and the catalog stays empty. `clock` dates log rows, and
+    /// is compared with other clocks. After `stop` the task goes on until no client is there any
+    /// more, or until `kill`.
     pub(crate) fn start(
         options: Option<CatalogOptions>,
         address: String,
@@ -150,7 +160,7 @@ impl Catalog {
         catalog
     }
 
-    /// A catalog that says this until a test replaces it, and is never out of date.
+    /// A catalog with this snapshot, until a test replaces it. It is never out of date.
     #[cfg(test)]
     pub(crate) fn new(snapshot: Snapshot) -> Catalog {
         const GOOD: Duration = Duration::from_secs(24 * 60 * 60);
@@ -169,17 +179,18 @@ impl Catalog {
         }
     }
 
-    /// What holds now. A request takes it once and decides by it alone.
+    /// The present snapshot. A request takes it once and decides by it alone.
     pub(crate) fn snapshot(&self) -> arc_swap::Guard<Arc<Snapshot>> {
         self.current.load()
     }
 
-    /// The clocks that the gateway's is compared with.
+    /// The clocks that this gateway's clock is compared with.
     pub(crate) fn clocks(&self) -> &Clocks {
         &self.clocks
     }
 
-    /// The gateway's own session; `None` until it is open, and for a gateway that passes everything through.
+    /// The gateway's own session; `None` until it is open, and for a gateway that passes everything
+    /// through.
     pub(crate) fn cluster(&self) -> Option<Arc<Cluster>> {
         self.cluster.get().cloned()
     }
@@ -189,18 +200,18 @@ impl Catalog {
         Some(&self.options.as_ref()?.keyspace)
     }
 
-    /// Waits until the definitions were read for the first time; before that no request may pass.
+    /// Waits until the definitions were read for the first time. No request may pass before that.
     pub(crate) async fn ready(&self) {
         if self.options.is_some() {
             let mut rounds = self.rounds.clone();
             if rounds.wait_for(Option::is_some).await.is_err() {
-                // The gateway stops.
+                // The sender is gone, as the gateway stops.
                 std::future::pending::<()>().await;
             }
         }
     }
 
-    /// The gateways that live. What they say of their clocks and of logs is taken in by the way.
+    /// Reads the gateways that live, and takes in their clocks and their marks on logs.
     async fn look_at_gateways(
         &self,
         cluster: &Cluster,
@@ -214,7 +225,8 @@ impl Catalog {
         Ok(live)
     }
 
-    /// Looks at them whenever a poll of a log waits for it, until the future is dropped.
+    /// Looks at the gateways whenever a poll of a log waits for a look, until the future is
+    /// dropped.
     async fn look_for_polls(&self, cluster: &Cluster, own: Uuid) {
         loop {
             self.activity.look_is_due().await;
@@ -225,10 +237,10 @@ impl Catalog {
         }
     }
 
-    /// A write to these tables begins. Waits until all may know that their logs get rows.
+    /// Begins a write to these tables. Waits until all gateways can see marks of their logs.
     ///
     /// # Errors
-    /// If the cluster can't be told.
+    /// If the cluster can't be told in time.
     pub(crate) async fn enter(
         &self,
         tables: impl Iterator<Item = &Arc<LoggedTable>>,
@@ -238,24 +250,25 @@ impl Catalog {
             .await
     }
 
-    /// Whether the log of a table has no rows that are dated from `from_micros` on, as far as was seen.
+    /// Whether the log of a table has no rows that are dated from `from_micros` on, as far as marks
+    /// were seen. Microseconds since the epoch, by the log clock.
     pub(crate) fn is_idle(&self, keyspace: &str, table: &str, from_micros: i64) -> bool {
         let (mark, now) = (mark_of(keyspace, table), self.clocks.now_micros());
         !self.snapshot().lapsed() && self.activity.may_be_idle(&mark, from_micros, now)
     }
 
-    /// Has the definitions read again at once.
+    /// Makes the follower read the definitions at once.
     fn look_again(&self) {
         self.nudge.notify_one();
     }
 
-    /// What the cluster said at that moment is in place.
+    /// Notes that the findings of the look that began at `began` are in place.
     fn has_looked(&self, began: Instant) {
         self.looked.send_replace(began);
     }
 
-    /// Has the definitions read again, and waits until what the cluster says now is in place; false if that takes too long. Those who
-    /// ask at the same time wait for the same look.
+    /// Has the definitions read again, and waits until what the cluster holds now is in place;
+    /// false if that takes too long. Callers at the same time share one look.
     pub(crate) async fn look_now(&self) -> bool {
         let asked = Instant::now();
         let mut looked = self.looked.subscribe();
@@ -266,17 +279,18 @@ impl Catalog {
             .is_ok_and(|looked| looked.is_ok())
     }
 
-    /// Why the definitions were not read yet, as far as it is known.
+    /// The reason why the definitions were not read yet; `None` if none is known.
     pub(crate) fn trouble(&self) -> Option<String> {
         self.trouble.borrow().clone()
     }
 
-    /// Marks the snapshot as out of date if its time is over. Whoever decides on a request calls this first: a process that was
-    /// stopped for a while is late for everything else.
+    /// Marks the snapshot as lapsed if its time is over. Every decision on a request begins with
+    /// this, as a process that was stopped for a while may have done nothing else about it.
     pub(crate) fn lapse_if_over(&self) {
         if self.validity.is_over() && !self.snapshot().lapsed() {
             let lapses = self.lapses.lock();
-            // It may have been prolonged meanwhile, and replaced.
+            // Another thread may have prolonged it, and replaced the snapshot, before the lock was
+            // held.
             if self.validity.is_over() {
                 self.lapse();
             }
@@ -293,8 +307,8 @@ impl Catalog {
         }
     }
 
-    /// The cluster was told that this gateway lives: what it knows holds until `end`, unless that was over already. Then it
-    /// is out of date, and true.
+    /// Notes a heartbeat that succeeded: the snapshot holds until `end`. True if its time was over
+    /// before; then it has lapsed and must be read again.
     pub(crate) fn prolong(&self, end: Instant) -> bool {
         let mut lapses = self.lapses.lock();
         let was_over = self.validity.is_over();
@@ -306,12 +320,13 @@ impl Catalog {
         was_over
     }
 
-    /// How often what was known has run out.
+    /// The number of times that the snapshot has lapsed.
     fn lapses(&self) -> u64 {
         *self.lapses.lock()
     }
 
-    /// Puts a snapshot in place that was read since there were so many lapses; false if there has been another one since.
+    /// Puts a snapshot in place that was read when there had been `known_lapses` lapses; false if
+    /// there has been another one since.
     fn replace_since(&self, known_lapses: u64, snapshot: &Snapshot) -> bool {
         let lapses = self.lapses.lock();
         let holds = *lapses == known_lapses && !self.validity.is_over();
@@ -321,7 +336,7 @@ impl Catalog {
         holds
     }
 
-    /// Puts another snapshot in place; its epoch becomes the next one.
+    /// Puts another snapshot in place, under the next epoch.
     pub(crate) fn replace(&self, snapshot: Snapshot) {
         self.current.rcu(|current| {
             let mut next = snapshot.clone();
@@ -331,7 +346,7 @@ impl Catalog {
     }
 }
 
-/// A name in double quotes.
+/// The name in double quotes, for CQL text.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
@@ -364,7 +379,7 @@ mod tests {
         catalog.prolong(Instant::now());
         let known = catalog.lapses();
         assert!(!catalog.replace_since(known, &Snapshot::default()));
-        // No request came meanwhile: the next word to the cluster finds the lapse.
+        // No request came meanwhile, so the next heartbeat finds the lapse.
         assert!(catalog.prolong(Instant::now() + LATER));
         assert!(catalog.snapshot().lapsed());
         assert!(!catalog.replace_since(known, &Snapshot::default()));
@@ -383,7 +398,7 @@ mod tests {
         let looking = catalog.clone();
         let looking = tokio::spawn(async move { looking.look_now().await });
         catalog.nudge.notified().await;
-        // One that was under way does not count.
+        // A look that was under way before does not count.
         catalog.has_looked(began);
         tokio::time::sleep(A_LITTLE).await;
         assert!(!looking.is_finished());

@@ -1,4 +1,4 @@
-//! Which step of the definitions comes next, as any gateway may take it.
+//! The choice of the next step of the definitions, which any gateway may take.
 
 use uuid::Uuid;
 
@@ -6,7 +6,8 @@ use super::change::Change;
 use super::definition::{Definitions, State};
 use super::take_up::Taken;
 
-/// The next change of the definitions that can be made. `version` is for an index that needs another one.
+/// The next change of the definitions that can be made; `None` if there is none. An index that
+/// begins anew gets `version`.
 pub(super) fn next_change(
     definitions: &Definitions,
     taken: &Taken,

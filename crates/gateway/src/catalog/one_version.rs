@@ -1,8 +1,9 @@
-//! Reading the schema in several parts that belong together.
+//! Reads of several parts of the schema that belong together.
 //!
-//! Each part may be answered by another node, and each node has its own copy of the schema. What is put together while they
-//! differ, or while it changes, tells of tables that never were: a log that is just dropped looks like a table without the columns of
-//! a log, and one that is just made like none.
+//! Each part may come from another node, and each node has its own copy of the schema. While the
+//! copies differ or change, the parts together can show a table that never was. A log that was just
+//! dropped can look like a table without a log's columns, and one that was just made may not be
+//! seen at all.
 
 use std::time::Duration;
 
@@ -11,14 +12,16 @@ use uuid::Uuid;
 
 use super::cluster::ClusterError;
 
-/// How long to wait before the nodes are asked again.
+/// The pause before the nodes are asked again.
 const AGAIN_AFTER: Duration = Duration::from_millis(50);
 
-/// What `read` finds while all nodes have one version of the schema, from its beginning to its end; `agreed` says which one, `None`
-/// while they differ. It reads again until that is so.
+/// Returns the result of `read`, once all nodes have one version of the schema from the beginning
+/// of the read to its end. Reads again until that is so. `agreed` returns that version, `None`
+/// while the nodes differ.
 ///
 /// # Errors
-/// What `read` fails with then; [`ClusterError::Unsettled`] if it was not so by the deadline.
+/// The error of `read` under one version, and [`ClusterError::Unsettled`] if there was none by the
+/// deadline.
 pub(super) async fn of_one_version<T, E, A, R>(
     agreed: impl Fn() -> A,
     read: impl Fn() -> R,
@@ -53,7 +56,8 @@ mod tests {
 
     const LATER: Duration = Duration::from_secs(60);
 
-    /// What is read while the nodes say these versions, one after another, and how often it was read.
+    /// Reads while the nodes report these versions, one after another. Also returns the number of
+    /// reads.
     async fn read(versions: &[Option<u128>], within: Duration) -> (Result<i32, ClusterError>, i32) {
         let versions = RefCell::new(versions.iter());
         let reads = Cell::new(0);
@@ -64,7 +68,7 @@ mod tests {
             },
             || {
                 reads.set(reads.get() + 1);
-                // What is found first does not hold.
+                // The first finding does not hold.
                 ready(match reads.get() {
                     1 => Err(ClusterError::Refused("another table".to_owned())),
                     number => Ok(number),

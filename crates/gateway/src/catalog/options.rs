@@ -1,4 +1,4 @@
-//! How a gateway keeps the definitions of vector indexes in its cluster.
+//! The options by which a gateway keeps the definitions of vector indexes in its cluster.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,21 +6,22 @@ use std::time::Duration;
 use cql::secret::Secret;
 use rustls::ClientConfig;
 
-/// How a gateway keeps the definitions of vector indexes in its cluster.
+/// The options of a gateway's internal session, and of the tables that it makes in the cluster.
 #[derive(Clone, Debug)]
 pub struct CatalogOptions {
-    /// Nodes of the cluster, as `HOST:PORT`, that the internal session begins with.
+    /// The nodes that the internal session connects to first, as `HOST:PORT`.
     pub contact_points: Vec<String>,
-    /// The gateway's own user and password; `None` if the cluster asks for none.
+    /// The gateway's own user and password; `None` if the cluster asks for no login.
     pub credentials: Option<(String, Secret<String>)>,
-    /// Talk TLS with the nodes, whose certificates have to name their addresses. `None`: in clear.
+    /// The TLS settings for the nodes, whose certificates have to name their addresses; `None` for
+    /// connections in clear.
     pub tls: Option<Arc<ClientConfig>>,
     /// The keyspace of the definitions. All gateways of a cluster must name the same.
     pub keyspace: String,
-    /// The replication of that keyspace as a CQL map, used when it is made. `None`: in each data centre as many copies as
-    /// it has nodes, but three at most.
+    /// The replication of that keyspace as a CQL map, used when the keyspace is made. `None` for as
+    /// many copies in each data centre as it has nodes, three at most.
     pub replication: Option<String>,
-    /// How long the rows of change logs are kept. Used when a log is made.
+    /// The time for which rows of change logs are kept. It is used when a log is made.
     pub log_ttl: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! What is known of vector indexes at one moment.
+//! An immutable snapshot of the vector indexes, and of the tables whose writes are logged.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,16 +6,18 @@ use std::sync::Arc;
 use super::index::VectorIndex;
 use super::table::LoggedTable;
 
-/// The indexes and logged tables of a moment; never changed once it is made.
+/// The indexes and logged tables at one moment. It is never changed once it is made.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshot {
+    /// The number of the snapshot, which grows with each one that is put in place.
     pub(super) epoch: u64,
-    /// Keyspace, then table.
+    /// The logged tables by keyspace, then by table.
     logged: HashMap<String, HashMap<String, Arc<LoggedTable>>>,
-    /// In the order of their keyspaces and names.
+    /// The usable indexes, in the order of their keyspaces and names.
     indexes: Vec<Arc<VectorIndex>>,
-    /// Those that are not usable yet.
+    /// The indexes that are defined, but not usable yet.
     coming: Vec<Arc<VectorIndex>>,
+    /// Whether other gateways may act without this one, which could not hold its lease.
     lapsed: bool,
 }
 
@@ -43,12 +45,12 @@ impl Snapshot {
         }
     }
 
-    /// The same with indexes that are defined, but not usable yet.
+    /// Returns the snapshot with these indexes as those that are defined, but not usable yet.
     pub(crate) fn with_coming(self, coming: Vec<Arc<VectorIndex>>) -> Snapshot {
         Snapshot { coming, ..self }
     }
 
-    /// Whether another snapshot says the same, under whatever epoch.
+    /// Whether another snapshot has the same content. Epochs are not compared.
     pub(crate) fn says_the_same(&self, other: &Snapshot) -> bool {
         self.logged == other.logged
             && self.indexes == other.indexes
@@ -56,7 +58,7 @@ impl Snapshot {
             && self.lapsed == other.lapsed
     }
 
-    /// The same, known to be out of date.
+    /// Returns the snapshot marked as out of date.
     pub(super) fn into_lapsed(self) -> Snapshot {
         Snapshot {
             lapsed: true,
@@ -64,7 +66,8 @@ impl Snapshot {
         }
     }
 
-    /// Whether other gateways may take this one for dead and act without it: then no write may pass.
+    /// Whether the snapshot is out of date: other gateways may take this one for dead and act
+    /// without it. No write may pass then.
     pub(crate) fn lapsed(&self) -> bool {
         self.lapsed
     }
@@ -74,30 +77,33 @@ impl Snapshot {
         self.epoch
     }
 
-    /// Whether there is neither a logged table nor an index: no statement needs a look.
+    /// Whether there is neither a logged table nor an index. Then no statement needs a look.
     pub(crate) fn is_empty(&self) -> bool {
         self.logged.is_empty() && self.indexes.is_empty() && self.coming.is_empty()
     }
 
-    /// Whether no table is logged: no write needs a look.
+    /// Whether no table is logged. Then no write needs a look.
     pub(crate) fn logs_nothing(&self) -> bool {
         self.logged.is_empty()
     }
 
-    /// Whether the name of a logged table stands anywhere in a text. Names have letters, digits and underscores alone, so a
-    /// statement that writes to a table holds its name as it is, in capitals or not.
+    /// Whether a text contains the name of a logged table. Names consist of letters, digits and
+    /// underscores alone, so a statement that writes to a table contains its name as it is, in
+    /// capitals or not.
     pub(crate) fn names_logged_table(&self, text: &str) -> bool {
         let text = text.to_ascii_lowercase();
         let mut names = self.logged.values().flat_map(HashMap::keys);
         names.any(|name| text.contains(&name.to_ascii_lowercase()))
     }
 
-    /// The table of these names, if its writes must be logged; names as the database sees them.
+    /// The table of these names, if its writes must be logged. The names are without quotes, their
+    /// case as stored.
     pub(crate) fn logged_table(&self, keyspace: &str, table: &str) -> Option<Arc<LoggedTable>> {
         self.logged.get(keyspace)?.get(table).cloned()
     }
 
-    /// The usable indexes of a table, in the order of their names. An index is usable once every gateway logs its table.
+    /// The usable indexes of a table, in the order of their names. An index is usable once every
+    /// gateway logs its table.
     pub(crate) fn indexes<'a>(
         &'a self,
         keyspace: &'a str,
@@ -108,14 +114,14 @@ impl Snapshot {
             .filter(move |index| index.keyspace == keyspace && index.table == table)
     }
 
-    /// The usable index of a name.
+    /// The usable index of this name.
     pub(crate) fn index(&self, keyspace: &str, name: &str) -> Option<&Arc<VectorIndex>> {
         self.indexes
             .iter()
             .find(|index| index.keyspace == keyspace && index.name == name)
     }
 
-    /// The index of a name, usable or not yet.
+    /// The index of this name, usable or not.
     pub(crate) fn defined(&self, keyspace: &str, name: &str) -> Option<&Arc<VectorIndex>> {
         self.index(keyspace, name).or_else(|| {
             self.coming
@@ -124,7 +130,7 @@ impl Snapshot {
         })
     }
 
-    /// The indexes of a keyspace, usable or not yet.
+    /// The indexes of a keyspace, usable or not.
     pub(crate) fn defined_in<'a>(
         &'a self,
         keyspace: &'a str,
@@ -133,7 +139,7 @@ impl Snapshot {
         defined.filter(move |index| index.keyspace == keyspace)
     }
 
-    /// The indexes of a table, usable or not yet.
+    /// The indexes of a table, usable or not.
     pub(crate) fn defined_on<'a>(
         &'a self,
         keyspace: &'a str,

@@ -1,4 +1,4 @@
-//! Statements that define vector indexes.
+//! Statements that create and drop vector indexes.
 
 use cql::ast::{CreateIndex, IndexTarget, Statement};
 use cql::error::CqlError;
@@ -8,42 +8,43 @@ use cql::vector_index;
 
 use super::snapshot::Snapshot;
 
-/// A statement about a vector index, its names resolved.
+/// A statement about a vector index, with its names resolved.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum IndexStatement {
     /// `CREATE CUSTOM INDEX ... USING 'vector_index'`.
     Create {
         /// The keyspace of the table.
         keyspace: String,
-        /// What is to be made, with a name that may be.
+        /// The statement as it was parsed. Its name, if given, has been checked.
         create: CreateIndex,
-        /// What is to be indexed.
+        /// The column that is to be indexed.
         target: IndexTarget,
     },
-    /// `DROP INDEX` of an index that is ours.
+    /// `DROP INDEX` of a vector index that this cluster's gateways keep.
     Drop {
-        /// Its keyspace.
+        /// The keyspace of the index.
         keyspace: String,
-        /// Its table, which its owner must be allowed to alter.
+        /// The table of the index. The client needs the permission to alter it.
         table: String,
-        /// Its name.
+        /// The name of the index.
         name: String,
-        /// Whether it may have been dropped meanwhile.
+        /// Whether the statement says IF EXISTS.
         if_exists: bool,
     },
 }
 
 impl IndexStatement {
-    /// What a CREATE or DROP says of vector indexes; `None` if it is none of our business: it passes.
+    /// Reads a CREATE or DROP of a vector index; `None` for any other statement, which passes to
+    /// the node.
     ///
     /// # Errors
-    /// If it is of vector indexes, but cannot be.
+    /// If the statement is about a vector index, and cannot be carried out.
     pub(crate) fn read(
         text: &str,
         keyspace_in_use: Option<&str>,
         snapshot: &Snapshot,
     ) -> Result<Option<IndexStatement>, CqlError> {
-        // What cannot be read here is for the node to refuse, or to know.
+        // A text that cannot be parsed here goes to the node, which refuses or understands it.
         let Ok(parsed) = parse_statement(text) else {
             return Ok(None);
         };
@@ -79,7 +80,7 @@ impl IndexStatement {
         }
     }
 
-    /// A statement by whose answer it is seen whether the client may.
+    /// The statement that shows whether the client may alter the table: see [`probe`].
     pub(crate) fn probe(&self) -> String {
         let (keyspace, table) = match self {
             IndexStatement::Create {
@@ -93,8 +94,8 @@ impl IndexStatement {
     }
 }
 
-/// A statement that Cassandra never carries out, but only to those that may alter the table says why: it knows no such class
-/// of indexes.
+/// A statement that Cassandra always refuses, as it knows no such class of indexes. It gives this
+/// reason only to a client that may alter the table.
 pub(crate) fn probe(keyspace: &str, table: &str) -> String {
     format!(
         "CREATE CUSTOM INDEX ON {}.{} (no_column) USING {}",

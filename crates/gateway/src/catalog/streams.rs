@@ -1,29 +1,30 @@
 //! The streams of a change log: the partitions that its rows are spread over.
 //!
-//! The CDC library learns them from the tables of generations and streams, and reads each generation from its time until the
-//! time of the next. A log row belongs to the generation of its `cdc$time`.
+//! The CDC library learns them from the tables of generations and streams. It reads each generation
+//! from its time until the time of the next. A log row belongs to the generation of its `cdc$time`.
 
 /// The id of a stream, `cdc$stream_id` of its log rows.
 pub(crate) type StreamId = [u8; 16];
 
-/// The streams that hold from a time on.
+/// The set of streams that holds from a time on, until the next generation begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Generation {
-    /// From when on, milliseconds since the epoch.
+    /// The beginning of the generation. Milliseconds since the epoch.
     pub(crate) from_ms: i64,
-    /// At least one, sorted.
+    /// The ids of the streams, sorted. There is at least one.
     pub(crate) ids: Vec<StreamId>,
 }
 
-/// All streams that rows may go to.
+/// All streams of a change log, of all generations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Streams {
-    /// At least one, in the order of their times.
+    /// The generations in the order of their times. There is at least one.
     generations: Vec<Generation>,
 }
 
 impl Streams {
-    /// Streams of these generations, in any order; `None` if there is none, or one without streams.
+    /// The streams of these generations, which may come in any order. `None` if there is no
+    /// generation, or one without streams.
     pub(crate) fn new(mut generations: Vec<Generation>) -> Option<Streams> {
         generations.sort_by_key(|generation| generation.from_ms);
         let whole = generations
@@ -32,10 +33,12 @@ impl Streams {
         (whole && !generations.is_empty()).then_some(Streams { generations })
     }
 
-    /// The stream of a row whose `cdc$time` is `time_ms` (milliseconds since the epoch). Rows of one partition should come
-    /// with one `partition`: any number that is made of the partition key and evenly spread, such as its token.
+    /// The stream of a row whose `cdc$time` is `time_ms` (milliseconds since the epoch). All rows
+    /// of one partition should come with the same `partition`: a number that follows from the
+    /// partition key and is evenly spread, such as the token.
     pub(crate) fn stream_of(&self, time_ms: i64, partition: u64) -> StreamId {
-        // A time before all generations goes to the first one: its row is read late, but read.
+        // A time before all generations goes to the first one. Its row is read late, but it is
+        // read.
         let after = self
             .generations
             .partition_point(|generation| generation.from_ms <= time_ms);

@@ -7,27 +7,28 @@ use uuid::Uuid;
 
 use super::streams::Streams;
 
-/// What a column is to its table. In this order they stand in [`LoggedTable::columns`].
+/// The role of a column in its table. [`LoggedTable::columns`] is in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ColumnKind {
-    /// A part of the partition key.
+    /// A column of the partition key.
     PartitionKey,
-    /// A part of the clustering key.
+    /// A column of the clustering key.
     Clustering,
-    /// One value a partition.
+    /// A column with one value a partition.
     Static,
-    /// Anything else.
+    /// Any other column.
     Regular,
 }
 
-/// A column.
+/// A column of a logged table.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Column {
-    /// As the database sees it: case preserved, without quotes.
+    /// The name of the column, without quotes, its case as stored.
     pub(crate) name: String,
-    /// What it is to its table.
+    /// The role of the column in its table.
     pub(crate) kind: ColumnKind,
-    /// Its type; `None` for one that is not understood here (a user-defined type). Never `None` for a key column.
+    /// The type of the column; `None` for a type that the gateway does not understand, such as a
+    /// user-defined type. It is never `None` for a key column.
     pub(crate) cql_type: Option<CqlType>,
 }
 
@@ -40,15 +41,16 @@ pub(crate) struct LoggedTable {
     pub(crate) name: String,
     /// The id of the table.
     pub(crate) id: Uuid,
-    /// All columns: first the partition key, then the clustering key, both in the order of the key, then the others.
+    /// All columns: the partition key, then the clustering key, then the others. Key columns are in
+    /// the order of their key.
     pub(crate) columns: Vec<Column>,
-    /// How many of `columns` are the partition key.
+    /// The number of columns in the partition key, which are the first of `columns`.
     pub(crate) partition_key_count: usize,
-    /// How many of `columns` after those are the clustering key.
+    /// The number of columns in the clustering key, which follow the partition key in `columns`.
     pub(crate) clustering_key_count: usize,
     /// The name of the log table, in the same keyspace.
     pub(crate) log_name: String,
-    /// Where log rows go.
+    /// The streams that log rows go to.
     pub(crate) streams: Arc<Streams>,
 }
 
@@ -68,7 +70,7 @@ impl LoggedTable {
         &self.columns[..self.partition_key_count + self.clustering_key_count]
     }
 
-    /// A column by its name.
+    /// The column of this name.
     pub(crate) fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|column| column.name == name)
     }

@@ -2,15 +2,16 @@
 //!
 //! ```text
 //! vector_indexes   one partition: a revision, and one row an index
-//! gateways         one row a live gateway, which expires unless it is written again: the revision that it has taken up, its time,
-//!                  by how much its node's clock is ahead, and which tables' logs may get rows from it
+//! gateways         one row a live gateway, which expires unless it is written again: the revision
+//!                  that the gateway has taken up, its time, the lead of its node's clock, and the
+//!                  tables whose logs may get rows from it
 //! group0_history, cdc_generation_timestamps, cdc_streams_descriptions_v2
-//!                  tables of ScyllaDB's system keyspaces that Cassandra lacks, by their names there: what an index service
-//!                  and the CDC library ask of those is asked of these
+//!                  stand-ins for ScyllaDB's system tables of these names, which Cassandra lacks;
+//!                  they answer the queries of index services and of the CDC library
 //! ```
 //!
-//! Several gateways may make them at the same time, on different nodes, so each table has an id that is given here: to
-//! Cassandra two tables of one name and different ids are a conflict.
+//! Several gateways may make the tables at the same time, on different nodes. To Cassandra two
+//! tables of one name with different ids are a conflict, so the gateway sets the id of each table.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,22 +22,22 @@ use uuid::{Uuid, uuid};
 use super::cluster::{Cluster, ClusterError};
 use super::options::CatalogOptions;
 
-/// The partition of everything there is one of.
+/// The one partition of `vector_indexes`, and of `gateways`.
 pub(super) const SCOPE: &str = "cluster";
 
-/// How long a gateway counts as alive after its last word.
+/// The time for which a gateway counts as alive after its last heartbeat.
 pub(super) const LEASE: Duration = Duration::from_secs(15);
 
-/// How long the history of schemas goes back.
+/// The time for which entries of the schema's history are kept.
 const HISTORY_TTL: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// In a data centre of more nodes, definitions have so many copies.
+/// The greatest number of copies of the definitions in a data centre.
 const COPIES_MAX: usize = 3;
 
-/// From the names of tables to their ids.
+/// The namespace of the ids of tables.
 const TABLE_IDS: Uuid = uuid!("6f2a5f0e-9a37-4c0b-8a25-6f1b2d6f7d11");
 
-/// Tables, their columns and their options but for the id.
+/// The tables: name, columns, and options without the id.
 const TABLES: [(&str, &str, &str); 5] = [
     (
         "vector_indexes",
@@ -72,7 +73,7 @@ const TABLES: [(&str, &str, &str); 5] = [
     ),
 ];
 
-/// Columns that the table of an earlier version lacks: table, column, type.
+/// Columns that tables made by earlier versions lack: table, column, type.
 const LATER_COLUMNS: [(&str, &str, &str); 4] = [
     ("vector_indexes", "truncates", "set<timeuuid>"),
     ("gateways", "said", "timestamp"),
@@ -80,7 +81,7 @@ const LATER_COLUMNS: [(&str, &str, &str); 4] = [
     ("gateways", "active", "frozen<map<text, timestamp>>"),
 ];
 
-/// Makes the keyspace, the tables and the columns that there are not.
+/// Makes the keyspace, the tables and the columns that are missing.
 pub(super) async fn create(
     cluster: &Cluster,
     options: &CatalogOptions,
@@ -96,7 +97,8 @@ pub(super) async fn create(
     let name = super::quoted(keyspace);
     for (table, column, cql_type) in LATER_COLUMNS {
         if is_there(table) && !has_column(cluster, keyspace, table, column).await? {
-            // Another gateway may do so at the same time, on another node: to Cassandra it is the same column.
+            // Another gateway may add the column at the same time, on another node. To Cassandra
+            // that is the same column.
             cluster
                 .change_schema(&format!(
                     "ALTER TABLE {name}.{table} ADD IF NOT EXISTS {column} {cql_type}"
@@ -108,7 +110,8 @@ pub(super) async fn create(
     if missing.is_empty() {
         return Ok(());
     }
-    // Asked even for what is there, Cassandra wants the permission to make any keyspace.
+    // The keyspace is only created if it is missing: Cassandra asks for the permission to create
+    // any keyspace even if it is there.
     if existing.is_empty() && !exists(cluster, keyspace).await? {
         let replication = match &options.replication {
             Some(replication) => replication.clone(),
@@ -160,7 +163,7 @@ fn ttl_s(table: &str) -> u64 {
     }
 }
 
-/// As many copies in each data centre as it has nodes, but three at most.
+/// The replication with as many copies in each data centre as it has nodes, three at most.
 fn replication(cluster: &Cluster) -> String {
     let mut nodes: BTreeMap<String, usize> = BTreeMap::new();
     for node in cluster.session().get_cluster_state().get_nodes_info() {

@@ -1,4 +1,4 @@
-//! From definitions to the snapshot that requests are decided by.
+//! Turns definitions into the snapshot that requests are decided by.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,36 +12,38 @@ use super::snapshot::Snapshot;
 use super::streams::Streams;
 use super::table::LoggedTable;
 
-/// What the definitions come to in the present schema.
+/// The definitions, compared with the present schema.
 #[derive(Default)]
 pub(super) struct Taken {
+    /// The snapshot that requests are decided by.
     pub(super) snapshot: Snapshot,
-    /// Definitions whose table or column is gone, or whose table was made anew.
+    /// The definitions whose table or column is gone, or whose table was made anew.
     pub(super) orphans: Vec<Definition>,
-    /// Tables whose indexes are all being created, and that have no log.
+    /// The tables without a log whose indexes are all CREATING.
     pub(super) without_log: Vec<BaseTable>,
-    /// Definitions that are past being created, and whose tables have no log all the same.
+    /// The definitions past CREATING whose tables have no log.
     pub(super) lost: Vec<Definition>,
-    /// New indexes whose tables have logs.
+    /// The definitions that are CREATING and whose tables have logs.
     pub(super) with_log: Vec<Definition>,
-    /// Tables that have the name of a log and are none.
+    /// The tables that have the name of a log and are none.
     pub(super) no_logs: Vec<BaseTable>,
 }
 
 impl Taken {
-    /// Tells the operator of tables that stand where logs should be. Not to be called before it is certain that what was read
-    /// is of one version of the schema: a table without its columns looks like none of a log.
+    /// Logs an error for each table that has the name of a log and is none. It may only be called
+    /// once it is certain that all was read from one version of the schema: a log without its
+    /// columns looks like no log.
     pub(super) fn tell_of_what_is_no_log(&self) {
         for table in &self.no_logs {
             tracing::error!(
                 table = %format_args!("{}.{}", table.keyspace, table.name),
-                "this is no change log: drop or rename it, or drop the vector indexes of the table whose log it should be"
+                "this table has the name of a change log and is none: drop or rename it, or drop the vector indexes of the table whose log it should be"
             );
         }
     }
 }
 
-/// Reads the tables of all definitions.
+/// Reads the tables of all definitions, and sorts the definitions by what has to be done.
 pub(super) async fn take_up(
     cluster: &Cluster,
     definitions: &Definitions,
@@ -64,13 +66,13 @@ pub(super) async fn take_up(
     Ok(found.taken())
 }
 
-/// What was found so far.
+/// The findings so far.
 #[derive(Default)]
 struct Found {
     logged: Vec<Arc<LoggedTable>>,
     usable: Vec<Arc<VectorIndex>>,
     coming: Vec<Arc<VectorIndex>>,
-    /// All but the snapshot.
+    /// All findings but the snapshot.
     taken: Taken,
 }
 
@@ -117,7 +119,7 @@ impl Found {
         self.coming.extend(live.iter().map(|row| row.index.clone()));
         let created = live.iter().filter(|row| row.state != State::Creating);
         let lost: Vec<_> = created.map(|row| Definition::clone(row)).collect();
-        // A log that is made before its indexes begin anew would hide that there was none.
+        // The log is not made yet if an index must begin anew: it would hide that there was none.
         if lost.is_empty() && log.is_none() {
             self.taken.without_log.push(table);
         }
@@ -149,7 +151,7 @@ mod tests {
         BaseTable::new("k", name, Uuid::from_u128(2), columns.collect())
     }
 
-    /// What comes of an index in this state, with this table in place of its log.
+    /// The result for an index in this state, with `log` as the table of its log's name.
     fn taken(state: State, log: Option<BaseTable>) -> Taken {
         let definition = definition(state);
         let streams = Streams::new(vec![Generation {

@@ -1,4 +1,4 @@
-//! Timeuuids made here.
+//! Timeuuids of the present, for versions, notes and the history.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,19 +7,19 @@ use uuid::Uuid;
 
 use super::cluster::ClusterError;
 
-/// A timeuuid of now.
+/// A timeuuid of the present.
 ///
 /// # Errors
-/// If the clock shows a time that none can have.
+/// [`ClusterError::Clock`] if the clock shows a time that no timeuuid can have.
 pub(super) fn now() -> Result<Uuid, ClusterError> {
     of(now_micros())
 }
 
-/// A timeuuid of now, or of the microsecond after `newest` if that is later: newer than `newest`, which may have been made by a
-/// clock that is ahead.
+/// A timeuuid of the present, or of the microsecond after `newest` if that is later. So it is newer
+/// than `newest`, even if that was made by a clock that is ahead.
 ///
 /// # Errors
-/// As [`now`].
+/// [`ClusterError::Clock`] if the clock shows a time that no timeuuid can have.
 pub(super) fn after(newest: Option<Uuid>) -> Result<Uuid, ClusterError> {
     let next = newest.map(|newest| timeuuid::unix_micros(&newest) + 1);
     of(next.unwrap_or(i64::MIN).max(now_micros()))

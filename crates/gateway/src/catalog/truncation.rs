@@ -1,12 +1,15 @@
-//! Tables that are truncated: their indexes are built anew.
+//! TRUNCATE of tables with vector indexes, which are built anew.
 //!
-//! TRUNCATE leaves no log row that would tell index services. So each index of the table gets another version, by which they take it for
-//! a new one: they forget what they hold and read the table again.
+//! TRUNCATE leaves no log row by which index services could learn of it. So each index of the table
+//! gets another version, and index services take it for a new index: they drop the vectors that
+//! they hold, and read the table again.
 //!
-//! That comes after the node's answer, and a gateway may die before. So a TRUNCATE is **noted** with the definitions of the table's indexes
-//! before the node is asked, and the note goes in the very change that gives an index its new version. Whoever follows the definitions
-//! sees the notes. One that stays for longer than a node is at a TRUNCATE is of a gateway that cannot go on with it, and then any
-//! gateway does. As each gateway counts from when it saw the note first, no clocks are compared.
+//! The new version comes after the node's answer, and the gateway may die before that. So it writes
+//! a *note* of the TRUNCATE into the definitions of the table's indexes before it asks the node.
+//! The change that gives an index its new version removes the note too. All gateways see the notes.
+//! If a note stays for longer than a TRUNCATE can take, its gateway cannot finish, and any gateway
+//! does so instead. Each gateway counts that time from when it first saw the note, so no clocks are
+//! compared.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -24,17 +27,18 @@ use super::definition::{Definition, Definitions, State};
 use super::index::VectorIndex;
 use super::{Catalog, LoggedTable, timeuuids};
 
-/// How long nodes may be at a TRUNCATE: Cassandra's `truncate_request_timeout`.
+/// The time that nodes may take for a TRUNCATE, by Cassandra's `truncate_request_timeout`.
 const TRUNCATE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long a note may stay until any gateway acts by it: the gateway that wrote it had the answer by then, and some time for the rest.
+/// The time after which any gateway may act on a note. The gateway that wrote it has the node's
+/// answer by then, and has had some time for the rest.
 const FINISHED_WITHIN: Duration = Duration::from_secs(TRUNCATE_TIMEOUT.as_secs() + 15);
 
 impl Catalog {
-    /// Notes that a table is going to be truncated; the id of the note.
+    /// Notes that a table is going to be truncated. Returns the id of the note.
     ///
     /// # Errors
-    /// If the definitions cannot be changed; then the table must not be truncated.
+    /// If the definitions cannot be changed. Then the table must not be truncated.
     pub(crate) async fn note_truncate(&self, table: &LoggedTable) -> Result<Uuid, CqlError> {
         self.note(table).await.map_err(|error| CqlError {
             message: format!(
@@ -55,7 +59,8 @@ impl Catalog {
         Ok(note)
     }
 
-    /// Nothing was truncated. If that cannot be said, indexes are built anew for nothing.
+    /// Removes a note, as nothing was truncated. If that fails, the indexes are built anew for
+    /// nothing.
     pub(crate) async fn forget_truncate(&self, table: &LoggedTable, note: Uuid) {
         let forgotten = self.change_each(table, |row| {
             let is_noted = row.truncates.contains(&note);
@@ -66,16 +71,17 @@ impl Catalog {
         }
     }
 
-    /// The table was truncated: gives each of its indexes another version.
+    /// Gives each index of a truncated table another version, and removes the note.
     ///
     /// # Errors
-    /// If the definitions cannot be changed; then the note is acted by later.
+    /// If the definitions cannot be changed. Then a gateway acts on the note later.
     pub(crate) async fn finish_truncate(
         &self,
         table: &LoggedTable,
         note: Uuid,
     ) -> Result<(), CqlError> {
-        // By the names of the indexes. What was given another version since may have been so by somebody else.
+        // The first version that was seen of each index, by its name. If it has changed since,
+        // another gateway may already have acted on the note.
         let mut old = HashMap::new();
         self.change_each(table, |row| {
             let index = &row.index;
@@ -91,7 +97,8 @@ impl Catalog {
         .await
     }
 
-    /// Makes changes until none is left to make on a table.
+    /// Makes the changes that `change` returns for the definitions on a table, until it returns
+    /// none.
     async fn change_each(
         &self,
         table: &LoggedTable,
@@ -116,14 +123,15 @@ impl Catalog {
     }
 }
 
-/// The notes that this gateway knows of, and since when.
+/// The notes that this gateway has seen, with the times at which it first saw them.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     since: HashMap<Uuid, Instant>,
 }
 
 impl Notes {
-    /// The change that an index needs whose note has stayed for too long. `version` is for an index that needs another one.
+    /// The change for an index whose note has stayed for too long; `None` if there is no such
+    /// index. `version` becomes the version of the index.
     pub(super) fn overdue(
         &mut self,
         definitions: &Definitions,
@@ -149,7 +157,7 @@ impl Notes {
                 match &mut found {
                     None => found = Some((&row.index, vec![*note])),
                     Some((index, notes)) if Arc::ptr_eq(index, &row.index) => notes.push(*note),
-                    // The next round sees to it.
+                    // The next round acts on other indexes.
                     Some(_) => {}
                 }
             }
@@ -213,7 +221,8 @@ mod tests {
             matches!(&change, Some(Change::Renew(.., acted_by)) if acted_by[..] == [NOTE]),
             "{change:?}"
         );
-        // One that has gone meanwhile, as its gateway has finished it, counts from the beginning if it ever comes again.
+        // The note goes meanwhile, as its gateway has finished. If it comes again, its time begins
+        // anew.
         notes.overdue(&definitions(State::Usable, &[]), seen, VERSION);
         let again = notes.overdue(&both, seen + FINISHED_WITHIN, VERSION);
         assert!(again.is_none(), "{again:?}");

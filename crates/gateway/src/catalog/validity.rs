@@ -1,21 +1,23 @@
-//! Until when a gateway may act by what it knows.
+//! The time until which a gateway may act by its snapshot.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::time::Instant;
 
-/// Before the first word to the cluster there is nothing that could run out; neither is there without a cluster.
+/// The value of an end that never comes: before the first heartbeat, and in a gateway without a
+/// cluster.
 const FOREVER: u64 = u64::MAX;
 
-/// Until when a gateway may act by what it knows. A matter of the clock: it ends by itself, also for a process that was
-/// stopped meanwhile.
+/// The time until which a gateway may act by its snapshot. It ends by the clock, so it also ends
+/// for a process that is stopped meanwhile.
 pub(super) struct Validity {
     born: Instant,
-    /// Milliseconds since `born`.
+    /// The end in milliseconds since `born`, or [`FOREVER`].
     ends_ms: AtomicU64,
 }
 
 impl Validity {
+    /// A validity without an end, until one is set.
     pub(super) fn new() -> Validity {
         Validity {
             born: Instant::now(),
@@ -23,13 +25,13 @@ impl Validity {
         }
     }
 
-    /// Whether it has ended.
+    /// Whether the time is over.
     pub(super) fn is_over(&self) -> bool {
         let ends_ms = self.ends_ms.load(Ordering::Acquire);
         ends_ms != FOREVER && self.born.elapsed().as_millis() as u64 >= ends_ms
     }
 
-    /// Gives it another end.
+    /// Sets another end.
     pub(super) fn prolong(&self, end: Instant) {
         let ends_ms = end.saturating_duration_since(self.born).as_millis() as u64;
         self.ends_ms.store(ends_ms, Ordering::Release);

@@ -1,6 +1,7 @@
-//! Writes that the node refuses for what they were decided by: decided once more, by what the cluster says now.
+//! Writes that the node refuses perhaps because they were decided by outdated definitions. The
+//! gateway reads the definitions again, and decides once more if they have changed.
 //!
-//! Why that is safe is told in `writes::errand`, where such a refusal is recognised.
+//! The module `writes::errand` recognises such a refusal, and says why this is safe.
 
 use std::time::Instant;
 
@@ -14,20 +15,26 @@ use super::session::{Expected, WriteUnderWay};
 use super::writes::Writes;
 use crate::writes::Origin;
 
-/// A refused write.
+/// A write that the node refused.
 struct Refused {
+    /// The stream of the client's request.
     stream: i16,
+    /// Decides about the write.
     writes: Writes,
+    /// The way to the node.
     to_node: mpsc::UnboundedSender<Bytes>,
-    /// Held until it is known what comes of it: the other loop must not take the client for one that is due no more answers.
+    /// The way to the client. It is held until the client is answered or the write goes on, so that
+    /// the other loop does not take the client for one that is due no more answers.
     to_client: mpsc::Sender<Bytes>,
+    /// The number of times that the write was begun anew, this time included.
     begun_anew: u32,
+    /// The write's share of the memory that the connection's writes may hold.
     memory: OwnedSemaphorePermit,
 }
 
 impl Responses {
-    /// Has the definitions looked at again, and begins a write anew if they are others now. Else the client gets the
-    /// node's answer.
+    /// Has the definitions read again, and begins the write anew if they have changed. Otherwise
+    /// the client gets the node's answer.
     pub(super) fn begin_anew(
         &self,
         origin: Origin,
@@ -35,7 +42,8 @@ impl Responses {
         begun_anew: u32,
         memory: OwnedSemaphorePermit,
     ) -> Decision {
-        // A client that asks nothing more, and for which nobody works, cannot be answered later.
+        // The client asks nothing more and no work is under way for it, so it cannot be answered
+        // later.
         let Some(to_client) = self.session.client.answers() else {
             return Decision::Keep;
         };
@@ -63,7 +71,7 @@ impl Responses {
 }
 
 impl Refused {
-    /// Begins with the client's request as it came.
+    /// Decides once more about the client's request as it came, and carries the decision out.
     async fn begin(self, request: Bytes) {
         let header = FrameHeader::read(&request, Direction::Request, usize::MAX)
             .ok()
@@ -75,7 +83,7 @@ impl Refused {
         };
         tracing::debug!(
             stream = self.stream,
-            "a write was decided by what is out of date, and is begun anew"
+            "a write was decided by outdated definitions, and is begun anew"
         );
         // If a send fails, the connection has ended.
         match self.writes.again(&frame) {
@@ -96,7 +104,7 @@ impl Refused {
                     since: Instant::now(),
                     begun_anew: self.begun_anew,
                     entered,
-                    // Of the same request, so about as much as before.
+                    // The request is the same, so it takes about as much memory as before.
                     memory: self.memory,
                 };
                 let expected = Expected::Write(Box::new(write));

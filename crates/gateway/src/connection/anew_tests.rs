@@ -1,4 +1,5 @@
-//! Writes that the node refuses, on a whole connection, as their tables are others than the gateway knows.
+//! Tests on a whole connection: writes that the node refuses because their tables have changed
+//! since the gateway read the definitions.
 
 use std::sync::Arc;
 
@@ -23,14 +24,15 @@ fn no_log() -> Response {
     Response::Error(CqlError::invalid(message))
 }
 
-/// Of a table that was made anew, and given an index again.
+/// A snapshot in which `shop.products` has another id: the table was made anew, and given an index
+/// again.
 fn made_anew(id: u128) -> Snapshot {
     let mut table = products();
     table.id = Uuid::from_u128(id);
     Snapshot::new([Arc::new(table)], [])
 }
 
-/// Has the node prepare the insert of log rows, by a write that goes its way.
+/// Has the node prepare the INSERT of log rows, by a write that succeeds.
 async fn log_is_prepared(client: &mut Peer, node: &mut Peer) {
     client.ask(&query(INSERT), 1).await;
     assert!(is_prepare(&node.request().await));
@@ -56,7 +58,7 @@ async fn a_write_whose_table_has_no_index_any_more_passes_as_it_came() {
     let denied = CqlError::new(ErrorKind::Unauthorized, "no MODIFY permission on the log");
     for refusal in [no_log(), Response::Error(denied)] {
         for text in [INSERT, &conditional] {
-            // When its log row is prepared.
+            // The node refuses to prepare the INSERT of the log row.
             let shared = Shared::new(snapshot());
             let (mut client, mut node) = shared.connect();
             client.ask(&query(text), 5).await;
@@ -65,7 +67,7 @@ async fn a_write_whose_table_has_no_index_any_more_passes_as_it_came() {
             node.answer(&refusal, 5).await;
             passes(&mut client, &mut node, &query(text), 5).await;
 
-            // And when it is written.
+            // The node refuses to write the log row.
             let shared = Shared::new(snapshot());
             let (mut client, mut node) = shared.connect();
             log_is_prepared(&mut client, &mut node).await;
@@ -133,7 +135,7 @@ async fn a_prepared_write_is_prepared_again_by_its_client() {
             "{response:?}"
         );
         node.is_asked_nothing().await;
-        // The driver does what it always does then.
+        // The driver prepares again and executes once more, as drivers do upon UNPREPARED.
         client.ask(&prepare(text), 1).await;
         node.request().await;
         node.answer(&prepared_as(b"insert"), 1).await;
@@ -207,7 +209,7 @@ async fn a_use_waits_for_a_write_that_is_begun_anew() {
 async fn a_client_that_asks_nothing_more_has_its_write_begun_anew() {
     let shared = Shared::new(snapshot());
     let (mut client, mut node) = shared.connect();
-    // What else is under way keeps the way to the client open.
+    // The request under way keeps the way to the client open.
     client.ask(&query(INSERT), 5).await;
     assert!(is_prepare(&node.request().await));
     shared.catalog.replace(Snapshot::default());

@@ -1,5 +1,5 @@
-//! Queries for nearest neighbours on a whole connection, between a client, a node and an index service that are all played
-//! by the test.
+//! Tests of nearest-neighbour queries on a whole connection. The client, the node and the index
+//! service are all played by the test.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ use crate::writes::ChangeLog;
 
 const BODY_MAX: usize = 1 << 20;
 
-/// Fails the test if something takes longer than it ever should.
+/// Fails the test if `what` takes longer than 20 s.
 async fn soon<T>(what: impl Future<Output = T>) -> T {
     let done = tokio::time::timeout(Duration::from_secs(20), what).await;
     done.expect("it should be done by now")
@@ -90,7 +90,8 @@ impl Peer {
     }
 }
 
-/// An index service: what it is asked comes out of one channel, what it answers (code and body) goes into the other.
+/// A played index service. The bodies of requests come out of one channel, and the answers to them
+/// (status and body) go into the other.
 struct Store {
     uri: String,
     asked: mpsc::Receiver<String>,
@@ -128,13 +129,13 @@ impl Store {
         serde_json::from_str(&asked).unwrap()
     }
 
-    /// Answers with these keys.
+    /// Answers the next request with status 200 and this body, which names the neighbours.
     async fn neighbours(&mut self, body: &'static str) -> serde_json::Value {
         self.answer("200 OK", body).await
     }
 }
 
-/// The body of the next request.
+/// Reads the next HTTP request, and returns its body.
 async fn http_body(socket: &mut BufReader<TcpStream>) -> Option<String> {
     let mut length = 0;
     loop {
@@ -160,7 +161,7 @@ struct Setup {
     store: Store,
 }
 
-/// A client that uses `shop`, where `films` has a vector index.
+/// Connects a client that uses `shop`, where `films` has a vector index.
 async fn setup() -> Setup {
     let store = Store::start().await;
     let node = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -236,7 +237,7 @@ fn columns() -> Metadata {
     }
 }
 
-/// Rows of a name, an id, and whether there is a vector.
+/// Makes rows from a name, an id, and whether the row has a vector.
 fn rows(rows: &[(&str, &str, bool)], skip_metadata: bool) -> Rows {
     let mut encoder = RowsEncoder::new(&columns(), skip_metadata);
     for (name, id, has_vector) in rows {
@@ -258,7 +259,7 @@ fn names(response: &Response) -> Vec<String> {
 }
 
 impl Setup {
-    /// Prepares [`SELECT`]; gives its id.
+    /// Prepares [`SELECT`] and returns its id.
     async fn prepare(&mut self) -> Bytes {
         let statement = SELECT.to_owned();
         self.client.ask(&Request::Prepare { statement }, 7).await;
@@ -348,7 +349,7 @@ async fn a_prepared_query_is_answered_in_the_order_of_the_neighbours() {
     let answer = Response::Rows(rows(&found, true));
     setup.node.answer(&answer, &said).await;
 
-    // One is gone, so the next neighbour takes its place.
+    // One row is gone, so the next neighbour takes its place.
     let asked = setup
         .store
         .neighbours(
@@ -391,7 +392,8 @@ async fn nothing_waits_behind_a_search() {
     let body = r#"{"primary_keys":{"id":["a"]},"similarity_scores":[1]}"#;
     setup.store.neighbours(body).await;
     let (own, _) = setup.node.request().await;
-    // The client comes to the very stream that the gateway uses: it waits until that is answered.
+    // The client chooses the very stream that the gateway uses, so its request waits until that one
+    // is answered.
     setup
         .client
         .ask(&query("SELECT name FROM films"), own)
@@ -488,7 +490,7 @@ async fn errors_say_who_made_them() {
         other => panic!("{other:?}"),
     }
 
-    // The index is an old one: the service has no such index, and will not have it soon.
+    // The index is not new, so the service will not know it soon.
     setup.client.ask(&execute(&id, 1), 1).await;
     setup.store.answer("404 Not Found", "missing index").await;
     let (_, told) = setup.client.response().await;
@@ -515,7 +517,7 @@ async fn errors_say_who_made_them() {
         };
         assert_eq!(context.stream, 1);
         match kind {
-            // The id must be the client's, or its driver would not know what to prepare.
+            // The id must be the client's, or its driver would not know which statement to prepare.
             ErrorKind::Unprepared { .. } => {
                 assert_eq!(told.kind, ErrorKind::Unprepared { id: id.clone() });
             }

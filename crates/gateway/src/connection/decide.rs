@@ -1,4 +1,5 @@
-//! What is done with a request: decided at one look, and carried out by the loop that reads them.
+//! Decides what the gateway does with a request, without waiting. The loop that reads requests
+//! carries the decision out.
 
 use std::sync::Arc;
 
@@ -18,26 +19,26 @@ use crate::prepared::{Meaning, check_text};
 use crate::recognise::{self, Verb};
 use crate::writes::Errand;
 
-/// What is done with a request.
+/// A decision about a request.
 pub(super) enum Decision {
-    /// It goes to the node.
+    /// The request goes to the node as it is.
     Pass,
-    /// This frame goes to the node in its place, on the same stream.
+    /// This frame goes to the node in place of the request, on the same stream.
     Replace(Bytes),
-    /// It is answered here.
+    /// The client gets this error from the gateway.
     Answer(CqlError),
-    /// It is worked on here.
+    /// The gateway carries the request out itself.
     Begin(Work),
-    /// It writes to logged tables, and goes to the node in another form.
+    /// The request writes to logged tables, and goes to the node in another form.
     Write(Box<Errand>),
-    /// It truncates a logged table, and goes to the node once that is noted.
+    /// The request truncates a logged table, and goes to the node once that is noted.
     Truncate(Arc<LoggedTable>),
-    /// It is a USE.
+    /// The request is a USE.
     Use,
 }
 
 impl Decision {
-    /// What is done with a write.
+    /// The decision about a write; without an errand it passes.
     fn of_write(errand: Option<Errand>) -> Decision {
         errand.map_or(Decision::Pass, |errand| Decision::Write(Box::new(errand)))
     }
@@ -63,7 +64,7 @@ impl Requests {
         decided.unwrap_or_else(Decision::Answer)
     }
 
-    /// Takes note of the compression, which must be one that can be read here.
+    /// Notes the compression that STARTUP asks for. It must be one that the gateway can read.
     fn startup(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
         let frame = Frame {
             header: *header,
@@ -76,6 +77,7 @@ impl Requests {
         Ok(Decision::Pass)
     }
 
+    /// Decides about a QUERY or PREPARE by its text.
     fn text(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
         let mut scratch = Bytes::new();
         let plain = self.session.plain(header, body, &mut scratch)?;
@@ -132,7 +134,7 @@ impl Requests {
         Ok(Decision::Pass)
     }
 
-    /// What the answer to PREPARE must be read for.
+    /// The reason to read the answer to a PREPARE.
     pub(super) fn expected_of_prepare(
         &self,
         verb: Verb,
@@ -148,6 +150,7 @@ impl Requests {
         }
     }
 
+    /// Decides about an EXECUTE by the meaning of its id.
     fn execute(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
         let mut scratch = Bytes::new();
         let plain = self.session.plain(header, body, &mut scratch)?;
@@ -178,6 +181,7 @@ impl Requests {
         Ok(Decision::Pass)
     }
 
+    /// Decides about a BATCH.
     fn batch(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
         let snapshot = self.catalog.snapshot();
         if snapshot.lapsed() {
@@ -187,13 +191,14 @@ impl Requests {
         Ok(Decision::of_write(errand))
     }
 
-    /// Takes note of clients that want to hear of changes of the schema, as indexes come and go without the node's knowledge.
+    /// Notes clients that register for changes of the schema: the gateway tells them about vector
+    /// indexes, which the node knows nothing of.
     fn register(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
         let frame = Frame {
             header: *header,
             body: Bytes::copy_from_slice(body),
         };
-        // The node says what is wrong with one that cannot be read.
+        // A request that cannot be read goes to the node, which says what is wrong with it.
         if let Ok(Request::Register { events }) =
             Request::decode(&frame, self.session.compression(), self.session.body_max())
             && events.contains(&EventKind::SchemaChange)
@@ -204,7 +209,8 @@ impl Requests {
     }
 }
 
-/// An error response, never compressed: a client may not know yet what was agreed on.
+/// Encodes an error response, never compressed: the client may not know yet which compression was
+/// agreed on.
 pub(super) fn encode_error(stream: i16, error: CqlError) -> Bytes {
     const NONE: Option<Compression> = None;
     let mut out = BytesMut::new();
@@ -212,7 +218,9 @@ pub(super) fn encode_error(stream: i16, error: CqlError) -> Bytes {
     out.freeze()
 }
 
-/// The node would say so, too, unless it lets the client in meanwhile; what nobody looked at must not come then.
+/// The error for statements before the node has let the client in. The node would refuse them as
+/// well, unless it lets the client in meanwhile. Then a statement would get through that the
+/// gateway did not look at.
 fn not_let_in() -> CqlError {
     CqlError::new(
         ErrorKind::ProtocolError,
@@ -220,7 +228,7 @@ fn not_let_in() -> CqlError {
     )
 }
 
-/// Upon this drivers ask another gateway.
+/// The error for writes while the snapshot is out of date. Upon this drivers ask another gateway.
 pub(super) fn lapsed() -> CqlError {
     CqlError::new(
         ErrorKind::IsBootstrapping,
@@ -228,7 +236,8 @@ pub(super) fn lapsed() -> CqlError {
     )
 }
 
-/// Drivers prepare the statement again upon this, and execute it once more.
+/// The error for an unknown prepared id. Upon this drivers prepare the statement again and execute
+/// it once more.
 pub(super) fn unprepared(id: &[u8]) -> CqlError {
     let id = Bytes::copy_from_slice(id);
     let message = format!(

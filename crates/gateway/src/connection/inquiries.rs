@@ -1,4 +1,4 @@
-//! Inquiries of the gateway's own, on their way to the node.
+//! Writes the gateway's own inquiries to the node.
 
 use bytes::BytesMut;
 use tokio::io::AsyncWrite;
@@ -9,10 +9,10 @@ use super::session::Session;
 use super::socket::send;
 use crate::inquiry::Inquiry;
 
-/// Where in a frame its stream lies: two bytes.
+/// The position of the stream in a frame. The stream has two bytes.
 const STREAM_AT: usize = 2;
 
-/// Writes an inquiry, and those that wait behind it, in one go.
+/// Writes an inquiry and all that wait behind it, in one write.
 pub(super) async fn write_inquiries(
     first: Inquiry,
     waiting: &mut mpsc::Receiver<Inquiry>,
@@ -22,7 +22,8 @@ pub(super) async fn write_inquiries(
     let mut frames = BytesMut::new();
     let mut next = Some(first);
     while let Some(Inquiry { mut frame, answer }) = next {
-        // Without a free stream the answer is dropped, which tells whoever waits for it.
+        // Without a free stream the answer's sender is dropped, which tells whoever waits for the
+        // answer.
         if let Some(stream) = session.own_streams.take(answer) {
             frame[STREAM_AT..STREAM_AT + 2].copy_from_slice(&stream.to_be_bytes());
             session.client.inquired();

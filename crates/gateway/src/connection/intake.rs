@@ -1,21 +1,24 @@
-//! The buffer of one direction: bytes wait here between the socket that they came from and the one they go to.
+//! The buffer of one direction: bytes that came from one socket and have not gone to the other yet.
 
 use std::io;
 
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// Room made for a read: little for a connection that is asked little, doubled as long as reads fill it.
+/// The room that is made for the first read, small for a connection with few requests. Bytes.
 const READ_BYTES_MIN: usize = 4 << 10;
+/// The limit of that room, which doubles when a read fills it. Bytes.
 const READ_BYTES_MAX: usize = 64 << 10;
 
-/// What was read and has not gone on yet.
+/// Bytes that were read and have not gone on yet.
 pub(super) struct Intake {
     bytes: BytesMut,
+    /// The room for the next read. Bytes.
     read_bytes: usize,
 }
 
 impl Intake {
+    /// An empty buffer.
     pub(super) fn new() -> Self {
         Intake {
             bytes: BytesMut::new(),
@@ -23,16 +26,18 @@ impl Intake {
         }
     }
 
+    /// The bytes that have not gone on yet.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Takes off what has gone on.
+    /// Removes the first `count` bytes, which have gone on.
     pub(super) fn advance(&mut self, count: usize) {
         self.bytes.advance(count);
     }
 
-    /// Reads more; 0 at the end. Nothing is lost if the future is dropped.
+    /// Reads more bytes and returns their number; 0 at the end. Nothing is lost if the future is
+    /// dropped.
     pub(super) async fn fill(
         &mut self,
         socket: &mut (impl AsyncRead + Unpin),
@@ -41,8 +46,8 @@ impl Intake {
             // A large message went through; the next is likely a small one.
             self.bytes = BytesMut::new();
         }
-        // A large message is read in ever larger pieces, so that it is not moved for every one of them; and no
-        // more is taken for it than has come already.
+        // A large message is read in ever larger pieces, so that it is not moved for each of them.
+        // No more memory is taken for it than has come already.
         self.bytes.reserve(self.read_bytes.max(self.bytes.len()));
         let room = self.bytes.capacity() - self.bytes.len();
         let read = socket.read_buf(&mut self.bytes).await?;

@@ -1,9 +1,10 @@
-//! USE: alone on its connection.
+//! USE, which goes to the node alone on its connection.
 //!
-//! The node carries out the requests of a connection side by side, in no order. What is asked before the answer to a
-//! USE may be understood in the old keyspace or in the new one, and nobody can tell in which: a write to a logged
-//! table would be taken for one to another table, and its prepared id remembered as such for every client. So a
-//! USE waits until all is answered that was asked before it, and what is asked after it waits for its answer.
+//! The node carries out the requests of a connection side by side, in no order. A statement that is
+//! sent before the answer to a USE may be understood in the old keyspace or in the new one, and
+//! nobody can tell in which. Then a write to a logged table could be taken for one to another
+//! table, and its prepared id be remembered so for every client. So a USE waits until all earlier
+//! requests are answered, and later requests wait for its answer.
 
 use cql::wire::FrameHeader;
 use tokio::io::AsyncWrite;
@@ -28,7 +29,8 @@ impl Requests {
         self.others_answered(None, node).await
     }
 
-    /// Waits until the client is due no answer, but for one on the stream `but`. What is under way goes on meanwhile.
+    /// Waits until no answer is due to the client except on the stream `but`. Requests of searches
+    /// and writes under way still go to the node.
     async fn others_answered(
         &mut self,
         but: Option<i16>,

@@ -1,14 +1,18 @@
 //! One client connection and its own connection to the node, from beginning to end.
 //!
-//! Both directions run in one task, so that a request and its response wake no other thread. Whichever side closes:
+//! Both directions run in one task, so that a request and its response wake no other thread. How a
+//! connection ends depends on the side that ends it:
 //!
-//! - *The client asks nothing more* (it has closed its sending side, or broke the rules and was told, or the
-//!   gateway stops): what is in flight is still answered, for so long as the drain timeout, then both sides close.
-//!   The node is not told before, as Cassandra throws answers away once a client has closed.
+//! - *The client asks nothing more* (it has closed its sending side, it broke the rules and was
+//!   told so, or the gateway stops): requests in flight are still answered, within the drain
+//!   timeout, then both sides close. The node is not told before, as Cassandra throws answers away
+//!   once a client has closed.
 //! - *The client is gone*: the node's side closes at once.
-//! - *The node closes, or is gone*: the client gets what the node had sent, whole or not, then its side closes, too.
-//!   Drivers take this for what it is: the node behind this address is down.
-//! - *The node cannot be reached*: the client's first request is answered with an error that says so.
+//! - *The node closes, or is gone*: the client gets all bytes that the node had sent, even a part
+//!   of a response, then its side closes, too. Drivers rightly take this to mean that the node
+//!   behind this address is down.
+//! - *The node cannot be reached*: the client's first request is answered with an error that says
+//!   so.
 
 mod anew;
 #[cfg(test)]
@@ -64,16 +68,18 @@ use crate::clients::Client;
 use crate::inquiry::Inquirer;
 use crate::listener::{Shared, prepare};
 
-/// Answers made here that may wait for the client to read; then its requests wait, too.
+/// Answers made by the gateway that may wait for the client to read; with more, the client's
+/// requests wait, too.
 const ANSWERS_MAX: usize = 16;
 
-/// How long a client waits until the definitions of vector indexes are known: less than drivers wait for a connection
-/// (5 s), so that they are told why it is refused.
+/// The time for which a client waits until the definitions of vector indexes are known. It is
+/// shorter than drivers wait for a connection (5 s), so that they are told why it is refused.
 const KNOWN_WITHIN: Duration = Duration::from_secs(4);
 
-/// How long, and for how many bytes, a client that is being closed may go on sending: closing a socket with unread
-/// bytes in it would take the last answers away.
+/// The time for which a client may go on sending while its connection is closed. A socket that is
+/// closed with unread bytes in it would lose the last answers.
 const LINGER: Duration = Duration::from_secs(1);
+/// The most bytes that such a client may send.
 const LINGER_BYTES: u64 = 64 << 20;
 
 /// Serves a connection to its end.
@@ -95,7 +101,7 @@ pub(crate) async fn serve(client: TcpStream, shared: Arc<Shared>) {
             return;
         }
     };
-    // Before it knows which tables are logged, nothing may pass.
+    // Until the gateway knows which tables are logged, nothing may pass.
     let ready = timeout(KNOWN_WITHIN, shared.catalog.ready()).await;
     let node = match ready {
         Ok(()) => Some(connect(&shared).await),
@@ -136,12 +142,14 @@ pub(crate) async fn serve(client: TcpStream, shared: Arc<Shared>) {
     }
 }
 
-/// Upon this drivers ask another gateway; other errors of a server end a request with some of them.
+/// An error upon which drivers ask another gateway. Upon other errors of a server some drivers fail
+/// the request.
 fn away(message: String) -> CqlError {
     CqlError::new(ErrorKind::IsBootstrapping, message)
 }
 
-/// The address as nodes and drivers know it: a socket for both IPv6 and IPv4 has ::ffff:10.0.0.1 for 10.0.0.1.
+/// An address as nodes and drivers know it: 10.0.0.1 instead of ::ffff:10.0.0.1, which a socket for
+/// both IPv6 and IPv4 reports.
 fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
@@ -156,7 +164,7 @@ async fn connect(shared: &Shared) -> io::Result<Socket> {
     timeout(shared.options.connect_timeout, connecting).await?
 }
 
-/// Runs both directions.
+/// Runs both directions of a connection until one ends it.
 async fn pass(client: Socket, node: Socket, account: Account, shared: &Shared) -> io::Result<()> {
     let (sender, receiver) = mpsc::channel(ANSWERS_MAX);
     let known_as = Arc::new(Client::new(sender.downgrade()));
@@ -246,7 +254,7 @@ async fn pass(client: Socket, node: Socket, account: Account, shared: &Shared) -
     Ok(())
 }
 
-/// Answers the first request with an error.
+/// Answers the first request of a client with an error, and closes the connection.
 async fn refuse(client: Socket, error: CqlError, shared: &Shared) -> io::Result<()> {
     let (mut from_client, mut to_client) = client.into_split();
     let mut intake = Intake::new();
@@ -269,7 +277,7 @@ async fn refuse(client: Socket, error: CqlError, shared: &Shared) -> io::Result<
     Ok(())
 }
 
-/// Lets the client read what was written before the socket is closed for good.
+/// Waits a moment before the socket is closed, so that the client can read what was written.
 async fn linger(client: &mut (impl AsyncRead + Unpin)) {
     let mut rest = client.take(LINGER_BYTES);
     let _ = timeout(LINGER, tokio::io::copy(&mut rest, &mut tokio::io::sink())).await;

@@ -1,4 +1,5 @@
-//! Queries for nearest neighbours, on their way from the client to where they are worked on.
+//! Nearest-neighbour queries: recognises them among the client's requests, and makes them jobs of
+//! the workshop.
 
 use std::sync::Arc;
 
@@ -16,8 +17,8 @@ use crate::prepared::check_text;
 use crate::recognise::{self, Verb};
 
 impl Requests {
-    /// What to do about a SELECT that asks for nearest neighbours; `None` if it does not ask for those of an index of
-    /// ours.
+    /// Decides about a SELECT that may be a nearest-neighbour query; `None` if it is none, or uses
+    /// no index of the gateway's.
     pub(super) fn neighbours(
         &self,
         header: &FrameHeader,
@@ -35,7 +36,7 @@ impl Requests {
         let Some(plan) = AnnPlan::of(text, keyspace.as_deref(), snapshot)? else {
             return Ok(None);
         };
-        tracing::debug!(%plan, "a query for neighbours");
+        tracing::debug!(%plan, "a nearest-neighbour query is planned");
         let plan = Box::new(plan);
         let job = match decode(header, plain)? {
             Request::Prepare { .. } => {
@@ -58,7 +59,7 @@ impl Requests {
         Ok(Some(begin(header, job)))
     }
 
-    /// Executes a prepared query for neighbours.
+    /// Decides about the EXECUTE of a prepared nearest-neighbour query.
     pub(super) fn search(
         &self,
         header: &FrameHeader,
@@ -77,6 +78,7 @@ impl Requests {
     }
 }
 
+/// The decision to work on a job in the workshop.
 fn begin(header: &FrameHeader, job: Job) -> Decision {
     Decision::Begin(Work {
         stream: header.stream,
@@ -85,7 +87,7 @@ fn begin(header: &FrameHeader, job: Job) -> Decision {
     })
 }
 
-/// Reads a request whose body is plain already.
+/// Decodes a request whose body is decompressed already.
 pub(super) fn decode(header: &FrameHeader, plain: &[u8]) -> Result<Request, DecodeError> {
     let mut header = *header;
     header.flags = Flags(header.flags.0 & !Flags::COMPRESSION.0);

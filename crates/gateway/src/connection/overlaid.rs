@@ -1,4 +1,5 @@
-//! Statements that concern vector indexes, on their way to the node and back.
+//! Statements that concern vector indexes: recognised on their way to the node, and carried out or
+//! added to on the way back.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,15 +23,17 @@ use crate::overlay::{Answering, Concern, PreparedConcern, rewrite};
 use crate::prepared::{Meaning, check_text};
 use crate::recognise::Verb;
 
-/// How long CREATE INDEX waits until index services serve the index: that of a large table takes longer to build, and says so to who
-/// searches it.
+/// The time for which CREATE INDEX waits until index services serve the index. The index of a large
+/// table takes longer to build; then searches get an error that says so.
 const SERVED_WITHIN: Duration = Duration::from_secs(5);
 
-/// How long it takes at most: less than drivers wait for an answer.
+/// The time after which CREATE INDEX waits no longer, counted from the beginning of its definition.
+/// It is shorter than drivers wait for an answer.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(9);
 
 impl Requests {
-    /// Looks at the text of a QUERY or PREPARE; `None` if nothing in it concerns vector indexes.
+    /// Decides about the text of a QUERY or PREPARE; `None` if the text does not concern vector
+    /// indexes.
     pub(super) fn overlaid_text(
         &self,
         header: &FrameHeader,
@@ -42,7 +45,7 @@ impl Requests {
             return Ok(None);
         };
         let text = glance::statement_text(header.flags, plain)?;
-        // The node says what is wrong with a text that is none.
+        // A text that is no UTF-8 goes to the node, which says what is wrong with it.
         let Ok(text) = std::str::from_utf8(text) else {
             return Ok(None);
         };
@@ -75,7 +78,7 @@ impl Requests {
         Ok(Some(self.ask(header, answering)))
     }
 
-    /// Executes a prepared statement that concerns vector indexes.
+    /// Decides about the EXECUTE of a prepared statement that concerns vector indexes.
     pub(super) fn overlaid_execute(
         &self,
         header: &FrameHeader,
@@ -97,14 +100,16 @@ impl Requests {
         Ok(self.ask(header, answering))
     }
 
-    /// Has the node asked what must be known for an answer.
+    /// Decides which statement the node is asked first: the client's own, or a probe that shows
+    /// whether the client may change the table.
     fn ask(&self, header: &FrameHeader, answering: Answering) -> Decision {
         let probe = match &answering {
             Answering::Define(statement) => Some(statement.probe()),
             Answering::Refuse(refusal) => Some(refusal.probe()),
             Answering::Indexes(_) | Answering::Describe(_) => None,
         };
-        // Held until then: the other loop must not take the client for one that is due no more answers.
+        // The sender is held until the node answers, so that the other loop does not take the
+        // client for one that is due no more answers.
         let answers = probe.as_ref().and_then(|_| self.session.client.answers());
         let expected = Expected::Answering(Box::new((answering, answers)));
         self.session.expect(header.stream, expected);
@@ -119,6 +124,7 @@ impl Requests {
         })
     }
 
+    /// Has the answer to a PREPARE read when it comes.
     fn expect_prepared(
         &self,
         header: &FrameHeader,
@@ -133,7 +139,8 @@ impl Requests {
 }
 
 impl Responses {
-    /// The node has answered what had to be known.
+    /// Decides about the node's response to a statement that concerns vector indexes, or to its
+    /// probe.
     pub(super) fn answer_overlaid(
         &self,
         header: &FrameHeader,
@@ -177,14 +184,14 @@ impl Responses {
         }))
     }
 
-    /// Carries a definition out; the client is answered once it is done.
+    /// Carries out a definition in a task, which answers the client once it is done.
     fn define(
         &self,
         stream: i16,
         statement: Arc<IndexStatement>,
         answers: Option<mpsc::Sender<Bytes>>,
     ) {
-        // The connection is at its end.
+        // Without a sender the connection is at its end.
         let Some(answers) = answers else { return };
         let (catalog, stores) = (self.catalog.clone(), self.stores.clone());
         tokio::spawn(async move {
@@ -215,7 +222,7 @@ impl Responses {
         });
     }
 
-    /// What a prepared statement means that concerns vector indexes.
+    /// The meaning of a prepared statement that concerns vector indexes.
     pub(super) fn concern(&self, header: &FrameHeader, body: &[u8], concern: Concern) -> Meaning {
         let columns = match self.decode(header, body) {
             Ok((_, Response::Prepared(Prepared { result, .. }))) => result,
@@ -228,7 +235,8 @@ impl Responses {
     }
 }
 
-/// Whether an error says that the statement cannot be, and not that its client may not or that the node cannot.
+/// Whether an error is about the statement itself, and not about the client's permissions or the
+/// node's state.
 fn is_of_the_statement(error: &CqlError) -> bool {
     matches!(
         error.kind,
@@ -236,10 +244,11 @@ fn is_of_the_statement(error: &CqlError) -> bool {
     )
 }
 
-/// A QUERY or PREPARE with another text, as a plain frame.
+/// Encodes a QUERY or PREPARE with another text, without compression. `text` must be a part of
+/// `plain`.
 fn with_text(header: &FrameHeader, plain: &[u8], text: &str, told: &str) -> Bytes {
     const LENGTH_BYTES: usize = 4;
-    // The text lies within the body, behind its length.
+    // The text lies within the body, after its length.
     let text_at = text.as_ptr().addr() - plain.as_ptr().addr();
     let length = plain.len() - text.len() + told.len();
     let mut frame = BytesMut::with_capacity(HEADER_LENGTH + length);
@@ -282,7 +291,7 @@ mod tests {
                 _ => panic!("the client is not answered"),
             }
         };
-        // What Cassandra says of the statement that asks it.
+        // Cassandra's answer to the probe if the client may change the table.
         let no_class = CqlError::new(
             ErrorKind::ConfigError,
             "Unable to find custom indexer class",

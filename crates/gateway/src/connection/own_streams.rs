@@ -1,8 +1,9 @@
-//! Streams of a connection that the gateway uses for itself.
+//! The streams of a connection that the gateway uses for its own requests.
 //!
-//! Stream ids are the client's to choose. The gateway takes its own from the far end of their range, where most drivers
-//! never come, and keeps account of who uses which there: it takes none that the client uses, and a client that comes
-//! to one of the gateway's waits until that is answered.
+//! The client chooses the streams of its requests. The gateway takes its own from the end of the
+//! range, where most drivers never come, and notes who uses which stream there. It takes none that
+//! the client uses, and a client that chooses one of the gateway's waits until that one is
+//! answered.
 
 use std::collections::HashMap;
 
@@ -11,35 +12,38 @@ use tokio::sync::Notify;
 
 use crate::inquiry::{AnswerSender, IN_FLIGHT_MAX};
 
-/// Streams that are kept account of: twice as many as the gateway can use at once.
+/// The number of streams that are noted: twice as many as the gateway can use at once.
 const COUNT: usize = 2 * IN_FLIGHT_MAX;
-/// The first of them; the last is the last that there is.
+/// The first of these streams; the last one is the last stream there is.
 const FIRST: i16 = i16::MAX - (COUNT as i16 - 1);
 
-/// Who uses a stream.
+/// The user of a stream.
 enum Use {
+    /// The client.
     Client,
-    /// The gateway; the answer goes there.
+    /// The gateway; its answer goes to this sender.
     Own(AnswerSender),
 }
 
-/// Who uses the last [`COUNT`] streams of a connection.
+/// The users of the last [`COUNT`] streams of a connection.
 #[derive(Default)]
 pub(super) struct OwnStreams {
     in_use: Mutex<InUse>,
-    /// Told whenever one of the gateway's own is answered.
+    /// Notified whenever a request of the gateway's is answered.
     released: Notify,
 }
 
+/// The streams that are in use.
 #[derive(Default)]
 struct InUse {
     by_stream: HashMap<i16, Use>,
-    /// Where the search for a free one begins, from [`FIRST`].
+    /// The place, counted from [`FIRST`], at which the search for a free stream begins.
     next: usize,
 }
 
 impl OwnStreams {
-    /// Takes a stream on which the answer is for `answer`; `None` if there is none free.
+    /// Takes a free stream for a request of the gateway's, whose answer goes to `answer`; `None` if
+    /// no stream is free.
     pub(super) fn take(&self, answer: AnswerSender) -> Option<i16> {
         let mut in_use = self.in_use.lock();
         let start = in_use.next;
@@ -51,7 +55,7 @@ impl OwnStreams {
         Some(free)
     }
 
-    /// Must be waited for before a client's request goes on.
+    /// Waits until the client may use a stream, and notes that it does.
     pub(super) async fn client_asks(&self, stream: i16) {
         if stream < FIRST {
             return;
@@ -65,6 +69,7 @@ impl OwnStreams {
         }
     }
 
+    /// Notes that the client uses a stream; false if the gateway uses it.
     fn try_client_asks(&self, stream: i16) -> bool {
         let mut in_use = self.in_use.lock();
         if let Some(Use::Own(_)) = in_use.by_stream.get(&stream) {
@@ -79,14 +84,15 @@ impl OwnStreams {
         stream >= FIRST && matches!(self.in_use.lock().by_stream.get(&stream), Some(Use::Own(_)))
     }
 
-    /// A response has come: its stream is free. Gives whom it is for if it is not the client.
+    /// Frees a stream whose response has come. Returns the sender for the answer if the request was
+    /// the gateway's.
     pub(super) fn answered(&self, stream: i16) -> Option<AnswerSender> {
         if stream < FIRST {
             return None;
         }
         match self.in_use.lock().by_stream.remove(&stream) {
             Some(Use::Own(answer)) => {
-                // One waits at most: the loop that reads the client's requests.
+                // At most one task waits: the loop that reads the client's requests.
                 self.released.notify_one();
                 Some(answer)
             }

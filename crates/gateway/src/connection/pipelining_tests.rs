@@ -1,4 +1,5 @@
-//! Requests that are sent before the one in front of them is answered: nothing is mistaken for something else.
+//! Tests of pipelining: requests that are sent before earlier ones are answered. No answer may be
+//! taken for that of another request.
 
 use bytes::{Bytes, BytesMut};
 use cql::error::ErrorKind;
@@ -13,7 +14,7 @@ use crate::prepared::Meaning;
 const INSERT: &str = "INSERT INTO products (id) VALUES (?)";
 const QUALIFIED: &str = "INSERT INTO shop.products (id) VALUES (?)";
 
-/// Sends requests in one piece.
+/// Sends several requests in one write.
 async fn ask_together(client: &mut Peer, requests: &[(i16, Request)]) {
     let mut out = BytesMut::new();
     for (stream, request) in requests {
@@ -22,7 +23,7 @@ async fn ask_together(client: &mut Peer, requests: &[(i16, Request)]) {
     client.socket.write_all(&out).await.unwrap();
 }
 
-/// The client is told that the stream is in use.
+/// Receives the error that the stream is in use.
 async fn is_refused(client: &mut Peer, stream: i16) {
     let (answered, response) = client.response().await;
     assert_eq!(answered, stream);
@@ -34,7 +35,7 @@ async fn is_refused(client: &mut Peer, stream: i16) {
 
 #[tokio::test]
 async fn an_answer_is_remembered_for_the_request_that_it_answers() {
-    // The last are those that the gateway takes for itself.
+    // The last stream is one of those that the gateway may use itself.
     for stream in [5, -3, i16::MAX] {
         let shared = Shared::new(snapshot());
         let (mut client, mut node) = shared.connect();
@@ -64,7 +65,8 @@ async fn the_answer_to_a_client_is_not_taken_for_one_to_a_write_under_way() {
     node.answer(&prepared_as(b"other"), 5).await;
     assert_eq!(client.response().await, (5, prepared_as(b"other")));
     assert_eq!(rest(client.socket).await, b"");
-    // Nobody's log rows go by that id.
+    // The id `other` was not taken for that of the INSERT of log rows: the node is asked to prepare
+    // that INSERT.
     let (mut client, mut node) = shared.connect();
     client.ask(&write, 1).await;
     assert!(is_prepare(&node.request().await));
@@ -117,7 +119,7 @@ async fn a_use_waits_for_what_was_asked_before_it() {
     let shared = Shared::new(snapshot());
     let (mut client, mut node) = shared.connect();
     let keyspace = |name: &str| Response::SetKeyspace(name.to_owned());
-    // By its id, too.
+    // The USE is executed by its id, too.
     client.ask(&prepare("USE other"), 1).await;
     node.request().await;
     node.answer(&prepared_as(b"use"), 1).await;
@@ -134,7 +136,7 @@ async fn a_use_waits_for_what_was_asked_before_it() {
     node.answer(&prepared_as(b"log"), 1).await;
     node.batch(1).await;
     node.answer(&Response::Void, 1).await;
-    // It is on its way in the keyspace that it was understood in.
+    // The write is carried out in the keyspace that it was understood in.
     assert_eq!(node.request().await, (1, write));
     node.is_asked_nothing().await;
     node.answer(&Response::Void, 1).await;
@@ -144,7 +146,7 @@ async fn a_use_waits_for_what_was_asked_before_it() {
     assert_eq!(node.request().await, (2, use_other));
     node.answer(&keyspace("other"), 2).await;
     assert_eq!(client.response().await, (2, keyspace("other")));
-    // A refused one changes nothing and holds up nothing.
+    // A USE that the node refuses changes nothing and holds up nothing.
     client.ask(&query("USE nowhere"), 1).await;
     node.request().await;
     let refusal = Response::Error(cql::error::CqlError::invalid("no such keyspace"));

@@ -1,4 +1,4 @@
-//! A whole connection between a client and a node that are both played by a test.
+//! A whole connection whose client and node are both played by a test.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ use crate::writes::test_tables::{events, products};
 pub(super) const BODY_MAX: usize = 64 << 20;
 const PIPE: usize = 64 << 10;
 
-/// What gateways share, with a snapshot of logged tables.
+/// The state that the connections of a gateway share, with a snapshot of logged tables.
 pub(super) struct Shared {
     pub(super) catalog: Arc<Catalog>,
     pub(super) prepared: Arc<PreparedStatements>,
@@ -51,7 +51,7 @@ impl Shared {
         }
     }
 
-    /// The same, with a handshake in which a compression is agreed on.
+    /// Connects, and lets the client and the node agree on a compression in a handshake.
     pub(super) async fn connect_with(&self, compression: Option<Compression>) -> (Peer, Peer) {
         let (mut client, mut node) = self.connect();
         let chosen = compression.map(|chosen| ("COMPRESSION".to_owned(), chosen.name().to_owned()));
@@ -198,7 +198,8 @@ impl Peer {
         (frame.header.stream, request)
     }
 
-    /// The next request, which must be a batch of so many statements.
+    /// Receives the next request, which must be a batch of `statements` statements, and returns its
+    /// stream.
     pub(super) async fn batch(&mut self, statements: usize) -> i16 {
         let (stream, request) = self.request().await;
         let Request::Batch(batch) = request else {
@@ -208,7 +209,7 @@ impl Peer {
         stream
     }
 
-    /// Fails the test if a request comes within a while.
+    /// Fails the test if a request comes within 100 ms.
     pub(super) async fn is_asked_nothing(&mut self) {
         let early = tokio::time::timeout(Duration::from_millis(100), self.request());
         assert!(early.await.is_err());

@@ -1,4 +1,5 @@
-//! What readers of change logs ask all the time: answered here where the answer is known, so that idle tables cost the node nothing.
+//! Questions that readers of change logs ask all the time. The gateway answers them itself where it
+//! knows the answer, so that idle tables cost the node nothing.
 
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ use crate::overlay::log_read::{LogRead, PreparedLogRead};
 use crate::prepared::Meaning;
 
 impl Requests {
-    /// Executes a poll of a log. It passes if the log has rows, or may have, or if the node is to be seen by it.
+    /// Decides about the EXECUTE of a poll. It passes if the log may have rows, if the client wants
+    /// something that only the node can do, or if there is no place for more work.
     pub(super) fn poll(
         &self,
         header: &FrameHeader,
@@ -51,7 +53,8 @@ impl Requests {
         }))
     }
 
-    /// Executes what seldom has another answer than a moment ago.
+    /// Decides about the EXECUTE of a statement whose answer seldom changes: answers from memory,
+    /// or passes it and keeps the answer.
     pub(super) fn kept_answer(&self, header: &FrameHeader, body: &[u8]) -> Decision {
         let question = Question::new(body, header.flags.0, self.session.compression());
         if let Some(frame) = self.kept_answers.get(&question) {
@@ -67,7 +70,8 @@ impl Requests {
 }
 
 impl Responses {
-    /// What a prepared poll of a log means. Without the columns of its result it cannot be answered here.
+    /// The meaning of a prepared poll of a log. Without the columns of its result the gateway
+    /// cannot answer it, so it passes.
     pub(super) fn poll_of(&self, header: &FrameHeader, body: &[u8], of: LogRead) -> Meaning {
         match self.decode(header, body) {
             Ok((

@@ -1,4 +1,4 @@
-//! From the client to the node: every request is looked at, and passes as it came.
+//! The direction from the client to the node. Every request is looked at; most pass as they came.
 
 use std::io;
 use std::pin::pin;
@@ -27,55 +27,67 @@ use crate::kept_answers::KeptAnswers;
 use crate::metrics::Kind;
 use crate::prepared::PreparedStatements;
 
-/// How long a request on its way in waits for memory; then what it holds makes room for others.
+/// The time for which a request that is coming in waits for memory. Then its connection is closed,
+/// which makes room for others.
 const ROOM_WITHIN: Duration = Duration::from_secs(5);
 
-/// Why no more requests are read.
+/// The reasons why no more requests are read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RequestsEnd {
+    /// The client has closed its sending side.
     #[error("the client asks nothing more")]
     Eof,
+    /// The gateway stops.
     #[error("the gateway stops")]
     Stopping,
-    /// The client has been told.
-    #[error("the client sent what makes no sense")]
+    /// The client broke the rules of the protocol, and has been told.
+    #[error("the client broke the rules of the protocol")]
     Refused,
-    /// Its socket failed, or it had not logged in in time.
-    #[error("the client: {0}")]
+    /// The client's socket failed, or the client was too slow: with a request, with its login, or
+    /// while there was no memory for its request.
+    #[error("the connection to the client failed: {0}")]
     Client(io::Error),
-    #[error("the node: {0}")]
+    /// The node's socket failed.
+    #[error("the connection to the node failed: {0}")]
     Node(io::Error),
 }
 
 /// The loop from the client to the node.
 pub(super) struct Requests {
+    /// The state that both directions share.
     pub(super) session: Arc<Session>,
+    /// The prepared statements of the gateway.
     pub(super) prepared: Arc<PreparedStatements>,
+    /// The definitions of vector indexes.
     pub(super) catalog: Arc<Catalog>,
-    /// Answers that many ask for.
+    /// Answers that many clients ask for.
     pub(super) kept_answers: Arc<KeptAnswers>,
-    /// Where requests are worked on that the node cannot answer. Its answers are written by the other loop, between two
-    /// responses, and the end of them tells that loop that there are no more requests.
+    /// The tasks for requests that the gateway carries out itself. The other loop writes their
+    /// answers between two responses, and knows by the end of their channel that there are no more
+    /// requests.
     pub(super) workshop: Workshop,
-    /// What the workshop asks the node.
+    /// The requests of the workshop to the node.
     pub(super) inquiries: mpsc::Receiver<Inquiry>,
+    /// Decides about writes to logged tables.
     pub(super) writes: Writes,
-    /// Requests that are made elsewhere, on streams whose requests the client waits for.
+    /// Frames that other parts of the connection send to the node, each on the stream of a request
+    /// that the client waits for.
     pub(super) steps: mpsc::UnboundedReceiver<Bytes>,
-    /// The way there, as long as the other loop has it.
+    /// The sender of `steps`. It is weak, so that the channel ends with the other loop.
     pub(super) steps_sender: mpsc::WeakUnboundedSender<Bytes>,
-    /// Bytes that writes under way may hold.
+    /// The memory that the connection's writes under way may hold. Bytes.
     pub(super) write_memory: Arc<Semaphore>,
     /// Whether a request has been dealt with since the last read.
     pub(super) has_passed: bool,
+    /// Cancelled when the gateway stops.
     pub(super) stop: CancellationToken,
-    /// What is charged for requests that are on their way in.
+    /// The memory charged for the request that is coming in.
     pub(super) charge: Charge,
-    /// How long the whole of one may take.
+    /// The time that a whole request may take to come in.
     pub(super) frame_timeout: Duration,
-    /// How long the client may take until the node has let it in.
+    /// The time that the client has until the node lets it in.
     pub(super) handshake_timeout: Duration,
-    /// How long to go on with what is worked on once there are no more requests.
+    /// The time for which work goes on once there are no more requests.
     pub(super) drain_timeout: Duration,
 }
 
@@ -97,7 +109,8 @@ impl Requests {
         }
     }
 
-    /// There are no more requests: writes and searches that are under way have more to ask.
+    /// Sends the requests of writes and searches under way to the node, once the client sends no
+    /// more requests.
     async fn go_on(self, node: &mut (impl AsyncWrite + Unpin)) -> Result<(), RequestsEnd> {
         let Requests {
             session,
@@ -107,8 +120,8 @@ impl Requests {
             drain_timeout,
             ..
         } = self;
-        // The other loop ends with the last answer that is due. It waits for those of the workshop as long as somebody holds
-        // the sender of answers: from here on, only work that has begun.
+        // The other loop ends with the last answer that is due. It waits for answers of the
+        // workshop as long as somebody holds their sender: from here on, only work that has begun.
         let gone = workshop.gone.clone();
         drop(workshop);
         let deadline = Instant::now() + drain_timeout;
@@ -126,6 +139,7 @@ impl Requests {
         }
     }
 
+    /// Passes requests on until the client sends no more or breaks the rules.
     async fn pass_on(
         &mut self,
         client: &mut (impl AsyncRead + Unpin),
@@ -135,7 +149,7 @@ impl Requests {
         // Bytes of a refused request's body that are still to come.
         let mut to_skip = 0;
         let mut time_is_up = pin!(sleep(self.handshake_timeout));
-        // By when the request is to be whole that has begun to come in.
+        // The time by which a request that has begun to come in must be whole.
         let mut whole_by: Option<Instant> = None;
         loop {
             self.pass_whole_frames(&mut intake, &mut to_skip, node)
@@ -143,7 +157,7 @@ impl Requests {
             let is_stranger = !self.session.is_let_in();
             let came = intake.bytes().len();
             whole_by = match whole_by {
-                // The node may have taken its time for what came before.
+                // A request may have waited here because the node took its time for those before.
                 _ if came == 0 || self.has_passed => None,
                 None => Some(Instant::now() + self.frame_timeout),
                 begun => begun,
@@ -151,7 +165,7 @@ impl Requests {
             self.has_passed = false;
             let deadline = whole_by.unwrap_or_else(Instant::now);
             if came <= FLOOR_BYTES {
-                // To make it smaller never fails.
+                // A smaller charge never fails.
                 let _ = self.charge.resize(0);
             } else {
                 let room = self.charge.resize_when_free(came);
@@ -174,7 +188,7 @@ impl Requests {
                 }
                 () = self.stop.cancelled() => return Ok(RequestsEnd::Stopping),
                 () = &mut time_is_up, if is_stranger => {
-                    // While the node owes an answer it is the node that takes its time.
+                    // While the node owes an answer, the delay is the node's.
                     if !self.session.is_let_in() && self.session.client.in_flight() == 0 {
                         return Err(RequestsEnd::Client(io::ErrorKind::TimedOut.into()));
                     }
@@ -189,7 +203,7 @@ impl Requests {
         }
     }
 
-    /// Deals with the frames that are wholly in the buffer. Those that pass go out in one write.
+    /// Handles the frames that are wholly in the buffer. Frames that pass go out in one write.
     async fn pass_whole_frames(
         &mut self,
         intake: &mut Intake,
@@ -267,7 +281,7 @@ impl Requests {
                             (Some((header.stream, error)), length)
                         }
                         Decision::Begin(work) => {
-                            // It writes nothing, so nobody need wait for its end.
+                            // The work writes no rows, so nothing has to wait until it is done.
                             self.session.client.answered(header.stream);
                             let begun = self.workshop.begin(work, self.session.compression());
                             (begun.err().map(|error| (header.stream, error)), length)
@@ -294,6 +308,7 @@ impl Requests {
         write_front(intake, passing, node).await
     }
 
+    /// Counts a request by its decision.
     fn count(&self, decision: &Decision) {
         let metrics = &self.writes.log.metrics;
         metrics.request(match decision {
@@ -306,7 +321,7 @@ impl Requests {
         });
     }
 
-    /// Refuses what came on a stream.
+    /// Refuses a request on a stream.
     pub(super) async fn answer(&self, stream: i16, error: CqlError) {
         self.writes.log.metrics.refused(&error.kind);
         // If the other loop has ended, the client is gone.
@@ -318,7 +333,7 @@ impl Requests {
     }
 }
 
-/// Nobody could tell which answer is whose.
+/// The error for a request on a stream that is in use: nobody could tell which answer is whose.
 fn stream_in_use(stream: i16) -> CqlError {
     let message = format!(
         "stream {stream} is in use: the request before on it has no answer yet, so take another stream or wait"
@@ -326,6 +341,7 @@ fn stream_in_use(stream: i16) -> CqlError {
     CqlError::new(ErrorKind::ProtocolError, message)
 }
 
+/// Writes the first `count` bytes of the buffer to the node, and removes them.
 async fn write_front(
     intake: &mut Intake,
     count: usize,

@@ -1,4 +1,5 @@
-//! From the node to the client: responses pass as they come, but for those that must be read.
+//! The direction from the node to the client. Responses pass as they come, except those that must
+//! be read.
 
 use std::io;
 use std::sync::Arc;
@@ -25,53 +26,65 @@ use crate::kept_answers::KeptAnswers;
 use crate::prepared::{Meaning, PreparedStatements};
 use crate::ring::{Ring, RingTable, translate_event, translate_rows};
 
-/// Why no more responses are written.
+/// The reasons why no more responses are written.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ResponsesEnd {
+    /// The node has closed the connection.
     #[error("the node has closed the connection")]
     Eof,
+    /// The client sends no more requests, and all of them are answered.
     #[error("there are no more requests, and all are answered")]
     Done,
+    /// The client sends no more requests, and so many were not answered within the drain timeout.
     #[error("there are no more requests, but {0} of them were not answered in time")]
     Unanswered(usize),
-    #[error("what the node sent is no response: {0}")]
+    /// The node sent bytes that are no response.
+    #[error("the node sent bytes that are no response: {0}")]
     Senseless(FrameError),
-    #[error("the client: {0}")]
+    /// The client's socket failed.
+    #[error("the connection to the client failed: {0}")]
     Client(io::Error),
-    #[error("the node: {0}")]
+    /// The node's socket failed.
+    #[error("the connection to the node failed: {0}")]
     Node(io::Error),
 }
 
-/// What the client gets of a response.
+/// A decision about a response that was read.
 pub(super) enum Decision {
-    /// What came.
+    /// The client gets the response as it came.
     Keep,
-    /// Something else, or nothing.
+    /// The client gets these bytes instead, or nothing if there are none.
     Replace(Bytes),
-    /// Nothing yet: this goes to the node first.
+    /// The client gets nothing yet: this request goes to the node first.
     Ask(Bytes),
-    /// Nothing yet: a task sees to it.
+    /// The client gets nothing yet: a task will answer it.
     Later,
 }
 
 /// The loop from the node to the client.
 pub(super) struct Responses {
+    /// The state that both directions share.
     pub(super) session: Arc<Session>,
+    /// The prepared statements of the gateway.
     pub(super) prepared: Arc<PreparedStatements>,
+    /// The addresses of the gateways that drivers are told.
     pub(super) ring: Arc<Ring>,
+    /// The definitions of vector indexes.
     pub(super) catalog: Arc<Catalog>,
-    /// Answers that the node was not asked for.
+    /// Answers that the gateway makes itself, as whole frames.
     pub(super) answers: mpsc::Receiver<Bytes>,
-    /// What answers to the gateway's own inquiries may hold.
+    /// The memory for answers to the gateway's own inquiries.
     pub(super) answer_memory: AnswerMemory,
-    /// The services that a new index is made known to.
+    /// The index services, which CREATE INDEX waits for.
     pub(super) stores: Stores,
-    /// Answers that many ask for.
+    /// Answers that many clients ask for.
     pub(super) kept_answers: Arc<KeptAnswers>,
-    /// What writes are decided by that must be decided anew.
+    /// Decides once more about writes that the node refused.
     pub(super) writes: Writes,
-    /// Requests made here, which the other loop writes. There is at most one for each stream.
+    /// The way to the loop that writes to the node, for requests that this loop makes. At most one
+    /// request is under way on each stream.
     pub(super) steps: mpsc::UnboundedSender<Bytes>,
+    /// The time for which answers are waited for once the client sends no more requests.
     pub(super) drain_timeout: Duration,
 }
 
@@ -93,9 +106,10 @@ impl Responses {
         client: &mut (impl AsyncWrite + Unpin),
     ) -> Result<ResponsesEnd, ResponsesEnd> {
         let mut intake = Intake::new();
-        // Bytes still to come of a response that passes.
+        // Bytes of a passing response that are still to come.
         let mut to_pass = 0;
-        // Set once there are no more requests: when to give up waiting for answers.
+        // The time at which the loop stops waiting for answers. Set once the client sends no more
+        // requests.
         let mut deadline = None;
         loop {
             self.pass_front(&mut intake, &mut to_pass, client).await?;
@@ -108,7 +122,7 @@ impl Responses {
                         return Ok(ResponsesEnd::Eof);
                     }
                 }
-                // Only between two responses.
+                // An answer of the gateway's goes out only between two responses.
                 answer = self.answers.recv(), if to_pass == 0 && deadline.is_none() => match answer {
                     Some(answer) => {
                         send(client, &answer).await.map_err(ResponsesEnd::Client)?;
@@ -122,7 +136,7 @@ impl Responses {
         }
     }
 
-    /// Passes what can be passed of the buffer. What passes as it is goes out in one write.
+    /// Passes on what it can of the buffer. Bytes that pass as they came go out in one write.
     async fn pass_front(
         &self,
         intake: &mut Intake,
@@ -142,7 +156,7 @@ impl Responses {
                 }
                 continue;
             }
-            // What passes needs no bound, since it is never held.
+            // A response that passes needs no bound, since it is never held as a whole.
             let header = FrameHeader::read(rest, Direction::Response, usize::MAX)
                 .map_err(|refusal| ResponsesEnd::Senseless(refusal.error))?;
             let Some(header) = header else { break };
@@ -152,7 +166,8 @@ impl Responses {
             }
             if !self.must_read(&header) {
                 if header.length as usize > self.session.body_max() {
-                    // It is too long to be what was expected, and the next response on its stream is not it either.
+                    // It is too long to be read, so the reason to read it is dropped. The next
+                    // response on the stream is another one.
                     self.session.take_expected(header.stream);
                 }
                 self.count(&header);
@@ -197,14 +212,14 @@ impl Responses {
         write_front(intake, passing, client).await
     }
 
-    /// Takes note of an answer that goes to the client.
+    /// Notes that the client gets the answer to a request.
     fn count(&self, header: &FrameHeader) {
         if header.opcode != Opcode::Event {
             self.session.client_is_answered(header.stream);
         }
     }
 
-    /// Hands an answer to whom in the gateway it is for; false if it is for the client.
+    /// Hands an answer to the gateway's own inquiry over; false if the answer is for the client.
     fn hand_over(&self, header: &FrameHeader, body: &[u8]) -> bool {
         if !self.session.own_streams.is_own(header.stream) {
             return false;
@@ -212,7 +227,7 @@ impl Responses {
         self.session.client.inquiry_answered();
         if let Some(answer) = self.session.own_streams.answered(header.stream) {
             let held = self.answer_memory.hold(body.len());
-            // If nobody waits for it any more, the client has gone.
+            // If nobody waits for the answer any more, the client is gone.
             let _ = answer.send(held.map(|held| Answer {
                 frame: Frame {
                     header: *header,
@@ -224,8 +239,9 @@ impl Responses {
         true
     }
 
+    /// Whether a response must be read before it goes on.
     fn must_read(&self, header: &FrameHeader) -> bool {
-        // What the gateway asked for itself is none of the client's, however long it is.
+        // The client must not get what the gateway asked for itself, however long it is.
         if self.session.own_streams.is_own(header.stream) {
             return true;
         }
@@ -238,7 +254,7 @@ impl Responses {
         }
     }
 
-    /// What cannot be read here passes: it is none of what is sought.
+    /// Decides about a response that must be read. If it cannot be read, it passes as it came.
     fn decide(&self, header: &FrameHeader, body: &[u8]) -> Decision {
         let decided = match header.opcode {
             Opcode::Event => self.event(header, body),
@@ -259,6 +275,8 @@ impl Responses {
         })
     }
 
+    /// Tells the client the gateway's address in an event about a node, or nothing if the node has
+    /// no gateway.
     fn event(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, DecodeError> {
         let (context, Response::Event(event)) = self.decode(header, body)? else {
             return Ok(Decision::Keep);
@@ -270,7 +288,7 @@ impl Responses {
         })
     }
 
-    /// Leaves of what the node supports what this gateway supports too.
+    /// Leaves in SUPPORTED only what the gateway supports, too.
     fn supported(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, DecodeError> {
         let (context, Response::Supported(mut options)) = self.decode(header, body)? else {
             return Ok(Decision::Keep);
@@ -286,6 +304,7 @@ impl Responses {
         Ok(Decision::Replace(encode(&told, &context, None)))
     }
 
+    /// Decides about a result by the request that it answers.
     fn result(
         &self,
         header: &FrameHeader,
@@ -301,7 +320,7 @@ impl Responses {
                 self.remember(header, body, grounds, seen, text_bytes)?;
                 Ok(Decision::Keep)
             }
-            // Taken before, whatever the opcode.
+            // These are handled by `decide`, whatever the opcode.
             Expected::Answering(_) | Expected::Truncated(_) | Expected::Write(_) => {
                 Ok(Decision::Keep)
             }
@@ -333,7 +352,7 @@ impl Responses {
         }
     }
 
-    /// Remembers the id that a statement was given.
+    /// Remembers the id that the node gave a statement, with its meaning.
     fn remember(
         &self,
         header: &FrameHeader,
@@ -362,8 +381,10 @@ impl Responses {
         Ok(())
     }
 
+    /// The meaning of a prepared read that may be of a table that tells of nodes.
     fn ring_rows(&self, header: &FrameHeader, body: &[u8]) -> Meaning {
-        // Only the id is read for certain: the columns of other tables may be of types that are unknown here.
+        // The response is decoded only now: columns of other tables may have types that the gateway
+        // does not know. The id alone can always be read.
         match self.decode(header, body) {
             Ok((
                 _,
@@ -376,6 +397,7 @@ impl Responses {
         }
     }
 
+    /// Decodes a response with the connection's compression.
     pub(super) fn decode(
         &self,
         header: &FrameHeader,
@@ -399,6 +421,7 @@ fn encode(
     out.freeze()
 }
 
+/// Writes the first `count` bytes of the buffer to the client, and removes them.
 async fn write_front(
     intake: &mut Intake,
     count: usize,

@@ -1,4 +1,4 @@
-//! What the two directions of a connection know together.
+//! The state of a connection that its two directions share.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -22,97 +22,110 @@ use crate::writes::{Errand, PreparedWrite};
 
 use super::own_streams::OwnStreams;
 
-/// Bodies of requests before the node has let the client in: options, names and passwords, and the tokens of
-/// single sign-on, which are the largest.
+/// The largest body of a request before the node has let the client in. Such requests hold options,
+/// names and passwords, and the tokens of single sign-on, which are the largest. Bytes.
 const STRANGERS_BODY_MAX: usize = 256 << 10;
 
-/// Why a response must be read before it goes on.
+/// The request that a response answers, if the response must be read before it goes on.
 #[derive(Debug)]
 pub(super) enum Expected {
-    /// It answers PREPARE.
+    /// PREPARE.
     Prepared {
-        /// What that is understood by.
+        /// The facts that the statement is understood by.
         grounds: Grounds,
-        /// What was seen in its text.
+        /// The kind of statement, as its text shows.
         seen: Seen,
-        /// How long that is.
+        /// The length of the text. Bytes.
         text_bytes: usize,
     },
-    /// It answers USE.
+    /// USE.
     Keyspace,
-    /// It answers what many ask, and is kept for them.
+    /// A question that many clients ask. Its answer is kept for them.
     Kept(Question),
-    /// It may hold rows of a table that tells of nodes. The columns are those of the prepared statement, if one was
-    /// executed.
+    /// A read that may return rows of a table that tells of nodes. The columns are those of the
+    /// prepared statement, if one was executed.
     RingRows(Option<Arc<Metadata>>),
-    /// It is added to, or decides about what is done here; then the client is answered this way.
+    /// A statement that concerns vector indexes. The response is added to, or decides what the
+    /// gateway does. The sender is the way to the client, if the answer may come later.
     Answering(Box<(Answering, Option<mpsc::Sender<Bytes>>)>),
-    /// It answers TRUNCATE of a logged table.
+    /// TRUNCATE of a logged table.
     Truncated(Box<TruncateUnderWay>),
-    /// It answers a step of a write to logged tables.
+    /// A step of a write to logged tables.
     Write(Box<WriteUnderWay>),
 }
 
-/// A write to logged tables between a request to the node and its answer.
+/// A write to logged tables, between a request to the node and its answer.
 #[derive(Debug)]
 pub(super) struct WriteUnderWay {
+    /// The steps of the write that are still to be taken.
     pub(super) errand: Errand,
+    /// The time at which the write began.
     pub(super) since: Instant,
-    /// How often it was begun anew, as what it was begun by was out of date.
+    /// The number of times that the write was begun anew because it was decided by outdated
+    /// definitions.
     pub(super) begun_anew: u32,
-    /// That its tables' logs may get rows.
+    /// The note that the logs of the write's tables may get rows.
     pub(super) entered: Entered,
-    /// The memory that it holds, out of what the connection may hold.
+    /// The write's share of the memory that the connection's writes may hold.
     pub(super) memory: OwnedSemaphorePermit,
 }
 
-/// A TRUNCATE of a logged table between the request to the node and its answer.
+/// A TRUNCATE of a logged table, between the request to the node and its answer.
 #[derive(Debug)]
 pub(super) struct TruncateUnderWay {
+    /// The table that is truncated.
     pub(super) table: Arc<LoggedTable>,
-    /// The note that the definitions have of it.
+    /// The id of the note about the TRUNCATE that is stored with the definitions.
     pub(super) note: Uuid,
-    /// The way to the client. Held until it is answered: the other loop must not take it for one that is due no more answers.
+    /// The way to the client. It is held until the client is answered, so that the other loop does
+    /// not take the client for one that is due no more answers.
     pub(super) answers: mpsc::Sender<Bytes>,
 }
 
-/// What was seen in the text of a statement that is prepared, as far as it matters once its answer is here.
+/// The kind of a statement that is prepared, as its text shows. It is needed when the answer to
+/// PREPARE comes.
 #[derive(Debug)]
 pub(super) enum Seen {
-    /// Nothing.
+    /// A statement that the gateway does nothing about.
     Nothing,
-    /// It is a USE.
+    /// A USE.
     Use,
-    /// It may read a table that tells of nodes.
+    /// A statement that may read a table that tells of nodes.
     RingTable,
-    /// It polls a change log.
+    /// A poll of a change log.
     LogRead(LogRead),
-    /// It asks which generations of streams there are.
+    /// A question which generations of streams there are.
     Generations,
-    /// It concerns vector indexes.
+    /// A statement that concerns vector indexes.
     Concern(Concern),
-    /// It truncates a logged table.
+    /// A TRUNCATE of a logged table.
     Truncate(Arc<LoggedTable>),
-    /// It writes to logged tables.
+    /// A write to logged tables.
     Write(Box<PreparedWrite>),
 }
 
 /// The state of a connection that both directions use.
 pub(super) struct Session {
-    /// Where the client reached us.
+    /// The address at which the client reached the gateway.
     pub(super) own_address: SocketAddr,
+    /// Bytes above which bodies of frames are not read by the gateway.
     body_max: usize,
+    /// The compression that STARTUP asked for.
     compression: Mutex<Option<Compression>>,
+    /// The keyspace of the last USE that the node has confirmed.
     keyspace: Mutex<Option<Arc<str>>>,
+    /// For streams of the client's requests, why their responses must be read.
     expected: Mutex<HashMap<i16, Expected>>,
-    /// What others know of this connection.
+    /// The connection as other parts of the gateway see it.
     pub(super) client: Arc<Client>,
+    /// Whether the node has let the client in.
     let_in: AtomicBool,
-    /// Streams that the gateway uses for itself.
+    /// The streams that the gateway uses for its own requests.
     pub(super) own_streams: OwnStreams,
 }
 
 impl Session {
+    /// Makes the state of a new connection, whose client is not let in yet.
     pub(super) fn new(own_address: SocketAddr, body_max: usize, client: Arc<Client>) -> Self {
         Session {
             own_address,
@@ -126,12 +139,13 @@ impl Session {
         }
     }
 
-    /// Bodies above this many bytes, as they came or plain, are not read here.
+    /// The largest body that is read by the gateway, compressed or not. Bytes.
     pub(super) fn body_max(&self) -> usize {
         self.body_max
     }
 
-    /// The same for requests: whoever the node has not let in yet may not have much kept here.
+    /// The largest body of a request that the gateway takes: less while the node has not let the
+    /// client in, so that strangers take little memory. Bytes.
     pub(super) fn request_body_max(&self) -> usize {
         match self.is_let_in() {
             true => self.body_max,
@@ -144,51 +158,57 @@ impl Session {
         self.let_in.load(Ordering::Acquire)
     }
 
-    /// The node has let the client in. Must be called before the client is told.
+    /// Notes that the node has let the client in. Must be called before the client is told.
     pub(super) fn let_in(&self) {
         self.let_in.store(true, Ordering::Release);
     }
 
+    /// The compression that STARTUP asked for.
     pub(super) fn compression(&self) -> Option<Compression> {
         *self.compression.lock()
     }
 
-    /// Takes note of what STARTUP asks for. Should the node refuse it, no frame will be compressed.
+    /// Notes the compression that STARTUP asks for. If the node refuses it, no frame will be
+    /// compressed.
     pub(super) fn agree_on(&self, compression: Option<Compression>) {
         *self.compression.lock() = compression;
     }
 
-    /// The keyspace that names without one are in: that of the last USE that the node has confirmed.
+    /// The keyspace of names without one: that of the last USE that the node has confirmed.
     pub(super) fn keyspace(&self) -> Option<Arc<str>> {
         self.keyspace.lock().clone()
     }
 
-    /// The node has confirmed a USE. Must be called before the client is told.
+    /// Notes that the node has confirmed a USE. Must be called before the client is told.
     pub(super) fn use_keyspace(&self, keyspace: &str) {
         *self.keyspace.lock() = Some(keyspace.into());
     }
 
-    /// Must be waited for before a request of the client's goes to the node. Nothing may be due on its stream.
+    /// Waits until the client's request may go to the node on its stream. No answer may be due to
+    /// the client on this stream.
     pub(super) async fn client_asks(&self, stream: i16) {
         self.own_streams.client_asks(stream).await;
     }
 
-    /// The client has all that it is due on a stream, but for the bytes.
+    /// Notes that a request of the client has its answer. Called when the answer is decided on,
+    /// perhaps before its bytes are written.
     pub(super) fn client_is_answered(&self, stream: i16) {
         self.client.answered(stream);
         self.own_streams.answered(stream);
     }
 
-    /// Has the response of a stream read when it comes. Must be called before the request goes on.
+    /// Notes why the response of a stream must be read when it comes. Must be called before the
+    /// request goes on.
     pub(super) fn expect(&self, stream: i16, expected: Expected) {
         self.expected.lock().insert(stream, expected);
     }
 
+    /// Whether the response of a stream must be read.
     pub(super) fn is_expected(&self, stream: i16) -> bool {
         self.expected.lock().contains_key(&stream)
     }
 
-    /// What the response of a stream must be read for, now that it is here.
+    /// Takes the reason why the response of a stream must be read.
     pub(super) fn take_expected(&self, stream: i16) -> Option<Expected> {
         self.expected.lock().remove(&stream)
     }
@@ -196,7 +216,7 @@ impl Session {
     /// The body of a frame, decompressed into `scratch` if it is compressed.
     ///
     /// # Errors
-    /// If it cannot be decompressed, or would be too large.
+    /// If the body cannot be decompressed, or would be too large.
     pub(super) fn plain<'a>(
         &self,
         header: &FrameHeader,

@@ -13,14 +13,14 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
-/// A socket to a client or to the node.
+/// A connected socket without TLS or with it.
 pub(super) enum Socket {
     Clear(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
 }
 
 impl Socket {
-    /// The socket of a client; with `tls` the client has to begin with a handshake.
+    /// The socket of a client. With `tls` the client has to begin with a handshake.
     pub(super) async fn of_client(
         socket: TcpStream,
         tls: Option<Arc<ServerConfig>>,
@@ -34,7 +34,8 @@ impl Socket {
         })
     }
 
-    /// The socket to the node at `address`, a `HOST:PORT`; with `tls` its certificate has to name that host.
+    /// The socket to the node at `address`, a `HOST:PORT`. With `tls` the node's certificate has to
+    /// name that host.
     pub(super) async fn of_node(
         socket: TcpStream,
         address: &str,
@@ -50,7 +51,7 @@ impl Socket {
         })
     }
 
-    /// Where it is reached on this side.
+    /// The address of this side of the socket.
     pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
         match self {
             Socket::Clear(socket) => socket.local_addr(),
@@ -58,7 +59,7 @@ impl Socket {
         }
     }
 
-    /// Its two directions. It is closed when both are dropped.
+    /// Splits the socket into its two directions. It is closed when both are dropped.
     pub(super) fn into_split(self) -> (ReadHalf, WriteHalf) {
         match self {
             Socket::Clear(socket) => {
@@ -73,7 +74,7 @@ impl Socket {
     }
 }
 
-/// The name that a node's certificate has to have.
+/// The name that the node's certificate has to have: the host of a `HOST:PORT`.
 fn host(address: &str) -> io::Result<ServerName<'static>> {
     let host = address
         .rsplit_once(':')
@@ -83,19 +84,19 @@ fn host(address: &str) -> io::Result<ServerName<'static>> {
     ServerName::try_from(host.to_owned()).map_err(io::Error::other)
 }
 
-/// Writes, and has it all on its way: TLS keeps back what the socket does not take at once.
+/// Writes bytes and flushes them: TLS keeps back what the socket does not take at once.
 pub(super) async fn send(socket: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> io::Result<()> {
     socket.write_all(bytes).await?;
     socket.flush().await
 }
 
-/// The direction from the other side.
+/// The direction from the peer to the gateway.
 pub(super) enum ReadHalf {
     Clear(OwnedReadHalf),
     Tls(tokio::io::ReadHalf<TlsStream<TcpStream>>),
 }
 
-/// The direction to the other side.
+/// The direction from the gateway to the peer.
 pub(super) enum WriteHalf {
     Clear(OwnedWriteHalf),
     Tls(tokio::io::WriteHalf<TlsStream<TcpStream>>),
@@ -110,7 +111,8 @@ impl AsyncRead for ReadHalf {
         match self.get_mut() {
             ReadHalf::Clear(half) => Pin::new(half).poll_read(context, buffer),
             ReadHalf::Tls(half) => match Pin::new(half).poll_read(context, buffer) {
-                // Drivers close without the goodbye of TLS. Frames tell by their lengths whether something is missing.
+                // Drivers close without the goodbye of TLS. The lengths of frames show whether
+                // bytes are missing.
                 Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
                     Poll::Ready(Ok(()))
                 }

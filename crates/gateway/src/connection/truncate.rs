@@ -1,9 +1,10 @@
-//! TRUNCATE of a logged table: passed on once it is noted, and answered once the table's indexes are to be built anew.
+//! TRUNCATE of a logged table. The gateway notes it with the definitions, passes it on, and answers
+//! the client once it is settled that the table's indexes are built anew.
 //!
-//! They are, unless it is certain that nothing was carried out: an index that is built once too often costs time, and
-//! one that holds what is gone is wrong. The note lies with the definitions, so if this gateway dies, the connection
-//! breaks or the definitions cannot be changed any more, the indexes are built anew by whoever finds it there
-//! (`catalog::truncation`).
+//! They are built anew unless it is certain that nothing was truncated: an index that is built in
+//! vain costs time, but one that holds deleted rows is wrong. If this gateway dies, the connection
+//! breaks or the definitions cannot be changed any more, another gateway finds the note and has the
+//! indexes built anew (`catalog::truncation`).
 
 use std::sync::Arc;
 
@@ -21,16 +22,16 @@ use crate::catalog::{LoggedTable, Snapshot};
 use crate::writes::{self, nothing_was_written};
 
 impl Requests {
-    /// The logged table that a TRUNCATE is of, if it is of one.
+    /// The logged table that a TRUNCATE empties; `None` if it empties another one.
     ///
     /// # Errors
-    /// If it names a logged table, and it cannot be told which one it is of.
+    /// If the text names a logged table, but it cannot be told which table is truncated.
     pub(super) fn truncated_table(
         &self,
         text: &[u8],
         snapshot: &Snapshot,
     ) -> Result<Option<Arc<LoggedTable>>, CqlError> {
-        // What is no UTF-8 is refused by Cassandra.
+        // Cassandra refuses a text that is no UTF-8.
         let Ok(text) = str::from_utf8(text) else {
             return Ok(None);
         };
@@ -45,7 +46,8 @@ impl Requests {
         Ok(keyspace.and_then(|keyspace| snapshot.logged_table(keyspace, &name)))
     }
 
-    /// Has a TRUNCATE noted, and then passed on. What comes behind it on the connection does not wait for that.
+    /// Notes a TRUNCATE in a task, which then sends it to the node. Later requests of the
+    /// connection do not wait for that.
     pub(super) fn truncate(&self, header: &FrameHeader, request: Bytes, table: Arc<LoggedTable>) {
         let stream = header.stream;
         let (Some(answers), Some(to_node)) =
@@ -64,7 +66,7 @@ impl Requests {
                         answers,
                     };
                     session.expect(stream, Expected::Truncated(Box::new(truncate)));
-                    // If the connection has ended, the note is found one day.
+                    // If the connection has ended, a gateway finds the note later.
                     let _ = to_node.send(request);
                 }
                 Err(error) => {
@@ -77,7 +79,7 @@ impl Requests {
 }
 
 impl Responses {
-    /// The node has answered a TRUNCATE.
+    /// Decides about the node's answer to a TRUNCATE.
     pub(super) fn truncated(
         &self,
         header: &FrameHeader,
@@ -98,7 +100,7 @@ impl Responses {
             tokio::spawn(async move { catalog.forget_truncate(&table, note).await });
             return responses::Decision::Keep;
         }
-        // An error, a timeout above all, may come from one node when others have emptied the table.
+        // One node may answer with an error, mostly a timeout, when others have emptied the table.
         let as_it_came = Bytes::from([&header.to_bytes()[..], body].concat());
         tokio::spawn(async move {
             let answer = match (catalog.finish_truncate(&table, note).await, read) {
@@ -145,7 +147,7 @@ mod tests {
         let shared = Shared::new(snapshot());
         let (mut client, mut node) = shared.connect();
         client.ask(&query("TRUNCATE shop.products"), 1).await;
-        // There is no cluster here to note it in.
+        // There is no cluster here in which it could be noted.
         let (stream, refusal) = client.response().await;
         assert_eq!(stream, 1);
         assert!(
@@ -189,7 +191,7 @@ mod tests {
                 matches!(&decision, responses::Decision::Replace(now) if now.is_empty()),
                 "{answer:?}"
             );
-            // There is no cluster here to do it in, and the client is told.
+            // There is no cluster here in which it could be done, so the client gets a warning.
             let told = soon(told.recv()).await.unwrap();
             let told = Frame {
                 header: FrameHeader::read(&told, Direction::Response, 1 << 20)

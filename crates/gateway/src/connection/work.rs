@@ -1,4 +1,5 @@
-//! Requests that are worked on here: each in a task of its own, so that none holds up another on its connection.
+//! Requests that the gateway carries out itself. Each runs in a task of its own, so that none holds
+//! up another on its connection.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,19 +19,21 @@ use crate::metrics::{Kind, Metrics};
 use crate::overlay::log_read::{LogRead, PreparedLogRead};
 use crate::prepared::{Meaning, PreparedStatements};
 
-/// Requests of one connection that are worked on at once; more are refused.
+/// Requests of one connection that are carried out at once; more are refused.
 const AT_ONCE_MAX: usize = 1024;
 
-/// A request to work on.
+/// A request that the gateway carries out.
 pub(super) struct Work {
+    /// The stream of the request, on which the client is answered.
     pub(super) stream: i16,
-    /// The client wants a trace.
+    /// Whether the client wants a trace.
     pub(super) traced: bool,
+    /// The work to do.
     pub(super) job: Job,
 }
 
 impl Work {
-    /// What it counts as.
+    /// The kind by which metrics count the request.
     pub(super) fn kind(&self) -> Kind {
         match self.job {
             Job::Prepare { .. } | Job::Query { .. } | Job::Execute { .. } => Kind::Ann,
@@ -39,52 +42,61 @@ impl Work {
     }
 }
 
-/// What is asked for.
+/// The kinds of requests that the gateway carries out.
 pub(super) enum Job {
-    /// PREPARE of a nearest-neighbour query, planned on these grounds, under an id.
+    /// PREPARE of a nearest-neighbour query, which was planned on these grounds and gets this id.
     Prepare {
         plan: Box<AnnPlan>,
         grounds: Grounds,
         id: Bytes,
         text_bytes: usize,
     },
-    /// A nearest-neighbour query as text.
+    /// QUERY of a nearest-neighbour query, which comes as text.
     Query {
         plan: Box<AnnPlan>,
         parameters: QueryParameters,
     },
-    /// A prepared one.
+    /// EXECUTE of a prepared nearest-neighbour query.
     Execute {
         statement: Arc<AnnStatement>,
         id: Bytes,
         parameters: QueryParameters,
     },
-    /// A poll of a log that may have no rows from that time on, microseconds since the epoch.
+    /// A poll of a change log that probably has no rows from `from_micros` on. Microseconds since
+    /// the epoch.
     Poll {
         poll: Arc<PreparedLogRead>,
         from_micros: i64,
         id: Bytes,
         parameters: QueryParameters,
     },
-    /// What has this answer.
+    /// A request whose answer is known: this frame.
     Repeat(Frame),
 }
 
-/// What the tasks of a connection share.
+/// The state that the tasks of a connection share.
 #[derive(Clone)]
 pub(super) struct Workshop {
+    /// Sends requests to the node on the client's connection.
     pub(super) node: Inquirer,
+    /// The index services.
     pub(super) stores: Stores,
+    /// The meanings of prepared statements.
     pub(super) prepared: Arc<PreparedStatements>,
+    /// The definitions of vector indexes.
     pub(super) catalog: Arc<Catalog>,
+    /// The counters that metrics show.
     pub(super) metrics: Arc<Metrics>,
+    /// The way to the client.
     pub(super) answers: mpsc::Sender<Bytes>,
-    /// The connection is closed: nobody waits for answers.
+    /// Cancelled when the connection is closed: nobody waits for answers any more.
     pub(super) gone: CancellationToken,
+    /// The places for work at once.
     places: Arc<Semaphore>,
 }
 
 impl Workshop {
+    /// Makes the workshop of a connection.
     pub(super) fn new(
         node: Inquirer,
         stores: Stores,
@@ -106,15 +118,15 @@ impl Workshop {
         }
     }
 
-    /// Whether there is room for more work.
+    /// Whether there is a place for more work.
     pub(super) fn has_room(&self) -> bool {
         self.places.available_permits() > 0
     }
 
-    /// Begins to work. The answer goes its way by itself.
+    /// Begins to work on a request. The task sends the answer to the client.
     ///
     /// # Errors
-    /// If too much is worked on already.
+    /// If too many requests are worked on already.
     pub(super) fn begin(
         &self,
         work: Work,
@@ -141,6 +153,7 @@ impl Workshop {
         Ok(())
     }
 
+    /// Works on a request, and sends the answer to the client.
     async fn carry_out(&self, work: Work) {
         let Work {
             stream,
@@ -167,6 +180,7 @@ impl Workshop {
         let _ = self.answers.send(answer).await;
     }
 
+    /// The answer to a job.
     async fn answer(&self, job: Job, traced: bool) -> Result<(ResponseContext, Response), Failure> {
         match job {
             Job::Prepare {
@@ -177,7 +191,7 @@ impl Workshop {
             } => {
                 let prepared = ann::prepare(*plan, id.clone(), &self.node, traced).await?;
                 let (statement, context, response) = prepared;
-                // What the node tells of the columns is about as long as the selection.
+                // The node's description of the columns is about as long as the selection.
                 let meaning = Meaning::Ann(Arc::new(statement));
                 self.prepared.insert(&id, grounds, meaning, 2 * text_bytes);
                 Ok((context, response))
@@ -196,7 +210,7 @@ impl Workshop {
                 id,
                 parameters,
             } => {
-                // What was there before the poll came is marked by then.
+                // Rows that were there before the poll came are marked by then.
                 let has_looked = self.catalog.activity.look().await;
                 let LogRead { keyspace, table } = &poll.of;
                 if has_looked && self.catalog.is_idle(keyspace, table, from_micros) {

@@ -1,4 +1,5 @@
-//! Writes to logged tables on a whole connection, between a client and a node that are both played by the test.
+//! Tests of writes to logged tables on a whole connection. The client and the node are played by
+//! the test.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -187,7 +188,7 @@ async fn compressed_requests_are_understood_and_compressed_answers_pass() {
     let answer = Response::Error(CqlError::invalid("y".repeat(2_000)));
     node.answer(&answer, 1).await;
     assert_eq!(client.response().await, (1, answer));
-    // One that goes alone is compressed as it came.
+    // A write that goes alone is compressed as it came.
     let conditional = format!("{INSERT} IF NOT EXISTS -- {}", "x".repeat(2_000));
     let asked = client.ask(&query(&conditional), 2).await;
     node.batch(1).await;
@@ -230,7 +231,7 @@ async fn writes_that_hold_much_memory_wait_for_one_another() {
     };
     let playing = async {
         assert!(is_prepare(&node.request().await));
-        // The second is read but not begun: nothing of it comes.
+        // The second write is read but not begun, so the node gets nothing of it.
         let early = tokio::time::timeout(Duration::from_millis(200), node.request());
         assert!(early.await.is_err());
         for stream in 1..=3 {

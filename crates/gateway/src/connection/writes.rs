@@ -1,4 +1,4 @@
-//! Requests that write to logged tables: recognised, begun in another form, and answered.
+//! Requests that write to logged tables: recognised, sent in another form, and answered.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -20,33 +20,38 @@ use crate::catalog::{Catalog, Entered, Snapshot};
 use crate::prepared::{Meaning, PreparedStatements};
 use crate::writes::{self, ChangeLog, ClientRequest, Errand, Next, PreparedWrite};
 
-/// Bytes that the writes under way of one connection may hold; with more, its requests wait. A larger write goes alone.
+/// The memory that the writes under way of one connection may hold. With more, the connection's
+/// requests wait. A larger write goes alone. Bytes.
 const MEMORY_MAX: usize = 16 << 20;
 
-/// A write is held as it came and as a batch.
+/// The number of copies of a write that are held: as it came, and as a batch.
 const COPIES: usize = 2;
 
-/// How often a write is begun anew, as what it was begun by was out of date: once for a table that was made anew, and once more for
-/// one that was given an index meanwhile.
+/// The number of times that a write is begun anew because its definitions were outdated: once for a
+/// table that was made anew, and once more for a table that was given an index meanwhile.
 const BEGUN_ANEW_MAX: u32 = 2;
 
-/// What the writes under way of a new connection may hold.
+/// The memory for the writes of a new connection.
 pub(super) fn write_memory() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(MEMORY_MAX))
 }
 
-/// What the writes of a connection are decided by. Each decision is an errand, or nothing for a request that passes as it came;
-/// an error is the answer.
+/// Decides about the writes of a connection. A decision is an errand, `None` for a request that
+/// passes as it came, or an error for the client.
 #[derive(Clone)]
 pub(super) struct Writes {
+    /// The state that both directions of the connection share.
     pub(super) session: Arc<Session>,
+    /// The meanings of prepared statements.
     pub(super) prepared: Arc<PreparedStatements>,
+    /// The definitions of vector indexes.
     pub(super) catalog: Arc<Catalog>,
+    /// The state that all writes to change logs share.
     pub(super) log: Arc<ChangeLog>,
 }
 
 impl Writes {
-    /// Decides on a QUERY whose first word is one of a write.
+    /// Decides about a QUERY whose first word is that of a write.
     pub(super) fn query(
         &self,
         header: &FrameHeader,
@@ -54,7 +59,7 @@ impl Writes {
         plain: &[u8],
         snapshot: &Snapshot,
     ) -> Result<Option<Errand>, CqlError> {
-        // What is no UTF-8 is refused by Cassandra.
+        // Cassandra refuses a text that is no UTF-8.
         let Ok(text) = str::from_utf8(glance::statement_text(header.flags, plain)?) else {
             return Ok(None);
         };
@@ -72,7 +77,7 @@ impl Writes {
         }
     }
 
-    /// Decides on an EXECUTE of a write.
+    /// Decides about an EXECUTE of a write.
     pub(super) fn execute(
         &self,
         header: &FrameHeader,
@@ -92,7 +97,7 @@ impl Writes {
         request.execute(write, &self.log)
     }
 
-    /// Decides on a BATCH. While no table is logged it passes without a look.
+    /// Decides about a BATCH. While no table is logged, it passes without a look.
     pub(super) fn batch(
         &self,
         header: &FrameHeader,
@@ -106,7 +111,7 @@ impl Writes {
         let plain = self.session.plain(header, body, &mut scratch)?;
         let keyspace = self.session.keyspace();
         let mut is_logged = false;
-        // Kept, as an id may be forgotten any time.
+        // The meanings are kept, as an id may be forgotten at any time.
         let mut prepared = Vec::new();
         for statement in glance::batched(header.flags, plain)? {
             prepared.push(match statement? {
@@ -138,7 +143,7 @@ impl Writes {
         request.batch(prepared, &self.log)
     }
 
-    /// Decides anew on a request that was an errand before, by what is known now.
+    /// Decides once more about a write that the node refused, by the present snapshot.
     pub(super) fn again(&self, frame: &Frame) -> Result<Option<Errand>, CqlError> {
         self.catalog.lapse_if_over();
         let snapshot = self.catalog.snapshot();
@@ -157,14 +162,14 @@ impl Writes {
         let id = glance::executed_id(header.flags, plain)?;
         match self.prepared.get(id, &snapshot) {
             Some(Meaning::Write(write)) => self.execute(header, body, plain, &write, &snapshot),
-            // Somebody has prepared it again, and it is a write to no logged table now.
+            // Somebody has prepared the statement again, and it writes to no logged table now.
             Some(_) => Ok(None),
             None => Err(unprepared(id)),
         }
     }
 }
 
-/// What is seen in a PREPARE whose first word is one of a write.
+/// The kind of statement that a PREPARE shows whose first word is that of a write.
 pub(super) fn seen_in_prepare(
     text: &[u8],
     keyspace: Option<Arc<str>>,
@@ -185,7 +190,8 @@ pub(super) fn seen_in_prepare(
 }
 
 impl Requests {
-    /// Takes the first step of a write whose request had `length` bytes.
+    /// Sends the first request of a write to the node. `length` is the length of the client's
+    /// request. Bytes.
     pub(super) async fn begin(
         &mut self,
         header: &FrameHeader,
@@ -216,7 +222,8 @@ impl Requests {
         send(node, &request).await.map_err(RequestsEnd::Node)
     }
 
-    /// Waits until all may know that the logs of the tables get rows. Writes under way go on meanwhile.
+    /// Waits until it is noted in the cluster that the logs of the write's tables may get rows.
+    /// Writes under way go on meanwhile.
     async fn enter(
         &mut self,
         errand: &Errand,
@@ -234,7 +241,7 @@ impl Requests {
         }
     }
 
-    /// Waits until so many bytes may be held. Those that hold them go on meanwhile.
+    /// Waits until `bytes` more bytes may be held. Writes under way go on meanwhile.
     async fn memory(
         &mut self,
         bytes: usize,
@@ -255,14 +262,15 @@ impl Requests {
 }
 
 impl Responses {
-    /// A write with the names that the node gave its markers.
+    /// Adds the names that the node gave the markers to a prepared write.
     pub(super) fn with_names(
         &self,
         header: &FrameHeader,
         body: &[u8],
         mut write: PreparedWrite,
     ) -> Arc<PreparedWrite> {
-        // If they cannot be read, because of a type that is unknown here, they stay unknown.
+        // If the names cannot be read, because of a type that the gateway does not know, they stay
+        // unknown.
         if let Ok((_, Response::Prepared(prepared))) = self.decode(header, body) {
             let names = prepared.bind.columns.into_iter().map(|column| column.name);
             write.names = names.collect();
@@ -270,7 +278,7 @@ impl Responses {
         Arc::new(write)
     }
 
-    /// The node has answered a request of a write to logged tables.
+    /// Decides about the node's answer to a request of a write to logged tables.
     pub(super) fn write_answered(
         &self,
         header: &FrameHeader,

@@ -1,19 +1,24 @@
-//! The memory of answers to the gateway's own inquiries: rows of searches that are under way.
+//! The memory for answers to the gateway's own inquiries, which hold the rows of searches under
+//! way.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// What answers of a gateway may hold: each connection half of it at most. One answer may be larger when nothing else is held.
+/// The memory for the answers of a gateway. Each connection may take half of it. An answer above a
+/// limit fits when nothing else is held under that limit.
 #[derive(Clone, Debug)]
 pub(crate) struct AnswerMemory {
+    /// The bytes that are free for this connection.
     of_connection: Arc<Semaphore>,
+    /// The bytes that are free for the gateway.
     of_gateway: Arc<Semaphore>,
+    /// The bytes that a gateway may take.
     gateway_max: usize,
 }
 
-/// Memory that is held until this is dropped.
+/// A share of the memory, held until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
     _of_connection: OwnedSemaphorePermit,
@@ -21,7 +26,7 @@ pub(crate) struct Held {
 }
 
 impl AnswerMemory {
-    /// That of a gateway: so many bytes.
+    /// Makes the memory of a gateway: `bytes_max` bytes.
     pub(crate) fn new(bytes_max: usize) -> AnswerMemory {
         let gateway_max = bytes_max.clamp(2, u32::MAX as usize);
         AnswerMemory {
@@ -31,7 +36,7 @@ impl AnswerMemory {
         }
     }
 
-    /// That of a new connection of this gateway.
+    /// The memory for a new connection of this gateway.
     pub(crate) fn of_connection(&self) -> AnswerMemory {
         AnswerMemory {
             of_connection: Arc::new(Semaphore::new(self.gateway_max / 2)),
@@ -39,8 +44,8 @@ impl AnswerMemory {
         }
     }
 
-    /// Room for so many bytes; `None` if there is none left. Nobody waits for it: what would make room is read on the same
-    /// connection, behind the answer that waits.
+    /// Takes memory for an answer; `None` if there is not enough left. Nobody waits for memory: the
+    /// answers that would free it come on the same connection, behind the answer that waits.
     pub(crate) fn hold(&self, bytes: usize) -> Option<Held> {
         let hold = |semaphore: &Arc<Semaphore>, max: usize| {
             let permits = bytes.min(max) as u32;
@@ -53,7 +58,7 @@ impl AnswerMemory {
     }
 }
 
-/// A frame for the client, and the memory of what it was made of.
+/// A frame for the client, with the memory of the answers that it was made of.
 struct HeldFrame {
     frame: Bytes,
     _held: Vec<Held>,
@@ -65,7 +70,7 @@ impl AsRef<[u8]> for HeldFrame {
     }
 }
 
-/// The frame, which holds the memory until it is dropped: once it is written.
+/// Makes the frame hold the memory until it is dropped, which is once it is written.
 pub(crate) fn holding(frame: Bytes, held: Vec<Held>) -> Bytes {
     match held.is_empty() {
         true => frame,

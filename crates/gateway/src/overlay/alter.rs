@@ -1,7 +1,9 @@
-//! ALTER TABLE of what a vector index needs: refused, as Cassandra refuses it for an index of its own.
+//! ALTER TABLE that would take away a column that a vector index needs. It is refused, as Cassandra
+//! refuses it for an index of its own.
 //!
-//! An index without its column would be dropped, and one whose key has another name would have a log that nobody can write. Cassandra
-//! knows nothing of the index, so it would do both.
+//! An index whose column is dropped would have to be dropped, and if a key column were renamed,
+//! nobody could write the table's log. Cassandra knows nothing of vector indexes, so it would do
+//! both.
 
 use cql::ast::{AlterTableChange, Statement};
 use cql::error::CqlError;
@@ -11,13 +13,13 @@ use super::refusal::Refusal;
 use crate::catalog::{Snapshot, VectorIndex};
 
 impl Refusal {
-    /// Why a statement that begins with ALTER is refused; `None` if it is not, or not here.
+    /// The refusal of a statement that begins with ALTER; `None` if the gateway does not refuse it.
     pub(crate) fn of_alter(
         text: &str,
         keyspace_in_use: Option<&str>,
         snapshot: &Snapshot,
     ) -> Option<Refusal> {
-        // What cannot be read here is for the node to refuse, or to know.
+        // A text that cannot be parsed here goes to the node, which may know it or refuses it.
         let Ok(Statement::AlterTable(alter)) = parse_statement(text).map(|parsed| parsed.statement)
         else {
             return None;
@@ -43,7 +45,8 @@ impl Refusal {
             AlterTableChange::RenameColumns(renames) => {
                 let logged = snapshot.logged_table(keyspace, table)?;
                 let in_key = |name: &str| logged.primary_key().iter().any(|key| key.name == *name);
-                // The log has a column for each of the key. Other columns Cassandra renames never.
+                // The log has a column for each column of the key. Cassandra never renames other
+                // columns.
                 renames
                     .iter()
                     .filter(|(from, _)| in_key(from))
@@ -100,7 +103,7 @@ mod tests {
                 "{text}"
             );
         }
-        // One that is being made, too.
+        // The column of an index that is being made is not dropped either.
         let coming = refused("ALTER TABLE shop.products DROP name", None);
         assert!(coming.unwrap().ends_with("(coming)"));
         for text in [
@@ -127,9 +130,9 @@ mod tests {
         ] {
             assert_eq!(refused(text, None).as_deref(), Some(expected), "{text}");
         }
-        // What is in no key Cassandra refuses in its own words.
+        // Cassandra refuses in its own words to rename a column that is in no key.
         assert_eq!(refused("ALTER TABLE shop.events RENAME v TO w", None), None);
-        // No log has it.
+        // The table has no index, so no log has the column.
         assert_eq!(
             refused("ALTER TABLE shop.products RENAME id TO key", None),
             None

@@ -1,8 +1,8 @@
-//! DESCRIBE with our indexes.
+//! DESCRIBE with the gateway's vector indexes.
 //!
-//! After every table that the node describes come the statements that make its vector indexes, whatever was asked for:
-//! the table, its keyspace or all. An index that was asked for itself is not known to the node; then its error is
-//! answered with the description.
+//! After every table that the node describes come the statements that create its vector indexes,
+//! whether the table, its keyspace or everything was asked for. The node does not know an index
+//! that is asked for by name; then its error is replaced by the index's description.
 
 use std::sync::Arc;
 
@@ -15,18 +15,19 @@ use cql::wire::{ColumnSpec, DecodeError, Metadata, Rows, RowsEncoder};
 
 use crate::catalog::{Snapshot, VectorIndex};
 
-/// The columns of a description.
+/// The columns of the answer to DESCRIBE.
 const COLUMNS: [&str; 4] = ["keyspace_name", "type", "name", "create_statement"];
 
-/// What a DESCRIBE asks for, as far as it matters.
+/// The part of a DESCRIBE that the gateway needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Description {
-    /// The keyspace and name of an index that may have been asked for.
+    /// The keyspace and name of the index that may be asked for; `None` if the statement asks for
+    /// something else.
     index: Option<(String, String)>,
 }
 
 impl Description {
-    /// What a statement asks for; `None` if it is no DESCRIBE.
+    /// Reads a statement; `None` if it is no DESCRIBE.
     pub(crate) fn read(text: &str, keyspace_in_use: Option<&str>) -> Option<Description> {
         let Statement::Describe(describe) = parse_statement(text).ok()?.statement else {
             return None;
@@ -42,7 +43,8 @@ impl Description {
         })
     }
 
-    /// The answer in place of an error; `None` if the error is right.
+    /// The answer in place of the node's error; `None` if the error is right, as no such index is
+    /// known.
     pub(crate) fn instead(&self, snapshot: &Snapshot) -> Option<Rows> {
         let (keyspace, name) = self.index.as_ref()?;
         let index = snapshot.index(keyspace, name)?;
@@ -60,7 +62,8 @@ impl Description {
         Some(rows.finish(None))
     }
 
-    /// Adds the indexes to the tables of an answer; `None` if it stays as it is.
+    /// Adds the indexes after their tables in an answer of the node; `None` if the answer stays as
+    /// it is.
     ///
     /// # Errors
     /// If the answer is malformed.
@@ -95,7 +98,7 @@ impl Description {
     }
 }
 
-/// A name as the database sees it, from how it is described.
+/// The name of a table or keyspace from its described form, which may be in double quotes.
 fn unquoted(name: &str) -> String {
     let quoted = name
         .strip_prefix('"')
@@ -103,6 +106,7 @@ fn unquoted(name: &str) -> String {
     quoted.map_or_else(|| name.to_owned(), |name| name.replace("\"\"", "\""))
 }
 
+/// Adds the row that describes an index.
 fn put(rows: &mut RowsEncoder, index: &Arc<VectorIndex>) {
     let statement = vector_index::create_statement(
         (&index.keyspace, &index.table),
@@ -111,7 +115,7 @@ fn put(rows: &mut RowsEncoder, index: &Arc<VectorIndex>) {
         vector_index::CLASS,
         &index.options,
     );
-    // Names come quoted where they must be, as Cassandra's do.
+    // Names are in quotes where they must be, as in Cassandra's rows.
     let cells = [
         Identifier(&index.keyspace).to_string(),
         "index".to_owned(),

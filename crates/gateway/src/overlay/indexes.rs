@@ -1,7 +1,8 @@
-//! `system_schema.indexes` with our rows.
+//! `system_schema.indexes` with the rows of the gateway's vector indexes.
 //!
-//! The rows are added to the last page of the node's answer, by the names of its columns. A SELECT that cannot be answered so
-//! (functions, aggregates, another restriction than of the key or the kind) passes, and does not see them.
+//! The rows are added to the last page of the node's answer, by the names of its columns. A SELECT
+//! for which that does not work (functions, aggregates, a restriction on anything but the key or
+//! the kind) passes, and its answer lacks the vector indexes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,38 +18,47 @@ use cql::wire::{BoundValue, DecodeError, Metadata, Rows, RowsEncoder, Values};
 
 use crate::catalog::{Snapshot, VectorIndex};
 
+/// The `kind` of a vector index in `system_schema.indexes`.
 const KIND: &str = "CUSTOM";
 
-/// A SELECT of the table of indexes.
+/// A SELECT from `system_schema.indexes`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct IndexesRead {
-    /// The columns that are selected; `None`: all, by the names in the answer.
+    /// The selected columns; `None` for all, whose names are those of the answer.
     columns: Option<Vec<String>>,
+    /// The restrictions of WHERE, which all must hold.
     restrictions: Vec<Restriction>,
+    /// The LIMIT, if there is one.
     limit: Option<Term>,
 }
 
-/// One column is one of these values.
+/// A restriction of a column to some values.
 #[derive(Clone, Debug, PartialEq)]
 struct Restriction {
+    /// The restricted column.
     column: String,
-    /// `IN ?`: the one marker stands for the list.
+    /// Whether the restriction is `IN ?`, whose one marker stands for the whole list.
     is_list: bool,
+    /// The terms of the values: string literals and markers.
     terms: Vec<Term>,
 }
 
-/// The rows that are added to an answer.
+/// The rows of vector indexes that are added to an answer.
 #[derive(Clone, Debug)]
 pub(crate) struct IndexRows {
+    /// The indexes whose rows are added.
     indexes: Vec<Arc<VectorIndex>>,
+    /// The selected columns; `None` for all.
     selected: Option<Vec<String>>,
-    /// The columns, if the answer comes without them.
+    /// The columns from the answer to PREPARE, for an answer that comes without them.
     prepared: Option<Arc<Metadata>>,
+    /// The most rows that the answer may have.
     limit: Option<usize>,
 }
 
 impl IndexesRead {
-    /// What a statement asks of that table; `None` if it is of another, or cannot be answered here.
+    /// Reads a statement; `None` if it does not read `system_schema.indexes`, or if rows cannot be
+    /// added to its answer.
     pub(crate) fn read(text: &str, keyspace_in_use: Option<&str>) -> Option<IndexesRead> {
         let Statement::Select(select) = parse_statement(text).ok()?.statement else {
             return None;
@@ -59,7 +69,7 @@ impl IndexesRead {
         }
         let read = Self::of(&select);
         if read.is_none() {
-            tracing::debug!(text, "vector indexes are not among the answers to this");
+            tracing::debug!(text, "the answer lacks the vector indexes");
         }
         read
     }
@@ -92,7 +102,7 @@ impl IndexesRead {
         })
     }
 
-    /// The rows that answer it with these values.
+    /// The rows of vector indexes that match the statement with these bound values.
     pub(crate) fn rows(
         &self,
         values: &Values,
@@ -158,7 +168,8 @@ impl Restriction {
         })
     }
 
-    /// The values that the column may have. What cannot be read matches nothing; the node says what is wrong with it.
+    /// The values that the column may have. A value that cannot be read matches nothing; the node
+    /// says what is wrong with it.
     fn values(&self, values: &Values) -> Vec<String> {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok();
         let mut texts = Vec::new();
@@ -185,7 +196,7 @@ impl Restriction {
 }
 
 impl IndexRows {
-    /// Adds the rows to an answer of the node; `None` if it stays as it is.
+    /// Adds the rows to an answer of the node; `None` if the answer stays as it is.
     ///
     /// # Errors
     /// If the answer is malformed.
@@ -226,7 +237,7 @@ impl IndexRows {
     }
 }
 
-/// The value that was bound to a marker.
+/// The value that is bound to a marker; `None` if it is null, unset or missing.
 fn value_of<'v>(marker: &BindMarker, values: &'v Values) -> Option<&'v bytes::Bytes> {
     let value = match values {
         Values::Positional(values) => values.get(usize::from(marker.index))?,
@@ -242,7 +253,7 @@ fn value_of<'v>(marker: &BindMarker, values: &'v Values) -> Option<&'v bytes::By
     }
 }
 
-/// A column of text of an index's row.
+/// The value of a text column in the row of an index; `None` for other columns.
 fn text_of<'i>(index: &'i VectorIndex, column: &str) -> Option<&'i str> {
     match column {
         "keyspace_name" => Some(&index.keyspace),
@@ -253,7 +264,8 @@ fn text_of<'i>(index: &'i VectorIndex, column: &str) -> Option<&'i str> {
     }
 }
 
-/// The user's options and those that the database adds, as ScyllaDB does.
+/// The serialised `options` of an index: those of the user, and those that the database adds, as
+/// ScyllaDB does.
 fn options(index: &VectorIndex) -> Vec<u8> {
     let mut options: BTreeMap<&str, String> = index
         .options

@@ -1,4 +1,5 @@
-//! A poll of a change log: what the CDC library asks for again and again, for each group of streams of each log.
+//! Polls of a change log: the SELECT that the CDC library sends again and again, for each group of
+//! streams of each log.
 //!
 //! ```sql
 //! SELECT * FROM "k"."t_scylla_cdc_log"
@@ -13,26 +14,29 @@ use cql::wire::{BoundValue, Metadata, QueryParameters, Response, RowsEncoder, Va
 
 use crate::recognise::contains_in_any_case;
 
+/// The suffix by which a log's name differs from its table's.
 const SUFFIX: &str = "_scylla_cdc_log";
 
-/// The log that a poll reads.
+/// A poll of a change log.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LogRead {
+    /// The keyspace of the log and its table.
     pub(crate) keyspace: String,
-    /// The table whose log it is.
+    /// The table that the log belongs to.
     pub(crate) table: String,
 }
 
-/// The same, prepared.
+/// A prepared poll of a change log.
 #[derive(Clone, Debug)]
 pub(crate) struct PreparedLogRead {
+    /// The log that it reads.
     pub(crate) of: LogRead,
-    /// The columns of its result.
+    /// The columns of the result.
     pub(crate) columns: Arc<Metadata>,
 }
 
 impl LogRead {
-    /// What a text polls; `None` if it is anything else, however little it differs.
+    /// Reads a text; `None` if it differs from a poll in any way.
     pub(crate) fn read(text: &str) -> Option<LogRead> {
         if !contains_in_any_case(text.as_bytes(), SUFFIX.as_bytes()) {
             return None;
@@ -72,6 +76,7 @@ impl LogRead {
     }
 }
 
+/// Whether a relation restricts this column by this operator to a term of this kind.
 fn is(relation: &Relation, column: &str, operator: Operator, term_is: fn(&Term) -> bool) -> bool {
     let of_column = matches!(&relation.subject, Subject::Column(name) if name == column);
     let term = match &relation.comparand {
@@ -85,7 +90,7 @@ fn is_marker(term: &Term) -> bool {
     matches!(term, Term::Marker(_))
 }
 
-/// `minTimeuuid(?)`.
+/// Whether a term is `minTimeuuid(?)`.
 fn is_least(term: &Term) -> bool {
     let Term::Function(call) = term else {
         return false;
@@ -96,8 +101,8 @@ fn is_least(term: &Term) -> bool {
 }
 
 impl PreparedLogRead {
-    /// From which time on an execution reads, microseconds since the epoch; `None` if it goes on from a page before, or is none that
-    /// can be answered here.
+    /// The time from which an execution reads. Microseconds since the epoch. `None` if it continues
+    /// a page, or if its values are not those of a poll.
     pub(crate) fn from_micros(parameters: &QueryParameters) -> Option<i64> {
         let Values::Positional(values) = &parameters.values else {
             return None;
@@ -112,7 +117,7 @@ impl PreparedLogRead {
             .then_some(from_ms.saturating_mul(1_000))
     }
 
-    /// What the node would answer of a log without rows.
+    /// The answer of a node whose log has no rows.
     pub(crate) fn no_rows(&self, parameters: &QueryParameters) -> Response {
         Response::Rows(RowsEncoder::new(&self.columns, parameters.skip_metadata).finish(None))
     }

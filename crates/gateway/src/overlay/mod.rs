@@ -1,15 +1,18 @@
-//! What Cassandra's own answers lack: the vector indexes, and the tables of ScyllaDB that an index service reads.
+//! The overlay over Cassandra's own answers: the vector indexes, and the tables of ScyllaDB that an
+//! index service reads.
 //!
-//! Nothing here asks the cluster. What a statement is about is seen in its text, and then
+//! No code here asks the cluster. The text of a statement shows what it concerns:
 //!
-//! - a SELECT of [ScyllaDB's tables](rewrite) goes to the node as one of the tables that stand in for them;
-//! - a [poll of a change log](log_read) of a table that is idle is not asked at all;
-//! - a SELECT of [`system_schema.indexes`](indexes) and a [DESCRIBE](describe) go to the node as they are, and the rows of
-//!   our indexes are added to its answer;
-//! - a definition of a vector index goes to the node as a statement that says whether the client may, and is then carried out
-//!   by the catalog;
-//! - a [change of a table](alter) that would break its indexes, and an index of Cassandra's own under the [name](names) of one of
-//!   ours, go to the node as the same statement, and are refused.
+//! - a SELECT of [ScyllaDB's tables](rewrite) goes to the node as a SELECT of the tables that stand
+//!   in for them;
+//! - a [poll of a change log](log_read) is answered without the node while the table is idle;
+//! - a SELECT of [`system_schema.indexes`](indexes) and a [DESCRIBE](describe) go to the node as
+//!   they are, and rows of vector indexes are added to its answer;
+//! - for the definition of a vector index, the node first gets a probe whose answer shows whether
+//!   the client may make it, and then the catalog carries it out;
+//! - for a [change of a table](alter) that would break its vector indexes, and for an index of
+//!   Cassandra's own under the [name](names) of a vector index, the node gets the same probe, and
+//!   then the statement is refused.
 
 mod alter;
 pub(crate) mod describe;
@@ -30,44 +33,47 @@ use self::refusal::Refusal;
 use crate::catalog::{IndexStatement, Snapshot};
 use crate::recognise::{Verb, contains_in_any_case};
 
-/// What a statement is about that concerns vector indexes.
+/// A statement that concerns vector indexes.
 #[derive(Clone, Debug)]
 pub(crate) enum Concern {
-    /// It defines one.
+    /// The statement creates or drops a vector index.
     Define(Arc<IndexStatement>),
-    /// It reads the table that tells of them.
+    /// The statement reads `system_schema.indexes`.
     Indexes(Arc<IndexesRead>),
-    /// It describes what may have some.
+    /// The statement is a DESCRIBE, which may have to show vector indexes.
     Describe(Arc<Description>),
-    /// It takes something away that they need, or the name of one.
+    /// The statement would take away a column that a vector index needs, or the name of one.
     Refuse(Arc<Refusal>),
 }
 
-/// The same of a prepared statement, with the columns of its result, if it has some.
+/// A prepared statement that concerns vector indexes.
 #[derive(Clone, Debug)]
 pub(crate) struct PreparedConcern {
+    /// The statement.
     pub(crate) concern: Concern,
+    /// The columns of its result, if it has some.
     pub(crate) columns: Option<Arc<Metadata>>,
 }
 
-/// What is done once the node has answered.
+/// The use of the node's answer to such a statement or to its probe.
 #[derive(Clone, Debug)]
 pub(crate) enum Answering {
-    /// The statement is carried out, unless the node says that the client may not.
+    /// The definition is carried out, unless the answer says that the client may not make it.
     Define(Arc<IndexStatement>),
-    /// Rows are added.
+    /// Rows of vector indexes are added to the answer.
     Indexes(Box<IndexRows>),
-    /// Descriptions are added.
+    /// Descriptions of vector indexes are added to the answer.
     Describe(Arc<Description>),
-    /// The statement is refused; if the node says that the client may not, in its words.
+    /// The statement is refused. If the node says that the client may not make the change, the
+    /// client gets the node's answer.
     Refuse(Arc<Refusal>),
 }
 
 impl Concern {
-    /// What a statement is about; `None` if it is nothing that concerns vector indexes.
+    /// Looks at a statement; `None` if it does not concern vector indexes.
     ///
     /// # Errors
-    /// If it defines one that cannot be.
+    /// If the statement defines a vector index that cannot be.
     pub(crate) fn of(
         verb: Verb,
         text: &str,
@@ -92,7 +98,8 @@ impl Concern {
                 IndexStatement::read(text, keyspace_in_use, snapshot)?
                     .map(|statement| Concern::Define(Arc::new(statement)))
             }
-            // Told from the text alone, so that one who prepared it need not prepare it again for each new index.
+            // The text alone decides here, so that a prepared statement need not be prepared again
+            // for each new index.
             Verb::Select if holds(b"indexes") => IndexesRead::read(text, keyspace_in_use)
                 .map(|read| Concern::Indexes(Arc::new(read))),
             Verb::Describe if !snapshot.all_indexes().is_empty() => {
@@ -107,7 +114,8 @@ impl Concern {
         })
     }
 
-    /// What is to be done with the answer to such a statement with these values.
+    /// The use of the node's answer to the statement with these values. `columns` are those of the
+    /// prepared statement.
     pub(crate) fn answering(
         &self,
         values: &Values,

@@ -1,8 +1,8 @@
-//! CREATE INDEX of an index of Cassandra's own under the name of a vector index: refused, as the names of a keyspace's indexes
-//! are one space.
+//! CREATE INDEX of an index of Cassandra's own under the name of a vector index. It is refused, as
+//! two indexes of a keyspace cannot have one name.
 //!
-//! Cassandra knows nothing of the vector index and would take the name. Then two indexes would be one to whoever reads
-//! `system_schema.indexes`, and the vector index would be taken for gone.
+//! Cassandra knows nothing of the vector index and would take the name. Then readers of
+//! `system_schema.indexes` would take the two for one index, and the vector index for dropped.
 
 use cql::ast::{CreateIndex, IndexTarget, Statement};
 use cql::error::CqlError;
@@ -13,7 +13,8 @@ use super::refusal::Refusal;
 use crate::catalog::Snapshot;
 
 impl Refusal {
-    /// Why a statement that begins with CREATE, and defines no vector index, is refused; `None` if it is not, or not here.
+    /// The refusal of a statement that begins with CREATE and defines no vector index; `None` if
+    /// the gateway does not refuse it.
     pub(crate) fn of_create(
         text: &str,
         keyspace_in_use: Option<&str>,
@@ -45,7 +46,7 @@ impl Refusal {
         snapshot.defined(keyspace, name)?;
         Some(match create.if_not_exists {
             true => Refusal::in_silence(keyspace, table),
-            // Cassandra's own words.
+            // The text is Cassandra's own.
             false => Refusal::new(
                 keyspace,
                 table,
@@ -55,7 +56,8 @@ impl Refusal {
     }
 }
 
-/// The name that Cassandra gives an index without one, to which it adds a number if it has an index of that name.
+/// The name that Cassandra gives an index without one. Cassandra adds a number if an index has that
+/// name already.
 fn default_name(create: &CreateIndex) -> Option<String> {
     let column = match create.targets.as_slice() {
         [IndexTarget::Column(column) | IndexTarget::Collection { column, .. }] => {
@@ -67,7 +69,7 @@ fn default_name(create: &CreateIndex) -> Option<String> {
     Some(vector_index::default_name(&create.table.name, column))
 }
 
-/// `_1` and the like.
+/// Whether a suffix of a name is an underscore and a number, as in `_1`.
 fn is_number(rest: &str) -> bool {
     rest.strip_prefix('_').is_some_and(|digits| {
         !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())

@@ -1,21 +1,24 @@
-//! A change of the schema that is not made, because of a vector index that Cassandra knows nothing of.
+//! Refusals of changes of the schema that conflict with a vector index. Cassandra knows nothing of
+//! the index, so it would make them.
 
 use cql::error::CqlError;
 use cql::wire::Response;
 
 use crate::catalog::probe;
 
-/// A change of a table that is not made.
+/// A change of a table that the gateway refuses.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Refusal {
+    /// The keyspace of the table.
     keyspace: String,
+    /// The table that would be changed.
     table: String,
-    /// What the client is told, if it may change the table.
+    /// The answer for a client that may change the table.
     pub(crate) answer: Response,
 }
 
 impl Refusal {
-    /// The change is an error.
+    /// Refuses the change with an error.
     pub(crate) fn new(keyspace: &str, table: &str, error: CqlError) -> Refusal {
         Refusal {
             keyspace: keyspace.to_owned(),
@@ -24,7 +27,7 @@ impl Refusal {
         }
     }
 
-    /// The change is none, and that is what its author wants.
+    /// Answers as if the change were made, since with IF NOT EXISTS there is nothing to do.
     pub(crate) fn in_silence(keyspace: &str, table: &str) -> Refusal {
         Refusal {
             keyspace: keyspace.to_owned(),
@@ -33,12 +36,13 @@ impl Refusal {
         }
     }
 
-    /// A statement by whose answer it is seen whether the client may alter the table: if not, it is to be told that.
+    /// A statement whose answer shows whether the client may alter the table. If it may not, it
+    /// gets that answer.
     pub(crate) fn probe(&self) -> String {
         probe(&self.keyspace, &self.table)
     }
 
-    /// The text of its error.
+    /// The text of the error, if there is one.
     #[cfg(test)]
     pub(crate) fn message(self) -> Option<String> {
         match self.answer {

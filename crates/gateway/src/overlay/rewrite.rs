@@ -1,26 +1,30 @@
-//! What an index service and the CDC library say to ScyllaDB, said so that Cassandra understands it.
+//! Changes statements of an index service and of the CDC library, which are meant for ScyllaDB, so
+//! that Cassandra understands them.
 //!
-//! - `system.group0_history`, `system_distributed.cdc_generation_timestamps` and `cdc_streams_descriptions_v2` are
-//!   tables of the same names in the keyspace of the definitions.
-//! - `BYPASS CACHE` is a hint that Cassandra has no words for.
+//! - `system.group0_history`, `system_distributed.cdc_generation_timestamps` and
+//!   `cdc_streams_descriptions_v2` become tables of the same names in the keyspace of the
+//!   definitions.
+//! - `BYPASS CACHE` is left out, as Cassandra does not know this hint.
 //!
-//! Texts are changed word by word: what stands in quotes or comments stays as it is.
+//! Texts are changed word by word: quoted text and comments stay as they are.
 
 use crate::recognise::contains_in_any_case;
 
-/// Tables of ScyllaDB's, and what of their names is looked for first.
+/// The keyspaces and names of ScyllaDB's tables that have a table in their place.
 const TABLES: [(&str, &str); 3] = [
     ("system", "group0_history"),
     ("system_distributed", "cdc_generation_timestamps"),
     ("system_distributed", "cdc_streams_descriptions_v2"),
 ];
 
-/// Whether a SELECT asks which generations of streams come after one. That has the same answer for a long time.
+/// Whether a SELECT asks which generations of streams there are. Its answer stays the same for a
+/// long time.
 pub(crate) fn asks_for_generations(text: &str) -> bool {
     contains_in_any_case(text.as_bytes(), TABLES[1].1.as_bytes())
 }
 
-/// A SELECT as Cassandra understands it; `None` if it does as it is. `keyspace` is that of the definitions.
+/// Changes a SELECT so that Cassandra understands it; `None` if no change is needed. `keyspace` is
+/// that of the definitions.
 pub(crate) fn select(text: &str, keyspace: &str) -> Option<String> {
     let holds = |word: &str| contains_in_any_case(text.as_bytes(), word.as_bytes());
     if !holds("bypass") && !TABLES.iter().any(|(_, table)| holds(table)) {
@@ -60,19 +64,20 @@ pub(crate) fn select(text: &str, keyspace: &str) -> Option<String> {
     })
 }
 
-/// Whether nothing follows; only there the hint is none of the statement's own names.
+/// Whether the statement ends here. Only at the end are the words `BYPASS CACHE` a hint; elsewhere
+/// they may be names.
 fn is_end(word: Option<&Word>, text: &str) -> bool {
     word.is_none_or(|word| word.is(";", text))
 }
 
-/// A word, a sign, or something in quotes.
+/// The position of a word, a sign or a quoted string in a text.
 struct Word {
     start: usize,
     end: usize,
 }
 
 impl Word {
-    /// Whether it is this name or sign, written in any case or in double quotes.
+    /// Whether this is the given name or sign, in any case or in double quotes.
     fn is(&self, name: &str, text: &str) -> bool {
         let word = &text[self.start..self.end];
         match word.strip_prefix('"') {
@@ -82,14 +87,15 @@ impl Word {
     }
 }
 
-/// The words of a text, without blanks and comments.
+/// An iterator over the words of a text, without blanks and comments.
 struct Words<'t> {
     text: &'t str,
     at: usize,
 }
 
 impl Words<'_> {
-    /// Where something ends that began at `start` and is ended by `end`; at the end of the text if it never is.
+    /// The end of a quoted string or comment that begins at `start` with `begin` bytes and ends
+    /// with `end`. It is the end of the text if `end` does not follow.
     fn end_of(&self, start: usize, begin: usize, end: &str) -> usize {
         self.text[start + begin..]
             .find(end)
@@ -116,7 +122,7 @@ impl Iterator for Words<'_> {
                 continue;
             }
             let end = match first {
-                // A doubled quote reads as two strings in a row, which come to the same here.
+                // A doubled quote is read as two strings in a row, which has the same effect here.
                 '"' => self.end_of(start, 1, "\""),
                 '\'' => self.end_of(start, 1, "'"),
                 '$' if rest.starts_with("$$") => self.end_of(start, 2, "$$"),

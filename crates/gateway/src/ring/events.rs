@@ -1,10 +1,10 @@
-//! Events about nodes, told as events about their gateways.
+//! Changes events about nodes into events about their gateways.
 
 use cql::wire::Event;
 
 use super::Ring;
 
-/// The event that drivers are told in place of `event`; `None` if it is of a node that has no gateway.
+/// The event that drivers get in place of `event`; `None` if its node has no gateway.
 pub(crate) fn translate_event(event: Event, ring: &Ring) -> Option<Event> {
     match event {
         Event::TopologyChange { change, node } => Some(Event::TopologyChange {

@@ -1,19 +1,21 @@
-//! Which gateway stands before which node.
+//! The map from nodes to the gateways that stand before them.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
 /// The gateways of a cluster, by the addresses of the nodes that they stand before.
 ///
-/// A node without a gateway is not told of to drivers, as they could not reach it without going round.
+/// Drivers are not told of a node without a gateway, as they would connect to it past the gateways.
 #[derive(Clone, Debug, Default)]
 pub struct Ring {
+    /// The gateway of each node.
     by_node: HashMap<SocketAddr, SocketAddr>,
-    /// `None` for an address that several nodes have, with different ports.
+    /// The gateway of the node with this address. `None` if several nodes share the address, with
+    /// different ports.
     by_ip: HashMap<IpAddr, Option<SocketAddr>>,
 }
 
-/// The gateways cannot be as they are given.
+/// The error for a list of gateways that makes no sense.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RingError {
     /// A node is named twice.
@@ -30,11 +32,11 @@ pub enum RingError {
 }
 
 impl Ring {
-    /// A ring of pairs of a node's address for clients (`rpc_address` and `native_transport_port`) and the
-    /// address at which drivers reach its gateway.
+    /// Makes a ring of pairs: a node's address for clients (`rpc_address` and
+    /// `native_transport_port`), and the address at which drivers reach its gateway.
     ///
     /// # Errors
-    /// If a node or a gateway is named twice, or with an address that stands for many or none.
+    /// If a node or a gateway is named twice, or if an address or port is unspecified.
     pub fn new(
         gateways: impl IntoIterator<Item = (SocketAddr, SocketAddr)>,
     ) -> Result<Ring, RingError> {
@@ -59,12 +61,12 @@ impl Ring {
         Ok(ring)
     }
 
-    /// The gateway before a node.
+    /// The gateway before the node with this address and port.
     pub fn gateway_of(&self, node: SocketAddr) -> Option<SocketAddr> {
         self.by_node.get(&node).copied()
     }
 
-    /// The gateway before the only node that has an address, whatever its port.
+    /// The gateway before the only node with this address, whatever its port.
     pub fn gateway_at(&self, node: IpAddr) -> Option<SocketAddr> {
         self.by_ip.get(&node).copied().flatten()
     }

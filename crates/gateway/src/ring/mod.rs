@@ -1,7 +1,7 @@
-//! What drivers are told of the cluster's nodes: the gateways before them.
+//! The cluster's nodes as drivers are told of them: with the addresses of their gateways.
 //!
-//! Tokens, data centres, racks and host ids stay the nodes', so drivers send a statement to the gateway
-//! beside a replica of its row, as they would to the replica.
+//! Tokens, data centres, racks and host ids stay those of the nodes. So drivers send a statement to
+//! the gateway beside a replica of its row, as they would to the replica.
 
 mod events;
 mod map;

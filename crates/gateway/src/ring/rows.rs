@@ -1,8 +1,9 @@
-//! Rows of `system.local`, `system.peers` and `system.peers_v2`, told with the gateways' addresses.
+//! Rows of `system.local`, `system.peers` and `system.peers_v2`, with the gateways' addresses.
 //!
-//! Only the columns that drivers connect to are changed, and only under their own names: `peer`, by which drivers
-//! look a row up again, and the addresses among nodes stay as they are. A row of peers whose node has no gateway is
-//! left out; one that does not say where its node is (because that was not selected) leads nowhere and stays.
+//! Only the columns that drivers connect to are changed, and only under their own names. `peer`, by
+//! which drivers look a row up again, and the addresses that nodes use among themselves stay as
+//! they are. A row of peers whose node has no gateway is left out. A row stays if the address of
+//! its node was not selected, as drivers cannot connect by it.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -13,19 +14,19 @@ use cql::wire::{DecodeError, Metadata, Rows, RowsEncoder};
 
 use super::Ring;
 
-/// A table that tells of nodes.
+/// The tables that tell of the cluster's nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RingTable {
-    /// The node that was asked.
+    /// `system.local`: the node that was asked.
     Local,
-    /// The others. It has no column for ports: drivers take the port that they know.
+    /// `system.peers`: the other nodes, without ports. Drivers use the port that they know.
     Peers,
-    /// The others, with ports.
+    /// `system.peers_v2`: the other nodes, with ports.
     PeersV2,
 }
 
 impl RingTable {
-    /// The table that the columns of a result are of; `None` if it is another.
+    /// The table whose columns these are; `None` if it is another table.
     pub(crate) fn of(columns: &Metadata) -> Option<RingTable> {
         let first = columns.columns.first()?;
         match (&*first.keyspace, &*first.table) {
@@ -36,7 +37,7 @@ impl RingTable {
         }
     }
 
-    /// The names of the columns with the address for clients and with its port.
+    /// The names of the columns with the address for clients and its port.
     fn address_columns(self) -> (&'static str, &'static str) {
         match self {
             RingTable::Local | RingTable::Peers => ("rpc_address", "rpc_port"),
@@ -45,11 +46,11 @@ impl RingTable {
     }
 }
 
-/// A result as drivers are told it; `None` if that is as it came: it is of another table, or nothing that was selected
-/// is told otherwise.
+/// Changes a result to that for drivers; `None` if it stays as it came, because it is of another
+/// table or nothing in it has to be changed.
 ///
-/// `prepared` are the columns, if the result comes without them; `own` is where the client reached this
-/// gateway.
+/// `prepared` are the columns for a result that comes without them. `own` is the address at which
+/// the client reached this gateway.
 ///
 /// # Errors
 /// If the result is malformed.
@@ -88,7 +89,7 @@ pub(crate) fn translate_rows(
     Ok((!is_as_it_came).then(|| told.finish(decoded.paging_state)))
 }
 
-/// Where in a row the address for clients is.
+/// The positions of the address for clients in a row; `None` for a column that was not selected.
 struct Place {
     ip: Option<usize>,
     port: Option<usize>,
@@ -122,7 +123,7 @@ impl Place {
             .port
             .and_then(|at| row[at].as_deref())
             .and_then(read_port);
-        // Of the address nothing was selected, or it was and is not known.
+        // `None` if the row does not say which node it is of, or if that node has no gateway.
         let known = ip.flatten().and_then(|ip| match port {
             Some(port) => ring.gateway_of(SocketAddr::new(ip, port)),
             None => ring.gateway_at(ip),
@@ -130,7 +131,7 @@ impl Place {
         let gateway = match (table, known) {
             (RingTable::Local, gateway) => gateway.unwrap_or(own),
             (_, None) => return ip.is_none(),
-            // The driver would take its own port for that of this gateway too.
+            // The driver would use its own port for that gateway, too.
             (RingTable::Peers, Some(gateway)) if gateway.port() != own.port() => return false,
             (_, Some(gateway)) => gateway,
         };
@@ -201,7 +202,8 @@ mod tests {
         .serialize()
     }
 
-    /// Translates a result of text cells, `-` for null, into text cells again; `None` if it stays as it is.
+    /// Translates a result whose cells are given as text, `-` for null, back into text; `None` if
+    /// it stays as it is.
     fn translated(
         table: &str,
         names: &[&str],

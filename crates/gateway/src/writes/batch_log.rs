@@ -1,30 +1,32 @@
-//! Whether the cluster's batch log can be written at present.
+//! The state of the cluster's batch log, as far as timeouts show it.
 //!
-//! Before a LOGGED batch is carried out it is written to the batch logs of two other nodes, and both have to answer. A node that
-//! has just died may be one of them until the others have noticed its death, so each batch may end with a timeout although the
-//! write itself has all the replicas that it needs. After one such timeout writes go another way for a while.
+//! Before a LOGGED batch is carried out, it is written to the batch logs of two other nodes, and
+//! both have to answer. A node that has just died may be one of them until the others have noticed
+//! its death. Each batch may then end with a timeout, although the write itself has all the
+//! replicas that it needs. After one such timeout, writes avoid the batch log for a while.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Nodes of Cassandra notice within some ten seconds that one is dead.
+/// The time for which writes avoid the batch log. Nodes of Cassandra notice within some ten seconds
+/// that one is dead.
 const AVOIDED_FOR: Duration = Duration::from_secs(10);
 
-/// What is known of the batch log.
+/// The time until which writes avoid the batch log.
 #[derive(Debug)]
 pub(super) struct BatchLog {
     began: Instant,
-    /// Milliseconds since `began`.
+    /// The end of that time in milliseconds since `began`; 0 before the first timeout.
     avoided_until_ms: AtomicU64,
 }
 
 impl BatchLog {
-    /// Writes need not go through it for a while.
+    /// Notes a timeout of the batch log. Writes avoid it for a while from now on.
     pub(super) fn timed_out(&self) {
         self.timed_out_at(self.began.elapsed());
     }
 
-    /// Whether writes that can do without it should.
+    /// Whether writes that can do without the batch log should avoid it.
     pub(super) fn is_avoided(&self) -> bool {
         self.is_avoided_at(self.began.elapsed())
     }

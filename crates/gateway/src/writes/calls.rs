@@ -1,5 +1,5 @@
-//! Functions whose value is another each time: evaluated in the gateway where they stand in a key, so that the log
-//! row names the row that is written.
+//! Functions whose value changes with each call, such as now(). The gateway evaluates them in a
+//! key, so that the log row names the row that is written.
 
 use cql::ast::Term;
 use cql::parser::replace_calls;
@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::log_clock::LogClock;
 
-/// A function without arguments whose value is another each time.
+/// A function without arguments whose value changes with each call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
     TimeUuid,
@@ -20,11 +20,11 @@ enum Call {
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
-/// What the day of the epoch is in a `date`.
+/// The value of a `date` that stands for 1970-01-01.
 const EPOCH_DAY: i64 = 1 << 31;
 
 impl Call {
-    /// The function of a name, which is in lower case.
+    /// The function of this name, which must be in lower case.
     fn of(name: &str) -> Option<Call> {
         Some(match name {
             "now" | "currenttimeuuid" | "current_timeuuid" => Call::TimeUuid,
@@ -36,7 +36,7 @@ impl Call {
         })
     }
 
-    /// A constant in the place of the call, with its type.
+    /// Evaluates the call. Returns a constant with its type, as CQL text.
     fn evaluate(self, clock: &LogClock) -> String {
         let time = clock.next();
         let micros = timeuuid::unix_micros(&time);
@@ -50,7 +50,7 @@ impl Call {
     }
 }
 
-/// Whether such a call is in a term.
+/// Whether a term contains such a call.
 pub(super) fn are_in(term: &Term) -> bool {
     match term {
         Term::Function(call) => {
@@ -67,7 +67,8 @@ pub(super) fn are_in(term: &Term) -> bool {
     }
 }
 
-/// A statement with each such call replaced by its value of this moment. Bind markers stay as they are.
+/// A statement in which each such call is replaced by a value of the present. Bind markers stay as
+/// they are.
 pub(super) fn evaluated(text: &str, clock: &LogClock) -> String {
     replace_calls(text, |name| Call::of(name).map(|call| call.evaluate(clock)))
         .unwrap_or_else(|| text.to_owned())

@@ -1,43 +1,53 @@
-//! A write with its log rows, from the first request to the node to the answer for the client: bytes in, bytes out.
+//! An errand: a write with its log rows, from the first request to the node to the answer for the
+//! client. It takes bytes and returns bytes.
 //!
-//! All requests of an errand are made one after another on the client's own stream, so as the client's user and in its
-//! keyspace. Two ways:
+//! All requests of an errand are made one after another on the client's own stream, so they have
+//! the client's user and keyspace. An errand goes one of two ways:
 //!
-//! - **Together**: one LOGGED batch of the client's statements and the log rows. Both come about or none does,
-//!   whatever fails when, since the batch log plays a batch that was begun to its end.
-//! - **Around**: for what cannot share a batch with another table (a condition, a batch as text) and what would be too large
-//!   for one, and for a while where the [batch log](super::batch_log) does not answer. The log rows are written first, then the client's
-//!   request as it came, then log rows again with a later time unless it
-//!   is certain that nothing was written. The first make sure that the row is looked at once the reader of the log
-//!   that stays behind (by 30 s) comes past, even if this gateway dies meanwhile; the second that it is soon.
+//! - **Together**: one LOGGED batch holds the client's statements and the log rows. Both come about
+//!   or neither does, whatever fails, since the batch log plays a batch that was begun to its end.
+//! - **Around**: the log rows are written first, then the client's request as it came. Then log
+//!   rows are written again with a later time, unless it is certain that the request wrote nothing.
+//!   The first log rows make sure that the reader of the log which stays 30 s behind looks at the
+//!   row, even if this gateway dies meanwhile. The second ones make sure that it is looked at soon.
+//!
+//! A write goes around if it cannot share a batch with another table (a condition, a batch as
+//! text), if it would be too large for one, and for a while when the [batch log](super::batch_log)
+//! does not answer.
+//!
+//! The INSERT of a log row is prepared when it is first needed, and whenever the node has forgotten
+//! it. The client sees nothing of that.
 //!
 //! # Log rows that come late
 //!
-//! A log row has the time at which it sets out, and a reader at the heels of the present reads each time once. One that is on its way for
-//! longer than a moment, as its node is stopped or slow, may come where the reader has been; the one that stays behind would find it
-//! half a minute later. So whichever way they went, log rows that took [too long](super::LATE_AFTER) are written again with a later time
-//! before the client has its answer: what is acknowledged is found at once. A few times at most, as a cluster that answers nothing
-//! faster would only be given more to do.
+//! A log row is dated when its request is made. One reader of the log follows close to the present,
+//! and reads each time once. A log row that is long on its way, as its node is stopped or slow, may
+//! come after that reader has passed its time. Then only the reader that stays 30 s behind finds
+//! it. So log rows that took [too long](super::LATE_AFTER) are written again with a later time
+//! before the client is answered, whichever way the errand went. Thus an acknowledged write is
+//! found at once. This is repeated a few times at most, as it would only add to the load of a
+//! cluster that answers slowly.
 //!
-//! The INSERT of a log row is prepared when it is first needed and whenever the node has forgotten it; the client sees
-//! nothing of it.
+//! # Refusals by the node
 //!
-//! # What the node refuses
-//!
-//! What is added to a write is decided by a snapshot that may be half a second old. A table that was dropped and made anew meanwhile
-//! may have no log, or no longer that one, and the node refuses a write to which its client did nothing wrong. Such a refusal
-//! is [in doubt](Next::InDoubt): the client's request may be decided anew, by a newer snapshot, from the beginning. That is safe for
+//! A snapshot decides which log rows go with a write, and may be half a second old. A table that
+//! was dropped and made anew meanwhile may have no log, or another one. Then the node refuses a
+//! write to which its client did nothing wrong. Such a refusal is [in doubt](Next::InDoubt): the
+//! client's request may be decided anew from the beginning, by a newer snapshot. That is safe for
 //! every kind of statement, as nothing of it has been carried out:
 //!
-//! - *Together*: Cassandra looks at all of a batch, and asks for the permissions of all of it, before it writes any of it. So even what
-//!   must not be carried out twice (`l = l + [1]`) was not carried out once.
-//! - *Around*: only log rows before the write can be refused for the gateway's sake. The client's request has not gone out, so its
-//!   condition was not looked at either. Log rows that were written already are hints too many. What goes around because the batch log
-//!   did not answer may be written twice in any case.
-//! - A *prepared* statement was understood by the old snapshot: by a newer one it is answered UNPREPARED, as it would be if it came now,
-//!   and drivers prepare it again and repeat it by themselves.
+//! - *Together*: Cassandra checks all of a batch, with all permissions, before it writes any of it.
+//!   So a statement that must not be carried out twice (`l = l + [1]`) was not carried out once.
+//! - *Around*: only the log rows before the write can be refused because of the gateway. The
+//!   client's request has not gone out, so its condition was not checked either. Log rows that were
+//!   already written are needless hints. A write that goes around because the batch log did not
+//!   answer may be written twice in any case.
+//! - A *prepared* statement was understood by the old snapshot. By a newer one it is answered
+//!   UNPREPARED, as it would be if it came now. Drivers then prepare it again and repeat it by
+//!   themselves.
 //!
-//! A timeout, or any other error that leaves the outcome open, is never in doubt: it is the answer.
+//! A timeout, or any other error that leaves the outcome open, is never in doubt. The client gets
+//! it as the answer.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -56,23 +66,26 @@ use super::verdict::{is_refusal, nothing_was_written, of_batch_log};
 use super::{ChangeLog, inserts};
 use crate::catalog::LoggedTable;
 
-/// Log rows in one request when they go alone: beyond ten partitions Cassandra warns of an unlogged batch.
+/// The number of log rows in one request without the client's write. Beyond ten partitions
+/// Cassandra warns of an unlogged batch.
 const ROWS_IN_A_REQUEST: usize = 10;
 
-/// What a hint takes, with a key of a few columns.
+/// The bytes that a hint takes, with a key of a few columns. An estimate.
 const HINT_BYTES: usize = 256;
 
-/// How often an errand prepares statements anew that the node says it does not know.
+/// The number of times that an errand prepares statements again because the node does not know
+/// them.
 const UNPREPARED_MAX: u32 = 3;
 
-/// How often log rows that come late are written again.
+/// The number of times that the late log rows of a request are written again.
 const AGAIN_MAX: u32 = 2;
 
-/// What the client is told if it does so once more. Upon such an error drivers ask another gateway.
+/// The error that the client gets if the node forgets the statement once more. Drivers then ask
+/// another gateway.
 const NOT_KEPT: &str = "the node does not keep the statement by which the gateway logs writes, so this one was not carried out: \
                         try again, and see whether too many statements are prepared on the node";
 
-/// What Cassandra says of a batch beyond `batch_size_fail_threshold`.
+/// A part of Cassandra's error for a batch beyond `batch_size_fail_threshold`.
 const TOO_LARGE: &str = "Batch too large";
 
 /// A write under way.
@@ -83,39 +96,45 @@ pub(crate) struct Errand {
     stage: Stage,
     /// The table whose INSERT of log rows is being prepared for the stage.
     preparing: Option<Arc<LoggedTable>>,
+    /// The number of times that the node did not know a prepared INSERT of log rows.
     unprepared: u32,
-    /// When the last request was made, and its log rows were given their time.
+    /// The time at which the last request was made and its log rows were dated.
     dated: Instant,
-    /// How often those of this request were written again.
+    /// The number of times that the log rows of the present request were written again.
     again: u32,
 }
 
-/// How far it is.
+/// The kind of request that is under way.
 #[derive(Clone, Debug)]
 enum Stage {
+    /// The batch of the client's statements and all log rows.
     Together,
-    /// The log rows from this one on.
+    /// Log rows before the client's request, from this one on.
     Before(usize),
+    /// The client's request, without log rows.
     Alone,
-    /// The log rows from this one on, with the answer that the client will get.
+    /// Log rows after the client's request, from this one on, with the answer that the client will
+    /// get.
     After(usize, Bytes),
 }
 
-/// What is to be done next.
+/// The next step of a connection for an errand.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// This goes to the node, and its answer comes back here.
+    /// Send this frame to the node, and give its answer to the errand.
     Ask(Bytes, Box<Errand>),
-    /// The client gets the answer at hand.
+    /// Pass the node's answer on to the client.
     Answer,
-    /// The client gets this frame.
+    /// Send this frame to the client.
     AnswerWith(Bytes),
-    /// The node refuses the write for what it was decided by, or so it may be: if the gateway knows better by now, the request may be
-    /// decided anew, else the client gets the answer at hand.
+    /// Decide the request anew, if the gateway has a newer snapshot. Otherwise pass the node's
+    /// answer, a refusal, on to the client.
     InDoubt(Origin),
 }
 
 impl Errand {
+    /// Makes an errand. It goes together with its log rows if they fit in one batch and the batch
+    /// log is not avoided, else around.
     pub(super) fn new(asked: Asked, log: Arc<ChangeLog>) -> Errand {
         let fits = asked
             .batch
@@ -137,17 +156,17 @@ impl Errand {
         }
     }
 
-    /// The bytes that it takes beside those of the request.
+    /// The bytes that the errand takes in addition to those of the request. An estimate.
     pub(crate) fn bytes(&self) -> usize {
         self.asked.hints.len() * HINT_BYTES
     }
 
-    /// The tables that it writes to, perhaps more than once.
+    /// The tables that the errand writes to. A table may come more than once.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<LoggedTable>> {
         self.asked.hints.iter().map(|hint| &hint.table)
     }
 
-    /// The first request, whose answer goes to [`Errand::answered`].
+    /// Makes the first request. The node's answer to it goes to [`Errand::answered`].
     pub(crate) fn begin(mut self) -> (Bytes, Errand) {
         let frame = self.request();
         (frame, self)
@@ -196,7 +215,8 @@ impl Errand {
                 }
                 if error.is_some_and(|error| of_batch_log(&error.kind)) {
                     self.log.batch_log.timed_out();
-                    // What one node may have of it is played one day, with its earlier time.
+                    // One node may have a part of the batch in its batch log, and plays it later,
+                    // with its earlier time.
                     if !self.asked.wants_batch_log() && self.asked.is_repeatable {
                         self.stage = Stage::Before(0);
                         return self.ask();
@@ -206,7 +226,8 @@ impl Errand {
                     Ok(Response::Error(error)) if is_refusal(&error) => {
                         Next::InDoubt(self.asked.origin)
                     }
-                    // What may have been written is the client's to write again.
+                    // The writes may have been carried out, so it is the client that decides
+                    // whether to repeat them.
                     _ if frame.header.opcode == Opcode::Error => Next::Answer,
                     response => {
                         let shorter = match response {
@@ -260,14 +281,15 @@ impl Errand {
         }
     }
 
-    /// A log row could not be written; `error` is what the node said at last, if it is one. After the client's write the first log rows
-    /// stand in for the second; before it, nothing was written.
+    /// Ends the errand, as a log row could not be written. `error` is the node's answer; `None` if
+    /// that was no error. After the client's write the log rows before it stand in for the missing
+    /// one. Before the write, nothing was written.
     fn give_up(self, error: Option<&CqlError>) -> Next {
         match (self.stage, error) {
             (Stage::After(_, answer), _) => {
                 tracing::warn!(
                     reason = error.map_or("no error", |error| &error.message),
-                    "a log row after a write failed: the write is seen later by the one before it"
+                    "a log row after a write could not be written: index services find the write later, by the log row before it"
                 );
                 Next::AnswerWith(answer)
             }
@@ -276,8 +298,9 @@ impl Errand {
         }
     }
 
-    /// The node does not know the INSERT of log rows although it was prepared several times. What it said names an id that the client
-    /// never heard of.
+    /// Ends the errand, as the node does not know the INSERT of log rows although it was prepared
+    /// several times. The client does not get the node's error, which names an id that it never
+    /// saw.
     fn not_kept(self) -> Next {
         let error = CqlError::new(ErrorKind::Overloaded, NOT_KEPT);
         let stream = self.asked.stream;
@@ -292,7 +315,7 @@ impl Errand {
         Next::Ask(frame, Box::new(self))
     }
 
-    /// The next request: that of the stage, or the PREPARE of what it needs.
+    /// Makes the next request: that of the stage, or the PREPARE that the stage needs first.
     fn request(&mut self) -> Bytes {
         self.dated = Instant::now();
         let hints = match &self.stage {
@@ -325,7 +348,7 @@ impl Errand {
                 let request = Request::Batch(Batch {
                     kind: BatchKind::Unlogged,
                     statements: rows.collect(),
-                    // With ANY it may lie where no reader finds it.
+                    // With ANY the log row may be stored where no reader finds it.
                     consistency: match self.asked.consistency {
                         Consistency::Any => Consistency::One,
                         level => level,
@@ -338,19 +361,20 @@ impl Errand {
         }
     }
 
-    /// Whether the log rows of the last request may have come after a reader that passed their time.
+    /// Whether the log rows of the last request may have come after a reader had passed their time.
     fn is_late(&self) -> bool {
         self.dated.elapsed() >= self.log.late_after
     }
 
-    /// The hints that go in one request, from that one on.
+    /// The hints that go in one request, from the one at `done` on.
     fn rows_at(&self, done: usize) -> &[Hint] {
         let rest = &self.asked.hints[done..];
         &rest[..rest.len().min(ROWS_IN_A_REQUEST)]
     }
 
     fn statement(&self, row: LogRow) -> BatchStatement {
-        // Another connection may have been told meanwhile that the node has forgotten it; then its text does.
+        // Another connection may have forgotten the id meanwhile. Then the text of the statement is
+        // sent.
         let statement = match self.log.inserts.id(&row.table) {
             Some(id) => BatchedStatement::Prepared(id),
             None => BatchedStatement::Text(inserts::text(&row.table)),
@@ -361,8 +385,8 @@ impl Errand {
         }
     }
 
-    /// Whether an id that the node does not know is of a statement of the gateway's own. The client must not hear of it: it could
-    /// not prepare it again.
+    /// Whether an id that the node does not know belongs to a statement of the gateway's own. The
+    /// client must not get that error, as it could not prepare the statement again.
     fn is_own(&self, id: &[u8]) -> bool {
         match (&self.stage, &self.asked.batch) {
             (Stage::Alone, _) => false,
@@ -373,7 +397,8 @@ impl Errand {
         }
     }
 
-    /// Forgets the INSERTs of log rows that have this id. Another connection may have done so before.
+    /// Forgets the INSERTs of log rows that have this id. Another connection may have done so
+    /// before.
     fn forget(&self, id: &[u8]) {
         for hint in &self.asked.hints {
             if self

@@ -1,5 +1,5 @@
-//! Errands from bytes to bytes: what a client's frame becomes on its way to the node, and what the node's answers
-//! make of it.
+//! Tests of errands, from bytes to bytes: the requests to the node that a client's frame gives, and
+//! the steps that follow from the node's answers.
 
 mod silent_batch_log;
 
@@ -48,7 +48,7 @@ impl Setup {
         }
     }
 
-    /// As [`Setup::new`], with the inserts into both logs prepared.
+    /// A [`Setup`] in which the inserts into both logs are prepared.
     fn prepared() -> Setup {
         let setup = Setup::new();
         for table in [products(), events()] {
@@ -73,7 +73,7 @@ impl Setup {
         found.map(|(_, write)| write.clone())
     }
 
-    /// What becomes of a frame.
+    /// Takes a client's frame, as a connection does.
     fn take(&self, frame: &Bytes) -> Result<Option<Errand>, CqlError> {
         let header = header(frame, Direction::Request);
         let request = ClientRequest {
@@ -105,7 +105,7 @@ impl Setup {
         }
     }
 
-    /// The first request of an errand, and the errand.
+    /// The errand of a client's frame, with its first request.
     fn begin(&self, frame: &Bytes) -> (Bytes, Errand) {
         self.take(frame).unwrap().expect("a logged write").begin()
     }
@@ -192,7 +192,7 @@ fn batch(kind: BatchKind, statements: Vec<BatchStatement>) -> Bytes {
     }))
 }
 
-/// A log row: `cdc$operation` and the values of the key.
+/// The `cdc$operation` and the key of a log row.
 fn log_row(statement: &BatchStatement) -> (u8, Vec<BoundValue>) {
     let id = Bytes::from_static(LOG_ID);
     assert_eq!(statement.statement, BatchedStatement::Prepared(id));
@@ -250,7 +250,7 @@ fn prepared_as(id: &'static [u8]) -> Response {
     })
 }
 
-/// What a condition is answered with.
+/// The node's answer to a condition.
 fn applied(applied: bool) -> Response {
     let column = ColumnSpec {
         keyspace: "shop".into(),
@@ -269,7 +269,7 @@ fn answered(errand: Errand, answer: &Response) -> Next {
     errand.answered(&response(answer), None::<Compression>, BODY_MAX)
 }
 
-/// The next request, if there must be one.
+/// The next request. Fails the test if there is none.
 fn goes_on(errand: Errand, answer: &Response) -> (Bytes, Errand) {
     match answered(errand, answer) {
         Next::Ask(request, errand) => (request, *errand),
@@ -353,7 +353,7 @@ fn an_execution_goes_by_its_own_id_with_its_own_values() {
             by_id(b"update", vec![text("tea"), int(7)])
         );
         assert_eq!(log_row(&batch.statements[1]), (1, vec![int(7)]));
-        // That the node has forgotten the client's own statement is for the client to know.
+        // The client has to learn that the node has forgotten the client's own statement.
         is_the_answer(errand, &unprepared(b"update"));
     }
 }
@@ -366,7 +366,7 @@ fn a_request_is_refused_before_it_needs_too_many_log_rows() {
         "DELETE FROM events WHERE tenant IN ? AND day IN ?",
         &[],
     );
-    // A few bytes that name very many rows.
+    // Empty elements name very many rows with a few bytes.
     let empty = vec![&[][..]; 70];
     let list = BoundValue::Value(join_elements(empty.into_iter()));
     let rows = "1, ".repeat(4_899);
@@ -425,7 +425,7 @@ fn a_batch_gets_the_rows_of_its_logged_tables_once_each() {
         assert_eq!(rows, expected);
         is_the_answer(errand, &timeout());
     }
-    // A batch of counters, and one that Cassandra refuses, are its own affair.
+    // A batch of counters passes unchanged, and so does one that Cassandra refuses.
     assert!(
         setup
             .take(&batch(BatchKind::Counter, statements))
@@ -509,7 +509,7 @@ fn a_condition_has_its_log_rows_around_it() {
     }
 }
 
-/// As [`Setup::prepared`], where every log row comes late.
+/// A [`Setup`] with both inserts prepared, in which every log row comes late.
 fn late() -> Setup {
     let setup = Setup {
         log: Arc::new(ChangeLog::new(
@@ -540,7 +540,7 @@ fn a_log_row_that_came_late_is_written_again_before_the_client_is_answered() {
             1 => Response::Void,
             _ => applied(true),
         };
-        // Once after the write, and twice more as those are late, too.
+        // Log rows come once after the write, and twice more as those are late too.
         let (mut request, mut errand) = goes_on(errand, &answer);
         for more in [true, true, false] {
             assert_eq!(log_rows_of(&request), [(2, vec![int(7)])], "{text}");
@@ -617,7 +617,7 @@ fn what_is_too_large_for_a_batch_goes_around() {
     };
     let (request, errand) = setup.begin(&of_length(4_000));
     assert_eq!(batch_of(&request).kind, BatchKind::Logged);
-    // The estimate may be wrong, or Cassandra's limit lower: the client does not suffer for it.
+    // The estimate may be wrong, or Cassandra's limit lower. The write then goes around.
     let too_large = error(ErrorKind::Invalid, "Batch too large");
     let (request, errand) = goes_on(errand, &too_large);
     assert_eq!(log_rows_of(&request), [(2, vec![int(7)])]);
@@ -670,7 +670,7 @@ fn the_insert_of_log_rows_is_prepared_again_without_the_client_seeing_it() {
         assert_eq!(count(&first), count(&again));
         drop(errand);
     }
-    // A node that knows it never is not asked forever.
+    // A node that keeps forgetting the statement is not asked forever.
     let (_, mut errand) = setup.begin(&plain_query(INSERT));
     for _ in 0..3 {
         let (_, preparing) = goes_on(errand, &unprepared(LOG_ID));
@@ -698,7 +698,7 @@ fn an_id_that_the_node_does_not_know_is_the_clients_or_the_gateways() {
     let asked = execute(b"insert", Values::Positional(vec![int(7)]));
     let (_, errand) = setup.begin(&asked);
     is_the_answer(errand, &unprepared(b"insert"));
-    // Another connection was told the same a moment ago.
+    // Another connection has already forgotten the id.
     let (_, errand) = setup.begin(&asked);
     setup.log.inserts.forget(&products());
     let (request, _) = goes_on(errand, &unprepared(LOG_ID));
@@ -716,7 +716,7 @@ fn what_is_refused_is_in_doubt_unless_something_may_have_been_written() {
     let setup = Setup::prepared();
     let conditional = plain_query(&format!("{INSERT} IF NOT EXISTS"));
     for (refusal, is_doubtful) in &refusals {
-        // Together, and the log rows before.
+        // The refused request holds the log rows: together with the write, or before it.
         for asked in [&plain_query(INSERT), &conditional] {
             let (_, errand) = setup.begin(asked);
             match answered(errand, refusal) {
@@ -725,7 +725,7 @@ fn what_is_refused_is_in_doubt_unless_something_may_have_been_written() {
                 other => panic!("{refusal:?} {other:?}"),
             }
         }
-        // The client's own request, in its own words.
+        // The refused request is the client's own.
         let (_, errand) = setup.begin(&conditional);
         let (_, errand) = goes_on(errand, &Response::Void);
         let next = answered(errand, refusal);
@@ -736,7 +736,7 @@ fn what_is_refused_is_in_doubt_unless_something_may_have_been_written() {
             ),
             "{refusal:?} {next:?}"
         );
-        // The log rows after it.
+        // The refused request holds the log rows after the write.
         let (_, errand) = setup.begin(&conditional);
         let (_, errand) = goes_on(errand, &Response::Void);
         let (_, errand) = goes_on(errand, &applied(true));
@@ -759,7 +759,7 @@ fn no_write_goes_without_its_log_row() {
     let setup = Setup::prepared();
     let (_, errand) = setup.begin(&conditional);
     is_the_answer(errand, &timeout());
-    // After the write its own answer counts.
+    // After the write the client gets the node's answer to it, even if a log row fails.
     let (_, errand) = setup.begin(&conditional);
     let (_, errand) = goes_on(errand, &Response::Void);
     let (_, errand) = goes_on(errand, &applied(true));
@@ -805,7 +805,7 @@ fn now_in_a_key_is_the_same_in_the_row_and_in_its_log_row() {
         let expected = format!("INSERT INTO products (id, name) VALUES ((timeuuid){id}, ?)");
         assert_eq!(*told, expected);
     }
-    // Around, it is the same statement that goes alone.
+    // When the write goes around, the request without log rows has the value too.
     let conditional = query(&format!("{insert} IF NOT EXISTS"), parameters);
     let (request, errand) = setup.begin(&conditional);
     let (_, key) = &log_rows_of(&request)[0];
@@ -838,7 +838,7 @@ fn a_write_whose_rows_are_not_known_is_refused() {
             .message
             .contains("function f")
     );
-    // What Cassandra refuses, and what touches nothing, passes.
+    // A statement passes if Cassandra refuses it or if it touches no logged row.
     for text in [
         "UPDATE products SET name = 'x' WHERE name = 'y'",
         "DELETE FROM products WHERE id IN ()",

@@ -1,13 +1,13 @@
-//! Frames of errands.
+//! Encoding of the frames that errands send.
 
 use bytes::{Bytes, BytesMut};
 use cql::error::CqlError;
 use cql::wire::{Compression, Flags, HEADER_LENGTH, Request, Response, ResponseContext};
 
-/// How Cassandra's warning of a batch beyond `batch_size_warn_threshold` begins.
+/// The beginning of Cassandra's warning of a batch beyond `batch_size_warn_threshold`.
 const SIZE_WARNING: &str = "Batch for [";
 
-/// A request as a frame with these flags and a custom payload as it came.
+/// Encodes a request with these flags and this custom payload, which comes in its encoded form.
 pub(super) fn encode(request: &Request, stream: i16, flags: Flags, payload: &[u8]) -> Bytes {
     const FLAGS_AT: usize = 1;
     const LENGTH_AT: usize = 5;
@@ -23,7 +23,8 @@ pub(super) fn encode(request: &Request, stream: i16, flags: Flags, payload: &[u8
     frame.freeze()
 }
 
-/// The answer to a statement that went as a batch, without the warning that it would not have had alone; `None` if it has none.
+/// The answer to a statement that went as a batch, without the warning of the batch's size, which
+/// the statement alone would not have caused. `None` if the answer has no such warning.
 pub(super) fn without_size_warning(
     mut context: ResponseContext,
     response: &Response,
@@ -41,7 +42,7 @@ pub(super) fn without_size_warning(
     Some(frame.freeze())
 }
 
-/// An error as a frame.
+/// Encodes an error.
 pub(super) fn error_frame(stream: i16, error: CqlError) -> Bytes {
     let mut frame = BytesMut::new();
     Response::Error(error).encode(&ResponseContext::new(stream), None, &mut frame);

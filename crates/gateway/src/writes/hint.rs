@@ -11,19 +11,23 @@ use cql::wire::BoundValue;
 use crate::catalog::LoggedTable;
 use crate::log_clock::LogClock;
 
-/// A row, partition or range of a table that is written.
+/// A hint: names a row, partition or range of a table that is written.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Hint {
+    /// The table that is written to.
     pub(super) table: Arc<LoggedTable>,
-    /// `cdc$operation`.
+    /// The value of `cdc$operation`.
     pub(super) operation: i8,
+    /// The serialised values of the partition key.
     pub(super) partition: Vec<Bytes>,
-    /// Empty if it is about no single row.
+    /// The serialised values of the clustering key; empty for a partition, a range and static
+    /// columns.
     pub(super) clustering: Vec<Bytes>,
 }
 
 impl Hint {
-    /// What makes a second hint of the same request superfluous.
+    /// The part of a hint that tells it from others. A second hint with the same identity adds
+    /// nothing to a request.
     fn identity(&self) -> (*const LoggedTable, i8, &[Bytes], &[Bytes]) {
         let table = Arc::as_ptr(&self.table);
         (table, self.operation, &self.partition, &self.clustering)
@@ -34,7 +38,7 @@ impl Hint {
     }
 }
 
-/// The hints of a request in the order of its statements, each once.
+/// Removes the hints that a request has twice. The others stay in the order of its statements.
 pub(super) fn distinct(hints: Vec<Hint>) -> Vec<Hint> {
     let mut seen = HashSet::with_capacity(hints.len());
     let first: Vec<bool> = hints
@@ -48,15 +52,15 @@ pub(super) fn distinct(hints: Vec<Hint>) -> Vec<Hint> {
         .collect()
 }
 
-/// A row of a log, as the values of its INSERT ([`super::inserts::text`]).
+/// A row of a log, in the form of the values of its INSERT ([`super::inserts::text`]).
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LogRow {
     pub(super) table: Arc<LoggedTable>,
     pub(super) values: Vec<BoundValue>,
 }
 
-/// The log rows of hints, at the present. Hints of one partition that follow one another share stream and time and are
-/// counted, as the changes of one write do in the log of ScyllaDB.
+/// Makes the log rows of hints, dated now. Successive hints of one partition share stream and time
+/// and are numbered, like the changes of one write in ScyllaDB's logs.
 pub(super) fn log_rows(hints: &[Hint], clock: &LogClock) -> Vec<LogRow> {
     let mut rows = Vec::with_capacity(hints.len());
     for group in hints.chunk_by(Hint::same_partition) {
@@ -74,7 +78,7 @@ pub(super) fn log_rows(hints: &[Hint], clock: &LogClock) -> Vec<LogRow> {
                 value(time.as_bytes()),
                 value(&number.to_be_bytes()),
                 value(&hint.operation.to_be_bytes()),
-                // A value that is not set leaves no tombstone.
+                // An unset value leaves no tombstone.
                 if is_last {
                     value(&[1])
                 } else {

@@ -1,4 +1,5 @@
-//! The statement that writes a row of a log, prepared once a node and shared by all connections.
+//! The statement that writes a log row. It is prepared once on the node and shared by all
+//! connections.
 
 use std::collections::HashMap;
 
@@ -8,7 +9,7 @@ use uuid::Uuid;
 
 use crate::catalog::LoggedTable;
 
-/// The columns of every log that a hint fills, before those of the table's primary key.
+/// The columns of every log that a hint fills. Those of the table's primary key follow them.
 const LOG_COLUMNS: [&str; 5] = [
     "cdc$stream_id",
     "cdc$time",
@@ -17,7 +18,7 @@ const LOG_COLUMNS: [&str; 5] = [
     "cdc$end_of_batch",
 ];
 
-/// The INSERT of a log row of a table. Its rows expire by the log's own default.
+/// The text of the INSERT into the log of a table. Its rows expire by the log's own default.
 pub(super) fn text(table: &LoggedTable) -> String {
     let key = table.primary_key().iter().map(|column| &*column.name);
     let names: Vec<String> = LOG_COLUMNS.into_iter().chain(key).map(quoted).collect();
@@ -35,25 +36,26 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// The ids under which the node knows these statements.
+/// The ids under which the node knows these statements, by table.
 #[derive(Debug, Default)]
 pub(crate) struct LogInserts {
     by_table: RwLock<HashMap<Uuid, Bytes>>,
 }
 
 impl LogInserts {
-    /// The id of the INSERT into the log of a table, if it was prepared.
+    /// The id of the INSERT into the log of a table; `None` if it is not prepared.
     pub(super) fn id(&self, table: &LoggedTable) -> Option<Bytes> {
         self.by_table.read().get(&table.id).cloned()
     }
 
+    /// Remembers the id that the node gave the INSERT into the log of a table.
     pub(super) fn remember(&self, table: &LoggedTable, id: &[u8]) {
         self.by_table
             .write()
             .insert(table.id, Bytes::copy_from_slice(id));
     }
 
-    /// The node does not know the statement any more.
+    /// Forgets the id of a table's INSERT, as the node does not know it any more.
     pub(super) fn forget(&self, table: &LoggedTable) {
         self.by_table.write().remove(&table.id);
     }

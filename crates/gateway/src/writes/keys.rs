@@ -1,4 +1,4 @@
-//! From a plan and bound values to the keys of the rows that are touched.
+//! Turns a plan and bound values into the keys of the rows that a statement touches.
 
 use bytes::{Buf, Bytes};
 use cql::ast::Term;
@@ -11,14 +11,15 @@ use super::plan::{Action, Choice, Extent, Part, Unplanned, WritePlan};
 use super::terms::{evaluate, marker_value, unreadable};
 use crate::catalog::Column;
 
-/// Log rows that one request may need. Cassandra's own guard for the product of IN lists is 25 for clustering keys of a
-/// SELECT and none here, so a few bytes can name very many rows.
+/// The greatest number of log rows for one request. A few bytes can name very many rows:
+/// Cassandra's own guard for the product of IN lists allows 25 clustering keys in a SELECT, and
+/// does not exist for writes.
 const LOG_ROWS_MAX: usize = 10_000;
 
 /// The hints of one execution of a statement, in a request that needs `before` of them already.
 ///
 /// # Errors
-/// As [`evaluate`], and if the request needs too many.
+/// The errors of [`evaluate`], and [`Unplanned::Unreadable`] if the request needs too many hints.
 pub(super) fn hints(
     plan: &WritePlan,
     bound: &[BoundValue],
@@ -33,7 +34,7 @@ pub(super) fn hints(
     };
     let partition = values(&plan.partition, table.partition_key(), bound, left)?;
     let clustering = values(clustering, table.clustering_key(), bound, left)?;
-    // Before any is made.
+    // The hints are counted before any is made.
     let count = partition
         .iter()
         .chain(&clustering)
@@ -65,7 +66,7 @@ pub(super) fn hints(
     Ok(hints)
 }
 
-/// `cdc$operation` of the log rows of one touched row, partition or range.
+/// The `cdc$operation` of each log row for one touched row, partition or range.
 fn operations(plan: &WritePlan) -> &'static [i8] {
     const UPDATE: i8 = 1;
     const INSERT: i8 = 2;
@@ -74,7 +75,7 @@ fn operations(plan: &WritePlan) -> &'static [i8] {
     const RANGE_START_INCLUSIVE: i8 = 5;
     const RANGE_END_INCLUSIVE: i8 = 7;
     match (&plan.extent, plan.action) {
-        // Without a clustering key the row is the partition.
+        // Without a clustering key the row is the whole partition.
         (Extent::Rows(_), Action::Delete) if plan.table.clustering_key_count == 0 => {
             &[PARTITION_DELETE]
         }
@@ -82,20 +83,21 @@ fn operations(plan: &WritePlan) -> &'static [i8] {
         (Extent::Rows(_), Action::Insert) => &[INSERT],
         (Extent::Rows(_), Action::Update) | (Extent::Static, _) => &[UPDATE],
         (Extent::Partition, _) => &[PARTITION_DELETE],
-        // Bounds without values: the partition from end to end. They say where to look, no more.
+        // The bounds have no values, so they cover the whole partition. They only say where to
+        // look.
         (Extent::Range, _) => &[RANGE_START_INCLUSIVE, RANGE_END_INCLUSIVE],
     }
 }
 
-/// The values that an execution gives a part of a key.
+/// The values that one execution gives a part of a key.
 struct PartValues<'a> {
-    /// Positions in the key.
+    /// The positions of the columns in the key.
     columns: &'a [usize],
-    /// Each with a value for every column.
+    /// The alternatives, each with one value for every column of the part.
     choices: Vec<Vec<Bytes>>,
 }
 
-/// The values of the parts of a key, of none more than `max`.
+/// The values of the parts of a key. No part may have more than `max` alternatives.
 fn values<'a>(
     parts: &'a [Part],
     columns: &[Column],
@@ -118,7 +120,8 @@ fn values<'a>(
         .collect()
 }
 
-/// All combinations of the values of parts which cover a key of so many columns, each in the order of the key.
+/// All keys of `column_count` columns that combine the alternatives of parts which cover the key.
+/// The values of each are in the order of the key.
 fn keys(parts: &[PartValues<'_>], column_count: usize) -> Vec<Vec<Bytes>> {
     let mut keys = vec![vec![Bytes::new(); column_count]];
     for part in parts {
@@ -153,7 +156,8 @@ fn too_many() -> Unplanned {
     ))
 }
 
-/// The values that a part has, each one for every column of it, and no more than `max`.
+/// The alternatives of a part, each with one value for every column of the part. There may be no
+/// more than `max`.
 fn choices(
     part: &Part,
     types: &[&CqlType],
@@ -170,7 +174,8 @@ fn choices(
         Choice::Each(terms) => terms.iter().map(one).collect(),
         Choice::List(Term::Marker(marker)) => {
             let list = marker_value(usize::from(marker.index), bound)?;
-            // It begins with the number of its elements, each of which takes far more here than there.
+            // The list begins with the number of its elements. Each of them takes far more memory
+            // once split off.
             if list
                 .clone()
                 .try_get_u32()
@@ -193,7 +198,7 @@ fn choices(
     }
 }
 
-/// The values of a tuple.
+/// The values of a term that stands for a tuple.
 fn tuple(term: &Term, types: &[&CqlType], bound: &[BoundValue]) -> Result<Vec<Bytes>, Unplanned> {
     match term {
         Term::Tuple(terms) if terms.len() == types.len() => terms

@@ -1,18 +1,21 @@
 //! Writes to tables with a vector index: each leaves rows in the change log of its table.
 //!
-//! A log row is a *hint*: it names a key, and whoever follows the log reads that row of the table itself. So log rows
-//! hold keys alone, may be too many, and need not be in order; but none may be missing. What that takes here:
+//! A log row is a *hint*: it names a key, and whoever follows the log reads that row of the table
+//! itself. So log rows hold keys alone, need no order, and do no harm if there are too many. But
+//! none may be missing. A write takes these steps:
 //!
-//! 1. A statement is *understood* when it comes as text ([`read`]): which table, and which terms are its key
-//!    (module `plan`). What Cassandra refuses anyway is left to it; what it would carry out, but whose rows are
-//!    not known here, is refused with a reason. For tables without an index the first words are all that is read.
-//! 2. An execution gives the plan its values and makes *hints* (modules `keys` and `terms`), functions such as now() in a
-//!    key being evaluated here (module `calls`).
+//! 1. The text of a statement is *understood* when it comes ([`read`]): its table, and the terms
+//!    that are its key (module `plan`). A statement that Cassandra refuses anyway is left to it. A
+//!    statement that Cassandra would carry out, but whose rows the gateway cannot know, is refused
+//!    with a reason. For tables without an index only the first words are read.
+//! 2. An execution gives the plan its values, from which *hints* are made (modules `keys` and
+//!    `terms`). Functions such as now() in a key are evaluated by the gateway (module `calls`).
 //! 3. Hints become *log rows* with streams and times (module `hint`, `crate::log_clock`).
-//! 4. An [`Errand`] takes write and log rows to the node, in one request where it can.
+//! 4. An [`Errand`] takes the write and the log rows to the node, in one request where it can.
 //!
-//! The time of a log row is the gateway's own, not the write's. Nothing else depends on a clock here: a write
-//! without a timestamp still gets that of its coordinator, as it would without a gateway.
+//! The time of a log row is the gateway's own, not the write's. Nothing else depends on a clock
+//! here: a write without a timestamp still gets that of its coordinator, as it would without a
+//! gateway.
 
 mod asked;
 mod batch_log;
@@ -50,17 +53,20 @@ pub(crate) use rewrite::{ClientRequest, PreparedWrite};
 pub(crate) use statement::{is_logged, of_no_table, read};
 pub(crate) use verdict::nothing_was_written;
 
-/// What Cassandra counts for a cell beside its value: timestamp, lifetime and deletion time.
+/// The bytes that Cassandra counts for a cell in addition to its value: timestamp, lifetime and
+/// deletion time.
 const CELL_BYTES: usize = 24;
 
-/// What Cassandra counts for a log row beside its key: five columns of its own, and what each cell adds.
+/// The bytes that Cassandra counts for a log row in addition to its key: five columns of its own,
+/// and the overhead of each cell.
 const LOG_ROW_BYTES: usize = 256;
 
-/// Log rows that were on their way for longer are written again, with a later time. A reader of the log that keeps at the heels of
-/// the present reads a time 100 ms after it has passed, and once; the rest is for clocks that differ.
+/// Log rows that were on their way for longer than this are written again, with a later time. The
+/// reader of the log that follows close to the present reads a time once, 100 ms after it has
+/// passed. The other half of these 100 ms is for clocks that differ.
 pub(crate) const LATE_AFTER: Duration = Duration::from_millis(50);
 
-/// What the writes of all connections share.
+/// The state that the writes of all connections share.
 #[derive(Debug)]
 pub(crate) struct ChangeLog {
     inserts: LogInserts,
@@ -72,8 +78,9 @@ pub(crate) struct ChangeLog {
 }
 
 impl ChangeLog {
-    /// A log whose batches stay within `batch_bytes_max`, as Cassandra counts a batch, and whose rows are written again if they were
-    /// on their way for longer than `late_after`. `clock` dates them.
+    /// Makes the state for writes whose batches stay within `batch_bytes_max`, as Cassandra counts
+    /// a batch. Log rows that were on their way for longer than `late_after` are written again.
+    /// `clock` dates them.
     pub(crate) fn new(
         batch_bytes_max: usize,
         late_after: Duration,
@@ -90,8 +97,8 @@ impl ChangeLog {
         }
     }
 
-    /// Whether a batch stays within the limit with log rows of these hints. An estimate: a text is taken for as many bytes as
-    /// it is long, and a collection for one cell.
+    /// Whether a batch stays within the limit with log rows of these hints. This is an estimate: a
+    /// text counts for its length in bytes, and a collection for one cell.
     fn fits(&self, batch: &Batch, hints: &[Hint]) -> bool {
         let of_value = |value: &BoundValue| match value {
             BoundValue::Value(bytes) => bytes.len() + CELL_BYTES,

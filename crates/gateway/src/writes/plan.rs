@@ -1,6 +1,8 @@
-//! What a modification touches, as far as its text tells: the plan by which hints are made of values.
+//! Plans of writes: the rows that a statement touches, as far as its text tells. Hints are made
+//! from a plan and bound values.
 //!
-//! Only the table, the key and the condition of a statement matter here; what it writes does not.
+//! Only the table, the key and the condition of a statement matter here, not the values that it
+//! writes.
 
 use std::sync::Arc;
 
@@ -16,50 +18,55 @@ use crate::catalog::{Column, LoggedTable};
 /// The rows of a logged table that a statement touches.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct WritePlan {
+    /// The table that the statement writes to.
     pub(super) table: Arc<LoggedTable>,
+    /// The change that the statement makes to each row.
     pub(super) action: Action,
-    /// Covers the partition key.
+    /// The parts that cover the partition key.
     pub(super) partition: Vec<Part>,
+    /// The rows of each partition that the statement touches.
     pub(super) extent: Extent,
-    /// It has an IF.
+    /// Whether the statement has an IF.
     pub(super) conditional: bool,
-    /// It comes to the same whether it is carried out once or twice.
+    /// Whether the result is the same if the statement is carried out twice.
     pub(super) is_repeatable: bool,
 }
 
-/// What is done to rows.
+/// The kind of change that a statement makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Insert,
-    /// Deleting single columns is an update, too.
+    /// UPDATE, and DELETE of single columns.
     Update,
     Delete,
 }
 
-/// How much of a partition is touched.
+/// The part of a partition that a statement touches.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Extent {
-    /// Rows; the parts cover the clustering key, which may be empty.
+    /// Single rows. The parts cover the clustering key, which may be empty.
     Rows(Vec<Part>),
-    /// The static columns.
+    /// The static columns of the partition.
     Static,
-    /// All rows of it.
+    /// All rows of the partition.
     Partition,
-    /// Some rows of it, which are not told apart here.
+    /// Some rows of the partition. The plan does not tell which.
     Range,
 }
 
-/// The values that a statement gives some columns of a key: those of single columns, or of several as tuples.
+/// Alternative values for some columns of a key: for a single column, or for several columns as
+/// tuples.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Part {
-    /// Positions in the partition key or the clustering key.
+    /// The positions of the columns in the partition key or in the clustering key.
     pub(super) columns: Vec<usize>,
     /// Whether the values are tuples.
     pub(super) is_tuple: bool,
+    /// The alternative values.
     pub(super) choice: Choice,
 }
 
-/// The values of a part.
+/// The alternative values of a part.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Choice {
     /// `= term`.
@@ -70,16 +77,20 @@ pub(super) enum Choice {
     List(Term),
 }
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Unplanned {
-    /// Cassandra refuses the statement, and says why better than could be said here.
+    /// Cassandra refuses the statement, and gives a better reason than the gateway could.
     Refused,
-    /// Cassandra may carry it out, but the rows that it touches are not known here.
+    /// Cassandra may carry the statement out, but the gateway cannot know the rows that it touches.
     Unreadable(CqlError),
 }
 
 impl WritePlan {
+    /// Plans an INSERT.
+    ///
+    /// # Errors
+    /// The reason why there is no plan.
     pub(super) fn of_insert(
         insert: &Insert,
         table: Arc<LoggedTable>,
@@ -109,6 +120,10 @@ impl WritePlan {
         .covering_partition_key()
     }
 
+    /// Plans an UPDATE.
+    ///
+    /// # Errors
+    /// The reason why there is no plan.
     pub(super) fn of_update(
         update: &Update,
         table: Arc<LoggedTable>,
@@ -127,6 +142,10 @@ impl WritePlan {
         )
     }
 
+    /// Plans a DELETE.
+    ///
+    /// # Errors
+    /// The reason why there is no plan.
     pub(super) fn of_delete(
         delete: &Delete,
         table: Arc<LoggedTable>,
@@ -160,7 +179,7 @@ impl WritePlan {
             let (names, is_tuple) = match &relation.subject {
                 Subject::Column(name) => (std::slice::from_ref(name), false),
                 Subject::Tuple(names) => (names.as_slice(), true),
-                // No such relation is allowed in a modification.
+                // Cassandra allows no such relation in a modification.
                 Subject::Token(_)
                 | Subject::Element { .. }
                 | Subject::Field { .. }
@@ -171,7 +190,7 @@ impl WritePlan {
             let (key, columns) = match (in_partition_key, in_clustering_key) {
                 (Some(columns), _) => (&mut partition, columns),
                 (_, Some(columns)) => (&mut clustering, columns),
-                // Only columns of the key may be restricted, and those of one key at a time.
+                // A relation may only restrict key columns, and only those of one of the two keys.
                 (None, None) => return Err(Unplanned::Refused),
             };
             match choice(relation) {
@@ -194,7 +213,8 @@ impl WritePlan {
         .covering_partition_key()
     }
 
-    /// A modification names the whole partition key, or Cassandra refuses it.
+    /// Returns the plan if it covers the whole partition key. Otherwise Cassandra refuses the
+    /// statement.
     fn covering_partition_key(self) -> Result<WritePlan, Unplanned> {
         match covers(&self.partition, self.table.partition_key()) {
             true => Ok(self),
@@ -202,7 +222,7 @@ impl WritePlan {
         }
     }
 
-    /// Whether the key depends on a function whose value is another each time.
+    /// Whether the key depends on a function whose value changes with each call.
     pub(super) fn has_changing_calls(&self) -> bool {
         let clustering = match &self.extent {
             Extent::Rows(parts) => parts.as_slice(),
@@ -243,7 +263,7 @@ fn positions(key: &[Column], names: &[String]) -> Option<Vec<usize>> {
         .collect()
 }
 
-/// The values that a relation names; `None` if it is one of order.
+/// The values that a relation names; `None` for a relation such as `<` that names none.
 fn choice(relation: &Relation) -> Option<Choice> {
     match (relation.operator, &relation.comparand) {
         (Operator::Eq, Comparand::Term(term)) => Some(Choice::One(term.clone())),
@@ -263,7 +283,7 @@ fn extent(table: &LoggedTable, clustering: Vec<Part>, ranged: bool, action: Acti
     }
     match (action, clustering.is_empty() && !ranged) {
         (Action::Delete, true) => Extent::Partition,
-        // Without a clustering key only static columns can be written.
+        // Without a clustering key a statement can only write static columns.
         (Action::Insert | Action::Update, true) => Extent::Static,
         (_, false) => Extent::Range,
     }

@@ -1,4 +1,4 @@
-//! From a client's request to an errand.
+//! Turns a client's request into an errand.
 
 use std::sync::Arc;
 
@@ -21,43 +21,50 @@ use crate::catalog::Snapshot;
 /// A prepared statement that writes to logged tables.
 #[derive(Debug)]
 pub(crate) struct PreparedWrite {
+    /// The plans of the statement.
     pub(crate) write: LoggedWrite,
-    /// The text, if it must be written anew for each execution.
+    /// The text of the statement, if it must be written anew for each execution.
     pub(crate) text: Option<String>,
-    /// Where names without a keyspace are; `None` if there are none.
+    /// The keyspace of names without one; `None` if the statement has no such name.
     pub(crate) keyspace: Option<Arc<str>>,
-    /// The names of the markers as the node gave them.
+    /// The names that the node gave the bind markers.
     pub(crate) names: Vec<Arc<str>>,
 }
 
-/// A request of a client, and what it is understood by.
+/// A client's request, with everything that it is understood by.
 pub(crate) struct ClientRequest<'a> {
+    /// The header of the client's frame.
     pub(crate) header: &'a FrameHeader,
-    /// The body as it came.
+    /// The body of the frame as it came.
     pub(crate) body: &'a [u8],
-    /// The body, decompressed if it was compressed.
+    /// The body of the frame after decompression; the same bytes as `body` if it was not
+    /// compressed.
     pub(crate) plain: &'a [u8],
-    /// The keyspace of the connection.
+    /// The keyspace that the connection has set by USE.
     pub(crate) keyspace: Option<&'a str>,
+    /// The snapshot that decides the request.
     pub(crate) snapshot: &'a Snapshot,
 }
 
-/// What writes a request makes, before it is known how they go to the node.
+/// The writes of a request, before the way to the node is chosen.
 struct Found {
-    /// With the changing calls evaluated; the values by position.
+    /// The statements, with changing calls evaluated and values by position.
     statements: Vec<BatchStatement>,
     hints: Vec<Hint>,
     can_share_a_batch: bool,
     is_repeatable: bool,
-    /// The statements are not what the client wrote, so its frame cannot go to the node.
+    /// Whether a statement differs from the client's, so that the client's frame cannot go to the
+    /// node.
     is_changed: bool,
 }
 
 impl ClientRequest<'_> {
-    /// A QUERY of a logged table.
+    /// Turns a QUERY that writes to a logged table into an errand. `None` if Cassandra refuses it
+    /// anyway, or if it touches no row.
     ///
     /// # Errors
-    /// If the rows that it writes are not known here. `None` if Cassandra refuses it anyway.
+    /// If the body is malformed, if the gateway cannot know the rows that the statement writes, or
+    /// if the gateway's clock is wrong.
     pub(crate) fn query(
         &self,
         write: &LoggedWrite,
@@ -75,7 +82,11 @@ impl ClientRequest<'_> {
         self.alone(found, parameters, log)
     }
 
-    /// An EXECUTE of a logged table. Errors and `None` as in [`ClientRequest::query`].
+    /// Turns an EXECUTE that writes to a logged table into an errand. `None` as in
+    /// [`ClientRequest::query`].
+    ///
+    /// # Errors
+    /// The errors of [`ClientRequest::query`].
     pub(crate) fn execute(
         &self,
         prepared: &PreparedWrite,
@@ -91,11 +102,12 @@ impl ClientRequest<'_> {
         self.alone(found, parameters, log)
     }
 
-    /// A BATCH. `prepared` are what its statements mean that are named by their ids, at the positions of those; `None` for
-    /// what writes to no logged table.
+    /// Turns a BATCH into an errand. `prepared` has an entry for each statement of the batch: the
+    /// meaning of its id, or `None` if it is a text or writes to no logged table. The result is
+    /// `None` as in [`ClientRequest::query`], and if the batch writes to no logged table.
     ///
     /// # Errors
-    /// As [`ClientRequest::query`].
+    /// The errors of [`ClientRequest::query`].
     pub(crate) fn batch(
         &self,
         prepared: Vec<Option<Arc<PreparedWrite>>>,
@@ -104,7 +116,7 @@ impl ClientRequest<'_> {
         let Request::Batch(mut batch) = self.decode()? else {
             return Ok(None);
         };
-        // A counter's table has no vectors, and nothing else may be in a batch of counters.
+        // A table of counters has no vectors, and a batch of counters writes to no other table.
         if batch.kind == BatchKind::Counter {
             return Ok(None);
         }
@@ -144,7 +156,8 @@ impl ClientRequest<'_> {
         self.errand(changed, batch, consistency, Some(kind), found, log)
     }
 
-    /// A statement by its text, in a request that needs `before` log rows already.
+    /// The writes of a statement given by its text, in a request that needs `before` log rows
+    /// already.
     fn text(
         &self,
         text: String,
@@ -166,7 +179,8 @@ impl ClientRequest<'_> {
         }
     }
 
-    /// A statement by its id, in a request that needs `before` log rows already.
+    /// The writes of a statement given by its id, in a request that needs `before` log rows
+    /// already.
     fn prepared(
         &self,
         id: Bytes,
@@ -195,7 +209,7 @@ impl ClientRequest<'_> {
         }
     }
 
-    /// A statement that came in no batch.
+    /// Turns a statement that came in no batch into an errand.
     fn alone(
         &self,
         found: Result<Found, Unplanned>,
@@ -220,7 +234,7 @@ impl ClientRequest<'_> {
             _ => None,
         };
         let batch = found.can_share_a_batch.then(|| Batch {
-            // What it is when it goes to the node with its log rows.
+            // The kind of the batch in which the statement and its log rows go to the node.
             kind: BatchKind::Logged,
             statements: std::mem::take(&mut found.statements),
             consistency: parameters.consistency,
@@ -230,7 +244,8 @@ impl ClientRequest<'_> {
         self.errand(changed, batch, parameters.consistency, None, found, log)
     }
 
-    /// `changed` is the request if it is not the one that came.
+    /// Makes the errand. `changed` is the frame to send if it differs from the client's. `sent` is
+    /// the kind of the client's batch.
     fn errand(
         &self,
         changed: Option<Bytes>,
@@ -263,7 +278,7 @@ impl ClientRequest<'_> {
         Ok(Some(Errand::new(asked, log.clone())))
     }
 
-    /// The flags of the frame, but that its body is not compressed.
+    /// The flags of the client's frame without the one for a compressed body.
     fn flags(&self) -> Flags {
         Flags(self.header.flags.0 & !Flags::COMPRESSION.0)
     }
@@ -295,13 +310,13 @@ impl ClientRequest<'_> {
 }
 
 impl Found {
-    /// A statement of no logged table.
+    /// The statement of a table that is not logged.
     fn plain(statement: BatchedStatement, values: Vec<BoundValue>) -> Found {
         Found {
             statements: vec![BatchStatement { statement, values }],
             hints: Vec::new(),
             can_share_a_batch: true,
-            // It is not looked at.
+            // The statement is not looked at, so it may not be repeatable.
             is_repeatable: false,
             is_changed: false,
         }

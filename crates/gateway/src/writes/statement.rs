@@ -1,4 +1,4 @@
-//! A statement that writes to logged tables, understood once and executed often.
+//! Statements that write to logged tables. Each is read once, and may be executed often.
 
 use std::sync::Arc;
 
@@ -17,23 +17,26 @@ use crate::recognise::{self, Verb};
 /// A statement that writes to logged tables.
 #[derive(Debug)]
 pub(crate) struct LoggedWrite {
-    /// One for each statement of a logged table: a text may be a batch of several.
+    /// The plans, one for each statement of a logged table. A text may be a batch of several
+    /// statements.
     plans: Vec<WritePlan>,
+    /// Whether the text is a batch.
     is_batch: bool,
-    /// Whether every table in it, logged or not, is named with its keyspace.
+    /// Whether every table in the text, logged or not, is named with its keyspace.
     is_qualified: bool,
-    /// The names of its bind markers, `None` for `?`.
+    /// The names of the bind markers, `None` for `?`.
     markers: Vec<Option<String>>,
 }
 
-/// Reads a statement; `None` if it writes to no logged table, or Cassandra refuses it anyway. Names without a
-/// keyspace are in `keyspace`.
+/// Reads a statement; `None` if it writes to no logged table, or if Cassandra refuses it anyway.
+/// Names without a keyspace are in `keyspace`.
 ///
-/// For a statement of another table, only its first words are read.
+/// Of a statement for another table only the first words are read.
 ///
 /// # Errors
-/// If it writes to a logged table, and which rows is not known here; or if it begins like a write and names a logged table,
-/// and to which it writes cannot be told.
+/// If the statement writes to a logged table, and the gateway cannot know which rows. Also if it
+/// begins like a write and names a logged table, and the gateway cannot tell which table it writes
+/// to.
 pub(crate) fn read(
     text: &str,
     keyspace: Option<&str>,
@@ -48,7 +51,7 @@ pub(crate) fn read(
             Some(table) => format!("a write to {}.{}", table.keyspace, table.name),
             None => return Ok(None),
         },
-        // Whatever it says, it is for the node.
+        // The batch writes to no logged table, so the node alone has to understand it.
         Some(Changed::Batch) if !batch_is_logged(text, keyspace, snapshot) => return Ok(None),
         Some(Changed::Batch) => "a batch".to_owned(),
         None if is_of_no_table(text, snapshot) => return Err(of_no_table()),
@@ -104,7 +107,8 @@ pub(crate) fn read(
     }))
 }
 
-/// Whether a batch may write to a logged table. What the statements of other tables say need not be understood here.
+/// Whether a batch may write to a logged table. The statements for other tables need not be
+/// understood here.
 fn batch_is_logged(text: &str, keyspace: Option<&str>, snapshot: &Snapshot) -> bool {
     if !snapshot.names_logged_table(text) {
         return false;
@@ -117,13 +121,14 @@ fn batch_is_logged(text: &str, keyspace: Option<&str>, snapshot: &Snapshot) -> b
     })
 }
 
-/// Whether a statement begins like a write, names a logged table somewhere, and is not seen to change any. One that names
-/// none is for the node, whatever it says.
+/// Whether a statement begins like a write and names a logged table somewhere, but does not show
+/// which table it changes. A statement that names no logged table goes to the node.
 fn is_of_no_table(text: &str, snapshot: &Snapshot) -> bool {
     recognise::verb(text.as_bytes()) == Verb::Write && snapshot.names_logged_table(text)
 }
 
-/// What Cassandra makes of such a statement is not certain, so it does not pass.
+/// The error for a statement that does not show which table it changes. It is not certain what
+/// Cassandra makes of it, so it does not pass.
 pub(crate) fn of_no_table() -> CqlError {
     CqlError::syntax(
         "the gateway cannot tell which table this statement changes, and must, as some tables have a vector index: \
@@ -131,7 +136,7 @@ pub(crate) fn of_no_table() -> CqlError {
     )
 }
 
-/// Whether a statement may write to a logged table, told from its first words.
+/// Whether a statement may write to a logged table, by its first words.
 pub(crate) fn is_logged(text: &str, keyspace: Option<&str>, snapshot: &Snapshot) -> bool {
     match changed(text) {
         Some(Changed::Rows(table)) => table
@@ -146,27 +151,28 @@ pub(crate) fn is_logged(text: &str, keyspace: Option<&str>, snapshot: &Snapshot)
 }
 
 impl LoggedWrite {
-    /// Whether it can be one statement of a BATCH of several tables.
+    /// Whether the statement can be one of several in a BATCH for several tables.
     pub(super) fn can_share_a_batch(&self) -> bool {
         !self.is_batch && self.plans.iter().all(|plan| !plan.conditional)
     }
 
-    /// Whether it means the same in any keyspace.
+    /// Whether the statement means the same in any keyspace.
     pub(crate) fn is_qualified(&self) -> bool {
         self.is_qualified
     }
 
-    /// Whether it comes to the same if it is carried out twice.
+    /// Whether the result is the same if the statement is carried out twice.
     pub(super) fn is_repeatable(&self) -> bool {
         self.plans.iter().all(|plan| plan.is_repeatable)
     }
 
-    /// Whether it must be written anew for each execution, with its changing calls evaluated.
+    /// Whether the statement must be written anew for each execution, with its changing calls
+    /// evaluated.
     pub(crate) fn has_changing_calls(&self) -> bool {
         self.plans.iter().any(WritePlan::has_changing_calls)
     }
 
-    /// The hints of one execution, in a request that needs `before` of them already.
+    /// The hints of one execution, in a request that needs `before` hints already.
     pub(super) fn hints(
         &self,
         bound: &[BoundValue],
@@ -179,8 +185,9 @@ impl LoggedWrite {
         Ok(hints)
     }
 
-    /// The values of its markers in their order. `names` are those that the node gave the markers when it
-    /// prepared the statement; without them the markers' own count.
+    /// The values of the bind markers, in the order of the markers. `names` are those that the node
+    /// gave the markers when it prepared the statement. Without `names`, the names in the text are
+    /// used.
     pub(super) fn positional(
         &self,
         values: &Values,
@@ -206,7 +213,7 @@ impl LoggedWrite {
                          index: write :name, or bind by position",
                     )
                 })?;
-                // Of equal names Cassandra takes the first.
+                // If a name comes twice, Cassandra takes the first value.
                 let value = named.iter().find(|(given, _)| *given == name);
                 value.map(|(_, value)| value.clone()).ok_or(Unplanned::Refused)
             })
@@ -257,7 +264,7 @@ mod tests {
     fn a_batch_that_names_no_logged_table_is_for_the_node_to_understand() {
         let batch = |table: &str| format!("BEGIN BATCH UPDATE {table} SET what APPLY BATCH");
         assert_eq!(tables(&batch("others"), Some("shop")), Ok(None));
-        // Its name may stand anywhere.
+        // The name of a logged table may stand anywhere, as in a string or as a column name.
         let others = "BEGIN BATCH UPDATE others SET a = 1 * 2, b = 'products' WHERE products = {zip: 1}; APPLY BATCH";
         assert_eq!(tables(others, Some("shop")), Ok(None));
         assert!(!is_logged(others, Some("shop"), &snapshot()));
@@ -326,7 +333,7 @@ mod tests {
             error.message.contains("INSERT JSON is not supported"),
             "{error}"
         );
-        // Cassandra has a better word for this.
+        // Cassandra gives a better reason for its refusal.
         assert_eq!(
             tables("UPDATE shop.events SET v = 1 WHERE seq = 1", None),
             Ok(None)
@@ -353,7 +360,7 @@ mod tests {
             assert!(tables(text, Some("shop")).is_err(), "{text}");
             assert!(is_logged(text, Some("shop"), &snapshot()), "{text}");
         }
-        // What names no logged table is for the node to refuse.
+        // A statement that names no logged table goes to the node, which refuses it.
         for text in [
             "SELECT name FROM products",
             "INSERTED products",

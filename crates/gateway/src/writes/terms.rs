@@ -11,15 +11,15 @@ use super::plan::Unplanned;
 
 const MILLIS_PER_DAY: i64 = 86_400_000;
 
-/// What the day of the epoch is in a `date`.
+/// The value of a `date` that stands for 1970-01-01.
 const EPOCH_DAY: i64 = 1 << 31;
 
-/// The serialised value of a term that stands for a key column of that type; `bound` are the values of the bind
-/// markers.
+/// The serialised value of a term that stands for a key column of type `cql_type`. `bound` are the
+/// values of the bind markers.
 ///
 /// # Errors
-/// [`Unplanned::Refused`] if Cassandra refuses such a key (null, or no value), [`Unplanned::Unreadable`] if the value
-/// is not known here.
+/// [`Unplanned::Refused`] if Cassandra refuses such a key (null, or no value), and
+/// [`Unplanned::Unreadable`] if the gateway cannot know the value.
 pub(super) fn evaluate(
     term: &Term,
     cql_type: &CqlType,
@@ -49,7 +49,8 @@ pub(super) fn marker_value(index: usize, bound: &[BoundValue]) -> Result<Bytes, 
     }
 }
 
-/// The functions from one time to another, which are all that is evaluated here of what has arguments.
+/// The value of a function that converts one time into another. No other functions with arguments
+/// are evaluated here.
 fn converted(call: &FunctionCall<Term>) -> Result<Value, Unplanned> {
     let unknown = || {
         unreadable(format!(
@@ -78,7 +79,8 @@ fn converted(call: &FunctionCall<Term>) -> Result<Value, Unplanned> {
     value.ok_or_else(unknown)
 }
 
-/// A constant whose type is certain, or a conversion of one.
+/// The value of a constant whose type is certain, or of a conversion of one; `None` for any other
+/// term.
 fn time(term: &Term) -> Option<Value> {
     match term.without_parentheses() {
         Term::Literal(Literal::Uuid(uuid)) => Some(Value::Timeuuid(*uuid)),
@@ -91,6 +93,7 @@ fn time(term: &Term) -> Option<Value> {
     }
 }
 
+/// The error for a key that the gateway cannot know, with its reason.
 pub(super) fn unreadable(message: impl Into<String>) -> Unplanned {
     Unplanned::Unreadable(CqlError::invalid(message))
 }
@@ -149,7 +152,7 @@ mod tests {
             ("toDate((timestamp)-1)", Value::Date((1 << 31) - 1)),
         ] {
             let term = term.replace('U', uuid);
-            // `toUnixTimestamp` begins with the letter too.
+            // `toUnixTimestamp` contains the letter too.
             let term = term.replace(&format!("to{uuid}nix"), "toUnix");
             assert_eq!(
                 value(&term, &CqlType::Timestamp, &[]),

@@ -1,14 +1,15 @@
-//! What the node's answers say of a write.
+//! Judgements on the node's answers to writes.
 
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::Response;
 
-/// Whether an error says that a batch was not begun, as the batch log did not answer in time.
+/// Whether an error says that a batch was not begun because the batch log did not answer in time.
 pub(super) fn of_batch_log(error: &ErrorKind) -> bool {
     matches!(error, ErrorKind::WriteTimeout { write_type, .. } if *write_type == "BATCH_LOG")
 }
 
-/// Whether an error says that a request cannot be, or that its client may not: then nothing of it was carried out.
+/// Whether an error says that a request is invalid, or that its client may not make it. Then
+/// nothing of it was carried out.
 pub(super) fn is_refusal(error: &CqlError) -> bool {
     matches!(error.kind, ErrorKind::Invalid | ErrorKind::Unauthorized)
 }
@@ -26,7 +27,7 @@ pub(crate) fn nothing_was_written(response: &Response) -> bool {
                 | ErrorKind::ProtocolError
                 | ErrorKind::Unavailable { .. }
         ),
-        // The answer to a condition: `[applied]` is its first column.
+        // In the answer to a condition `[applied]` is the first column.
         Response::Rows(rows) => rows.decode().is_ok_and(|decoded| {
             let applied = decoded.rows.first().and_then(|row| row.first());
             matches!(applied, Some(Some(cell)) if cell[..] == [0])

@@ -1,4 +1,4 @@
-//! How connections end.
+//! Tests of the ends of connections, of either side and of the gateway.
 
 use std::time::Duration;
 
@@ -76,7 +76,7 @@ async fn a_refused_request_is_told_after_the_answers_in_flight() {
     let (mut client, mut node) = setup.connect().await;
     ask(&mut client, &mut node, 1).await;
     client.send(&raw_frame(5, 0, 2, 0x05, b"")).await;
-    // Drivers take what is told of the version from stream 0 alone.
+    // Drivers read an error about the version on stream 0 alone.
     assert_eq!(client.response(None).await.0, 0);
     node.send(&answer(1)).await;
     assert_eq!(client.rest().await, answer(1));

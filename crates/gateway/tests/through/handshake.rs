@@ -1,4 +1,4 @@
-//! Versions, what is supported, and a node that is not there.
+//! Tests of protocol versions, of options and compression, and of a node that cannot be reached.
 
 use cql::error::ErrorKind;
 use cql::wire::{Compression, Direction, Request, Response, Startup};
@@ -100,7 +100,7 @@ async fn statements_are_taken_once_the_node_has_let_the_client_in() {
     for (stream, statement) in (2..).zip(&statements) {
         sent.extend(request_bytes(statement, stream, None));
     }
-    // A BATCH.
+    // The last statement is a BATCH.
     sent.extend(raw_frame(4, 0, 5, 0x0D, &[0; 7]));
     client.send(&sent).await;
     for stream in 2..=5 {

@@ -1,4 +1,4 @@
-//! What is too large or too many.
+//! Tests of requests that are too large, of too many connections, and of clients that are too slow.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -50,7 +50,7 @@ async fn a_request_that_is_too_large_when_decompressed_is_refused() {
 async fn who_is_not_let_in_yet_sends_little() {
     let setup = Setup::new().await;
     let (mut client, mut node) = setup.connect_stranger().await;
-    // AUTH_RESPONSE, then AUTH_SUCCESS, then BATCH.
+    // The client sends an AUTH_RESPONSE. Then the node sends AUTH_SUCCESS, and the client a BATCH.
     client.send(&raw_frame(4, 0, 1, 0x0F, &[0; 300_000])).await;
     let (stream, response) = client.response(None).await;
     assert_eq!(stream, 1);
@@ -85,7 +85,7 @@ async fn a_client_that_does_not_log_in_is_closed() {
     assert_eq!(client.rest().await, "");
     assert_eq!(node.rest().await, "");
 
-    // It may wait for the node for as long as that takes, and not go on as a stranger afterwards.
+    // A client may wait for the node for longer than the timeout. But it must log in afterwards.
     let (mut client, mut node) = setup.connect_stranger().await;
     let request = raw_frame(4, 0, 1, 0x05, b"");
     client.send(&request).await;
@@ -96,7 +96,7 @@ async fn a_client_that_does_not_log_in_is_closed() {
     assert_eq!(client.response(None).await, told);
     assert_eq!(client.rest().await, "");
 
-    // One that was let in may be silent for as long as it likes.
+    // A client that has logged in may be silent for as long as it likes.
     let (mut client, mut node) = setup.connect().await;
     tokio::time::sleep(Duration::from_millis(900)).await;
     client.send(&request).await;
@@ -119,7 +119,7 @@ async fn a_request_that_does_not_become_whole_ends_its_connection() {
     client.send(&request[..request.len() - 1]).await;
     assert_eq!(client.rest().await, "");
     assert_eq!(node.rest().await, "");
-    // One that is silent between two requests is left alone.
+    // A client that is silent between two requests stays connected.
     let (mut client, mut node) = setup.connect().await;
     client.send(&request).await;
     assert_eq!(node.exactly(request.len()).await, request);
@@ -136,7 +136,8 @@ async fn what_strangers_announce_takes_nothing_from_others() {
     let mut strangers = Vec::new();
     for _ in 0..8 {
         let (mut client, node) = setup.connect_stranger().await;
-        // OPTIONS of 256 MiB, of which nothing comes: it is refused at once.
+        // The header announces OPTIONS of 256 MiB. It is refused at once, before any of its body
+        // comes.
         client.send(&[4, 0, 0, 1, 0x05, 0x10, 0, 0, 0]).await;
         let (_, response) = client.response(None).await;
         assert!(matches!(response, Response::Error(_)), "{response:?}");
@@ -166,7 +167,8 @@ async fn answers_that_nobody_reads_stay_with_the_node() {
             node
         }
     });
-    // Until it stands still: buffers of sockets take some megabytes, and the gateway less than one.
+    // Waits until no more answers are sent: sockets buffer some megabytes, and the gateway less
+    // than one.
     let mut before = usize::MAX;
     loop {
         tokio::time::sleep(Duration::from_millis(300)).await;

@@ -1,4 +1,5 @@
-//! A gateway between a client and a node that are both played by the test: what each gets of the other.
+//! Tests of a gateway between a client and a node, both played by the test: the bytes that each
+//! gets of the other.
 
 mod ends;
 mod handshake;

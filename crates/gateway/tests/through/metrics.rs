@@ -1,4 +1,4 @@
-//! What operators see of a gateway.
+//! Tests of the metrics that operators see.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 
 use crate::peer::{Setup, query, raw_frame, request_bytes, soon};
 
-/// The answer to a request of HTTP, head and body.
+/// Sends an HTTP request. Returns the answer, head and body.
 async fn http(address: SocketAddr, request: &str) -> String {
     let mut socket = soon(TcpStream::connect(address)).await.unwrap();
     socket.write_all(request.as_bytes()).await.unwrap();
@@ -32,7 +32,7 @@ async fn requests_and_refusals_are_counted() {
     let request = request_bytes(&query("SELECT 1"), 1, None);
     client.send(&request).await;
     node.exactly(request.len()).await;
-    // An EXECUTE of what was not prepared here.
+    // An EXECUTE of an id that was not prepared through the gateway is refused.
     client
         .send(&raw_frame(4, 0, 2, 0x0A, &[0, 1, 7, 0, 1, 0]))
         .await;
@@ -40,7 +40,7 @@ async fn requests_and_refusals_are_counted() {
     let told = get(address, "/metrics", &address.to_string()).await;
     assert!(told.starts_with("HTTP/1.1 200"), "{told}");
     for line in [
-        // STARTUP, too.
+        // The STARTUP of the connection counts too.
         "gateway_requests_total{kind=\"passed\"} 2",
         "gateway_requests_total{kind=\"refused\"} 1",
         "gateway_refusals_total{error=\"unprepared\"} 1",

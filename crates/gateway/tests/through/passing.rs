@@ -1,4 +1,4 @@
-//! What needs no help arrives byte for byte.
+//! Tests that frames which the gateway does not change arrive byte for byte.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::io::AsyncWriteExt;
 
 use crate::peer::{Peer, Setup, query, raw_frame, request_bytes, soon};
 
-/// Sends bytes in pieces of changing sizes, so that frames are cut anywhere.
+/// Sends bytes in pieces of changing sizes, so that frames are cut at any place.
 async fn send_in_pieces(peer: &mut Peer, bytes: &[u8]) {
     let mut rest = bytes;
     for size in [1, 2, 7, 30, 300, 5_000, 50_000].into_iter().cycle() {
@@ -30,7 +30,7 @@ async fn requests_arrive_as_they_were_sent() {
     let setup = Setup::new().await;
     let (mut client, mut node) = setup.connect().await;
     let mut sent = Vec::new();
-    // OPTIONS, AUTH_RESPONSE, REGISTER, BATCH: with every flag that v4 knows, compression apart.
+    // OPTIONS, AUTH_RESPONSE, REGISTER, BATCH: with every flag of version 4 except for compression.
     for (number, opcode) in [0x05, 0x0F, 0x0B, 0x0D].into_iter().enumerate() {
         for (length, flags) in [(0, 0x00), (1, 0x02), (300, 0x04), (70_000, 0x16)] {
             let stream = (number * 1_000 + length % 999) as i16;
@@ -82,7 +82,7 @@ async fn a_response_is_on_its_way_before_its_end_is_here() {
     assert_eq!(client.exactly(500_009).await, &response[500_000..]);
 }
 
-/// How many bytes a peer takes from another that nobody reads.
+/// Sends bytes that the other end does not read. Returns the number of bytes that were taken.
 async fn taken_unread(sender: &mut Peer, bytes: &[u8]) -> usize {
     let mut taken = 0;
     while taken < bytes.len() {
@@ -99,12 +99,12 @@ async fn taken_unread(sender: &mut Peer, bytes: &[u8]) -> usize {
 async fn who_does_not_read_is_not_sent_more() {
     let setup = Setup::new().await;
     let (mut client, mut node) = setup.connect().await;
-    // More than the sockets' own buffers take.
+    // The response is larger than the buffers of all sockets together.
     let length = 64 << 20;
     let response = Bytes::from(raw_frame(0x84, 0, 1, 0x08, &body(length, 1)));
     let taken = taken_unread(&mut node, &response).await;
     assert!(taken < response.len() / 2, "{taken} bytes");
-    // The other direction goes on meanwhile.
+    // The other direction still passes frames.
     let request = raw_frame(4, 0, 1, 0x05, b"");
     client.send(&request).await;
     assert_eq!(node.exactly(request.len()).await, request);

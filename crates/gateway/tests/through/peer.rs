@@ -1,4 +1,5 @@
-//! The two ends of a gateway, played by hand: frames as bytes, every wait bounded.
+//! The two ends of a gateway, played by the test. They send and take frames as bytes, and every
+//! wait has a limit.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -15,14 +16,14 @@ use tokio::net::{TcpListener, TcpStream};
 
 pub const BODY_LIMIT: usize = 256 << 20;
 
-/// Fails the test if something takes longer than it ever should.
+/// Waits for a future. Fails the test if that takes longer than it ever should.
 pub async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), what)
         .await
         .expect("it should be done by now")
 }
 
-/// A node that the test plays: it takes the connections that the gateway makes.
+/// A node that the test plays. It accepts the connections that the gateway makes.
 pub struct Node {
     listener: TcpListener,
 }
@@ -43,7 +44,7 @@ impl Node {
     }
 }
 
-/// A gateway before a node that the test plays.
+/// A gateway, and the node behind it that the test plays.
 pub struct Setup {
     pub gateway: Gateway,
     pub node: Node,
@@ -66,18 +67,18 @@ impl Setup {
         Setup { gateway, node }
     }
 
-    /// A client's connection before the handshake, and the one that the gateway made for it.
+    /// Connects a client, before its handshake. Returns its end and the node's.
     pub async fn connect_stranger(&self) -> (Peer, Peer) {
         let client = Peer::connect(self.gateway.address()).await;
         (client, self.node.accept().await)
     }
 
-    /// The same, with the handshake done.
+    /// Connects a client and does the handshake. Returns its end and the node's.
     pub async fn connect(&self) -> (Peer, Peer) {
         self.connect_with_options(Vec::new()).await
     }
 
-    /// As [`Setup::connect`], with a compression agreed on.
+    /// Connects a client and does the handshake, in which a compression is agreed on.
     pub async fn connect_compressed(&self, compression: Compression) -> (Peer, Peer) {
         let options = vec![("COMPRESSION".to_owned(), compression.name().to_owned())];
         self.connect_with_options(options).await
@@ -139,7 +140,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
             .await;
     }
 
-    /// The next bytes, so many.
+    /// Takes the next `count` bytes.
     pub async fn exactly(&mut self, count: usize) -> Bytes {
         while self.input.len() < count {
             let read = soon(self.socket.read_buf(&mut self.input)).await.unwrap();
@@ -148,7 +149,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
         self.input.split_to(count).freeze()
     }
 
-    /// The next frame.
+    /// Takes the next frame.
     pub async fn frame(&mut self, direction: Direction) -> Frame {
         let head = self.exactly(HEADER_LENGTH).await;
         let header = FrameHeader::read(&head, direction, BODY_LIMIT)
@@ -158,27 +159,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
         Frame { header, body }
     }
 
-    /// The next response, with the stream that it is on.
+    /// Takes the next response. Returns its stream, too.
     pub async fn response(&mut self, compression: Option<Compression>) -> (i16, Response) {
         let frame = self.frame(Direction::Response).await;
         let (context, response) = Response::decode(&frame, compression, BODY_LIMIT).unwrap();
         (context.stream, response)
     }
 
-    /// The next request, with the stream that it is on.
+    /// Takes the next request. Returns its stream, too.
     pub async fn request(&mut self, compression: Option<Compression>) -> (i16, Request) {
         let frame = self.frame(Direction::Request).await;
         let request = Request::decode(&frame, compression, BODY_LIMIT).unwrap();
         (frame.header.stream, request)
     }
 
-    /// Waits until the other side has closed; gives what it had still sent.
+    /// Waits until the other side has closed. Returns the bytes that it had sent before.
     pub async fn rest(&mut self) -> Bytes {
         while let Ok(1..) = soon(self.socket.read_buf(&mut self.input)).await {}
         self.input.split().freeze()
     }
 
-    /// Says that nothing more will be sent.
+    /// Closes the direction in which this end sends.
     pub async fn finish(&mut self) {
         self.socket.shutdown().await.unwrap();
     }
@@ -216,7 +217,7 @@ pub fn execute(id: &'static [u8]) -> Request {
     }
 }
 
-/// A frame of any content. `version` has its top bit set in responses.
+/// A frame with any content. In responses `version` has its top bit set.
 pub fn raw_frame(version: u8, flags: u8, stream: i16, opcode: u8, body: &[u8]) -> Vec<u8> {
     let mut frame = vec![version, flags];
     frame.extend(stream.to_be_bytes());

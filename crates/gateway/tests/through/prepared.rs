@@ -1,4 +1,4 @@
-//! Only statements that were prepared through the gateway are executed.
+//! Tests that a prepared statement is only executed if it was prepared through the gateway.
 
 use bytes::Bytes;
 use cql::error::ErrorKind;
@@ -71,7 +71,7 @@ async fn a_statement_that_was_not_prepared_stays_unknown() {
     node.answer(&error, 1, None).await;
     assert_eq!(client.response(None).await, (1, error));
     is_unprepared(&mut client, 2).await;
-    // A RESULT of another kind on a stream that was asked to prepare is none of ours either.
+    // A RESULT of another kind, as the answer to a PREPARE, makes no id known either.
     client.ask(&prepare("x"), 3, None).await;
     node.request(None).await;
     node.answer(&Response::Void, 3, None).await;
@@ -110,7 +110,7 @@ async fn an_answer_that_is_too_long_to_be_read_leaves_nothing_expected() {
     let long = raw_frame(0x84, 0, 1, 0x08, &[0; 2_000]);
     node.send(&long).await;
     assert_eq!(client.exactly(long.len()).await, long);
-    // The next answer on that stream is none to a PREPARE.
+    // The next answer on that stream does not belong to the PREPARE.
     client.ask(&query("SELECT 2"), 1, None).await;
     node.request(None).await;
     node.answer(&prepared(), 1, None).await;

@@ -1,4 +1,4 @@
-//! Drivers are told of gateways where Cassandra tells of nodes.
+//! Tests that drivers learn the addresses of gateways in the places of the nodes' addresses.
 
 use std::net::SocketAddr;
 
@@ -41,7 +41,7 @@ fn peers_columns() -> Metadata {
     }
 }
 
-/// A result with enough text to be compressed.
+/// A result of `system.peers_v2`, long enough to be compressed.
 fn peers(addresses: &[&str], skip_metadata: bool) -> Response {
     let mut rows = RowsEncoder::new(&peers_columns(), skip_metadata);
     for node in addresses {
@@ -88,7 +88,7 @@ async fn peers_are_translated_for_queries_and_prepared_statements() {
         node.answer(&peers(BOTH, true), 3, compression).await;
         assert_eq!(client.response(compression).await, (3, peers(TOLD, true)));
 
-        // What was not expected on this stream is not looked at.
+        // A response that no request on its stream asks for is passed on unchanged.
         node.answer(&peers(BOTH, false), 3, compression).await;
         assert_eq!(client.response(compression).await, (3, peers(BOTH, false)));
     }

@@ -1,4 +1,4 @@
-//! Under TLS: towards clients, towards the node, with certificates asked for on either side.
+//! Tests of TLS towards clients and towards the node, with certificates asked for on either side.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl Authority {
         pem(&self.0.as_ref().pem())
     }
 
-    /// A certificate and its key.
+    /// Signs a certificate. Returns it with its key.
     fn sign(&self) -> (Pem, Pem) {
         let params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
         let key = KeyPair::generate().unwrap();
@@ -37,7 +37,7 @@ impl Authority {
         (pem(&certificate.pem()), pem(&key.serialize_pem()))
     }
 
-    /// A server with a certificate of this authority.
+    /// The settings of a server with a certificate of this authority.
     fn server(&self, clients: TlsClients) -> Arc<ServerConfig> {
         let (certificates, key) = self.sign();
         let options = TlsOptions {
@@ -48,7 +48,7 @@ impl Authority {
         tls::server(&options, &[]).unwrap()
     }
 
-    /// A client that believes this authority; `own` has signed its own certificate.
+    /// The settings of a client that trusts this authority. `own` signs the client's certificate.
     fn client(&self, own: Option<&Authority>) -> Arc<ClientConfig> {
         let own = own.map(Authority::sign);
         let own = own.as_ref().map(|(certificate, key)| (certificate, key));
@@ -65,7 +65,7 @@ fn pem(text: &str) -> Pem {
 
 type TlsPeer = Peer<TlsStream<TcpStream>>;
 
-/// A client of the gateway, once its handshake is done.
+/// Connects a client to the gateway and does the TLS handshake.
 async fn client(setup: &Setup, config: Arc<ClientConfig>) -> std::io::Result<TlsPeer> {
     let socket = soon(TcpStream::connect(setup.gateway.address())).await?;
     let name = ServerName::try_from("127.0.0.1").unwrap();
@@ -73,14 +73,15 @@ async fn client(setup: &Setup, config: Arc<ClientConfig>) -> std::io::Result<Tls
     Ok(Peer::of(connected.into()))
 }
 
-/// The node's end of the gateway's next connection, once its handshake is done.
+/// Accepts the gateway's next connection as the node and does the TLS handshake.
 async fn node(setup: &Setup, config: Arc<ServerConfig>) -> std::io::Result<TlsPeer> {
     let socket = setup.node.accept().await.socket;
     let accepted = soon(TlsAcceptor::from(config).accept(socket)).await?;
     Ok(Peer::of(accepted.into()))
 }
 
-/// A gateway before a node under TLS.
+/// A gateway that connects to its node under TLS and trusts `authority`. `own` signs the gateway's
+/// own certificate.
 async fn before_node(authority: &Authority, own: Option<&Authority>) -> Setup {
     let config = authority.client(own);
     Setup::with(|options: &mut GatewayOptions| options.cassandra_tls = Some(config)).await
@@ -98,10 +99,11 @@ async fn frames_of_any_size_pass_under_tls_on_both_sides() {
     let accepting = node(&setup, nodes.server(TlsClients::Anyone));
     let (client, node) = tokio::join!(connecting, accepting);
     let (mut client, mut node) = (client.unwrap(), node.unwrap());
-    // Before a client is let in, it may say little.
+    // A client may only send little before the node has let it in.
     node.answer(&Response::Ready, 0, None).await;
     assert_eq!(client.response(None).await, (0, Response::Ready));
-    // Small frames must not wait for more, and large ones are more than sockets and TLS hold back.
+    // A small frame must not wait for more bytes. A large one exceeds the buffers of sockets and
+    // TLS.
     for size in [0, 1, 20_000, 3_000_000] {
         let text = "x".repeat(size);
         let question = query(&text);
@@ -128,7 +130,7 @@ async fn the_end_of_either_side_is_the_end_of_the_other() {
         let connecting = client(&setup, authority.client(None));
         let accepting = node(&setup, authority.server(TlsClients::Anyone));
         let (client, node) = tokio::join!(connecting, accepting);
-        // Dropped sockets close without the goodbye of TLS.
+        // A dropped socket closes without the closing message of TLS.
         let mut left = match client_goes {
             true => {
                 drop(client.unwrap());
@@ -188,7 +190,7 @@ async fn what_is_renewed_for_the_node_is_used_for_new_connections() {
     let mut first = Peer::connect(setup.gateway.address()).await;
     let mut first_node = node(&setup, nodes(&before)).await.unwrap();
 
-    // What can't be used changes nothing.
+    // A certificate that cannot be used changes nothing.
     assert!(own.renew(&pem("nothing"), None).is_err());
     let _second = Peer::connect(setup.gateway.address()).await;
     node(&setup, nodes(&before)).await.unwrap();
@@ -215,11 +217,12 @@ async fn clients_are_let_in_under_tls_alone_and_with_a_certificate_where_one_is_
         options.client_tls = Some(gateways.server(TlsClients::SignedBy(clients.pem())));
     })
     .await;
-    // In clear: the gateway says nothing that the client could take for an answer.
+    // A client without TLS gets no bytes that it could take for an answer.
     let mut in_clear = Peer::connect(setup.gateway.address()).await;
     in_clear.ask(&Request::Options, 5, None).await;
     assert!(!in_clear.rest().await.starts_with(&[0x84]));
-    // Without a certificate, or with one of another authority: the client learns of it when it reads.
+    // A client without a certificate, or with one of another authority, learns of its refusal when
+    // it reads.
     for own in [None, Some(&gateways)] {
         if let Ok(mut refused) = client(&setup, gateways.client(own)).await {
             assert_eq!(refused.rest().await, Bytes::new());
@@ -230,7 +233,7 @@ async fn clients_are_let_in_under_tls_alone_and_with_a_certificate_where_one_is_
         .unwrap();
     let mut node = setup.node.accept().await;
     let_in.ask(&Request::Options, 5, None).await;
-    // It is the first that the node hears of any of them.
+    // The node has heard from none of the clients that were refused.
     assert_eq!(node.request(None).await, (5, Request::Options));
 }
 

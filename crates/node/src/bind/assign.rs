@@ -1,22 +1,23 @@
-//! Whether a term may stand where a type is wanted: what functions are chosen by.
+//! Rules for which terms may stand where a type is wanted. Functions are chosen by them, too.
 
 use cql::ast::{Literal, Term};
 use cql::types::CqlType;
 
 use crate::functions::{self, Argument};
 
-/// How well a term fits a type.
+/// A measure of how well a term fits a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Assignability {
-    /// It cannot be read as the type.
+    /// The term can't be read as the type.
     No,
-    /// It can be read as the type, but also as others (a bind marker, an integer literal).
+    /// The term can be read as the type, but also as others (a bind marker, an integer literal).
     Weak,
-    /// It is of that very type.
+    /// The term is of that very type.
     Exact,
 }
 
-/// How well `term` fits `cql_type`. A literal is judged by its kind alone: `'x'` fits a timestamp.
+/// Tells how well `term` fits `cql_type`. A literal is judged by its kind alone: `'x'` fits a
+/// timestamp.
 pub fn assignability(term: &Term, cql_type: &CqlType) -> Assignability {
     use Assignability::{No, Weak};
     match (term, cql_type) {
@@ -53,7 +54,7 @@ pub fn assignability(term: &Term, cql_type: &CqlType) -> Assignability {
 }
 
 /// The one type that a term has by itself, wherever it stands: that of a type hint or of a
-/// function's result. `None` for literals and markers.
+/// function's result. `None` for all other terms.
 pub fn natural_type(term: &Term) -> Option<CqlType> {
     match term.without_parentheses() {
         Term::TypeHint { cql_type, .. } => Some(cql_type.clone()),
@@ -67,7 +68,8 @@ pub fn natural_type(term: &Term) -> Option<CqlType> {
     }
 }
 
-/// The type that a term has where nothing else is asked of it: its [`natural_type`], or that of a literal.
+/// The type that a term has where no type is wanted: its [`natural_type`], or the type of a
+/// literal. `None` for all other terms.
 pub fn own_type(term: &Term) -> Option<CqlType> {
     natural_type(term).or_else(|| literal_type(term))
 }
@@ -89,9 +91,9 @@ fn literal_type(term: &Term) -> Option<CqlType> {
     })
 }
 
-/// How well a value of type `from` fits where `to` is wanted.
+/// Tells how well a value of type `from` fits where `to` is wanted.
 pub fn type_assignability(from: &CqlType, to: &CqlType) -> Assignability {
-    // Whether a collection is frozen says how it is stored, not what its value is.
+    // A frozen collection has the same values as one that is not. Only its storage differs.
     if from.frozen() == to.frozen() {
         return Assignability::Exact;
     }
@@ -116,6 +118,7 @@ fn all(terms: &[Term], element: &CqlType) -> Assignability {
         .unwrap_or(Assignability::Weak)
 }
 
+/// Tells how well a literal fits a type, by the literal's kind alone.
 pub(super) fn literal_assignability(literal: &Literal, cql_type: &CqlType) -> Assignability {
     use CqlType::*;
     let (natural, others): (CqlType, &[CqlType]) = match literal {

@@ -1,4 +1,4 @@
-//! From a prepared term and the bound values to a value.
+//! Evaluation of prepared terms with the bound values.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use cql::error::CqlError;
@@ -10,10 +10,11 @@ use super::{Bound, PreparedTerm, StatementClock};
 use crate::query::{BoundValue, Parameters};
 
 impl PreparedTerm {
-    /// The value of the term. What is bound to markers is checked here.
+    /// The value of the term. The values bound to markers are checked against their types here.
     ///
     /// # Errors
-    /// If a bound value is not of its type, or null or unset within a collection.
+    /// A bound value that is not of its type, null or unset within a collection, and a function
+    /// that fails.
     pub fn evaluate(
         &self,
         parameters: &Parameters,
@@ -108,7 +109,7 @@ impl PreparedTerm {
         self.canonical(&bytes)
     }
 
-    /// The bytes of an element, which can be neither null nor unset.
+    /// The bytes of an element, which must be neither null nor unset.
     fn part(
         &self,
         kind: &str,

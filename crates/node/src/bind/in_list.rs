@@ -8,16 +8,16 @@ use cql::value::split_elements;
 use super::{Bound, PrepareContext, PreparedTerm, StatementClock, prepare_term};
 use crate::query::Parameters;
 
-/// The values of an `IN`: one marker for them all, or terms.
+/// The values of an `IN`.
 #[derive(Clone, Debug)]
 pub enum PreparedInList {
-    /// `IN ?`: a list.
+    /// `IN ?`: one term, which is a list of all values.
     Whole(PreparedTerm),
-    /// `IN (a, b)`.
+    /// `IN (a, b)`: one term for each value.
     Terms(Vec<PreparedTerm>),
 }
 
-/// Prepares the right side of `name IN ...`, whose elements are of type `cql_type`.
+/// Prepares the right side of `name IN ...`, whose values are of type `cql_type`.
 ///
 /// # Errors
 /// As [`prepare_term`].
@@ -45,7 +45,7 @@ pub fn prepare_in_list(
 }
 
 impl PreparedInList {
-    /// The index of the marker of `IN ?`.
+    /// The index of the bind marker of `IN ?`; `None` for `IN (a, b)`.
     pub fn marker(&self) -> Option<u16> {
         match self {
             PreparedInList::Whole(term) => term.marker(),
@@ -56,7 +56,7 @@ impl PreparedInList {
     /// The values, in the order written, with repeats.
     ///
     /// # Errors
-    /// As [`PreparedTerm::evaluate`]; and for a null or unset list.
+    /// As [`PreparedTerm::evaluate`], and for a null or unset list.
     pub fn evaluate(
         &self,
         parameters: &Parameters,

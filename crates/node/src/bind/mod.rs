@@ -1,8 +1,9 @@
-//! Terms: the values of a statement, checked when it is prepared and evaluated when it runs.
+//! Terms: the values of a statement. They are checked when the statement is prepared, and evaluated
+//! when it is executed.
 //!
 //! [`prepare_term`] checks a term against the type of the place where it stands, notes its bind
-//! markers in a [`PrepareContext`], and folds what is constant into bytes.
-//! [`PreparedTerm::evaluate`] puts the bound values in and calls the functions.
+//! markers in a [`PrepareContext`], and evaluates constants to bytes. [`PreparedTerm::evaluate`]
+//! puts the bound values in and calls the functions.
 
 mod assign;
 mod evaluate;
@@ -29,27 +30,28 @@ use crate::query::ColumnSpec;
 /// The value of a term.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// Serialised and valid for the term's type.
+    /// A value that is serialised and valid for the term's type.
     Value(Bytes),
-    /// Null, written or bound.
+    /// Null, written in the statement or bound to a marker.
     Null,
-    /// A bind marker was left unset.
+    /// The value of a bind marker that was left unset.
     Unset,
 }
 
-/// What is collected while the terms of one statement are prepared.
+/// The bind markers of one statement, collected while its terms are prepared.
 #[derive(Clone, Debug)]
 pub struct PrepareContext {
-    /// The keyspace of the table.
+    /// The keyspace that the specs of the markers name.
     pub keyspace: String,
-    /// The table that the markers are said to belong to.
+    /// The table that the specs of the markers name.
     pub table: String,
-    /// By the index of the marker; `None` until its term has been prepared.
+    /// The specs of the markers, by index; `None` until the marker's term has been prepared.
     pub variables: Vec<Option<ColumnSpec>>,
 }
 
 impl PrepareContext {
-    /// For a statement on a table, with as many bind markers as `Parsed::markers` has.
+    /// Makes a context for a statement on a table. `markers` is the number of its bind markers, as
+    /// in `Parsed::markers`.
     pub fn new(keyspace: &str, table: &str, markers: usize) -> Self {
         PrepareContext {
             keyspace: keyspace.to_owned(),
@@ -58,7 +60,7 @@ impl PrepareContext {
         }
     }
 
-    /// Notes what a marker stands for; a named one keeps its own name.
+    /// Notes the type and the name of a marker's place. A named marker keeps its own name.
     pub fn note(&mut self, marker: &ast::BindMarker, spec_name: &str, cql_type: &CqlType) {
         let spec = ColumnSpec {
             keyspace: self.keyspace.clone(),
@@ -76,7 +78,7 @@ impl PrepareContext {
     /// The specs of all markers.
     ///
     /// # Errors
-    /// If a marker stands where no term was prepared: its type is not known.
+    /// If a marker stands where no term was prepared, so that its type is not known.
     pub fn finish(self) -> Result<Vec<ColumnSpec>, CqlError> {
         self.variables
             .into_iter()
@@ -90,10 +92,10 @@ impl PrepareContext {
     }
 }
 
-/// A term that fits its place: checked against a type, with what is constant folded.
+/// A term that has been checked against the type of its place. Constants are evaluated.
 #[derive(Clone, Debug)]
 pub struct PreparedTerm {
-    /// The type of the place; what the term evaluates to is valid for it.
+    /// The type of the place. The term's value is valid for it.
     pub cql_type: CqlType,
     /// The name of the place, for messages.
     name: String,
@@ -101,7 +103,7 @@ pub struct PreparedTerm {
 }
 
 impl PreparedTerm {
-    /// The index of the bind marker that the term is, if it is just that.
+    /// The index of the bind marker; `None` if the term is not just a marker.
     pub fn marker(&self) -> Option<u16> {
         match self.node {
             prepare::Node::Marker(index) => Some(index),
@@ -109,7 +111,7 @@ impl PreparedTerm {
         }
     }
 
-    /// The value, if it is known before execution.
+    /// The value; `None` if it is not known before execution.
     pub fn constant(&self) -> Option<&Bound> {
         match &self.node {
             prepare::Node::Constant(bound) => Some(bound),

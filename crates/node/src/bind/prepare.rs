@@ -1,4 +1,4 @@
-//! From a term as written to a term that fits its place.
+//! Preparation of terms: checks each against the type of its place.
 
 use cql::ast::{FunctionCall, Literal, Term};
 use cql::error::CqlError;
@@ -11,21 +11,23 @@ use super::{Bound, PrepareContext, PreparedTerm, StatementClock};
 use crate::functions::{self, Argument, ScalarFunction};
 use crate::query::Parameters;
 
-/// What a prepared term is made of.
+/// The form of a prepared term.
 #[derive(Clone, Debug)]
 pub(super) enum Node {
+    /// A value that is known before execution.
     Constant(Bound),
-    /// By the marker's index.
+    /// A bind marker, by its index.
     Marker(u16),
     /// The elements of a list, set, vector or tuple.
     Elements(Vec<PreparedTerm>),
     /// The entries of a map.
     Entries(Vec<(PreparedTerm, PreparedTerm)>),
+    /// A call of a scalar function.
     Function {
         function: ScalarFunction,
         arguments: Vec<PreparedTerm>,
     },
-    /// A term of another type, whose values are values of the place's type too.
+    /// A term with a type hint, whose values are valid for the place's type, too.
     Hinted(Box<PreparedTerm>),
 }
 
@@ -34,7 +36,7 @@ pub(super) enum Node {
 /// `[ttl]`, `[timestamp]`, `[limit]`.
 ///
 /// # Errors
-/// If the term cannot be of that type.
+/// If the term can't be of that type.
 pub fn prepare_term(
     term: &Term,
     cql_type: &CqlType,
@@ -103,11 +105,12 @@ pub fn prepare_term(
     .folded()
 }
 
-/// As [`prepare_term`], of values in parentheses for several columns at once, each named in messages and specs by its
-/// column: `(?, 1)` in `(a, b) > (?, 1)`.
+/// Prepares values in parentheses for several columns at once: `(?, 1)` in `(a, b) > (?, 1)`. Each
+/// value is prepared as by [`prepare_term`], under the name of its column. `columns` are (name,
+/// type).
 ///
 /// # Errors
-/// If a value cannot be of its column's type, or there are not as many values as columns.
+/// If a value can't be of its column's type, or there are not as many values as columns.
 pub fn prepare_row(
     terms: &[Term],
     columns: &[(&str, &CqlType)],
@@ -137,7 +140,7 @@ pub fn prepare_row(
 }
 
 impl PreparedTerm {
-    /// The term evaluated, if everything in it is known before execution.
+    /// Evaluates the term to a constant if everything in it is known before execution.
     fn folded(self) -> Result<Self, CqlError> {
         let constant = |term: &PreparedTerm| term.constant().is_some();
         let foldable = match &self.node {
@@ -173,6 +176,7 @@ fn constant(literal: &Literal, cql_type: &CqlType, name: &str) -> Result<Node, C
         .map_err(|error| invalid_value(name, &error.0))
 }
 
+/// The error for bytes that are no value of the type of their place.
 pub(super) fn invalid_value(name: &str, reason: &str) -> CqlError {
     CqlError::invalid(format!("Invalid value for {name}: {reason}"))
 }
@@ -242,6 +246,7 @@ fn part(
     prepare_term(term, cql_type, place, ctx)
 }
 
+/// The error for a null in a collection or vector.
 pub(super) fn null_inside(kind: &str, name: &str) -> CqlError {
     let place = if kind == "vector" {
         "vectors"

@@ -1,4 +1,4 @@
-//! Terms as they come from the parser, against the types of their places.
+//! Tests of terms as the parser gives them, against the types of their places.
 
 use bytes::Bytes;
 use cql::ast::{InsertValues, Parsed, Statement, Term};
@@ -9,7 +9,7 @@ use cql::value::Value;
 use super::*;
 use crate::query::{BoundValue, Parameters};
 
-/// The term of a text, and how many markers it has.
+/// The term of a text, and the number of its bind markers.
 fn term(text: &str) -> (Term, usize) {
     let Parsed { statement, markers } =
         parse_statement(&format!("INSERT INTO t (c) VALUES ({text})")).unwrap();

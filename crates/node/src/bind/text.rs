@@ -1,4 +1,4 @@
-//! Terms as text, for messages.
+//! The text of terms, for messages.
 
 use std::fmt::Write;
 
@@ -6,24 +6,24 @@ use cql::ast::{Literal, Term};
 use cql::quote::Identifier;
 use cql::value::Value;
 
-/// Longer texts are cut, so that a message stays readable whatever was sent.
+/// The most characters of a text. Longer texts are cut, so that a message stays readable.
 const MAX_CHARS: usize = 60;
 
-/// A term about as it was written, cut short if it is long.
+/// The text of a term, about as the user wrote it, cut if it is long.
 pub(super) fn term_text(term: &Term) -> String {
     let mut out = String::new();
     put(&mut out, term);
     excerpt(&out)
 }
 
-/// A literal about as it was written, cut short if it is long.
+/// The text of a literal, about as the user wrote it, cut if it is long.
 pub(super) fn literal_text(literal: &Literal) -> String {
     let mut out = String::new();
     put_literal(&mut out, literal);
     excerpt(&out)
 }
 
-/// What Cassandra calls the kind of a literal.
+/// The kind of a literal, by Cassandra's name.
 pub(super) fn literal_kind(literal: &Literal) -> &'static str {
     match literal {
         Literal::String(_) => "STRING",
@@ -44,7 +44,7 @@ fn excerpt(text: &str) -> String {
 }
 
 fn put(out: &mut String, term: &Term) {
-    // What comes later is cut off anyway.
+    // Further text is cut off anyway.
     if out.len() > MAX_CHARS * 4 {
         return;
     }

@@ -1,4 +1,5 @@
-//! `USING TIMEOUT`: a statement waits for no other node, so it has no effect, but what is no time is refused.
+//! `USING TIMEOUT`. It has no effect, as a statement waits for no other node, but a value that is
+//! no timeout is refused.
 
 use cql::ast::Term;
 use cql::error::CqlError;
@@ -10,15 +11,16 @@ use crate::query::Parameters;
 
 const NANOSECONDS_PER_MILLISECOND: i64 = 1_000_000;
 
-/// The prepared clause of a statement.
+/// The prepared `USING TIMEOUT` of a statement.
 #[derive(Clone, Debug)]
 pub struct Timeout(PreparedTerm);
 
 impl Timeout {
-    /// Checks the term of a clause, and its value if that is known.
+    /// Prepares the term of the clause, and checks its value if that is known.
     ///
     /// # Errors
-    /// What is no duration, or not one that a statement could take.
+    /// A term that is no duration, and null. A duration that is negative, has days or months, or is
+    /// finer than milliseconds.
     pub fn prepare(term: &Term, ctx: &mut PrepareContext) -> Result<Timeout, CqlError> {
         let term = prepare_term(term, &CqlType::Duration, "[timeout]", ctx)?;
         if let Some(bound) = term.constant() {
@@ -27,7 +29,7 @@ impl Timeout {
         Ok(Timeout(term))
     }
 
-    /// Checks the value that a marker stands for.
+    /// Checks the value of the clause in one execution. Unset is allowed.
     ///
     /// # Errors
     /// As [`Timeout::prepare`].

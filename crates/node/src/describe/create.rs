@@ -1,4 +1,4 @@
-//! `CREATE` statements that make what the catalog holds anew.
+//! The `CREATE` statements of the keyspaces, tables and indexes in the catalog.
 
 use std::fmt::{self, Write};
 
@@ -9,7 +9,7 @@ use storage::catalog::{Column, ColumnKind, Index, Keyspace, Table};
 
 use crate::system::cdc_options;
 
-/// `CREATE KEYSPACE`.
+/// The `CREATE KEYSPACE` statement.
 pub(super) fn keyspace(keyspace: &Keyspace) -> String {
     let mut class_first = String::new();
     if let Some(class) = keyspace.replication.get("class") {
@@ -28,7 +28,7 @@ pub(super) fn keyspace(keyspace: &Keyspace) -> String {
     )
 }
 
-/// `CREATE TABLE`, with the table's id if `internals` are asked for.
+/// The `CREATE TABLE` statement, with the table's id if `internals` is set.
 pub(super) fn table(table: &Table, internals: bool) -> String {
     let mut text = String::new();
     // Writing into a string cannot fail.
@@ -103,7 +103,8 @@ fn order(clustering_key: &[&Column]) -> String {
     columns.join(", ")
 }
 
-/// `name = value`, by name: what has an effect here, and whatever else the user gave.
+/// The table's options as `name = value`, by name: the options that have an effect here, and all
+/// others that the user gave.
 fn table_options(table: &Table) -> Vec<String> {
     let mut options = table.options.clone();
     options
@@ -123,7 +124,7 @@ fn table_options(table: &Table) -> Vec<String> {
         .collect()
 }
 
-/// `CREATE CUSTOM INDEX`, with the options that the user gave and no other.
+/// The `CREATE CUSTOM INDEX` statement, with only the options that the user gave.
 pub(super) fn index(table: &Table, index: &Index) -> String {
     vector_index::create_statement(
         (&table.keyspace, &table.name),
@@ -134,8 +135,8 @@ pub(super) fn index(table: &Table, index: &Index) -> String {
     )
 }
 
-/// The list in the parentheses: the index's own column, behind the key of a local index and before the
-/// columns to filter by.
+/// The list in the parentheses: the partition key of a local index, then the indexed column, then
+/// the columns to filter by.
 fn index_target(index: &Index) -> String {
     let parsed: Option<Json> = serde_json::from_str(&index.target)
         .ok()

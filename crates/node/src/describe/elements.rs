@@ -1,4 +1,4 @@
-//! The schema that is described: the user's keyspaces and the system's, by name.
+//! Descriptions of keyspaces, tables and indexes, found by name among the user's and the system's.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -10,13 +10,14 @@ use storage::catalog::{Catalog, Index, Keyspace, Table};
 use super::{create, described};
 use crate::system::SystemTables;
 
+/// The user's schema together with the system tables.
 pub(super) struct Schema<'a> {
     pub catalog: &'a Catalog,
     pub system: &'a SystemTables,
 }
 
 impl<'a> Schema<'a> {
-    /// All keyspaces by name.
+    /// All keyspaces, in the order of their names.
     pub fn keyspaces(&self) -> impl Iterator<Item = &'a Arc<Keyspace>> + use<'a> {
         let mut keyspaces: Vec<&'a Arc<Keyspace>> = self
             .system
@@ -27,10 +28,12 @@ impl<'a> Schema<'a> {
         keyspaces.into_iter()
     }
 
+    /// Whether the keyspace is one of the system's.
     pub fn is_system(&self, keyspace: &str) -> bool {
         self.system.keyspace(keyspace).is_some()
     }
 
+    /// A keyspace by its name, or the error of Cassandra if there is none.
     pub fn keyspace(&self, name: &str) -> Result<&'a Keyspace, CqlError> {
         self.system
             .keyspace(name)
@@ -39,6 +42,7 @@ impl<'a> Schema<'a> {
             .ok_or_else(|| CqlError::invalid(format!("'{name}' not found in keyspaces")))
     }
 
+    /// A table by its name, or the error of Cassandra if there is none.
     pub fn table(&self, keyspace: &str, name: &str) -> Result<&'a Table, CqlError> {
         let table = self.keyspace(keyspace)?.tables.get(name);
         table.map(|table| &**table).ok_or_else(|| {
@@ -46,7 +50,7 @@ impl<'a> Schema<'a> {
         })
     }
 
-    /// An index, with its table. Names of indexes are unique in their keyspace.
+    /// Finds an index and its table. An index name is unique in its keyspace.
     pub fn index(&self, keyspace: &str, name: &str) -> Result<(&'a Table, &'a Index), CqlError> {
         self.keyspace(keyspace)?
             .tables
@@ -57,7 +61,7 @@ impl<'a> Schema<'a> {
             })
     }
 
-    /// The keyspace, and unless `only` it is wanted, its tables with their indexes.
+    /// Describes the keyspace, and its tables with their indexes unless `only` is set.
     pub fn describe_keyspace(&self, keyspace: &Keyspace, only: bool) -> Vec<Vec<String>> {
         let statement = create::keyspace(keyspace);
         let statement = if self.is_system(&keyspace.name) {
@@ -84,7 +88,7 @@ impl<'a> Schema<'a> {
         rows
     }
 
-    /// The table and its indexes.
+    /// Describes the table and its indexes.
     pub fn describe_table(&self, table: &Table, internals: bool) -> Vec<Vec<String>> {
         let statement = create::table(table, internals);
         let statement = if self.is_system(&table.keyspace) {
@@ -113,20 +117,21 @@ impl<'a> Schema<'a> {
     }
 }
 
-/// Tables in the order in which they are listed.
+/// The tables in the order of their names, as lists show them.
 pub(super) fn by_name(tables: &BTreeMap<String, Arc<Table>>) -> impl Iterator<Item = &Arc<Table>> {
     let mut tables: Vec<&Arc<Table>> = tables.values().collect();
     tables.sort_by(|a, b| order(&a.name, &b.name));
     tables.into_iter()
 }
 
-/// Names are in order whatever their case, as in Cassandra.
+/// Compares names without regard to case, as Cassandra orders them.
 fn order(a: &str, b: &str) -> Ordering {
     let lower = |name: &str| name.to_ascii_lowercase();
     lower(a).cmp(&lower(b)).then_with(|| a.cmp(b))
 }
 
-/// For what no statement creates: shown, but without effect when the text is executed.
+/// A statement in a comment. It is shown for keyspaces and tables that cannot be created by a
+/// statement, and has no effect when the text is executed.
 fn as_comment(why: &str, statement: &str) -> String {
     format!("/*\n{why}\n\n{}\n*/", statement.replace("*/", "* /"))
 }

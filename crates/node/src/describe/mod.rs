@@ -1,8 +1,10 @@
-//! `DESCRIBE`: the schema as text, in the form of Cassandra 4's server-side statement, which `cqlsh` prints.
+//! `DESCRIBE`: the schema as text, in the form of Cassandra 4's server-side statement, which
+//! `cqlsh` prints.
 //!
-//! Lists of names have the columns `keyspace_name, type, name`; descriptions have `create_statement`
-//! too. Executed in the order given, the statements make an equal schema, so what cannot be created by a
-//! statement (system tables, CDC logs) is left out or stands in a comment.
+//! Lists of names have the columns `keyspace_name, type, name`. Descriptions also have
+//! `create_statement`. The statements, executed in this order, create an equal schema. Therefore
+//! objects that no statement can create (system tables, CDC logs) are left out or stand in a
+//! comment.
 
 mod create;
 mod elements;
@@ -18,7 +20,7 @@ use cql::types::CqlType;
 use crate::query::{Answer, ColumnSpec, Database, Outcome, Parameters, Rows};
 use elements::Schema;
 
-/// What is to be described.
+/// A prepared DESCRIBE statement.
 #[derive(Debug)]
 pub struct Plan {
     target: Target,
@@ -30,11 +32,12 @@ pub struct Plan {
 enum Target {
     Cluster,
     Keyspaces,
-    /// The tables of one keyspace, or of all.
+    /// The tables of one keyspace, or of all keyspaces.
     Tables {
         keyspace: Option<String>,
     },
-    /// A list of what there is none of.
+    /// An empty list, for kinds of objects that do not exist here, such as user types and
+    /// functions.
     Nothing,
     Schema {
         full: bool,
@@ -70,26 +73,26 @@ impl Target {
 }
 
 impl Plan {
-    /// None: DESCRIBE takes no bind markers.
+    /// Empty: DESCRIBE takes no bind markers.
     pub fn variables(&self) -> &[ColumnSpec] {
         &[]
     }
 
-    /// None, as there are no markers.
+    /// Empty: DESCRIBE takes no bind markers.
     pub fn partition_key_variables(&self) -> &[u16] {
         &[]
     }
 
-    /// The columns of the answer, all of them text.
+    /// The columns of the answer, all of type text.
     pub fn result_columns(&self) -> &Arc<[ColumnSpec]> {
         &self.columns
     }
 }
 
-/// Finds what is to be described.
+/// Resolves the names in a DESCRIBE statement.
 ///
 /// # Errors
-/// If there is nothing of that name, or no keyspace is in use where one is needed.
+/// If a name does not exist, or if a keyspace is needed and none is in use.
 pub fn prepare(
     database: &Database,
     keyspace: Option<&str>,
@@ -116,7 +119,7 @@ fn plan(target: Target) -> Plan {
     }
 }
 
-/// Describes. The whole answer is one page.
+/// Executes a DESCRIBE statement. The whole answer is one page.
 pub async fn execute(
     database: &Database,
     plan: &Plan,
@@ -203,7 +206,8 @@ fn resolve(
     })
 }
 
-/// A bare name may be a keyspace, or a table or index of the keyspace in use.
+/// Resolves a name without a kind: it may be a keyspace, or a table or index of the keyspace in
+/// use.
 fn resolve_any(
     schema: &Schema<'_>,
     in_use: Option<&str>,
@@ -300,7 +304,7 @@ fn rows(schema: &Schema<'_>, target: &Target) -> Result<Vec<Vec<String>>, CqlErr
     })
 }
 
-/// Names as a statement would have them, as in Cassandra.
+/// A row of a list, with quotes around names that need them, as in Cassandra.
 fn named(keyspace: &str, kind: &str, name: &str) -> Vec<String> {
     vec![
         Identifier(keyspace).to_string(),

@@ -9,7 +9,7 @@ fn system() -> SystemTables {
     SystemTables::new()
 }
 
-/// Executes the text of a DESCRIBE on the fixtures' schema.
+/// Executes a DESCRIBE statement on the schema of the fixtures.
 fn describe(text: &str, in_use: Option<&str>) -> Result<Vec<Vec<String>>, CqlError> {
     let catalog = fixtures::catalog();
     let system = system();
@@ -23,7 +23,7 @@ fn describe(text: &str, in_use: Option<&str>) -> Result<Vec<Vec<String>>, CqlErr
     };
     let plan = plan(resolve(&schema, in_use, &describe)?);
     let rows = rows(&schema, &plan.target)?;
-    // Through the wire's form and back.
+    // Encoded as for the wire, and decoded again.
     let Outcome::Rows(answer) = answer(&plan, &rows).outcome else {
         panic!("no rows");
     };
@@ -112,7 +112,7 @@ fn keyspaces_tell_replication_and_tablets() {
          AND durable_writes = true AND tablets = {'enabled': false};"
     );
     let whole = describe("DESCRIBE KEYSPACE shop", None).unwrap();
-    // Without the CDC log, which comes with its table.
+    // Without the CDC log, which is created with its table.
     assert_eq!(
         names(&whole),
         ["shop", "films", "films_plot", "\"Odd Names\""]
@@ -131,7 +131,8 @@ fn the_schema_is_the_users_unless_it_is_full() {
         full.iter()
             .any(|row| row[0] == "system" && row[2] == "local")
     );
-    // Executed, the text of what cannot be created does nothing.
+    // Objects that cannot be created are described in comments, so that their text does nothing
+    // when it is executed.
     for row in full.iter().filter(|row| row[0].starts_with("system")) {
         assert!(
             row[3].starts_with("/*") && row[3].ends_with("*/"),

@@ -1,7 +1,7 @@
-//! `CAST(x AS type)`: between the numbers, between the times, and from either to text.
+//! `CAST(x AS type)`: from number to number, from time to time, and from either to text.
 //!
-//! Numbers are narrowed as in Java, which the database inherits: integers keep their low bits,
-//! floating-point numbers are cut to the nearest bound.
+//! Numbers are narrowed as in Java, from which Cassandra has its rules. Integers keep their low
+//! bits. Floating-point numbers out of range become the nearest bound.
 
 use bigdecimal::{BigDecimal, FromPrimitive, ToPrimitive};
 use bytes::Bytes;
@@ -11,14 +11,16 @@ use cql::value::Value;
 use num_bigint::BigInt;
 use uuid::Uuid;
 
-/// A decimal with more digits before its point than this is not expanded into an integer: a
-/// decimal of 10 bytes can stand for a number of two billion digits.
+/// The most digits before the point with which a decimal is expanded into an integer. A decimal of
+/// 10 bytes can stand for a number of two billion digits.
 const EXPANDED_DIGITS_MAX: i64 = 40_000;
 
+/// Milliseconds of a day.
 const MILLIS_PER_DAY: i64 = 86_400_000;
+/// The serialised day of 1970-01-01.
 const EPOCH_DAY: i64 = 1 << 31;
 
-/// A cast between two types that have one.
+/// A cast between two types for which a cast exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cast {
     from: CqlType,
@@ -26,10 +28,10 @@ pub struct Cast {
 }
 
 impl Cast {
-    /// The cast from one type to another.
+    /// The cast between two types.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is no cast between them.
     pub fn new(from: &CqlType, to: &CqlType) -> Result<Cast, CqlError> {
         let to_text = matches!(to, CqlType::Text | CqlType::Ascii);
         let allowed = from == to
@@ -62,10 +64,10 @@ impl Cast {
         }
     }
 
-    /// Casts a serialised, non-null value. `None` if it was the empty value.
+    /// Casts a serialised, non-null value. Returns `None` if it is the empty value.
     ///
     /// # Errors
-    /// If the value has no counterpart in the other type.
+    /// If the value has no counterpart in the target type.
     pub fn apply(&self, bytes: &Bytes) -> Result<Option<Bytes>, CqlError> {
         if self.from == self.to {
             return Ok(Some(bytes.clone()));
@@ -117,7 +119,7 @@ impl Cast {
         })
     }
 
-    /// The number as an integer of 64 bits: the low ones of a longer integer.
+    /// The number as an integer of 64 bits. Of a longer integer only the low bits are kept.
     fn low_bits(&self, value: &Value) -> Result<i64, CqlError> {
         match value {
             Value::Tinyint(number) => Ok(i64::from(*number)),
@@ -125,7 +127,8 @@ impl Cast {
             Value::Int(number) => Ok(i64::from(*number)),
             Value::Bigint(number) | Value::Counter(number) => Ok(*number),
             _ => match (float_of(value), &self.to) {
-                // Java narrows to int first, cut to its bounds, and then keeps the low bits.
+                // Java first narrows to int, where numbers out of range become the nearest bound,
+                // and then keeps the low bits.
                 (Some(float), CqlType::Tinyint | CqlType::Smallint) => Ok(i64::from(float as i32)),
                 (Some(float), _) => Ok(float as i64),
                 (None, _) => Ok(low_64_bits(&self.integer(value)?)),
@@ -161,15 +164,15 @@ impl Cast {
     }
 }
 
-/// The decimal that a double is printed as; `None` for NaN and the infinities.
+/// The decimal with the same digits as the printed double; `None` for NaN and the infinities.
 fn double_to_decimal(number: f64) -> Option<BigDecimal> {
     number.to_string().parse().ok()
 }
 
-/// The digits before the point.
+/// The digits before the point, as an integer.
 ///
 /// # Errors
-/// If there are more of them than are worth writing out.
+/// If there are more than [`EXPANDED_DIGITS_MAX`] of them.
 fn decimal_to_integer(number: &BigDecimal) -> Result<BigInt, CqlError> {
     let (digits, scale) = number.as_bigint_and_exponent();
     let digits_before_point = decimal_digits_at_most(&digits) - scale;
@@ -184,7 +187,7 @@ fn decimal_to_integer(number: &BigDecimal) -> Result<BigInt, CqlError> {
     Ok(number.with_scale(0).as_bigint_and_exponent().0)
 }
 
-/// An upper bound of the number of decimal digits, off by one at most.
+/// An upper bound of the number of decimal digits. It is at most one too large.
 fn decimal_digits_at_most(number: &BigInt) -> i64 {
     let bits = i64::try_from(number.bits()).unwrap_or(i64::MAX / 2);
     // log10(2) is a little less than 30103 / 100000.

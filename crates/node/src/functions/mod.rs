@@ -1,9 +1,10 @@
-//! Scalar functions: what may be called in a selection and within a term.
+//! Scalar functions, which may be called in a selection and within a term.
 //!
-//! One table (`table.rs`) declares them all. [`resolve`] picks the declaration that a call means,
-//! by name and by what is known of its arguments, and settles the types; the result evaluates
-//! serialised values. `token()` depends on the table it is called for and `cast` is no function in
-//! the grammar, so both belong to the selection; what a cast does is in [`Cast`].
+//! One table (`table.rs`) declares all of them. [`resolve`] picks the declaration that a call
+//! means, by the name and by the known types of its arguments, and settles the types. The resulting
+//! [`ScalarFunction`] evaluates serialised values. `token()` depends on the table for which it is
+//! called, and `cast` is not a function in the grammar. So the selection handles both; [`Cast`]
+//! does the conversion of a cast.
 
 mod blob;
 mod cast;
@@ -25,54 +26,55 @@ pub use cast::Cast;
 pub use resolve::resolve;
 pub use text::{term_excerpt, term_text};
 
-/// What is known of an argument before its function is chosen.
+/// An argument of a call, as it is known before the function is chosen.
 #[derive(Clone, Copy, Debug)]
 pub enum Argument<'a> {
-    /// A term; it takes the type that the function wants, if it can.
+    /// A term. It takes the type of the function's parameter, if it can.
     Term(&'a Term),
-    /// Something of a settled type (a column, a selected function), with its text for messages.
+    /// An expression with a fixed type, such as a column or the result of another function.
     Typed {
-        /// Its type.
+        /// The type of the expression.
         cql_type: &'a CqlType,
-        /// How it is called in messages.
+        /// The text of the expression in messages.
         text: &'a str,
     },
 }
 
-/// A function with its types settled.
+/// A function whose types are known.
 #[derive(Clone, Debug)]
 pub struct ScalarFunction {
-    /// As called, in lower case, without a keyspace.
+    /// The name by which it was called, in lower case and without a keyspace.
     pub name: &'static str,
-    /// What [`ScalarFunction::evaluate`] takes, in order.
+    /// The types of the arguments of [`ScalarFunction::evaluate`], in order.
     pub argument_types: Vec<CqlType>,
-    /// What it gives.
+    /// The type of the result.
     pub return_type: CqlType,
-    /// Equal arguments give equal results, whenever it is called: calls of constants may be folded.
+    /// Whether equal arguments always give equal results. Then calls with constants may be folded.
     pub is_pure: bool,
     body: Body,
 }
 
-/// What a function does.
+/// The implementation of a function.
 #[derive(Clone, Copy, Debug)]
 enum Body {
-    /// With serialised arguments, none of which is null.
+    /// Takes serialised arguments, none of which is null.
     OfValues(OfValues),
-    /// With one of any type, or null.
+    /// Takes one argument of any type, which may be null.
     ToJson,
 }
 
 type OfValues = fn(&[&[u8]], &StatementClock) -> Result<Bytes, CqlError>;
 
-/// More than any declared function takes.
+/// The most arguments of any declared function.
 const ARGUMENTS_MAX: usize = 2;
 
 impl ScalarFunction {
-    /// The result for serialised arguments, as many as there are argument types and valid for
-    /// them; `None` is null. Any null argument gives null, but for `toJson`.
+    /// Evaluates the function for serialised arguments. There must be one for each of the argument
+    /// types, valid for it; `None` is null. Any null argument gives null, except for `toJson`.
     ///
     /// # Errors
-    /// If the arguments have no result (a time out of range, bytes that are no value of the type).
+    /// If there is no result for the arguments: a time is out of range, or bytes are no value of
+    /// the type.
     pub fn evaluate(
         &self,
         arguments: &[Option<Bytes>],
@@ -95,12 +97,12 @@ impl ScalarFunction {
         body(&present[..arguments.len()], clock).map(Some)
     }
 
-    /// The name with its keyspace: `system.now`.
+    /// The name with the keyspace: `system.now`.
     pub fn full_name(&self) -> String {
         format!("system.{}", self.name)
     }
 
-    /// The name of a bind marker that is an argument: `arg0(system.mintimeuuid)`.
+    /// The name of a bind marker that is an argument of the function: `arg0(system.mintimeuuid)`.
     pub fn argument_name(&self, index: usize) -> String {
         format!("arg{index}({})", self.full_name())
     }

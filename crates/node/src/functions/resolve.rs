@@ -1,4 +1,4 @@
-//! Which function a call means.
+//! Finds the function that a call means.
 
 use cql::ast::Term;
 use cql::error::CqlError;
@@ -8,13 +8,14 @@ use super::table::{Declaration, Signature, overloads};
 use super::{Argument, ScalarFunction, term_excerpt};
 use crate::bind::{Assignability, assignability, natural_type, own_type, type_assignability};
 
-/// Finds the function that a call means.
+/// Finds the function that a call means, with its types.
 ///
-/// `keyspace` is that of the call (`system.now()`), `receiver` the type that is wanted of the
-/// result, if it is known.
+/// `keyspace` is the keyspace in the call (`system.now()`). `receiver` is the type that the result
+/// should have, if it is known.
 ///
 /// # Errors
-/// Unknown function, wrong number or types of arguments, or a call that several functions fit.
+/// The function is unknown, the number or types of the arguments are wrong, or several functions
+/// fit the call.
 pub fn resolve(
     keyspace: Option<&str>,
     name: &str,
@@ -56,7 +57,7 @@ fn unknown(name: &str) -> CqlError {
     })
 }
 
-/// The function of a declaration with fixed types.
+/// The function of a declaration. Only the types of a fixed signature are set.
 fn settle(declaration: &'static Declaration) -> ScalarFunction {
     let (argument_types, return_type) = match &declaration.signature {
         Signature::Fixed { arguments, result } => (arguments.to_vec(), result.clone()),
@@ -72,7 +73,7 @@ fn settle(declaration: &'static Declaration) -> ScalarFunction {
     }
 }
 
-/// Checks the arguments against the one signature of a name.
+/// Checks the arguments against the signature of a function that has only one.
 fn check(name: &str, types: &[CqlType], arguments: &[Argument<'_>]) -> Result<(), CqlError> {
     check_count(name, types.len(), arguments.len())?;
     for (index, (cql_type, argument)) in types.iter().zip(arguments).enumerate() {
@@ -96,7 +97,7 @@ fn check_count(name: &str, required: usize, provided: usize) -> Result<(), CqlEr
     }
 }
 
-/// Chooses among overloads: the one that fits exactly, else the only one that fits at all.
+/// Chooses among overloads: the one whose types fit exactly, else the only one that fits at all.
 fn choose(
     candidates: &[&'static Declaration],
     arguments: &[Argument<'_>],
@@ -111,7 +112,8 @@ fn choose(
         else {
             continue;
         };
-        // A timestamp is read as a bigint and the other way round, and so on: the result need only fit.
+        // The result need not fit exactly: a timestamp is read as a bigint and a bigint as a
+        // timestamp, for example.
         let result_fits = receiver
             .is_none_or(|receiver| type_assignability(result, receiver) != Assignability::No);
         if !result_fits || types.len() != arguments.len() {
@@ -166,8 +168,8 @@ fn signatures(declarations: &[&Declaration]) -> String {
     texts.join(", ")
 }
 
-/// Settles the dimension of a similarity function: that of an argument with a settled type, or
-/// the length of a literal.
+/// Settles the dimension of a similarity function: the dimension of an argument with a known type,
+/// or the length of a literal.
 fn of_vectors(
     declaration: &'static Declaration,
     arguments: &[Argument<'_>],
@@ -201,7 +203,7 @@ fn of_vectors(
     })
 }
 
-/// Settles the type of an argument of any type: its own.
+/// Settles a function that takes one argument of any type.
 fn of_any(
     declaration: &'static Declaration,
     arguments: &[Argument<'_>],
@@ -248,7 +250,7 @@ impl Argument<'_> {
         }
     }
 
-    /// The dimension that the argument of a similarity function fixes, if it fixes any.
+    /// The dimension of this argument of a similarity function; `None` for a marker or null.
     fn dimensions(&self, function: &str) -> Result<Option<u16>, CqlError> {
         let natural;
         let cql_type = match self {
@@ -283,7 +285,7 @@ impl Argument<'_> {
     }
 }
 
-/// The type of a list literal that stands for a float vector; `None` if it is too long for one.
+/// The float vector type of a list literal; `None` if the list is empty or too long for a vector.
 fn literal_vector(length: usize) -> Option<CqlType> {
     let dimensions = u16::try_from(length)
         .ok()
@@ -294,7 +296,7 @@ fn literal_vector(length: usize) -> Option<CqlType> {
     })
 }
 
-/// Whether every value of a type is one of the other too, in the same bytes.
+/// Whether every value of `from` is also a value of `to`, with the same bytes.
 fn is_read_as(from: &CqlType, to: &CqlType) -> bool {
     type_assignability(from, to) != Assignability::No
         || (from, to) == (&CqlType::Counter, &CqlType::Bigint)

@@ -1,4 +1,5 @@
-//! CQL's functions of the similarity of two float vectors. A null vector gives null, one of zeros no number for cosine.
+//! The functions for the similarity of two float vectors. A null vector gives null. A vector of
+//! zeros gives NaN for cosine.
 
 use ann_query::Similarity;
 use bytes::Bytes;

@@ -4,27 +4,32 @@ use cql::types::CqlType::{self, *};
 
 use super::{Body, OfValues, blob, similarity, time};
 
-/// One function of one signature; several of a name are overloads.
+/// One function with one signature. Several declarations of one name are overloads.
 pub(super) struct Declaration {
-    /// In lower case, without a keyspace.
+    /// The name in lower case, without a keyspace.
     pub name: &'static str,
+    /// The types of the arguments and of the result.
     pub signature: Signature,
+    /// Whether equal arguments always give equal results.
     pub is_pure: bool,
+    /// The implementation.
     pub body: Body,
 }
 
+/// The types that a function takes and returns.
 pub(super) enum Signature {
+    /// Fixed types.
     Fixed {
         arguments: &'static [CqlType],
         result: CqlType,
     },
-    /// Two `vector<float, n>` of one n; a float.
+    /// Takes two `vector<float, n>` with the same n and returns a float.
     FloatVectors,
-    /// One value of any type; a text.
+    /// Takes one value of any type and returns a text.
     Any,
 }
 
-/// A function whose result depends on its arguments alone.
+/// Declares a function whose result depends on its arguments alone.
 const fn pure(
     name: &'static str,
     arguments: &'static [CqlType],
@@ -39,7 +44,7 @@ const fn pure(
     }
 }
 
-/// A function whose result depends on when it is called.
+/// Declares a function whose result depends on the time of the call or on chance.
 const fn volatile(name: &'static str, result: CqlType, body: OfValues) -> Declaration {
     Declaration {
         name,
@@ -52,6 +57,7 @@ const fn volatile(name: &'static str, result: CqlType, body: OfValues) -> Declar
     }
 }
 
+/// Declares a function of two float vectors.
 const fn of_vectors(name: &'static str, body: OfValues) -> Declaration {
     Declaration {
         name,
@@ -61,6 +67,7 @@ const fn of_vectors(name: &'static str, body: OfValues) -> Declaration {
     }
 }
 
+/// Declares a function that turns any value into JSON.
 const fn to_json(name: &'static str) -> Declaration {
     Declaration {
         name,
@@ -78,8 +85,8 @@ pub(super) fn overloads(name: &str) -> impl Iterator<Item = &'static Declaration
         .filter(move |declaration| declaration.name == name)
 }
 
-// Cassandra 5 writes names with underscores and keeps the older ones; both count, and a result
-// column bears the name that was called.
+// Cassandra 5 writes these names with underscores and keeps the older ones. Both forms work, and a
+// result column has the name that was called.
 static DECLARATIONS: &[Declaration] = &[
     volatile("now", Timeuuid, time::now),
     volatile("currenttimeuuid", Timeuuid, time::now),
@@ -153,7 +160,7 @@ static DECLARATIONS: &[Declaration] = &[
     to_json("to_json"),
 ];
 
-/// `typeAsBlob` and `blobAsType` for each name of a native type.
+/// Declares `typeAsBlob` and `blobAsType` for each name of a native type.
 macro_rules! blob_conversions {
     ($($name:literal: $type:ident),* $(,)?) => {
         &[$(

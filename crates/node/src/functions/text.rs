@@ -1,10 +1,10 @@
-//! Terms as CQL text: the names of result columns and what messages quote.
+//! Terms as CQL text, for the names of result columns and for messages.
 
 use cql::ast::{Literal, Term};
 use cql::quote::Identifier;
 use cql::value::Value;
 
-/// The text of a term as the database prints it back.
+/// The text of a term in the form in which Cassandra prints it.
 pub fn term_text(term: &Term) -> String {
     match term {
         Term::Marker(marker) => match &marker.name {
@@ -38,7 +38,7 @@ pub fn term_text(term: &Term) -> String {
     }
 }
 
-/// The text of a term for messages, cut short if it is long.
+/// The text of a term for messages, cut after 60 characters.
 pub fn term_excerpt(term: &Term) -> String {
     const MAX_CHARS: usize = 60;
     let text = term_text(term);

@@ -1,4 +1,4 @@
-//! Times: the present, and the conversions between timeuuid, timestamp and date.
+//! Functions of the present time, and conversions between timeuuid, timestamp and date.
 
 use bytes::Bytes;
 use cql::error::CqlError;
@@ -46,7 +46,8 @@ pub(super) fn max_timeuuid(arguments: &[&[u8]], _: &StatementClock) -> Result<By
         .map_err(invalid)
 }
 
-/// Also `toUnixTimestamp`: a timestamp and its milliseconds have the same bytes.
+/// Converts a timeuuid to a timestamp. `toUnixTimestamp` uses it, too, since a timestamp and its
+/// milliseconds have the same bytes.
 pub(super) fn timeuuid_to_timestamp(
     arguments: &[&[u8]],
     _: &StatementClock,
@@ -65,7 +66,7 @@ pub(super) fn timestamp_to_date(
     date(integer(arguments[0])?.div_euclid(MILLIS_PER_DAY))
 }
 
-/// Also `toUnixTimestamp`.
+/// Converts a date to a timestamp. `toUnixTimestamp` uses it, too.
 pub(super) fn date_to_timestamp(
     arguments: &[&[u8]],
     _: &StatementClock,
@@ -78,7 +79,7 @@ fn timeuuid_millis(bytes: &[u8]) -> Result<i64, CqlError> {
     Ok(timeuuid::unix_millis(&Uuid::from_bytes(array(bytes)?)))
 }
 
-/// `days` since 1970-01-01.
+/// The serialised date that lies `days` after 1970-01-01.
 fn date(days: i64) -> Result<Bytes, CqlError> {
     match u32::try_from(days + EPOCH_DAY) {
         Ok(day) => Ok(Bytes::copy_from_slice(&day.to_be_bytes())),
@@ -92,7 +93,7 @@ fn integer(bytes: &[u8]) -> Result<i64, CqlError> {
     array(bytes).map(i64::from_be_bytes)
 }
 
-/// The empty value is no time.
+/// The bytes as an array; an error for the empty value, which is no time.
 fn array<const N: usize>(bytes: &[u8]) -> Result<[u8; N], CqlError> {
     bytes
         .try_into()

@@ -1,7 +1,7 @@
-//! Batches: several writes as one.
+//! Batches: several writes that are applied as one.
 //!
-//! One node holds all partitions, so that a logged and an unlogged batch are the same here: one
-//! atomic write of the storage.
+//! One node holds all partitions. So a logged and an unlogged batch are the same here: one atomic
+//! write of the storage.
 
 use cql::ast::{Batch, BatchEntry, BatchKind};
 use cql::error::CqlError;
@@ -24,7 +24,7 @@ pub(super) fn prepare(
             "Global TTL on the BATCH statement is not supported.",
         ));
     }
-    // What its marker belongs to, since it is of no table.
+    // A marker in the USING clause of the batch belongs to no table. Its spec names this instead.
     "[batch]".clone_into(&mut ctx.keyspace);
     "[batch]".clone_into(&mut ctx.table);
     let using = UsingPlan::prepare(&batch.using, ctx)?;
@@ -48,15 +48,15 @@ pub(super) fn prepare(
     Ok(BatchPlan { using, writes })
 }
 
-/// Carries out a batch of the native protocol: statements prepared one by one, each with its own
-/// values, that take effect together or not at all.
+/// Executes a batch of the native protocol. Its statements are prepared one by one, each with its
+/// own values, and take effect together or not at all.
 ///
-/// `batch_timestamp` is that of the request, in microseconds; a statement's own `USING TIMESTAMP`
-/// goes before it.
+/// `batch_timestamp` is the timestamp of the request, in microseconds since the epoch. A
+/// statement's own `USING TIMESTAMP` goes before it.
 ///
 /// # Errors
-/// For anything among the entries that is no plain INSERT, UPDATE or DELETE, and for what each of
-/// them may be refused for.
+/// An entry that is no INSERT, UPDATE or DELETE, or has a condition; and the errors of a single
+/// write.
 pub async fn execute_batch(
     database: &Database,
     kind: BatchKind,
@@ -80,7 +80,8 @@ pub async fn execute_batch(
     super::execute::apply(database, mutations).await
 }
 
-/// The timestamp given with a request, or the present.
+/// The write timestamp of a request, in microseconds since the epoch: the one that the client gave,
+/// else the next one of the server's clock.
 pub(super) fn write_timestamp(given: Option<i64>, clock: &StatementClock) -> Result<i64, CqlError> {
     match given {
         Some(micros) => checked_timestamp(micros),

@@ -1,4 +1,4 @@
-//! DELETE.
+//! Preparation of DELETE.
 
 use std::sync::Arc;
 
@@ -13,6 +13,11 @@ use super::update::check_rows;
 use super::using::UsingPlan;
 use crate::bind::PrepareContext;
 
+/// Prepares a DELETE from this table.
+///
+/// # Errors
+/// Unknown columns, wrong types, keys that are not named far enough, and clauses that are not
+/// supported.
 pub(super) fn prepare(
     table: Arc<Table>,
     delete: &Delete,
@@ -33,7 +38,7 @@ pub(super) fn prepare(
     };
     let mut row_operations = Vec::new();
     let mut static_operations = Vec::new();
-    // In the order of the text: targets, USING, WHERE.
+    // Terms are prepared in the order of the text: targets, USING, WHERE.
     for target in &delete.targets {
         let operation = Operation::delete(&table, target, ctx)?;
         let is_static = table

@@ -1,4 +1,5 @@
-//! From a plan and its values to the storage's mutations, and to the answer.
+//! Execution of writes: turns a plan and its values into mutations of the storage, and their
+//! outcome into an answer.
 
 use bytes::BytesMut;
 use cql::error::CqlError;
@@ -22,7 +23,11 @@ use crate::select::place::{Place, Shape, put_bytes};
 const APPLIED: &str = "[applied]";
 
 impl WritePlan {
-    /// The changes that the statement makes. `timestamp` is for what has none of its own.
+    /// The changes that the statement makes. `timestamp`, in microseconds since the epoch, applies
+    /// unless the statement gives one itself.
+    ///
+    /// # Errors
+    /// Values that don't fit their places, and too many keys.
     pub fn mutations(
         &self,
         parameters: &Parameters,
@@ -53,7 +58,7 @@ impl WritePlan {
             .collect())
     }
 
-    /// The changes to each partition.
+    /// The changes that the statement makes to each partition.
     fn changes(
         &self,
         extent: Extent,
@@ -109,7 +114,8 @@ impl WritePlan {
         Ok(cells)
     }
 
-    /// Refuses what the index of a column can't hold.
+    /// Refuses a vector that the index of its column can't hold: one with an element that is NaN or
+    /// infinite.
     fn check_indexed(&self, operation: &Operation, cell: &CellChange) -> Result<(), CqlError> {
         let mut indexes = self.table.indexes.values();
         match &cell.change {
@@ -122,17 +128,21 @@ impl WritePlan {
         }
     }
 
-    /// `INSERT ... IF NOT EXISTS`.
+    /// Executes `INSERT ... IF NOT EXISTS`.
+    ///
+    /// # Errors
+    /// Values that don't fit their places, and failures of the storage.
     pub async fn execute_conditional(
         &self,
         database: &Database,
         parameters: &Parameters,
     ) -> Result<Answer, CqlError> {
         let clock = StatementClock::start(database.storage.clock());
-        // The client's timestamp is left aside: the write must come behind what it looked at.
+        // The client's timestamp is ignored, as the write must be later than what the condition
+        // saw.
         let mutations = self.mutations(parameters, &clock, clock.next_write_micros())?;
         let [mutation] = &mutations[..] else {
-            // Nothing but unset static columns: there is nothing to apply.
+            // All given columns are static and unset, so there is nothing to apply.
             return self.answer(None);
         };
         let clustering = mutation
@@ -162,7 +172,8 @@ impl WritePlan {
         }
     }
 
-    /// `[applied]`, with the row that stood in the way if there was one.
+    /// The answer of a conditional write: `[applied]`, and the row that stood in the way if there
+    /// was one.
     fn answer(&self, existing: Option<&Row>) -> Result<Answer, CqlError> {
         let spec = |name: &str, cql_type: &CqlType| ColumnSpec {
             keyspace: self.table.keyspace.clone(),
@@ -193,7 +204,7 @@ impl WritePlan {
     }
 }
 
-/// Carries out one write that has no condition.
+/// Executes one write that has no condition.
 pub(super) async fn execute_write(
     database: &Database,
     write: &WritePlan,
@@ -205,7 +216,7 @@ pub(super) async fn execute_write(
     apply(database, mutations).await
 }
 
-/// Carries out `BEGIN BATCH ... APPLY BATCH`.
+/// Executes `BEGIN BATCH ... APPLY BATCH`.
 pub(super) async fn execute_text_batch(
     database: &Database,
     batch: &BatchPlan,
@@ -221,7 +232,7 @@ pub(super) async fn execute_text_batch(
     apply(database, mutations).await
 }
 
-/// Writes mutations as one; nothing if there are none.
+/// Writes the mutations as one. Does nothing if there are none.
 pub(super) async fn apply(
     database: &Database,
     mutations: Vec<PartitionMutation>,
@@ -244,8 +255,8 @@ fn deletions(extent: Extent, timestamp: i64) -> Vec<Change> {
         Extent::Partition => vec![Change::DeletePartition { timestamp }],
         Extent::Rows(rows) => rows
             .into_iter()
-            // A table without clustering columns has one row a partition, and a deletion
-            // of either is the same; Cassandra takes it for the partition's.
+            // In a table without clustering columns a partition has one row, so to delete either is
+            // the same. Cassandra deletes the partition.
             .map(|clustering| match clustering.is_empty() {
                 true => Change::DeletePartition { timestamp },
                 false => Change::DeleteRow {

@@ -1,4 +1,4 @@
-//! INSERT.
+//! Preparation of INSERT.
 
 use std::sync::Arc;
 
@@ -13,6 +13,10 @@ use super::using::UsingPlan;
 use crate::bind::{PrepareContext, prepare_term};
 use crate::resolve::no_such_column;
 
+/// Prepares an INSERT into this table.
+///
+/// # Errors
+/// Unknown columns, wrong types, missing key columns, and clauses that are not supported.
 pub(super) fn prepare(
     table: Arc<Table>,
     insert: &Insert,
@@ -89,7 +93,7 @@ pub(super) fn prepare(
     })
 }
 
-/// The columns named with the terms given for them.
+/// The named columns, each with the term given for it.
 fn pair<'a>(
     table: &'a Table,
     names: &[String],
@@ -116,7 +120,8 @@ fn pair<'a>(
     Ok(given)
 }
 
-/// The terms of the key columns, which must all be there.
+/// The terms of the columns of a key. `missing_text` makes the error text from the names of columns
+/// without a term.
 fn key_parts(
     key: &[&Column],
     given: &[(&Column, &Term)],

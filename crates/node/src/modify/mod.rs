@@ -1,8 +1,8 @@
-//! What changes rows: INSERT, UPDATE, DELETE, BATCH and TRUNCATE.
+//! Statements that change rows: INSERT, UPDATE, DELETE, BATCH and TRUNCATE.
 //!
-//! [`prepare`] resolves names and types into a [`Plan`]: which partitions and rows are meant
-//! (`target`), and what is done to which of their columns (`operation`). [`execute`] puts the
-//! values in and hands the storage one atomic write.
+//! [`prepare`] resolves names and types into a [`Plan`], which tells the partitions and rows to
+//! write (`target`) and the changes to their columns (`operation`). [`execute()`] puts the values
+//! in and gives the storage one atomic write.
 
 mod batch;
 mod delete;
@@ -32,10 +32,12 @@ use crate::query::{Answer, Database, Outcome, Parameters};
 use crate::resolve;
 use plan::{Work, WritePlan};
 
-/// Resolves a statement that writes.
+/// Resolves a statement that writes. `keyspace` is the one in use, and `markers` are those of the
+/// statement.
 ///
 /// # Errors
-/// Unknown names, wrong types, keys that are not named in full, tables that may not be written.
+/// Unknown names, wrong types, keys that are not named in full, and tables that clients may not
+/// write to.
 pub fn prepare(
     database: &Database,
     keyspace: Option<&str>,
@@ -61,7 +63,7 @@ pub fn prepare(
     };
     let partition_key_variables = match &work {
         Work::Write(write) => write.target.partition_key_variables(),
-        // A coordinator that is right for the first statement is as good as any other.
+        // The batch goes to a coordinator for its first statement, which is as good as any other.
         Work::Batch(batch) => batch
             .writes
             .first()
@@ -76,10 +78,10 @@ pub fn prepare(
     })
 }
 
-/// Carries a plan out.
+/// Executes a plan.
 ///
 /// # Errors
-/// Values that don't fit, and whatever the storage refuses.
+/// Values that don't fit their places, and failures of the storage.
 pub async fn execute(
     database: &Database,
     plan: &Plan,
@@ -136,7 +138,7 @@ fn prepare_delete(
     delete::prepare(table, delete, ctx)
 }
 
-/// The table of one statement, which the markers that follow belong to.
+/// Finds the table of one statement, and makes the bind markers that follow belong to it.
 fn table_of(
     database: &Database,
     keyspace: Option<&str>,
@@ -149,7 +151,7 @@ fn table_of(
     Ok(table)
 }
 
-/// A table that clients may write to.
+/// Finds a table that clients may write to. System tables and CDC logs are refused.
 fn writable_table(
     database: &Database,
     keyspace: Option<&str>,
@@ -174,10 +176,12 @@ fn writable_table(
     Ok(table)
 }
 
+/// The error for a condition other than that of `INSERT ... IF NOT EXISTS`.
 fn no_conditions() -> CqlError {
     CqlError::invalid("Conditional updates are not supported yet, but for INSERT ... IF NOT EXISTS")
 }
 
+/// The answer of a statement that returns nothing.
 fn void() -> Answer {
     Answer {
         outcome: Outcome::Void,

@@ -1,4 +1,4 @@
-//! What a write will do, decided as far as it can be before the values are known.
+//! The plan of a write: all that is decided before the values are known.
 
 use std::sync::Arc;
 
@@ -12,51 +12,63 @@ use crate::query::ColumnSpec;
 /// A write resolved against the catalog.
 #[derive(Debug)]
 pub struct Plan {
+    /// The kind of statement, with its plan.
     pub(super) work: Work,
+    /// The spec of each bind marker, in the order of the markers.
     pub(super) variables: Vec<ColumnSpec>,
+    /// The indexes of the bind markers that give the partition key, in the order of the key. Empty
+    /// if a key column has another value than a single marker.
     pub(super) partition_key_variables: Vec<u16>,
 }
 
 /// The work of a [`Plan`].
 #[derive(Debug)]
 pub(super) enum Work {
+    /// An INSERT, UPDATE or DELETE.
     Write(Box<WritePlan>),
+    /// `BEGIN BATCH ... APPLY BATCH`.
     Batch(Box<BatchPlan>),
+    /// A TRUNCATE of the table.
     Truncate(Arc<Table>),
 }
 
-/// One INSERT, UPDATE or DELETE.
+/// The plan of one INSERT, UPDATE or DELETE.
 #[derive(Debug)]
 pub(super) struct WritePlan {
+    /// The table that is written to.
     pub table: Arc<Table>,
+    /// The kind of statement.
     pub kind: WriteKind,
+    /// The USING clause.
     pub using: UsingPlan,
     /// The partitions and rows that are written.
     pub target: Target,
-    /// What is done to columns of each row.
+    /// The operations on columns of each row.
     pub row_operations: Vec<Operation>,
-    /// What is done to static columns of each partition.
+    /// The operations on static columns of each partition.
     pub static_operations: Vec<Operation>,
-    /// `IF NOT EXISTS`.
+    /// Whether the statement has `IF NOT EXISTS`.
     pub if_not_exists: bool,
 }
 
-/// What a write does to the rows of its target, beside its operations.
+/// The kind of a write: what it does to the rows of its target, beside its operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WriteKind {
+    /// INSERT, which marks each row as alive.
     Insert {
-        /// Only static columns are given: there is no row to mark as alive.
+        /// Whether only static columns are given, so that there is no row to mark as alive.
         static_only: bool,
     },
+    /// UPDATE, which does nothing else to rows.
     Update,
-    /// DELETE of columns.
+    /// DELETE of columns, which does nothing else to rows.
     DeleteCells,
-    /// DELETE of rows, ranges and partitions.
+    /// DELETE of whole rows, ranges or partitions.
     DeleteRows,
 }
 
 impl WriteKind {
-    /// As messages name it.
+    /// The name of the statement, for messages.
     pub fn name(self) -> &'static str {
         match self {
             WriteKind::Insert { .. } => "INSERT",
@@ -66,21 +78,22 @@ impl WriteKind {
     }
 }
 
-/// `BEGIN BATCH ... APPLY BATCH`.
+/// The plan of `BEGIN BATCH ... APPLY BATCH`.
 #[derive(Debug)]
 pub(super) struct BatchPlan {
-    /// What the batch says for all its statements; never a TTL.
+    /// The USING clause of the batch, for all its statements. It has no TTL.
     pub using: UsingPlan,
+    /// The statements of the batch, in their order.
     pub writes: Vec<WritePlan>,
 }
 
 impl Plan {
-    /// One spec a bind marker, in their order.
+    /// The spec of each bind marker, in the order of the markers.
     pub fn variables(&self) -> &[ColumnSpec] {
         &self.variables
     }
 
-    /// The table that each statement writes to.
+    /// The table of each statement, in the order of the statements.
     pub fn tables(&self) -> Vec<TableId> {
         match &self.work {
             Work::Write(write) => vec![write.table.id],
@@ -89,8 +102,8 @@ impl Plan {
         }
     }
 
-    /// The positions among the markers that make up the partition key, in its order; empty if
-    /// they don't make it up alone.
+    /// The indexes of the bind markers that give the partition key, in the order of the key. Empty
+    /// if a key column has another value than a single marker.
     pub fn partition_key_variables(&self) -> &[u16] {
         &self.partition_key_variables
     }

@@ -1,4 +1,4 @@
-//! The partitions and rows that a write is aimed at, once its `WHERE` clause has been sorted out.
+//! The target of a write: the partitions and rows that its `WHERE` clause or its key columns name.
 
 use bytes::Bytes;
 use cql::error::CqlError;
@@ -10,68 +10,79 @@ use crate::bind::{Bound, PreparedInList, PreparedTerm, StatementClock};
 use crate::query::Parameters;
 use crate::slices::{Edge, slices_between};
 
-/// Keys that one statement may name by `IN`: a product of lists grows out of all proportion.
+/// The most keys that one statement may write to. `IN` lists of several columns multiply, so their
+/// product grows out of all proportion.
 pub(super) const MAX_KEYS: usize = 10_000;
 
-/// The longest partition key, in its serialised form: its length is written in two bytes.
+/// The longest serialised partition key, in bytes. Its length is written in two bytes.
 const MAX_PARTITION_KEY_BYTES: usize = u16::MAX as usize;
 
-/// What the key columns are restricted to.
+/// The restrictions of the key columns.
 #[derive(Debug)]
 pub(super) struct Target {
-    /// One a partition key column, in their order.
+    /// One part for each partition key column, in the order of the key.
     pub partition: Vec<KeyPart>,
-    /// Of the first clustering columns, in their order.
+    /// The parts for the first clustering columns, without a gap, in the order of the key.
     pub clustering: Vec<KeyPart>,
-    /// Of the columns behind those.
+    /// The bounds on the columns behind those of `clustering`, if there are any.
     pub slice: Option<SlicePlan>,
 }
 
 /// The values of one key column, or of several taken together: `(a, b) IN ((1, 2), (3, 4))`.
 #[derive(Debug)]
 pub(super) struct KeyPart {
-    /// One for a column, more for a tuple.
+    /// The names of the columns; a tuple may have several.
     pub columns: Vec<String>,
+    /// The values of the columns.
     pub values: KeyValues,
-    /// The values are tuples of the columns', even if there is but one.
+    /// Whether each value is a tuple with a field for each column. A tuple may have one field.
     pub is_tuple: bool,
 }
 
 #[derive(Debug)]
+/// The values that a key part is restricted to.
 pub(super) enum KeyValues {
+    /// The value of an equality.
     One(PreparedTerm),
+    /// The values of an IN.
     Many(PreparedInList),
 }
 
-/// Bounds on clustering columns that follow each other.
+/// Bounds on successive clustering columns.
 #[derive(Debug, Default)]
 pub(super) struct SlicePlan {
+    /// The bound by `>` or `>=`.
     pub lower: Option<EdgePlan>,
+    /// The bound by `<` or `<=`.
     pub upper: Option<EdgePlan>,
 }
 
 #[derive(Debug)]
+/// One bound on successive clustering columns.
 pub(super) struct EdgePlan {
-    /// One for a column, more for a tuple.
+    /// The names of the columns; a tuple may have several.
     pub columns: Vec<String>,
+    /// The value of the bound.
     pub term: PreparedTerm,
-    /// The value is a tuple, even of one column.
+    /// Whether the value is a tuple with a field for each column. A tuple may have one field.
     pub is_tuple: bool,
+    /// Whether rows with this very value lie within the bound.
     pub inclusive: bool,
 }
 
-/// The rows of each partition that a write is aimed at.
+/// The rows of each partition that a statement writes to.
 #[derive(Debug, PartialEq)]
 pub(super) enum Extent {
     /// The partition as a whole.
     Partition,
-    /// Rows by their whole clustering keys.
+    /// Rows with these whole clustering keys, as serialised values of the columns.
     Rows(Vec<Vec<Bytes>>),
+    /// The rows in these slices.
     Ranges(Vec<ClusteringSlice>),
 }
 
 impl KeyPart {
-    /// A single column that equals a term.
+    /// Makes the part for a single column that equals a term.
     pub fn one(column: &str, term: PreparedTerm) -> Self {
         KeyPart {
             columns: vec![column.to_owned()],
@@ -80,7 +91,7 @@ impl KeyPart {
         }
     }
 
-    /// The marker that gives the value, if the part is one column equal to one marker.
+    /// The index of the bind marker, if the part is one column that equals one marker.
     fn marker(&self) -> Option<u16> {
         match &self.values {
             KeyValues::One(term) if !self.is_tuple => term.marker(),
@@ -88,7 +99,7 @@ impl KeyPart {
         }
     }
 
-    /// The values of the columns, without repeats.
+    /// The values of the columns, without repeats. Each has one entry for each column.
     fn evaluate(
         &self,
         parameters: &Parameters,
@@ -111,7 +122,8 @@ impl KeyPart {
 }
 
 impl Target {
-    /// The markers that make up the partition key, in its order; empty if it has other terms.
+    /// The indexes of the bind markers that give the partition key, in the order of the key. Empty
+    /// if a key column has another value than a single marker.
     pub fn partition_key_variables(&self) -> Vec<u16> {
         self.partition
             .iter()
@@ -120,7 +132,10 @@ impl Target {
             .unwrap_or_default()
     }
 
-    /// The partition keys, each once.
+    /// The partition keys, without repeats, as serialised values of the partition key columns.
+    ///
+    /// # Errors
+    /// Values that don't fit, null and unset values, empty and too long keys, and too many keys.
     pub fn partition_keys(
         &self,
         parameters: &Parameters,
@@ -133,7 +148,10 @@ impl Target {
         Ok(keys)
     }
 
-    /// The rows of each partition.
+    /// The rows of each partition that the statement writes to.
+    ///
+    /// # Errors
+    /// Values that don't fit, null and unset values, and too many keys.
     pub fn extent(
         &self,
         table: &Table,
@@ -202,7 +220,7 @@ fn as_edge(owned: &Option<(Vec<Bytes>, bool)>) -> Option<Edge<'_>> {
     })
 }
 
-/// Every combination of the parts' values, in the order of the columns.
+/// All combinations of the parts' values, each in the order of the columns.
 fn product(
     parts: &[KeyPart],
     parameters: &Parameters,
@@ -223,7 +241,7 @@ fn product(
     Ok(keys)
 }
 
-/// The values of the columns that one bound value stands for.
+/// Takes a bound value apart into the values of the columns.
 fn components(bound: Bound, columns: &[String], is_tuple: bool) -> Result<Vec<Bytes>, CqlError> {
     let bytes = match bound {
         Bound::Value(bytes) => bytes,
@@ -245,6 +263,7 @@ fn components(bound: Bound, columns: &[String], is_tuple: bool) -> Result<Vec<By
         .collect()
 }
 
+/// The error for a statement that names more than [`MAX_KEYS`] keys.
 pub(super) fn too_many_keys(count: usize) -> CqlError {
     CqlError::invalid(format!(
         "The IN restrictions name {count} keys, more than the {MAX_KEYS} that one statement may \
@@ -258,7 +277,7 @@ fn null_in(columns: &str) -> CqlError {
     ))
 }
 
-/// Takes the first field off a serialised tuple; `None` for null, be it written or left out.
+/// Takes the first field off a serialised tuple; `None` if the field is null or left out.
 fn take_field(rest: &mut Bytes) -> Option<Bytes> {
     let length = i32::from_be_bytes(*rest.first_chunk::<4>()?);
     let _ = rest.split_to(4);
@@ -277,7 +296,7 @@ fn check_partition_key(key: &[Bytes]) -> Result<(), CqlError> {
             "Key length of {length} is longer than maximum of {MAX_PARTITION_KEY_BYTES}"
         ))
     };
-    // Before the key is put together: a component's length is written in two bytes.
+    // This check comes before the key is put together, where a component's length has two bytes.
     if let Some(component) = key
         .iter()
         .find(|component| component.len() > MAX_PARTITION_KEY_BYTES)

@@ -1,4 +1,4 @@
-//! UPDATE.
+//! Preparation of UPDATE.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,6 +15,11 @@ use super::using::UsingPlan;
 use crate::bind::PrepareContext;
 use crate::resolve::no_such_column;
 
+/// Prepares an UPDATE of this table.
+///
+/// # Errors
+/// Unknown columns, wrong types, keys that are not named in full, and clauses that are not
+/// supported.
 pub(super) fn prepare(
     table: Arc<Table>,
     update: &Update,
@@ -35,7 +40,7 @@ pub(super) fn prepare(
         } else {
             &mut row_operations
         };
-        // Of one column, only changes of its elements can stand beside each other.
+        // Two operations on one column can stand beside each other only if both change elements.
         let earlier_is_whole = assigned.insert(operation.column, operation.is_whole());
         if earlier_is_whole.is_some_and(|whole| whole || operation.is_whole()) {
             return Err(CqlError::syntax(format!(
@@ -81,8 +86,8 @@ fn assigned_column<'a>(table: &'a Table, assignment: &Assignment) -> Result<&'a 
     Ok(column)
 }
 
-/// Checks that a statement on columns names whole rows if it touches rows, and only partitions
-/// if it touches static columns alone.
+/// Checks that a statement on columns names whole rows if it changes rows, and partitions alone if
+/// it changes static columns alone.
 pub(super) fn check_rows(
     table: &Table,
     kind: WriteKind,

@@ -9,18 +9,25 @@ use storage::catalog::Table;
 use crate::bind::{Bound, PrepareContext, PreparedTerm, StatementClock, Timeout, prepare_term};
 use crate::query::Parameters;
 
-/// 20 years: what is written with a longer life would expire behind what 32 bits of seconds hold.
+/// The longest time to live, in seconds: 20 years. With a longer one, 32 bits could not hold the
+/// time of expiry in seconds.
 pub const MAX_TTL_S: i32 = 20 * 365 * 24 * 60 * 60;
 
-/// The prepared clause of a statement or of a whole batch.
+/// The prepared USING clause of a statement or of a whole batch.
 #[derive(Debug, Default)]
 pub(super) struct UsingPlan {
+    /// The write timestamp: microseconds since the epoch, a `bigint`.
     pub timestamp: Option<PreparedTerm>,
+    /// The time to live: seconds, an `int`.
     ttl: Option<PreparedTerm>,
     timeout: Option<Timeout>,
 }
 
 impl UsingPlan {
+    /// Prepares a USING clause.
+    ///
+    /// # Errors
+    /// Terms that don't fit, and a timeout that is not allowed.
     pub fn prepare(using: &Using, ctx: &mut PrepareContext) -> Result<Self, CqlError> {
         let timeout = using.timeout.as_ref();
         let timeout = timeout
@@ -38,8 +45,11 @@ impl UsingPlan {
         })
     }
 
-    /// The write timestamp that the statement gives itself; `None` if it gives none or left it
-    /// unset. Microseconds since the epoch.
+    /// The write timestamp of the clause, in microseconds since the epoch; `None` if there is none
+    /// or it is unset. Checks the timeout, too.
+    ///
+    /// # Errors
+    /// Values that don't fit, null, and a timeout that is not allowed.
     pub fn timestamp(
         &self,
         parameters: &Parameters,
@@ -58,7 +68,10 @@ impl UsingPlan {
         }
     }
 
-    /// The time to live: the statement's, else the table's. Seconds; `None` for ever.
+    /// The time to live in seconds: the clause's, else the table's; `None` for ever.
+    ///
+    /// # Errors
+    /// A value that does not fit, is negative, or is greater than [`MAX_TTL_S`].
     pub fn ttl_s(
         &self,
         table: &Table,
@@ -68,7 +81,7 @@ impl UsingPlan {
         let given = match &self.ttl {
             Some(term) => match term.evaluate(parameters, clock)? {
                 Bound::Value(bytes) => Some(read_ttl(&bytes)?),
-                // As in Cassandra, and unlike a TTL left unset, which is the table's.
+                // As in Cassandra, null means for ever, while an unset TTL is the table's.
                 Bound::Null => Some(0),
                 Bound::Unset => None,
             },
@@ -78,8 +91,8 @@ impl UsingPlan {
     }
 }
 
-/// Refuses the one number that cannot be a write timestamp: it stands for "none" in the protocol's
-/// family of databases.
+/// Refuses `i64::MIN`, the only number that can't be a write timestamp: Cassandra and its kin take
+/// it for "no timestamp".
 pub(super) fn checked_timestamp(micros: i64) -> Result<i64, CqlError> {
     if micros == i64::MIN {
         return Err(CqlError::invalid(format!(

@@ -12,6 +12,7 @@ use super::table_options::TableOptions;
 use super::{Applied, cdc, names};
 use crate::query::SchemaChangeKind;
 
+/// A prepared ALTER TABLE.
 #[derive(Clone, Debug)]
 pub(super) struct AlterTablePlan {
     keyspace: String,
@@ -20,6 +21,7 @@ pub(super) struct AlterTablePlan {
     change: Change,
 }
 
+/// A prepared DROP TABLE.
 #[derive(Clone, Debug)]
 pub(super) struct DropTablePlan {
     pub keyspace: String,
@@ -27,6 +29,7 @@ pub(super) struct DropTablePlan {
     pub if_exists: bool,
 }
 
+/// A change of a table.
 #[derive(Clone, Debug)]
 enum Change {
     Add {
@@ -38,7 +41,7 @@ enum Change {
         if_exists: bool,
         timestamp_micros: Option<i64>,
     },
-    /// From the old name to the new.
+    /// The old names of columns with their new names.
     Rename(Vec<(String, String)>),
     Options(TableOptions),
 }
@@ -191,7 +194,7 @@ fn add_column(
         }
     }
     check_column_count(table.columns.len() + 1)?;
-    // Under the same id lie the cells that are newer than the drop.
+    // The column takes its former id. Cells under this id that are newer than the drop show again.
     let former = table
         .dropped_columns
         .get(name)
@@ -214,8 +217,8 @@ fn add_column(
     Ok(())
 }
 
-/// Whether values of a dropped column could be read as those of one added anew, were any left: what Cassandra asks
-/// for, so that a schema that it takes is taken here.
+/// Whether values of a dropped column can be read as values of the type with which it is added
+/// again. Cassandra requires this, so every schema that Cassandra accepts is accepted here.
 fn is_read_as(dropped: &CqlType, added: &CqlType) -> bool {
     dropped == added
         || !dropped.is_multi_cell() && *added == CqlType::Blob
@@ -254,7 +257,7 @@ fn drop_column(
             "Cannot drop column {name} because it has dependent secondary indexes ({dependents})"
         )));
     }
-    // What an earlier drop covers stays so.
+    // An earlier time never replaces that of the last drop, so hidden cells stay hidden.
     let former = table
         .dropped_columns
         .get(name)
@@ -301,7 +304,7 @@ fn rename_column(table: &mut Table, from: &str, to: &str) -> Result<(), CqlError
     Ok(())
 }
 
-/// The names of the indexes on a column.
+/// The names of the indexes on a column, separated by commas.
 fn dependent_indexes(table: &Table, column: &str) -> String {
     let names: Vec<&str> = table
         .indexes

@@ -1,4 +1,4 @@
-//! `WITH cdc = {...}`, and what a vector index asks of it.
+//! The table option `cdc = {...}`, and the requirements of vector indexes on it.
 
 use cql::ast::OptionValue;
 use cql::error::CqlError;
@@ -6,7 +6,8 @@ use storage::catalog::{CdcOptions, DeltaMode, ImageMode, Table};
 
 use super::properties;
 
-/// A day: how long log rows live if nothing is said, and the least that a vector index can do with.
+/// The default time to live of log rows, and the shortest that vector indexes accept: one day, in
+/// seconds.
 pub(super) const DEFAULT_TTL_S: u32 = 24 * 60 * 60;
 
 /// Reads the option: ScyllaDB's map, or Cassandra's `true` and `false`.
@@ -51,7 +52,7 @@ pub(super) fn parse(value: &OptionValue) -> Result<CdcOptions, CqlError> {
                 };
             }
             "ttl" => {
-                // Seconds are kept in 32 bits with a sign wherever they come from a client.
+                // A client's TTL must fit in a signed 32-bit number of seconds.
                 options.ttl_s = text
                     .parse::<i32>()
                     .ok()
@@ -76,7 +77,7 @@ pub(super) fn check_for_new_index(cdc: Option<&CdcOptions>) -> Result<(), CqlErr
     }
 }
 
-/// Checks an ALTER TABLE of the option against the indexes that the table has.
+/// Checks a new value of the option against the vector indexes that the table has.
 pub(super) fn check_alter(table: &Table, new: &CdcOptions) -> Result<(), CqlError> {
     if table.indexes.is_empty() {
         return Ok(());

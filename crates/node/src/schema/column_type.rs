@@ -1,4 +1,5 @@
-//! Which types a column may have. What a type may be made of, the parser has checked.
+//! Checks of the types of columns. The parser has already checked which types another type may
+//! contain.
 
 use cql::error::CqlError;
 use cql::types::CqlType;
@@ -28,7 +29,8 @@ pub(super) fn check_key_type(name: &str, cql_type: &CqlType) -> Result<(), CqlEr
     Ok(())
 }
 
-/// Whether there is a duration in a type: durations have no order (is a month longer than 30 days?).
+/// Whether a type contains a duration. Durations have no order: a month may be shorter or longer
+/// than 30 days.
 fn holds_duration(cql_type: &CqlType) -> bool {
     match cql_type {
         CqlType::Duration => true,

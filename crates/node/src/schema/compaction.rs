@@ -1,6 +1,7 @@
-//! `compaction = {...}`: checked, and kept in the form that Cassandra 5 shows.
+//! The table option `compaction = {...}`: checked, and kept in the form that Cassandra 5 shows.
 //!
-//! Nothing here is compacted by it. What Cassandra or ScyllaDB knows is taken, whatever neither knows is refused.
+//! It has no effect here. Values that Cassandra or ScyllaDB knows are accepted, all others are
+//! refused.
 
 use cql::ast::OptionValue;
 use cql::error::CqlError;
@@ -10,32 +11,33 @@ use super::properties;
 const NAME: &str = "compaction";
 const PACKAGE: &str = "org.apache.cassandra.db.compaction.";
 
-/// What the value of a sub-option is.
+/// The kind of values that a sub-option takes.
 #[derive(Clone, Copy)]
 enum Kind {
     Boolean,
-    /// Not below the number.
+    /// An integer not below this number.
     Integer(i64),
-    /// Not below 0.
+    /// A number not below 0.
     Number,
-    /// Above 0.
+    /// A number above 0.
     Positive,
-    /// One of these, in capitals.
+    /// One of these words. They stand here in capitals; a statement may use any case.
     Word(&'static [&'static str]),
-    /// Bytes with a unit: `512MiB`.
+    /// A number of bytes with a unit: `512MiB`.
     Size,
-    /// Comma-separated `N`, `L4`, `T8`, `-4`.
+    /// Scaling parameters, separated by commas: `N`, `L4`, `T8`, `-4`.
     Scaling,
     Text,
 }
 
 type Options = &'static [(&'static str, Kind)];
 
+/// A compaction strategy with its sub-options.
 struct Strategy {
     class: &'static str,
-    /// ScyllaDB's, which has no package.
+    /// Whether the strategy is ScyllaDB's. Its class is then kept without a package.
     is_scyllas: bool,
-    /// Whether it counts tables, and shows the defaults of both thresholds.
+    /// Whether the defaults of `min_threshold` and `max_threshold` are filled in.
     has_thresholds: bool,
     options: &'static [Options],
 }
@@ -145,7 +147,8 @@ const STRATEGIES: [Strategy; 7] = [
     of_scylla("NullCompactionStrategy", &[COMMON]),
 ];
 
-/// The option as CQL text: the class with its package, and both thresholds where the class has them.
+/// Checks the option and returns it as CQL text: with the package of a class of Cassandra, and with
+/// the defaults of both thresholds if the class has them filled in.
 pub(super) fn text(value: &OptionValue) -> Result<String, CqlError> {
     let entries = properties::map(NAME, value)?;
     let class = entries
@@ -241,7 +244,7 @@ fn check(kind: Kind, key: &str, value: &str) -> Result<(), CqlError> {
     )))
 }
 
-/// Whether the sub-options, with their defaults, agree with one another.
+/// Checks that the sub-options, with their defaults, agree with one another.
 fn check_together(kept: &[(String, String)]) -> Result<(), CqlError> {
     let number = |name: &str| -> Option<f64> {
         let (_, value) = kept.iter().find(|(key, _)| key == name)?;
@@ -265,7 +268,7 @@ fn check_together(kept: &[(String, String)]) -> Result<(), CqlError> {
     Ok(())
 }
 
-/// A number, a prefix and `B`: `1GiB`, `0.5 MB`, `100B`.
+/// Whether the text is a number, an optional prefix and `B`: `1GiB`, `0.5 MB`, `100B`.
 fn is_size(text: &str) -> bool {
     let Some(rest) = text.strip_suffix('B') else {
         return false;
@@ -302,7 +305,7 @@ mod tests {
         text(&OptionValue::Map(entries.collect())).map_err(|error| error.message)
     }
 
-    // What Cassandra says is recorded in tests/compat, area `definitions`.
+    // Cassandra's answers to these cases are recorded in tests/compat, area `definitions`.
     #[test]
     fn what_scylladb_alone_knows_is_taken() {
         assert_eq!(

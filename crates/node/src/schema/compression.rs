@@ -1,7 +1,8 @@
-//! `compression = {...}`: checked, and kept in the form that Cassandra 5 shows.
+//! The table option `compression = {...}`: checked, and kept in the form that Cassandra 5 shows.
 //!
-//! Nothing here is compressed by it. It is judged all the same, so that a mistake shows where it is made, and drivers
-//! and tools read what a Cassandra would say. What ScyllaDB alone knows is taken too, under Cassandra's names.
+//! It has no effect here. It is checked so that a mistake shows where it is made, and so that
+//! drivers and tools read the values that Cassandra would show. ScyllaDB's own options are accepted
+//! too. Those that Cassandra has under another name are kept under that name.
 
 use cql::ast::OptionValue;
 use cql::error::CqlError;
@@ -12,11 +13,11 @@ const NAME: &str = "compression";
 const PACKAGE: &str = "org.apache.cassandra.io.compress.";
 const DEFAULT_CHUNK_KB: &str = "16";
 
-/// A class and the options that it knows beside those of all.
+/// A compressor class, and the options that it has beside the options of all classes.
 struct Compressor {
     class: &'static str,
     options: &'static [&'static str],
-    /// ScyllaDB's, which has no package.
+    /// Whether the class is ScyllaDB's. It is then kept without a package.
     is_scyllas: bool,
 }
 
@@ -49,7 +50,8 @@ const fn of_scylla(class: &'static str, options: &'static [&'static str]) -> Com
     }
 }
 
-/// The option as CQL text: the class with its package and every default, or `{'enabled': 'false'}`.
+/// Checks the option and returns it as CQL text: with the package of a class of Cassandra and with
+/// the default chunk length, or `{'enabled': 'false'}`.
 pub(super) fn text(value: &OptionValue) -> Result<String, CqlError> {
     let entries = in_cassandras_names(properties::map(NAME, value)?);
     let entry = |key: &str| {
@@ -72,7 +74,7 @@ pub(super) fn text(value: &OptionValue) -> Result<String, CqlError> {
     }
 }
 
-/// The options of a class, checked and with their defaults.
+/// Checks the options of a class and returns them as CQL text, with the default chunk length.
 fn of_class(compressor: &Compressor, entries: &[(String, String)]) -> Result<String, CqlError> {
     let mut kept: Vec<(String, String)> = vec![
         ("chunk_length_in_kb".to_owned(), DEFAULT_CHUNK_KB.to_owned()),
@@ -90,8 +92,8 @@ fn of_class(compressor: &Compressor, entries: &[(String, String)]) -> Result<Str
     Ok(properties::map_text(&kept))
 }
 
-/// ScyllaDB's own names of the class and of the length of chunks become Cassandra's, unless both are given: then the
-/// former stay what they are, which is unknown.
+/// Renames ScyllaDB's options for the class and the chunk length to Cassandra's. If a statement
+/// gives both names, ScyllaDB's is not renamed, and is refused later as unknown.
 fn in_cassandras_names(entries: &[(String, String)]) -> Vec<(String, String)> {
     let given = |name: &str| entries.iter().any(|(key, _)| key == name);
     let mut renamed = Vec::with_capacity(entries.len());
@@ -146,7 +148,7 @@ fn check(compressor: &Compressor, key: &str, value: &str) -> Result<(), CqlError
             ratio if ratio == 0.0 || ratio >= 1.0 => Ok(()),
             _ => refused("min_compress_ratio can either be 0 or greater than or equal to 1"),
         },
-        // Of ScyllaDB.
+        // An option of ScyllaDB.
         "crc_check_chance" => match number(key, value)? {
             chance if (0.0..=1.0).contains(&chance) => Ok(()),
             _ => refused("crc_check_chance must be between 0.0 and 1.0"),
@@ -194,7 +196,7 @@ mod tests {
         text(&OptionValue::Map(entries.collect())).map_err(|error| error.message)
     }
 
-    // What Cassandra says is recorded in tests/compat, area `definitions`.
+    // Cassandra's answers to these cases are recorded in tests/compat, area `definitions`.
     #[test]
     fn what_scylladb_alone_knows_is_kept_under_cassandras_names() {
         assert_eq!(

@@ -15,14 +15,16 @@ use super::{Applied, names};
 use crate::clock;
 use crate::query::SchemaChangeKind;
 
-/// Columns are looked up one by one in many places, and a CDC log has twice as many.
+/// The most columns of a table. Many places search the columns one by one, and a CDC log has twice
+/// as many as its table.
 const MAX_COLUMNS: usize = 4096;
 
+/// A prepared CREATE TABLE.
 #[derive(Clone, Debug)]
 pub(super) struct CreateTablePlan {
-    /// Complete but for the id, which each execution makes anew.
+    /// The table, complete except for its id.
     definition: Table,
-    /// `WITH ID`.
+    /// The id given by `WITH ID`. Without it each execution makes a new id.
     id: Option<Uuid>,
     if_not_exists: bool,
 }
@@ -136,7 +138,7 @@ pub(super) fn check_column_count(count: usize) -> Result<(), CqlError> {
     Ok(())
 }
 
-/// Static columns without clustering columns.
+/// The error for static columns in a table without clustering columns.
 pub(super) fn useless_static() -> CqlError {
     CqlError::invalid(
         "Static columns are only useful (and thus allowed) if the table has at least one \
@@ -187,7 +189,7 @@ fn check_clustering_order(create: &CreateTable) -> Result<(), CqlError> {
         .iter()
         .map(|(name, _)| name)
         .collect();
-    // The rest of the key ascends.
+    // Clustering columns that the order leaves out ascend.
     if create
         .clustering_key
         .iter()

@@ -1,4 +1,4 @@
-//! CREATE INDEX and DROP INDEX: vector indexes, and a word about all the others.
+//! CREATE INDEX and DROP INDEX. Only vector indexes can be created; all other kinds are refused.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,28 +13,31 @@ use super::{Applied, cdc};
 use crate::clock;
 use crate::query::SchemaChangeKind;
 
-/// The class of full-text indexes, which don't exist yet.
+/// The class of full-text indexes, which are not supported yet.
 const FULLTEXT_INDEX: &str = "fulltext_index";
 
-/// Cassandra's vector-capable index, by the name of its class in exactly this case.
+/// The class of Cassandra's SAI index, which can index vectors. It is recognised in exactly this
+/// case.
 const SAI_CLASS: &str = "org.apache.cassandra.index.sai.StorageAttachedIndex";
 
-/// The same by its short names, in any case.
+/// The short names of Cassandra's SAI index. They are recognised in any case.
 const SAI_NAMES: [&str; 2] = ["StorageAttachedIndex", "sai"];
 
+/// A prepared CREATE INDEX.
 #[derive(Clone, Debug)]
 pub(super) struct CreateIndexPlan {
     keyspace: String,
     table: String,
-    /// `None`: made from the names of table and column.
+    /// The name of the index. If it is `None`, the name is made from the names of table and column.
     name: Option<String>,
     if_not_exists: bool,
-    /// The class was one of SAI's names, which stand for a vector index on vector columns alone.
+    /// Whether the class is one of SAI's names. These are accepted for vector columns only.
     is_sai: bool,
     target: IndexTarget,
     options: BTreeMap<String, String>,
 }
 
+/// A prepared DROP INDEX.
 #[derive(Clone, Debug)]
 pub(super) struct DropIndexPlan {
     pub keyspace: String,
@@ -134,7 +137,8 @@ impl DropIndexPlan {
     }
 }
 
-/// Whether the class is one of SAI's names; if not, it is that of vector indexes.
+/// Whether the class is one of SAI's names. If it is not, it is the class of vector indexes; any
+/// other class is an error.
 fn is_sai(create: &CreateIndex) -> Result<bool, CqlError> {
     let Some(class) = &create.using else {
         return Err(CqlError::invalid(if create.custom {
@@ -167,7 +171,7 @@ fn index_on<'t>(table: &'t Table, column: &str) -> Option<&'t Arc<Index>> {
     table.indexes.values().find(|index| index.column == column)
 }
 
-/// The table of a keyspace that has an index of a name: names are unique in a keyspace.
+/// Finds the table that has an index of this name. An index name is unique in its keyspace.
 fn find<'c>(catalog: &'c Catalog, keyspace: &str, name: &str) -> Option<&'c Arc<Table>> {
     catalog
         .keyspace(keyspace)?

@@ -10,12 +10,14 @@ use storage::catalog::{Catalog, Keyspace};
 use super::{Applied, names, properties, replication};
 use crate::query::SchemaChangeKind;
 
+/// A prepared CREATE KEYSPACE.
 #[derive(Clone, Debug)]
 pub(super) struct CreateKeyspacePlan {
     keyspace: Keyspace,
     if_not_exists: bool,
 }
 
+/// A prepared ALTER KEYSPACE.
 #[derive(Clone, Debug)]
 pub(super) struct AlterKeyspacePlan {
     name: String,
@@ -23,13 +25,14 @@ pub(super) struct AlterKeyspacePlan {
     properties: KeyspaceProperties,
 }
 
+/// A prepared DROP KEYSPACE.
 #[derive(Clone, Debug)]
 pub(super) struct DropKeyspacePlan {
     pub name: String,
     pub if_exists: bool,
 }
 
-/// What a statement says of a keyspace; `None` where it says nothing.
+/// The properties that a statement gives for a keyspace; `None` for each that it leaves out.
 #[derive(Clone, Debug, Default)]
 struct KeyspaceProperties {
     replication: Option<BTreeMap<String, String>>,
@@ -49,8 +52,8 @@ impl CreateKeyspacePlan {
                 name: create.name.clone(),
                 replication,
                 durable_writes: properties.durable_writes.unwrap_or(true),
-                // Drivers take a keyspace with tablets for one whose replicas they are told of as they ask, which
-                // this node does not do.
+                // Tablets are off by default. Drivers expect a node to tell them the replicas of
+                // tablets while they send requests, and this node does not.
                 tablets: properties.tablets.unwrap_or(false),
                 tables: BTreeMap::new(),
             },
@@ -58,6 +61,7 @@ impl CreateKeyspacePlan {
         })
     }
 
+    /// The warning if the replication factor is higher than the number of nodes.
     pub fn warning(&self) -> Option<String> {
         replication::warning(&self.keyspace.name, &self.keyspace.replication)
     }
@@ -97,6 +101,7 @@ impl AlterKeyspacePlan {
         })
     }
 
+    /// The warning if the new replication factor is higher than the number of nodes.
     pub fn warning(&self) -> Option<String> {
         replication::warning(&self.name, self.properties.replication.as_ref()?)
     }
@@ -160,7 +165,8 @@ impl KeyspaceProperties {
     }
 }
 
-/// `{'enabled': true, 'initial': 8}`; how many tablets there are at first is left to the storage.
+/// Reads `{'enabled': true, 'initial': 8}` and returns whether tablets are enabled. The storage
+/// chooses the number of tablets itself.
 fn tablets(name: &str, value: &OptionValue) -> Result<bool, CqlError> {
     let mut enabled = true;
     for (key, text) in properties::map(name, value)? {

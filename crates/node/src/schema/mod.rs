@@ -1,8 +1,8 @@
-//! What changes the schema: CREATE, ALTER and DROP of keyspaces, tables and indexes.
+//! Changes of the schema: CREATE, ALTER and DROP of keyspaces, tables and indexes.
 //!
-//! A statement becomes a [`Plan`] as far as it can be judged by itself. What depends on the schema
-//! is judged when the plan is applied to the catalog, within the storage's own step: two
-//! statements at the same time see each other's work or none of it.
+//! A statement becomes a [`Plan`] after the checks that need no schema. The other checks run when
+//! the plan is applied to the catalog, in one step of the storage. So of two statements at the same
+//! time, each sees all of the other's changes or none.
 
 mod alter_table;
 mod cdc;
@@ -36,7 +36,7 @@ use create_table::CreateTablePlan;
 use index::{CreateIndexPlan, DropIndexPlan};
 use keyspace::{AlterKeyspacePlan, CreateKeyspacePlan, DropKeyspacePlan};
 
-/// A change of the schema.
+/// A prepared statement that changes the schema.
 #[derive(Clone, Debug)]
 pub struct Plan {
     work: Work,
@@ -54,10 +54,11 @@ enum Work {
     DropIndex(DropIndexPlan),
 }
 
-/// What came of a plan.
+/// The result of applying a plan to the catalog.
 #[derive(Debug)]
 enum Applied {
-    /// What should be there is there already, or what should go is gone.
+    /// No change: `IF NOT EXISTS` or `IF EXISTS` made the statement unnecessary, or it changes
+    /// nothing.
     Nothing,
     Changed(SchemaChange),
 }
@@ -80,10 +81,10 @@ impl Applied {
     }
 }
 
-/// Judges a statement by itself.
+/// Prepares a statement, with the checks that need no schema.
 ///
 /// # Errors
-/// Names, types and options that no schema would allow, and system keyspaces.
+/// Names, types and options that no schema allows, and changes of system keyspaces.
 pub fn prepare(
     database: &Database,
     keyspace: Option<&str>,
@@ -152,10 +153,10 @@ pub fn prepare(
     Ok(Plan { work })
 }
 
-/// Carries a plan out.
+/// Executes a plan.
 ///
 /// # Errors
-/// What the schema as it stands does not allow, and whatever the storage refuses.
+/// Changes that the present schema does not allow, and errors of the storage.
 pub async fn execute(database: &Database, plan: &Plan) -> Result<Answer, CqlError> {
     let plan = plan.clone();
     let warning = plan.warning();
@@ -183,7 +184,7 @@ pub async fn execute(database: &Database, plan: &Plan) -> Result<Answer, CqlErro
     })
 }
 
-/// Waits for the indexes of a table that has just got one: whoever creates an index may search it next.
+/// Waits until the newest index of the table can be searched, since the client may search it next.
 async fn indexes_serve(database: &Database, change: &SchemaChange) {
     let catalog = database.storage.catalog();
     let table = change.table.as_deref();
@@ -202,7 +203,7 @@ async fn indexes_serve(database: &Database, change: &SchemaChange) {
 }
 
 impl Plan {
-    /// What the client is told beside the result.
+    /// The warning that the client gets beside the result.
     fn warning(&self) -> Option<String> {
         match &self.work {
             Work::CreateKeyspace(plan) => plan.warning(),
@@ -211,7 +212,7 @@ impl Plan {
         }
     }
 
-    /// Changes the catalog, or refuses and leaves it as it is.
+    /// Applies the change to the catalog, or returns the error for which it is refused.
     fn apply(&self, catalog: &mut Catalog, clock: &ServerClock) -> Result<Applied, CqlError> {
         match &self.work {
             Work::CreateKeyspace(plan) => plan.apply(catalog),
@@ -236,7 +237,7 @@ fn refuse_system(database: &Database, keyspace: &str) -> Result<(), CqlError> {
     Ok(())
 }
 
-/// A CDC log changes with its table, not by itself.
+/// Refuses a change of a CDC log, which is changed and dropped only with its table.
 fn refuse_log(table: &Table) -> Result<(), CqlError> {
     if table.log_of.is_some() {
         return Err(CqlError::new(
@@ -250,7 +251,7 @@ fn refuse_log(table: &Table) -> Result<(), CqlError> {
     Ok(())
 }
 
-/// "Keyspace 'x' doesn't exist", unless `IF EXISTS` says that it need not.
+/// The error "Keyspace 'x' doesn't exist"; with `IF EXISTS` there is no error and no change.
 fn missing_keyspace(name: &str, if_exists: bool) -> Result<Applied, CqlError> {
     if if_exists {
         return Ok(Applied::Nothing);
@@ -260,7 +261,7 @@ fn missing_keyspace(name: &str, if_exists: bool) -> Result<Applied, CqlError> {
     )))
 }
 
-/// What is said of a table that is not there, unless `IF EXISTS` says that it need not.
+/// The error for a table that does not exist; with `IF EXISTS` there is no error and no change.
 fn missing_table(
     catalog: &Catalog,
     keyspace: &str,

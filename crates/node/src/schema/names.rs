@@ -1,19 +1,19 @@
-//! Which names keyspaces, tables, columns and indexes may have.
+//! Checks of the names of keyspaces, tables and columns.
 
 use cql::error::CqlError;
 
-/// The longest name of a keyspace, table or index: they become names of files and folders.
+/// The longest name of a keyspace or table, as in Cassandra.
 const MAX_LENGTH: usize = 48;
 
-/// What the name of a CDC log ends with.
+/// The end of the name of each CDC log.
 const LOG_SUFFIX: &str = "_scylla_cdc_log";
 
-/// What the columns begin with that a CDC log adds to those of its table.
+/// The beginning of the names of all columns that a CDC log has beside those of its table.
 const LOG_COLUMN_PREFIX: &str = "cdc$";
 
 /// Checks the name of a new keyspace.
 pub(super) fn check_keyspace(name: &str) -> Result<(), CqlError> {
-    // Cassandra has another code for it than for tables.
+    // Cassandra's error code for a keyspace name differs from that for a table name.
     check("Keyspace", name).map_err(|error| CqlError::invalid(error.message))
 }
 
@@ -28,7 +28,7 @@ pub(super) fn check_table(name: &str) -> Result<(), CqlError> {
     Ok(())
 }
 
-/// Checks the name of a new column: any but those that a CDC log needs for itself.
+/// Checks the name of a new column. The names of a CDC log's own columns are refused.
 pub(super) fn check_column(name: &str) -> Result<(), CqlError> {
     if name.starts_with(LOG_COLUMN_PREFIX) {
         return Err(CqlError::invalid(format!(

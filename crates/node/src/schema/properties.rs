@@ -1,11 +1,11 @@
-//! What stands behind `WITH`: names with values, read as what each is meant to be.
+//! Properties behind `WITH`: values by name, read as the types that they should have.
 
 use std::collections::HashSet;
 
 use cql::ast::OptionValue;
 use cql::error::CqlError;
 
-/// "Unknown property 'x'".
+/// The error "Unknown property 'x'".
 pub(super) fn unknown(name: &str) -> CqlError {
     CqlError::syntax(format!("Unknown property '{name}'"))
 }
@@ -39,7 +39,7 @@ pub(super) fn map<'a>(
     }
 }
 
-/// A boolean as Java and people write it.
+/// Reads a boolean: `true`, `1`, `yes`, `false`, `0` or `no`, in any case.
 pub(super) fn read_boolean(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "1" | "yes" => Some(true),
@@ -68,12 +68,12 @@ pub(super) fn double(name: &str, value: &OptionValue) -> Result<f64, CqlError> {
         .ok_or_else(|| CqlError::syntax(format!("Invalid double value {text} for '{name}'")))
 }
 
-/// The text in quotes, as CQL writes it.
+/// The text as a quoted CQL string.
 pub(super) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// A map as CQL writes it.
+/// A map as CQL text.
 pub(super) fn map_text(entries: &[(String, String)]) -> String {
     let entries: Vec<String> = entries
         .iter()

@@ -1,5 +1,5 @@
-//! `replication = {...}`: where copies of a keyspace would lie. There is one node in one data centre, so it is checked,
-//! kept and shown, and nothing else.
+//! The option `replication = {...}`, which says where the copies of a keyspace lie. There is one
+//! node in one data centre, so the option is only checked, kept and shown.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,16 @@ use super::properties;
 
 const PACKAGE: &str = "org.apache.cassandra.locator.";
 const FACTOR: &str = "replication_factor";
-/// What Cassandra fills in where no factor is given.
+/// The factor that is filled in where none is given, as in Cassandra.
 const DEFAULT_FACTOR: &str = "1";
 
-/// Checks the option and gives it as it is kept: the class by its short name, and a factor where there has to be one.
-/// `replication_factor` stays what it is, so that it holds for the data centre by whatever name.
+/// Checks the option and returns it in the form in which it is kept: the class by its short name,
+/// and with a factor if the class needs one. `replication_factor` keeps its name, so that it holds
+/// for the data centre under any name.
 ///
 /// # Errors
-/// A class or an option that neither Cassandra nor ScyllaDB knows, another data centre, and what is no factor.
+/// A class or an option that neither Cassandra nor ScyllaDB knows, a data centre that does not
+/// exist here, or an invalid factor.
 pub(super) fn parse(
     name: &str,
     value: &OptionValue,
@@ -32,7 +34,8 @@ pub(super) fn parse(
         .ok_or_else(|| CqlError::config("Missing mandatory replication strategy class"))?;
     let class = class.strip_prefix(PACKAGE).unwrap_or(&class);
     match class {
-        // Drivers read the factors of these two, and drop a keyspace whose factors they can't read.
+        // Drivers read the factors of SimpleStrategy and NetworkTopologyStrategy, and drop a
+        // keyspace whose factors they can't read.
         "SimpleStrategy" if !given.contains_key(FACTOR) => {
             return Err(CqlError::config(
                 "SimpleStrategy requires a replication_factor strategy option.",
@@ -69,7 +72,7 @@ pub(super) fn parse(
     Ok(given)
 }
 
-/// What a client is told of copies that one node can't keep.
+/// The warning for a replication factor that one node cannot provide; `None` if it can.
 pub(super) fn warning(keyspace: &str, replication: &BTreeMap<String, String>) -> Option<String> {
     let most = replication
         .iter()

@@ -1,19 +1,21 @@
-//! `speculative_retry` and `additional_write_policy`: when a coordinator asks another replica. There is one node here,
-//! so they are checked and kept in Cassandra's form.
+//! The options `speculative_retry` and `additional_write_policy`, which say when a coordinator asks
+//! another replica. There is one node here, so they are only checked and kept in Cassandra's form.
 
 use cql::ast::OptionValue;
 use cql::error::CqlError;
 
 use super::properties;
 
-/// A time to wait: a share of the latencies seen, or milliseconds.
+/// The time after which another replica is asked: a percentile of the latencies seen, or
+/// milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Wait {
     Percentile(f64),
     Millis(u64),
 }
 
-/// The option as CQL text: `ALWAYS`, `NEVER`, `99p`, `50ms` or `MIN(99p,50ms)`.
+/// Checks the option and returns it as CQL text: `ALWAYS`, `NEVER`, `99p`, `50ms` or
+/// `MIN(99p,50ms)`.
 pub(super) fn text(name: &str, value: &OptionValue) -> Result<String, CqlError> {
     let written = properties::scalar(name, value)?;
     let upper = written.to_ascii_uppercase();
@@ -52,7 +54,8 @@ fn one(upper: &str) -> Option<Wait> {
         .map(Wait::Percentile)
 }
 
-/// `MIN(99P, 50MS)`, in either order.
+/// Reads `MIN(99P, 50MS)` or `MAX(99P, 50MS)`, with the arguments in either order, and returns it
+/// in Cassandra's form.
 fn both(upper: &str) -> Option<String> {
     let (function, rest) = upper.split_at_checked(3)?;
     let arguments = rest.trim_start().strip_prefix('(')?.strip_suffix(')')?;
@@ -79,7 +82,7 @@ fn shown(wait: Wait) -> String {
 mod tests {
     use super::*;
 
-    // What Cassandra says is recorded in tests/compat, area `definitions`.
+    // Cassandra's answers to these cases are recorded in tests/compat, area `definitions`.
     #[test]
     fn policies_are_kept_in_one_form() {
         let kept = |written: &str| text("speculative_retry", &OptionValue::Scalar(written.into()));

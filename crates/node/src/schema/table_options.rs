@@ -1,8 +1,8 @@
-//! The options of a table: checked for what they are meant to be and kept as CQL text.
+//! The options of a table: checked, and kept as CQL text.
 //!
-//! `default_time_to_live`, `gc_grace_seconds` and `cdc` have an effect here. All the others speak
-//! of files and nodes that this database doesn't have; they are checked all the same, so that a
-//! mistake shows where it is made, and shown back.
+//! `default_time_to_live`, `gc_grace_seconds` and `cdc` have an effect here. All others concern
+//! files and nodes that this database does not have. They are checked so that a mistake shows where
+//! it is made, and kept to be shown again.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,14 @@ use storage::catalog::{CdcOptions, Table};
 use super::{cdc, compaction, compression, properties, retry};
 use crate::modify::MAX_TTL_S;
 
-/// As in Cassandra: ten days.
+/// The default of `gc_grace_seconds`, which is ten days as in Cassandra.
 pub(super) const DEFAULT_GC_GRACE_S: u32 = 10 * 24 * 60 * 60;
 
 const DEFAULT_MIN_INDEX_INTERVAL: i32 = 128;
 const DEFAULT_MAX_INDEX_INTERVAL: i32 = 2048;
 
-/// The smallest chance that a Bloom filter can be built for.
+/// A Bloom filter's chance of false positives must be greater than this, as no filter can be built
+/// for a smaller chance.
 const MIN_BLOOM_FILTER_FP_CHANCE: f64 = 6.71e-5;
 
 /// The options that a statement gives.
@@ -28,17 +29,17 @@ pub(super) struct TableOptions {
     default_ttl_s: Option<u32>,
     gc_grace_s: Option<u32>,
     pub cdc: Option<CdcOptions>,
-    /// As CQL text, by name.
+    /// The other options by name, as CQL text.
     kept: BTreeMap<String, String>,
 }
 
-/// What the value of an option is, and how it is checked.
+/// The kind of values that an option takes.
 enum Kind {
     Text,
     Boolean,
-    /// Not below the number.
+    /// An integer not below this number.
     Integer(i32),
-    /// From 0 to 1.
+    /// A number from 0 to 1.
     Chance,
     BloomFilterChance,
     Map,
@@ -71,7 +72,7 @@ impl TableOptions {
     /// Reads and checks the options.
     ///
     /// # Errors
-    /// Unknown names, values that are no such thing or out of range, with Cassandra's texts.
+    /// Unknown names, and values of the wrong type or out of range, with Cassandra's texts.
     pub fn parse(options: &[(String, OptionValue)]) -> Result<Self, CqlError> {
         let mut parsed = TableOptions::default();
         for (name, value) in options {
@@ -90,10 +91,10 @@ impl TableOptions {
         Ok(parsed)
     }
 
-    /// Gives a table these options; those that were not named stay.
+    /// Sets these options of a table. Options that the statement does not give stay as they are.
     ///
     /// # Errors
-    /// If the table's options contradict each other then.
+    /// If the options of the table then contradict each other.
     pub fn apply(&self, table: &mut Table) -> Result<(), CqlError> {
         if let Some(ttl_s) = self.default_ttl_s {
             table.default_ttl_s = ttl_s;
@@ -152,7 +153,7 @@ fn at_most(name: &str, number: u32, most: i32) -> Result<u32, CqlError> {
     Ok(number)
 }
 
-/// The value as CQL text, once it has been checked.
+/// Checks the value and returns it as CQL text.
 fn text(name: &str, value: &OptionValue, kind: Kind) -> Result<String, CqlError> {
     Ok(match kind {
         Kind::Text => properties::quoted(properties::scalar(name, value)?),
@@ -209,7 +210,7 @@ fn caching(name: &str, value: &OptionValue) -> Result<String, CqlError> {
         let is_valid = match key.as_str() {
             "keys" => is_word,
             "rows_per_partition" => is_word || text.parse::<u32>().is_ok(),
-            // Of ScyllaDB.
+            // An option of ScyllaDB.
             "enabled" => properties::read_boolean(text).is_some(),
             _ => {
                 return Err(CqlError::config(format!(

@@ -1,9 +1,10 @@
-//! What of a WHERE clause the storage serves, and what is left to be filtered row by row.
+//! The access path of a query: which relations of its WHERE clause the storage serves, and which
+//! are left to filter row by row.
 //!
-//! A partition is found by its whole key or scanned for by token; within it, clustering columns
-//! narrow the rows down in the order of the key: values for the first ones, then bounds on one
-//! (or on a tuple that begins there). All else reads rows only to throw them away, which the user
-//! must allow.
+//! A partition is found by its whole key, or by a scan of tokens. Within it, clustering columns
+//! narrow the rows down in the order of the key: values for the first columns, then bounds on the
+//! next one, or on a tuple that begins there. All other relations filter: they read rows only to
+//! throw some away. The user must allow that by ALLOW FILTERING.
 
 use cql::error::CqlError;
 use storage::catalog::{Column, ColumnKind, Table};
@@ -12,32 +13,37 @@ use super::conflicts;
 use super::relation::{Comparison, Relation, RelationKind, Test, TupleList, TupleTest};
 use crate::bind::PreparedInList;
 
-/// The way to the rows.
+/// The way in which a query finds its rows.
 #[derive(Clone, Debug)]
 pub(super) struct Access {
+    /// The partitions to read.
     pub partitions: PartitionAccess,
+    /// The rows to read within a partition.
     pub clustering: ClusteringAccess,
-    /// What each row is asked.
+    /// The relations that each row is checked for after it is read.
     pub filters: Vec<Relation>,
-    /// Neither clustering nor regular columns are restricted, so a partition with nothing but
-    /// static content is an answer.
+    /// Whether a partition with static content alone is part of the answer. It is if neither
+    /// clustering nor regular columns are restricted.
     pub wants_static_only: bool,
 }
 
 #[derive(Clone, Debug)]
+/// The way in which a query finds partitions.
 pub(super) enum PartitionAccess {
-    /// One relation for each column of the partition key, an equality or an IN.
+    /// Partitions are found by key. There is one relation for each column of the key, an equality
+    /// or an IN.
     Keys(Vec<Relation>),
-    /// Bounds on the token, in any number from none.
+    /// Partitions are scanned by token. The relations restrict the token; without any, all
+    /// partitions are scanned.
     Tokens(Vec<Relation>),
 }
 
-/// How clustering columns narrow the rows of a partition down.
+/// The relations on clustering columns that narrow the rows of a partition down.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ClusteringAccess {
     /// Equalities and INs on successive columns from the first on.
     pub values: Vec<Relation>,
-    /// One or two bounds that begin at the next column.
+    /// Bounds that begin at the next column: none, one or two.
     pub bounds: Vec<Relation>,
 }
 
@@ -50,7 +56,7 @@ pub(super) fn needs_filtering() -> CqlError {
     CqlError::invalid(NEEDS_FILTERING)
 }
 
-/// Decides the way to the rows.
+/// Decides how a query finds its rows.
 ///
 /// # Errors
 /// Relations that can't stand together, and filtering that is not allowed.
@@ -78,7 +84,8 @@ pub(super) fn plan(
         });
     let scans = matches!(partitions, PartitionAccess::Tokens(_));
     if scans && !groups.clustering.is_empty() && !allow_filtering {
-        // Which of the two messages it gets is Cassandra's choice: an unserved column goes first.
+        // As in Cassandra, the error for a clustering column that can't be served goes before the
+        // one for filtering.
         let mut unserved = Vec::new();
         clustering_access(table, groups.clustering, &mut unserved, false)?;
         return Err(needs_filtering());
@@ -100,7 +107,7 @@ fn is_token(relation: &Relation) -> bool {
     matches!(relation.kind, RelationKind::Token { .. })
 }
 
-/// A vector index serves nearest neighbours alone.
+/// Refuses relations on vector columns with an index, which serves nearest neighbours alone.
 fn refuse_vector_comparisons(table: &Table, relations: &[Relation]) -> Result<(), CqlError> {
     let indexed = |column: &Column| {
         table
@@ -119,14 +126,16 @@ fn refuse_vector_comparisons(table: &Table, relations: &[Relation]) -> Result<()
     Ok(())
 }
 
-/// Relations by the part of the table that they are on.
+/// Relations, grouped by the part of the table that they restrict.
 #[derive(Default)]
 struct Groups {
+    /// Relations on the token.
     token: Vec<Relation>,
+    /// Relations on partition key columns.
     partition: Vec<Relation>,
-    /// By the position of the first column.
+    /// Relations on clustering columns, sorted by the position of their first column.
     clustering: Vec<Relation>,
-    /// On static and regular columns.
+    /// Relations on static and regular columns.
     others: Vec<Relation>,
 }
 
@@ -179,7 +188,7 @@ fn partition_access(
     }
 }
 
-/// Whether the relation says which values its columns have.
+/// Whether the relation is an equality or an IN, which gives the values of its columns.
 fn gives_values(relation: &Relation) -> bool {
     matches!(
         relation.kind,
@@ -193,7 +202,7 @@ fn gives_values(relation: &Relation) -> bool {
     )
 }
 
-/// Whether the relation bounds its columns.
+/// Whether the relation compares its columns with a value. An equality counts, too.
 fn gives_bound(relation: &Relation) -> bool {
     matches!(
         relation.kind,
@@ -214,7 +223,7 @@ fn clustering_access(
     allow_filtering: bool,
 ) -> Result<ClusteringAccess, CqlError> {
     let mut access = ClusteringAccess::default();
-    // The position of the next column that may be narrowed down.
+    // The position of the next clustering column that may be narrowed down.
     let mut next = 0;
     for relation in relations {
         let position = first_position(&relation);
@@ -240,7 +249,7 @@ fn width(relation: &Relation) -> usize {
     }
 }
 
-/// Why a relation on a clustering column is not served.
+/// The error that tells why a relation on a clustering column is not served.
 fn unserved(table: &Table, relation: &Relation, access: &ClusteringAccess) -> CqlError {
     let name = relation
         .first_column()
@@ -280,7 +289,8 @@ impl PartitionAccess {
         }
     }
 
-    /// The bind markers that give the partition key, in its order; empty if it is given otherwise.
+    /// The indexes of the bind markers that give the partition key, in the order of the key. Empty
+    /// if a key column has another value than a single marker.
     pub(super) fn key_variables(&self) -> Vec<u16> {
         let PartitionAccess::Keys(relations) = self else {
             return Vec::new();
@@ -313,7 +323,7 @@ fn is_equality(relation: &Relation) -> bool {
     )
 }
 
-/// `IN` with one value written out, which is an equality in other words.
+/// Whether the relation is an `IN` with a list of one value, which means the same as an equality.
 fn is_in_of_one(relation: &Relation) -> bool {
     match &relation.kind {
         RelationKind::Column {
@@ -329,7 +339,7 @@ fn is_in_of_one(relation: &Relation) -> bool {
 }
 
 impl ClusteringAccess {
-    /// Whether all rows have one value in the clustering column of this position.
+    /// Whether the relations leave a single value to the clustering column at this position.
     pub(super) fn fixes(&self, position: usize) -> bool {
         self.values.iter().any(|relation| {
             let first = first_position(relation);
@@ -338,7 +348,8 @@ impl ClusteringAccess {
         })
     }
 
-    /// Whether the values make up whole clustering keys of a table with so many columns.
+    /// Whether the values make up whole clustering keys, in a table with this many clustering
+    /// columns.
     pub(super) fn gives_whole_keys(&self, clustering_columns: usize) -> bool {
         self.values.iter().map(width).sum::<usize>() == clustering_columns
     }

@@ -1,7 +1,8 @@
 //! Aggregates: one value from many rows.
 //!
-//! Nulls don't count. Of no values, the count, the sum and the average are 0, the extremes null.
-//! A sum that its type can't hold is an error rather than a wrong number.
+//! Nulls are left out, except in a count of rows. Without values, the count, the sum and the
+//! average are 0, and the minimum and maximum are null. A sum that its type can't hold is an error
+//! rather than a wrong number.
 
 use std::cmp::Ordering;
 
@@ -14,17 +15,20 @@ use num_bigint::BigInt;
 
 use super::expression::Expression;
 
-/// Decimals whose exponents lie beyond this are not summed: two of them could need as many digits
-/// as their exponents are apart.
+/// The greatest exponent, positive or negative, of a decimal that is summed. A sum can need as many
+/// digits as the exponents of its numbers lie apart.
 const SCALE_MAX: i64 = 20_000;
 
-/// 2^-64: small enough for the sum of as many doubles as there can be rows.
+/// 2^-64. The sum of doubles times this factor does not overflow, with as many doubles as there can
+/// be rows.
 const SMALLER: f64 = 1.0 / (1_u128 << 64) as f64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A native aggregate function.
 pub(super) enum AggregateFunction {
-    /// Rows, whatever is in them.
+    /// Counts rows, whatever is in them.
     CountRows,
+    /// Counts the values that are not null.
     Count,
     Min,
     Max,
@@ -32,35 +36,43 @@ pub(super) enum AggregateFunction {
     Avg,
 }
 
-/// An aggregate with its types settled.
+/// A call of an aggregate function, with its types resolved.
 #[derive(Clone, Debug)]
 pub(super) struct AggregateCall {
+    /// The function that is called.
     pub function: AggregateFunction,
-    /// `None` for [`AggregateFunction::CountRows`].
+    /// The argument; `None` for [`AggregateFunction::CountRows`].
     pub argument: Option<Expression>,
+    /// The type of the argument; `bigint` if there is none.
     pub argument_type: CqlType,
 }
 
-/// An aggregate on its way.
+/// The state of an aggregate while rows are read.
 #[derive(Clone, Debug)]
 pub(super) struct Accumulator {
     function: AggregateFunction,
     argument_type: CqlType,
-    /// Values taken.
+    /// The number of values taken so far; for [`AggregateFunction::CountRows`], of rows.
     count: i64,
+    /// The least or greatest value so far, serialised.
     best: Option<Bytes>,
+    /// The sum of the values so far.
     total: Total,
 }
 
 #[derive(Clone, Debug)]
+/// The sum of values, in a form by their type.
 enum Total {
-    /// Wide enough for 2^63 values of 64 bits.
+    /// An integer that is wide enough for the sum of 2^63 values of 64 bits.
     Integer(i128),
-    /// The sum and what rounding has lost of it (Neumaier's summation).
+    /// The sum of floats by Neumaier's summation.
     Float {
+        /// The sum, with rounding errors.
         sum: f64,
+        /// The amount that rounding has lost of the sum.
         lost: f64,
-        /// The sum of the numbers times [`SMALLER`]: of numbers whose sum overflows, the average need not.
+        /// The sum of the numbers times [`SMALLER`]. It gives the average of numbers whose sum
+        /// overflows. Only for `double`.
         small: f64,
     },
     Varint(BigInt),
@@ -68,6 +80,7 @@ enum Total {
 }
 
 impl AggregateFunction {
+    /// Finds a function by its CQL name.
     pub(super) fn by_name(name: &str) -> Option<AggregateFunction> {
         Some(match name {
             "countrows" | "count_rows" => AggregateFunction::CountRows,
@@ -80,10 +93,10 @@ impl AggregateFunction {
         })
     }
 
-    /// The type of the result for an argument.
+    /// The type of the result for an argument of this type. `name` is for the message.
     ///
     /// # Errors
-    /// If the argument can't be summed up.
+    /// If the function sums up its argument, and that is no number.
     pub(super) fn result_type(self, name: &str, argument: &CqlType) -> Result<CqlType, CqlError> {
         match self {
             AggregateFunction::CountRows | AggregateFunction::Count => Ok(CqlType::Bigint),
@@ -110,6 +123,7 @@ impl AggregateFunction {
 }
 
 impl Accumulator {
+    /// Makes the state of an aggregate that has taken no row yet.
     pub(super) fn new(call: &AggregateCall) -> Accumulator {
         Accumulator {
             function: call.function,
@@ -129,7 +143,11 @@ impl Accumulator {
         }
     }
 
-    /// Takes the argument's value of one more row; a row is all that [`AggregateFunction::CountRows`] needs.
+    /// Takes the argument's value for one more row; `None` is null.
+    /// [`AggregateFunction::CountRows`] counts the row whatever the value is.
+    ///
+    /// # Errors
+    /// If the value is a decimal whose exponent is too great to be summed.
     pub(super) fn take(&mut self, value: Option<Bytes>) -> Result<(), CqlError> {
         if self.function == AggregateFunction::CountRows {
             self.count += 1;
@@ -194,7 +212,7 @@ impl Accumulator {
         Ok(())
     }
 
-    /// The result.
+    /// The serialised result; `None` for null.
     ///
     /// # Errors
     /// If the type of the result can't hold it.
@@ -227,7 +245,7 @@ fn add_float(sum: &mut f64, lost: &mut f64, number: f64) {
     *sum = next;
 }
 
-/// The total divided by the count; 0 of nothing.
+/// The total divided by the count; 0 if the count is 0.
 fn average(total: Total, count: i64) -> Total {
     if count == 0 {
         return total;
@@ -251,7 +269,8 @@ fn average(total: Total, count: i64) -> Total {
     }
 }
 
-/// The nearest integer to the quotient, the even one of two.
+/// The quotient as the nearest integer, or the even one of two that are equally near. The divisor
+/// is positive.
 fn divide_half_even(dividend: &BigInt, divisor: i64) -> BigInt {
     let quotient = dividend / divisor;
     let rest = dividend - &quotient * divisor;
@@ -269,7 +288,7 @@ fn divide_half_even(dividend: &BigInt, divisor: i64) -> BigInt {
     }
 }
 
-/// The total as a value of its type.
+/// The total as a value of type `cql_type`.
 fn sum_value(cql_type: &CqlType, total: Total) -> Result<Value, CqlError> {
     let too_large = |_| {
         CqlError::invalid(format!(

@@ -1,4 +1,4 @@
-//! Which rows of a partition an access path leads to, once its values are known.
+//! The rows of a partition that an access path leads to, found once the values are known.
 
 use std::cmp::Ordering;
 
@@ -16,14 +16,15 @@ use crate::slices;
 /// The rows to read of each partition.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Slices {
+    /// All rows.
     All,
-    /// Disjoint and in the order of the disk; at least one.
+    /// The rows in these slices, which are disjoint and in the order of the disk; at least one.
     Some(Vec<ClusteringSlice>),
-    /// The restrictions leave none.
+    /// No row: the restrictions leave none.
     Nothing,
 }
 
-/// The slices that the relations leave of each partition.
+/// Evaluates the relations to the slices that they leave of each partition.
 ///
 /// # Errors
 /// Null and unset values, and too many combinations.
@@ -101,7 +102,8 @@ fn as_edge(bound: &Option<(Vec<Bytes>, bool)>) -> Option<slices::Edge<'_>> {
     })
 }
 
-/// Prefixes of one length in the order of the disk.
+/// Compares clustering keys, or prefixes of them, by the order of the disk. Only the columns that
+/// both have are compared.
 pub(super) fn compare_clustering(clustering: &[&Column], a: &[Bytes], b: &[Bytes]) -> Ordering {
     a.iter()
         .zip(b)
@@ -118,6 +120,7 @@ pub(super) fn compare_clustering(clustering: &[&Column], a: &[Bytes], b: &[Bytes
         .unwrap_or(Ordering::Equal)
 }
 
+/// Whether the column is a clustering column that is kept in descending order.
 pub(super) fn is_descending(column: &Column) -> bool {
     matches!(
         column.kind,

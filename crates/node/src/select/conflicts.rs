@@ -1,25 +1,25 @@
-//! Which relations may stand side by side: at most one equality or two bounds a column.
+//! Conflicts of relations: a column may have one equality, one IN or two bounds.
 
 use cql::error::CqlError;
 use storage::catalog::Column;
 
 use super::relation::{Comparison, Relation, RelationKind, Test, TupleTest};
 
-/// How a relation narrows its columns down.
+/// The way in which a relation narrows its columns down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Narrowing {
     Equal,
     In,
     Lower,
     Upper,
-    /// Of a collection: any number may stand together.
+    /// A collection holds a value, key or entry. Any number of these may stand together.
     Holds,
 }
 
 /// Refuses relations that contradict or repeat each other.
 ///
 /// # Errors
-/// Two relations on a column that can't stand together, named as Cassandra names them.
+/// Two relations on a column that can't stand together, in Cassandra's words.
 pub(super) fn check(relations: &[Relation]) -> Result<(), CqlError> {
     for (position, later) in relations.iter().enumerate() {
         for earlier in &relations[..position] {
@@ -66,7 +66,8 @@ fn check_pair(earlier: &Relation, later: &Relation) -> Result<(), CqlError> {
     Err(CqlError::invalid(fault))
 }
 
-/// What both relations are on, for messages.
+/// The name, for messages, of the first column of `a` that `b` restricts, too, or of the token;
+/// `None` if they restrict nothing in common.
 fn common_name(a: &Relation, b: &Relation) -> Option<String> {
     if let (RelationKind::Token { .. }, RelationKind::Token { .. }) = (&a.kind, &b.kind) {
         return Some("token of the partition key".to_owned());

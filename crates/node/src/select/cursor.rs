@@ -1,7 +1,8 @@
-//! A query under way: takes rows from its source, filters and counts them, and writes a page.
+//! A cursor is a query under way. It takes rows from a source, filters and counts them, and writes
+//! a page.
 //!
-//! It works in bounded steps, so that whoever drives it can give the thread back between them and
-//! stop when nobody waits for the answer any more.
+//! A cursor works in bounded steps. Between them its caller can give the thread back, and can stop
+//! when nobody waits for the answer any more.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,60 +21,77 @@ use super::plan::Resolved;
 use super::source::{Fetched, Source};
 use crate::clock::StatementClock;
 
-/// Once a page is full, so many rows are looked at for one more match; if none is found by then,
-/// the client asks for the next page in vain, at worst.
+/// The most rows that are looked at behind a full page to find out whether another match follows.
+/// If none of them matches, the page gets a paging state, and the next page may turn out empty.
 const LOOKAHEAD_ROWS_MAX: u32 = 128;
 
-/// Between looks at the clock.
+/// The number of rows between two looks at the clock.
 const ROWS_BETWEEN_CLOCK_READS: usize = 32;
 
-/// How much one step may do.
+/// The most that one step may do.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
+    /// The number of rows to look at.
     pub rows: usize,
+    /// The time after which the step ends. The clock is looked at only now and then.
     pub time: Duration,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The state of a query after a step.
 pub(super) enum Progress {
+    /// The page needs more steps.
     Unfinished,
+    /// The page is ready.
     Finished,
 }
 
-/// Where rows go.
+/// The destination of rows.
 pub(super) enum Output {
+    /// Each row becomes a row of a page.
     Page(Page),
+    /// All rows are taken together into one row of aggregates.
     Aggregate {
+        /// The states of the projection's aggregates, in their order.
         accumulators: Vec<Accumulator>,
-        /// Columns beside aggregates show the first row's values.
+        /// The first row. Columns beside aggregates show its values.
         first: Option<Box<Row>>,
     },
 }
 
+/// A query under way.
 pub(super) struct Cursor {
+    /// The plan of the query.
     pub plan: Arc<Resolved>,
+    /// The time at which the query runs.
     pub clock: StatementClock,
-    /// The values of the projection's terms.
+    /// The values of the projection's terms; `None` for null.
     pub terms: Vec<Option<Bytes>>,
+    /// The filters that a row must pass, all of them.
     pub filters: Vec<Filter>,
+    /// The source of the rows.
     pub source: Source,
+    /// The destination of the rows.
     pub output: Output,
-    /// What the answer is charged to.
+    /// The account that the answer is charged to.
     pub memory: Account,
-    /// For merged partitions, the rows returned of each; else empty.
+    /// The number of rows returned of each partition, by slot, if partitions are merged; else
+    /// empty.
     pub returned_by_slot: Vec<u32>,
+    /// The most rows to return of a partition; `None` for no limit.
     pub per_partition_max: Option<u32>,
-    /// Where the next page begins.
+    /// The place where the next page begins.
     pub state: PagingState,
-    /// The state has moved on from where this page began.
+    /// Whether `state` has moved on from where this page began.
     pub has_moved: bool,
-    /// Rows looked at since the page is full.
+    /// The number of rows looked at since the page became full.
     pub looked_ahead: u32,
+    /// Whether more rows may follow on another page.
     pub has_more: bool,
 }
 
 impl Cursor {
-    /// Works until the budget is spent or nothing is left to do.
+    /// Works until the budget is spent or the page is finished.
     pub(super) fn step(&mut self, budget: Budget) -> Result<Progress, CqlError> {
         let started = Instant::now();
         for worked in 1..=budget.rows {
@@ -87,7 +105,8 @@ impl Cursor {
         Ok(Progress::Unfinished)
     }
 
-    /// Ends the page where it is, if there can be another and it would begin further on.
+    /// Ends the page here, if another page can follow and would begin further on than this one did.
+    /// Returns whether the page was ended.
     pub(super) fn end_page_early(&mut self) -> bool {
         let is_paged = matches!(&self.output, Output::Page(page) if page.is_paged());
         let can_resume = is_paged && self.has_moved && matches!(self.source, Source::Sequence(_));
@@ -144,7 +163,7 @@ impl Cursor {
         self.filters.iter().all(|filter| filter.accepts(row))
     }
 
-    /// How many rows of the row's partition were returned.
+    /// The number of rows of the row's partition that were returned so far.
     fn returned_of(&self, slot: usize, row: &Row) -> u32 {
         match self.returned_by_slot.get(slot) {
             Some(returned) => *returned,
@@ -200,10 +219,11 @@ impl Cursor {
         Ok(Progress::Unfinished)
     }
 
-    /// The page, and where the next one begins.
+    /// The page, and the state with which the next page begins; `None` if this is the last page.
     ///
     /// # Errors
-    /// What the expressions over aggregates refuse.
+    /// With aggregates: a result that its type can't hold, an expression that fails, and a row for
+    /// which there is no memory.
     pub(super) fn finish(self) -> Result<(Page, Option<PagingState>), CqlError> {
         match self.output {
             Output::Page(page) => Ok((page, self.has_more.then_some(self.state))),

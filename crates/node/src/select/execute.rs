@@ -1,4 +1,5 @@
-//! Carrying a plan out: point reads on the spot, larger reads in steps on threads that may block.
+//! Execution of plans: point reads on the async thread, larger reads in steps on threads that may
+//! block.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,15 +26,15 @@ use crate::bind::{Bound, PreparedTerm, StatementClock};
 use crate::query::{Answer, Database, Outcome, Parameters, Rows};
 use crate::system::Wanted;
 
-/// How much is done at a time.
+/// The amounts of work that a query does at a time.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
-    /// What is read on the async thread, where a point read costs less than handing it over.
+    /// The work on the async thread. To hand over a point read to another thread would cost more.
     inline: Budget,
-    /// What one visit to a blocking thread does. A query that was given up runs on for no longer.
+    /// The work of one visit to a blocking thread. A query that was given up runs on for no longer.
     chunk: Budget,
-    /// A page ends, maybe empty, when it has been worked on for so long: a filter that lets little
-    /// through shall not run into the client's timeout.
+    /// The time after which a page ends, even if it is empty, so that a filter that few rows pass
+    /// does not run into the client's timeout.
     page_time_max: Duration,
 }
 
@@ -49,7 +50,10 @@ const PACE: Pace = Pace {
     page_time_max: Duration::from_secs(4),
 };
 
-/// Executes a plan that finds rows by their key.
+/// Executes a plan that finds rows by their keys, or by a scan, and returns one page.
+///
+/// # Errors
+/// As [`super::execute()`].
 pub(super) async fn execute(
     database: &Database,
     plan: &Arc<Resolved>,
@@ -130,7 +134,7 @@ async fn run_blocking(mut cursor: Cursor, pace: Pace) -> Result<Cursor, CqlError
     }
 }
 
-/// Runs a closure that reads files where that holds nobody up.
+/// Runs a closure that reads files on a thread that may block.
 pub(super) async fn on_blocking_thread<R: Send + 'static>(
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Result<R, CqlError> {
@@ -139,7 +143,8 @@ pub(super) async fn on_blocking_thread<R: Send + 'static>(
         .map_err(|error| CqlError::server(format!("the read was broken off: {error}")))
 }
 
-/// Of what a query of a table that describes the schema wants rows: the keyspace and the table that its key names.
+/// The keyspace and the table whose description a query wants, if it reads a table that describes
+/// the schema and names them in its key.
 fn wanted<'a>(table: &Table, targets: &'a Targets, slices: &'a [ClusteringSlice]) -> Wanted<'a> {
     let names_first = |columns: &[&storage::catalog::Column], name| {
         columns.first().is_some_and(|column| column.name == name)
@@ -175,7 +180,7 @@ fn wanted<'a>(table: &Table, targets: &'a Targets, slices: &'a [ClusteringSlice]
     }
 }
 
-/// What to read a plan's table from.
+/// Makes the reader of a plan's table. A system table gets the rows that are `wanted`.
 pub(super) fn reader(
     database: &Database,
     plan: &Resolved,
@@ -214,7 +219,7 @@ fn question(table: &Table, rows: &RowsPlan, slices: Vec<ClusteringSlice>) -> Que
     }
 }
 
-/// The values of the projection's terms.
+/// The values of the projection's terms; `None` for null.
 pub(super) fn terms(
     terms: &[PreparedTerm],
     values: Values<'_>,
@@ -316,7 +321,8 @@ fn cursor(
     })
 }
 
-/// Where the client's last page ended.
+/// Decodes the paging state that the client gave back. A state that can't be of this query is an
+/// error.
 fn resumed(
     bytes: &Bytes,
     plan: &Resolved,
@@ -438,7 +444,7 @@ mod tests {
         plan.execute(database, Parameters::default()).await.unwrap();
     }
 
-    /// The rows of all pages, and how many pages there were.
+    /// Reads all pages. Returns their rows and the number of pages.
     async fn read(
         database: &Database,
         cql: &str,
@@ -476,7 +482,7 @@ mod tests {
         unreachable!()
     }
 
-    /// Whatever the pace, the rows are the same, even if every page ends after one step.
+    /// Tests that the rows are the same at every pace, even if every page ends after one step.
     #[test]
     fn the_pace_does_not_change_the_rows() {
         let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,4 +1,4 @@
-//! What a selected column is computed from, and its value for a row.
+//! Expressions, which compute the selected values of a row.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use cql::error::CqlError;
@@ -15,15 +15,18 @@ use crate::functions::{Cast, ScalarFunction};
 #[derive(Clone, Debug)]
 pub(super) enum Expression {
     Column {
+        /// The place of the column.
         place: Place,
+        /// The form of the column's value.
         shape: Shape,
     },
-    /// Microseconds since the epoch, a bigint.
+    /// The write timestamp of a cell: microseconds since the epoch, a `bigint`.
     WriteTime(Place),
-    /// Seconds left, an int.
+    /// The time that a cell has left to live: seconds, an `int`.
     Ttl(Place),
     /// A term, by its position in [`super::projection::Projection::terms`].
     Term(usize),
+    /// A call of a scalar function.
     Function {
         function: ScalarFunction,
         arguments: Vec<Expression>,
@@ -31,14 +34,15 @@ pub(super) enum Expression {
     /// `token(...)`: the hash of values of the partition key's columns.
     Token {
         partitioner: Partitioner,
-        /// Empty for the row's own partition key.
+        /// The values, one for each column of the partition key; empty for the row's own key.
         arguments: Vec<Expression>,
     },
+    /// `CAST(argument AS type)`.
     Cast {
         cast: Cast,
         argument: Box<Expression>,
     },
-    /// `map[key]` and `set[element]`.
+    /// `map[key]` or `set[element]`.
     Element {
         place: Place,
         key_type: CqlType,
@@ -49,20 +53,24 @@ pub(super) enum Expression {
     Aggregate(usize),
 }
 
-/// What values are computed from.
+/// The inputs that an expression is computed from.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'a> {
-    /// `None` for an aggregate over no row.
+    /// The row; `None` for aggregates over no row.
     pub row: Option<&'a Row>,
-    /// The values of the terms.
+    /// The values of the projection's terms; `None` for null.
     pub terms: &'a [Option<Bytes>],
-    /// The values of the aggregates.
+    /// The values of the projection's aggregates; `None` for null.
     pub aggregates: &'a [Option<Bytes>],
+    /// The time at which the statement runs.
     pub clock: &'a StatementClock,
 }
 
 impl Expression {
-    /// Appends the value with its length of 4 bytes.
+    /// Appends the value behind its length of 4 bytes, big-endian; the length of null is -1.
+    ///
+    /// # Errors
+    /// As [`Expression::evaluate`].
     pub(super) fn put(&self, scope: Scope<'_>, out: &mut BytesMut) -> Result<(), CqlError> {
         match (self, scope.row) {
             (Expression::Column { place, shape }, Some(row)) => place.content(row).put(*shape, out),
@@ -84,7 +92,7 @@ impl Expression {
     /// The serialised value; `None` for null.
     ///
     /// # Errors
-    /// What the functions in it refuse.
+    /// If a function or a cast in the expression fails.
     pub(super) fn evaluate(&self, scope: Scope<'_>) -> Result<Option<Bytes>, CqlError> {
         match self {
             Expression::Column { place, shape } => Ok(scope
@@ -159,7 +167,7 @@ fn token(
     Ok(token.map(|token| Bytes::copy_from_slice(&token.0.to_be_bytes())))
 }
 
-/// The value under a key of a map, or the element of a set if it is there.
+/// The value under `key` in a map, or the element itself if a set has it.
 fn element(content: Content<'_>, key_type: &CqlType, is_map: bool, key: &Bytes) -> Option<Bytes> {
     let is_wanted = |got: &Bytes| compare(key_type, got, key).is_eq();
     match content {

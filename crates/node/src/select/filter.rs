@@ -1,6 +1,6 @@
-//! What a row is asked after it was read.
+//! Filters: the conditions that each row is checked for after it is read.
 //!
-//! A null value, and a column that a row lacks, answers no question with yes.
+//! A row in which the column of a filter is null does not pass.
 
 use std::cmp::Ordering;
 
@@ -20,28 +20,32 @@ use crate::bind::{Bound, PreparedTerm};
 /// A relation with its values bound.
 #[derive(Clone, Debug)]
 pub(super) enum Filter {
+    /// `column > value`, or another comparison.
     Compare {
         place: Place,
         cql_type: CqlType,
         comparison: Comparison,
         value: Bytes,
     },
+    /// `column IN (...)`.
     In {
         place: Place,
         cql_type: CqlType,
         values: Vec<Bytes>,
     },
-    /// A value among the elements of a list or set, or the values of a map.
+    /// A value must be among the elements of a list or set, or among the values of a map.
     Contains {
         place: Place,
         kind: Collection,
         value: Bytes,
     },
+    /// A key must be among the keys of a map.
     ContainsKey {
         place: Place,
         key_type: CqlType,
         key: Bytes,
     },
+    /// A key of a map must have this value.
     Entry {
         place: Place,
         key_type: CqlType,
@@ -49,23 +53,25 @@ pub(super) enum Filter {
         key: Bytes,
         value: Bytes,
     },
-    /// Columns compared one after the other.
+    /// `(a, b) > (1, 2)`, or another comparison. The columns are compared one after the other.
     Tuple {
         columns: Vec<(Place, CqlType)>,
         comparison: Comparison,
         values: Vec<Bytes>,
     },
+    /// `(a, b) IN (...)`.
     TupleIn {
         columns: Vec<(Place, CqlType)>,
         values: Vec<Vec<Bytes>>,
     },
     Token {
         comparison: Comparison,
+        /// The token that the partition's token is compared with.
         token: i64,
     },
 }
 
-/// A collection that is searched, with the type of what is searched for.
+/// A kind of collection, with the type of the value to find in it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Collection {
     List(CqlType),
@@ -73,7 +79,7 @@ pub(super) enum Collection {
     MapValues(CqlType),
 }
 
-/// Binds the values of a relation.
+/// Makes a filter of a relation and its values.
 ///
 /// # Errors
 /// Null and unset values.
@@ -169,7 +175,7 @@ fn present(bound: Bound, column: &Column) -> Result<Bytes, CqlError> {
 }
 
 impl Filter {
-    /// Whether the row passes.
+    /// Whether the row passes the filter.
     pub(super) fn accepts(&self, row: &Row) -> bool {
         match self {
             Filter::Compare {
@@ -222,7 +228,8 @@ impl Filter {
     }
 }
 
-/// How the row's columns lie to the values, compared one after the other; `None` if one is null.
+/// The order of a row's columns relative to the values, compared one after the other; `None` if a
+/// compared column is null.
 fn tuple_order(columns: &[(Place, CqlType)], row: &Row, values: &[Bytes]) -> Option<Ordering> {
     for ((place, cql_type), value) in columns.iter().zip(values) {
         let order = compare(cql_type, place.value(row)?, value);
@@ -257,7 +264,7 @@ impl Collection {
     }
 }
 
-/// Whether any entry of a map passes.
+/// Whether `passes` holds for the key and value of any entry of a map.
 fn any_entry(content: Content<'_>, passes: impl Fn(&Bytes, &Bytes) -> bool) -> bool {
     match content {
         Content::Null => false,

@@ -13,7 +13,7 @@ pub(super) const LIMIT: &str = "[limit]";
 /// The name of PER PARTITION LIMIT's bind marker.
 pub(super) const PER_PARTITION_LIMIT: &str = "[per_partition_limit]";
 
-/// Settles the term of a limit; a literal is checked at once.
+/// Prepares the term of a limit. A literal is checked at once.
 pub(super) fn prepare(
     term: Option<&Term>,
     name: &str,
@@ -27,10 +27,10 @@ pub(super) fn prepare(
     Ok(Some(prepared))
 }
 
-/// The limit of this execution; `None` for none. An unset marker is none.
+/// The limit of an execution; `None` if the statement has none or its marker is unset.
 ///
 /// # Errors
-/// If it is null or not positive.
+/// If the limit is null or not positive.
 pub(super) fn evaluate(
     term: Option<&PreparedTerm>,
     values: Values<'_>,

@@ -1,8 +1,8 @@
 //! Reads of a CDC log wait for the writes that could still add rows to what they read.
 //!
 //! A reader of the log goes from window to window of `cdc$time` and never back. So a read first
-//! asks the storage to settle the log up to the end of the window; after that no row can come to
-//! lie in it.
+//! asks the storage to settle the log up to the end of the window. Afterwards no row can be added
+//! to the window.
 
 use cql::error::CqlError;
 use cql::value::timeuuid;
@@ -13,8 +13,8 @@ use uuid::Uuid;
 use crate::clock::StatementClock;
 use crate::failure::storage_error;
 
-/// Settles the log up to the last `cdc$time` that the slices hold, or to the present if they are
-/// open or reach beyond it.
+/// Settles the log up to the last `cdc$time` in the slices. If the slices have no end, or reach
+/// beyond the present, the log is settled up to the present.
 pub(super) async fn settle(
     storage: &Storage,
     slices: &[ClusteringSlice],
@@ -24,7 +24,8 @@ pub(super) async fn settle(
     storage.settle_log(until).await.map_err(storage_error)
 }
 
-/// The first microsecond behind all slices; `None` if they have no end.
+/// The first microsecond behind all slices, since the epoch; `None` if a slice has no end, or there
+/// are no slices.
 fn end_micros(slices: &[ClusteringSlice]) -> Option<i64> {
     let ends: Option<Vec<i64>> = slices.iter().map(|slice| end_of(&slice.end)).collect();
     ends?.into_iter().max()

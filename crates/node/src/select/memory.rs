@@ -1,7 +1,8 @@
-//! Reads of rows that are in memory: the system tables, made anew for every query.
+//! Reads of rows that are in memory. These are the rows of system tables, which are made anew for
+//! every query.
 //!
-//! They answer the requests that the storage answers. The rows may be others on the next page, so
-//! a position is a key that later rows are compared with.
+//! A table in memory takes the same requests as the storage. Its rows may be others when the next
+//! page is read, so a position is a key that later rows are compared with.
 
 use std::cmp::Ordering;
 use std::ops::Bound as Edge;
@@ -15,14 +16,16 @@ use storage::read::{ClusteringBound, ClusteringSlice, Partitions, Position, Read
 use super::clustering::compare_clustering;
 use super::paging;
 
-/// The rows of a table, by partition in token order, then in clustering order.
+/// A table whose rows are in memory.
 #[derive(Clone, Debug)]
 pub(super) struct MemoryTable {
+    /// The definition of the table.
     pub table: Arc<Table>,
+    /// The rows, with partitions in token order and the rows of each in clustering order.
     pub rows: Arc<[Row]>,
 }
 
-/// A row's place among all rows.
+/// The place of a row among all rows of its table.
 #[derive(Debug, PartialEq)]
 struct Place {
     token: i64,
@@ -34,7 +37,7 @@ impl MemoryTable {
     /// The rows that a request asks for.
     ///
     /// # Errors
-    /// If the position to go on from is none.
+    /// If the position to resume after can't be decoded.
     pub(super) fn read(&self, request: &ReadRequest) -> Result<Vec<Row>, CqlError> {
         let clustering = self.table.clustering_key();
         let after = match &request.resume_after {
@@ -124,8 +127,9 @@ fn is_in_slices(row: &Row, slices: &[ClusteringSlice], clustering: &[&Column]) -
     })
 }
 
-/// How a row lies to a place. Partitions of one token lie in the order of their keys' bytes, which
-/// the order of the table needn't be: there are no two such among a node's handful of rows.
+/// The order of a row relative to a place. Partitions with the same token are ordered by the bytes
+/// of their keys, which need not be the order of `rows`. In fact no two partitions of a system
+/// table share a token, as there are only a few.
 fn order(row: &Row, place: &Place, clustering: &[&Column]) -> Ordering {
     let values = row.clustering.as_deref().unwrap_or_default();
     row.partition
@@ -136,7 +140,8 @@ fn order(row: &Row, place: &Place, clustering: &[&Column]) -> Ordering {
         .then_with(|| compare_clustering(clustering, values, &place.clustering))
 }
 
-/// The token, then every part of the key behind its length of 4 bytes.
+/// Encodes the place of a row: the token (8 bytes), then each component of the key behind its
+/// length (4 bytes). Numbers are big-endian.
 fn encode(row: &Row) -> Position {
     let mut out = BytesMut::new();
     out.put_i64(row.partition.token.0);

@@ -1,16 +1,17 @@
-//! SELECT: planned when it is prepared, carried out page by page.
+//! SELECT: planned when a statement is prepared, carried out page by page.
 //!
-//! The way of a statement, a file each:
+//! A statement takes three steps. The names in backticks are the modules here:
 //!
-//! 1. *decide*: `target` finds the table, `projection` settles what is selected, `relation` each
-//!    conjunct of WHERE; `access` splits those into what the storage serves and what is filtered,
-//!    `order` and `limit` do the rest. The outcome is a [`Plan`] that can be printed.
+//! 1. *decide*: `target` finds the table. `projection` resolves the selection, and `relation` the
+//!    relations of WHERE. `access` splits the relations into those that the storage serves and
+//!    those that filter rows. `order` and `limit` resolve the other clauses. The outcome is a
+//!    [`Plan`] that can be printed.
 //! 2. *bind*: `partitions`, `clustering` and `filter` put the values in.
-//! 3. *do*: `source` yields rows from the storage or from `memory` (system tables), `cursor`
-//!    filters, counts and writes them into a `page`; `execute` drives it; `paging` remembers where
-//!    the page ended.
+//! 3. *do*: `source` reads rows from the storage or from `memory` (system tables). `cursor`
+//!    filters and counts them, and writes them into a `page`. `execute` drives the cursor, and
+//!    `paging` encodes where the page ended.
 //!
-//! `ann` is the other way to find rows: by asking the index service for their keys.
+//! `ann` finds rows in another way: it asks the index service for their keys.
 
 mod access;
 mod aggregate;
@@ -49,19 +50,20 @@ use crate::consistency;
 use crate::query::{Answer, ColumnSpec, Database, Parameters};
 use plan::{Kind, Resolved};
 
-/// A SELECT resolved against the catalog. `Display` prints what was decided, a line each.
+/// A SELECT resolved against the catalog. `Display` prints one line for each decision.
 #[derive(Debug)]
 pub struct Plan {
     resolved: Arc<Resolved>,
 }
 
 impl Plan {
-    /// One spec a bind marker, in their order.
+    /// The spec of each bind marker, in the order of the markers.
     pub fn variables(&self) -> &[ColumnSpec] {
         &self.resolved.variables
     }
 
-    /// The bind markers that make up the partition key, in its order; empty if they don't alone.
+    /// The indexes of the bind markers that give the partition key, in the order of the key. Empty
+    /// if a key column has another value than a single marker.
     pub fn partition_key_variables(&self) -> &[u16] {
         &self.resolved.partition_key_variables
     }
@@ -83,7 +85,7 @@ impl fmt::Display for Plan {
     }
 }
 
-/// Resolves a SELECT; `keyspace` is the one in use, `markers` those of the statement.
+/// Resolves a SELECT. `keyspace` is the one in use, and `markers` are those of the statement.
 ///
 /// # Errors
 /// Unknown names, wrong types, restrictions that cannot be served.
@@ -98,11 +100,11 @@ pub fn prepare(
     })
 }
 
-/// Reads one page.
+/// Reads one page of the answer.
 ///
 /// # Errors
-/// Values that don't fit, a paging state of another query, and failures of the storage or of the
-/// index service.
+/// Values that don't fit their places, a paging state of another query, and failures of the storage
+/// or of the index service.
 pub async fn execute(
     database: &Database,
     plan: &Plan,

@@ -17,7 +17,7 @@ pub(super) fn selector_name(selector: &Selector) -> String {
         Selector::Function(call) => {
             let keyspace = call.keyspace.as_deref().unwrap_or("system");
             let arguments: Vec<String> = call.arguments.iter().map(selector_name).collect();
-            // Cassandra knows this one by its older name alone.
+            // Cassandra shows this function by its older name alone.
             let name = match call.name.as_str() {
                 "to_json" => "tojson",
                 name => name,

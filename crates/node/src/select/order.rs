@@ -1,4 +1,4 @@
-//! ORDER BY on clustering columns: the direction that partitions are read in.
+//! ORDER BY on clustering columns: the direction in which partitions are read.
 
 use cql::ast::Ordering;
 use cql::error::CqlError;
@@ -8,21 +8,23 @@ use super::access::{Access, PartitionAccess};
 use super::clustering::is_descending;
 use super::target;
 
-/// In which order rows are wanted.
+/// The order in which rows are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Order {
-    /// Against the order of the disk.
+    /// Whether partitions are read against the order of the disk.
     pub reversed: bool,
-    /// Positions of clustering columns and whether they go down; empty without ORDER BY. A column named twice stands
-    /// where it was named first, with the direction named last. Within a partition `reversed` says it all; rows of
-    /// several partitions are merged by them.
+    /// The columns of ORDER BY, as (position in the clustering key, whether descending); empty
+    /// without ORDER BY. A column that is named twice stands where it was named first, with the
+    /// direction that was named last. The rows of several partitions are merged by these columns;
+    /// for a single partition `reversed` is enough.
     pub columns: Vec<(usize, bool)>,
 }
 
-/// Settles ORDER BY.
+/// Resolves ORDER BY.
 ///
 /// # Errors
-/// An order that reading partitions forwards or backwards does not give.
+/// Unknown columns, and an order that partitions don't have when they are read forwards or
+/// backwards.
 pub(super) fn prepare(
     table: &Table,
     order_by: &[Ordering],
@@ -61,7 +63,8 @@ pub(super) fn prepare(
     Ok(order)
 }
 
-/// Columns stand as in the key; only those with one value may be left out between them.
+/// Checks that the columns stand in the order of the key. A column before one of them may be left
+/// out only if WHERE gives it a single value.
 fn check_key_order(columns: &[(usize, bool)], access: &Access) -> Result<(), CqlError> {
     let mut next = 0;
     for (position, _) in columns {
@@ -78,8 +81,8 @@ fn check_key_order(columns: &[(usize, bool)], access: &Access) -> Result<(), Cql
     Ok(())
 }
 
-/// Whether all columns go against the disk. One with a single value counts like the others: it may be the only one named, and
-/// then says how the columns behind it go.
+/// Whether all columns run against the order of the disk. A column with a single value counts, too:
+/// if only it is named, it decides in which direction the columns behind it run.
 fn is_reversed(table: &Table, columns: &[(usize, bool)]) -> Result<bool, CqlError> {
     let clustering = table.clustering_key();
     let mut against = columns

@@ -1,4 +1,4 @@
-//! A page of rows in the form of the wire.
+//! A page of rows in the form of the native protocol.
 
 use bytes::BytesMut;
 use client_memory::{Account, Charge};
@@ -6,28 +6,34 @@ use cql::error::{CqlError, ErrorKind};
 
 use super::expression::{Expression, Scope};
 
-/// A page ends here even if its rows are fewer than asked for, so that neither side has to hold
-/// more of rows whose size nobody foresaw.
+/// The size in bytes at which a page ends, even with fewer rows than asked for. It bounds the
+/// memory that unexpectedly large rows take on both sides.
 pub(super) const PAGE_BYTES_MAX: usize = 16 << 20;
 
-/// Without paging the whole result is one frame, and frames of the protocol end here.
+/// The most bytes of a result without paging. Such a result is one frame, and no frame of the
+/// protocol is larger.
 pub(super) const RESULT_BYTES_MAX: usize = 256 << 20;
 
-/// A body is charged for so much more than it needs at the moment: an eighth, and no less than this.
+/// The least number of bytes that a body is charged beyond its present size. It is charged an
+/// eighth of its size more, if that is greater.
 const AHEAD_BYTES_MIN: usize = 4 << 10;
 
 #[derive(Debug)]
+/// A page under way: its rows in the form of the native protocol.
 pub(super) struct Page {
+    /// The rows, as in [`crate::query::Rows::body`].
     pub body: BytesMut,
+    /// The number of rows.
     pub count: u32,
-    /// `None` without paging.
+    /// The number of rows at which the page is full; `None` without paging.
     rows_max: Option<usize>,
-    /// What the body is charged for.
+    /// The memory that the body is charged for.
     pub charge: Charge,
 }
 
 impl Page {
-    /// `expected_rows`: as many as there may be, if it is known.
+    /// Makes an empty page of at most `rows_max` rows; `None` means that there is no paging. The
+    /// page is charged to `memory`.
     pub(super) fn new(rows_max: Option<usize>, memory: &Account) -> Page {
         Page {
             body: BytesMut::new(),
@@ -37,13 +43,15 @@ impl Page {
         }
     }
 
+    /// Whether the page has all the rows, or all the bytes, that it may have. Always false without
+    /// paging.
     pub(super) fn is_full(&self) -> bool {
         self.rows_max.is_some_and(|rows_max| {
             self.count as usize >= rows_max || self.body.len() >= PAGE_BYTES_MAX
         })
     }
 
-    /// Whether more can follow on another page.
+    /// Whether more rows can follow on another page.
     pub(super) fn is_paged(&self) -> bool {
         self.rows_max.is_some()
     }
@@ -51,7 +59,8 @@ impl Page {
     /// Appends a row.
     ///
     /// # Errors
-    /// What the expressions refuse, a result too large for a frame, and one for which there is no memory.
+    /// An expression that fails, a result too large for a frame, and a result for which there is no
+    /// memory.
     pub(super) fn push(
         &mut self,
         outputs: &[Expression],
@@ -76,9 +85,9 @@ impl Page {
         Ok(())
     }
 
-    /// The body, and the charge of exactly that.
+    /// The body, with a charge of exactly its size.
     pub(super) fn into_body(mut self) -> (BytesMut, Charge) {
-        // To make it smaller never fails.
+        // Shrinking a charge never fails.
         let _ = self.charge.resize(self.body.len());
         (self.body, self.charge)
     }

@@ -1,11 +1,11 @@
-//! The paging state: where a page ended, for the client to give back.
+//! The paging state: where a page ended. The client gives it back to get the next page.
 //!
 //! ```text
 //! version 1 | table id 16 | flags 1 | slot 4 | remaining 4 | token 8 | in_partition 4 | position
 //! ```
-//! Numbers are big-endian. It names the table so that it is not taken for another query's by
-//! mistake; it is no secret and not signed: whatever it says, a client can read only what the
-//! query itself may read.
+//! The layout gives sizes in bytes; numbers are big-endian. The state names the table, so that it
+//! is not taken by mistake for the state of a query on another table. It is neither secret nor
+//! signed: whatever it says, a client can read only what the query itself may read.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use cql::error::CqlError;
@@ -14,28 +14,29 @@ use storage::read::Position;
 
 const VERSION: u8 = 1;
 const HEADER_BYTES: usize = 1 + 16 + 1 + 4 + 4 + 8 + 4;
-/// Positions are keys of the storage; more is none of ours.
+/// The most bytes of a position. Positions are keys of the storage, and none of them is longer.
 const POSITION_BYTES_MAX: usize = 1 << 18;
 
 const HAS_POSITION: u8 = 1;
 const HAS_REMAINING: u8 = 2;
 
-/// Where to go on.
+/// The place where the next page begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PagingState {
-    /// Which of the query's partitions comes next, for a query that names them.
+    /// The index of the partition to read next, for a query that names its partitions.
     pub slot: u32,
-    /// The last row that is done with in it; `None` for its beginning.
+    /// The last row of that partition that is finished; `None` to read it from its beginning.
     pub position: Option<Position>,
-    /// Rows left of LIMIT.
+    /// The number of rows that LIMIT leaves; `None` without LIMIT.
     pub remaining: Option<u32>,
-    /// The partition of the last row that was returned.
+    /// The token of the partition of the last row that was returned.
     pub token: i64,
-    /// How many rows of it were returned, for PER PARTITION LIMIT.
+    /// The number of rows of that partition that were returned, for PER PARTITION LIMIT.
     pub in_partition: u32,
 }
 
 impl PagingState {
+    /// Encodes the state for a query on this table.
     pub(super) fn encode(&self, table: TableId) -> Bytes {
         let position: &[u8] = self.position.as_ref().map_or(&[], |position| &position.0);
         let mut flags = 0;
@@ -57,10 +58,10 @@ impl PagingState {
         out.freeze()
     }
 
-    /// Reads what a client gave back.
+    /// Decodes a state that a client gave back.
     ///
     /// # Errors
-    /// If it was not made for a query on this table.
+    /// If the bytes are no state of a query on this table.
     pub(super) fn decode(mut bytes: Bytes, table: TableId) -> Result<PagingState, CqlError> {
         if bytes.len() < HEADER_BYTES || bytes.len() > HEADER_BYTES + POSITION_BYTES_MAX {
             return Err(invalid());

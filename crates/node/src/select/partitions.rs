@@ -1,4 +1,4 @@
-//! Which partitions an access path leads to, once its values are known.
+//! The partitions that an access path leads to, found once the values are known.
 
 use std::cmp::Ordering;
 use std::ops::Bound as Edge;
@@ -17,17 +17,19 @@ use super::values::Values;
 /// The longest partition key, serialised, in bytes.
 const KEY_BYTES_MAX: usize = u16::MAX as usize;
 
-/// The partitions to read.
+/// The partitions that a query reads.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Targets {
-    /// By key, in the order of their values, each once.
+    /// Partitions by their keys (serialised values of the partition key columns), in the order of
+    /// the values, without repeats.
     Keys(Vec<Vec<Bytes>>),
+    /// All partitions with a token between these two bounds.
     Tokens(Edge<Token>, Edge<Token>),
-    /// The restrictions leave none.
+    /// No partition: the restrictions leave none.
     Nothing,
 }
 
-/// The partitions that the relations name.
+/// Evaluates the relations to the partitions that they name.
 ///
 /// # Errors
 /// Null, unset and oversized keys, and too many combinations.
@@ -63,7 +65,8 @@ fn keys(relations: &[Relation], values: Values<'_>) -> Result<Targets, CqlError>
     })
 }
 
-/// Keys that are equal in value but not in bytes are different partitions.
+/// Compares keys by value and then by bytes, as keys that are equal in value but not in bytes are
+/// different partitions.
 fn compare_keys(types: &[&CqlType], a: &[Bytes], b: &[Bytes]) -> Ordering {
     a.iter()
         .zip(b)
@@ -100,7 +103,7 @@ fn tokens(
             continue;
         };
         let token = Token(values.token(value, partitioner)?);
-        // The least token stands for the end of the ring where a range ends.
+        // As the end of a range, the least token means the end of the ring.
         let is_ring_end = token.0 == i64::MIN;
         match comparison {
             Comparison::Eq => {

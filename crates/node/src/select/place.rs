@@ -1,11 +1,11 @@
-//! Where a column's value lies in a row, and how it is written out.
+//! The place of a column's value in a row, and the form in which the value is written out.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use cql::types::CqlType;
 use storage::catalog::{Column, ColumnId, ColumnKind};
 use storage::read::{Cell, LiveCell, Row};
 
-/// Where a column's value lies in a row.
+/// The place of a column's value in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Position in the partition key.
@@ -16,29 +16,31 @@ pub(crate) enum Place {
     Regular(ColumnId),
 }
 
-/// What a row holds at a place.
+/// The content of a row at a place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Content<'r> {
     Null,
+    /// A single value: one cell, or a component of the key.
     Value(&'r Bytes),
-    /// A non-frozen collection: (path, cell), in the order of their paths.
+    /// The elements of a non-frozen collection as (path, cell), in the order of their paths.
     Elements(&'r [(Bytes, LiveCell)]),
 }
 
-/// How the elements of a non-frozen collection make up its value.
+/// The way in which the elements of a non-frozen collection make up its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// No collection, or a frozen one: the bytes are the value.
+    /// The column is no collection, or a frozen one: its bytes are the value.
     Whole,
-    /// The values, in the order of the paths.
+    /// A list is made up of the cells' values, in the order of the paths.
     List,
-    /// The paths.
+    /// A set is made up of the paths.
     Set,
-    /// Paths and values.
+    /// A map is made up of the paths as keys and the cells' values.
     Map,
 }
 
 impl Place {
+    /// The place of a column.
     pub(crate) fn of(column: &Column) -> Place {
         match column.kind {
             ColumnKind::PartitionKey { position } => Place::Partition(position),
@@ -48,6 +50,7 @@ impl Place {
         }
     }
 
+    /// The content of a row at this place.
     pub(crate) fn content<'r>(&self, row: &'r Row) -> Content<'r> {
         match self.cell(row) {
             Some(Cell::Simple(cell)) => Content::Value(&cell.value),
@@ -60,7 +63,8 @@ impl Place {
         }
     }
 
-    /// The value of a column that is one cell or a component of the key.
+    /// The value of a column that is one cell or a component of the key; `None` for null and for a
+    /// non-frozen collection.
     pub(super) fn value<'r>(&self, row: &'r Row) -> Option<&'r Bytes> {
         match self.content(row) {
             Content::Value(value) => Some(value),
@@ -68,7 +72,8 @@ impl Place {
         }
     }
 
-    /// The cell of a column outside of the key that is one cell.
+    /// The cell of a column that is one cell outside of the key; `None` for null and for all other
+    /// columns.
     pub(super) fn live_cell<'r>(&self, row: &'r Row) -> Option<&'r LiveCell> {
         match self.cell(row) {
             Some(Cell::Simple(cell)) => Some(cell),
@@ -94,6 +99,7 @@ impl Place {
 }
 
 impl Shape {
+    /// The shape of a column of this type.
     pub(crate) fn of(cql_type: &CqlType) -> Shape {
         match cql_type {
             CqlType::List { frozen: false, .. } => Shape::List,
@@ -116,19 +122,20 @@ impl Shape {
     }
 }
 
-/// Appends a value with its length of 4 bytes.
+/// Appends a value behind its length of 4 bytes, big-endian.
 pub(crate) fn put_bytes(out: &mut BytesMut, bytes: &[u8]) {
     out.put_i32(bytes.len() as i32);
     out.put_slice(bytes);
 }
 
-/// Appends what stands for null.
+/// Appends a null, which is the length -1.
 pub(super) fn put_null(out: &mut BytesMut) {
     out.put_i32(-1);
 }
 
 impl Content<'_> {
-    /// Appends the value with its length of 4 bytes, a non-frozen collection in its frozen form.
+    /// Appends the value behind its length of 4 bytes, big-endian. A non-frozen collection is
+    /// written in its frozen form.
     pub(crate) fn put(&self, shape: Shape, out: &mut BytesMut) {
         match self {
             Content::Null => put_null(out),
@@ -143,7 +150,7 @@ impl Content<'_> {
         }
     }
 
-    /// The value, a non-frozen collection in its frozen form; `None` for null.
+    /// The serialised value; `None` for null. A non-frozen collection takes its frozen form.
     pub(super) fn to_bytes(self, shape: Shape) -> Option<Bytes> {
         match self {
             Content::Null => None,

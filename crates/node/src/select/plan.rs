@@ -1,4 +1,4 @@
-//! A SELECT resolved against the catalog, and how it prints.
+//! A SELECT resolved against the catalog, and its printed form.
 
 use std::fmt;
 
@@ -11,38 +11,50 @@ use super::target::Target;
 use crate::bind::{PreparedTerm, Timeout};
 use crate::query::ColumnSpec;
 
-/// What every execution of a statement shares.
+/// A resolved SELECT, which all executions of the statement share.
 #[derive(Debug)]
 pub(super) struct Resolved {
+    /// The table that is read.
     pub target: Target,
+    /// The selection.
     pub projection: Projection,
-    /// Checked when it is executed, and of no other effect.
+    /// `USING TIMEOUT`. Its value is checked at each execution and has no other effect.
     pub timeout: Option<Timeout>,
+    /// The spec of each bind marker, in the order of the markers.
     pub variables: Vec<ColumnSpec>,
+    /// The indexes of the bind markers that give the partition key, in the order of the key. Empty
+    /// if a key column has another value than a single marker.
     pub partition_key_variables: Vec<u16>,
+    /// The way of finding rows.
     pub kind: Kind,
 }
 
-/// The two ways of finding rows.
+/// The ways of finding rows.
 #[derive(Debug)]
 pub(super) enum Kind {
+    /// Rows are found by their keys, or by a scan.
     Rows(RowsPlan),
+    /// Rows are found by a vector index: `ORDER BY v ANN OF ...`.
     Ann(AnnPlan),
 }
 
-/// Rows found by their key.
+/// The plan of a query that finds rows by their keys, or by a scan.
 #[derive(Debug)]
 pub(super) struct RowsPlan {
+    /// The way to the rows.
     pub access: Access,
+    /// ORDER BY.
     pub order: Order,
-    /// One row a partition.
+    /// Whether the query is a SELECT DISTINCT, which returns one row for each partition.
     pub distinct: bool,
+    /// LIMIT.
     pub limit: Option<PreparedTerm>,
+    /// PER PARTITION LIMIT.
     pub per_partition_limit: Option<PreparedTerm>,
 }
 
 impl fmt::Display for Resolved {
-    /// One line a decision.
+    /// Prints one line for each decision.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self
             .projection

@@ -1,4 +1,4 @@
-//! From a parsed SELECT to a plan.
+//! Preparation of a SELECT: resolves the parsed statement to a plan.
 
 use ann_query::ordering::is_ann;
 use cql::ast;
@@ -16,7 +16,7 @@ use crate::query::Database;
 /// Resolves a SELECT.
 ///
 /// # Errors
-/// Everything that can be known before the values are.
+/// Every error that can be found before the values are known.
 pub(super) fn prepare(
     database: &Database,
     keyspace: Option<&str>,
@@ -99,7 +99,8 @@ fn rows(
     })
 }
 
-/// A partition that makes one row of the answer, or none of its own, has nothing to be limited.
+/// Refuses PER PARTITION LIMIT beside DISTINCT and aggregates, as no partition has several rows of
+/// the answer there.
 fn check_per_partition_limit(
     select: &ast::Select,
     projection: &Projection,
@@ -118,7 +119,8 @@ fn check_per_partition_limit(
     )))
 }
 
-/// Static columns alone make one row of a partition, which no clustering key finds.
+/// Refuses restrictions of clustering columns if only static columns are selected: a partition's
+/// static row has no clustering key.
 fn check_static_selection(
     table: &Table,
     relations: &[Relation],
@@ -140,6 +142,7 @@ fn check_static_selection(
     Ok(())
 }
 
+/// Checks that a DISTINCT query selects and restricts no clustering columns and no regular columns.
 fn check_distinct(
     table: &Table,
     relations: &[Relation],
@@ -172,7 +175,8 @@ fn check_distinct(
     Ok(())
 }
 
-/// A scan shows each partition by its whole key, or repeated values would look like one.
+/// Checks that a DISTINCT scan selects the whole partition key, as otherwise the rows of different
+/// partitions could look the same.
 fn check_distinct_scan(
     table: &Table,
     access: &Access,

@@ -1,4 +1,4 @@
-//! The selection: from selectors to expressions with names and types.
+//! The selection: resolves selectors to expressions with names and types.
 
 use std::sync::Arc;
 
@@ -16,27 +16,28 @@ use crate::bind::{PrepareContext, PreparedTerm, own_type, prepare_term};
 use crate::functions::{self, Argument, Cast, term_excerpt};
 use crate::query::ColumnSpec;
 
-/// The name of bind markers within a selection, which have no better one.
+/// The name of a bind marker in a selection, if its place has no name.
 const MARKER_NAME: &str = "[selection]";
 
-/// What is selected.
+/// A resolved selection.
 #[derive(Clone, Debug)]
 pub(super) struct Projection {
-    /// One a result column.
+    /// The expressions, one for each result column.
     pub outputs: Vec<Expression>,
+    /// The specs of the result columns.
     pub columns: Arc<[ColumnSpec]>,
     /// The literals and bind markers in the outputs.
     pub terms: Vec<PreparedTerm>,
-    /// The aggregates in the outputs; with any, all rows make one.
+    /// The aggregates in the outputs. If there is one, the answer is a single row.
     pub aggregates: Vec<AggregateCall>,
     /// The columns that are read, each once.
     pub read: Vec<Column>,
 }
 
-/// Settles a selection.
+/// Resolves a selection.
 ///
 /// # Errors
-/// Unknown columns and functions, and what can't be selected.
+/// Unknown columns and functions, wrong types, and selectors that are not allowed.
 pub(super) fn prepare(
     table: &Table,
     projection: &ast::Projection,
@@ -92,11 +93,11 @@ struct Builder<'a> {
     terms: Vec<PreparedTerm>,
     aggregates: Vec<AggregateCall>,
     read: Vec<Column>,
-    /// Within the argument of an aggregate there is no other.
+    /// Whether the argument of an aggregate is being resolved. No other aggregate may stand there.
     in_aggregate: bool,
 }
 
-/// An argument whose function is not chosen yet.
+/// An argument of a function that is not chosen yet.
 enum Pending<'s> {
     Term(&'s Term),
     Typed {
@@ -107,7 +108,8 @@ enum Pending<'s> {
 }
 
 impl Builder<'_> {
-    /// The name of a result column; a column cast to its own type is the column.
+    /// The name of a result column without an alias. A column that is cast to its own type keeps
+    /// its name.
     fn name(&self, selector: &Selector) -> String {
         if let Selector::Cast { selector, cql_type } = selector
             && let Selector::Column(name) = &**selector

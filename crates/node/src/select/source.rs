@@ -1,4 +1,5 @@
-//! Where rows come from: partition after partition, or several merged by ORDER BY.
+//! Sources of rows: partitions that are read one after the other, or several that are merged by
+//! ORDER BY.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -14,13 +15,15 @@ use super::memory::MemoryTable;
 use super::partitions::Targets;
 use crate::failure::storage_error;
 
-/// Each merged partition is open at once.
+/// The most partitions that one query may merge, as all of them are open at the same time.
 pub(super) const MERGED_PARTITIONS_MAX: usize = 1_000;
 
-/// What is read from.
+/// The data that rows are read from.
 #[derive(Clone)]
 pub(super) enum Reader {
+    /// A table of the storage.
     Stored(Storage),
+    /// A system table.
     Memory(MemoryTable),
 }
 
@@ -50,15 +53,19 @@ impl Rows {
     }
 }
 
-/// What every partition of a query is asked.
+/// The part of a read that is the same for all partitions of a query.
 #[derive(Clone, Debug)]
 pub(super) struct Question {
+    /// The table that is read.
     pub table: TableId,
-    /// Empty for all rows.
+    /// The slices to read of each partition; empty for all rows.
     pub slices: Vec<ClusteringSlice>,
+    /// Whether the rows of a partition come from the last to the first.
     pub reversed: bool,
+    /// Whether a partition without rows is returned as one row with its static content.
     pub static_only_rows: bool,
-    /// The slices are of whole clustering keys: there are no more rows than slices.
+    /// Whether the slices are whole clustering keys. Then a partition has no more rows than there
+    /// are slices, or one row in a table without clustering columns.
     pub is_of_whole_keys: bool,
 }
 
@@ -74,7 +81,7 @@ impl Question {
         }
     }
 
-    /// The most rows that a partition can have.
+    /// The most rows that can be read of a partition.
     fn rows_max(&self) -> usize {
         if self.is_of_whole_keys {
             self.slices.len().max(1)
@@ -84,21 +91,30 @@ impl Question {
     }
 }
 
-/// One step of a source.
+/// The outcome of one step of a source.
 pub(super) enum Fetched {
-    /// A row of the partition at a slot.
+    /// A row, and the slot of its partition: the index of the partition among the query's keys, or
+    /// 0 in a range of tokens.
     Row(usize, Row),
-    /// Work was done, but there is no row yet.
+    /// The step did some work, but there is no row yet.
     Nothing,
+    /// There are no more rows.
     End,
 }
 
+/// A source of rows.
 pub(super) enum Source {
+    /// Partitions are read one after the other.
     Sequence(Sequence),
+    /// Partitions are merged by ORDER BY.
     Merge(Merge),
 }
 
 impl Source {
+    /// Takes one step, which opens a partition or reads a row.
+    ///
+    /// # Errors
+    /// Failures of the storage, and a paging state that can't be read.
     pub(super) fn fetch(&mut self) -> Result<Fetched, CqlError> {
         match self {
             Source::Sequence(sequence) => sequence.fetch(),
@@ -106,7 +122,8 @@ impl Source {
         }
     }
 
-    /// The next partition's slot, if the one before is done with and it is not open yet.
+    /// The slot of the next partition if the last one is finished and the next one is not open yet.
+    /// Always `None` for merged partitions.
     pub(super) fn between_partitions(&self) -> Option<usize> {
         match self {
             Source::Sequence(sequence) if sequence.open.is_none() => Some(sequence.slot),
@@ -114,7 +131,8 @@ impl Source {
         }
     }
 
-    /// No more rows are wanted of the partition that the last row was of.
+    /// Skips the rest of the partition that the last row belongs to. Has no effect on a range of
+    /// tokens and on merged partitions.
     pub(super) fn skip_partition(&mut self) {
         if let Source::Sequence(sequence) = self
             && matches!(sequence.targets, Targets::Keys(_))
@@ -124,21 +142,23 @@ impl Source {
     }
 }
 
-/// One partition, or range of tokens, after the other.
+/// A source that reads partitions one after the other, or one range of tokens.
 pub(super) struct Sequence {
     reader: Reader,
     question: Question,
     targets: Targets,
+    /// The slot of the partition that is open or comes next; 1 behind a range of tokens.
     slot: usize,
+    /// The rows of the partition that is open.
     open: Option<Rows>,
-    /// Rows that the open partition can still have.
+    /// The most rows that the open partition can still have.
     left: usize,
-    /// Where the first partition goes on.
+    /// The row behind which the first partition is read.
     resume_after: Option<Position>,
 }
 
 impl Sequence {
-    /// Begins at `slot` behind `resume_after`.
+    /// Makes a source that begins with the partition at `slot`, behind the row at `resume_after`.
     pub(super) fn new(
         reader: Reader,
         question: Question,
@@ -192,19 +212,21 @@ impl Sequence {
     }
 }
 
-/// Partitions read side by side, their rows merged.
+/// A source that reads partitions side by side and merges their rows.
 pub(super) struct Merge {
     reader: Reader,
     question: Question,
-    /// Clustering columns: position, type, whether they go down.
+    /// The clustering columns to merge by, as (position, type, whether descending).
     order: Vec<(usize, CqlType, bool)>,
-    /// Partitions not opened yet, with their slots.
+    /// The partitions that are not open yet, as (slot, key).
     waiting: VecDeque<(usize, Vec<bytes::Bytes>)>,
-    /// The next row of each open partition; the one to return first comes last.
+    /// The open partitions as (slot, next row, rows behind it). The row to return first comes last.
     heads: Vec<(usize, Row, Rows)>,
 }
 
 impl Merge {
+    /// Makes a source that merges the partitions of these keys. `order` gives the clustering
+    /// columns to merge by, as (position, type, whether descending).
     pub(super) fn new(
         reader: Reader,
         question: Question,
@@ -234,7 +256,8 @@ impl Merge {
         Ok(Fetched::Row(slot, row))
     }
 
-    /// Puts the partition back in by its next row, if it has one.
+    /// Puts a partition among the heads by its next row. A partition without further rows is
+    /// dropped.
     fn advance(&mut self, slot: usize, mut rows: Rows) -> Result<(), CqlError> {
         let Some(row) = rows.next_row()? else {
             return Ok(());
@@ -249,7 +272,8 @@ impl Merge {
     }
 }
 
-/// Rows with static content only come first in the order of the disk, and last against it.
+/// The order in which a merge returns two rows. A row with static content only comes first in the
+/// order of the disk, and last against it.
 fn compare_rows(order: &[(usize, CqlType, bool)], reversed: bool, a: &Row, b: &Row) -> Ordering {
     let (a, b) = match (&a.clustering, &b.clustering) {
         (Some(a), Some(b)) => (a, b),

@@ -12,12 +12,16 @@ use crate::resolve;
 /// A table to read.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
+    /// The definition of the table.
     pub table: Arc<Table>,
-    /// Its rows are made when they are read.
+    /// Whether the table is a system table, whose rows are made when they are read.
     pub is_system: bool,
 }
 
-/// Finds a table; `keyspace` is the one in use.
+/// Finds a table. `keyspace` is the one in use.
+///
+/// # Errors
+/// If there is no such table, or no keyspace is named or in use.
 pub(super) fn resolve(
     database: &Database,
     keyspace: Option<&str>,
@@ -35,7 +39,7 @@ pub(super) fn resolve(
     })
 }
 
-/// The column of a name.
+/// Finds a column by its name; an unknown name is an error.
 pub(super) fn column<'t>(table: &'t Table, name: &str) -> Result<&'t Column, CqlError> {
     table
         .column(name)

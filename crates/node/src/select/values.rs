@@ -1,4 +1,4 @@
-//! The values of relations: terms with their bind markers filled in.
+//! The values of relations: their terms, evaluated with the bound values.
 
 use bytes::Bytes;
 use cql::error::CqlError;
@@ -10,24 +10,33 @@ use super::relation::{Relation, RelationKind, Test, TokenTerm, TupleList, TupleT
 use crate::bind::{Bound, PreparedTerm, StatementClock};
 use crate::query::Parameters;
 
-/// IN restrictions multiply. A query that names more partitions, or more slices of a partition,
-/// than this is refused: it holds a key for each of them in memory.
+/// The most partitions, and the most slices of a partition, that a query may name: it holds a key
+/// for each of them in memory. INs on several columns multiply.
 const COMBINATIONS_MAX: usize = 10_000;
 
-/// The values that came with an execution.
+/// The inputs of an execution that terms are evaluated with.
 #[derive(Clone, Copy)]
 pub(super) struct Values<'a> {
+    /// The values of the bind markers, and what else comes with the request.
     pub parameters: &'a Parameters,
+    /// The time at which the statement runs.
     pub clock: &'a StatementClock,
 }
 
 impl Values<'_> {
-    /// The value of a term on the right of a condition.
+    /// The serialised value of a term on the right side of a relation. `column` is for messages.
+    ///
+    /// # Errors
+    /// Null and unset values.
     pub(super) fn condition(&self, term: &PreparedTerm, column: &str) -> Result<Bytes, CqlError> {
         in_condition(term.evaluate(self.parameters, self.clock)?, column)
     }
 
-    /// The tokens and values of a relation's right side are bytes of `bigint`.
+    /// The token on the right side of a relation: a `bigint`, or the token of the values that stand
+    /// in `token(...)`.
+    ///
+    /// # Errors
+    /// Null, unset and empty values.
     pub(super) fn token(
         &self,
         value: &TokenTerm,
@@ -57,7 +66,10 @@ impl Values<'_> {
         }
     }
 
-    /// The values of a tuple, one a column.
+    /// The values of a tuple, one for each column.
+    ///
+    /// # Errors
+    /// Null and unset values, also within the tuple.
     pub(super) fn tuple(
         &self,
         term: &TupleTerm,
@@ -76,10 +88,11 @@ impl Values<'_> {
         }
     }
 
-    /// Multiplies what is there with the values that an equality or IN gives for the next columns.
+    /// Appends the values that an equality or IN gives for the next columns. Each prefix is
+    /// repeated for each of the alternatives.
     ///
     /// # Errors
-    /// Null and unset values, and too many combinations (of `what`).
+    /// Null and unset values, and too many combinations, which the message calls `what`.
     pub(super) fn extend(
         &self,
         prefixes: &mut Vec<Vec<Bytes>>,
@@ -100,7 +113,7 @@ impl Values<'_> {
         multiply(prefixes, &self.alternatives(relation)?, what)
     }
 
-    /// The alternatives that an equality or IN gives, each one value a column.
+    /// The alternatives that an equality or IN gives. Each has one value for each column.
     fn alternatives(&self, relation: &Relation) -> Result<Vec<Vec<Bytes>>, CqlError> {
         match &relation.kind {
             RelationKind::Column {
@@ -127,7 +140,10 @@ impl Values<'_> {
         }
     }
 
-    /// The tuples of `(a, b) IN ...`.
+    /// The tuples of `(a, b) IN ...`, each with one value for each column.
+    ///
+    /// # Errors
+    /// Null and unset values, also within the tuples.
     pub(super) fn tuples(
         &self,
         list: &TupleList,
@@ -159,7 +175,7 @@ fn in_condition(bound: Bound, column: &str) -> Result<Bytes, CqlError> {
     }
 }
 
-/// Takes a valid serialised tuple apart; every field must be there.
+/// Splits a valid serialised tuple into its fields. A null or missing field is an error.
 fn tuple_fields(bytes: &Bytes, columns: &[Column]) -> Result<Vec<Bytes>, CqlError> {
     let mut fields = Vec::with_capacity(columns.len());
     let mut at = 0;

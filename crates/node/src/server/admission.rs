@@ -1,7 +1,8 @@
-//! How many requests are taken on.
+//! Admission: a bound on the number of requests that a listener and a connection work on at once.
 //!
-//! A request beyond the number is answered Overloaded at once, which costs next to nothing, so that clients can go
-//! elsewhere or come back. Their bytes are charged to the client's [`Account`].
+//! A request beyond the bound is answered Overloaded at once, which costs next to nothing, so the
+//! client can go elsewhere or come back later. The bytes of requests are charged to the client's
+//! [`Account`].
 
 use std::sync::Arc;
 
@@ -9,25 +10,26 @@ use client_memory::{Account, Charge, NoRoom};
 use cql::wire::{Compression, Flags, Frame};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The budget of a listener.
+/// The requests that a listener may still take on.
 pub(super) struct Admission {
     requests: Arc<Semaphore>,
 }
 
-/// The right to work on a request; given back when dropped.
+/// The right to work on a request. It is given back when this is dropped.
 pub(super) struct Admitted {
     _of_listener: OwnedSemaphorePermit,
     _of_connection: OwnedSemaphorePermit,
 }
 
 impl Admission {
+    /// The admission of a listener that works on at most `requests_max` requests at once.
     pub fn new(requests_max: usize) -> Self {
         Admission {
             requests: semaphore(requests_max),
         }
     }
 
-    /// Takes a request on, unless the listener or the connection has too many.
+    /// Takes a request on; `None` if the listener or the connection has too many requests.
     pub fn admit(&self, of_connection: &Arc<Semaphore>) -> Option<Admitted> {
         Some(Admitted {
             _of_connection: of_connection.clone().try_acquire_owned().ok()?,
@@ -36,10 +38,12 @@ impl Admission {
     }
 }
 
-/// Room for the decompressed form of a body. It is needed at once, and gone with the request.
+/// Charges memory for the decompressed form of a body. It is needed at once, and only until the
+/// request is done.
 ///
 /// # Errors
-/// If there is none just now. (Waiting for it while holding a frame could wait for ever.)
+/// If there is no room now. It does not wait for room, since waiting while it holds a frame could
+/// last for ever.
 pub(super) fn charge_plain(
     account: &Account,
     frame: &Frame,
@@ -54,13 +58,13 @@ pub(super) fn charge_plain(
     Ok(charge)
 }
 
-/// A semaphore of at most as many permits as there can be.
+/// A semaphore of this many permits, or of the most that a semaphore can have.
 pub(super) fn semaphore(permits: usize) -> Arc<Semaphore> {
     Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS)))
 }
 
-/// The length that a compressed body claims to have when plain. What cannot be read counts as nothing: the
-/// decompression will refuse it.
+/// The decompressed length that a compressed body states. It is 0 if the length can't be read:
+/// decompression will refuse such a body.
 fn stated_length(compression: Compression, body: &[u8]) -> usize {
     match compression {
         Compression::Lz4 => body

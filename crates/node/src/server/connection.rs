@@ -1,8 +1,8 @@
-//! One connection: frames in, requests answered side by side, frames out.
+//! One connection: it reads frames, has requests answered side by side, and writes frames.
 //!
-//! The reader takes frames off the socket in order and deals with the handshake itself; every
-//! statement becomes a task of its own, and whichever is done first is answered first. Nothing here knows what a
-//! statement means: that is the [`Service`]'s.
+//! The reader takes frames off the socket in order, and handles the handshake itself. Each
+//! statement becomes a task of its own, and answers go out in the order in which they are done. The
+//! connection does not know the meaning of statements; the [`Service`] does.
 
 use std::io;
 use std::sync::Arc;
@@ -27,51 +27,56 @@ use super::outbox::{Outbox, encode, outbox};
 use super::request::{self, Of};
 use super::service::Service;
 
-/// Room made for reading from the socket, and how little of it may be left before there is more made. Requests
-/// hold on to the room they came in, so it is used up by many of them.
+/// The room that is made at once for reading from the socket, in bytes. A request holds on to the
+/// memory in which it came, so many requests share it.
 const READ_BYTES: usize = 16 << 10;
+/// More room is made for reading when less than this many bytes are left.
 const READ_BYTES_MIN: usize = 2 << 10;
 
-/// Bodies of frames before STARTUP: who has not even said hello may not have much kept here.
+/// The longest body of a frame before STARTUP, in bytes. A client that has not begun may use little
+/// memory here.
 const STRANGERS_BODY_MAX: usize = 16 << 10;
 
-/// How long a frame on its way in waits for memory.
+/// The longest time for which an unfinished frame waits for memory.
 const ROOM_WITHIN: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// What a request is charged for beside its bytes: its task.
+/// The bytes that a request is charged beside those of its frame, for its task.
 const REQUEST_BYTES: usize = 2 << 10;
 
-/// How long, and for how many bytes, a client that is being closed may go on sending: closing a socket with unread bytes in
-/// it would take the error away that tells the client why.
+/// The longest time for which a client may go on sending after an error that closes its connection.
+/// If the socket were closed with unread bytes in it, the client would lose the error.
 const LINGER: std::time::Duration = std::time::Duration::from_secs(1);
+/// The most bytes that such a client may go on sending.
 const LINGER_BYTES: u64 = 64 << 20;
 
-/// Why no more requests are read.
+/// The reason for which no more requests are read.
 #[derive(Debug)]
 enum End {
-    /// The client is done.
+    /// The client has closed its side.
     Eof,
-    /// The server stops, or the writer has given up.
+    /// The server stops, the writer has ended, or the client is too far behind.
     Closing,
-    /// What came makes no sense, and the client has been told.
+    /// The client sent something that can't be served, and has been told.
     Refused,
+    /// The socket failed, or the client was too slow.
     Failed(io::Error),
 }
 
+/// A connection, from the reader's side.
 struct Connection<S: Service> {
     shared: Arc<Shared<S>>,
     session: Arc<S::Session>,
     account: Account,
     outbox: Outbox,
     in_flight: Arc<Semaphore>,
-    /// Cancelled when the reader ends, or when it must.
+    /// Cancelled when the reader has ended or must end.
     closing: CancellationToken,
     started: bool,
     compression: Option<Compression>,
     following_schema: bool,
 }
 
-/// Serves a connection to its end.
+/// Serves a connection until it ends.
 pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>) {
     let Ok(address) = stream.local_addr() else {
         // The client has gone already.
@@ -126,7 +131,7 @@ pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>)
     }
 }
 
-/// Lets the client read what was written before the socket is closed for good.
+/// Reads on for a while, so that the client gets the last answer before the socket is closed.
 async fn linger(reader: &mut (impl AsyncRead + Unpin)) {
     let mut rest = reader.take(LINGER_BYTES);
     let _ = timeout(LINGER, tokio::io::copy(&mut rest, &mut tokio::io::sink())).await;
@@ -147,12 +152,13 @@ impl<S: Service> Connection<S> {
         let handshake_deadline = Instant::now() + options.handshake_timeout;
         let mut decoder = FrameDecoder::new(Direction::Request, self.body_max());
         let mut input = BytesMut::new();
-        // What has come of a frame is charged as it comes; the frame takes the charge with it.
+        // The bytes of an unfinished frame are charged as they come. The charge goes with the
+        // frame.
         let mut charge = self.account.charge();
         let mut frame_deadline: Option<Instant> = None;
         loop {
             if self.outbox.has_room().await {
-                // It was not read, so it could not go on.
+                // Nothing was read meanwhile, so an unfinished frame gets a new deadline.
                 frame_deadline = None;
             }
             match decoder.decode(&mut input) {
@@ -188,7 +194,7 @@ impl<S: Service> Connection<S> {
                 let room = charge.resize_when_free(input.capacity());
                 let patience = deadline.min(Instant::now() + ROOM_WITHIN);
                 if timeout_at(patience, room).await.is_err() {
-                    // What it holds makes room for others, who may be waiting for it.
+                    // The buffer is given up, to make room for others that may be waiting for it.
                     self.overloaded(stream_of(&input), "no memory for so large a request");
                     return End::Refused;
                 }
@@ -212,7 +218,7 @@ impl<S: Service> Connection<S> {
         }
     }
 
-    /// How long bodies of frames may be now, in bytes.
+    /// The longest body of a frame that is accepted now, in bytes.
     fn body_max(&self) -> usize {
         let options = &self.shared.options.connection;
         match self.started {
@@ -221,7 +227,7 @@ impl<S: Service> Connection<S> {
         }
     }
 
-    /// Answers what belongs to the connection itself, and gives statements a task.
+    /// Answers the requests that concern the connection itself, and makes a task of each statement.
     fn take(&mut self, frame: Frame, charge: Charge) {
         let stream = frame.header.stream;
         match frame.header.opcode {
@@ -251,7 +257,7 @@ impl<S: Service> Connection<S> {
         }
     }
 
-    /// Requests that change the connection and are answered READY.
+    /// Carries out a request that changes the connection. If it succeeds, the answer is READY.
     fn control(&mut self, request: Request) -> Result<(), CqlError> {
         match request {
             Request::Startup(startup) if !self.started => {
@@ -279,7 +285,7 @@ impl<S: Service> Connection<S> {
         }
     }
 
-    /// Passes schema events on until the connection closes.
+    /// Sends schema events to the client until the connection closes.
     fn follow_schema(&self) {
         let mut events = self.shared.service.events();
         let (outbox, account) = (self.outbox.clone(), self.account.clone());
@@ -359,17 +365,18 @@ impl<S: Service> Connection<S> {
     }
 
     fn send(&self, stream: i16, response: &Response) {
-        // Never compressed: these are small, and a client may not know yet what was agreed on.
+        // Never compressed: these answers are small, and the client may not know yet that
+        // compression was agreed on.
         let frame = encode(response, &ResponseContext::new(stream), None);
         match frame.charged(self.account.charge(), None) {
             Ok(frame) => self.outbox.send(frame),
-            // Not even this much: it has not read what it was sent before.
+            // There is no room for even this answer: the client has not read the earlier ones.
             Err(_) => self.closing.cancel(),
         }
     }
 }
 
-/// The stream of the frame at the front, of which at least the header is there.
+/// The stream id of the frame at the beginning of the input, which holds at least the header.
 fn stream_of(input: &[u8]) -> i16 {
     let stream = input.get(2..4).and_then(|bytes| bytes.try_into().ok());
     stream.map_or(0, i16::from_be_bytes)
@@ -380,7 +387,8 @@ fn check_version(startup: &Startup) -> Result<(), CqlError> {
         None => Err(CqlError::protocol(
             "Missing value CQL_VERSION in STARTUP message",
         )),
-        // Drivers say 3.something or, like the official Rust one, 4.0.0; both mean what is spoken here.
+        // Drivers send a version of 3 or, like the official Rust driver, 4.0.0. Both mean the
+        // language that is spoken here.
         Some(version) if version.starts_with("3.") || version.starts_with("4.") => Ok(()),
         Some(version) => Err(CqlError::protocol(format!(
             "CQL version {version} is not supported; the supported version is 3"

@@ -1,4 +1,4 @@
-//! From the answers of statements to the responses of the wire.
+//! Conversion of statements' answers to responses of the native protocol.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use cql::wire::{self, Metadata, Response, RowsEncoder, SchemaTarget};
 
 use crate::query::{ColumnSpec, Rows, SchemaChange, SchemaChangeKind};
 
-/// Columns or bind markers as clients are told of them.
+/// The metadata of columns or bind markers.
 pub(super) fn metadata(columns: &[ColumnSpec]) -> Metadata {
     let mut columns_of_wire: Vec<wire::ColumnSpec> = Vec::with_capacity(columns.len());
     for column in columns {
-        // Mostly all columns are of one table: they share its name.
+        // Most often all columns are of one table, and share its name.
         let (keyspace, table) = match columns_of_wire.last() {
             Some(last) if *last.keyspace == *column.keyspace && *last.table == *column.table => {
                 (last.keyspace.clone(), last.table.clone())
@@ -33,7 +33,8 @@ pub(super) fn metadata(columns: &[ColumnSpec]) -> Metadata {
     }
 }
 
-/// A result set, with its columns if the client wants them, and what it is charged for.
+/// The response for a result set, with the metadata of its columns unless the client skips it, and
+/// the charge for its rows.
 pub(super) fn rows(
     rows: Rows,
     metadata: &Metadata,
@@ -45,7 +46,7 @@ pub(super) fn rows(
     (response, rows.charge)
 }
 
-/// What a DDL statement answers.
+/// The response to a statement that changed the schema.
 pub(super) fn schema_change(change: SchemaChange) -> Response {
     Response::SchemaChange(wire::SchemaChange {
         change: match change.kind {

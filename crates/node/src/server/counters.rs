@@ -1,8 +1,8 @@
-//! What a listener counts.
+//! The counters of a listener.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// One number that rises, or rises and falls.
+/// A number that only rises, or that rises and falls.
 #[derive(Debug, Default)]
 pub(super) struct Counter(AtomicU64);
 
@@ -34,14 +34,15 @@ pub(super) struct Counters {
     pub bytes_written: Counter,
 }
 
-/// The counters of a listener at one moment; all but `connections_open` since it began.
+/// The counters of a listener at one moment. All except `connections_open` count since the listener
+/// began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CounterValues {
     /// Connections open now.
     pub connections_open: u64,
-    /// Connections taken.
+    /// Connections accepted.
     pub connections_accepted: u64,
-    /// Connections closed at once because too many were open.
+    /// Connections closed at once, because too many were open or clients held all the memory.
     pub connections_refused: u64,
     /// Statements answered or refused: QUERY, PREPARE, EXECUTE and BATCH.
     pub requests: u64,
@@ -49,15 +50,16 @@ pub struct CounterValues {
     pub requests_overloaded: u64,
     /// Requests answered with any error.
     pub requests_failed: u64,
-    /// Requests that ran into a bug.
+    /// Requests that failed by a bug (a panic).
     pub panics: u64,
-    /// Bytes that came from clients.
+    /// Bytes received from clients.
     pub bytes_read: u64,
-    /// Bytes that went to clients.
+    /// Bytes sent to clients.
     pub bytes_written: u64,
 }
 
 impl Counters {
+    /// The values of the counters now.
     pub fn values(&self) -> CounterValues {
         CounterValues {
             connections_open: self.connections_open.get(),

@@ -1,7 +1,8 @@
-//! Schema events, told to every connection that registered for them.
+//! Schema events for the connections that registered for them.
 //!
-//! They come from comparing catalogs, not from the statements: so they name all that a statement changed
-//! (a vector index makes a CDC log, too), each once, whoever changed it.
+//! They come from a comparison of catalogs, not from the statements. So they name every change
+//! once, whoever made it, and also what a statement changes beside its object: a vector index
+//! creates a CDC log, too.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,18 +10,18 @@ use cql::wire::{Event, SchemaChange, SchemaChangeKind, SchemaTarget};
 use storage::catalog::{Catalog, Keyspace, Table};
 use tokio::sync::broadcast;
 
-/// Events that a connection may be behind with.
+/// The most events by which a connection may be behind.
 const BACKLOG: usize = 4096;
 
-/// Tells of changes to the catalog.
+/// Sends an event for each change of the catalog.
 pub(super) struct SchemaEvents {
     sender: broadcast::Sender<Event>,
-    /// The newest catalog that was told of.
+    /// The newest catalog whose changes were sent.
     told: Mutex<Arc<Catalog>>,
 }
 
 impl SchemaEvents {
-    /// Tells of what changes after `catalog`.
+    /// Events for the changes after `catalog`.
     pub fn new(catalog: Arc<Catalog>) -> Self {
         SchemaEvents {
             sender: broadcast::Sender::new(BACKLOG),
@@ -28,14 +29,15 @@ impl SchemaEvents {
         }
     }
 
+    /// A receiver of the events from now on.
     pub fn subscribe(&self) -> broadcast::Receiver<Event> {
         self.sender.subscribe()
     }
 
-    /// Tells of all changes up to `catalog`.
+    /// Sends events for all changes up to `catalog`.
     pub fn publish(&self, catalog: Arc<Catalog>) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        // Versions rise; another statement may have told of a newer catalog meanwhile.
+        // Versions rise. Another statement may have sent the events of a newer catalog meanwhile.
         if cql::value::compare(
             &cql::types::CqlType::Timeuuid,
             catalog.version.as_bytes(),
@@ -46,14 +48,14 @@ impl SchemaEvents {
             return;
         }
         for change in changes(&told, &catalog) {
-            // Nobody may be listening.
+            // It fails only if no connection listens.
             let _ = self.sender.send(Event::SchemaChange(change));
         }
         *told = catalog;
     }
 }
 
-/// What changed between two catalogs, in an order in which a driver can follow.
+/// The changes between two catalogs, in an order that a driver can follow.
 fn changes(old: &Catalog, new: &Catalog) -> Vec<SchemaChange> {
     let mut changes = Vec::new();
     for name in old.keyspaces.keys() {
@@ -102,7 +104,7 @@ fn table_changes(old: &Keyspace, new: &Keyspace, changes: &mut Vec<SchemaChange>
     }
 }
 
-/// TRUNCATE leaves its time in the catalog, which is no change of the schema.
+/// Compares tables without the time of their last TRUNCATE, which is no part of the schema.
 fn same_schema(old: &Table, new: &Table) -> bool {
     if old.truncated_at_ms == new.truncated_at_ms {
         return old == new;

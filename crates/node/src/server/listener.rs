@@ -1,4 +1,4 @@
-//! Listeners: taking connections, bounding their number, and closing down in order.
+//! Listeners: they accept connections, bound their number and stop in order.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,14 +16,15 @@ use super::counters::{CounterValues, Counters};
 use super::options::ListenerOptions;
 use super::service::Service;
 
-/// When the kernel asks a silent client whether it still lives, and how often until it gives up.
+/// The time after which the kernel asks a silent client whether it is still there.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
+/// The time between two such questions.
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(15);
 
-/// How long to wait after a failed accept, which is mostly for want of file descriptors.
+/// The pause after a failed accept, whose cause is mostly a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What the connections of a listener share.
+/// The parts that the connections of a listener share.
 pub(super) struct Shared<S> {
     pub service: Arc<S>,
     pub options: ListenerOptions,
@@ -32,28 +33,28 @@ pub(super) struct Shared<S> {
     pub shutdown: Shutdown,
 }
 
-/// How the tasks of a node learn that it stops, and how it learns that they have.
+/// Tells the tasks of a server to stop, and tells the server when they have stopped.
 #[derive(Clone, Default)]
 pub(super) struct Shutdown {
-    /// No more connections, no more requests.
+    /// Cancelled when no more connections and requests may be taken.
     pub stop: CancellationToken,
-    /// No more waiting for clients to take their answers.
+    /// Cancelled when the server no longer waits for clients to take their answers.
     pub kill: CancellationToken,
-    /// Connections and requests.
+    /// The tasks of listeners, connections and requests.
     pub tasks: TaskTracker,
 }
 
-/// An address could not be listened on.
+/// The error of an address that could not be listened on.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address}: {source}")]
 pub struct BindError {
     /// The address.
     pub address: SocketAddr,
-    /// What the system said.
+    /// The system's error.
     pub source: io::Error,
 }
 
-/// A socket that listens, before anything is served from it.
+/// A socket that listens but is not served yet.
 pub struct BoundListener {
     socket: TcpListener,
     address: SocketAddr,
@@ -61,10 +62,10 @@ pub struct BoundListener {
 }
 
 impl BoundListener {
-    /// Begins to listen: clients may connect, and are served once [`serve`] is called.
+    /// Begins to listen. Clients can connect from now on, and are served once [`serve`] is called.
     ///
     /// # Errors
-    /// If the address is in use or not this machine's.
+    /// If the address is in use or is not this machine's.
     pub async fn bind(options: ListenerOptions) -> Result<BoundListener, BindError> {
         let bound = async {
             let socket = TcpListener::bind(options.address).await?;
@@ -84,13 +85,13 @@ impl BoundListener {
         }
     }
 
-    /// Where it listens, the port that was free included.
+    /// The address of the socket. If the options say port 0, it has the port that the system chose.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 }
 
-/// Listeners being served by one service.
+/// Listeners that one service serves.
 pub struct Server<S> {
     listeners: Vec<(SocketAddr, Arc<Shared<S>>)>,
     shutdown: Shutdown,
@@ -121,12 +122,12 @@ pub fn serve<S: Service>(listeners: Vec<BoundListener>, service: Arc<S>) -> Serv
 }
 
 impl<S: Service> Server<S> {
-    /// The listeners' addresses, in the order given.
+    /// The addresses of the listeners, in the order in which they were given.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.listeners.iter().map(|(address, _)| *address).collect()
     }
 
-    /// The listeners' names with what they counted.
+    /// The counters of the listeners, with the listeners' names.
     pub fn counters(&self) -> Vec<(&'static str, CounterValues)> {
         self.listeners
             .iter()
@@ -134,8 +135,8 @@ impl<S: Service> Server<S> {
             .collect()
     }
 
-    /// Stops listening and reading requests, waits for those in flight for as long as `grace`, then closes what
-    /// is left. True if nothing was left.
+    /// Stops accepting connections and reading requests, waits up to `grace` for the requests in
+    /// flight, then closes the remaining connections. Returns whether all ended in time.
     pub async fn stop(&self, grace: Duration) -> bool {
         self.shutdown.stop.cancel();
         self.shutdown.tasks.close();

@@ -6,8 +6,9 @@
 //! socket <- outbox: one writer, several frames a write <-------+
 //! ```
 //!
-//! [`BoundListener`] and [`serve`] turn any [`Service`] into a server; the embedded database's is
-//! one, a gateway's another. Everything a client can make the server hold is bounded by [`ListenerOptions`].
+//! [`BoundListener`] and [`serve`] turn any [`Service`] into a server, for example the embedded
+//! database's or a gateway's. [`ListenerOptions`] bounds everything that a client can make the
+//! server hold.
 
 mod admission;
 mod connection;

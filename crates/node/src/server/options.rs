@@ -1,4 +1,4 @@
-//! How a node serves: where it listens and how much it takes on. Every bound has a default.
+//! The options of a node: its listeners and their bounds. Every bound has a default.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -6,15 +6,15 @@ use std::time::Duration;
 use client_memory::{Budget, Shares};
 use cql::wire::DEFAULT_BODY_LIMIT;
 
-/// How a node serves.
+/// The options of a node.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
-    /// The listeners. Drivers are told the address that they came to.
+    /// The listeners. Drivers are told the address to which they connected.
     pub listeners: Vec<ListenerOptions>,
-    /// Bytes that prepared statements may take, about: beyond it the least useful are forgotten, and drivers prepare them
-    /// again.
+    /// The bytes that prepared statements may take, about. Beyond it the least useful are
+    /// forgotten, and drivers prepare them again.
     pub prepared_bytes_max: u64,
-    /// The name of the data center that the node is in.
+    /// The name of the data center of the node.
     pub data_center: String,
 }
 
@@ -28,19 +28,20 @@ impl Default for NodeOptions {
     }
 }
 
-/// A listener with a budget of its own: what clients of one listener ask for takes nothing from another's.
+/// A listener with bounds of its own. The requests at one listener take nothing from another's.
 #[derive(Clone, Debug)]
 pub struct ListenerOptions {
-    /// What logs and metrics call it.
+    /// The name of the listener in logs and metrics.
     pub name: &'static str,
-    /// Where to listen; port 0 takes a free one.
+    /// The address to listen on. With port 0 the system chooses a free port.
     pub address: SocketAddr,
-    /// Connections open at once; more are closed as they come.
+    /// The most connections open at once. Further ones are closed as they come.
     pub connections_max: usize,
-    /// Requests worked on at once; more are answered Overloaded.
+    /// The most requests that are worked on at once. Further ones are answered Overloaded.
     pub requests_max: usize,
-    /// What requests and answers may hold. Requests are left in the socket until there is room, and answers for which there
-    /// is none are Overloaded.
+    /// The memory that requests and answers may hold. The bytes of a large request stay in the
+    /// socket for a while if there is no room. A request or an answer that gets no room is answered
+    /// Overloaded.
     pub memory: Budget,
     /// The bounds of each connection.
     pub connection: ConnectionOptions,
@@ -62,18 +63,19 @@ impl Default for ListenerOptions {
 /// The bounds of a connection.
 #[derive(Clone, Debug)]
 pub struct ConnectionOptions {
-    /// Bytes of a frame's body, as sent or decompressed; a longer one is refused.
+    /// The longest body of a frame, in bytes as sent or decompressed. A longer one is refused.
     pub frame_body_max: usize,
-    /// Requests worked on at once; more are answered Overloaded.
+    /// The most requests of the connection that are worked on at once. Further ones are answered
+    /// Overloaded.
     pub requests_max: usize,
-    /// Bytes of answers that the client has not read yet; beyond it no more requests are read.
+    /// The most bytes of answers that the client has not read. Beyond it no more requests are read.
     pub unread_bytes_max: usize,
-    /// How long a client may take to open a connection.
+    /// The longest time in which a client must complete the handshake.
     pub handshake_timeout: Duration,
-    /// How long a client may take to send the next bytes of a frame it has begun, or to take the next bytes
-    /// of an answer.
+    /// The longest time for which a client may send no bytes of an unfinished frame, or take no
+    /// bytes of an answer.
     pub stall_timeout: Duration,
-    /// How long a client may take to send the whole of a frame.
+    /// The longest time from the beginning to the end of one frame.
     pub frame_timeout: Duration,
 }
 

@@ -1,4 +1,5 @@
-//! The way out of a connection: one task writes what all its requests answer, several frames at a time.
+//! The outbox of a connection: one task writes the answers to all requests, several frames at a
+//! time.
 
 use std::io;
 use std::sync::Arc;
@@ -14,27 +15,27 @@ use tokio::time::timeout;
 use super::counters::Counters;
 use super::unread::Unread;
 
-/// Frames are put together up to about this many bytes before they are written.
+/// The size in bytes up to which frames are collected before they are written.
 const BATCH_BYTES: usize = 64 << 10;
 
-/// Parts above this many bytes are written from where they lie.
+/// Parts with more bytes than this are written from where they lie, without a copy.
 const COPY_BYTES_MAX: usize = 16 << 10;
 
-/// Where answers are handed in. Cheap to clone; the writer ends when the last clone is gone.
+/// The entry for answers. It is cheap to clone. The writer ends when the last clone is dropped.
 #[derive(Clone)]
 pub(super) struct Outbox {
     frames: mpsc::UnboundedSender<Encoded>,
     unread: Arc<Unread>,
 }
 
-/// The task's side of an outbox.
+/// The writing side of an outbox.
 pub(super) struct Writer {
     frames: mpsc::UnboundedReceiver<Encoded>,
     unread: Arc<Unread>,
 }
 
-/// An outbox and its writer. While more than `unread_bytes_max` bytes of answers wait for the client, no
-/// request gets its [`Turn`].
+/// Makes an outbox and its writer. While more than `unread_bytes_max` bytes of answers wait for the
+/// client, no request gets a [`Turn`].
 pub(super) fn outbox(unread_bytes_max: usize) -> (Outbox, Writer) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let unread = Arc::new(Unread::new(unread_bytes_max));
@@ -49,7 +50,7 @@ pub(super) fn outbox(unread_bytes_max: usize) -> (Outbox, Writer) {
     (outbox, writer)
 }
 
-/// A response ready to be sent, with what its memory is charged to.
+/// An encoded response, with the charges for its memory.
 pub(super) struct Encoded {
     parts: [Bytes; 2],
     charges: [Option<Charge>; 2],
@@ -60,7 +61,8 @@ impl Encoded {
         self.parts.iter().map(Bytes::len).sum()
     }
 
-    /// Charges its memory, less what `rows` are charged for that lie in it, to a charge that was for something else.
+    /// Charges the memory of this response. `rows` covers the rows in it already. `charge` is set
+    /// to the rest, whatever it covered before.
     ///
     /// # Errors
     /// If there is no room.
@@ -87,14 +89,14 @@ pub(super) fn encode(
 }
 
 impl Outbox {
-    /// Hands a frame in. If the client is gone, it goes nowhere.
+    /// Hands in a frame. It is dropped if the client is gone.
     pub fn send(&self, frame: Encoded) {
         self.unread.add(frame.length());
-        // The writer is gone only when the connection is.
+        // It fails only if the writer is gone, and then the connection is gone, too.
         let _ = self.frames.send(frame);
     }
 
-    /// Waits until the answer to one more request may be worked out; `None` if the client is gone.
+    /// Waits until work on the answer to one more request may begin; `None` if the client is gone.
     pub async fn turn(&self) -> Option<Turn> {
         let expected = self.unread.expect().await?;
         Some(Turn {
@@ -103,22 +105,22 @@ impl Outbox {
         })
     }
 
-    /// Waits until the client has read enough of its answers to be listened to again.
-    /// False if there was no need to wait.
+    /// Waits until the client has read enough answers for the server to read its requests again.
+    /// Returns whether it had to wait.
     pub async fn has_room(&self) -> bool {
         self.unread.has_room().await
     }
 }
 
-/// The right to work out one answer.
+/// The right to work on one answer.
 pub(super) struct Turn {
     outbox: Outbox,
-    /// The bytes that were set aside for it.
+    /// The bytes that were set aside for the answer.
     expected: usize,
 }
 
 impl Turn {
-    /// Hands the answer in.
+    /// Hands in the answer.
     pub fn send(self, frame: Encoded) {
         self.outbox.unread.learn(frame.length());
         self.outbox.send(frame);
@@ -138,10 +140,10 @@ impl Drop for Writer {
 }
 
 impl Writer {
-    /// Writes until every [`Outbox`] is gone, then says so to the client.
+    /// Writes until the last [`Outbox`] is dropped, then shuts down its side of the socket.
     ///
     /// # Errors
-    /// If the socket fails, or takes nothing for as long as `stall`.
+    /// If the socket fails, or takes no bytes for as long as `stall`.
     pub async fn run(
         mut self,
         mut socket: impl AsyncWrite + Unpin,
@@ -149,7 +151,7 @@ impl Writer {
         counters: &Counters,
     ) -> io::Result<()> {
         let mut batch = BytesMut::new();
-        // Of the frames in the batch.
+        // The charges of the frames in the batch.
         let mut charges = Vec::new();
         while let Some(first) = self.frames.recv().await {
             let mut next = Some(first);
@@ -206,7 +208,7 @@ mod tests {
 
     use super::*;
 
-    /// Remembers each write.
+    /// A socket that remembers each write.
     #[derive(Clone, Default)]
     struct Wire(Arc<Mutex<Vec<Vec<u8>>>>);
 

@@ -1,7 +1,8 @@
-//! Prepared statements: found by id, planned anew when the schema has changed, forgotten when there are too many.
+//! Prepared statements: found by id, planned again when the schema has changed, and forgotten when
+//! they take too much memory.
 //!
-//! None is executed against another table, or other types, than its client was told of: EXECUTE then answers UNPREPARED, which
-//! makes drivers prepare it again.
+//! A statement is executed only against the table and with the types that its client was told of.
+//! If these have changed, EXECUTE answers UNPREPARED, and drivers prepare the statement again.
 
 use std::sync::Arc;
 
@@ -19,13 +20,17 @@ use super::convert::metadata;
 use super::weight;
 use crate::query::{self, ColumnSpec, Database, Plan};
 
-/// The id of a prepared statement: a hash of its keyspace, its text and the types of its bind markers, so every node and
-/// every restart gives the same. Values that were serialised for other types can't come with it: a driver that prepares
-/// a statement again with other types gets another id, and doesn't send the old values once more.
+/// The id of a prepared statement: a hash of its keyspace, its text and the types of its bind
+/// markers. Every node gives the same id, also after a restart.
+///
+/// The types are part of the id so that values serialised for other types cannot come with it. A
+/// driver that prepares the statement again with other types gets another id, and does not send the
+/// old values with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct PreparedId([u8; 16]);
 
 impl PreparedId {
+    /// The id of a statement that is prepared in a keyspace, with the columns of its bind markers.
     pub fn of(keyspace: Option<&str>, text: &str, variables: &[ColumnSpec]) -> Self {
         let keyspace = keyspace.unwrap_or_default();
         let mut named = Vec::with_capacity(keyspace.len() + 1 + text.len());
@@ -48,9 +53,9 @@ impl PreparedId {
 pub(super) struct Prepared {
     pub id: PreparedId,
     pub parsed: Parsed,
-    /// The keyspace that was in use when it was prepared.
+    /// The keyspace that was in use when the statement was prepared.
     keyspace: Option<String>,
-    /// What it takes in memory, about.
+    /// The memory that the statement takes, in bytes, estimated.
     bytes: usize,
     resolved: ArcSwap<Resolved>,
 }
@@ -62,10 +67,10 @@ pub(super) struct Resolved {
     tables: Vec<TableId>,
     pub plan: Arc<Plan>,
     pub variables: Metadata,
-    /// The columns of the answer as clients are told of them, if there are any.
+    /// The columns of the answer as clients are told of them, if the plan knows them.
     pub result: Option<Metadata>,
-    /// Whether clients may rely on the columns that they were told when they prepared the statement: not once the schema
-    /// has changed them.
+    /// Whether clients may rely on the columns that they were told when they prepared the
+    /// statement. They may not once the schema has changed these columns.
     pub columns_are_as_prepared: bool,
 }
 
@@ -75,7 +80,8 @@ impl Resolved {
         keyspace: Option<&str>,
         parsed: &Parsed,
     ) -> Result<Resolved, CqlError> {
-        // Before planning: if the schema changes meanwhile, the next execution plans again.
+        // The version is read before planning. If the schema changes meanwhile, the next execution
+        // plans again.
         let version = database.storage.catalog().version;
         let plan = query::prepare(database, keyspace, parsed)?;
         Ok(Resolved {
@@ -88,7 +94,7 @@ impl Resolved {
         })
     }
 
-    /// Whether what a client was told of `earlier` holds for this one.
+    /// Whether everything that a client was told of `earlier` also holds for this one.
     fn is_as_told_by(&self, earlier: &Resolved) -> bool {
         self.tables == earlier.tables
             && self.variables == earlier.variables
@@ -118,21 +124,22 @@ impl Prepared {
         })
     }
 
-    /// What it takes in memory, in bytes, about.
+    /// The memory that the statement takes, in bytes, estimated.
     #[cfg(test)]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// What PREPARE tells of it.
+    /// The resolved statement that PREPARE describes to its client.
     pub fn told(&self) -> Arc<Resolved> {
         self.resolved.load_full()
     }
 
-    /// The plan for the schema as it stands.
+    /// The statement with a plan for the present schema.
     ///
     /// # Errors
-    /// UNPREPARED if what clients were told of the statement no longer holds, or the statement no longer fits the schema.
+    /// UNPREPARED if clients were told something else of the statement than holds now, or if the
+    /// statement no longer fits the schema.
     pub fn resolved(&self, database: &Database) -> Result<Arc<Resolved>, CqlError> {
         let current = self.resolved.load();
         if current.version == database.storage.catalog().version {
@@ -145,7 +152,8 @@ impl Prepared {
         }
     }
 
-    /// Takes up a newer plan. Whoever was told other columns once may still go by them.
+    /// Takes up a newer plan. Once its columns have changed, every answer has its metadata, since
+    /// some clients may still go by the earlier columns.
     fn renew(&self, mut anew: Resolved) -> Arc<Resolved> {
         let current = self.resolved.load();
         anew.columns_are_as_prepared =
@@ -159,17 +167,18 @@ impl Prepared {
 /// The prepared statements of a node.
 pub(super) struct PreparedStatements {
     by_id: Cache<PreparedId, Arc<Prepared>, ByBytes>,
-    /// The most that one may take.
+    /// The most bytes that one statement may take.
     statement_bytes_max: usize,
 }
 
 #[derive(Clone)]
 struct ByBytes;
 
-/// The table is in so many parts, each with its share of the bytes, which the largest statement must fit in with others.
+/// The number of parts of the cache. Each has its share of the bytes, in which the largest
+/// statement must fit beside others.
 const PARTS: usize = 4;
 
-/// What is expected of statements that are prepared, in bytes: for the size of the table.
+/// The expected size of a prepared statement in bytes. It sets the initial capacity of the cache.
 const EXPECTED_BYTES: u64 = 4 << 10;
 
 impl Weighter<PreparedId, Arc<Prepared>> for ByBytes {
@@ -179,10 +188,10 @@ impl Weighter<PreparedId, Arc<Prepared>> for ByBytes {
 }
 
 impl PreparedStatements {
-    /// Keeps statements of together `bytes_max` bytes.
+    /// Keeps statements of `bytes_max` bytes in total.
     ///
     /// # Panics
-    /// Never: the options are whole.
+    /// Never, since all options are given.
     pub fn new(bytes_max: u64) -> Self {
         let expected = usize::try_from(bytes_max / EXPECTED_BYTES).unwrap_or(usize::MAX);
         let options = OptionsBuilder::new()
@@ -197,10 +206,10 @@ impl PreparedStatements {
         }
     }
 
-    /// A statement by its id.
+    /// Finds a statement by its id.
     ///
     /// # Errors
-    /// UNPREPARED, which makes drivers prepare it again.
+    /// UNPREPARED if the id is unknown, which makes drivers prepare the statement again.
     pub fn find(&self, id: &Bytes) -> Result<Arc<Prepared>, CqlError> {
         <[u8; 16]>::try_from(&id[..])
             .ok()
@@ -216,11 +225,11 @@ impl PreparedStatements {
             })
     }
 
-    /// Keeps a statement that was just resolved, and gives it back as clients share it. The least useful others may have
-    /// to go.
+    /// Keeps a statement that was just resolved, and returns it as clients share it. Other
+    /// statements, the least useful, may be forgotten.
     ///
     /// # Errors
-    /// If it is so large that it could not be kept.
+    /// If the statement is too large to be kept.
     pub fn keep(&self, prepared: Prepared) -> Result<Arc<Prepared>, CqlError> {
         if prepared.bytes > self.statement_bytes_max {
             return Err(CqlError::invalid(format!(
@@ -257,7 +266,7 @@ fn unprepared(id: &Bytes, message: String) -> CqlError {
 fn hex(id: &[u8]) -> String {
     use std::fmt::Write;
 
-    /// As much of an id as is printed: it comes from outside and may be long.
+    /// The number of bytes of an id that are printed. An id comes from a client and may be long.
     const SHOWN_BYTES: usize = 16;
     let mut text = String::new();
     for byte in id.iter().take(SHOWN_BYTES) {

@@ -1,4 +1,5 @@
-//! One statement: read from its frame, answered by the service, encoded. A bug on the way fails it alone.
+//! One request with a statement: read from its frame, answered by the service, encoded. A bug on
+//! the way fails only this request.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -15,17 +16,18 @@ use super::service::Service;
 
 const TRACING_WARNING: &str = "Tracing is not supported: the request was executed without a trace.";
 
-/// Rows up to this many bytes are compressed without a look at the memory that this takes meanwhile.
+/// Rows up to this many bytes are compressed without a charge for the memory that compression
+/// takes.
 const COMPRESSED_UNCHARGED_BYTES: usize = 1 << 20;
 
-/// What a connection has for its requests.
+/// The parts of a connection that its requests need.
 pub(super) struct Of<S: Service> {
     pub session: Arc<S::Session>,
     pub account: Account,
     pub compression: Option<Compression>,
 }
 
-/// The frame that answers a statement's frame, which `charge` is for.
+/// The frame with the answer to a request. `charge` is the charge for the request's frame.
 pub(super) async fn answer<S: Service>(
     shared: &Shared<S>,
     of: &Of<S>,
@@ -97,7 +99,7 @@ async fn work_out<S: Service>(
     })
 }
 
-/// The response in its frame, which is charged for.
+/// Encodes the response and charges its frame.
 fn encoded(
     response: Response,
     context: &ResponseContext,
@@ -106,7 +108,7 @@ fn encoded(
     mut rows: Option<Charge>,
 ) -> Result<Encoded, NoRoom> {
     if compression.is_some() {
-        // They are copied to be compressed, and then gone.
+        // The rows are copied to be compressed. They are dropped afterwards.
         let bytes = rows.as_ref().map_or(0, Charge::bytes);
         if bytes > COMPRESSED_UNCHARGED_BYTES {
             charge.resize(2 * bytes)?;

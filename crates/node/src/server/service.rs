@@ -1,4 +1,4 @@
-//! What stands behind a connection: that which answers statements.
+//! The service behind a connection, which answers its statements.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -8,19 +8,21 @@ use cql::error::CqlError;
 use cql::wire::{Event, Request, Response};
 use tokio::sync::broadcast;
 
-/// Answers the requests of connections. The connection has dealt with the handshake, admission and
-/// framing; a service sees `QUERY`, `PREPARE`, `EXECUTE` and `BATCH` alone, many of them at once.
+/// Answers the requests of connections. The connection handles the handshake, admission and
+/// framing. A service sees only `QUERY`, `PREPARE`, `EXECUTE` and `BATCH`, many of them at once.
 pub trait Service: Send + Sync + 'static {
-    /// What lives as long as a connection, such as its keyspace.
+    /// The state that lives as long as a connection, such as the keyspace in use.
     type Session: Send + Sync + 'static;
 
-    /// The session of a new connection, which came to `address` of ours.
+    /// Makes the session of a new connection. `address` is the address of this server to which the
+    /// client connected.
     fn open_session(&self, address: SocketAddr) -> Self::Session;
 
     /// The answer to `OPTIONS`.
     fn supported(&self) -> Vec<(String, Vec<String>)>;
 
-    /// Answers a request. What grows with the answer is charged to `memory` as it grows. A panic in here becomes a ServerError for this request alone.
+    /// Answers a request. The memory of the answer is charged to `memory` while it grows. A panic
+    /// becomes a ServerError for this request alone.
     fn answer(
         &self,
         session: &Self::Session,
@@ -28,19 +30,19 @@ pub trait Service: Send + Sync + 'static {
         memory: &Account,
     ) -> impl Future<Output = Result<Reply, CqlError>> + Send;
 
-    /// Schema events from now on, for a connection that registers for them. A receiver that falls behind loses its
-    /// connection, since a driver refreshes its schema when it connects anew.
+    /// Schema events from now on, for a connection that registers for them. A receiver that falls
+    /// behind loses its connection, since a driver refreshes its schema when it connects again.
     fn events(&self) -> broadcast::Receiver<Event>;
 }
 
-/// A successful answer.
+/// The answer to a request that succeeded.
 #[derive(Debug)]
 pub struct Reply {
     /// The answer itself.
     pub response: Response,
-    /// Shown by drivers beside it.
+    /// Warnings, which drivers show beside the answer.
     pub warnings: Vec<String>,
-    /// What the rows of the answer are charged for already.
+    /// The charge for the rows of the answer, if they were charged as they grew.
     pub charge: Option<Charge>,
 }
 

@@ -1,4 +1,4 @@
-//! The [`Service`] of a node with embedded storage: statements parsed, prepared and executed.
+//! The [`Service`] of a node with embedded storage: it parses, prepares and executes statements.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,10 +23,12 @@ use crate::modify;
 use crate::query::{self, Answer, Database, Outcome, Parameters, Plan};
 use crate::system::CQL_VERSION;
 
-/// Texts above this many bytes are parsed where they hold up no socket.
+/// Texts with more bytes than this are parsed on a thread for blocking work, where they do not hold
+/// up connections.
 const LARGE_TEXT_BYTES: usize = 128 << 10;
 
-/// What texts up to this many bytes take while they are parsed is within what a request is charged for anyway, about.
+/// Texts up to this many bytes are parsed without a charge. What a request is charged anyway covers
+/// them, about.
 const UNCHARGED_TEXT_BYTES: usize = 1 << 10;
 
 /// Executes statements on a [`Database`].
@@ -36,7 +38,7 @@ pub(crate) struct Statements {
     events: SchemaEvents,
 }
 
-/// What lives with a connection: by which address it came, and the keyspace in use.
+/// The state of a connection: the address to which the client connected, and the keyspace in use.
 pub(crate) struct Session {
     address: SocketAddr,
     keyspace: ArcSwapOption<String>,
@@ -128,7 +130,7 @@ impl Statements {
         )?;
         let answer = plan.execute(&self.database, parameters).await?;
         let Some(metadata) = &resolved.result else {
-            // Rows all the same are the answer of a conditional write.
+            // The plan promises no rows, so these are the answer of a conditional write.
             return Ok(self.reply(session, answer, false));
         };
         let skip_metadata = skip_metadata && resolved.columns_are_as_prepared;
@@ -170,7 +172,7 @@ impl Statements {
         let mut plans: Vec<Arc<Plan>> = Vec::with_capacity(batch.statements.len());
         let mut parameters: Vec<Parameters> = Vec::with_capacity(batch.statements.len());
         for BatchStatement { statement, values } in batch.statements {
-            // Batches may be long: other requests want to be answered meanwhile.
+            // A batch may be long, so other tasks get their turn between its statements.
             tokio::task::consume_budget().await;
             let values = Values::Positional(values);
             let (plan, values) = match statement {
@@ -213,7 +215,7 @@ impl Statements {
         Ok(self.reply(session, answer, false))
     }
 
-    /// The reply to a statement whose columns the client was not told beforehand.
+    /// The reply to a statement whose columns the client was not told before.
     fn reply(&self, session: &Session, answer: Answer, skip_metadata: bool) -> Reply {
         let (response, charge) = match answer.outcome {
             Outcome::Rows(rows) => {
@@ -277,7 +279,8 @@ impl Service for Statements {
     }
 }
 
-/// What a text of any length takes while it is parsed and planned is charged for as long as that is held.
+/// Charges the memory that a text takes while it is parsed and planned. The caller keeps the charge
+/// for that time.
 fn charge_text(text: &str, memory: &Account) -> Result<Charge, CqlError> {
     let mut charge = memory.charge();
     if text.len() > UNCHARGED_TEXT_BYTES && charge.resize(weight::while_parsed(text)).is_err() {
@@ -299,7 +302,8 @@ async fn parse(text: String) -> Result<Parsed, CqlError> {
     }
 }
 
-/// What a plan is executed with, and whether the client knows the columns of the answer.
+/// The parameters with which a plan is executed, and whether the client wants the answer without
+/// metadata.
 fn bind(
     session: &Session,
     memory: &Account,

@@ -1,8 +1,10 @@
-//! How much of a connection's answers the client has not read, and who must wait for that.
+//! The bytes of a connection's answers that its client has not read, and the tasks that wait for it
+//! to read them.
 //!
-//! Answers are of any size, and a client may ask for thousands before it reads the first. So each request waits for
-//! its turn before it is worked on, and sets aside what the answers of its connection lately took. That bounds one connection;
-//! what all of them hold is charged as it grows (`client-memory`).
+//! Answers have any size, and a client may send thousands of requests before it reads the first
+//! answer. So each request waits for its turn before work on it begins, and sets aside as many
+//! bytes as the connection's latest answers took. That bounds one connection. The answers of all
+//! connections together are charged as they grow (`client-memory`).
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,23 +12,27 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// What the first answers of a connection are taken for, until it is known better.
+/// The size that is expected of a connection's first answers, in bytes.
 const EXPECTED_BYTES_FIRST: usize = 256 << 10;
 
-/// An answer larger than expected is expected again at once; smaller ones bring the expectation down by one part in so many.
+/// The weight of the past in the expected size. A larger answer than expected is expected again at
+/// once. A smaller one lowers the expectation by one part in this many of the difference.
 const FORGET_OVER: usize = 16;
 
+/// The count of unread bytes of a connection.
 pub(super) struct Unread {
     limit: usize,
-    /// Bytes handed in and not yet written, and bytes set aside for answers being worked out.
+    /// The bytes of answers that were handed in and not yet written, and the bytes set aside for
+    /// answers that are being made.
     bytes: AtomicUsize,
-    /// What an answer is taken for.
+    /// The size that is expected of an answer, in bytes.
     expected: AtomicUsize,
-    /// Told when there are fewer bytes: the requests that wait for their turn, one after the other.
+    /// Notified when there are fewer bytes. Requests that wait for their turn listen to it, one
+    /// after the other.
     turns: Notify,
-    /// Told as well: the reader of the connection.
+    /// Notified when there are fewer bytes. The reader of the connection listens to it.
     room: Notify,
-    /// The client is gone, nothing will ever be written again.
+    /// Cancelled when the client is gone, so that nothing will be written any more.
     pub gone: CancellationToken,
 }
 
@@ -42,13 +48,14 @@ impl Unread {
         }
     }
 
-    /// Waits for room for an answer, and sets its bytes aside; `None` if there will never be any.
+    /// Waits until there is room for an answer, and sets its expected bytes aside; `None` if the
+    /// client is gone.
     pub async fn expect(&self) -> Option<usize> {
         loop {
             let mut fewer = pin!(self.turns.notified());
             fewer.as_mut().enable();
             if let Some(expected) = self.try_expect() {
-                // There may be room for the next one, too.
+                // There may be room for the next request, too.
                 self.turns.notify_one();
                 return Some(expected);
             }
@@ -59,7 +66,8 @@ impl Unread {
         }
     }
 
-    /// An answer beyond the limit is taken for one just within, so that it gets its turn when there is no other.
+    /// Sets bytes for an answer aside if there is room. An answer expected to exceed the limit
+    /// counts as one of just the limit, so that it gets its turn when there is no other.
     fn try_expect(&self) -> Option<usize> {
         let expected = self.expected.load(Ordering::Relaxed).min(self.limit);
         let add = |bytes: usize| Some(bytes + expected).filter(|with| *with <= self.limit);
@@ -69,25 +77,27 @@ impl Unread {
             .map(|_| expected)
     }
 
-    /// Takes a size into what is expected.
+    /// Adjusts the expected size after an answer of this many bytes.
     pub fn learn(&self, bytes: usize) {
         let expected = self.expected.load(Ordering::Relaxed);
-        // Two answers at once may count as one: it is an expectation all the same.
+        // Of two answers at once one may be lost, which does no harm to an estimate.
         let lower = expected - expected / FORGET_OVER + bytes.div_ceil(FORGET_OVER);
         self.expected.store(lower.max(bytes), Ordering::Relaxed);
     }
 
+    /// Counts bytes of an answer that was handed in.
     pub fn add(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// Takes off bytes that were written or are no longer set aside, and wakes the waiting tasks.
     pub fn subtract(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
         self.turns.notify_one();
         self.room.notify_one();
     }
 
-    /// Waits until the bytes are within the limit; false if there was no need to wait.
+    /// Waits until the bytes are within the limit. Returns whether it had to wait.
     pub async fn has_room(&self) -> bool {
         let mut has_waited = false;
         loop {

@@ -1,15 +1,15 @@
-//! The values of a request, put in the order of the statement's bind markers.
+//! The values of a request, in the order of the statement's bind markers.
 
 use cql::error::CqlError;
 use cql::wire::{self, Values};
 
 use crate::query::{BoundValue, ColumnSpec};
 
-/// Values in the order of the markers. `markers` are the names as written (`None` for `?`), `variables`
-/// what the plan says of each; a `?` goes by the name of its column.
+/// Puts the values in the order of the markers. `markers` are the names as written (`None` for
+/// `?`), and `variables` are the plan's columns for them. A `?` has the name of its column.
 ///
 /// # Errors
-/// If there are more or fewer values than markers, or a name without a value.
+/// If there are more or fewer values than markers, or if a name has no value.
 pub(super) fn in_order(
     markers: &[Option<String>],
     variables: &[ColumnSpec],

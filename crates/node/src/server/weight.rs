@@ -1,34 +1,38 @@
-//! What statements take in memory, by an estimate that a test holds against the allocator.
+//! Estimates of the memory that statements take. A test compares them with the allocator's count.
 //!
-//! A text is small beside what is made of it: a bind marker of two characters becomes a term, a column with three names, and
-//! the same column once more as clients are told of it. So words, values and signs are counted, not characters.
+//! A text is small beside the plan that is made of it. A bind marker of two characters becomes a
+//! term, a column with three names, and a second form of this column for clients. So the estimates
+//! count words, values and signs instead of characters.
 
 use crate::query::Plan;
 
-/// What a word, value or sign takes in the parsed form and in the plan, in bytes.
+/// The memory that a word, value or sign takes in the parsed form and in the plan, in bytes.
 const TOKEN_BYTES: usize = 350;
 
-/// The most that one takes while it is parsed, in a vector that grows.
+/// The most memory that a word, value or sign takes while it is parsed, in a vector that grows. In
+/// bytes.
 const TOKEN_PARSED_BYTES: usize = 320;
 
-/// What a column of the answer, or one that a marker stands for, takes in the plan and as clients are told of it, in bytes.
+/// The memory that a column of the answer or a marker's column takes, in the plan and in the form
+/// for clients together. In bytes.
 const COLUMN_BYTES: usize = 640;
 
-/// What even the shortest statement takes, in bytes.
+/// The memory that even the shortest statement takes, in bytes.
 const STATEMENT_BYTES: usize = 4 << 10;
 
-/// What a prepared statement takes, in bytes.
+/// The memory that a prepared statement takes, in bytes.
 pub(super) fn of_prepared(text: &str, plan: &Plan) -> usize {
     let columns = plan.variables().len() + plan.result_columns().map_or(0, |columns| columns.len());
     STATEMENT_BYTES + 2 * text.len() + TOKEN_BYTES * tokens(text) + COLUMN_BYTES * columns
 }
 
-/// What a text takes while it is parsed and planned, in bytes.
+/// The memory that a text takes while it is parsed and planned, in bytes.
 pub(super) fn while_parsed(text: &str) -> usize {
     2 * text.len() + TOKEN_PARSED_BYTES * tokens(text)
 }
 
-/// Words, values and signs, about: a string counts once, a list or tuple twice as it has a vector of its own, commas not at all.
+/// The number of words, values and signs, about. A string counts once. A list or tuple counts
+/// twice, since it has a vector of its own. Commas do not count.
 fn tokens(text: &str) -> usize {
     let mut count = 0;
     let mut in_word = false;

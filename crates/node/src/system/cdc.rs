@@ -1,5 +1,5 @@
-//! Where the streams of CDC lie: a generation of streams a table with tablets, and one for all
-//! keyspaces without.
+//! The system tables that list the streams of CDC. Each table of a keyspace with tablets has its
+//! own generation of streams. All keyspaces without tablets share one generation.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use super::Source;
 use super::definition::Declaration;
 use super::record::{Record, record, text};
 
-/// `stream_state` of the streams that a generation consists of. (1 and 2 tell what it closed and opened,
-/// which follows from two generations.)
+/// The `stream_state` of the streams that belong to a generation. The states 1 and 2, for streams
+/// that it closed and opened, are left out, since they follow from two generations.
 const STATE_CURRENT: i8 = 0;
 
 pub(super) const TABLES: &[Declaration] = &[
@@ -54,7 +54,7 @@ pub(super) const TABLES: &[Declaration] = &[
     },
 ];
 
-/// The tables that have streams of their own, with these.
+/// The tables with streams of their own, and these streams.
 fn tables_with_streams<'a>(
     source: &'a Source<'_>,
 ) -> impl Iterator<Item = (&'a Table, &'a StreamGeneration)> {

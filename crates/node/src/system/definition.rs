@@ -1,5 +1,5 @@
-//! System tables as declared: the CQL that says what a table looks like, beside the function that
-//! makes its rows.
+//! Declarations of system tables: the CQL that defines a table, beside the function that makes its
+//! rows.
 
 use std::collections::BTreeMap;
 
@@ -13,22 +13,24 @@ use super::record::Record;
 
 /// A system table.
 pub(super) struct Declaration {
-    /// A `CREATE TABLE` statement with the keyspace in the name and no options but the order.
+    /// A `CREATE TABLE` statement with the keyspace in the name, and with no option except the
+    /// clustering order.
     pub cql: &'static str,
-    /// All rows of the table, in any order.
+    /// Makes the rows of the table, at least the wanted ones, in any order.
     pub records: fn(&Source<'_>) -> Vec<Record>,
 }
 
-/// For tables that are there because drivers read them, and have nothing to say.
+/// Makes no rows. It is for tables that drivers read, and for which this database has nothing to
+/// show.
 pub(super) fn none(_: &Source<'_>) -> Vec<Record> {
     Vec::new()
 }
 
 impl Declaration {
-    /// The definition in the form of the catalog.
+    /// The table in the form of the catalog.
     ///
     /// # Panics
-    /// If the declaration's text is no such statement, which is a bug that every start shows.
+    /// If the CQL is not a valid `CREATE TABLE` statement. This is a bug that shows at every start.
     pub fn table(&self) -> Table {
         let parsed = cql::parser::parse_statement(self.cql)
             .unwrap_or_else(|error| panic!("bug: {error} in {}", self.cql));

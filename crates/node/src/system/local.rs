@@ -1,4 +1,4 @@
-//! What the node says of itself.
+//! The system tables in which the node describes itself.
 
 use std::net::IpAddr;
 
@@ -45,8 +45,8 @@ pub(super) const TABLES: &[Declaration] = &[
             version text)",
         records: versions,
     },
-    // ScyllaDB's log of changes to the cluster's common state. Whoever follows the schema reads the newest
-    // entry, which is the only one kept here.
+    // ScyllaDB's history of changes to the cluster's shared state. Clients that follow the schema
+    // read its newest entry, so only that entry is kept here.
     Declaration {
         cql: "CREATE TABLE system.group0_history (
             key text,
@@ -63,7 +63,8 @@ pub(super) const TABLES: &[Declaration] = &[
     },
 ];
 
-/// Where nodes of a cluster speak with each other. There is no other node, but drivers read a port here.
+/// The port at which nodes of a cluster speak to each other. There is no other node, but drivers
+/// read a port here.
 const STORAGE_PORT: i32 = 7000;
 
 fn local(source: &Source<'_>) -> Vec<Record> {
@@ -96,7 +97,7 @@ fn local(source: &Source<'_>) -> Vec<Record> {
     ])]
 }
 
-/// The tokens of the ring, all this node's.
+/// The tokens of the ring, all of which belong to this node.
 fn tokens() -> Value {
     let mut tokens: Vec<String> = RING_TOKENS
         .iter()
@@ -106,7 +107,8 @@ fn tokens() -> Value {
     Value::Set(tokens.into_iter().map(text).collect())
 }
 
-/// By table id: a position in a commit log (which there is none of) and the time in milliseconds.
+/// The value of `truncated_at`: by table id, a position in a commit log (zero, since there is no
+/// such log) and the time in milliseconds.
 fn truncated_at(source: &Source<'_>) -> Value {
     let mut entries: Vec<(Uuid, i64)> = truncations(source).collect();
     entries.sort_by(|(a, _), (b, _)| compare(&CqlType::Uuid, a.as_bytes(), b.as_bytes()));

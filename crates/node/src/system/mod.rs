@@ -1,9 +1,11 @@
-//! The tables of `system`, `system_schema`, `system_distributed` and `system_virtual_schema`: made
-//! from the catalog when they are read, and read-only.
+//! The tables of `system`, `system_schema`, `system_distributed`, `system_traces` and
+//! `system_virtual_schema`. They are made from the catalog when they are read, and can't be
+//! written.
 //!
-//! Drivers, `cqlsh` and CDC readers learn all they know of a node here, so names and types are
-//! those of Cassandra 5, and where it has no such table, of ScyllaDB. A table is a [`definition::Declaration`]: its
-//! `CREATE TABLE` statement and the function that makes its rows, side by side in the file of its kind.
+//! Drivers, `cqlsh` and CDC readers learn from them everything about a node. So their names and
+//! types are those of Cassandra 5, or of ScyllaDB where Cassandra has no such table. Each table is
+//! a [`definition::Declaration`] in the file of its kind: its `CREATE TABLE` statement beside the
+//! function that makes its rows.
 
 mod cdc;
 mod definition;
@@ -30,25 +32,25 @@ use storage::read::Row;
 use record::Record;
 pub(crate) use schema::cdc_options;
 
-/// The one data center, unless it is given another name.
+/// The name of the one data center, unless the node's options give another.
 pub const DATA_CENTER: &str = "datacenter1";
-/// The one rack.
+/// The name of the one rack.
 pub const RACK: &str = "rack1";
-/// The version of Cassandra whose schema tables these are: drivers choose their queries by it.
+/// The version of Cassandra whose schema tables these are. Drivers choose their queries by it.
 pub const RELEASE_VERSION: &str = "5.0.0";
-/// The version of the language.
+/// The version of CQL.
 pub const CQL_VERSION: &str = "3.4.7";
-/// The partitioner of the ring, as drivers know it.
+/// The partitioner of the ring, by the name that drivers know.
 pub const PARTITIONER: &str = "org.apache.cassandra.dht.Murmur3Partitioner";
 
 const LOCAL_STRATEGY: &str = "org.apache.cassandra.locator.LocalStrategy";
 const SIMPLE_STRATEGY: &str = "org.apache.cassandra.locator.SimpleStrategy";
 
-/// The keyspace of the tables that describe themselves: drivers look for it in
-/// `system_virtual_schema` alone.
+/// The keyspace of the tables that describe themselves. `system_schema` does not list it, since
+/// drivers look for it only in `system_virtual_schema`.
 const VIRTUAL_SCHEMA: &str = "system_virtual_schema";
 
-/// What a statement is told that came by no connection.
+/// The server's address for a statement that came over no connection.
 const UNCONNECTED: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9042);
 
 /// The definitions and contents of the system tables.
@@ -56,26 +58,26 @@ pub struct SystemTables {
     keyspaces: BTreeMap<String, Arc<Keyspace>>,
     contents: HashMap<TableId, fn(&Source<'_>) -> Vec<Record>>,
     data_center: String,
-    /// Seconds since the epoch.
+    /// The time at which the node started, in seconds since the epoch.
     started_at_s: i64,
 }
 
-/// Of which keyspaces and tables rows are wanted, so that what a driver asks of one table after each change does not cost as
-/// much as there are tables.
+/// The keyspaces and tables whose rows are wanted. After each change drivers ask for the rows of
+/// one table, and this must not cost as much as the rows of all tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Wanted<'a> {
-    /// The name of the one keyspace; `None` for all.
+    /// The name of the one wanted keyspace; `None` for all.
     pub keyspace: Option<&'a str>,
-    /// The name of the one table, if there is one keyspace.
+    /// The name of the one wanted table; `None` for all. It is set only together with a keyspace.
     pub table: Option<&'a str>,
 }
 
-/// What rows are made from.
+/// The data from which rows are made.
 struct Source<'a> {
     catalog: &'a Catalog,
     wanted: Wanted<'a>,
     system: &'a SystemTables,
-    /// Where the client reaches the node.
+    /// The address at which the client reaches the node.
     server: SocketAddr,
 }
 
@@ -86,7 +88,7 @@ impl Default for SystemTables {
 }
 
 impl SystemTables {
-    /// The tables of a node that starts now.
+    /// The system tables of a node that starts now.
     pub fn new() -> SystemTables {
         let mut keyspaces: BTreeMap<String, Keyspace> = BTreeMap::new();
         let mut contents = HashMap::new();
@@ -119,7 +121,7 @@ impl SystemTables {
         }
     }
 
-    /// The same tables of a node in a data center of this name.
+    /// These tables for a node in the data center of this name.
     #[must_use]
     pub fn in_data_center(self, data_center: &str) -> SystemTables {
         SystemTables {
@@ -148,11 +150,11 @@ impl SystemTables {
         self.keyspace(keyspace)?.tables.get(name)
     }
 
-    /// The rows of a system table, at least those wanted, by partition in token order, then in clustering order.
-    /// `server` is the address by which the client reached the node.
+    /// The rows of a system table, at least the wanted ones. They are by partition in token order,
+    /// then in clustering order. `server` is the address at which the client reached the node.
     ///
     /// # Errors
-    /// If the table is none of these.
+    /// If the table is not a system table.
     pub(crate) fn rows(
         &self,
         storage: &Storage,
@@ -192,7 +194,8 @@ impl SystemTables {
 }
 
 impl Source<'_> {
-    /// The wanted keyspaces of those that `system_schema` tells of, by name.
+    /// The wanted ones of the keyspaces that `system_schema` lists: the system's by name, then the
+    /// users' by name.
     fn keyspaces(&self) -> impl Iterator<Item = &Arc<Keyspace>> {
         let of_the_system = named(&self.system.keyspaces, self.wanted.keyspace);
         of_the_system
@@ -200,19 +203,19 @@ impl Source<'_> {
             .chain(self.keyspaces_of_users())
     }
 
-    /// Those that are not the system's.
+    /// The wanted keyspaces of users.
     fn keyspaces_of_users(&self) -> impl Iterator<Item = &Arc<Keyspace>> {
         named(&self.catalog.keyspaces, self.wanted.keyspace)
     }
 
-    /// The wanted tables of those that `system_schema` tells of.
+    /// The wanted ones of the tables that `system_schema` lists.
     fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
         self.keyspaces()
             .flat_map(|keyspace| named(&keyspace.tables, self.wanted.table))
     }
 }
 
-/// The one of that name, or all.
+/// The value under `name`, or all values if no name is given.
 fn named<'m, V>(
     map: &'m BTreeMap<String, V>,
     name: Option<&'m str>,

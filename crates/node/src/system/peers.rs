@@ -1,6 +1,7 @@
-//! What is said of other nodes, of which there are none, and of how the data spread.
+//! The system tables about other nodes, of which there are none, and about the distribution of
+//! data.
 //!
-//! `system.peers_v2` is missing on purpose: drivers that do without it take ports from their own
+//! `system.peers_v2` is missing on purpose. Without it drivers take ports from their own
 //! configuration, which is right for one node behind any port mapping.
 
 use super::definition::{Declaration, none};

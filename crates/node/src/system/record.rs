@@ -1,4 +1,4 @@
-//! Rows of system tables: written by column name, assembled into the form of the storage.
+//! Rows of system tables: written by column name, then assembled into the form of the storage.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use cql::value::{Value, compare};
 use storage::catalog::{Column, ColumnKind, Table};
 use storage::read::{Cell, LiveCell, Partition, Position, Row};
 
-/// A row by column names; a column that is left out is null.
+/// A row as values by column name. A column that is left out is null.
 pub(super) struct Record(pub Vec<(&'static str, Value)>);
 
 /// A record from its columns.
@@ -30,6 +30,8 @@ impl Record {
         Some(value)
     }
 
+    /// The serialised values of these key columns.
+    ///
     /// # Panics
     /// If a key column has no value.
     fn key(&self, columns: &[&Column]) -> Vec<Bytes> {
@@ -43,22 +45,22 @@ impl Record {
     }
 }
 
-/// `text`.
+/// A value of type `text`.
 pub(super) fn text(value: impl Into<String>) -> Value {
     Value::Text(value.into())
 }
 
-/// `map<text, text>` from pairs in the order of their keys.
+/// A value of type `map<text, text>`. The pairs must come in the order of their keys.
 pub(super) fn text_map<'a>(pairs: impl IntoIterator<Item = (&'a String, &'a String)>) -> Value {
     let pairs = pairs.into_iter();
     Value::Map(pairs.map(|(key, value)| (text(key), text(value))).collect())
 }
 
-/// The rows of `table`, by partition in token order, then in clustering order. They have no positions: whoever reads
-/// them page by page goes by their keys.
+/// The rows of `table`, by partition in token order, then in clustering order. They have no
+/// positions; readers page through them by their keys.
 ///
 /// # Panics
-/// If a record names a column that the table hasn't got, or lacks a key column.
+/// If a record names a column that the table does not have, or lacks a key column.
 pub(super) fn assemble(table: &Table, records: &[Record], written_at_micros: i64) -> Vec<Row> {
     for (name, _) in records.iter().flat_map(|record| &record.0) {
         assert!(
@@ -117,7 +119,7 @@ fn compare_clustering(columns: &[&Column], a: &Row, b: &Row) -> Ordering {
     Ordering::Equal
 }
 
-/// Rows of one partition share it, as they do when they come from the storage.
+/// Makes the rows of one partition share it, as rows from the storage do.
 fn share_partitions(rows: &mut [Row]) {
     for at in 1..rows.len() {
         if rows[at].partition.key == rows[at - 1].partition.key {

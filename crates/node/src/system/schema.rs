@@ -1,4 +1,4 @@
-//! `system_schema`: keyspaces, tables, columns and indexes as drivers read them.
+//! `system_schema`: keyspaces, tables, columns and indexes in the form that drivers read.
 
 use std::collections::BTreeMap;
 
@@ -106,7 +106,7 @@ pub(super) const TABLES: &[Declaration] = &[
     },
 ];
 
-/// What ScyllaDB calls the partitioner of a CDC log.
+/// The partitioner of a CDC log, by ScyllaDB's name.
 const CDC_PARTITIONER: &str = "com.scylladb.dht.CDCPartitioner";
 
 fn keyspaces(source: &Source<'_>) -> Vec<Record> {
@@ -125,8 +125,8 @@ fn keyspaces(source: &Source<'_>) -> Vec<Record> {
         .collect()
 }
 
-/// The replication as drivers compute with it: the class with its package, and the factor
-/// by data center.
+/// The replication options in the form with which drivers compute: the class with its package, and
+/// the factor by data center.
 fn replication(keyspace: &Keyspace, data_center: &str) -> BTreeMap<String, String> {
     let mut replication = keyspace.replication.clone();
     if let Some(class) = replication.get_mut("class")
@@ -181,7 +181,7 @@ fn columns(source: &Source<'_>) -> Vec<Record> {
         .collect()
 }
 
-/// A row of `columns`, here and in `system_virtual_schema`.
+/// A row of the table `columns`, in `system_schema` or `system_virtual_schema`.
 pub(super) fn column_record(table: &Table, column: &Column) -> Record {
     let (kind, position, order) = match column.kind {
         ColumnKind::PartitionKey { position } => ("partition_key", position as i32, "none"),
@@ -252,7 +252,7 @@ fn indexes(source: &Source<'_>) -> Vec<Record> {
         .collect()
 }
 
-/// The user's options with those that the database adds.
+/// The options that the user gave and those that the database adds.
 fn index_options(index: &Index) -> BTreeMap<String, String> {
     let mut options = index.options.clone();
     options.insert("target".to_owned(), index.target.clone());
@@ -280,7 +280,7 @@ fn scylla_tables(source: &Source<'_>) -> Vec<Record> {
         .collect()
 }
 
-/// `cdc = {...}` as a map, with every option.
+/// The value of the table option `cdc` as a map, with every sub-option.
 pub(crate) fn cdc_options(cdc: &CdcOptions) -> BTreeMap<String, String> {
     let preimage = match cdc.preimage {
         ImageMode::Off => "false",
@@ -300,7 +300,8 @@ pub(crate) fn cdc_options(cdc: &CdcOptions) -> BTreeMap<String, String> {
     ])
 }
 
-/// Drivers and the CDC library tell a keyspace with tablets by `initial_tablets` not being null.
+/// The rows of `scylla_keyspaces`. Drivers and the CDC library recognise a keyspace with tablets by
+/// its `initial_tablets`, which is not null.
 fn scylla_keyspaces(source: &Source<'_>) -> Vec<Record> {
     source
         .keyspaces_of_users()

@@ -1,4 +1,5 @@
-//! The tables of `system_schema` for what there is none of here. Drivers read them all.
+//! The tables of `system_schema` for objects that do not exist here, such as views and user types.
+//! They are empty, but drivers read all of them.
 
 use super::definition::{Declaration, none};
 

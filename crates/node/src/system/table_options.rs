@@ -1,5 +1,5 @@
-//! The options of a table as `system_schema.tables` shows them: what the user gave, else what
-//! Cassandra would have by default. Most have no effect here; drivers and tools read them all the same.
+//! The options of a table as `system_schema.tables` shows them: the values that the user gave, else
+//! Cassandra's defaults. Most have no effect here, but drivers and tools read all of them.
 
 use cql::ast::{AlterTable, AlterTableChange, OptionValue, Statement};
 use cql::value::Value;
@@ -7,18 +7,19 @@ use storage::catalog::Table;
 
 use super::record::text;
 
-/// An option's type, by its default.
+/// The default of an option, which also says the option's type.
 #[derive(Clone, Copy)]
 enum Default {
     Text(&'static str),
     Boolean(bool),
     Double(f64),
     Int(i32),
-    /// Pairs in the order of their keys.
+    /// A map, with its pairs in the order of their keys.
     Map(&'static [(&'static str, &'static str)]),
 }
 
-/// The options that [`Table::options`] may hold and Cassandra 5 has a column for. The column has the option's name.
+/// The options that [`Table::options`] may hold, if Cassandra 5 has a column for them. The column
+/// has the option's name.
 const OPTIONS: &[(&str, Default)] = &[
     ("additional_write_policy", Default::Text("99p")),
     ("allow_auto_snapshot", Default::Boolean(true)),
@@ -57,7 +58,7 @@ const OPTIONS: &[(&str, Default)] = &[
     ("speculative_retry", Default::Text("99p")),
 ];
 
-/// The columns of `system_schema.tables` that are plain options.
+/// The columns of `system_schema.tables` that show these options, with their values.
 pub(super) fn columns(table: &Table) -> impl Iterator<Item = (&'static str, Value)> {
     OPTIONS.iter().map(|&(name, default)| {
         let given = table
@@ -69,7 +70,7 @@ pub(super) fn columns(table: &Table) -> impl Iterator<Item = (&'static str, Valu
     })
 }
 
-/// The meaning of an option's text.
+/// Parses the text of an option's value; `None` if it can't be parsed.
 fn read(value: &str) -> Option<OptionValue> {
     let parsed = cql::parser::parse_statement(&format!("ALTER TABLE t WITH o = {value}")).ok()?;
     match parsed.statement {
@@ -81,7 +82,7 @@ fn read(value: &str) -> Option<OptionValue> {
     }
 }
 
-/// The value as the type of the option wants it; `None` if it does not fit.
+/// Converts a value to the type of the option; `None` if it does not fit.
 fn typed(value: &OptionValue, default: Default) -> Option<Value> {
     match (default, value) {
         (Default::Text(_), OptionValue::Scalar(value)) => Some(text(value)),

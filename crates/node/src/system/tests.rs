@@ -8,7 +8,7 @@ use storage::read::Cell;
 use super::*;
 use crate::fixtures;
 
-/// Where the client of these tests came to.
+/// The address at which the client of these tests reached the node.
 const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9142);
 
 fn tables() -> SystemTables {
@@ -26,7 +26,7 @@ fn rows(catalog: &Catalog, keyspace: &str, name: &str) -> Vec<BTreeMap<String, V
         .collect()
 }
 
-/// A row by column names, nulls left out.
+/// A row as values by column name, without nulls.
 fn decoded(table: &Table, row: &Row) -> BTreeMap<String, Value> {
     let mut values = BTreeMap::new();
     let clustering = row.clustering.as_ref().unwrap();
@@ -284,7 +284,7 @@ fn tables_show_given_options_and_defaults() {
     );
     assert_eq!(map(films, "caching")["keys"], "ALL");
     assert_eq!(films["gc_grace_seconds"], Value::Int(864_000));
-    // Without it, drivers take the table for one with COMPACT STORAGE.
+    // Without this flag, drivers take the table for one with COMPACT STORAGE.
     assert_eq!(
         films["flags"],
         Value::Set(vec![Value::Text("compound".to_owned())])

@@ -1,4 +1,4 @@
-//! Where traces would lie. Requests are not traced, so both tables stay empty.
+//! The tables for traces of requests. Requests are not traced, so both stay empty.
 
 use super::definition::{Declaration, none};
 

@@ -1,5 +1,5 @@
-//! `system_virtual_schema`: where drivers of Cassandra 4 and later look for tables that lie in no
-//! storage. It tells of itself alone, since `system_schema` tells of all others.
+//! `system_virtual_schema`: the keyspace in which drivers of Cassandra 4 and later look for tables
+//! without storage. It lists only itself, since `system_schema` lists all others.
 
 use super::definition::Declaration;
 use super::record::{Record, record, text};

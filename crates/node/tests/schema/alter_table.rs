@@ -60,7 +60,8 @@ fn cells_newer_than_the_drop_come_back_with_the_column() {
         "4 | 1 | null | null | null",
     ];
     assert_eq!(f.rows(all), left);
-    // A write that comes late is dropped with the rest, and an earlier drop uncovers nothing.
+    // A late write is hidden like the other cells of the dropped column, and a drop with an earlier
+    // time shows no cells again.
     let f = f.with(&[
         "UPDATE t USING TIMESTAMP 20000 SET v = 5 WHERE k = 2 AND c = 1",
         "ALTER TABLE t DROP v USING TIMESTAMP 100",
@@ -173,7 +174,7 @@ fn mistakes_are_explained() {
             ),
         ],
     );
-    // What is refused halfway leaves nothing behind.
+    // A statement that is refused halfway changes nothing.
     let before = f.database.storage.catalog().version;
     f.refused("ALTER TABLE t ADD (fine int, v int)", &[]);
     let catalog = f.database.storage.catalog();

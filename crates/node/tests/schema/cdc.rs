@@ -1,4 +1,4 @@
-//! The `cdc` option, and what a vector index has to do with it.
+//! The table option `cdc`, and its connection with vector indexes.
 
 use storage::catalog::{DeltaMode, ImageMode};
 

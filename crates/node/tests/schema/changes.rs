@@ -1,4 +1,4 @@
-//! What clients are told of a changed schema.
+//! The schema changes that statements report to clients.
 
 use node::query::{Outcome, Parameters};
 

@@ -1,4 +1,4 @@
-//! Schema changes at the same time as each other and as writes.
+//! Schema changes that run at the same time as each other and as writes.
 
 use cql::error::ErrorKind;
 use futures::future::join_all;
@@ -42,8 +42,8 @@ fn no_added_column_is_lost() {
     assert_eq!(ids.len(), 21, "no id is given twice");
 }
 
-/// Writers, two statements that change the table under them again and again, and a count at the
-/// end: every write that was acknowledged is there, and every other one says why.
+/// Runs writers beside two statements that change their table again and again, then counts the
+/// rows. Every acknowledged write is there, and every other one failed as invalid.
 #[test]
 fn writes_go_on_while_the_table_changes() {
     const WRITERS: i32 = 4;
@@ -52,7 +52,7 @@ fn writes_go_on_while_the_table_changes() {
     let f = Fixture::new()
         .with(&["CREATE TABLE t (k int, c int, v vector<float, 2>, PRIMARY KEY (k, c))"]);
     let run = async |cql: String| {
-        // As the server does: resolved against the schema of the moment, then carried out.
+        // As in the server, a statement is resolved against the present schema, then executed.
         let plan = f.plan(&cql)?;
         plan.execute(&f.database, Parameters::default()).await
     };

@@ -1,4 +1,4 @@
-//! DESCRIBE names things as a statement would have to, wherever it names them.
+//! DESCRIBE writes every name in the form in which a statement needs it.
 
 use bytes::Buf;
 use cql::ast::Statement;
@@ -11,7 +11,7 @@ use crate::fixture::Fixture;
 /// Names of keyspaces, tables and indexes that need quotes, each for another reason.
 const AWKWARD_WORDS: [&str; 5] = ["Mixed", "1st", "_x", "select", "Infinity"];
 
-/// Columns may have any name.
+/// Names of columns, which may hold any characters.
 const AWKWARD_COLUMNS: [&str; 12] = [
     "Mixed",
     "1st",
@@ -48,7 +48,7 @@ fn id(name: &str) -> String {
     Identifier(name).to_string()
 }
 
-/// A schema with awkward names in every place that has a name.
+/// A schema with awkward names wherever a name can stand.
 fn awkward() -> Fixture {
     let f = Fixture::new();
     for keyspace in AWKWARD_WORDS {
@@ -96,7 +96,7 @@ fn what_is_described_makes_the_same_schema_again() {
     );
 }
 
-/// The check of the class: whatever a list or description names can be pasted where a name is wanted.
+/// Every name in a list or description can be pasted where a statement wants a name.
 #[test]
 fn every_name_told_is_read_as_the_name_meant() {
     let f = awkward();

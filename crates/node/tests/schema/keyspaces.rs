@@ -36,7 +36,8 @@ fn what_is_given_is_remembered() {
     let b = catalog.keyspace("b").unwrap();
     assert!(b.durable_writes && b.tablets);
     assert_eq!(b.replication["class"], "EverywhereStrategy");
-    // Drivers take a keyspace with tablets for one whose replicas they are told of, so there are none unless asked for.
+    // Drivers expect to be told the replicas of tablets, so a keyspace has tablets only if asked
+    // for.
     let c = catalog.keyspace("c").unwrap();
     assert!(!c.tablets);
     assert_eq!(

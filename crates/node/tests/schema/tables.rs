@@ -91,7 +91,7 @@ fn a_table_made_anew_is_another() {
     assert_ne!(table.id, id);
     assert!(table.column("k").is_some());
     assert!(f.rows("SELECT * FROM t").is_empty());
-    // A plan of the dropped table does not write into its successor.
+    // A plan for the dropped table does not write into the new table of the same name.
     let error = crate::block_on(old.execute(&f.database, Default::default())).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Invalid, "{error}");
     assert!(f.rows("SELECT * FROM t").is_empty());

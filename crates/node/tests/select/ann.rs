@@ -1,4 +1,4 @@
-//! Nearest-neighbour queries against an index service of canned answers.
+//! Nearest-neighbour queries against an index service with canned answers.
 
 use cql::error::ErrorKind;
 use node::query::{BoundValue, Parameters};
@@ -85,7 +85,8 @@ fn rows_that_are_gone_are_left_out() {
     );
 }
 
-/// An index that still holds what the table has lost.
+/// The index still holds rows that the table has lost, and the query asks for more neighbours
+/// instead.
 #[test]
 fn rows_that_are_gone_are_made_up_for() {
     let (store, client) = FakeStore::start();
@@ -115,7 +116,7 @@ fn rows_that_are_gone_are_made_up_for() {
     let before = store.requests();
     assert_eq!(nearest(3), ["102", "390", "391"]);
     assert!(store.requests() - before < 8);
-    // There are no more than these.
+    // The table has no more rows with a vector.
     assert_eq!(nearest(100).len(), 11);
     let rescored = films.with(&[
         "CREATE CUSTOM INDEX better ON films (v) USING 'vector_index' WITH OPTIONS = {'quantization': 'i8', 'oversampling': '2', 'rescoring': 'true'}",
@@ -371,7 +372,7 @@ fn failures_of_the_service_are_told() {
             && message.ends_with("message: missing index: ks.films_v"),
         "{message}"
     );
-    // Drivers ask another node, or later again, at this code alone.
+    // Only at this error code do drivers ask another node, or ask again later.
     store.answer(503, "too many searches in flight");
     let error = films.execute(query, Parameters::default()).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Overloaded);

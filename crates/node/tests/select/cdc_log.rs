@@ -1,4 +1,4 @@
-//! Reads of a CDC log, as the CDC library asks for them.
+//! Reads of a CDC log, as the CDC library sends them.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -56,7 +56,8 @@ fn a_window_of_the_log_holds_every_write_before_its_end() {
     assert_eq!(window(now + 60_000, now - 60_000), Vec::<String>::new());
 }
 
-/// A write whose time lies before what was read already comes to lie behind it.
+/// The log row of a write gets a time behind the reads before it, even if the write has an earlier
+/// timestamp.
 #[test]
 fn no_row_comes_to_lie_in_a_window_that_was_read() {
     let fixture = Fixture::new().with(&[

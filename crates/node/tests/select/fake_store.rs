@@ -1,4 +1,4 @@
-//! An index service that answers what it is told to, over real HTTP.
+//! An index service over real HTTP that gives the answers set by a test.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use store_api::{Client, ClientOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// The answers to come and the requests that came.
+/// The next answers, and the requests received.
 #[derive(Clone, Default)]
 pub struct FakeStore {
     state: Arc<Mutex<State>>,
@@ -15,9 +15,9 @@ pub struct FakeStore {
 
 struct State {
     status: u16,
-    /// From the body of a request to that of its answer.
+    /// Makes the body of an answer from the body of its request.
     answer: Box<dyn Fn(&str) -> String + Send>,
-    /// Path and body.
+    /// The path and body of each request.
     requests: Vec<(String, String)>,
 }
 
@@ -32,7 +32,7 @@ impl Default for State {
 }
 
 impl FakeStore {
-    /// Starts it on a thread of its own and returns a client of it.
+    /// Starts the service on a thread of its own, and returns a client of it.
     pub fn start() -> (FakeStore, Client) {
         let store = FakeStore::default();
         let served = store.clone();
@@ -60,20 +60,20 @@ impl FakeStore {
         (store, client)
     }
 
-    /// What the next requests get.
+    /// Sets the answer to the next requests.
     pub fn answer(&self, status: u16, body: &str) {
         let body = body.to_owned();
         self.answer_by(status, move |_| body.clone());
     }
 
-    /// The same, by the bodies of the requests.
+    /// Sets the answers to the next requests, each made from the body of its request.
     pub fn answer_by(&self, status: u16, answer: impl Fn(&str) -> String + Send + 'static) {
         let mut state = self.state.lock().unwrap();
         state.status = status;
         state.answer = Box::new(answer);
     }
 
-    /// How many requests came.
+    /// The number of requests received.
     pub fn requests(&self) -> usize {
         self.state.lock().unwrap().requests.len()
     }
@@ -103,7 +103,7 @@ async fn serve(mut stream: TcpStream, store: FakeStore) {
     }
 }
 
-/// One request; `None` when the client hung up.
+/// Reads one request; `None` if the client has hung up.
 async fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<(String, String)> {
     loop {
         let text = String::from_utf8_lossy(buffer).into_owned();

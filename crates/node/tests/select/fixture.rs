@@ -1,4 +1,4 @@
-//! A database in a temporary directory, driven by CQL text, its rows printed as text.
+//! A database in a temporary directory. CQL text drives it, and its rows are printed as text.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ pub struct Fixture {
     _directory: tempfile::TempDir,
 }
 
-/// A page in text.
+/// A page of rows as text.
 pub struct TextPage {
-    /// One a row: literals joined by ` | `.
+    /// The rows, each as its literals joined by ` | `.
     pub rows: Vec<String>,
     pub paging_state: Option<Bytes>,
     pub warnings: Vec<String>,
@@ -102,7 +102,7 @@ impl Fixture {
         }
     }
 
-    /// One page.
+    /// One page of a query.
     pub fn page(&self, cql: &str, parameters: Parameters) -> Result<TextPage, CqlError> {
         let answer = self.execute(cql, parameters)?;
         let Outcome::Rows(rows) = answer.outcome else {
@@ -115,7 +115,7 @@ impl Fixture {
         })
     }
 
-    /// All rows in pages of a size.
+    /// All rows of a query, read in pages of this size.
     pub fn paged(&self, cql: &str, values: &[BoundValue], page_size: usize) -> Vec<String> {
         let mut rows = Vec::new();
         let mut paging_state = None;
@@ -139,7 +139,7 @@ impl Fixture {
         }
     }
 
-    /// The message of a statement that is refused.
+    /// The error message of a statement that is refused.
     pub fn refused(&self, cql: &str, values: &[BoundValue]) -> String {
         let parameters = Parameters {
             values: values.to_vec(),
@@ -170,7 +170,7 @@ impl Fixture {
             .collect()
     }
 
-    /// How a query is carried out.
+    /// The plan of a query as text.
     pub fn explain(&self, cql: &str) -> String {
         match self.plan(cql).unwrap_or_else(|e| panic!("{cql}: {e}")) {
             Plan::Select(plan) => plan.to_string(),

@@ -1,4 +1,4 @@
-//! What is refused, and in which words.
+//! Statements that are refused, and the texts of their errors.
 
 use cql::value::Value;
 use node::query::{BoundValue, Parameters};

@@ -42,7 +42,7 @@ fn rows_come_in_the_order_asked_for() {
         ),
     ];
     for (condition, expected) in cases {
-        // PER PARTITION LIMIT stands behind ORDER BY.
+        // PER PARTITION LIMIT follows ORDER BY in the text of a statement.
         let rows = fixture.rows(&format!("SELECT p, a, b FROM t WHERE {condition}"));
         let rows: Vec<String> = rows.iter().map(|row| row.replace(" | ", "")).collect();
         assert_eq!(rows.join(" "), *expected, "{condition}");
@@ -76,7 +76,8 @@ fn merged_partitions_are_not_paged() {
     );
 }
 
-/// A column with one value says how those behind it go, as in Cassandra.
+/// If a column is restricted to one value, a direction that reverses it reverses the columns behind
+/// it, as in Cassandra.
 #[test]
 fn a_column_with_one_value_reverses_those_behind_it() {
     let fixture = Fixture::new().with(&[
@@ -118,7 +119,8 @@ fn a_column_with_one_value_reverses_those_behind_it() {
     }
 }
 
-/// A partition of static columns only has no clustering columns, which come before all values on the disk.
+/// A partition with static columns only has no clustering values, which lie before all values on
+/// disk.
 #[test]
 fn a_row_of_static_columns_only_is_last_against_the_disk() {
     for (table_order, asked, expected) in [

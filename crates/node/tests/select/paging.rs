@@ -1,4 +1,4 @@
-//! Pages: whatever their size, together they are the whole result.
+//! Pages: whatever their size, the pages of a query together are its whole result.
 
 use bytes::Bytes;
 use node::query::{BoundValue, Parameters};
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::fixture::{Fixture, ints};
 
-/// Rows of every kind: wide and narrow partitions, partitions of static content only, holes.
+/// Rows of every kind: wide and narrow partitions, partitions with static columns only, and holes.
 fn fixture() -> Fixture {
     let fixture = Fixture::new().with(&[
         "CREATE TABLE t (p int, a int, b int, s int static, r int, PRIMARY KEY (p, a, b)) WITH CLUSTERING ORDER BY (a DESC, b ASC)",
@@ -174,7 +174,7 @@ fn a_page_ends_early_when_its_rows_are_large() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Bytes of a real state changed at random: an error or rows, never a panic.
+    /// A real paging state with bytes changed at random gives an error or rows, never a panic.
     #[test]
     fn changed_states_do_no_harm(
         query in 0..QUERIES.len(),

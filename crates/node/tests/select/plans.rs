@@ -1,4 +1,4 @@
-//! How queries are carried out, as their plans print it.
+//! The plans of queries, as text.
 
 use crate::fixture::Fixture;
 

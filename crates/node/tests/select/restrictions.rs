@@ -1,10 +1,11 @@
-//! Which rows a WHERE clause finds.
+//! The rows that a WHERE clause finds.
 
 use node::query::BoundValue;
 
 use crate::fixture::{Fixture, int, ints, text};
 
-/// Partitions 1 to 3, clustering `a` 0 to 2 up, `b` 0 to 2 down; `r` = 100 p + 10 a + b.
+/// A table with partitions 1 to 3, `a` from 0 to 2 ascending, and `b` from 0 to 2 descending. `r`
+/// is 100 p + 10 a + b.
 fn grid() -> Fixture {
     let fixture = Fixture::new().with(&[
         "CREATE TABLE grid (p int, a int, b int, r int, PRIMARY KEY (p, a, b)) WITH CLUSTERING ORDER BY (a ASC, b DESC)",
@@ -85,7 +86,8 @@ fn filters_find_their_rows() {
         let mut rows = grid.rows(&format!(
             "SELECT r FROM grid WHERE {condition} ALLOW FILTERING"
         ));
-        // Partitions come by token; within each the order of the disk counts.
+        // Partitions come in token order, so they are sorted. Within each the order of the disk
+        // counts.
         rows.sort_by_key(|row| row[..1].to_owned());
         assert_eq!(rows.join(" "), *expected, "{condition}");
     }
@@ -175,7 +177,7 @@ fn token_ranges_cut_the_ring_without_gaps_or_overlaps() {
             "{nothing}"
         );
     }
-    // The least token stands for the end of the ring.
+    // As an upper bound, the least token stands for the end of the ring.
     assert_eq!(
         grid.rows("SELECT r FROM grid WHERE token(p) <= -9223372036854775808"),
         all

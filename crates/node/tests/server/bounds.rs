@@ -1,4 +1,4 @@
-//! What a client may ask for at once, and what happens beyond.
+//! Bounds on what a client may ask for at once, and the answers beyond them.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -42,7 +42,7 @@ async fn requests_beyond_the_listeners_limit_are_overloaded_for_everyone() {
     .await;
     let refused = error(other.ask("more").await);
     assert_eq!(refused.kind, ErrorKind::Overloaded);
-    // The connection itself still answers: a driver does not take the node for dead.
+    // The connection still answers OPTIONS, so that a driver does not take the node for dead.
     other.send(2, &cql::wire::Request::Options).await;
     assert!(matches!(other.receive().await.1, Response::Supported(_)));
     server.echo.release.add_permits(1);
@@ -84,13 +84,14 @@ async fn a_client_that_does_not_read_is_not_read_either() {
     let server = start(|options| options.connection.unread_bytes_max = 1 << 20).await;
     let mut client = Client::open(server.address).await;
     let mut other = Client::open(server.address).await;
-    // Each answer takes a megabyte: after a few, plus what the sockets hold, no more is asked of the service.
+    // Each answer takes a megabyte. After a few answers, beside those in the sockets' buffers, the
+    // service gets no more requests.
     const REQUESTS: usize = 200;
     let mut out = bytes::BytesMut::new();
     for stream in 0..REQUESTS {
         query("big 1000000").encode(stream as i16, None, &mut out);
     }
-    // All of them may not fit into the sockets' buffers.
+    // The sockets' buffers may not hold all of the requests.
     let _ = timeout(Duration::from_secs(5), client.socket.write_all(&out)).await;
     let mut answered = 0;
     loop {
@@ -106,7 +107,7 @@ async fn a_client_that_does_not_read_is_not_read_either() {
         "{answered} were answered into the void"
     );
     other.assert_alive().await;
-    // Once it reads, it gets everything.
+    // Once the client reads, it gets all answers.
     for _ in 0..REQUESTS {
         assert!(matches!(client.receive().await.1, Response::Rows(_)));
     }

@@ -1,4 +1,4 @@
-//! A client of single frames.
+//! A client that sends and receives single frames.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// How long an answer may take before the test has failed.
+/// The longest time to wait for an answer before the test fails.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 const BODY_LIMIT: usize = 1 << 30;
@@ -27,7 +27,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects and says nothing.
+    /// Connects and sends nothing.
     pub async fn connect(address: SocketAddr) -> Client {
         Client {
             socket: TcpStream::connect(address).await.unwrap(),
@@ -37,7 +37,7 @@ impl Client {
         }
     }
 
-    /// Connects and opens the connection.
+    /// Connects and completes the handshake.
     pub async fn open(address: SocketAddr) -> Client {
         let mut client = Client::connect(address).await;
         client.start(None).await;
@@ -64,7 +64,7 @@ impl Client {
         self.send(stream, &query(text)).await;
     }
 
-    /// The next frame; `None` if the server has closed the connection.
+    /// Receives the next frame; `None` if the server has closed the connection.
     pub async fn try_receive(&mut self) -> Option<(ResponseContext, Response)> {
         loop {
             if let Some(frame) = self.decoder.decode(&mut self.input).unwrap() {
@@ -83,7 +83,7 @@ impl Client {
         self.try_receive().await.expect("the connection is open")
     }
 
-    /// Sends a text and gets what the echo service makes of it.
+    /// Sends a text and returns the echo service's answer.
     pub async fn ask(&mut self, text: &str) -> Response {
         self.query(7, text).await;
         let (context, response) = self.receive().await;
@@ -141,14 +141,15 @@ impl Client {
         self.request(&Request::Execute { id, parameters }).await
     }
 
-    /// Executes a statement that must be prepared again first.
+    /// Executes a prepared statement and checks that the answer is UNPREPARED.
     pub async fn assert_unprepared(&mut self, id: &Bytes, parameters: QueryParameters) {
         let refused = error(self.execute(id, parameters).await);
         assert_eq!(refused.kind, ErrorKind::Unprepared { id: id.clone() });
     }
 }
 
-/// The columns' names and the cells as CQL literals of a result set with its metadata.
+/// The column names of a result set, and its cells as CQL literals. The result set must have its
+/// metadata.
 pub fn literals(response: Response) -> (Vec<String>, Vec<Vec<String>>) {
     let Response::Rows(rows) = response else {
         panic!("rows, not {response:?}");
@@ -200,7 +201,7 @@ pub fn query(text: &str) -> Request {
     }
 }
 
-/// What the echo service answers to a text without a meaning.
+/// The answer of the echo service to a text that is no command.
 pub fn echoed(text: &str) -> Response {
     Response::SetKeyspace(text.to_owned())
 }
@@ -212,7 +213,7 @@ pub fn error(response: Response) -> CqlError {
     }
 }
 
-/// A frame with any header.
+/// A frame with this header and body.
 pub fn raw_frame(version: u8, flags: u8, stream: i16, opcode: u8, body: &[u8]) -> BytesMut {
     let mut out = BytesMut::new();
     out.put_u8(version);

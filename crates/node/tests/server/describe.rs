@@ -1,4 +1,4 @@
-//! The text of DESCRIBE, executed, makes an equal schema.
+//! The text of DESCRIBE, when it is executed, makes an equal schema.
 
 use crate::client::Client;
 use crate::real::start;

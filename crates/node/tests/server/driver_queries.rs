@@ -1,11 +1,11 @@
-//! What drivers, cqlsh and CDC readers ask when they connect, word for word.
+//! The queries of drivers, cqlsh and CDC readers when they connect, word for word.
 
 use cql::error::ErrorKind;
 
 use crate::client::literals;
 use crate::real::start_with_keyspace;
 
-/// By the Python, Java, Go and Rust drivers, cqlsh, and the CDC library.
+/// Queries of the Python, Java, Go and Rust drivers, cqlsh, and the CDC library.
 const QUERIES: &[&str] = &[
     "SELECT * FROM system.local WHERE key='local'",
     "select * from system.local where key = 'local'",
@@ -64,7 +64,8 @@ const QUERIES: &[&str] = &[
     "SELECT range_start, range_end, partitions_count, mean_partition_size FROM system.size_estimates WHERE keyspace_name = 'k' AND table_name = 't'",
 ];
 
-/// By the Rust driver, the CDC library and the index service, with markers; and the types of those.
+/// Queries with bind markers of the Rust driver, the CDC library and the index service, with the
+/// types of the markers.
 const PREPARED: &[(&str, &[&str])] = &[
     (
         "SELECT keyspace_name, table_name FROM system_schema.tables where keyspace_name in ?",
@@ -108,7 +109,7 @@ const PREPARED: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What drivers ask to see whether it is there, and do without if the answer is Invalid.
+/// Queries of tables that drivers do without if the answer is Invalid.
 const ABSENT: &[&str] = &[
     "SELECT * FROM system.peers_v2",
     "SELECT host_id, peer, peer_port, native_address, native_port, schema_version FROM system.peers_v2",
@@ -139,7 +140,7 @@ async fn each_is_answered() {
         let prepared = client.prepare(query).await;
         let markers = prepared.bind.columns.iter();
         let told: Vec<String> = markers.map(|marker| marker.cql_type.to_string()).collect();
-        // A list that is bound whole need not be frozen, and may be.
+        // The type of a list that is bound as a whole may be frozen or not.
         let told: Vec<&str> = told.iter().map(|name| thawed(name)).collect();
         assert_eq!(told, *types, "{query}");
     }

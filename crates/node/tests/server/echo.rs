@@ -1,4 +1,4 @@
-//! A service that answers a text with itself, but for a few that it obeys.
+//! A service that answers a text with the text itself, except for a few commands.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -94,7 +94,7 @@ pub fn change(keyspace: &str) -> SchemaChange {
     }
 }
 
-/// A result set of one blob.
+/// A result set with one blob of this many bytes.
 fn rows(bytes: usize) -> Response {
     let metadata = Metadata {
         columns: vec![ColumnSpec {
@@ -116,7 +116,7 @@ pub struct TestServer {
     pub address: SocketAddr,
 }
 
-/// A server on a free port.
+/// Starts a server with the echo service on a free port.
 pub async fn start(adjust: impl FnOnce(&mut ListenerOptions)) -> TestServer {
     let mut options = ListenerOptions {
         address: "127.0.0.1:0".parse().unwrap(),

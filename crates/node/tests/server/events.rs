@@ -1,4 +1,4 @@
-//! Schema events reach those who registered for them, and nobody else.
+//! Schema events reach the clients that registered for them, and no others.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ async fn registered_connections_hear_of_changes_once() {
         EventKind::SchemaChange,
     ];
     register(&mut listening, &everything).await;
-    // Once more changes nothing.
+    // A second registration changes nothing.
     register(&mut listening, &[EventKind::SchemaChange]).await;
     let mut deaf = Client::open(server.address).await;
     register(&mut deaf, &[EventKind::StatusChange]).await;

@@ -1,4 +1,4 @@
-//! Whatever bytes come, the server neither panics nor hangs, and serves everybody else.
+//! Whatever bytes come, the server neither panics nor hangs, and goes on serving all other clients.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::client::{Client, raw_frame};
 use crate::echo::start;
 
-/// Frames that are almost right: a v4 header with an honest length and anything in the body.
+/// Frames that are almost right: a v4 header with the right length, and a body of any bytes.
 fn frames() -> impl Strategy<Value = Vec<u8>> {
     let frame = (
         any::<u8>(),
@@ -51,7 +51,7 @@ fn garbage_is_answered_or_hung_up_on() {
                 let _ = client.socket.write_all(&bytes).await;
                 let _ = client.socket.shutdown().await;
                 let mut answers = Vec::new();
-                // Answers to what made sense, then the end.
+                // The server answers the frames that made sense, then the connection ends.
                 let end = timeout(
                     Duration::from_secs(10),
                     client.socket.read_to_end(&mut answers),

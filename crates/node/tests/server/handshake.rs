@@ -1,4 +1,4 @@
-//! Opening a connection: versions, options, compression, and what is refused before it is open.
+//! Opening a connection: versions, options, compression, and requests that are refused before.
 
 use cql::error::ErrorKind;
 use cql::wire::{Compression, Request, Response, Startup};
@@ -12,7 +12,7 @@ async fn other_versions_are_told_which_to_use() {
     let server = start(|_| {}).await;
     for version in [1, 2, 3, 5, 6, 0x42] {
         let mut client = Client::connect(server.address).await;
-        // OPTIONS, as drivers begin.
+        // OPTIONS, which drivers send first.
         client.send_bytes(&raw_frame(version, 0, 3, 5, &[])).await;
         let (context, response) = client.receive().await;
         let error = error(response);
@@ -23,7 +23,7 @@ async fn other_versions_are_told_which_to_use() {
                 .contains("Invalid or unsupported protocol version"),
             "{error}"
         );
-        // Apache's gocql 2 goes down to another version for an answer on stream 0 alone.
+        // Apache's gocql 2 goes down to another version only if the answer is on stream 0.
         assert_eq!(context.stream, 0);
         client.assert_closed().await;
     }
@@ -44,7 +44,8 @@ async fn options_may_come_before_startup() {
     client.assert_alive().await;
 }
 
-/// ScyllaDB's drivers take a node that tells of some of these for one with shards, and look for ports that it hasn't.
+/// ScyllaDB's drivers take a node with some of these options for one with shards, and look for
+/// ports that this node does not have.
 #[tokio::test]
 async fn a_node_tells_of_no_shards() {
     let (_node, mut client) = start_with_keyspace().await;
@@ -146,7 +147,7 @@ async fn bodies_are_compressed_as_agreed() {
         assert_eq!(rows.row_count(), 1);
         let sent = server.server.counters()[0].1.bytes_written - before.bytes_written;
         assert!(sent < 20_000, "{compression:?}: {sent}");
-        // A frame need not be compressed even so.
+        // A client may send a frame uncompressed although compression was agreed on.
         client.compression = None;
         client.query(9, "plain").await;
         client.compression = Some(compression);

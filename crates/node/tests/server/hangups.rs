@@ -1,4 +1,4 @@
-//! Clients that stop in the middle leave nothing behind.
+//! Clients that hang up at any moment leave nothing behind.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -70,7 +70,7 @@ async fn a_client_that_takes_no_answers_is_hung_up_on() {
     })
     .await;
     let mut client = Client::open(server.address).await;
-    // More than the sockets' buffers hold.
+    // The answer is larger than the sockets' buffers.
     client.query(1, "big 50000000").await;
     all_gone(&server).await;
 }

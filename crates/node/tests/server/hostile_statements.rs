@@ -1,5 +1,5 @@
-//! Statements and values that no one means: the node answers each with a result or an error, and never
-//! runs into a bug.
+//! Statements and values that make no sense: the node answers each with a result or an error, and
+//! never runs into a bug.
 
 use cql::error::ErrorKind;
 use cql::types::CqlType;
@@ -112,7 +112,7 @@ const WORDS: &[&str] = &[
     "ON",
 ];
 
-/// Statements that are right, with markers for anything.
+/// Correct statements, with bind markers for any values.
 const STATEMENTS: &[&str] = &[
     "SELECT * FROM t WHERE p = ? AND q = ? AND c > ? AND d = ? ALLOW FILTERING",
     "SELECT * FROM t WHERE p IN ? AND q IN (?, ?) LIMIT ?",
@@ -144,7 +144,7 @@ fn soup() -> impl Strategy<Value = String> {
     (start, words).prop_map(|(start, words)| format!("{start} {}", words.join(" ")))
 }
 
-/// A right statement with a piece cut out or doubled.
+/// A correct statement with a piece cut out or doubled.
 fn mutilated() -> impl Strategy<Value = String> {
     (
         select(STATEMENTS),
@@ -167,7 +167,7 @@ fn value() -> impl Strategy<Value = BoundValue> {
         1 => Just(vec![0, 0, 0, 0, 0, 0, 0, 1]),
         1 => Just(vec![0xff; 4]),
         1 => Just(b"a".to_vec()),
-        // A list of one int, and one of more than there are bytes.
+        // A list of one int, and a list that states more elements than it has bytes.
         1 => Just(vec![0, 0, 0, 1, 0, 0, 0, 4, 0, 0, 0, 1]),
         1 => Just(vec![0x7f, 0xff, 0xff, 0xff]),
         1 => Just([0x3f, 0x80, 0, 0].repeat(3)),
@@ -196,7 +196,7 @@ fn fitting(cql_type: &CqlType, n: u8) -> Value {
     }
 }
 
-/// Puts fitting values in the place of most.
+/// Replaces most of the values by values that fit their types.
 fn made_to_fit(values: &mut Vec<BoundValue>, types: &[CqlType], fits: &[u8]) {
     values.resize(types.len(), BoundValue::Unset);
     for ((value, cql_type), n) in values.iter_mut().zip(types).zip(fits) {
@@ -296,6 +296,6 @@ fn any_values_are_taken_or_refused() {
         let values = (parameters.clone(), fits.clone());
         ((*text).to_owned(), Some(values))
     });
-    // Not everything is refused at first sight.
+    // Enough of the statements are executed, and not refused at first sight.
     assert!(taken > 200, "{taken}");
 }

@@ -1,5 +1,5 @@
-//! The server over real sockets: the protocol in front of a service that does what the tests need
-//! ([`echo`]), and statements in front of a real database ([`real`]).
+//! The server over real sockets: the protocol with a test service ([`echo`]), and statements on a
+//! real database ([`real`]).
 
 mod client;
 mod echo;

@@ -1,4 +1,4 @@
-//! What clients may hold together, whatever they do not read or do not finish.
+//! The memory that clients may hold together, whatever they leave unread or unfinished.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{echo, real};
 const MIB: usize = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The first bytes of a frame that says that it is of so many, and so many of them.
+/// The beginning of a frame that announces this many bytes of body, with the bytes sent so far.
 fn begun(opcode: u8, announced: u32, sent: usize) -> BytesMut {
     let mut frame = raw_frame(4, 0, 1, opcode, &vec![b'x'; sent]);
     frame[5..9].copy_from_slice(&announced.to_be_bytes());
@@ -34,7 +34,7 @@ async fn answers_that_nobody_reads_are_refused_before_they_fill_the_memory() {
         client.run(&text).await;
     }
     let _ = memory.take_peak();
-    // 4 MB each, 400 MB together, and nobody reads.
+    // Four clients ask for 25 answers of 4 MB each, 400 MB together, and read nothing.
     let mut deaf = Vec::new();
     for _ in 0..4 {
         let mut client = Client::open(node.address).await;
@@ -57,7 +57,8 @@ async fn answers_that_nobody_reads_are_refused_before_they_fill_the_memory() {
     }
     let peak = memory.take_peak();
     assert!((4 * MIB..=16 * MIB).contains(&peak), "{peak}");
-    // Who reads gets all that there was memory for, and is told of the rest.
+    // A client that reads gets every answer for which there was memory, and Overloaded for the
+    // rest.
     let mut whole = 0;
     for client in &mut deaf {
         for _ in 0..25 {

@@ -13,7 +13,7 @@ use crate::client::Client;
 pub struct RealNode {
     pub node: Node,
     pub address: SocketAddr,
-    // The directory is removed when the node is gone.
+    // The directory is removed when the node is dropped.
     _directory: TempDir,
 }
 
@@ -54,7 +54,8 @@ pub async fn start_with_keyspace() -> (RealNode, Client) {
     start_with_memory(ListenerOptions::default().memory).await
 }
 
-/// The same, whose clients may hold so much.
+/// A node with keyspace `k` whose clients may hold this much memory, and a connection that uses
+/// `k`.
 pub async fn start_with_memory(memory: Budget) -> (RealNode, Client) {
     let node = start_on(memory).await;
     let mut client = Client::open(node.address).await;

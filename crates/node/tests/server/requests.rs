@@ -83,7 +83,7 @@ async fn a_request_for_a_trace_is_answered_without_one() {
 async fn a_custom_payload_is_passed_over() {
     let server = start(|_| {}).await;
     let mut client = Client::open(server.address).await;
-    // One entry: "k" -> 01.
+    // One entry of the payload: "k" -> 01.
     let mut body = vec![0, 1, 0, 1, b'k', 0, 0, 0, 1, 1];
     body.extend_from_slice(&[0, 0, 0, 2]);
     body.extend_from_slice(b"hi\x00\x01\x00");
@@ -103,13 +103,13 @@ async fn a_malformed_body_is_refused_and_the_connection_goes_on() {
         (0, 7, &[]),
         // EXECUTE with half an id.
         (0, 10, &[0, 16, 1, 2]),
-        // REGISTER for what there is none of.
+        // REGISTER for an event that does not exist.
         (0, 11, b"\x00\x01\x00\x02NO"),
-        // Said to be compressed although nothing was agreed on.
+        // A frame marked as compressed although no compression was agreed on.
         (1, 7, &[0, 0, 0, 1, b'x']),
-        // No such opcode.
+        // An unknown opcode.
         (0, 0x7f, b"whatever"),
-        // A response's opcode.
+        // The opcode of a response.
         (0, 0x08, b"whatever"),
     ] {
         client

@@ -1,4 +1,4 @@
-//! What registered clients are told of changes by others.
+//! The schema events that registered clients get for changes by others.
 
 use cql::wire::{EVENT_STREAM, Event, EventKind, Request, Response, SchemaTarget};
 
@@ -30,7 +30,7 @@ async fn every_kind_of_change_is_told() {
             &["Created k.t"][..],
         ),
         ("ALTER TABLE t ADD a int", &["Updated k.t"]),
-        // Changes nothing, so nothing is told.
+        // The statement changes nothing, so there is no event.
         ("CREATE TABLE IF NOT EXISTS t (p int PRIMARY KEY)", &[]),
         ("TRUNCATE t", &[]),
         (

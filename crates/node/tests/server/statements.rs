@@ -1,4 +1,4 @@
-//! Statements through every door of the protocol: QUERY, PREPARE and EXECUTE, BATCH.
+//! Statements in every form of the protocol: QUERY, PREPARE and EXECUTE, BATCH.
 
 use bytes::Bytes;
 use cql::error::ErrorKind;
@@ -86,7 +86,7 @@ async fn prepared_statements_are_told_and_executed() {
     assert!(insert.result.is_none_or(|result| result.columns.is_empty()));
     let parameters = positional([int(9), text("x"), int(1)]);
     assert_eq!(client.execute(&insert.id, parameters).await, Response::Void);
-    // Unset leaves as it is, null deletes.
+    // An unset value leaves its column as it is.
     let parameters = positional([BoundValue::Unset, text("x"), int(1)]);
     assert_eq!(client.execute(&insert.id, parameters).await, Response::Void);
 
@@ -116,7 +116,8 @@ async fn a_statement_prepared_on_one_connection_serves_all() {
     let (node, mut client) = start_with_keyspace().await;
     client.run("CREATE TABLE t (p int PRIMARY KEY)").await;
     let insert = client.prepare("INSERT INTO t (p) VALUES (?)").await;
-    // A connection without a keyspace: the statement keeps the one it was prepared in.
+    // The other connection has no keyspace. The statement keeps the keyspace in which it was
+    // prepared.
     let mut other = Client::open(node.address).await;
     let answer = other.execute(&insert.id, positional([int(5)])).await;
     assert_eq!(answer, Response::Void);
@@ -146,7 +147,8 @@ async fn a_prepared_statement_follows_the_schema() {
         .assert_unprepared(&select.id, without_metadata())
         .await;
     assert_eq!(client.prepare("SELECT * FROM t").await.id, select.id);
-    // Another client's idea of the columns may still be out of date, so it is told although it asks not to be.
+    // Another client may still know the old columns, so the answer has its metadata although the
+    // client asks for none.
     let (names, rows) = literals(client.execute(&select.id, without_metadata()).await);
     assert_eq!(names, ["p", "a", "b"]);
     assert_eq!(rows, [["1", "2", "null"]]);
@@ -164,7 +166,8 @@ async fn a_prepared_statement_follows_the_schema() {
     assert_eq!(names, ["p"]);
 }
 
-/// None is executed against another table, or other types, than its client was told of.
+/// A prepared statement is executed only against the table and the types that its client was told
+/// of.
 #[tokio::test]
 async fn a_prepared_statement_does_not_outlive_its_table() {
     const STATEMENTS: [&str; 7] = [
@@ -205,7 +208,8 @@ async fn a_prepared_statement_does_not_outlive_its_table() {
         }
         assert_eq!(client.rows("SELECT p FROM t").await, [["1"]]);
 
-        // Values of the old type don't get in by the old id once somebody has prepared the text again.
+        // Values of the old type are not accepted under the old id after the text was prepared
+        // again.
         if cql_type == "text" {
             let again = client.prepare(STATEMENTS[0]).await;
             assert_ne!(again.id, ids[0]);
@@ -217,7 +221,8 @@ async fn a_prepared_statement_does_not_outlive_its_table() {
     }
 }
 
-/// After a change that leaves what the client was told as it was, it goes on without a round trip more.
+/// A client need not prepare a statement again after a change that leaves everything it was told as
+/// it was.
 #[tokio::test]
 async fn a_prepared_statement_outlives_changes_that_are_not_its_own() {
     let (_node, mut client) = start_with_keyspace().await;
@@ -325,7 +330,7 @@ async fn a_batch_takes_texts_and_prepared_statements() {
             },
         ),
     ] {
-        // All or nothing.
+        // A batch is executed as a whole or not at all.
         let mut statements = vec![of_text("INSERT INTO t (p) VALUES (7)", vec![])];
         statements.extend(bad);
         assert_eq!(error(client.request(&batch(statements)).await).kind, kind);
@@ -389,7 +394,8 @@ async fn what_is_done_is_counted() {
         panic!("one listener");
     };
     assert_eq!(name, "public");
-    // CREATE KEYSPACE, USE and the failure; the handshake is no request.
+    // CREATE KEYSPACE, USE and the statement that failed. The handshake does not count as a
+    // request.
     assert_eq!((counted.requests, counted.requests_failed), (3, 1));
     assert_eq!((counted.connections_open, counted.panics), (1, 0));
     assert!(counted.bytes_read > 0 && counted.bytes_written > 0);

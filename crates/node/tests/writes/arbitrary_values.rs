@@ -1,4 +1,4 @@
-//! Whatever bytes a client binds: a write succeeds or is refused as invalid, and what was written
+//! Whatever bytes a client binds, a write succeeds or is refused as invalid, and the written rows
 //! can be read.
 
 use bytes::Bytes;
@@ -22,7 +22,7 @@ const STATEMENTS: [&str; 9] = [
     "DELETE FROM t USING TIMESTAMP ? WHERE k = ? AND a = ? AND b < ?",
 ];
 
-/// Anything at all.
+/// Any bound value.
 fn wild() -> impl Strategy<Value = BoundValue> {
     let bytes = proptest::collection::vec(any::<u8>(), 0..40);
     prop_oneof![
@@ -32,7 +32,7 @@ fn wild() -> impl Strategy<Value = BoundValue> {
     ]
 }
 
-/// A value of a type, made of numbers.
+/// A value of a type, made from numbers.
 fn well_formed(cql_type: &CqlType, numbers: &[i8]) -> Value {
     let first = numbers.first().copied().unwrap_or(0);
     let each = |element: &CqlType| {
@@ -47,7 +47,7 @@ fn well_formed(cql_type: &CqlType, numbers: &[i8]) -> Value {
         CqlType::Text => Value::Text(first.to_string()),
         CqlType::Float => Value::Float(f32::from(first)),
         CqlType::List { element, .. } => Value::List(each(element)),
-        // Out of order and with repeats, as a client may send it.
+        // The elements are out of order and repeated, as a client may send them.
         CqlType::Set { element, .. } => Value::List(each(element)),
         CqlType::Map { key, value, .. } => {
             Value::Map(each(key).into_iter().zip(each(value)).collect())
@@ -103,7 +103,7 @@ fn no_bytes_do_harm() {
             Ok(())
         })
         .unwrap();
-    // Else this test has looked at refusals only.
+    // Otherwise this test would have seen refusals only.
     assert!(
         written.get() > 200,
         "{} statements succeeded",

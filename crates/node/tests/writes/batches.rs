@@ -1,4 +1,4 @@
-//! Batches, in text and of the protocol.
+//! Batches, as CQL text and as requests of the protocol.
 
 use cql::ast::BatchKind;
 use cql::value::Value;

@@ -12,7 +12,7 @@ fn fixture() -> Fixture {
     ])
 }
 
-/// The column after each of the statements in turn.
+/// Runs the statements one after another, and checks the column after each.
 fn steps(column: &str, assignments: &[(&str, &str)]) {
     let f = fixture();
     for (statement, expected) in assignments {
@@ -128,7 +128,7 @@ fn markers_in_brackets_and_for_elements() {
         f.rows("SELECT l, m FROM t"),
         ["[5, 6, 1, 2] | {'a': 1, 'q': 5}"]
     );
-    // As in Cassandra, what is left unset is no element to take out.
+    // As in Cassandra, an unset value removes no element.
     for statement in [
         "DELETE l[?] FROM t WHERE k = 1",
         "DELETE s[?] FROM t WHERE k = 1",

@@ -20,7 +20,7 @@ fn answer(f: &Fixture, cql: &str) -> (String, String) {
         }
         other => panic!("{other:?}"),
     };
-    // The second time it stands in its own way, so that the row is read from a fresh execution.
+    // The row comes from a second execution, which is refused because the row exists now.
     (names, f.rows(cql).remove(0))
 }
 

@@ -4,7 +4,7 @@ use crate::fixture::Fixture;
 
 const ROWS: [&str; 9] = ["11", "12", "13", "21", "22", "23", "31", "32", "33"];
 
-/// An empty table of two clustering columns in the order given.
+/// An empty table with two clustering columns in this order.
 fn table(order: &str) -> Fixture {
     Fixture::new().with(&[&format!(
         "CREATE TABLE t (k int, a int, b int, s int static, v int, PRIMARY KEY (k, a, b)) WITH \
@@ -12,7 +12,7 @@ fn table(order: &str) -> Fixture {
     )])
 }
 
-/// Fills a partition with the rows (a, b) of two columns of three values each.
+/// Fills a partition with nine rows (a, b), from three values of each column.
 fn fill(f: &Fixture, k: usize) {
     let inserts: Vec<String> = ROWS
         .iter()

@@ -1,4 +1,4 @@
-//! INSERT: rows, statics and what null and unset leave behind.
+//! INSERT: rows, static columns, and the effects of null and unset.
 
 use node::query::{BoundValue, Parameters};
 

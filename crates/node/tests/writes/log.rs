@@ -1,4 +1,4 @@
-//! What a statement leaves in the CDC log of its table.
+//! The rows that a statement leaves in the CDC log of its table.
 
 use crate::fixture::Fixture;
 

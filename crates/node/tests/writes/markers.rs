@@ -1,4 +1,5 @@
-//! What drivers are told of bind markers: specs, and which of them make the partition key.
+//! Bind markers as drivers are told of them: their specs, and the markers that make the partition
+//! key.
 
 use crate::fixture::Fixture;
 

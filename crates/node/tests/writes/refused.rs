@@ -1,4 +1,4 @@
-//! Mistakes, and what is said of them.
+//! Statements that are refused, and the texts of their errors.
 
 use bytes::Bytes;
 use cql::error::ErrorKind;

@@ -1,4 +1,4 @@
-//! Which write wins, and for how long it lives.
+//! Write timestamps and times to live: the write that wins, and the time for which it lives.
 
 use node::query::Parameters;
 

@@ -1,4 +1,4 @@
-//! From log rows to hints.
+//! Turns log rows into hints.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ use crate::cdc::LogRun;
 use crate::keys::{KeyColumn, KeySchema};
 use crate::reread::{Hint, HintTarget};
 
-/// The 100-nanosecond intervals between the start of the Gregorian calendar and the epoch.
+/// The number of 100-nanosecond intervals from the start of the Gregorian calendar to the Unix
+/// epoch.
 const GREGORIAN_TICKS: u64 = 0x01b2_1dd2_1381_4000;
 
 /// Makes a consumer for each group of streams.
@@ -22,6 +23,7 @@ pub struct HintConsumers {
 }
 
 impl HintConsumers {
+    /// Consumers that give their hints to `run`.
     pub fn new(run: LogRun) -> HintConsumers {
         HintConsumers { run: Arc::new(run) }
     }
@@ -39,7 +41,8 @@ impl ConsumerFactory for HintConsumers {
 
 struct HintConsumer {
     run: Arc<LogRun>,
-    /// The last hint: a statement often leaves several log rows for one key.
+    /// The last hint. An equal one that follows is left out, as a statement often leaves several
+    /// log rows for one key.
     last: Option<Hint>,
 }
 
@@ -66,7 +69,7 @@ impl Consumer for HintConsumer {
     }
 }
 
-/// How much of the table a log row is about.
+/// The part of the table that a log row names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scope {
     Nothing,
@@ -90,8 +93,9 @@ fn scope(operation: &OperationType, has_clustering: bool) -> Scope {
     }
 }
 
-/// What a log row asks to read; nothing for an update of static columns alone, which has no
-/// clustering key.
+/// Returns the row or partition that a log row asks to read again. `None` for an update of static
+/// columns alone, which has no clustering key. Fails if the log row lacks a value of the partition
+/// key or has one of another type.
 fn target(
     keys: &KeySchema,
     scope: Scope,

@@ -1,4 +1,4 @@
-//! From what the schema says of an index to what it is.
+//! Derives the identity of an index from its entries in the schema.
 
 use std::collections::HashMap;
 
@@ -12,33 +12,35 @@ use crate::identity::{IndexIdentity, TableIdentity, TokenRange};
 use crate::index_options::{dimensions, is_vector_index, vector_options, version};
 use crate::keys::{KeyColumn, KeySchema, is_key_type};
 
-/// What the schema says of an index. What it doesn't say was made or dropped a moment ago.
+/// The entries of the schema that belong to an index. Each is `None` if the schema lacks it, as
+/// when it was made or dropped a moment ago.
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// The options of the index.
     pub options: Option<HashMap<String, String>>,
-    /// What it is on, by the options.
+    /// The columns that the index is on, as the options tell.
     pub target: Option<Target>,
     /// The type of the target's column.
     pub column_type: Option<String>,
     /// The id of the table.
     pub table_id: Option<Uuid>,
-    /// When the table was last truncated.
+    /// When the table was last truncated, milliseconds since the epoch. `None` if no truncation is
+    /// known.
     pub truncated_ms: Option<i64>,
 }
 
-/// What an entry of the schema's list of indexes is.
+/// The result of describing an entry of the schema's list of indexes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Described {
-    /// One to be built.
+    /// An index to be built.
     Index(Box<IndexIdentity>),
-    /// One that isn't for us, or not yet.
+    /// An index that this service doesn't build: not a vector index, or one that isn't supported.
     NotOurs,
     /// The schema is about to change, or the driver hasn't seen all of it.
     Unclear,
 }
 
-/// Describes an index; with a remark for the operator, if there is one to be made.
+/// Describes an index. The second value is a remark for the operator, if there is one to be made.
 pub fn describe(
     state: &ClusterState,
     listed: &ListedIndex,
@@ -91,8 +93,8 @@ pub fn describe(
     (Described::Index(Box::new(identity)), remark)
 }
 
-/// The primary key of an index's table, from the driver's metadata; none until the table and its
-/// log stand there.
+/// The primary key of an index's table, by the driver's metadata. `None` if the metadata lacks the
+/// table or its log. Fails if a key column has a type that can't be indexed.
 fn key_schema(state: &ClusterState, listed: &ListedIndex) -> Result<Option<KeySchema>, String> {
     let log = format!("{}_scylla_cdc_log", listed.table);
     let Some(keyspace) = state.get_keyspace(&listed.name.keyspace) else {

@@ -1,6 +1,6 @@
-//! Following a log with the official library.
+//! Follows a log with the official CDC library.
 //!
-//! It reads windows of time from every stream of the log and never goes back.
+//! The library reads windows of time from every stream of the log and never goes back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,16 +12,17 @@ use super::session::Db;
 use crate::cdc::LogRun;
 use crate::options::ReaderOptions;
 
-/// How often a reader says how far it is.
+/// The interval at which a reader saves its position.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A reader that is behind reads windows of this part of what it is behind: there is a pause after each,
-/// and 24 hours in windows of a minute would take hours.
+/// The time that a reader is behind is read in this many windows. There is a pause after each
+/// window, so 24 hours in windows of a minute would take hours.
 const WINDOWS_BEHIND: u32 = 24;
 
-/// The shortest and the longest window. A reader that is not behind reads what there is. Those of a new index begin ten minutes back,
-/// and must not take ten of their pauses until they make sure of what is written meanwhile.
+/// The shortest window. The readers of a new index begin ten minutes back. With shorter windows
+/// they would take several pauses before they reach the present.
 const WINDOW_MIN: Duration = Duration::from_secs(600);
+/// The longest window.
 const WINDOW_MAX: Duration = Duration::from_secs(3600);
 
 /// Follows a log on one session until that fails.

@@ -1,4 +1,4 @@
-//! What an index is on, as `options['target']` tells (contract, section 3.2).
+//! Decodes the columns that an index is on from `options['target']` (contract, section 3.2).
 
 use serde::Deserialize;
 
@@ -7,21 +7,22 @@ use serde::Deserialize;
 pub struct Target {
     /// The vector column.
     pub column: String,
-    /// The key of a local index; none for a global one.
+    /// The partition key of a local index; empty for a global one.
     pub local_key: Vec<String>,
-    /// Further columns that may be filtered by.
+    /// Further columns by which a search may be filtered.
     pub filter_columns: Vec<String>,
 }
 
 #[derive(Deserialize)]
 struct Json {
     tc: String,
-    /// The local key; before 2026.1.1 the table's partition key, without which no local key.
+    /// The partition key of a local index; before ScyllaDB 2026.1.1 the partition key of the table.
+    /// Without it the index is global.
     #[serde(default)]
     pk: Vec<String>,
     #[serde(default)]
     fc: Vec<String>,
-    /// What filter columns were called before.
+    /// The former name of `fc`.
     #[serde(default)]
     ck: Vec<String>,
 }

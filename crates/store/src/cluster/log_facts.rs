@@ -1,4 +1,4 @@
-//! What the schema says of a table's log.
+//! Reads facts about a table's log from the schema.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use crate::identity::TableIdentity;
 /// The suffix of a log's name.
 const LOG: &str = "_scylla_cdc_log";
 
-/// How long log rows live unless the table says otherwise, seconds.
+/// The time to live of log rows if the schema doesn't give one, seconds.
 const TTL_DEFAULT_S: u64 = 86_400;
 
-/// An answer that takes longer is none.
+/// The longest wait for the facts. After that the database counts as unreachable.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
-/// Asks the database; none if there is no log, or no longer.
+/// Reads the facts about a table's log. `None` if the table has no log.
 pub async fn log_facts(db: &Db, table: &TableIdentity) -> Result<Option<LogFacts>, DiscoveryError> {
     let facts = async {
         let Some((id, default_ttl_s)) = log_table(db, table).await? else {
@@ -38,8 +38,9 @@ pub async fn log_facts(db: &Db, table: &TableIdentity) -> Result<Option<LogFacts
     answer.unwrap_or_else(|_| Err(DiscoveryError::Unreachable("no answer".to_owned())))
 }
 
-/// How long log rows live: `cdc_ttl_s` by the options of a log in ScyllaDB, which gives each row its time (0: for
-/// ever); `default_ttl_s` by those of the table that the log is, as behind a gateway (0: they don't say).
+/// The time to live of log rows, seconds. In ScyllaDB the options of the log give it (`cdc_ttl_s`;
+/// 0: for ever), and each row carries that TTL. Behind a gateway the log's own table gives it
+/// (`default_ttl_s`; 0: unknown).
 fn ttl_s(cdc_ttl_s: Option<u64>, default_ttl_s: Option<i32>) -> u64 {
     let default_ttl_s = default_ttl_s.and_then(|ttl_s| u64::try_from(ttl_s).ok());
     cdc_ttl_s
@@ -47,7 +48,8 @@ fn ttl_s(cdc_ttl_s: Option<u64>, default_ttl_s: Option<i32>) -> u64 {
         .unwrap_or(TTL_DEFAULT_S)
 }
 
-/// The id of the table that is the log, and its `default_time_to_live`.
+/// Reads the id and the `default_time_to_live` of the log's own table. `None` if there is no such
+/// table.
 async fn log_table(
     db: &Db,
     table: &TableIdentity,
@@ -59,8 +61,9 @@ async fn log_table(
     Ok(row.and_then(|(id, default_ttl_s)| Some((id?, default_ttl_s))))
 }
 
-/// ScyllaDB keeps the options of a log with its table, once they have been set. Cassandra has no such table and
-/// refuses the question.
+/// Reads the TTL among the options of a log, seconds. ScyllaDB keeps the options with the log's
+/// base table, once they have been set. Cassandra has no such table and refuses the query, which
+/// gives `None`.
 async fn cdc_ttl_s(db: &Db, table: &TableIdentity) -> Result<Option<u64>, DiscoveryError> {
     const OPTIONS: &str =
         "SELECT cdc FROM system_schema.scylla_tables WHERE keyspace_name = ? AND table_name = ?";

@@ -1,7 +1,7 @@
-//! One look at the schema, valid as a whole if nothing changed while it was taken.
+//! Looks at the schema. A look is valid as a whole if the schema didn't change while it was taken.
 //!
-//! A schema that changes all the time would never be seen so. Then what two looks in a row say of
-//! an index counts, and the rest waits.
+//! A schema that changes all the time would never give a valid look. Then an index counts if two
+//! looks in a row describe it alike, and the others wait.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -16,10 +16,10 @@ use super::session::Db;
 use crate::database::Discovered;
 use crate::identity::{IndexIdentity, IndexName};
 
-/// Indexes that are asked about at a time.
+/// The number of indexes whose entries are read at the same time.
 const INDEXES_AT_A_TIME: usize = 16;
 
-/// Why a look failed.
+/// The reason why a look failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DiscoveryError {
     /// The database doesn't answer.
@@ -28,41 +28,45 @@ pub enum DiscoveryError {
     /// The database answers with an error.
     #[error("{0}")]
     Refused(String),
-    /// The database answers something unexpected.
+    /// The database's answer has an unexpected form.
     #[error("{0}")]
     Malformed(String),
 }
 
-/// What a look came to.
+/// The result of a look.
 #[derive(Clone, Debug)]
 pub enum Round {
-    /// The schema is the one seen last.
+    /// The schema is the one of the last look.
     Unchanged,
-    /// The schema is changing: look again.
+    /// The schema is changing, so another look is needed.
     Unsettled,
-    /// These indexes there are.
+    /// The indexes of the schema.
     Found(Discovered),
 }
 
-/// Looks at the schema.
+/// Looks at the schema, and knows the result of the last look.
 #[derive(Default)]
 pub struct Discovery {
     statements: Statements,
-    /// The schema seen last, as far as it was clear.
+    /// The version of the schema at the last look that left nothing unclear. The inner `None`: the
+    /// database keeps no versions.
     seen: Option<Option<Uuid>>,
-    /// What the last look said of each index, if the schema changed while it was taken.
+    /// The result of the last look, if the schema changed while it was taken.
     unsettled: Option<Listing>,
-    /// The schema that the driver's metadata was refreshed for, and the session it belongs to.
+    /// The generation of the session and the version of the schema for which the driver's metadata
+    /// was refreshed last.
     refreshed: Option<(u64, Uuid)>,
-    /// The latest known truncation of each table. Nodes know different times and don't always
-    /// answer; what counts never goes back, or one truncation would look like several.
+    /// The latest known truncation of each table, by the table's id, milliseconds since the epoch.
+    /// Nodes know different times and don't always answer. A time never goes back, or one
+    /// truncation would look like several.
     truncated_ms: HashMap<Uuid, i64>,
+    /// Whether the cluster had one node at the last full look.
     one_node: bool,
-    /// What has been said about indexes.
+    /// The remarks that have been logged, so that each is logged once.
     said: HashSet<(IndexName, String)>,
 }
 
-/// What one look says of every index.
+/// The result of a look for each index.
 type Listing = BTreeMap<IndexName, Described>;
 
 impl Discovery {
@@ -125,7 +129,7 @@ impl Discovery {
         self.one_node = state.get_nodes_info().len() == 1;
         let mut listing = Listing::new();
         for (listed, mut facts) in facts {
-            // One node's word is exact, even if its clock was set back in between.
+            // A single node's answer is exact, even if its clock was set back in between.
             if !self.one_node
                 && let Some(id) = facts.table_id
             {
@@ -142,12 +146,13 @@ impl Discovery {
         Ok(listing)
     }
 
-    /// Whether there was one node at the last full look.
+    /// Whether the cluster had one node at the last full look.
     pub fn one_node(&self) -> bool {
         self.one_node
     }
 
-    /// The latest known truncation of a table with this one, milliseconds since the epoch.
+    /// Takes a time of truncation into account and returns the latest known one of the table,
+    /// milliseconds since the epoch.
     pub fn latest_truncation(&mut self, table: Uuid, truncated_ms: Option<i64>) -> Option<i64> {
         if let Some(truncated_ms) = truncated_ms {
             let latest = self.truncated_ms.entry(table).or_insert(truncated_ms);
@@ -157,8 +162,9 @@ impl Discovery {
     }
 }
 
-/// Adds what an entry of the schema says to what others of the same name have said. Names are unique in a keyspace, but a gateway's
-/// index and one of Cassandra's own may have got the same one at the same time: one that isn't for us says nothing of the other.
+/// Adds the description of an entry to those of other entries with the same name. Names are unique
+/// in a keyspace, but a gateway's index and one of Cassandra's own may have been given the same
+/// name at the same time. So an entry that isn't ours never displaces one that is.
 fn list(listing: &mut Listing, name: IndexName, described: Described) {
     match listing.entry(name) {
         Entry::Vacant(place) => {
@@ -172,7 +178,7 @@ fn list(listing: &mut Listing, name: IndexName, described: Described) {
     }
 }
 
-/// Asks what the schema says of an index.
+/// Reads the entries of the schema that belong to an index.
 async fn facts(
     statements: &Statements,
     db: &Db,
@@ -208,7 +214,8 @@ async fn facts(
     })
 }
 
-/// What two looks agree on; what they don't, or what neither could describe, is unclear.
+/// The indexes that two looks describe alike. An index is unclear if they differ, or if neither
+/// could describe it.
 fn agreed_by(before: &Listing, now: &Listing) -> Discovered {
     let mut discovered = Discovered::default();
     for name in before.keys().chain(now.keys()) {
@@ -283,7 +290,7 @@ mod tests {
             names(&["same"])
         );
         assert_eq!(agreed.unclear, names(&["changed", "gone", "new", "odd"]));
-        // The look after that settles it.
+        // The next look agrees with the last one.
         let agreed = agreed_by(&now, &now);
         assert_eq!(
             agreed.indexes.keys().cloned().collect::<HashSet<_>>(),

@@ -1,7 +1,8 @@
-//! The database as a cluster, or a gateway, by CQL: what the official client libraries ask, in the words of the contract.
+//! The database interface ([`Database`]) over CQL, for a cluster or a gateway. The official client
+//! libraries send the queries that the contract gives.
 //!
 //! ```text
-//!   session: opened, lost, opened again      target: where to, as whom
+//!   session: opened, lost, opened again      target: addresses, credentials, TLS
 //!   schema -> look -> schema_statements, describe -> index_target       log_facts
 //!   rows -> statement                         follower -> consumer
 //! ```
@@ -42,19 +43,19 @@ use schema::{ClusterSchema, Known};
 use session::DbHandle;
 pub use target::Target;
 
-/// A cluster.
+/// A database that is reached by CQL: a cluster, or a gateway.
 pub struct Cluster {
     db: DbHandle,
-    /// Each log is read by all of these.
+    /// The readers of a log. Each of them reads every log.
     readers: Vec<ReaderOptions>,
-    /// Between two looks at the schema.
+    /// The pause between two looks at the schema.
     discovery_interval: Duration,
     known: Known,
 }
 
 impl Cluster {
-    /// A cluster at `targets`, and what keeps a session to it open until the token is cancelled. `engine` is told whether
-    /// there is one.
+    /// A cluster at `targets`, and a future that keeps a session to it open until the token is
+    /// cancelled. The future tells `engine` whether there is a session.
     pub fn new(
         targets: watch::Receiver<Target>,
         engine: Arc<Engine>,

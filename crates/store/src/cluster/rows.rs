@@ -1,4 +1,4 @@
-//! Rows of a table by statements of CQL.
+//! Reads rows of a table by CQL statements.
 
 use std::sync::Arc;
 
@@ -22,10 +22,11 @@ use crate::keys::PrimaryKey;
 use crate::present::Present;
 use crate::rows::{RawCell, ReadRow, RowReader};
 
-/// What ScyllaDB allows in an IN by default (`max_partition_key_restrictions_per_query`).
+/// The number of keys that ScyllaDB allows in an IN by default
+/// (`max_partition_key_restrictions_per_query`).
 const KEYS_IN_A_LIST_MAX: usize = 100;
 
-/// Rows read beside each other where each needs a statement of its own.
+/// The number of rows that are read at the same time where each needs a statement of its own.
 const ROWS_AT_A_TIME: usize = 32;
 
 /// Reads rows of a table.
@@ -37,21 +38,21 @@ pub struct CqlRows {
     by_range: Statement,
 }
 
-/// How rows are read by primary key.
+/// The statement that reads rows by primary key.
 enum ByKey {
-    /// The partition key is one column and the whole key: many rows in one statement.
+    /// Reads many rows. Possible where the primary key is one column.
     List(Statement),
-    /// One row in a statement.
+    /// Reads one row.
     One(Statement),
 }
 
-/// An answer that isn't what the statement asks for.
+/// An answer that doesn't fit its statement.
 #[derive(Debug, thiserror::Error)]
 enum RowError {
-    /// The driver doesn't understand it.
+    /// The driver can't decode the answer.
     #[error(transparent)]
     Rows(#[from] RowsError),
-    /// The driver doesn't understand a row.
+    /// The driver can't decode a row.
     #[error(transparent)]
     Row(#[from] DeserializationError),
     /// A row ends early, or a time has the wrong length.
@@ -60,7 +61,8 @@ enum RowError {
 }
 
 impl CqlRows {
-    /// Statements for these columns.
+    /// Prepares to read the columns of `reader`, with range and partition pages of about
+    /// `page_bytes` bytes.
     pub fn new(db: DbHandle, reader: RowReader, page_bytes: usize) -> CqlRows {
         let names = |columns: &'_ [crate::keys::KeyColumn]| -> Vec<String> {
             columns.iter().map(|column| column.name.clone()).collect()
@@ -80,7 +82,7 @@ impl CqlRows {
         let of_range = select(&reader, &format!("{token} >= ? AND {token} <= ?"));
         CqlRows {
             by_partition: Statement::new(equals(&partition)).with_page_rows(page_rows),
-            // Past the database's cache, which a scan would displace.
+            // Reads past the database's cache, as a scan would displace what lies there.
             by_range: Statement::new(of_range)
                 .bypassing_cache()
                 .with_page_rows(page_rows),
@@ -208,7 +210,7 @@ fn token(reader: &RowReader) -> String {
     format!("token({})", columns.join(", "))
 }
 
-/// `<column> = ?` for each of these columns.
+/// `<column> = ?` for each of the columns, joined by `AND`.
 fn equals<'a>(columns: impl IntoIterator<Item = &'a str>) -> String {
     let terms: Vec<String> = columns
         .into_iter()
@@ -217,13 +219,13 @@ fn equals<'a>(columns: impl IntoIterator<Item = &'a str>) -> String {
     terms.join(" AND ")
 }
 
-/// An identifier as CQL reads it back, whatever is in it.
+/// Quotes an identifier for CQL, whatever characters it has.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// The rows of an answer. A row without a full primary key is left out: a partition that has
-/// static columns alone shows as one.
+/// Decodes the rows of an answer. A row without a full primary key is left out: it stands for a
+/// partition that has static columns alone.
 fn decode(reader: &RowReader, rows: &QueryRowsResult) -> Result<Vec<ReadRow>, RowError> {
     let now_s = Present::default().now_s();
     let mut out = Vec::with_capacity(rows.rows_num());
@@ -274,15 +276,15 @@ fn fixed<const N: usize>(column: &RawColumn<'_, '_>) -> Result<Option<[u8; N]>, 
         .transpose()
 }
 
-/// A TTL is told in whole seconds, so a second more makes sure that the row has expired when it
-/// is read again.
+/// The time at which a row has surely expired, seconds since the epoch. The database gives the TTL
+/// in whole seconds, so one more second is added.
 fn expiry_s(now_s: u32, ttl_s: i32) -> u32 {
     now_s
         .saturating_add(u32::try_from(ttl_s).unwrap_or(0))
         .saturating_add(1)
 }
 
-/// A serialised value, bound as it is.
+/// A value that is serialised already, and bound unchanged.
 #[derive(Clone, Copy, Debug)]
 struct Serialised<'a>(&'a [u8]);
 
@@ -296,7 +298,7 @@ impl SerializeValue for Serialised<'_> {
     }
 }
 
-/// Serialised values, bound as a list of them.
+/// Values that are serialised already, and bound as a list.
 #[derive(Clone, Debug)]
 struct SerialisedList<'a>(Vec<&'a [u8]>);
 

@@ -1,4 +1,4 @@
-//! Following the schema of a cluster: it is looked at again and again.
+//! Follows the schema of a cluster by looking at it again and again.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,39 +14,41 @@ use super::session::{Db, DbHandle};
 use crate::database::{Discovered, Schema};
 use crate::identity::IndexName;
 
-/// So many looks in a row without an answer mean that the session is lost.
+/// The number of looks in a row without an answer after which the session counts as lost.
 const SILENCES_MAX: u32 = 3;
 
-/// A look that takes longer counts as one without an answer.
+/// The longest time of a look. After that it counts as one without an answer.
 const ROUND_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// After so many looks in a row that left something open there is a longer pause before each.
+/// The number of looks in a row that left something open, after which [`OPEN_PAUSE`] applies.
 const OPEN_MAX: u32 = 10;
 
-/// That pause.
+/// The shortest pause between two looks after [`OPEN_MAX`] looks that left something open.
 const OPEN_PAUSE: Duration = Duration::from_secs(1);
 
-/// The indexes that the last look found, described or not.
+/// The names of the indexes that the last look found, described or not.
 pub type Known = Arc<ArcSwap<HashSet<IndexName>>>;
 
-/// Looks at the schema.
+/// Follows the schema of a cluster.
 pub struct ClusterSchema {
     db: DbHandle,
     interval: Duration,
     known: Known,
     discovery: Discovery,
-    /// The session that was looked on last.
+    /// The generation of the session that the last look used.
     generation: u64,
+    /// The number of looks in a row without an answer.
     silences: u32,
     /// When the last look ended.
     looked: Option<Instant>,
-    /// Whether what was found last could not all be described or taken in, and how often in a row.
+    /// Whether some index of the last look could not be described or taken in.
     is_open: bool,
+    /// The number of looks in a row before the last that left something open.
     open: u32,
 }
 
 impl ClusterSchema {
-    /// Before the first look. `interval`: between two looks.
+    /// A schema that hasn't been looked at yet. `interval` is the pause between two looks.
     pub fn new(db: DbHandle, interval: Duration, known: Known) -> ClusterSchema {
         ClusterSchema {
             db,
@@ -130,7 +132,7 @@ impl Schema for ClusterSchema {
         told_ms: Option<i64>,
         saved_ms: Option<i64>,
     ) -> Option<i64> {
-        // One node's word is exact, even if its clock was set back in between.
+        // A single node's answer is exact, even if its clock was set back in between.
         if self.discovery.one_node() {
             return told_ms;
         }

@@ -1,4 +1,4 @@
-//! What is asked of the schema, in the words of the contract (section 4.2).
+//! The queries about the schema, as the contract gives them (section 4.2).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,14 +17,18 @@ use super::session::Db;
 use super::statement::Statement;
 use crate::identity::IndexName;
 
-/// Rows of `system_schema.indexes` that may be ours.
+/// A row of `system_schema.indexes` that may be a vector index.
 #[derive(Clone, Debug)]
 pub struct ListedIndex {
+    /// The keyspace and the name of the index.
     pub name: IndexName,
+    /// The name of its table, in the same keyspace.
     pub table: String,
+    /// The options of the index.
     pub options: HashMap<String, String>,
 }
 
+/// The statements that read the schema, each prepared when it is first needed on a session.
 pub struct Statements {
     version: Statement,
     indexes: Statement,
@@ -64,7 +68,7 @@ impl Default for Statements {
 }
 
 impl Statements {
-    /// The newest state of the schema; none if the database keeps no history.
+    /// Reads the newest version of the schema. `None` if the database keeps no history.
     pub async fn version(&self, db: &Db) -> Result<Option<Uuid>, DiscoveryError> {
         match first::<(Option<CqlTimeuuid>,)>(db, &self.version, ()).await {
             Ok(row) => Ok(row.and_then(|(version,)| version).map(Uuid::from)),
@@ -73,6 +77,7 @@ impl Statements {
         }
     }
 
+    /// Reads all custom indexes, whatever their class.
     pub async fn indexes(&self, db: &Db) -> Result<Vec<ListedIndex>, DiscoveryError> {
         type Row = (String, String, String, Option<HashMap<String, String>>);
         let prepared = self.indexes.on(db).await?;
@@ -91,7 +96,7 @@ impl Statements {
             .collect()
     }
 
-    /// The options of one index; none if there is no such index any more.
+    /// Reads the options of an index. `None` if the index no longer exists.
     pub async fn options(
         &self,
         db: &Db,
@@ -102,7 +107,7 @@ impl Statements {
         Ok(row.map(|(options,)| options.unwrap_or_default()))
     }
 
-    /// The type of a column.
+    /// Reads the type of a column of an index's table. `None` if there is no such column.
     pub async fn column_type(
         &self,
         db: &Db,
@@ -114,7 +119,7 @@ impl Statements {
         Ok(row.map(|(typ,)| typ))
     }
 
-    /// The id of a table.
+    /// Reads the id of an index's table. `None` if there is no such table.
     pub async fn table_id(
         &self,
         db: &Db,
@@ -125,8 +130,8 @@ impl Statements {
         Ok(row.and_then(|(id,)| id))
     }
 
-    /// When a table was last truncated, milliseconds since the epoch, as far as the nodes that
-    /// answer know. Each node keeps a time of its own, so all are asked and the latest counts.
+    /// Reads when a table was last truncated, milliseconds since the epoch, as far as the nodes
+    /// that answer know. Each node keeps a time of its own, so all are asked and the latest counts.
     pub async fn truncated_ms(&self, db: &Db, table: Uuid) -> Result<Option<i64>, DiscoveryError> {
         let prepared = match self.truncated.on(db).await.map_err(DiscoveryError::from) {
             Ok(prepared) => prepared,
@@ -174,7 +179,7 @@ async fn truncated_on(
     Ok(row.and_then(|(time,)| time).map(|CqlTimestamp(ms)| ms))
 }
 
-/// The first row of an answer.
+/// Executes a statement and returns the first row of the answer. `None` if the answer is empty.
 pub(super) async fn first<R>(
     db: &Db,
     statement: &Statement,

@@ -1,11 +1,12 @@
-//! The session to the database: opened, lost, opened again.
+//! Keeps a session to the database open: opens it, notices its loss, opens another.
 //!
-//! The driver mends single connections by itself. When the database as a whole doesn't answer,
-//! which discovery notices as it asks all the time, the session is given up and another is opened
-//! at once and then at growing intervals, so that the service is back soon after the database is.
+//! The driver mends single connections by itself. When the database as a whole doesn't answer, the
+//! session is given up. Discovery notices this, as it queries the database all the time. Another
+//! session is tried at once and then at growing intervals, so that the service is back soon after
+//! the database is.
 //!
 //! When addresses, credentials or certificates change, a session is opened with the new ones first.
-//! The one that works stays until then: a wrong password in a file takes nothing away.
+//! The current session stays until then, so a wrong password in a file does no harm.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,25 +20,26 @@ use tokio_util::sync::CancellationToken;
 use super::target::Target;
 use crate::engine::Engine;
 
-/// The longest pause between two tries, in the shortest.
+/// The longest pause between two tries, as a multiple of the shortest.
 const BACK_OFF_MAX: u32 = 10;
 
-/// A session may take as long to open as one connection to each contact point, and so many more:
-/// those for the schema and for the shards. The driver itself sets no limit to a TLS handshake.
+/// The number of connections that opening a session may take beside one to each contact point:
+/// those for the schema and for the shards. The time limit is the connect timeout times the number
+/// of all. The driver itself sets no limit to a TLS handshake.
 const MORE_CONNECTIONS: usize = 5;
 
-/// How often the log hears of the same failure.
+/// The interval at which the same failure is logged.
 const NEWS_INTERVAL: Duration = Duration::from_secs(60);
 
 /// A session to the database.
 pub struct Db {
     /// The driver's session.
     pub session: Arc<Session>,
-    /// Counts the sessions: what is prepared belongs to one.
+    /// The number of the session. Prepared statements belong to one session.
     pub generation: u64,
 }
 
-/// The way to the current session.
+/// A handle that gives the current session.
 #[derive(Clone)]
 pub struct DbHandle {
     sessions: watch::Receiver<Option<Arc<Db>>>,
@@ -58,7 +60,8 @@ impl DbHandle {
         }
     }
 
-    /// Waits until that session is no longer the current one. Never ends once the service stops.
+    /// Waits until the session with the number `generation` is no longer the current one. Never
+    /// ends once the service stops.
     pub async fn replaced(&self, generation: u64) {
         let mut sessions = self.sessions.clone();
         let replaced =
@@ -68,14 +71,15 @@ impl DbHandle {
         }
     }
 
-    /// Says that the database doesn't answer on that session.
+    /// Reports that the database doesn't answer on the session with the number `generation`.
     pub fn report_lost(&self, generation: u64) {
-        // A report that finds no room says what others have said already.
+        // A report that finds no room is not needed, as another one waits.
         let _ = self.lost.try_send(generation);
     }
 }
 
-/// Keeps a session open until the token is cancelled.
+/// Returns the handle of a session and a future that keeps the session open until the token is
+/// cancelled.
 pub fn start(
     targets: watch::Receiver<Target>,
     engine: Arc<Engine>,
@@ -105,7 +109,7 @@ struct Keeper {
     engine: Arc<Engine>,
     sessions: watch::Sender<Option<Arc<Db>>>,
     lost: mpsc::Receiver<u64>,
-    /// Of the session that was opened last.
+    /// The number of the session that was opened last.
     generation: u64,
 }
 
@@ -126,7 +130,8 @@ impl Keeper {
         }
     }
 
-    /// Opens a session to what is the target by then, however long it takes.
+    /// Opens a session to the current target, however long it takes. Begins anew when the target
+    /// changes.
     async fn open(&mut self) -> Session {
         loop {
             let target = self.targets.borrow_and_update().clone();
@@ -172,7 +177,7 @@ impl Keeper {
     }
 }
 
-/// The next report of a loss; never, once nobody is left to report.
+/// Waits for the next report of a loss. Never returns once no handle is left.
 async fn lost(lost: &mut mpsc::Receiver<u64>) -> u64 {
     match lost.recv().await {
         Some(generation) => generation,
@@ -180,14 +185,14 @@ async fn lost(lost: &mut mpsc::Receiver<u64>) -> u64 {
     }
 }
 
-/// The next change of the target; never, once nobody is left to change it.
+/// Waits for the next change of the target. Never returns once nothing can change it.
 async fn changed(targets: &mut watch::Receiver<Target>) {
     if targets.changed().await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
-/// Tries until it succeeds.
+/// Tries to open a session until it succeeds.
 async fn connect(target: &Target) -> Session {
     let mut told: Option<(Instant, String)> = None;
     let mut pause = target.options.reconnect_interval;
@@ -208,7 +213,7 @@ async fn connect(target: &Target) -> Session {
     }
 }
 
-/// Tries once.
+/// Tries once to open a session, for a limited time.
 async fn open_in_time(target: &Target) -> Result<Session, String> {
     let options = &target.options;
     let connections = options.contact_points.len() + MORE_CONNECTIONS;
@@ -220,8 +225,10 @@ async fn open_in_time(target: &Target) -> Result<Session, String> {
     }
 }
 
-/// The version is for the log alone; a database that isn't ScyllaDB has none.
-/// True if the database is Apache Cassandra, which is behind gateways: it refuses what every ScyllaDB answers.
+/// Logs the version of the database. A database that isn't ScyllaDB has none.
+///
+/// Returns whether the database is Apache Cassandra behind gateways. It refuses this query, which
+/// every ScyllaDB answers.
 async fn log_version(session: &Session) -> bool {
     const VERSION: &str = "SELECT version FROM system.versions WHERE key = 'local'";
     let answer = session.query_unpaged(VERSION, ()).await;

@@ -7,8 +7,8 @@ use scylla::statement::prepared::PreparedStatement;
 
 use super::session::Db;
 
-/// What follows a read that isn't to displace the database's cache. ScyllaDB knows it, Cassandra
-/// doesn't.
+/// The end of a read that must not displace what lies in the database's cache. ScyllaDB knows it,
+/// Cassandra doesn't.
 const BYPASS_CACHE: &str = " BYPASS CACHE";
 
 /// An idempotent statement.
@@ -39,7 +39,7 @@ impl Statement {
         }
     }
 
-    /// Sets the size of a page.
+    /// Sets the number of rows in a page.
     pub fn with_page_rows(self, rows: usize) -> Statement {
         Statement {
             page_rows: Some(i32::try_from(rows).unwrap_or(i32::MAX)),
@@ -47,7 +47,7 @@ impl Statement {
         }
     }
 
-    /// The statement, prepared on that session.
+    /// Returns the statement prepared on the session, and prepares it first if necessary.
     pub async fn on(&self, db: &Db) -> Result<PreparedStatement, PrepareError> {
         if let Some((generation, prepared)) = &*self.slot()
             && *generation == db.generation

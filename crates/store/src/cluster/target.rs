@@ -1,4 +1,4 @@
-//! What a session is opened with.
+//! The addresses, credentials and TLS settings with which a session is opened.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -19,23 +19,24 @@ use crate::options::{DatabaseOptions, Pem};
 use crate::start_error::StartError;
 use crate::tls;
 
-/// The database, with certificates that have been looked at.
+/// The options of the database, with certificates that have been parsed.
 #[derive(Clone)]
 pub struct Target {
-    /// As configured.
+    /// The options as configured.
     pub options: DatabaseOptions,
     tls: Option<Arc<ClientConfig>>,
 }
 
 impl PartialEq for Target {
-    /// The TLS configuration follows from the options.
+    /// Compares the options alone, as the TLS configuration follows from them.
     fn eq(&self, other: &Target) -> bool {
         self.options == other.options
     }
 }
 
 impl Target {
-    /// Fails if the authorities that sign the database's certificates can't be read.
+    /// A target with these options. Fails if the authorities that sign the database's certificates
+    /// can't be read.
     pub fn new(options: DatabaseOptions) -> Result<Target, StartError> {
         let tls = |authorities: &Pem| tls::client(authorities, None);
         let tls = options.certificate_authorities.as_ref().map(tls);
@@ -45,12 +46,12 @@ impl Target {
         })
     }
 
-    /// Opens a session, once.
+    /// Tries once to open a session.
     pub async fn open(&self) -> Result<Session, NewSessionError> {
         let options = &self.options;
         let nodes = DefaultPolicy::builder()
             .token_aware(true)
-            // Those preferred come first; when none of them is there the others will do.
+            // Nodes of the preferred datacenter come first. If none of them is up, others are used.
             .permit_dc_failover(true)
             .build();
         let profile = ExecutionProfile::builder()
@@ -94,7 +95,8 @@ impl Target {
     }
 }
 
-/// Where nodes are reached that say they are elsewhere. All others are where they say.
+/// The addresses at which nodes are reached, by the addresses that the nodes tell. A node without
+/// an entry is reached at the address it tells.
 struct AddressMap(HashMap<SocketAddr, SocketAddr>);
 
 #[async_trait]

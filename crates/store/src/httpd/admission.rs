@@ -1,4 +1,4 @@
-//! How many searches are taken in, and how long one may wait for its turn.
+//! Limits the number of searches at a time, and the time that a search may wait for its turn.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,23 +8,23 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::error::ApiError;
 use crate::metrics::Metrics;
 
-/// The budget of a door by which searches come in.
+/// The budget of searches of a listener or of the local door.
 pub struct Admissions {
-    /// Searches that may still be taken in.
+    /// One permit for each search that may still be admitted.
     places: Arc<Semaphore>,
-    /// How long a search may wait for its turn.
+    /// The longest time that a search may wait for its turn.
     wait_max: Duration,
 }
 
-/// A search's place, which is taken until this is dropped.
+/// The place of an admitted search. Dropping it frees the place.
 pub struct Admission {
-    /// When an answer would be of no use any more.
+    /// The time by which the search must have begun; after it the search is refused.
     pub deadline: Instant,
     _place: OwnedSemaphorePermit,
 }
 
 impl Admissions {
-    /// So many searches at a time, none of which waits longer than that.
+    /// A budget of `searches_max` searches at a time. None of them waits longer than `wait_max`.
     pub fn new(searches_max: usize, wait_max: Duration) -> Admissions {
         Admissions {
             places: Arc::new(Semaphore::new(searches_max)),
@@ -32,7 +32,8 @@ impl Admissions {
         }
     }
 
-    /// Takes one in, unless there are too many; the caller waits no longer than it says.
+    /// Admits a search, or fails with [`ApiError::Overloaded`] if there are too many. The search
+    /// waits no longer than until `callers_deadline`.
     pub fn take(
         &self,
         callers_deadline: Option<Instant>,

@@ -1,4 +1,4 @@
-//! The search.
+//! The route that searches an index: `POST /api/v1/indexes/{keyspace}/{index}/ann`.
 
 use std::time::Instant;
 
@@ -22,28 +22,32 @@ use crate::found::Found;
 use crate::identity::IndexName;
 use crate::index_actor::SearchError;
 
-/// Rows of an answer. A limit has no upper bound (contract, section 1.3), but the database asks for no
-/// more than this: 1000 rows, oversampled 100 times. More would be memory and time without bounds.
+/// The most rows of an answer. A limit has no upper bound (contract, section 1.3), but the database
+/// asks for no more than this: 1000 rows, oversampled 100 times. More would be memory and time
+/// without bounds.
 const ROWS_MAX: usize = 100_000;
 
-/// Finds the rows whose vectors are nearest: as many as the limit says, and 100,000 at most.
+/// Finds the rows whose vectors are nearest: as many as the limit says, 100,000 at most.
 ///
-/// Search and answer have a binary form each, which take less of both processors. A body of the type
-/// `application/octet-stream` is the vector alone, 32-bit floats in little-endian order; limit and filter
-/// then stand in the query string. Who accepts `application/vnd.annulus.neighbours.v1` is answered in it:
-/// the number of rows (u32), of columns (u16), two zero bytes; the distances, the similarity scores (f32);
-/// and for each column of the primary key its CQL type (u16), the length of its name (u16), the name, the
-/// lengths of its values (u32) and the values as CQL serialises them. All but those are little-endian.
+/// Search and answer have a binary form each, which takes less processor time on both sides. A body
+/// of the type `application/octet-stream` is the vector alone, 32-bit floats in little-endian
+/// order. Limit and filter then stand in the query string.
+///
+/// A client that accepts `application/vnd.annulus.neighbours.v1` gets the answer in that form. It
+/// has the number of rows (u32), the number of columns (u16) and two zero bytes. Then come the
+/// distances and the similarity scores (f32). For each column of the primary key there follow its
+/// CQL type (u16), the length of its name (u16), the name, the lengths of its values (u32), and the
+/// values as CQL serialises them. All numbers but those in the values are little-endian.
 #[utoipa::path(
     post,
     path = "/api/v1/indexes/{keyspace}/{index}/ann",
     params(
         ("keyspace" = String, Path, description = "The keyspace, case preserved"),
         ("index" = String, Path, description = "The index, case preserved"),
-        ("limit" = Option<usize>, Query, description = "At most how many rows to answer, if the body is a vector alone", minimum = 1),
-        ("filter" = Option<String>, Query, description = "What the rows must satisfy, if the body is a vector alone: `Filter` as JSON"),
+        ("limit" = Option<usize>, Query, description = "The most rows to answer, if the body is a vector alone; 1 by default", minimum = 1),
+        ("filter" = Option<String>, Query, description = "The condition on the rows, if the body is a vector alone: `Filter` as JSON"),
         ("accept" = Option<String>, Header, description = "`application/vnd.annulus.neighbours.v1` for a binary answer"),
-        ("x-request-timeout-ms" = Option<u64>, Header, description = "How long the caller waits: a search that can't begin by then is refused with 503"),
+        ("x-request-timeout-ms" = Option<u64>, Header, description = "Milliseconds that the caller waits; a search that can't begin by then is refused with 503"),
     ),
     request_body(content(
         (AnnRequest = "application/json"),
@@ -59,8 +63,8 @@ const ROWS_MAX: usize = 100_000;
         (status = 404, description = "No such index", body = String),
         (status = 408, description = "The body did not arrive in time", body = String),
         (status = 413, description = "The body is too large", body = String),
-        (status = 415, description = "The body is said to be neither JSON nor a vector", body = String),
-        (status = 422, description = "A body, a limit or a filter of another shape", body = String),
+        (status = 415, description = "The content type is neither JSON nor that of a vector", body = String),
+        (status = 422, description = "The body, the limit or the filter has another shape", body = String),
         (status = 500, description = "A fault of the service", body = String),
         (status = 503, description = "The service or the index isn't ready, or overloaded", body = Unavailable),
     ),
@@ -73,7 +77,7 @@ pub async fn ann(
     answer(&shared, IndexName { keyspace, index }, request).await
 }
 
-/// Answers a search of that index. An error is the answer that says so.
+/// Answers a search of the index `name`. An error is the answer that tells the client why.
 pub async fn answer<B>(
     shared: &Listener,
     name: IndexName,
@@ -112,7 +116,8 @@ async fn found(
     Ok(([(CONTENT_TYPE, media_type)], body).into_response())
 }
 
-/// Searches an index; `write` makes the answer of what was found, on the thread that searched.
+/// Searches an index. `write` turns the result into the body of the answer, on the thread that
+/// searched.
 pub async fn search(
     api: &Api,
     name: IndexName,
@@ -149,7 +154,7 @@ pub async fn search(
     Ok(answer)
 }
 
-/// What every index of those dimensions refuses.
+/// Refuses a search that no index of these dimensions can serve.
 fn check(request: &AnnRequest, dimensions: usize) -> Result<(), ApiError> {
     let actual = request.vector.len();
     if actual != dimensions {

@@ -1,9 +1,9 @@
-//! How many bytes of answers may wait for clients to take them.
+//! Limits the bytes of answers that wait for clients to take them.
 //!
-//! What a search may take while it is computed is bounded by the admissions, which end with its work. The
-//! answer lies in memory until the client has taken it, and a client may take its time: HTTP/2 lets it ask
-//! for hundreds of answers and take none. So every answer of a listener takes its bytes from one budget,
-//! and gives them back when they have gone to the system, or when the connection ends.
+//! The admissions bound the memory of a search only until its work ends. The answer lies in memory
+//! until the client has taken it. A client may be slow: HTTP/2 lets it ask for hundreds of answers
+//! and take none. So every answer of a listener takes its bytes from one budget. It gives them back
+//! when they have gone to the system, or when the connection ends.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::ApiError;
 
-/// What is counted: a semaphore counts to 2^32 at a time.
+/// The unit in which the budget counts. Counted in bytes, a large budget would not fit into the 32
+/// bits of a semaphore's request.
 const UNIT_BYTES: u64 = 1024;
 
 /// The room for answers of a listener. Cheap to clone; clones share it.
@@ -28,7 +29,7 @@ pub struct AnswerBudget {
 }
 
 impl AnswerBudget {
-    /// Room for so many bytes.
+    /// A budget of `bytes` bytes.
     pub fn new(bytes: usize) -> AnswerBudget {
         let units_max = units(bytes as u64);
         AnswerBudget {
@@ -37,8 +38,9 @@ impl AnswerBudget {
         }
     }
 
-    /// The answer, which takes its room until it is gone; or the answer that there is none. One that is
-    /// larger than the whole budget takes all of it.
+    /// Charges an answer to the budget until its bytes have been sent. Without room for it, the
+    /// result is an answer that says so (503). An answer that is larger than the whole budget takes
+    /// all of it.
     pub fn charge(&self, answer: Response) -> Response<Charged> {
         let body = answer.body().size_hint();
         let bytes = body.exact().unwrap_or(body.lower());
@@ -81,7 +83,8 @@ impl HttpBody for Charged {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<ChargedBytes>, axum::Error>>> {
         let frame = std::task::ready!(Pin::new(&mut self.body).poll_frame(context));
-        // The connection lets go of a body that has ended, but keeps what it has not yet sent of it.
+        // The connection drops a body that has ended, but keeps the bytes that it has not yet sent.
+        // So the last bytes carry the charge.
         let charge = match self.body.is_end_stream() {
             true => self.charge.take(),
             false => None,
@@ -105,7 +108,7 @@ impl HttpBody for Charged {
     }
 }
 
-/// Bytes on their way out.
+/// Bytes of an answer that are being sent.
 pub struct ChargedBytes {
     bytes: Bytes,
     _charge: Option<OwnedSemaphorePermit>,

@@ -1,4 +1,4 @@
-//! One connection: in clear or in TLS, HTTP/1.1 or HTTP/2.
+//! Serves one connection: in clear or in TLS, HTTP/1.1 or HTTP/2.
 
 use std::io;
 use std::sync::Arc;
@@ -20,44 +20,49 @@ use super::front::Front;
 /// The first byte of a TLS connection: a record of the handshake. No HTTP request begins with it.
 const TLS_HANDSHAKE: u8 = 0x16;
 
-/// How long the first byte and the handshake may take together.
+/// The longest time that the first byte and the handshake may take together.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a connection of HTTP/1.1 may wait for a whole request head. A client that keeps
-/// connections open may not ask for long, and one that asks just as its connection is closed takes
-/// the service for dead: so this is long, and the number of connections is bounded instead.
+/// The longest time that a connection of HTTP/1.1 may wait for a whole request head. A client that
+/// keeps connections open may not send a request for long. If it sends one just as its connection
+/// is closed, it takes the service for dead. So this time is long, and the number of connections is
+/// bounded instead.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// What may come of a request head, and of a body before it is taken: heads are not charged, so they are short.
+/// The most bytes that are buffered of a request head, and of a body before it is taken. Heads are
+/// not charged, so they must be short.
 const HTTP1_BUFFER_BYTES: usize = 64 << 10;
 
-/// How long the last answers of a connection may take when it is to end: a client of HTTP/2 need not answer that it knows.
+/// The longest time that the last answers of a connection may take when it is to end. A client of
+/// HTTP/2 need not confirm the end.
 const LAST_ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
-/// A connection is tried by the system after this time without traffic, and then as often as the other says.
+/// The time without traffic after which the system probes a connection.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
+/// The interval of further probes.
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(10);
 
-/// A client that takes nothing of what was sent to it for so long is given up, with the answers that wait for it.
+/// A connection is closed, and its answers dropped, if the client takes nothing of what was sent to
+/// it for this long.
 #[cfg(target_os = "linux")]
 const UNTAKEN_MAX: Duration = Duration::from_secs(60);
 
-/// HTTP/2 connections without traffic are tried so often.
+/// The interval at which HTTP/2 connections without traffic are probed.
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Requests of one HTTP/2 connection at a time.
+/// The most requests of one HTTP/2 connection at a time.
 const HTTP2_STREAMS_MAX: u32 = 256;
 
-/// What a new connection is served with.
+/// The settings with which a new connection is served.
 #[derive(Clone)]
 pub struct Entrance {
-    /// Absent: HTTP in clear alone.
+    /// The TLS configuration; `None`: HTTP in clear alone.
     pub tls: Option<Arc<ServerConfig>>,
-    /// What requests in clear find; absent: connections in clear are closed.
+    /// The front for requests in clear; `None`: connections in clear are closed.
     pub in_clear: Option<Arc<Front>>,
-    /// What other requests find.
+    /// The front for requests over TLS.
     pub in_tls: Arc<Front>,
-    /// How long a connection may do without its first request.
+    /// The longest time that a connection may wait for its first request.
     pub mute_max: Duration,
 }
 
@@ -102,7 +107,8 @@ pub async fn serve(stream: TcpStream, entrance: Entrance, guest: Arc<Guest>) {
     }
 }
 
-/// Sets a socket up: small answers go out at once, and a client that vanished is noticed.
+/// Sets the options of a socket: small answers go out at once, and a client that vanished is
+/// noticed.
 fn prepare(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let keepalive = TcpKeepalive::new()
@@ -115,21 +121,24 @@ fn prepare(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// How long is waited.
+/// The time limits of a connection.
 #[derive(Clone, Copy)]
 struct Patience {
-    /// For the first request, whole preface of HTTP/2 or not.
+    /// The longest wait for the first request. It counts from the start, so an unfinished HTTP/2
+    /// preface doesn't extend it.
     first_request: Duration,
-    /// For the answers to requests in flight when the connection is to end.
+    /// The longest wait for the answers to requests in flight when the connection is to end.
     last_answers: Duration,
 }
 
+/// A connection after its first byte, and after the handshake if it is in TLS.
 enum Begun {
     Tls(Box<tokio_rustls::server::TlsStream<TcpStream>>),
     Clear(TcpStream),
 }
 
-/// Finds out which of the two the client speaks, and shakes hands.
+/// Finds out whether the client speaks TLS, and shakes hands if it does. If `clear` is false,
+/// anything but TLS fails.
 async fn begin(stream: TcpStream, config: Arc<ServerConfig>, clear: bool) -> io::Result<Begun> {
     let mut first = [0];
     if stream.peek(&mut first).await? == 0 {
@@ -181,7 +190,7 @@ where
     });
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
-    // The library waits without end for the bytes that tell the version.
+    // The library sets no time limit to the bytes that tell the HTTP version.
     let first_request = async {
         tokio::time::sleep(patience.first_request).await;
         if asked.load(Ordering::Relaxed) {
@@ -220,7 +229,8 @@ mod tests {
         Arc::new(Front::new(Router::new(), None, answers, Arc::new(guard)))
     }
 
-    /// How a connection ends whose client sends this and then nothing.
+    /// Serves a client that sends `sent` and then nothing. Returns the error that ends the
+    /// connection.
     async fn end_after(sent: &[u8], stop: CancellationToken, patience: Patience) -> String {
         let (mut client, server) = tokio::io::duplex(1 << 16);
         client.write_all(sent).await.unwrap();
@@ -265,7 +275,7 @@ mod tests {
             first_request: LONG,
             last_answers: SHORT,
         };
-        // The preface and empty settings; what the server says of its end is never answered.
+        // The preface and empty settings. The client never answers the server's notice of the end.
         let sent = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
         let ended = end_after(sent, stop.clone(), patience);
         let stopped = async {

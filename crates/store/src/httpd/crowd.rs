@@ -1,7 +1,7 @@
-//! The connections of a listener, so that one more can always come in.
+//! The connections of a listener. At the limit one gives way, so one more can always come in.
 //!
-//! At the limit the connection that has been silent for the longest gives way: those who connect and ask nothing can not keep
-//! others from `/metrics` or from searching.
+//! The connection that has been silent for the longest gives way. So clients that connect and send
+//! no request can't keep others from `/metrics` or from searching.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,9 +20,9 @@ pub struct Guest {
     began: Instant,
     /// Requests that are not answered yet.
     in_flight: AtomicUsize,
-    /// When it was last answered, in microseconds since it began.
+    /// The time of the last answer, microseconds since the connection began.
     silent_since: AtomicU64,
-    /// Ends it, once its requests are answered.
+    /// Cancelled to end the connection, once its requests are answered.
     pub end: CancellationToken,
 }
 
@@ -30,7 +30,7 @@ pub struct Guest {
 pub struct Asking(Arc<Guest>);
 
 impl Guest {
-    /// One that begins now, and ends at the latest with `end`.
+    /// A connection that begins now, and ends at the latest with `end`.
     pub fn new(end: CancellationToken) -> Arc<Guest> {
         Arc::new(Guest {
             began: Instant::now(),
@@ -40,13 +40,14 @@ impl Guest {
         })
     }
 
-    /// It asks something, until what this gives is dropped.
+    /// Counts a request as in flight until the result is dropped.
     pub fn asks(self: &Arc<Guest>) -> Asking {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         Asking(self.clone())
     }
 
-    /// Since when it has been silent; absent while it is due an answer, or about to end.
+    /// The time since when the connection has been silent. `None` while a request is in flight, or
+    /// once the connection is to end.
     fn silent_since(&self) -> Option<Instant> {
         if self.in_flight.load(Ordering::Relaxed) > 0 || self.end.is_cancelled() {
             return None;
@@ -66,13 +67,13 @@ impl Drop for Asking {
 }
 
 impl Crowd {
-    /// Takes a connection in.
+    /// Adds a connection.
     pub fn enter(&self, guest: Arc<Guest>) {
         let mut guests = self.guests.lock().unwrap_or_else(PoisonError::into_inner);
         guests.push(guest);
     }
 
-    /// It has ended.
+    /// Removes a connection that has ended.
     pub fn leave(&self, guest: &Arc<Guest>) {
         let mut guests = self.guests.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = guests.iter().position(|other| Arc::ptr_eq(other, guest)) {

@@ -1,4 +1,4 @@
-//! Answers other than success (contract, sections 1.4 and 1.13).
+//! The answers other than success (contract, sections 1.4 and 1.13).
 
 use axum::http::header::{CONNECTION, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
@@ -8,13 +8,13 @@ use store_api::types::{Unavailable, UnavailableReason};
 use crate::engine::NoRoute;
 use crate::identity::IndexName;
 
-/// Why a request isn't answered as it asks.
+/// The reason why a request fails.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ApiError {
-    /// No such index.
+    /// There is no such index.
     #[error("missing index: {0}")]
     MissingIndex(IndexName),
-    /// No such task, or no longer.
+    /// There is no such task, or no longer.
     #[error("missing task: {0}")]
     MissingTask(String),
     /// The task can't be stopped.
@@ -23,33 +23,33 @@ pub enum ApiError {
     /// The request can't be served by any index.
     #[error("{0}")]
     BadRequest(String),
-    /// A search in a form that has no meaning here.
+    /// A search whose content type is not known.
     #[error(
         "Expected request with `Content-Type: application/json`, or `application/octet-stream` for a vector of \
          32-bit floats alone"
     )]
     UnknownForm,
-    /// A limit or a filter of another shape.
+    /// A limit or a filter that can't be parsed.
     #[error("{0}")]
     Unprocessable(String),
-    /// A search or a change in clear on a listener that speaks TLS.
+    /// A search or a change in clear on a listener with a certificate.
     #[error("searches and changes are answered over HTTPS only: use https:// on this port")]
     InClear,
-    /// The request names a server that this one is not.
+    /// The request names a host that this listener doesn't answer to.
     #[error(
         "this is not '{0}': ask by a loopback name or address, or start the service with --http-host and the name"
     )]
     ForeignHost(String),
-    /// The request comes from a page of another server.
+    /// The request comes from a web page of another origin.
     #[error("requests of pages from elsewhere ({0}) are refused")]
     ForeignOrigin(String),
-    /// The body has more bytes than one may have.
+    /// The body is longer than the listener's limit.
     #[error("the request body is longer than {bytes_max} bytes, the most that is taken")]
     LongBody {
-        /// As many are taken.
+        /// The most bytes that a body may have.
         bytes_max: usize,
     },
-    /// The body was too long on its way.
+    /// The body did not arrive in time.
     #[error("the request body did not arrive in time")]
     SlowBody,
     /// The service is still starting.
@@ -58,31 +58,31 @@ pub enum ApiError {
     /// The index is still being built.
     #[error("Index {name} is still being constructed: {progress:.3}% done")]
     IndexBuilding {
-        /// The index that was asked.
+        /// The index of the request.
         name: IndexName,
-        /// Per cent of the scan.
+        /// The part of the scan that is done, per cent.
         progress: f64,
     },
-    /// More searches than the listener takes in, or than can begin in time.
+    /// There are more searches than the listener admits, or than can begin in time.
     #[error("too many searches in flight; try again later, or ask another index service")]
     Overloaded,
-    /// No room for the answer, as clients don't take theirs.
+    /// There is no room for the answer, as clients don't take theirs.
     #[error(
         "answers that their clients have not yet taken fill this listener's room for them; try again later"
     )]
     AnswersWait,
-    /// No room for the body, as others are on their way.
+    /// There is no room for the body, as others are on their way.
     #[error(
         "bodies of requests that are still on their way fill this listener's room for them; try again later"
     )]
     BodiesWait,
-    /// A fault of ours.
+    /// A fault of the service.
     #[error("{0}")]
     Internal(String),
 }
 
 impl ApiError {
-    /// What it means that no index can answer.
+    /// The error for a request that no index can answer.
     pub fn no_route(name: IndexName, no_route: &NoRoute) -> ApiError {
         match no_route {
             NoRoute::Missing => ApiError::MissingIndex(name),
@@ -110,7 +110,7 @@ impl IntoResponse for ApiError {
             ApiError::InClear | ApiError::ForeignHost(_) | ApiError::ForeignOrigin(_) => {
                 (StatusCode::FORBIDDEN, text).into_response()
             }
-            // The rest of the body may still come: the connection can't be used again.
+            // The rest of the body may still come, so the connection can't be used again.
             ApiError::SlowBody => {
                 let close = [(CONNECTION, HeaderValue::from_static("close"))];
                 (StatusCode::REQUEST_TIMEOUT, close, text).into_response()
@@ -126,7 +126,8 @@ impl IntoResponse for ApiError {
             ApiError::IndexBuilding { .. } => {
                 unavailable(UnavailableReason::IndexBuilding, Some(text))
             }
-            // A reason of another name would make a database fail over, which moves the load.
+            // The answer is plain text. A reason of a name that it doesn't know would make a
+            // database fail over, which moves the load.
             ApiError::Overloaded | ApiError::AnswersWait => {
                 let retry_after = [(RETRY_AFTER, HeaderValue::from_static("1"))];
                 (StatusCode::SERVICE_UNAVAILABLE, retry_after, text).into_response()

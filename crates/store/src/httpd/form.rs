@@ -1,4 +1,4 @@
-//! JSON or binary: in which form a search comes, and in which it is to be answered.
+//! Finds the form of a search and of its answer, JSON or binary, and reads searches.
 //!
 //! The binary forms are those of [`store_api::binary`].
 
@@ -14,17 +14,18 @@ use store_api::types::{AnnRequest, Filter};
 use super::error::ApiError;
 use super::quick_json;
 
-/// How a search or an answer is written.
+/// The form of a search or of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// As the original's.
+    /// JSON, as in ScyllaDB's Vector Store.
     Json,
-    /// As [`store_api::binary`] says.
+    /// The binary form of [`store_api::binary`].
     Binary,
 }
 
-/// The form of a search by its content type: `application/json` or `application/<anything>+json` with any
-/// parameters, or that of a vector alone.
+/// The form of a search by its content type. JSON is `application/json` or
+/// `application/<anything>+json` with any parameters. `None` for any other type than JSON and that
+/// of a vector alone.
 pub fn of_search(headers: &HeaderMap) -> Option<Form> {
     let content_type = headers.get(CONTENT_TYPE)?.to_str().ok()?;
     let essence = essence(content_type);
@@ -36,7 +37,7 @@ pub fn of_search(headers: &HeaderMap) -> Option<Form> {
     (subtype == "json" || subtype.ends_with("+json")).then_some(Form::Json)
 }
 
-/// The form of the answer: binary for who names it as acceptable, whatever else is.
+/// The form of the answer: binary if the client accepts it by name, whatever else it accepts.
 pub fn of_answer(headers: &HeaderMap) -> Form {
     let accepted = headers.get_all(ACCEPT).iter();
     let mut accepted = accepted.flat_map(|value| value.to_str().unwrap_or_default().split(','));
@@ -51,7 +52,7 @@ fn essence(media_type: &str) -> &str {
     media_type.split(';').next().unwrap_or_default().trim()
 }
 
-/// Reads a search in JSON. What is wrong with it is said by field and position.
+/// Reads a search in JSON. An error names the field and the position.
 pub fn read_json(body: &[u8]) -> Result<AnnRequest, JsonRejection> {
     if let Some(search) = quick_json::read(body) {
         return Ok(search);
@@ -59,7 +60,7 @@ pub fn read_json(body: &[u8]) -> Result<AnnRequest, JsonRejection> {
     Json::from_bytes(body).map(|Json(search)| search)
 }
 
-/// Reads a search whose body is the vector and whose query string is the rest.
+/// Reads a search in the binary form: the body is the vector, the query string the rest.
 pub fn read_binary(body: &[u8], query: &str) -> Result<AnnRequest, ApiError> {
     let vector = binary::elements(body).ok_or_else(|| {
         ApiError::BadRequest(format!(
@@ -76,7 +77,7 @@ pub fn read_binary(body: &[u8], query: &str) -> Result<AnnRequest, ApiError> {
         match name.as_ref() {
             "limit" => search.limit = limit(&value)?,
             "filter" => search.filter = Some(filter(&value)?),
-            // As unknown fields of the JSON form.
+            // Unknown parameters are ignored, as unknown fields of the JSON form are.
             _ => {}
         }
     }

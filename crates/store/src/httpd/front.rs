@@ -1,8 +1,8 @@
-//! What the requests of a connection come to.
+//! Checks each request of a connection and passes it to its handler.
 //!
-//! Searches are nearly all that is asked for, and what a request passes on its way to the index is paid for by each. So a
-//! search goes past the router, to the very handler that the router would find; everything else, and a search whose path
-//! has to be decoded first, goes through it.
+//! Nearly all requests are searches, and each pays for every step on its way to the index. So a
+//! search goes past the router, to the handler that the router would find. Everything else goes
+//! through the router, and so does a search whose path has to be decoded first.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -19,21 +19,22 @@ use super::guard::Guard;
 use super::{Shared, ann};
 use crate::identity::IndexName;
 
-/// Where every path of an index begins.
+/// The beginning of every path of an index.
 const INDEXES: &str = "/api/v1/indexes/";
 
-/// What requests come to.
+/// The front of a listener, which checks requests and passes them on.
 pub struct Front {
-    /// Everything.
+    /// The routes of all requests.
     router: TowerToHyperService<Router>,
-    /// What answers searches; absent where they are refused, which the router does.
+    /// The listener, for searches that go past the router. `None` where searches are refused, which
+    /// the router does.
     searches: Option<Shared>,
     answers: AnswerBudget,
     guard: Arc<Guard>,
 }
 
 impl Front {
-    /// In front of routes, whose answers are charged for.
+    /// A front before `router`. Its answers are charged to `answers`.
     pub fn new(
         router: Router,
         searches: Option<Shared>,
@@ -48,7 +49,7 @@ impl Front {
         }
     }
 
-    /// The answer.
+    /// Answers a request. A request that the guard refuses reaches no route.
     pub async fn answer(
         self: Arc<Front>,
         request: Request<Incoming>,
@@ -67,7 +68,8 @@ impl Front {
     }
 }
 
-/// Which index a request wants to search, if that stands in its path as it is.
+/// The index that a request searches, if the path names it without escapes. `None` for any other
+/// request.
 fn searched<B>(request: &Request<B>) -> Option<IndexName> {
     if request.method() != Method::POST {
         return None;

@@ -1,9 +1,11 @@
-//! By which name a listener is asked, and from where.
+//! Refuses requests by the host name that they use and by the origin that they come from.
 //!
-//! A page of a browser may have its own name resolved to the loopback address, and then ask whatever listens there as if it
-//! were its own server. Its requests still bear its name. So a listener on a loopback address answers to loopback names and
-//! to those that were configured. Elsewhere any name is taken unless some are configured, as a ScyllaDB node sends the one
-//! it was told. A page of another origin is refused everywhere.
+//! A web page may have its own host name resolved to the loopback address. Its browser then sends
+//! requests to whatever listens there, as if that were the page's own server. Such requests still
+//! bear the page's host name. So a listener on a loopback address answers to loopback names and to
+//! configured names only. A listener elsewhere takes any name unless some are configured, as a
+//! ScyllaDB node uses the name that it was configured with. Requests of pages from another origin
+//! are refused everywhere.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -15,15 +17,15 @@ use axum::http::{HeaderValue, Request};
 
 use super::error::ApiError;
 
-/// Whom a listener answers.
+/// The host names that a listener answers to.
 pub struct Guard {
     on_loopback: bool,
-    /// Configured names.
+    /// The configured names.
     names: ArcSwap<Vec<String>>,
 }
 
 impl Guard {
-    /// Of a listener that is bound there and has these names besides.
+    /// The guard of a listener that is bound to `address` and also answers to `names`.
     pub fn new(address: SocketAddr, names: &[String]) -> Guard {
         let guard = Guard {
             on_loopback: address.ip().to_canonical().is_loopback(),
@@ -33,21 +35,20 @@ impl Guard {
         guard
     }
 
-    /// Gives it other names from now on.
+    /// Replaces the configured names.
     pub fn set_names(&self, names: &[String]) {
         self.names.store(Arc::new(names.to_vec()));
     }
 
-    /// Whether a request may be answered.
+    /// Checks the host names and the origin of a request.
     ///
-    /// # Errors
-    /// The answer that refuses it.
+    /// [`ApiError::ForeignHost`] or [`ApiError::ForeignOrigin`].
     pub fn admit<B>(&self, request: &Request<B>) -> Result<(), ApiError> {
         let hosts = || {
             let named = request.headers().get_all(HOST).iter().map(text);
             named.chain(request.uri().authority().map(Authority::as_str))
         };
-        // A client of HTTP/1.0 may name none; a browser always does.
+        // A client of HTTP/1.0 may name no host; a browser always does.
         if let Some(foreign) = hosts().find(|host| !self.answers_to(host)) {
             return Err(ApiError::ForeignHost(foreign.to_owned()));
         }
@@ -74,7 +75,7 @@ impl Guard {
     }
 }
 
-/// A value that is no text is a name that nobody has.
+/// The text of a header. A value that is not text becomes a name that no host has.
 fn text(value: &HeaderValue) -> &str {
     value.to_str().unwrap_or("\u{fffd}")
 }
@@ -83,7 +84,7 @@ fn text(value: &HeaderValue) -> &str {
 fn without_port(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
-            // The last group of a bare IPv6 address is no port.
+            // The last group of an IPv6 address without brackets is not a port.
             let is_address = name.contains(':') && !name.ends_with(']');
             if is_address { host } else { name }
         }
@@ -102,7 +103,7 @@ fn is_loopback_name(name: &str) -> bool {
             .is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
-/// Whether an origin, `scheme://host[:port]`, is that of a page of this host.
+/// Whether an origin, `scheme://host[:port]`, belongs to a page of this host.
 fn is_origin_of(origin: &str, host: &str) -> bool {
     let Some((scheme, authority)) = origin.split_once("://") else {
         return false;

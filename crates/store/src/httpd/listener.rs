@@ -1,4 +1,4 @@
-//! A socket of the HTTP API: bound, served, changed while it is served.
+//! A listening socket of the HTTP API. Certificates and names can change while it is served.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,11 +19,12 @@ use crate::options::{ListenerOptions, TlsClients, TlsOptions};
 use crate::start_error::StartError;
 use crate::tls::ServerTls;
 
-/// How long to wait after the system refused a connection: mostly there are no file descriptors
-/// left, and some connection has to end first.
+/// The pause after the system refused a connection. Mostly there are no file descriptors left, and
+/// some connection has to end first.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How often at the limit another silent connection is ended until there is a place.
+/// At the limit of connections, another silent one is ended at this interval until there is a
+/// place.
 const ROOM_EVERY: Duration = Duration::from_millis(100);
 
 /// A socket that is bound but not yet served.
@@ -35,7 +36,7 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Binds a listener.
+    /// Binds the socket. Fails if the certificates can't be used or the address can't be bound.
     pub async fn bind(options: ListenerOptions) -> Result<Bound, StartError> {
         let failed = |source| StartError::Listen {
             address: options.address,
@@ -51,12 +52,12 @@ impl Bound {
         })
     }
 
-    /// Where it listens.
+    /// The address at which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves until the listening is stopped.
+    /// Serves the API until the returned listener is stopped.
     pub fn serve(self, api: Api) -> Listening {
         let stop = CancellationToken::new();
         let shared = Arc::new(super::Listener::new(api, &self.options, stop.clone()));
@@ -92,24 +93,24 @@ pub struct Listening {
     guard: Arc<Guard>,
     entrance: Arc<ArcSwap<Entrance>>,
     stop: CancellationToken,
-    /// Ends the connections of this moment, not those to come.
+    /// Cancelled to end the present connections, not those to come.
     connections: Arc<ArcSwap<CancellationToken>>,
     tasks: TaskTracker,
 }
 
 impl Listening {
-    /// Where it listens.
+    /// The address at which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Whether it listens where these options say.
+    /// Whether the options name the address at which it listens.
     pub fn is_at(&self, options: &ListenerOptions) -> bool {
         self.options.address == options.address
     }
 
-    /// Proves itself with other certificates from now on, or with none. Connections that came in
-    /// by other rules are ended once their requests are answered.
+    /// Replaces the certificates, or removes them (`None`). If the rules for clients change,
+    /// present connections are ended once their requests are answered.
     pub fn set_tls(&mut self, tls: Option<ServerTls>) {
         let options = tls.as_ref().map(|tls| tls.options.clone());
         if options == self.options.tls {
@@ -129,7 +130,7 @@ impl Listening {
         }
     }
 
-    /// Answers to other names from now on.
+    /// Replaces the configured host names that it answers to.
     pub fn set_names(&mut self, names: &[String]) {
         self.guard.set_names(names);
         self.options.names = names.to_vec();
@@ -153,7 +154,7 @@ impl Drop for Listening {
     }
 }
 
-/// Looks at what a listener is to prove itself with.
+/// Loads the certificates of a listener. Fails if they can't be used.
 pub fn server_tls(options: Option<&TlsOptions>) -> Result<Option<ServerTls>, StartError> {
     let tls = options.cloned().map(ServerTls::new).transpose();
     tls.map_err(StartError::Certificates)
@@ -229,8 +230,8 @@ async fn accept(
                     Err(_) => {}
                 }
             };
-            // In this order: were the rules to change in between, this connection comes in by the new
-            // ones or is ended, but never stays by the old ones.
+            // The token is loaded before the entrance. If the rules change in between, this
+            // connection gets the new ones or is ended, but never keeps the old ones.
             let guest = Guest::new(connections.load().child_token());
             crowd.enter(guest.clone());
             let crowd = crowd.clone();

@@ -1,7 +1,8 @@
-//! Searches of a CQL node in the same process, without a socket or HTTP between.
+//! Serves the searches of a CQL node in the same process, without sockets and HTTP.
 //!
-//! Two hops over sockets and HTTP on either side cost as much processor time as half a search (docs/benchmarks/serving-by-call.md).
-//! What they come to is the same: the budget is one of its own, as that of a listener, and errors read alike.
+//! Sockets and HTTP on both sides cost as much processor time as half a search
+//! (docs/benchmarks/serving-by-call.md). A call gives the same results and the same errors. It has
+//! a budget of its own, as a listener has.
 
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
@@ -21,10 +22,13 @@ use crate::found::Found;
 use crate::identity::IndexName;
 use crate::options::ListenerOptions;
 
-/// The statement that creates an index waits no longer for it: drivers give a statement ten seconds.
+/// The longest time that the statement which creates an index waits for it. Drivers give a
+/// statement ten seconds.
 const CREATED_WITHIN: Duration = Duration::from_secs(5);
 
-/// The door for the node. It is there before the service is, as an address is, so that either may start first.
+/// The door through which a node in the same process searches. It exists before the service is
+/// started, as an address does, so either may start first. Until then searches fail with
+/// [`ClientError::Unavailable`].
 #[derive(Default)]
 pub struct LocalDoor {
     open: OnceLock<Open>,
@@ -36,7 +40,8 @@ struct Open {
 }
 
 impl LocalDoor {
-    /// Opens it, with a budget as listeners have by default.
+    /// Opens the door, with the budget that listeners have by default. Panics if it is open
+    /// already.
     pub fn open(&self, api: Api) {
         let admissions = Admissions::new(
             ListenerOptions::SEARCHES_MAX,
@@ -81,7 +86,8 @@ impl LocalStore for LocalDoor {
                 index: index.to_owned(),
             };
             let serves = open.api.engine.serves(&name, version);
-            // A large table takes longer, and says so to who searches it.
+            // The index of a large table takes longer to build. Until then its searches are refused
+            // with its progress.
             let _ = tokio::time::timeout(CREATED_WITHIN, serves).await;
         })
     }
@@ -107,7 +113,7 @@ impl Open {
     }
 }
 
-/// What a client over HTTP would make of it.
+/// The error that a client over HTTP would give for the same answer.
 fn refused(error: ApiError) -> ClientError {
     match error {
         ApiError::NodeBootstrapping => ClientError::Unavailable,

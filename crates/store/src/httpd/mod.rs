@@ -1,12 +1,12 @@
 //! The HTTP API (contract, section 1).
 //!
-//! Every listener serves the same routes and has its own budgets of searches and of answers, so that
-//! users who overload one can't starve the database behind another; a database in the same process has a door
-//! of its own ([`LocalDoor`]). A listener with a certificate speaks
-//! HTTPS and HTTP on one port; searches in clear are then refused with 403.
+//! Every listener serves the same routes. It has its own budgets of searches and of answers, so
+//! users who overload one listener can't starve the database behind another. A database in the same
+//! process has a door of its own ([`LocalDoor`]). A listener with a certificate speaks HTTPS and
+//! HTTP on one port; searches in clear are then refused with 403.
 //!
-//! Left out: text indexes (every name is missing for `bm25` and `highlight`), and the test
-//! hooks under `/api/internals`, which answer 404. A search with restrictions is refused.
+//! Not implemented are text indexes (every name is missing for `bm25` and `highlight`), and the
+//! test hooks under `/api/internals`, which answer 404. A search with restrictions is refused.
 
 mod admission;
 mod ann;
@@ -48,42 +48,43 @@ use answer_budget::AnswerBudget;
 pub use listener::{Bound, Listening, server_tls};
 pub use local::LocalDoor;
 
-/// What every request may read.
+/// The state that every request may read.
 #[derive(Clone)]
 pub struct Api {
     /// Every index.
     pub engine: Arc<Engine>,
-    /// Where searches run.
+    /// The threads on which searches run.
     pub compute: Compute,
     /// Long work.
     pub work: Registry,
     /// Repairs of indexes.
     pub repairs: Repairs,
-    /// When indexes are repaired without being asked.
+    /// The schedules by which indexes are repaired without a request.
     pub schedules: Schedules,
-    /// Files being checked.
+    /// The checks of files.
     pub scrubs: Scrubs,
-    /// What `/api/v1/info` answers.
+    /// The answer of `/api/v1/info`.
     pub info: Arc<store_api::types::Info>,
 }
 
-/// What the requests of one listener share.
+/// The state that the requests of one listener share.
 type Shared = Arc<Listener>;
 
-/// A listener with its own budgets, as its requests see it.
+/// The budgets and limits of a listener, and the state of the service.
 struct Listener {
     api: Api,
-    /// Searches that may still be taken in.
+    /// The budget of searches.
     admissions: Admissions,
-    /// Room for answers that are on their way.
+    /// The budget of bytes of answers that are on their way.
     answers: AnswerBudget,
-    /// What bodies on their way may hold.
+    /// The budget of bytes of bodies that are on their way.
     bodies: Budget,
-    /// How many bytes a body may have.
+    /// The most bytes that a body may have.
     body_bytes_max: usize,
-    /// How long a body may take to arrive.
+    /// The longest time that a body may take to arrive.
     body_timeout: Duration,
-    /// The end of the listener: who waits for something that may take long is answered as things are.
+    /// Cancelled when the listener stops. A request that waits for a task is then answered with the
+    /// task's present state.
     stop: CancellationToken,
 }
 
@@ -114,7 +115,7 @@ fn router(shared: Shared) -> Router {
     all_routes(shared, guarded)
 }
 
-/// The routes of a listener that has a certificate, for requests that came in clear.
+/// The routes that a listener with a certificate has for requests in clear.
 fn router_in_clear(shared: Shared) -> Router {
     let guarded = Guarded {
         ann: post(routes::in_clear),
@@ -127,8 +128,8 @@ fn router_in_clear(shared: Shared) -> Router {
     all_routes(shared, guarded)
 }
 
-/// What is not answered in clear where it could be encrypted: what tells of rows, and what changes
-/// anything.
+/// The routes that are refused in clear on a listener with a certificate: those that tell of rows,
+/// and those that change anything.
 struct Guarded {
     ann: MethodRouter<Shared>,
     text: MethodRouter<Shared>,

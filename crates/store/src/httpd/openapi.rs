@@ -1,4 +1,4 @@
-//! The API's description of itself.
+//! The OpenAPI document.
 
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
@@ -34,7 +34,7 @@ use utoipa::OpenApi;
 )]
 struct Description;
 
-/// The document.
+/// The document as JSON text.
 pub fn text() -> String {
     Description::openapi()
         .to_json()

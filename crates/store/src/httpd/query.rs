@@ -1,11 +1,12 @@
-//! Parameters of a request's URI. All of them are numbers or truth values, so nothing is escaped.
+//! Reads parameters of a request's query string. All of them are numbers or truth values, so
+//! nothing is unescaped.
 
 use std::fmt::Display;
 use std::str::FromStr;
 
 use super::error::ApiError;
 
-/// A parameter, if it is given.
+/// Reads a parameter. `None` if it is not given; an error if it can't be parsed.
 pub fn parameter<T>(query: Option<&str>, name: &str) -> Result<Option<T>, ApiError>
 where
     T: FromStr,

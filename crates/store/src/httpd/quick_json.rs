@@ -1,9 +1,10 @@
-//! The usual search in JSON, read quickly.
+//! Reads the usual form of a search in JSON quickly.
 //!
-//! A search of 1,536 dimensions is 1,536 numbers and little else, and a JSON library spends most of its time on what a
-//! number might be. Databases and clients write the vector first, in numbers of few digits: that is read here in one
-//! pass. Whatever else there is, mistakes above all, is left to the library, which also says what is wrong. What is read
-//! here is what the library would have read, to the last bit.
+//! A search of 1,536 dimensions is 1,536 numbers and little else. A JSON library spends most of its
+//! time on all the forms that a number may have. Databases and clients write the vector first, in
+//! numbers of few digits. This form is read here in one pass. Everything else, mistakes above all,
+//! is left to the library, which also says what is wrong. The values read here are bit for bit
+//! those that the library would read.
 
 use std::num::NonZeroUsize;
 
@@ -11,20 +12,20 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use store_api::types::{AnnRequest, Filter};
 
-/// Digits that fit into a `u64` whatever they are.
+/// The number of digits that always fit into a `u64`.
 const DIGITS_MAX: usize = 19;
 
-/// Up to here the conversion of an integer into a float of 64 bits loses nothing.
+/// The largest integer up to which the conversion into a 64-bit float is exact.
 const EXACT_MAX: u64 = 1 << 53;
 
-/// Powers of ten, as the library divides and multiplies by.
+/// The powers of ten by which the library divides and multiplies.
 const POWERS_OF_TEN: [f64; 41] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
     1e17, 1e18, 1e19, 1e20, 1e21, 1e22, 1e23, 1e24, 1e25, 1e26, 1e27, 1e28, 1e29, 1e30, 1e31, 1e32,
     1e33, 1e34, 1e35, 1e36, 1e37, 1e38, 1e39, 1e40,
 ];
 
-/// Reads a search, or nothing if it is not of the usual shape.
+/// Reads a search. `None` if it doesn't have the usual form.
 pub fn read(body: &[u8]) -> Option<AnnRequest> {
     let mut text = Text(body);
     text.skip(b'{')?;
@@ -42,7 +43,7 @@ pub fn read(body: &[u8]) -> Option<AnnRequest> {
     }
     let rest = match text.next()? {
         b'}' if text.is_blank() => Rest::default(),
-        // Another name follows, so what is left is an object but for its first brace.
+        // Another field follows, so the rest is an object without its first brace.
         b',' if text.peek() == Some(b'"') => {
             let object = [b"{", text.0].concat();
             serde_json::from_slice(&object).ok()?
@@ -56,7 +57,7 @@ pub fn read(body: &[u8]) -> Option<AnnRequest> {
     })
 }
 
-/// What comes after the vector.
+/// The fields after the vector.
 #[derive(Default, Deserialize)]
 struct Rest {
     #[serde(default, deserialize_with = "there")]
@@ -67,12 +68,12 @@ struct Rest {
     vector: Again,
 }
 
-/// A field that may be left out, but not null.
+/// Reads a field that may be absent, but not null.
 fn there<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroUsize>, D::Error> {
     NonZeroUsize::deserialize(deserializer).map(Some)
 }
 
-/// Whether a field came again, which is a mistake.
+/// Whether a second `vector` field follows, which is a mistake.
 #[derive(Default)]
 struct Again(bool);
 
@@ -82,11 +83,11 @@ impl<'de> Deserialize<'de> for Again {
     }
 }
 
-/// What is still to be read.
+/// The part of the body that is still to be read.
 struct Text<'a>(&'a [u8]);
 
 impl Text<'_> {
-    /// The next byte that is not blank, without taking it.
+    /// Skips blanks and returns the next byte without taking it.
     fn peek(&mut self) -> Option<u8> {
         while let [b' ' | b'\n' | b'\r' | b'\t', rest @ ..] = self.0 {
             self.0 = rest;
@@ -94,7 +95,7 @@ impl Text<'_> {
         self.0.first().copied()
     }
 
-    /// The same, taken.
+    /// Skips blanks and takes the next byte.
     fn next(&mut self) -> Option<u8> {
         let byte = self.peek()?;
         self.0 = &self.0[1..];
@@ -125,7 +126,8 @@ impl Text<'_> {
         }
     }
 
-    /// Adds the digits that follow to a number. Their count may be more than it can hold.
+    /// Takes the digits that follow, adds them to `number`, and returns their count. `number` wraps
+    /// if there are more digits than it can hold.
     fn digits(&mut self, number: &mut u64) -> usize {
         let before = self.0.len();
         while let [digit @ b'0'..=b'9', rest @ ..] = self.0 {
@@ -137,7 +139,7 @@ impl Text<'_> {
         before - self.0.len()
     }
 
-    /// A number of few digits, by the grammar of JSON.
+    /// Reads a number of few digits by the grammar of JSON.
     fn number(&mut self) -> Option<f32> {
         self.peek()?;
         let is_negative = self.take_if(b'-');
@@ -176,7 +178,7 @@ impl Text<'_> {
             if mantissa > EXACT_MAX {
                 return None;
             }
-            // An integer is not a float of 64 bits in between.
+            // As in the library, an integer is converted directly, not by way of a 64-bit float.
             mantissa as f32
         } else {
             let power = power.checked_sub(fraction as i64)?;
@@ -197,7 +199,7 @@ mod tests {
 
     use super::*;
 
-    /// Both ways to read a body.
+    /// Reads a body both ways: quickly, and by the library.
     fn both(body: &str) -> (Option<AnnRequest>, Option<AnnRequest>) {
         (read(body.as_bytes()), serde_json::from_str(body).ok())
     }

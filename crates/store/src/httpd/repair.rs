@@ -1,4 +1,4 @@
-//! Repair of an index: `/api/v1/indexes/{keyspace}/{index}/repair`.
+//! The routes that repair an index: `/api/v1/indexes/{keyspace}/{index}/repair`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::identity::IndexName;
 use crate::options;
 use crate::repair::{Creation, RepairError, ScheduleError, Speed, Update};
 
-/// Begins to compare an index with its table, and to mend it.
+/// Begins to compare an index with its table, and to mend the index.
 #[utoipa::path(
     post,
     path = "/api/v1/indexes/{keyspace}/{index}/repair",
@@ -28,9 +28,9 @@ use crate::repair::{Creation, RepairError, ScheduleError, Speed, Update};
     ),
     request_body = RepairRequest,
     responses(
-        (status = 200, description = "It has begun: the task to follow it by", body = TaskStatus),
+        (status = 200, description = "The repair has begun; its task", body = TaskStatus),
         (status = 404, description = "No such index", body = String),
-        (status = 409, description = "It is not built yet, or a repair runs", body = String),
+        (status = 409, description = "The index is not built yet, or a repair of it runs", body = String),
     ),
 )]
 pub async fn start(
@@ -57,7 +57,7 @@ pub async fn start(
     }
 }
 
-/// Changes the speed of the repair that runs, and of no other.
+/// Changes the speed of the repair that runs. Later repairs are not affected.
 #[utoipa::path(
     patch,
     path = "/api/v1/indexes/{keyspace}/{index}/repair",
@@ -69,7 +69,7 @@ pub async fn start(
     responses(
         (status = 200, description = "The speed from now on", body = RepairSpeed),
         (status = 404, description = "No such index", body = String),
-        (status = 409, description = "No repair of it runs", body = String),
+        (status = 409, description = "No repair of the index runs", body = String),
     ),
 )]
 pub async fn control(
@@ -91,7 +91,7 @@ pub async fn control(
     }))
 }
 
-/// The last repair of an index, and its schedule.
+/// Returns the last repair of an index, and its schedule.
 #[utoipa::path(
     get,
     path = "/api/v1/indexes/{keyspace}/{index}/repair",
@@ -100,7 +100,7 @@ pub async fn control(
         ("index" = String, Path, description = "The index, case preserved"),
     ),
     responses(
-        (status = 200, description = "The last repair, and the schedule", body = RepairStatus),
+        (status = 200, description = "The last repair and the schedule", body = RepairStatus),
         (status = 404, description = "No such index", body = String),
     ),
 )]
@@ -117,7 +117,7 @@ pub async fn status(
     }))
 }
 
-/// Changes the schedule of an index for good. A repair that runs goes on as it is.
+/// Changes the schedule of an index permanently. A repair that runs goes on as it is.
 #[utoipa::path(
     put,
     path = "/api/v1/indexes/{keyspace}/{index}/repair/schedule",
@@ -127,10 +127,10 @@ pub async fn status(
     ),
     request_body = RepairScheduleUpdate,
     responses(
-        (status = 200, description = "The schedule; null: never", body = Option<RepairSchedule>),
-        (status = 400, description = "It has none, and no interval is given", body = String),
+        (status = 200, description = "The schedule; null: the index is never repaired without a request", body = Option<RepairSchedule>),
+        (status = 400, description = "The index has no schedule, and no interval is given; or both an interval and never are given", body = String),
         (status = 404, description = "No such index", body = String),
-        (status = 500, description = "It can't be kept", body = String),
+        (status = 500, description = "The schedule can't be written to the disk", body = String),
     ),
 )]
 pub async fn update(
@@ -164,7 +164,7 @@ pub async fn update(
     }
 }
 
-/// An index that is there.
+/// Finds an index, or fails with [`ApiError::MissingIndex`].
 fn known(shared: &Shared, keyspace: String, index: String) -> Result<Arc<IndexHandle>, ApiError> {
     let name = IndexName { keyspace, index };
     let index = shared.api.engine.index(&name);

@@ -1,4 +1,4 @@
-//! Taking a search, or a wish for a change, in.
+//! Admits searches and requests for changes, and reads their bodies.
 
 use std::pin::pin;
 use std::time::{Duration, Instant};
@@ -20,32 +20,32 @@ use super::error::ApiError;
 use super::form::{self, Form};
 use super::{Listener, Shared};
 
-/// A body that was admitted. A place is asked for when the body is there but not yet parsed: a slow client takes none, and
-/// parsing is work that an overloaded service spares itself.
+/// A body that was admitted. The place is taken when the whole body has arrived but is not yet
+/// parsed. So a slow client takes no place, and an overloaded service does no parsing.
 struct Body {
     bytes: Bytes,
     admission: Admission,
 }
 
-/// A search that was admitted, as a [`Body`].
+/// A search that was admitted; see [`Body`].
 pub struct Admitted {
-    /// What to search.
+    /// The search.
     pub search: AnnRequest,
-    /// How to answer.
+    /// The form of the answer.
     pub answer: Form,
-    /// Its place.
+    /// The place of the search.
     pub admission: Admission,
 }
 
-/// Something else in JSON that was admitted likewise.
+/// A request other than a search, in JSON, that was admitted; see [`Body`].
 pub struct AdmittedJson<T> {
-    /// The body.
+    /// The parsed body.
     pub body: T,
-    /// Its place.
+    /// The place of the request.
     _admission: Admission,
 }
 
-/// A header of a request: how many milliseconds the caller waits for the answer.
+/// The header that says how many milliseconds the caller waits for the answer.
 pub const TIMEOUT_HEADER: &str = "x-request-timeout-ms";
 
 impl Body {
@@ -60,13 +60,13 @@ impl Body {
             .map_err(|_| ApiError::SlowBody)??;
         let metrics = shared.api.engine.metrics();
         let admission = shared.admissions.take(callers_deadline, metrics)?;
-        // What is there is worked on now, and bounded by the admissions.
+        // From here on the body is bounded by the admissions.
         drop(charge);
         Ok(Body { bytes, admission })
     }
 }
 
-/// The whole body. One that comes in pieces is charged for as they come.
+/// Reads the whole body. A body that comes in pieces is charged as they come.
 async fn collect<B>(body: B, shared: &Listener) -> Result<(Bytes, Option<Charge>), ApiError>
 where
     B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
@@ -108,7 +108,7 @@ where
 }
 
 impl Admitted {
-    /// Takes a search in.
+    /// Reads and admits a search. An error is the answer that refuses it.
     pub async fn take<B>(request: Request<B>, shared: &Listener) -> Result<Admitted, Response>
     where
         B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
@@ -154,7 +154,7 @@ impl<T: DeserializeOwned> FromRequest<Shared> for AdmittedJson<T> {
     }
 }
 
-/// Until when the caller waits, if it says so.
+/// The time until which the caller waits. `None` if the request doesn't say.
 fn callers_deadline(headers: &HeaderMap, now: Instant) -> Result<Option<Instant>, ApiError> {
     let Some(value) = headers.get(TIMEOUT_HEADER) else {
         return Ok(None);
@@ -163,6 +163,6 @@ fn callers_deadline(headers: &HeaderMap, now: Instant) -> Result<Option<Instant>
     let milliseconds = milliseconds.ok_or_else(|| {
         ApiError::BadRequest(format!("{TIMEOUT_HEADER} is not a number of milliseconds"))
     })?;
-    // One beyond what a clock can say is none.
+    // A time that is too far away for the clock is no deadline.
     Ok(now.checked_add(Duration::from_millis(milliseconds)))
 }

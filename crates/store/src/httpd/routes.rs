@@ -1,4 +1,4 @@
-//! Everything but the search.
+//! The routes for the state of the service and of its indexes, and those that only refuse.
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -12,21 +12,21 @@ use super::error::ApiError;
 use crate::engine::NoRoute;
 use crate::identity::IndexName;
 
-/// The state of the service.
+/// Returns the state of the service.
 #[utoipa::path(
     get,
     path = "/api/v1/status",
-    responses((status = 200, description = "The state, a bare JSON string", body = NodeStatus)),
+    responses((status = 200, description = "The state, as a JSON string", body = NodeStatus)),
 )]
 pub async fn status(State(shared): State<Shared>) -> Json<NodeStatus> {
     Json(shared.api.engine.status())
 }
 
-/// The time that the database goes by.
+/// Returns the difference between the database's clock and the machine's.
 #[utoipa::path(
     get,
     path = "/api/v1/clock",
-    responses((status = 200, description = "How far it is from the machine's clock", body = ClockStatus)),
+    responses((status = 200, description = "The time by which the database's clock is ahead of the machine's", body = ClockStatus)),
 )]
 pub async fn clock(State(shared): State<Shared>) -> Json<ClockStatus> {
     let lead = shared.api.engine.clock_lead().unwrap_or_default();
@@ -35,7 +35,7 @@ pub async fn clock(State(shared): State<Shared>) -> Json<ClockStatus> {
     })
 }
 
-/// What the service is.
+/// Returns the name and the version of the service.
 #[utoipa::path(
     get,
     path = "/api/v1/info",
@@ -45,7 +45,7 @@ pub async fn info(State(shared): State<Shared>) -> Json<Info> {
     Json(Info::clone(&shared.api.info))
 }
 
-/// Every index, in any state.
+/// Returns every index, in any state.
 #[utoipa::path(
     get,
     path = "/api/v1/indexes",
@@ -56,7 +56,7 @@ pub async fn indexes(State(shared): State<Shared>) -> Json<Vec<IndexInfo>> {
     Json(indexes.iter().map(|index| index.identity.info()).collect())
 }
 
-/// One index.
+/// Returns one index.
 #[utoipa::path(
     get,
     path = "/api/v1/indexes/{keyspace}/{index}",
@@ -80,7 +80,7 @@ pub async fn index(
     }
 }
 
-/// Where an index stands.
+/// Returns the state of an index, its number of rows and the progress of its build.
 #[utoipa::path(
     get,
     path = "/api/v1/indexes/{keyspace}/{index}/status",
@@ -89,7 +89,7 @@ pub async fn index(
         ("index" = String, Path, description = "The index, case preserved"),
     ),
     responses(
-        (status = 200, description = "State, rows and progress", body = IndexStatus),
+        (status = 200, description = "State, number of rows and progress", body = IndexStatus),
         (status = 404, description = "No such index", body = String),
     ),
 )]
@@ -111,17 +111,17 @@ pub async fn index_status(
     }
 }
 
-/// Text search, on what can only be a vector index.
+/// Answers every text search: the index is missing, as all indexes are vector indexes.
 pub async fn no_text_index(Path((keyspace, index)): Path<(String, String)>) -> ApiError {
     ApiError::MissingIndex(IndexName { keyspace, index })
 }
 
-/// A search or a change in clear, where it could be encrypted.
+/// Refuses a search or a change that comes in clear where it could be encrypted.
 pub async fn in_clear() -> ApiError {
     ApiError::InClear
 }
 
-/// Metrics in the text format of Prometheus.
+/// Returns metrics in the text format of Prometheus.
 #[utoipa::path(
     get,
     path = "/metrics",

@@ -1,4 +1,4 @@
-//! Checking all files: `/api/v1/scrub`.
+//! The route that checks all files: `/api/v1/scrub`.
 
 use axum::Json;
 use axum::extract::State;
@@ -17,8 +17,8 @@ const MIB: u64 = 1 << 20;
     path = "/api/v1/scrub",
     request_body = ScrubRequest,
     responses(
-        (status = 200, description = "It has begun: the task to follow it by", body = TaskStatus),
-        (status = 409, description = "One runs already", body = String),
+        (status = 200, description = "The check has begun; its task", body = TaskStatus),
+        (status = 409, description = "A check runs already", body = String),
     ),
 )]
 pub async fn start(

@@ -1,4 +1,4 @@
-//! Long work: `/api/v1/tasks`.
+//! The routes for long work: `/api/v1/tasks`.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -13,18 +13,19 @@ use super::error::ApiError;
 use super::query::parameter;
 use crate::keys::timestamp;
 
-/// How long a task is waited for if the request doesn't say.
+/// The time that a request waits for a task if it doesn't say, seconds.
 const WAIT_S: u64 = 60;
 
-/// And at most. Who waits longer asks again.
+/// The longest time that a request waits for a task, seconds. To wait longer, a client sends
+/// another.
 const WAIT_S_MAX: u64 = 600;
 
-/// Tasks that run or ended lately.
+/// Lists the tasks that run or ended lately.
 #[utoipa::path(
     get,
     path = "/api/v1/tasks",
-    params(("parts" = Option<bool>, Query, description = "Parts of other tasks too")),
-    responses((status = 200, description = "In the order of their beginning", body = Vec<TaskStatus>)),
+    params(("parts" = Option<bool>, Query, description = "True: list tasks that are parts of others too")),
+    responses((status = 200, description = "The tasks, in the order of their beginning", body = Vec<TaskStatus>)),
 )]
 pub async fn list(
     Shares(shared): Shares<Shared>,
@@ -35,7 +36,7 @@ pub async fn list(
     Ok(Json(list.into_iter().map(shown).collect()))
 }
 
-/// One task.
+/// Returns one task.
 #[utoipa::path(
     get,
     path = "/api/v1/tasks/{id}",
@@ -54,7 +55,7 @@ pub async fn status(
     Ok(Json(shown(status)))
 }
 
-/// A task and its parts.
+/// Returns a task and its parts.
 #[utoipa::path(
     get,
     path = "/api/v1/tasks/{id}/tree",
@@ -73,13 +74,15 @@ pub async fn tree(
     Ok(Json(shown_tree(tree)))
 }
 
-/// A task once it has ended, or as it is when the time is up or the service is stopped: `state` says which.
+/// Waits until a task has ended, the time is up or the service is stopped.
+///
+/// Returns the task as it is then; `state` says whether it has ended.
 #[utoipa::path(
     get,
     path = "/api/v1/tasks/{id}/wait",
     params(
         ("id" = String, Path, description = "The task's UUID"),
-        ("timeout" = Option<u64>, Query, description = "Seconds to wait at most: 60, up to 600"),
+        ("timeout" = Option<u64>, Query, description = "The most seconds to wait; 60 by default, 600 at most"),
     ),
     responses(
         (status = 200, description = "The task", body = TaskStatus),
@@ -96,7 +99,8 @@ pub async fn wait(
     let status = match parsed(&id) {
         Some(known) => {
             let work = &shared.api.work;
-            // The service would else wait for this request to end, and this for the task.
+            // Without this the service would wait for this request to end, and the request for the
+            // task.
             let waited = shared.stop.run_until_cancelled(work.wait(known, timeout));
             waited.await.unwrap_or_else(|| work.status(known))
         }
@@ -105,15 +109,17 @@ pub async fn wait(
     Ok(Json(shown(status.ok_or(ApiError::MissingTask(id))?)))
 }
 
-/// Asks a task to stop. It may take a while to do so: `wait` for it.
+/// Asks a task to stop.
+///
+/// Stopping may take a while: `wait` returns once the task has ended.
 #[utoipa::path(
     delete,
     path = "/api/v1/tasks/{id}",
     params(("id" = String, Path, description = "The task's UUID")),
     responses(
-        (status = 200, description = "It was asked to stop, or has ended before", body = TaskStatus),
+        (status = 200, description = "The task was asked to stop, or had ended before", body = TaskStatus),
         (status = 404, description = "No such task, or no longer", body = String),
-        (status = 409, description = "Tasks of its kind can't be aborted", body = String),
+        (status = 409, description = "Tasks of this kind can't be aborted", body = String),
     ),
 )]
 pub async fn abort(
@@ -134,7 +140,7 @@ pub async fn abort(
     }
 }
 
-/// What is no name of a task names none.
+/// Parses the id of a task. Any other text names no task, which is `None`.
 fn parsed(id: &str) -> Option<Uuid> {
     Uuid::try_parse(id).ok()
 }

@@ -1,4 +1,4 @@
-//! Requests over a socket, on an engine whose indexes are filled by hand.
+//! Tests of the API by requests over a socket, on an engine whose indexes are filled by hand.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -57,7 +57,7 @@ impl Answer {
     }
 }
 
-/// So long that searches of these tests are computed inline on any machine.
+/// A limit that is so long that searches of these tests are computed inline on any machine.
 const INLINE: Duration = Duration::from_secs(60);
 
 impl Service {
@@ -110,7 +110,8 @@ impl Service {
         }
     }
 
-    /// A service that serves, with an index `ks.idx` of `(0, 0)`, `(3, 4)` and `(6, 8)`.
+    /// Starts a service in the state SERVING, with an index `ks.idx` of `(0, 0)`, `(3, 4)` and `(6,
+    /// 8)`.
     async fn serving() -> Service {
         Service::serving_with(|_| {}).await
     }
@@ -382,7 +383,7 @@ async fn an_index_that_is_not_ready() {
     service.engine.serving(&index);
     let later = service.add(identity("later"));
     later.set_progress(12.5);
-    // Another column, or the index that serves would answer.
+    // The column is another one, as the index that serves would answer otherwise.
     let later = service.add(IndexIdentity {
         column: "w".into(),
         ..later.identity.clone()
@@ -405,7 +406,7 @@ async fn more_searches_than_admitted_are_refused_fast() {
     assert_eq!(answer.status, 503);
     assert_eq!(answer.headers["retry-after"], "1");
     assert!(!answer.body.contains("BOOTSTRAPPING"), "{}", answer.body);
-    // Only searches count.
+    // Other requests take no place of a search.
     let metrics = service.get("/metrics").await;
     assert_eq!(metrics.status, 200);
     let line = r#"searches_refused_total{reason="admission"} 1"#;

@@ -1,4 +1,4 @@
-//! Comparing one range: digests first, rows only where those differ.
+//! Compares one range: digests first, and rows only if the digests differ.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -13,33 +13,35 @@ use crate::identity::TokenRange;
 use crate::keys::PrimaryKey;
 use crate::present::Present;
 
-/// A row that looks different. It may have been written a moment ago, and be on its way.
+/// A row that differs between table and index at first look. It may have been written a moment ago,
+/// and its change may not have reached the index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suspect {
-    /// Its key.
+    /// The primary key of the row.
     pub key: PrimaryKey,
     /// The range in which it was found.
     pub range: TokenRange,
-    /// What the table held.
+    /// The row in the table; `None` if it was not there or had no vector.
     pub in_table: Option<Fingerprint>,
-    /// What the index held.
+    /// The row in the index; `None` if it was not there.
     pub in_index: Option<Fingerprint>,
-    /// When it was found, a time since the epoch.
+    /// The time at which the difference was found, since the epoch.
     pub found: Duration,
 }
 
-/// What is compared.
+/// The table and the index that are compared.
 pub struct Sides {
-    /// By the clock that the times of the log go by.
+    /// The present by the clock of the log's times.
     pub present: Present,
-    /// One side.
+    /// The table's side.
     pub table: TableSide,
-    /// The other.
+    /// The index's side.
     pub index: IndexSide,
 }
 
 impl Sides {
-    /// Compares a range, and tells of each row that looks different. `task` counts rows.
+    /// Compares a range, and sends each row that differs to `suspects`. `task` counts the rows that
+    /// were read from the table.
     pub async fn compare(
         &self,
         range: TokenRange,

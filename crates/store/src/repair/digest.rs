@@ -1,4 +1,4 @@
-//! What is compared of a row, and of all rows of a range.
+//! Fingerprints of rows, and digests of the rows of a range.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -6,18 +6,19 @@ use crate::items::Hashing;
 use crate::keys::PrimaryKey;
 use crate::rows::ReadCell;
 
-/// What is compared of a row beside its key. The write time tells of writes that leave the vector
-/// as it is but change when it expires.
+/// The part of a row that is compared beside its key. The write time shows writes that leave the
+/// vector as it is but change when it expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
-    /// A hash of the vector; comparable with those that were hashed alike.
+    /// A hash of the vector. Hashes are comparable only if both were made with the same
+    /// [`Hashing`].
     pub vector_hash: u64,
     /// The cell's write timestamp, microseconds since the epoch.
     pub written_us: i64,
 }
 
 impl Fingerprint {
-    /// That of a cell as it was read; none if the index is to hold nothing for it.
+    /// The fingerprint of a cell. `None` if the index is to hold nothing for the cell.
     pub fn of(cell: &ReadCell, hashing: &Hashing) -> Option<Fingerprint> {
         match cell {
             ReadCell::Vector(cell) => Some(Fingerprint {
@@ -29,10 +30,10 @@ impl Fingerprint {
     }
 }
 
-/// A digest of rows in any order.
+/// A digest of rows, whatever their order.
 ///
-/// It is the sum of a keyed hash of each row, with their number: sums don't depend on the order in
-/// which rows come, and whoever doesn't know the key can't make rows whose hashes cancel out.
+/// It is the number of rows and the sum of a keyed hash of each. A sum doesn't depend on the order
+/// of the rows. A writer who doesn't know the key can't make rows whose hashes cancel out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digest {
     rows: u64,
@@ -40,7 +41,7 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// Takes a row in.
+    /// Adds a row. `hasher` must be the same for all digests that are compared.
     pub fn add(&mut self, hasher: &RandomState, key: &PrimaryKey, row: Fingerprint) {
         let mut state = hasher.build_hasher();
         state.write(key.as_bytes());

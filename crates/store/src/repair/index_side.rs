@@ -1,10 +1,10 @@
-//! What the index holds, by token range.
+//! Reads the rows that the index holds, by token range and by key.
 //!
-//! Keys are kept by id, not by token. So a repair goes over all ids once, computes the token of each
-//! key and sorts: 16 bytes a row while the repair runs, and a fraction of a second for a million of
-//! rows. Rows that come in later are not in that list; a range that has such rows looks different at
-//! first and is then compared row by row, by key. So that this stays rare, the list is made anew from
-//! time to time.
+//! Keys are kept by id, not by token. So a repair goes over all ids once, computes the token of
+//! each key and sorts the tokens. This takes 16 bytes a row while the repair runs, and a fraction
+//! of a second for a million rows. The list lacks rows that are added later. A range with such rows
+//! differs at first, and is then compared row by row, by key. The list is made anew from time to
+//! time, so that this stays rare.
 
 use std::hash::RandomState;
 use std::sync::Arc;
@@ -20,19 +20,20 @@ use crate::identity::TokenRange;
 use crate::keys::PrimaryKey;
 use crate::monitor_items::{Hashing, Known, Message};
 
-/// Ids looked at while whoever changes keys waits: about 0.1 ms.
+/// The number of ids that are read while changes of keys wait: about 0.1 ms.
 const IDS_AT_A_TIME: usize = 1024;
 
-/// Keys asked for at a time: the task that owns the rows is held up for about 0.2 ms.
+/// The number of keys in one request. The task that owns the rows is held up for about 0.2 ms.
 const KEYS_AT_A_TIME: usize = 1024;
 
-/// The list of tokens is made anew when it is older than this...
+/// The list of tokens is made anew at this age, or at that of [`LIST_AGE_IN_MAKING`] if that is
+/// longer.
 const LIST_AGE_MIN: Duration = Duration::from_secs(60);
 
-/// ...and so many times as old as it took to make.
+/// The age of a list in multiples of the time that making it took; see [`LIST_AGE_MIN`].
 const LIST_AGE_IN_MAKING: u32 = 50;
 
-/// The index is no longer there.
+/// The index no longer exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone;
 
@@ -41,22 +42,24 @@ pub struct IndexSide {
     index: Arc<IndexHandle>,
     items: mpsc::WeakSender<Message>,
     hashing: Hashing,
-    /// Of digests.
+    /// Hashes the rows of digests.
     hasher: RandomState,
-    /// Held while one is made: all ranges that are compared meanwhile wait for it.
+    /// The current list. Its lock is held while a list is made, so all ranges that are compared
+    /// meanwhile wait for it.
     list: Mutex<Option<Arc<List>>>,
 }
 
-/// The tokens of ids.
+/// The list of tokens, with the ids of their rows.
 struct List {
     made: Instant,
     took: Duration,
-    /// Sorted.
+    /// The token and the id of each row, sorted.
     tokens: Vec<(i64, u32)>,
 }
 
 impl IndexSide {
-    /// `items`: the way to the task that owns the rows.
+    /// The side of `index`. `items` leads to the task that owns the rows. Fails if the index is
+    /// gone.
     pub async fn new(
         index: Arc<IndexHandle>,
         items: mpsc::WeakSender<Message>,
@@ -71,12 +74,13 @@ impl IndexSide {
         })
     }
 
-    /// How the table's side has to hash vectors, and what it has to make digests with.
+    /// The hashing of vectors and the hasher of digests that the table's side has to use.
     pub fn hashing(&self) -> (Hashing, RandomState) {
         (self.hashing.clone(), self.hasher.clone())
     }
 
-    /// What is known of the rows of some keys.
+    /// Returns the index's knowledge of the rows of these keys, in their order. `None` for a row
+    /// that it doesn't know.
     pub async fn known(&self, keys: &[PrimaryKey]) -> Result<Vec<Option<Known>>, Gone> {
         let mut known = Vec::with_capacity(keys.len());
         for keys in keys.chunks(KEYS_AT_A_TIME) {
@@ -85,7 +89,7 @@ impl IndexSide {
         Ok(known)
     }
 
-    /// The digest of a range.
+    /// Returns the digest of the rows that the index holds in a range.
     pub async fn digest(&self, range: TokenRange) -> Result<Digest, Gone> {
         let keys = self.keys(range).await;
         let known = self.known(&keys).await?;
@@ -98,7 +102,7 @@ impl IndexSide {
         Ok(digest)
     }
 
-    /// The keys in a range.
+    /// Returns the keys in a range, by the current list of tokens.
     pub async fn keys(&self, range: TokenRange) -> Vec<PrimaryKey> {
         let list = self.list().await;
         let from = list
@@ -112,7 +116,7 @@ impl IndexSide {
         for ids in list.tokens[from..to].chunks(IDS_AT_A_TIME) {
             let keys = self.index.vectors.keys();
             let keys = ids.iter().filter_map(|(_, id)| keys.key(*id));
-            // The id may be another row's by now.
+            // The id may belong to another row by now.
             let here = keys.filter(|key| {
                 let token = token(schema, key);
                 (range.start..=range.end).contains(&token)
@@ -168,7 +172,7 @@ impl List {
     }
 }
 
-/// What is compared of a row that the index holds.
+/// The fingerprint of a row that the index holds.
 pub fn fingerprint(known: &Known) -> Fingerprint {
     Fingerprint {
         vector_hash: known.vector_hash,

@@ -1,15 +1,16 @@
-//! Proving that an index equals its table, range by range, and mending it where it does not.
+//! Compares an index with its table, range by range, and mends the index where they differ.
 //!
 //! ```text
-//!   plan: which ranges, beside each other -> compare: digests, then rows -> settle: look again, mend
+//!   plan: ranges to compare at a time -> compare: digests, then rows -> settle: look again, mend
 //! ```
 //!
-//! What an index misses: a write that went round whatever writes the log, or that the log told of too
-//! late for its readers. Nothing is stopped for a repair: searches, writes and the readers of the log
-//! go on, so rows that change meanwhile look different for a moment ([`settle`] tells them apart).
+//! An index misses a write that bypassed the writer of the log, or one whose log row appeared too
+//! late for the readers. Nothing is stopped for a repair: searches, writes and the readers of the
+//! log go on. So rows that change meanwhile differ for a moment, and [`settle`] tells them from
+//! faults.
 //!
-//! What it costs: every row is read once from the table, as in a scan, and again in ranges that looked
-//! different. One repair runs at a time in a service.
+//! The costs: every row is read once from the table, as in a scan, and again in ranges that
+//! differed at first. One repair runs at a time in a service.
 
 mod compare;
 mod digest;
@@ -47,12 +48,13 @@ use run::Run;
 pub use report::COUNTERS;
 pub use schedule::{Creation, ScheduleError, Schedules, Update};
 
-/// How fast a repair is.
+/// The speed of a repair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Speed {
-    /// Sets of replicas at a time; 0: as many as share no node.
+    /// The number of sets of replicas that are read at a time; 0: as many as share no node.
     pub parallel: usize,
-    /// Ranges at a time for each of them; 0: as fast as the nodes allow, which is also the most.
+    /// The number of ranges at a time for each set of replicas. 0: as many as the nodes allow,
+    /// which is also the most.
     pub intensity: usize,
 }
 
@@ -60,28 +62,28 @@ pub struct Speed {
 pub struct Access {
     /// The index.
     pub index: Arc<IndexHandle>,
-    /// Reads its one vector column.
+    /// Reads the keys and the one vector column of the index.
     pub reader: RowReader,
-    /// What has the table.
+    /// The database that has the table.
     pub database: Arc<dyn Database>,
-    /// The way to the task that owns its rows.
+    /// The sender to the task that owns the index's rows.
     pub items: mpsc::WeakSender<Message>,
-    /// The way of what the log names.
+    /// The sender by which rows that the log names are read again.
     pub hints: mpsc::Sender<HintMessage>,
-    /// The readers of the table's log.
+    /// The progress of each reader of the table's log.
     pub readers: Vec<Arc<Progress>>,
 }
 
-/// Why a repair can't begin, or can't be changed.
+/// The reason why a repair can't begin, or can't be changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RepairError {
-    /// It doesn't exist, or isn't built yet.
+    /// The index doesn't exist, or isn't built yet.
     #[error("index {0} is not there, or not yet built: it can be repaired once it is SERVING")]
     NotServing(IndexName),
-    /// One at a time.
+    /// A repair of this index runs, and only one may run in a service.
     #[error("index {0} is being repaired: wait until that has ended, or abort it")]
     Busy(IndexName),
-    /// None runs.
+    /// No repair of the index runs.
     #[error("index {0} is not being repaired: its schedule is changed by an update")]
     NotRunning(IndexName),
 }
@@ -101,20 +103,22 @@ struct Inner {
 
 #[derive(Default)]
 struct Indexes {
-    /// Those that serve.
+    /// The indexes that serve, and so may be repaired.
     serving: HashMap<IndexName, Serving>,
+    /// The repair that was started last.
     running: Option<Running>,
-    /// The last repair of each, as long as the index is attached.
+    /// The last repair of each index, as long as the index is attached.
     last: HashMap<IndexName, Last>,
 }
 
 struct Serving {
     access: Arc<Access>,
-    /// Ends with the index.
+    /// Cancelled when the index ends.
     cancel: CancellationToken,
 }
 
-/// The last repair of an index. Tasks that have ended are forgotten in time, among all others.
+/// The last repair of an index. The status of an ended one is copied here, as the registry of tasks
+/// forgets ended tasks in time.
 enum Last {
     Running(Uuid),
     Ended(Box<Status>),
@@ -126,7 +130,7 @@ struct Running {
     speed: watch::Sender<Speed>,
 }
 
-/// An index that may be repaired as long as this lives.
+/// The right to repair an index. It ends when this is dropped.
 pub struct Attached {
     repairs: Repairs,
     access: Arc<Access>,
@@ -134,7 +138,7 @@ pub struct Attached {
 }
 
 impl Repairs {
-    /// None yet. `work`: where they are seen.
+    /// No repairs yet. They are shown as tasks in `work` and run on `tasks`.
     pub fn new(work: Registry, tasks: TaskTracker, options: RepairOptions) -> Repairs {
         Repairs {
             inner: Arc::new(Inner {
@@ -146,7 +150,7 @@ impl Repairs {
         }
     }
 
-    /// Makes an index one that may be repaired.
+    /// Allows repairs of an index until the result is dropped.
     pub fn attach(&self, access: Access) -> Attached {
         let access = Arc::new(access);
         let cancel = CancellationToken::new();
@@ -166,8 +170,8 @@ impl Repairs {
         }
     }
 
-    /// Begins a repair; the name of its task. `grace`: how long ranges in flight may go on after it was
-    /// asked to stop, if not as long as the options say.
+    /// Begins a repair and returns the id of its task. `grace` is the time for which ranges in
+    /// flight may go on after a request to stop, if not that of the options.
     pub fn start(
         &self,
         name: &IndexName,
@@ -212,7 +216,8 @@ impl Repairs {
         Ok(id)
     }
 
-    /// Changes the speed of the repair that runs, as far as it is given; what it is then.
+    /// Changes the speed of the repair of an index that runs, and returns the new speed. `None`
+    /// leaves a value as it is.
     pub fn control(
         &self,
         name: &IndexName,
@@ -231,7 +236,7 @@ impl Repairs {
         Ok(*running.speed.borrow())
     }
 
-    /// An index's last repair since it was built and the service started.
+    /// Returns the last repair of an index since it was built and the service started.
     pub fn last(&self, name: &IndexName) -> Option<Status> {
         match self.state().last.get(name)? {
             Last::Running(task) => self.inner.work.status(*task),
@@ -239,7 +244,7 @@ impl Repairs {
         }
     }
 
-    /// Keeps how a repair has ended, unless another has begun or the index is gone.
+    /// Keeps the final status of a repair, unless another has begun or the index is gone.
     fn has_run(&self, name: &IndexName, task: Uuid) {
         let status = self.inner.work.status(task);
         let mut state = self.state();
@@ -251,7 +256,7 @@ impl Repairs {
         }
     }
 
-    /// Indexes that may be repaired.
+    /// Returns the indexes that may be repaired.
     pub fn serving(&self) -> Vec<Creation> {
         let state = self.state();
         let serving = state.serving.values();
@@ -279,7 +284,7 @@ impl Drop for Attached {
         let name = &self.access.index.identity.name;
         let mut state = self.repairs.state();
         let is_this = |serving: &Serving| Arc::ptr_eq(&serving.access, &self.access);
-        // Another index of the name may have taken its place.
+        // Another index of the same name may have taken its place.
         if state.serving.get(name).is_some_and(is_this) {
             state.serving.remove(name);
             state.last.remove(name);

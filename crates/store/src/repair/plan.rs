@@ -1,8 +1,8 @@
-//! Which ranges are compared beside each other.
+//! Chooses the ranges that are compared at the same time.
 //!
-//! The ranges of a ring belong to sets of replicas. All ranges of one set are one job; jobs run
-//! beside each other if they share no node, so no node ever works for two of them. How many may
-//! do so at most follows from that: as many as there are nodes, divided by the replicas of a range.
+//! The ranges of a ring belong to sets of replicas. All ranges of one set are one job. Jobs run at
+//! the same time only if they share no node, so no node ever works for two of them. At most as many
+//! jobs run as there are nodes divided by the replicas of a range.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -17,21 +17,21 @@ struct Job {
     nodes: BTreeSet<Uuid>,
     waiting: VecDeque<TokenRange>,
     in_flight: usize,
-    /// Whether its nodes are taken.
+    /// Whether the job occupies its nodes.
     active: bool,
-    /// Ranges at a time when that is as fast as its nodes allow, and the most.
+    /// The most ranges at a time that the nodes of the job allow.
     fastest: usize,
 }
 
-/// A range on its way, and the job that it belongs to.
+/// A range that was handed out, and the job that it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
-    /// What is to be compared.
+    /// The range to compare.
     pub range: TokenRange,
     job: usize,
 }
 
-/// Hands out ranges.
+/// Hands out the ranges of a repair.
 #[derive(Clone, Debug)]
 pub struct Plan {
     jobs: Vec<Job>,
@@ -39,7 +39,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// `ranges`: each with its replicas. `fastest`: ranges at a time that these nodes can take.
+    /// A plan for `ranges`, each with its replicas. `fastest` gives the number of ranges at a time
+    /// that a set of nodes can take.
     pub fn new(
         ranges: impl IntoIterator<Item = (TokenRange, BTreeSet<Uuid>)>,
         fastest: impl Fn(&BTreeSet<Uuid>) -> usize,
@@ -60,7 +61,7 @@ impl Plan {
                 active: false,
             })
             .collect();
-        // The longest first, so that it isn't left over at the end.
+        // The longest job comes first, so that it isn't left over at the end.
         jobs.sort_by_key(|job| std::cmp::Reverse(job.waiting.len()));
         Plan {
             jobs,
@@ -68,12 +69,12 @@ impl Plan {
         }
     }
 
-    /// Ranges that have not been handed out.
+    /// The number of ranges that have not been handed out.
     pub fn waiting(&self) -> usize {
         self.jobs.iter().map(|job| job.waiting.len()).sum()
     }
 
-    /// The next range, if one may be compared beside those on their way.
+    /// Hands out the next range, if one may be compared beside those in flight.
     pub fn next(&mut self, speed: Speed) -> Option<Ticket> {
         let parallel = match speed.parallel {
             0 => self.parallel_max,
@@ -91,7 +92,7 @@ impl Plan {
                 continue;
             }
             active += 1;
-            // Jobs beyond what is allowed now get no more ranges, and end with those they have.
+            // Jobs beyond the present limit get no more ranges, and end with those in flight.
             if active > parallel {
                 break;
             }
@@ -109,12 +110,12 @@ impl Plan {
         None
     }
 
-    /// A range that was handed out is no longer on its way.
+    /// Notes that a range is no longer in flight.
     pub fn ended(&mut self, ticket: Ticket) {
         self.jobs[ticket.job].in_flight -= 1;
     }
 
-    /// Gives nodes back that jobs beyond what is allowed no longer use.
+    /// Frees the nodes of jobs that are beyond the limit and have no range in flight.
     fn slow_down(&mut self, parallel: usize) {
         let active = self.jobs.iter_mut().filter(|job| job.active);
         for job in active.skip(parallel) {

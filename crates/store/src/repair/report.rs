@@ -1,21 +1,21 @@
-//! What a repair counts, by the names under which its task shows it.
+//! The counters of a repair, by the names under which its task shows them.
 
 /// Ranges that were compared.
 pub const RANGES_COMPARED: &str = "ranges_compared";
-/// Ranges of which at least one row differed.
+/// Ranges in which at least one row differed.
 pub const RANGES_DIFFERED: &str = "ranges_differed";
 /// Rows that were read to compare them.
 pub const ROWS_COMPARED: &str = "rows_compared";
 /// Rows that the index lacked and now has.
 pub const ROWS_ADDED: &str = "rows_added";
-/// Rows that the index held otherwise than the table, and now holds as it does.
+/// Rows that differed between index and table, and now are the same.
 pub const ROWS_MENDED: &str = "rows_mended";
-/// Rows that the table does not have and the index no longer has.
+/// Rows that the table doesn't have and that were removed from the index.
 pub const ROWS_REMOVED: &str = "rows_removed";
 /// Rows that still differ: the index has no room for them, or refuses them.
 pub const ROWS_LEFT: &str = "rows_left";
 
-/// All of them.
+/// All counters.
 pub const COUNTERS: &[&str] = &[
     RANGES_COMPARED,
     RANGES_DIFFERED,
@@ -26,19 +26,19 @@ pub const COUNTERS: &[&str] = &[
     ROWS_LEFT,
 ];
 
-/// What is wrong with a row.
+/// The difference of a row between table and index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The index lacks it.
+    /// The index lacks the row.
     Missing,
-    /// The table lacks it, or its vector.
+    /// The table lacks the row, or its vector.
     Extra,
-    /// Both have it, and it is not the same.
+    /// Both have the row, and it is not the same.
     Differs,
 }
 
 impl Fault {
-    /// What counts such rows once they are mended.
+    /// The counter of such rows once they are mended.
     pub fn counter(self) -> &'static str {
         match self {
             Fault::Missing => ROWS_ADDED,

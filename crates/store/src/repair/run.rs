@@ -1,4 +1,4 @@
-//! One repair of one index.
+//! Runs one repair of one index.
 
 use std::sync::Arc;
 
@@ -17,27 +17,27 @@ use crate::long_work;
 use crate::options::RepairOptions;
 use crate::present::Present;
 
-/// Into how many ranges the ring is split at least, but for small tables.
+/// The least number of ranges into which the ring is split, but for small tables.
 const RANGES_MIN: usize = 16;
 
-/// Ranges at a time for each shard, when it is to be as fast as the nodes allow: as in a scan.
+/// The number of ranges at a time for each shard at the full speed of the nodes, as in a scan.
 const RANGES_A_SHARD: usize = 3;
 
 /// A repair.
 pub struct Run {
-    /// What is repaired.
+    /// The index and its table.
     pub access: Arc<Access>,
-    /// How it is seen.
+    /// The task that shows the repair.
     pub task: Task,
-    /// How fast it is to be, now.
+    /// The speed, which may change while the repair runs.
     pub speed: watch::Receiver<Speed>,
-    /// What doesn't change meanwhile.
+    /// The options, which don't change while the repair runs.
     pub options: RepairOptions,
 }
 
 impl Run {
-    /// Repairs until all is compared and mended, or until it was asked to stop and what was in
-    /// flight has ended, or was cut off because that took too long.
+    /// Repairs until everything is compared and mended. After a request to stop it ends once the
+    /// ranges in flight have ended, or are cut off as they take too long.
     pub async fn run(self) {
         let name = &self.access.index.identity.name;
         tracing::info!(index = %name, task = %self.task.id(), "repair begins");
@@ -69,7 +69,7 @@ impl Run {
         }
     }
 
-    /// The end of the time that was left after the request to stop.
+    /// Waits for a request to stop, and then for the grace period.
     async fn patience_ends(&self) {
         self.task.aborted().await;
         tokio::time::sleep(self.options.grace).await;
@@ -99,7 +99,7 @@ impl Run {
         compared.and(settled)
     }
 
-    /// Compares all ranges, as many at a time as the speed of the moment allows.
+    /// Compares all ranges, as many at a time as the present speed allows.
     async fn compare(&self, sides: &Sides, suspects: mpsc::Sender<Suspect>) -> Result<(), Gone> {
         let mut plan = self.plan().await;
         self.task.set_total(plan.waiting() as u64);
@@ -117,7 +117,7 @@ impl Run {
                     Some(ended) => plan.ended(ended?),
                     None => return Ok(()),
                 },
-                // Whoever could change it is there as long as the repair is known.
+                // The sender of the speed exists as long as the repair is known.
                 Ok(()) = speed.changed() => {}
             }
         }
@@ -142,7 +142,7 @@ impl Run {
         Ok(ticket)
     }
 
-    /// Splits the ring, and says which nodes hold which range.
+    /// Splits the ring into ranges, and finds the nodes that hold each.
     async fn plan(&self) -> Plan {
         let identity = &self.access.index.identity;
         let database = &self.access.database;
@@ -156,7 +156,7 @@ impl Run {
             .div_ceil(self.options.range_rows.max(1))
             .max(RANGES_MIN);
         let with_replicas = database.pieces(&identity.table, identity.range, pieces);
-        // How many ranges at a time the weakest of some nodes can take.
+        // The number of ranges at a time follows from the node with the fewest shards.
         Plan::new(with_replicas.await, |nodes| {
             let shards = nodes.iter().filter_map(|node| shards.get(node));
             RANGES_A_SHARD * shards.min().copied().unwrap_or(1)

@@ -1,8 +1,9 @@
-//! Repairs that nobody asks for.
+//! Starts repairs by schedule.
 //!
-//! A setting gives every index a schedule; an update gives one its own, for good: it is kept in a file
-//! beside the files of the indexes, with the time of the last repair, so that a service that is
-//! restarted more often than it repairs gets round to it all the same.
+//! A setting gives every index a schedule. An update gives an index a permanent schedule of its
+//! own. Schedules from updates are kept in a file beside the files of the indexes, with the time of
+//! each index's last repair. So a service that is restarted more often than it repairs still
+//! repairs every index.
 
 mod kept;
 
@@ -26,20 +27,20 @@ use kept::{Entries, Kept, Own};
 
 pub use kept::Creation;
 
-/// How often it is looked whether a repair is due.
+/// The interval at which due repairs are looked for.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What is kept of an index that is gone is forgotten after so long: one whose table can't be read may
-/// look like it for a while.
+/// The time after which the entry of a missing index is forgotten. An index whose table can't be
+/// read may look missing for a while.
 const GONE_AFTER: Duration = Duration::from_secs(3600);
 
-/// How fast a repair by schedule is if nothing is said of it.
+/// The speed of a repair by schedule if neither the settings nor an update give one.
 const GENTLE: Speed = Speed {
     parallel: 0,
     intensity: 1,
 };
 
-/// The name of the file.
+/// The name of the file of schedules.
 pub const FILE: &str = "repair-schedules.json";
 
 /// The schedules of a service. Cheap to clone; clones are the same.
@@ -52,49 +53,53 @@ pub struct Schedules {
 struct Inner {
     present: Present,
     file: PathBuf,
+    /// The schedule of the settings.
     default: Option<RepairSchedule>,
-    /// What holds behind gateways in its place, if it is nothing.
+    /// The schedule that takes its place behind gateways, if the settings give none.
     behind_gateways: Option<RepairSchedule>,
     is_behind_gateways: AtomicBool,
-    /// Read on threads of sockets, which wait for nobody.
+    /// The entries of indexes. They are read without a lock, as threads that serve sockets must not
+    /// wait.
     kept: ArcSwap<Entries>,
-    /// Held by who changes that, while the file is written; never on a thread that serves sockets.
+    /// Held while entries are changed and the file is written; never on a thread that serves
+    /// sockets.
     changing: Mutex<Absences>,
 }
 
-/// Since when indexes of which something is kept are not there, seconds since the epoch.
+/// For each missing index that has an entry, the time since when it is missing, seconds since the
+/// epoch.
 type Absences = BTreeMap<String, u64>;
 
-/// What an update changes; what is absent stays.
+/// The values that an update changes. `None` leaves a value as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Update {
-    /// Never, or so often.
+    /// The new interval; `Some(None)` means never.
     pub interval: Option<Option<Duration>>,
-    /// See [`RepairSchedule`].
+    /// The new [`RepairSchedule::parallel`].
     pub parallel: Option<usize>,
-    /// See [`RepairSchedule`].
+    /// The new [`RepairSchedule::intensity`].
     pub intensity: Option<usize>,
 }
 
-/// Why a schedule was not changed.
+/// The reason why a schedule was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ScheduleError {
-    /// There is none to change.
+    /// The index has no schedule, and the update gives no interval.
     #[error("index {0} has no schedule: say how often it is to be repaired")]
     NoInterval(IndexName),
-    /// It can't be kept.
+    /// The schedule can't be written to its file.
     #[error("the schedule can't be written to {}: {source}", file.display())]
     File {
-        /// The file.
+        /// The file that can't be written.
         file: PathBuf,
-        /// Why not.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
 impl Schedules {
-    /// Those that are kept in this directory. A file that can't be read is told of and counts as
-    /// none: a service without schedules is better than no service.
+    /// Opens the schedules that are kept in a directory. An unreadable file is logged and counts as
+    /// empty: a service without schedules is better than no service.
     pub fn open(
         directory: &Path,
         default: Option<RepairSchedule>,
@@ -103,7 +108,7 @@ impl Schedules {
     ) -> Schedules {
         let file = directory.join(FILE);
         let kept = kept::read(&file).unwrap_or_else(|error| {
-            tracing::error!(%error, file = %file.display(), "schedules of repairs can't be read; those of the settings hold");
+            tracing::error!(%error, file = %file.display(), "schedules of repairs can't be read; those of the settings are used");
             Entries::new()
         });
         Schedules {
@@ -119,12 +124,13 @@ impl Schedules {
         }
     }
 
-    /// The schedule of an index; none: never.
+    /// The schedule of an index; `None`: never.
     pub fn of(&self, index: &Creation) -> Option<RepairSchedule> {
         self.in_effect(&self.inner.kept.load(), index)
     }
 
-    /// Gives an index a schedule of its own, for good. Writes a file, and waits for others that do.
+    /// Gives an index a permanent schedule of its own, and returns the schedule then in effect.
+    /// Blocks: it writes a file and waits for other writers.
     pub fn update(
         &self,
         index: &Creation,
@@ -158,20 +164,20 @@ impl Schedules {
         Ok(after)
     }
 
-    /// Says whether the database is behind gateways.
+    /// Sets whether the database is behind gateways.
     pub fn set_behind_gateways(&self, is_behind: bool) {
         self.inner
             .is_behind_gateways
             .store(is_behind, Ordering::Relaxed);
     }
 
-    /// Begins repairs when they are due, for ever.
+    /// Starts repairs when they are due. Never returns.
     pub async fn run(self, repairs: Repairs, engine: Arc<Engine>) {
         loop {
             tokio::time::sleep(LOOK_INTERVAL).await;
             self.set_behind_gateways(engine.is_behind_gateways());
             let (schedules, serving) = (self.clone(), repairs.serving());
-            // As long as it still looks for indexes none is known to be gone.
+            // As long as the service still looks for indexes, none is known to be missing.
             let known = (engine.status() == NodeStatus::Serving).then(|| engine.indexes());
             let now_s = self.inner.present.now().as_secs();
             let due = aside(move || {
@@ -192,17 +198,18 @@ impl Schedules {
                 Ok(_) => {
                     let schedules = self.clone();
                     let noted = aside(move || schedules.began(&index, now_s));
-                    // It panics as little as the above; if it did, the repair would begin again.
+                    // An error here would mean a panic, which is not expected. Then the repair
+                    // would begin again.
                     let _ = noted.await;
                 }
-                // It is due as soon as the other one has ended.
+                // The repair stays due and begins once the other one has ended.
                 Err(RepairError::Busy(_)) => {}
                 Err(error) => tracing::warn!(%error, "a repair that was due did not begin"),
             }
         }
     }
 
-    /// One of these indexes whose repair is due, the one that waits longest first.
+    /// Returns the index whose repair has been due for the longest.
     fn due(&self, indexes: &[Creation], now_s: u64) -> Option<(Creation, RepairSchedule)> {
         let _changing = self.changing();
         let mut kept = self.kept();
@@ -232,7 +239,8 @@ impl Schedules {
         self.keep_or_tell(kept);
     }
 
-    /// Forgets what is kept of indexes that have been gone for long. `there`: the names of all indexes.
+    /// Forgets the entries of indexes that have been missing for long. `there` has the names of all
+    /// indexes.
     fn forget_gone(&self, there: &[String], now_s: u64) {
         let mut absences = self.changing();
         let mut kept = self.kept();
@@ -272,13 +280,14 @@ impl Schedules {
         Entries::clone(&self.inner.kept.load())
     }
 
-    /// What can't be written is in effect all the same.
+    /// Puts entries into effect and writes them. If they can't be written they take effect all the
+    /// same.
     fn keep_or_tell(&self, kept: Entries) {
         if kept == **self.inner.kept.load() {
             return;
         }
         if let Err(error) = self.write(&kept) {
-            tracing::warn!(%error, "after a restart the interval begins anew");
+            tracing::warn!(%error, "schedules of repairs can't be written: after a restart the interval begins anew");
         }
         self.inner.kept.store(Arc::new(kept));
     }
@@ -292,7 +301,8 @@ impl Schedules {
     }
 }
 
-/// What is kept of an index: of this one from now on, and of none that had its name.
+/// Returns the entry of an index, which is made if there is none. The entry of an earlier index of
+/// the same name is replaced.
 fn entry<'a>(kept: &'a mut Entries, index: &Creation, now_s: u64) -> &'a mut Kept {
     let first = || Kept::first(index, now_s);
     let entry = kept.entry(index.name.to_string()).or_insert_with(first);

@@ -1,10 +1,10 @@
-//! What becomes of rows that look different.
+//! Decides which differing rows are at fault, and mends those.
 //!
-//! A row that was written while it was compared looks different too. So it is looked at again once
-//! the readers of the log have passed the moment at which it was found: what the log has told of is
-//! in the index then. A row that the table still holds as it did, and the index doesn't, differs. It is
-//! read again the way of a row that the log names, so that nothing here can go wrong that doesn't
-//! go wrong there: the reading that was issued later wins.
+//! A row that was written while it was compared differs too. So each row is looked at again once
+//! the readers of the log have passed the time at which it was found. Everything that the log named
+//! by then is in the index. A row is at fault if the table still holds what it held, and the index
+//! doesn't. It is read again by the same way as a row that the log names. So a repair can't go
+//! wrong in a way of its own: of two readings, the one that was issued later wins.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -27,31 +27,31 @@ use crate::keys::PrimaryKey;
 use crate::long_work;
 use crate::reread::{Hint, HintMessage, HintTarget};
 
-/// Suspects that are settled at a time.
+/// The number of suspects that are settled at a time.
 pub const SUSPECTS_MAX: usize = 65_536;
 
-/// How often it is looked at how far the readers of the log are.
+/// The interval at which the progress of the log's readers is checked.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Statements in flight at a time.
+/// The number of reads in flight at a time.
 const READS_MAX: usize = 8;
 
-/// How often a row is mended before it counts as one that can't be.
+/// The number of tries to mend a row before it counts as one that can't be mended.
 const TRIES: usize = 2;
 
 /// Settles suspects.
 pub struct Settler<'a> {
-    /// What was compared.
+    /// The table and the index.
     pub sides: &'a Sides,
-    /// The repair, which counts what was found.
+    /// The task of the repair, which counts the differences.
     pub task: &'a Task,
     /// The index.
     pub index: Arc<IndexHandle>,
-    /// The way of what the log names.
+    /// The sender by which rows that the log names are read again.
     pub hints: mpsc::Sender<HintMessage>,
-    /// The readers of the table's log.
+    /// The progress of each reader of the table's log.
     pub readers: Vec<Arc<Progress>>,
-    /// How long these are waited for at most.
+    /// The longest wait for those readers.
     pub settle_max: Duration,
 }
 
@@ -69,7 +69,8 @@ impl Settler<'_> {
         Ok(())
     }
 
-    /// Takes more suspects in, as long as those at hand are not ripe.
+    /// Receives more suspects until the readers have passed the time of the first, there are too
+    /// many, or no more can come.
     async fn gather(&self, suspects: &mut mpsc::Receiver<Suspect>, batch: &mut Vec<Suspect>) {
         let ripe = self.readers_pass(batch[0].found);
         tokio::pin!(ripe);
@@ -85,15 +86,15 @@ impl Settler<'_> {
         }
     }
 
-    /// Waits until every reader has read what was in the log at that time; a reader that doesn't get
-    /// on is not waited for without end.
+    /// Waits until every reader has read the log up to `time`, or until [`Settler::settle_max`]
+    /// after `time`, in case a reader makes no progress.
     async fn readers_pass(&self, time: Duration) {
         let ends = time + self.settle_max;
         let present = &self.sides.present;
         while present.now() < ends {
             let look = join_all(self.readers.iter().map(|reader| reader.look()));
             let left = ends.saturating_sub(present.now());
-            // One that doesn't answer doesn't get on.
+            // A reader that doesn't answer makes no progress.
             let _ = tokio::time::timeout(left, look).await;
             if self.readers.iter().all(|reader| reader.read_up_to() > time) {
                 return;
@@ -123,11 +124,11 @@ impl Settler<'_> {
                     }
                     faulty.push((look.suspect, Some(fault)));
                 }
-                // No fault yet, but one that is left if reading it again does not help.
+                // The row is no fault yet. If reading it again doesn't help it counts as left.
                 Verdict::Unsettled => faulty.push((look.suspect, None)),
             }
         }
-        // The log will tell of them; should it not, this does.
+        // The log will name these rows. They are read again in case it doesn't.
         self.read_again(in_motion.iter()).await?;
         task.add(in_motion.len() as u64);
         self.mend(faulty, &task).await?;
@@ -159,9 +160,10 @@ impl Settler<'_> {
                             self.task.count(fault.counter(), 1);
                         }
                     }
-                    // Written since: the log tells of it.
+                    // The row was written since, and the log names it.
                     Verdict::InMotion => task.add(1),
-                    // What was wrong at first, whatever the mending has made of it.
+                    // The fault stays the one that was found first, whatever the mending has
+                    // changed.
                     Verdict::Faulty(_) | Verdict::Unsettled => faulty.push((look.suspect, fault)),
                 }
             }
@@ -171,7 +173,7 @@ impl Settler<'_> {
         Ok(())
     }
 
-    /// Has rows read again the way of those that the log names.
+    /// Has rows read again by the same way as those that the log names.
     async fn read_again(&self, suspects: impl Iterator<Item = &Suspect>) -> Result<(), Gone> {
         for suspect in suspects {
             let hint = HintMessage::Hint(Hint {
@@ -194,7 +196,7 @@ impl Settler<'_> {
         answered.await.map_err(|_| Gone)
     }
 
-    /// Looks at both sides once more, in the order of the suspects.
+    /// Reads the rows of the suspects on both sides again. Keeps the order of the suspects.
     async fn look(&self, suspects: Vec<Suspect>) -> Result<Vec<Look>, Gone> {
         let at_a_time = self.sides.table.keys_at_a_time();
         let chunks: Vec<Vec<Suspect>> = suspects

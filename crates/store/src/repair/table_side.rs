@@ -1,4 +1,4 @@
-//! What the table holds, by token range and by key.
+//! Reads the rows that the table holds, by token range and by key.
 
 use std::hash::RandomState;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use crate::keys::PrimaryKey;
 use crate::pages::{Pages, rows_of};
 use crate::rows::{ReadRow, RowReader};
 
-/// About how much a page should hold.
+/// The aim for the size of a page.
 const PAGE_BYTES: usize = 1 << 20;
 
 /// A row of the table, as far as it is compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableRow {
-    /// Its key.
+    /// The primary key of the row.
     pub key: PrimaryKey,
-    /// What the index is to hold of it; nothing, if there is no vector that can be indexed.
+    /// The vector that the index is to hold; `None` if there is none that can be indexed.
     pub fingerprint: Option<Fingerprint>,
 }
 
@@ -29,12 +29,12 @@ pub struct TableRow {
 pub struct TableSide {
     reads: Arc<dyn Rows>,
     hashing: Hashing,
-    /// Of digests.
+    /// Hashes the rows of digests.
     hasher: RandomState,
 }
 
 impl TableSide {
-    /// `reader`: reads the one vector column of the index.
+    /// The side of the table of `reader`, which reads the one vector column of the index.
     pub fn new(
         database: &dyn Database,
         reader: &RowReader,
@@ -47,7 +47,7 @@ impl TableSide {
         }
     }
 
-    /// The digest of a range.
+    /// Returns the digest of the rows that the table holds in a range. `task` counts all rows read.
     pub async fn digest(&self, range: TokenRange, task: &Task) -> Digest {
         let mut digest = Digest::default();
         let mut pages = self.pages(range);
@@ -62,22 +62,23 @@ impl TableSide {
         digest
     }
 
-    /// The rows of a range, page by page.
+    /// Reads the rows of a range, page by page.
     pub fn pages(&self, range: TokenRange) -> Pages {
         Pages::new(&self.reads, Part::Range(range))
     }
 
-    /// The rows of some keys, in no order; a row that isn't there is told as one without a vector.
+    /// Reads the rows of some keys, in no order. A row that doesn't exist is returned as one
+    /// without a vector.
     pub async fn by_key(&self, keys: &[PrimaryKey]) -> Vec<TableRow> {
         self.rows(rows_of(&*self.reads, keys).await)
     }
 
-    /// How many keys [`TableSide::by_key`] is to be given at most.
+    /// The most keys that [`TableSide::by_key`] may be given.
     pub fn keys_at_a_time(&self) -> usize {
         self.reads.keys_at_a_time()
     }
 
-    /// What is compared of rows.
+    /// Reduces rows to the parts that are compared.
     pub fn rows(&self, rows: Vec<ReadRow>) -> Vec<TableRow> {
         let rows = rows.into_iter().map(|row| TableRow {
             fingerprint: row

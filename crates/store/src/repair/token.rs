@@ -1,4 +1,4 @@
-//! The token of a row, as the database computes it.
+//! Computes the token of a row as the database does.
 
 use scylla::routing::partitioner::{Murmur3Partitioner, Partitioner, PartitionerHasher};
 
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
     use crate::keys::tests::text_schema;
 
-    /// Tokens that a Cassandra of version 5 gives.
+    /// The token is the one that Cassandra 5 gives.
     #[test]
     fn tokens_are_those_of_the_database() {
         let one = text_schema(1, 1);

@@ -1,4 +1,4 @@
-//! Whether a row that looked different is at fault, or was only on its way.
+//! Decides whether a differing row is at fault, or was only changing.
 
 use super::compare::Suspect;
 use super::index_side::fingerprint;
@@ -6,34 +6,35 @@ use super::report::Fault;
 use super::table_side::TableRow;
 use crate::items::Known;
 
-/// The index takes a row out that long after it has expired, at the latest; clocks differ by no more.
+/// The longest time from the expiry of a row until the index removes it, seconds. Clocks are
+/// assumed to differ by no more.
 const EXPIRY_LAG_S: u32 = 5;
 
-/// A row as it was looked at once more.
+/// The second look at a row.
 pub struct Look {
-    /// As it was found.
+    /// The first look.
     pub suspect: Suspect,
-    /// What the table holds now.
+    /// The row in the table now.
     pub row: TableRow,
-    /// What the index holds now.
+    /// The row in the index now.
     pub known: Option<Known>,
 }
 
-/// What a second look says.
+/// The result of a second look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Index and table agree.
     Equal,
-    /// They don't, but the row has changed in the table since, or expires just now.
+    /// They differ, but the row has changed in the table since, or expires just now.
     InMotion,
-    /// They don't, and the index alone has changed: the row was written and deleted again, or the index
-    /// gave it up for want of room. Reading it again tells.
+    /// They differ, and only the index has changed. The row was written and deleted again, or the
+    /// index gave it up for want of room. Reading it again decides.
     Unsettled,
-    /// They don't, and neither changes.
+    /// They differ, and neither has changed.
     Faulty(Fault),
 }
 
-/// Judges by what both sides held at the first look and hold now.
+/// Judges a row by what both sides held at the first look and hold now.
 pub fn verdict(look: &Look, now_s: u32) -> Verdict {
     let in_table = look.row.fingerprint;
     let in_index = look.known.as_ref().map(fingerprint);
@@ -69,8 +70,8 @@ mod tests {
         }
     }
 
-    /// What was in the table, what is there now, and what is and was in the index, to expire at a
-    /// moment.
+    /// Judges a row by the table at first, the table now, and the index, which is the same at both
+    /// looks: vector hash and expiry.
     fn judged(before: Option<u64>, now: Option<u64>, index: Option<(u64, u32)>) -> Verdict {
         let in_index = index.map(|(vector_hash, _)| print(vector_hash));
         judged_of_index(before, now, in_index, index)
@@ -120,10 +121,10 @@ mod tests {
 
     #[test]
     fn what_the_index_alone_changes_is_not_mended_by_that() {
-        // It was to be replaced, and the index gave it up for want of room.
+        // The row was to be replaced, and the index gave it up for want of room.
         let lost = judged_of_index(Some(2), Some(2), Some(print(1)), None);
         assert_eq!(lost, Verdict::Unsettled);
-        // Or it was written and deleted again.
+        // The row was written and deleted again.
         let other = judged_of_index(None, None, Some(print(1)), Some((2, 0)));
         assert_eq!(other, Verdict::Unsettled);
     }

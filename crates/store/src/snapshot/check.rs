@@ -1,4 +1,4 @@
-//! A snapshot read whole, and held against its checksums.
+//! Reads a whole snapshot and compares it with its checksums.
 
 use std::path::Path;
 
@@ -6,20 +6,20 @@ use super::fault::Fault;
 use super::frames::FrameReader;
 use super::manifest::Manifest;
 
-/// A generation may be replaced while it is read so often before what is wrong with it counts.
+/// The number of tries. The faults of a generation don't count if it was replaced meanwhile, except
+/// at the last try.
 const LOOKS: usize = 3;
 
-/// Reads what stands in the directory of an index, without opening it; the files read. `pass` hears of the bytes read, and says
-/// whether to go on.
+/// Reads the current snapshot in the directory of an index, without opening it. Returns the number
+/// of files read. `pass` gets the number of bytes read and says whether to go on.
 ///
-/// # Errors
-/// The first file that is not as it was written.
+/// The first file that differs from what was written.
 pub fn check_place(place: &Path, pass: &mut dyn FnMut(u64) -> bool) -> Result<u64, Fault> {
     let mut look = 0;
     loop {
         look += 1;
         let Some(manifest) = Manifest::read(place)? else {
-            // Nothing stands: it is being made, or deleted.
+            // There is no snapshot: it is being made, or deleted.
             return Ok(0);
         };
         match check_generation(place, manifest.generation, pass) {

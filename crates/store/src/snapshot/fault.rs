@@ -1,4 +1,4 @@
-//! Why a snapshot can't be written, or not be used.
+//! The reasons why a snapshot can't be written or used, and why the log can't complete it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,45 +6,45 @@ use std::time::Duration;
 
 use crate::memory::NoMemory;
 
-/// Why a snapshot can't be written or not be used. Each names the file.
+/// The reason why a snapshot can't be written or used. Each names the file.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// The system refused.
+    /// The system returned an error.
     #[error("can't {action} {}: {source}", path.display())]
     Io {
-        /// What was tried, as a verb.
+        /// The action that failed, as a verb.
         action: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A file is not what was written.
+    /// A file differs from what was written.
     #[error("{} is damaged near byte {offset}: {what}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Bytes from its start.
+        /// The offset from the start of the file, bytes.
         offset: u64,
-        /// What is wrong.
+        /// The kind of damage, as the end of a sentence.
         what: &'static str,
     },
-    /// It is of another index.
+    /// The snapshot belongs to another index.
     #[error("{} is of another index: {field} was {saved}, and is {now}", path.display())]
     Differs {
         /// The file.
         path: PathBuf,
-        /// What differs.
+        /// The part of the identity that differs.
         field: String,
         /// Its value in the snapshot.
         saved: String,
         /// Its value in the schema.
         now: String,
     },
-    /// The vectors.
+    /// The files of the vectors can't be written or used.
     #[error(transparent)]
     Vectors(#[from] ann::SnapshotError),
-    /// What it holds would overstep the memory limit.
+    /// The index of the snapshot would exceed the memory limit.
     #[error(transparent)]
     NoMemory(#[from] NoMemory),
     /// Another process works with the directory.
@@ -53,7 +53,7 @@ pub enum Fault {
         /// The file that is locked.
         path: PathBuf,
     },
-    /// Someone wanted the save to stop.
+    /// The save was aborted on request.
     #[error("it was aborted")]
     Aborted,
     /// The service is stopping, or the index has gone.
@@ -62,7 +62,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Names the file and what was tried with it.
+    /// Makes an error of the system into a fault that names the action and the file.
     pub fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Fault {
         let path = path.to_owned();
         move |source| Fault::Io {
@@ -72,7 +72,7 @@ impl Fault {
         }
     }
 
-    /// Whether the system refused, or there is no room, and the files may be sound.
+    /// Whether the system failed or memory is short, so that the files may be sound.
     pub fn is_of_the_system(&self) -> bool {
         use ann::SnapshotError::{Io, Memory};
         matches!(
@@ -81,7 +81,7 @@ impl Fault {
         )
     }
 
-    /// Names the file and the place.
+    /// Makes a fault that names the file, the place and the damage.
     pub fn damaged(path: &Path, offset: u64, what: &'static str) -> Fault {
         Fault::Damaged {
             path: path.to_owned(),
@@ -91,19 +91,19 @@ impl Fault {
     }
 }
 
-/// Why the log can't tell all that happened since a snapshot's position.
+/// The reason why the log lacks changes since a snapshot's position.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum OutOfReach {
-    /// Its rows may have expired.
+    /// Rows of the log may have expired.
     #[error(
         "the snapshot is {} s behind, and the log keeps rows for {} s",
         behind.as_secs(),
         log_ttl.as_secs()
     )]
     Expired {
-        /// How long ago the position was.
+        /// The time since the position.
         behind: Duration,
-        /// How long log rows live.
+        /// The time to live of log rows.
         log_ttl: Duration,
     },
     /// The position lies in the future.

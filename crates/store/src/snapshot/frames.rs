@@ -1,11 +1,13 @@
-//! A file of frames: each has a length, a kind and a checksum, and knows its place.
+//! Reads and writes files of frames. Each frame has a length, a kind and a checksum, which covers
+//! its number in the file.
 //!
 //! ```text
-//! bytes    what
+//! bytes    contents
 //! 4        length of the payload, at most 2^24
 //! 4        kind
 //! length   payload
-//! 16       XXH3-128, low half first, of: number of the frame in the file (u64), length, kind, payload
+//! 16       XXH3-128, low half first, of: number of the frame in the file (u64), length, kind,
+//!          payload
 //! ```
 //!
 //! Numbers are little-endian. The last frame is of kind 0 and has no payload; nothing may follow.
@@ -22,7 +24,7 @@ use super::fault::Fault;
 /// The kind of the last frame.
 const END: u32 = 0;
 
-/// No frame has more; a writer stays far below.
+/// The most bytes of a payload. Writers stay far below.
 const PAYLOAD_MAX: u32 = 1 << 24;
 
 fn checksum(number: u64, head: &[u8; 8], payload: &[u8]) -> [u8; 16] {
@@ -50,7 +52,7 @@ pub struct FrameWriter {
 }
 
 impl FrameWriter {
-    /// A file that is not there yet.
+    /// Makes a file; fails if it exists.
     pub fn create(path: &Path) -> Result<FrameWriter, Fault> {
         let file = files::step(Step::Make, path)
             .and_then(|()| File::create_new(path))
@@ -84,7 +86,7 @@ impl FrameWriter {
     }
 }
 
-/// Reads a file of frames, and gives out what is sound alone.
+/// Reads a file of frames. Returns sound frames only.
 pub struct FrameReader {
     path: PathBuf,
     file: BufReader<File>,
@@ -94,7 +96,7 @@ pub struct FrameReader {
 }
 
 impl FrameReader {
-    /// Before the first frame.
+    /// Opens a file, to be read from its first frame.
     pub fn open(path: &Path) -> Result<FrameReader, Fault> {
         let file = files::step(Step::Read, path)
             .and_then(|()| File::open(path))
@@ -108,7 +110,7 @@ impl FrameReader {
         })
     }
 
-    /// The next frame's kind and payload; nothing after the last.
+    /// Returns the kind and the payload of the next frame; `None` after the last.
     pub fn next(&mut self) -> Result<Option<(u32, Vec<u8>)>, Fault> {
         if self.ended {
             return Ok(None);
@@ -143,7 +145,7 @@ impl FrameReader {
         }
     }
 
-    /// An error about the frame that was read last, or could not be.
+    /// A fault at the frame that was read last or could not be read.
     pub fn damaged(&self, what: &'static str) -> Fault {
         Fault::damaged(&self.path, self.offset, what)
     }

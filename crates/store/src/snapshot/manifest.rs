@@ -1,7 +1,8 @@
-//! The file `current`: which generation stands, of which index, and up to when it knows the log.
+//! The file `current`. It names the generation that counts, the identity of its index, and its
+//! position in the log.
 //!
-//! A line with the format's name, its version and the XXH3-128 of the rest in hexadecimal digits, and
-//! then the rest, a JSON object. It is replaced by one rename.
+//! The file has a line with the format's name, its version and the XXH3-128 of the rest in
+//! hexadecimal digits. The rest is a JSON object. The file is replaced by one rename.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -20,30 +21,31 @@ use crate::identity::{IndexIdentity, VectorOptions};
 /// The name of the file.
 pub const CURRENT: &str = "current";
 
-/// The name of the word that says which table is the log.
+/// The field of the identity with the id of the table that is the log.
 const LOG_ID: &str = "log id";
 
-/// The name of the word that says when the table was truncated, milliseconds since the epoch.
+/// The field of the identity with the time of truncation, milliseconds since the epoch.
 const TRUNCATED: &str = "time of truncation";
 
-/// What the first line begins with.
+/// The beginning of the first line.
 const FORMAT: &str = "annulus-index-snapshot 1 ";
 
-/// What stands in the file.
+/// The contents of the file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// The number of the generation.
     pub generation: u64,
-    /// All that the log told before this is in the index, milliseconds since the epoch.
+    /// The position, milliseconds since the epoch. Everything that the log named before it is in
+    /// the index.
     pub position_ms: u64,
-    /// How long rows of the log live, seconds; 0: for ever.
+    /// The time to live of rows of the log, seconds; 0: for ever.
     pub log_ttl_s: u64,
-    /// What makes the index that index, in words: a difference in any of it means another one.
+    /// The identity of the index, as text by field. A difference in any field means another index.
     pub identity: BTreeMap<String, String>,
 }
 
 impl Manifest {
-    /// The position, since the epoch.
+    /// The position in the log, since the epoch.
     pub fn position(&self) -> Duration {
         Duration::from_millis(self.position_ms)
     }
@@ -53,12 +55,12 @@ impl Manifest {
         self.identity.get(TRUNCATED)?.parse().ok()
     }
 
-    /// Whether it is about this incarnation of a table.
+    /// Whether the snapshot is of the table with this id. A table that is made anew has another.
     pub fn is_of_table(&self, id: Uuid) -> bool {
         self.identity.get("table id") == Some(&id.to_string())
     }
 
-    /// Reads the manifest of a directory; none if there is no file.
+    /// Reads the manifest of a directory. `None` if there is no file.
     pub fn read(directory: &Path) -> Result<Option<Manifest>, Fault> {
         let path = directory.join(CURRENT);
         let bytes = match files::step(Step::Read, &path).and_then(|()| fs::read(&path)) {
@@ -71,7 +73,7 @@ impl Manifest {
             .map_err(|what| Fault::damaged(&path, 0, what))
     }
 
-    /// Puts the manifest in the place of the last one, and waits until that is on the disk.
+    /// Replaces the manifest of a directory, and waits until it is on the disk.
     pub fn publish(&self, directory: &Path) -> Result<(), Fault> {
         let (path, new) = (directory.join(CURRENT), directory.join("current.new"));
         let written = files::step(Step::Write, &new).and_then(|()| {
@@ -108,7 +110,7 @@ impl Manifest {
     }
 }
 
-/// What makes an index that index, in words. `log`: the id of the table that is its log.
+/// The identity of an index as text by field. `log` is the id of the table that is its log.
 pub fn words(identity: &IndexIdentity, log: Uuid) -> BTreeMap<String, String> {
     let IndexIdentity {
         name,
@@ -146,7 +148,8 @@ pub fn words(identity: &IndexIdentity, log: Uuid) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// In the words of all snapshots so far. Nothing in a snapshot depends on whether the width of searches stands in the schema.
+/// The options as all snapshots so far write them. Nothing in a snapshot depends on whether the
+/// schema gives the width of searches.
 fn options_in_words(options: &VectorOptions) -> String {
     let VectorOptions {
         dimensions,
@@ -164,7 +167,7 @@ fn options_in_words(options: &VectorOptions) -> String {
     )
 }
 
-/// The first difference: the field, what was saved, and what is.
+/// The first difference between two identities: the field, the saved value, and the present value.
 pub fn difference(
     saved: &BTreeMap<String, String>,
     now: &BTreeMap<String, String>,
@@ -187,7 +190,7 @@ mod tests {
     use super::*;
     use crate::engine::tests::identity;
 
-    /// The table that is the log.
+    /// The id of the table that is the log.
     const LOG: Uuid = Uuid::from_u128(5);
 
     fn manifest() -> Manifest {

@@ -1,4 +1,5 @@
-//! Restart in seconds: indexes are saved with the position in the log up to which they know it.
+//! Saves indexes, so that a restart takes seconds. Each is saved with the position in the log up to
+//! which it is complete.
 //!
 //! # On the disk
 //!
@@ -6,49 +7,52 @@
 //! <index directory>/snapshots/
 //!     lock                      one process at a time works here
 //!     <index and token range>/
-//!         current               which generation stands, of which index, and the position
+//!         current               the current generation, its index, and its position
 //!         generation-<n>/
 //!             graph, vectors-*  the index library's files (docs/snapshot-format.md)
 //!             rows              keys, write times, expiries: see `rows`
 //! ```
 //!
-//! A generation is written into a directory of its own, files and directory are synced, and then `current`
-//! is replaced by one rename; what no longer stands is deleted afterwards. So a crash at any byte leaves the last
-//! good one. Files of full vectors in which nothing has changed are hard links to those of the generation
-//! before. If nothing at all has changed, `current` alone is replaced, with a later position.
-//! Every byte is under a checksum: `current` and `rows` are read and verified as a whole, for the
-//! library's files see there.
+//! A generation is written into a directory of its own, and its files and the directory are synced.
+//! Then `current` is replaced by one rename, and other generations are deleted afterwards. So a
+//! crash at any byte leaves the last good generation. Files of full vectors in which nothing has
+//! changed are hard links to those of the generation before. If nothing at all has changed, only
+//! `current` is replaced, with a later position. Every byte is under a checksum. `current` and
+//! `rows` are verified as a whole when they are read. The library verifies its own files.
 //!
 //! # Why nothing is missed
 //!
-//! The *position* is a time before which everything that the log told is in the saved rows:
+//! The *position* is a time. Everything that the log named before it is in the saved rows:
 //!
-//! 1. It is the least of what the table's readers of the log have confirmed: up to there they have handed
-//!    over all hints.
-//! 2. Then a marker goes the way of the hints, through the re-reader to the index. When it comes out, every
-//!    hint handed over before has been read and taken in.
-//! 3. Only then the save begins. What changes while it runs may be in it or not (see [`crate::items`] for how
-//!    half a change is kept out), and has its log row behind the position. What is read without a log
-//!    row (an expiry, a row without room) is saved as still to be read.
+//! 1. It is the least time that the table's readers of the log have confirmed. Up to there they
+//!    have handed over all hints.
+//! 2. Then a marker follows the hints, through the re-reader to the index. When it arrives, every
+//!    hint handed over before has been read and applied.
+//! 3. Only then the save begins. A change made while it runs may be in it or not, and has its log
+//!    row behind the position ([`crate::items`] says how half a change is kept out). Rows that are
+//!    read without a log row (an expiry, a row without room) are saved as still to be read.
 //!
-//! A position that held once holds ever after, as the index only gets newer. If the marker does not come out
-//! in time, because the database is away, the last position is saved with what there is.
+//! A position that was right once stays right, as the index only gets newer. If the marker doesn't
+//! arrive in time, because the database is away, the rows are saved with the last position.
 //!
 //! # Opening
 //!
-//! An index whose identity is that of the snapshot is opened, subscribes to the hints of its table, and has
-//! the readers go back to its position ([`crate::cdc::Progress::rewind`]); it serves as soon as the rows that the
-//! snapshot lacks, since they changed while it was taken, have been read. What was written since comes by the log,
-//! what has expired since is dropped when it is opened. When rows of the log may have
-//! expired since the position, or the clock was set back behind it, the rows are *reconciled*: the index scans the
-//! table as a new one does, rows that the scan finds are taken in as ever (most of them change nothing), and
-//! rows that neither scan nor log have shown by its end are removed. Until then it does not serve. The same is done
-//! when readers fall behind so far while the service runs ([`crate::cdc::Progress::fell_behind`]).
+//! An index with the identity of the snapshot is opened and subscribes to the hints of its table.
+//! It has the readers go back to its position ([`crate::cdc::Progress::rewind`]). Rows that changed
+//! while the snapshot was taken are missing in it. The index serves as soon as these have been
+//! read. Later writes come by the log. Rows that have expired since are dropped on opening.
 //!
-//! An index is not opened before it is known what its log is ([`LogFacts`]), nor where the process would overstep its
-//! memory limit; it is built anew then, under that limit, and the next save takes the snapshot's place.
-//! Anything else that is wrong with a snapshot is logged with the name of the file; the snapshot is deleted and
-//! the index built anew. Full vectors are verified while they are searched ([`verify`]), and may become unreadable later ([`watch`]).
+//! If rows of the log may have expired since the position, or the clock was set back behind it, the
+//! rows are *reconciled*. The index scans the table as a new one does, and takes in the rows of the
+//! scan as usual (most of them change nothing). Rows that neither scan nor log have shown by the
+//! end of the scan are removed. Until then the index doesn't serve. The same is done when readers
+//! fall behind that far while the service runs ([`crate::cdc::Progress::fell_behind`]).
+//!
+//! An index is not opened before the facts about its log are known ([`LogFacts`]). It is not opened
+//! either if the process would exceed its memory limit. Then it is built anew under that limit, and
+//! the next save replaces the snapshot. Any other fault of a snapshot is logged with the name of
+//! the file. The snapshot is deleted and the index built anew. Full vectors are verified while they
+//! are searched ([`verify`]), and may become unreadable later ([`watch`]).
 
 mod check;
 mod fault;
@@ -83,22 +87,22 @@ pub use verify::{verify, watch};
 /// The snapshots of all indexes.
 pub struct Snapshots {
     root: PathBuf,
-    /// Absent: none are kept or used.
+    /// The interval of saves; `None`: snapshots are neither kept nor used.
     interval: Option<Duration>,
-    /// Held while this process works in the directory.
+    /// The locked file, while this process works in the directory.
     lock: Mutex<Option<File>>,
-    /// Held by whoever replaces or deletes what stands.
+    /// Held while a current snapshot is replaced or deleted.
     standing: Mutex<()>,
-    /// One index is saved at a time: disks are not quicker for two.
+    /// Held while an index is saved. One is saved at a time, as disks are not quicker for two.
     turn: Semaphore,
-    /// The last snapshots are to be taken.
+    /// Cancelled when the last snapshots are to be taken.
     stopping: CancellationToken,
-    /// Who may still take one.
+    /// The savers that may still take a snapshot.
     savers: TaskTracker,
 }
 
 impl Snapshots {
-    /// In the directory of the indexes.
+    /// The snapshots in the directory of the indexes.
     pub fn new(options: &SnapshotOptions, indexes: &IndexesOptions) -> Snapshots {
         Snapshots {
             root: indexes.directory.join("snapshots"),
@@ -111,15 +115,15 @@ impl Snapshots {
         }
     }
 
-    /// Takes the last snapshots, and returns when that is done.
+    /// Has the last snapshots taken, and returns when that is done.
     pub async fn stop(&self) {
         self.stopping.cancel();
         self.savers.close();
         self.savers.wait().await;
     }
 
-    /// Deletes the snapshot of an index, if there is one. Blocks. Whoever might still save the index has been
-    /// cancelled before.
+    /// Deletes the snapshot of an index, if there is one. Blocks. The saver of the index must have
+    /// been cancelled before.
     pub fn remove(&self, identity: &IndexIdentity) {
         if self.interval.is_some() && self.enter().is_ok() {
             self.delete(&self.place(identity).path);
@@ -140,7 +144,7 @@ impl Snapshots {
         };
         for path in entries.flatten().map(|entry| entry.path()) {
             if path.is_dir() && !stay.contains(&path) {
-                tracing::info!(path = %path.display(), "a snapshot of an index that is no more is deleted");
+                tracing::info!(path = %path.display(), "the snapshot of an index that no longer exists is deleted");
                 self.delete(&path);
             }
         }
@@ -150,7 +154,7 @@ impl Snapshots {
         Place::of(&self.root, identity)
     }
 
-    /// Makes sure that there is a directory, and that no other process works in it.
+    /// Makes the directory, and locks it against other processes.
     fn enter(&self) -> Result<(), Fault> {
         let mut held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         if held.is_some() {
@@ -173,7 +177,7 @@ impl Snapshots {
         self.standing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// First what makes it count, then all of it.
+    /// Deletes a snapshot: first its manifest, so that it no longer counts, then the rest.
     fn delete(&self, path: &Path) {
         let _standing = self.standing();
         let deleted = place::remove_if_there(&path.join(manifest::CURRENT)).and_then(|()| {

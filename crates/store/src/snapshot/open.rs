@@ -1,4 +1,4 @@
-//! From a snapshot to an index.
+//! Opens the snapshot of an index.
 
 use std::fs;
 use std::path::Path;
@@ -18,43 +18,44 @@ use crate::memory::{Claim, Memory, NoMemory};
 use crate::options::IndexesOptions;
 use crate::present::Present;
 
-/// Of the time for which log rows live, this part is for reading them: one in so many.
+/// The part of the log's time to live that is reserved for reading its rows: one in this many.
 const TTL_RESERVE: u32 = 20;
 
-/// A row takes about so many times the memory of what it takes in the file of rows: its write time and expiry
-/// twice as much while the list of them grows, and the key a second time in tables.
+/// The memory of a row as a multiple of its bytes in the file of rows. Write time and expiry take
+/// twice as much while the list of them grows, and the key lies a second time in tables.
 const MEMORY_OF_ROWS: u64 = 3;
 
-/// Memory that is too little is waited for so long: an index that has just been given up is freed with the last
-/// search of it.
+/// The longest wait for memory. An index that has just been given up is freed with the last search
+/// of it.
 const FREED_WITHIN: Duration = Duration::from_secs(5);
+/// The interval at which memory is tried again.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What there is to begin with.
+/// The result of opening a snapshot.
 pub enum Opened {
-    /// Nothing: the index is to be built.
+    /// There is no usable snapshot, so the index is to be built.
     Nothing,
-    /// An index as it was.
+    /// The index as it was saved.
     Index(Box<Reopened>),
 }
 
-/// An index that was opened.
+/// An index that was opened from a snapshot.
 pub struct Reopened {
-    /// Its vectors and keys.
+    /// The vectors and keys of the index.
     pub vectors: VectorIndex,
-    /// Its rows.
+    /// The rows of the index.
     pub items: Items,
-    /// Rows to be read.
+    /// The rows that have still to be read from the table.
     pub unread: Unread,
-    /// What stands on the disk.
+    /// The snapshot on the disk.
     pub saved: Saved,
-    /// Whether the log may lack rows behind the position, so that the table has to be scanned.
+    /// Whether the log may lack rows behind the position. Then the table has to be scanned.
     pub to_reconcile: bool,
 }
 
 impl Snapshots {
-    /// When the table of an index was last truncated as far as its snapshot knows, milliseconds since the epoch.
-    /// Blocks.
+    /// When the table of an index was last truncated by the knowledge of its snapshot, milliseconds
+    /// since the epoch. Blocks.
     pub fn truncated_ms(&self, identity: &IndexIdentity) -> Option<i64> {
         self.interval?;
         let manifest = Manifest::read(&self.place(identity).path).ok()??;
@@ -62,9 +63,9 @@ impl Snapshots {
         manifest.truncated_ms().filter(|_| is_of_table)
     }
 
-    /// Opens the snapshot of an index. What can't be used is logged and deleted. One that `memory` has no room
-    /// for is logged and stays until the index is saved again. `present`: by the clock that the log's times go by.
-    /// Blocks.
+    /// Opens the snapshot of an index. One that can't be used is logged and deleted. One that
+    /// `memory` has no room for, or that the system can't read, is logged and stays until the index
+    /// is saved again. `present` goes by the clock of the log's times. Blocks.
     pub fn open(
         &self,
         identity: &IndexIdentity,
@@ -78,10 +79,11 @@ impl Snapshots {
             return Opened::Nothing;
         }
         if let Err(error) = self.enter() {
-            tracing::error!(%index, %error, "no snapshot can be used");
+            tracing::error!(%index, %error, "the directory of snapshots can't be used; the index is built anew");
             return Opened::Nothing;
         }
-        // Whoever saved the index before was cancelled; what it was just publishing stands from here on.
+        // The former saver of the index was cancelled. If it was just publishing a snapshot, this
+        // waits until that is done.
         drop(self.standing());
         let place = self.place(identity);
         match self.read(&place, identity, log, present, indexes, memory) {
@@ -90,16 +92,16 @@ impl Snapshots {
             Err(error) => {
                 match &error {
                     Fault::Differs { .. } => {
-                        tracing::info!(%index, reason = %error, "the snapshot is of no use; the index is built anew");
+                        tracing::info!(%index, reason = %error, "the snapshot does not fit the index; the index is built anew");
                     }
                     Fault::NoMemory(_) => {
-                        tracing::error!(%index, %error, "there is no memory to open the snapshot; the index is built anew, as far as there is");
+                        tracing::error!(%index, %error, "there is no memory to open the snapshot; the index is built anew, as far as memory allows");
                     }
                     _ => {
                         tracing::error!(%index, %error, "the snapshot can't be used; the index is built anew");
                     }
                 }
-                // What the system does not let us read may be sound; the next save takes its place.
+                // A snapshot that the system can't read may be sound. The next save replaces it.
                 if !error.is_of_the_system() {
                     self.delete(&place.path);
                 }
@@ -142,7 +144,7 @@ impl Snapshots {
             &held,
             present.now_s(),
         )?;
-        // Copied for ids that were changing, or expired since.
+        // These vectors were copied for ids that were changing, or their rows have expired since.
         for id in held.iter().filter(|id| !restored.has(*id)) {
             vectors.remove(id).map_err(|_| {
                 Fault::damaged(&path, 0, "a vector that no row has can't be removed")
@@ -174,7 +176,7 @@ impl Snapshots {
         }))
     }
 
-    /// Memory for an index, which may be on its way to be free.
+    /// Claims memory for an index, and waits for a while for memory that is about to be freed.
     fn claim<'a>(&self, memory: &'a Memory, bytes: u64) -> Result<Claim<'a>, NoMemory> {
         let until = Instant::now() + FREED_WITHIN;
         loop {
@@ -188,7 +190,7 @@ impl Snapshots {
     }
 }
 
-/// About how much memory the index of a generation takes, less what is mapped.
+/// About the memory that the index of a generation takes, bytes, without mapped files.
 fn memory_bytes(generation: &Path, placement: Placement) -> Result<u64, Fault> {
     let entries = fs::read_dir(generation).map_err(Fault::io("read", generation))?;
     let mut bytes = 0;
@@ -207,11 +209,11 @@ fn memory_bytes(generation: &Path, placement: Placement) -> Result<u64, Fault> {
     Ok(bytes)
 }
 
-/// Whether the log has every row since the position: it has those that have lived for less than any of the
-/// times for which its rows were to live.
+/// Fails unless the log still has every row since the position, and time to read them. It has the
+/// rows that are younger than the shorter of the two times to live.
 fn reach(now: Duration, position: Duration, ttls_s: [u64; 2]) -> Result<(), OutOfReach> {
     let behind = now.checked_sub(position).ok_or(OutOfReach::ClockSetBack)?;
-    // 0: for ever.
+    // A value of 0 means for ever.
     let Some(log_ttl_s) = ttls_s.into_iter().filter(|ttl_s| *ttl_s != 0).min() else {
         return Ok(());
     };

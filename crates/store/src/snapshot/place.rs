@@ -1,4 +1,4 @@
-//! Where the snapshot of an index lies.
+//! The directory of an index's snapshot, and the generations in it.
 
 use std::fs;
 use std::io;
@@ -13,24 +13,31 @@ use super::fault::Fault;
 use super::manifest::{CURRENT, Manifest};
 use crate::identity::IndexIdentity;
 
+/// The beginning of the name of a generation's directory.
 const GENERATION: &str = "generation-";
 
-/// So many characters of a name are for people; the rest of the directory's name tells indexes apart.
+/// The number of characters of a name that stand in the directory's name for human readers. The
+/// rest of the directory's name tells indexes apart.
 const NAME_MAX: usize = 64;
 
 /// The directory of one index.
 #[derive(Clone, Debug)]
 pub struct Place {
+    /// The path of the directory.
     pub path: PathBuf,
 }
 
 /// The directory of a generation that is being written.
 pub struct NewGeneration {
+    /// The number of the generation.
     pub number: u64,
+    /// The path of the directory.
     pub path: PathBuf,
 }
 
 impl Place {
+    /// The directory of an index below `root`. Its name has the keyspace, the index and the token
+    /// range.
     pub fn of(root: &Path, identity: &IndexIdentity) -> Place {
         let (name, range) = (&identity.name, &identity.range);
         let whole = format!("{}\0{}", name.keyspace, name.index);
@@ -47,11 +54,12 @@ impl Place {
         }
     }
 
+    /// The path of a generation.
     pub fn generation(&self, number: u64) -> PathBuf {
         self.path.join(format!("{GENERATION}{number}"))
     }
 
-    /// Makes the directory of a generation after all that there are.
+    /// Makes the directory of a new generation, with a number above all that exist.
     pub fn begin(&self) -> Result<NewGeneration, Fault> {
         fs::create_dir_all(&self.path).map_err(Fault::io("make", &self.path))?;
         let entries = fs::read_dir(&self.path).map_err(Fault::io("read", &self.path))?;
@@ -65,8 +73,8 @@ impl Place {
         Ok(NewGeneration { number, path })
     }
 
-    /// Makes a generation the one that stands, unless `cancel` says that the index has gone, and deletes
-    /// the others.
+    /// Makes a generation the current one and deletes the others. Fails if `cancel` says that the
+    /// index is gone.
     pub fn publish(
         &self,
         snapshots: &Snapshots,
@@ -77,7 +85,8 @@ impl Place {
         if cancel.is_cancelled() {
             return Err(Fault::Stopped);
         }
-        // What is named has to be there: the generation, and the files in it.
+        // The manifest must not name anything that is not on the disk: the generation and its files
+        // come first.
         let generation = self.generation(manifest.generation);
         for directory in [Some(&*generation), Some(&*self.path), self.path.parent()]
             .into_iter()
@@ -91,17 +100,19 @@ impl Place {
         Ok(())
     }
 
-    /// Deletes a generation that could not be made the one that stands, unless it stands all the same: what failed
-    /// may have come after the rename. What can't be deleted now is deleted after the next save.
+    /// Deletes a generation that could not be made the current one. It stays if it is current all
+    /// the same, as the failure may have come after the rename. The next save deletes it if it
+    /// can't be deleted now.
     pub fn give_up(&self, new: &NewGeneration) {
         let stands = |manifest: Manifest| manifest.generation == new.number;
         if Manifest::read(&self.path).is_ok_and(|current| !current.is_some_and(stands)) {
-            // It may never have been made.
+            // The directory may never have been made.
             let _ = fs::remove_dir_all(&new.path);
         }
     }
 
-    /// What can't be deleted now is deleted after the next save.
+    /// Deletes all generations but the current one. The next save deletes those that can't be
+    /// deleted now.
     fn sweep(&self, stands: u64) {
         let stays = self.generation(stands);
         let Ok(entries) = fs::read_dir(&self.path) else {
@@ -114,7 +125,7 @@ impl Place {
                     false => fs::remove_file(&path),
                 };
                 if let Err(error) = deleted {
-                    tracing::debug!(path = %path.display(), %error, "not deleted");
+                    tracing::debug!(path = %path.display(), %error, "an old file of a snapshot can't be deleted");
                 }
             }
         }

@@ -1,13 +1,14 @@
-//! The file `rows` of a generation: the keys of the index and what is known of its rows.
+//! Reads and writes the file `rows` of a generation, which has the keys of the index and the state
+//! of its rows.
 //!
-//! It is a [file of frames](super::frames). The first frame is of kind 1, and then there are, in any
-//! order, as many as it takes of the others:
+//! It is a [file of frames](super::frames). The first frame is of kind 1. Then frames of the other
+//! kinds follow, any number of each in any order:
 //!
 //! ```text
 //! kind  payload
 //! 1     number of the generation (u64), seed of the vectors' hashes (u64)
-//! 2     rows: id (u32), hash of the vector (u64), write time in microseconds (i64), expiry in seconds or
-//!       0 (u32), length of the key (u32), key
+//! 2     rows: id (u32), hash of the vector (u64), write time in microseconds (i64), expiry in
+//!       seconds or 0 (u32), length of the key (u32), key
 //! 3     ids that belong to no row, whatever frames of kind 2 say (u32 each)
 //! 4     keys of rows to be read again: length (u32), key
 //! ```
@@ -24,10 +25,10 @@ const ROWS: u32 = 2;
 const TOUCHED: u32 = 3;
 const UNREAD: u32 = 4;
 
-/// Bytes of a row beside its key.
+/// The bytes of a row beside its key.
 const ROW_BYTES: usize = 28;
 
-/// About so many bytes go into a frame.
+/// About the number of bytes in a frame.
 const FRAME_BYTES: usize = 1 << 20;
 
 /// Writes the file.
@@ -36,7 +37,8 @@ pub struct RowsWriter {
 }
 
 impl RowsWriter {
-    /// A file that is not there yet.
+    /// Makes the file of a generation; fails if it exists. `hash_seed` is the seed of the vectors'
+    /// hashes.
     pub fn create(path: &Path, generation: u64, hash_seed: u64) -> Result<RowsWriter, Fault> {
         let mut frames = FrameWriter::create(path)?;
         let header = [generation.to_le_bytes(), hash_seed.to_le_bytes()].concat();
@@ -49,7 +51,8 @@ impl RowsWriter {
         self.frames.put(ROWS, encoded)
     }
 
-    /// Ends the file and waits until it is on the disk.
+    /// Adds the rows that don't count and those to be read again. Ends the file and waits until it
+    /// is on the disk.
     pub fn finish(mut self, rows: &SavedRows) -> Result<(), Fault> {
         for ids in rows.touched.chunks(FRAME_BYTES / size_of::<u32>()) {
             let ids: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
@@ -70,7 +73,7 @@ impl RowsWriter {
     }
 }
 
-/// Bytes that the rows of these keys take as they are [encoded](put_row).
+/// The number of bytes that the rows of these keys take as they are [encoded](put_row).
 pub fn encoded_bytes(keys: &KeyTable) -> u64 {
     (ROW_BYTES * keys.len() + keys.encoded_bytes()) as u64
 }
@@ -85,12 +88,13 @@ pub fn put_row(payload: &mut Vec<u8>, row: SavedRow, key: &[u8]) {
 }
 
 fn put_key(payload: &mut Vec<u8>, key: &[u8]) {
-    // A key is of some columns of at most 64 KiB.
+    // A key has a few columns of at most 64 KiB, so its length fits.
     payload.extend((key.len() as u32).to_le_bytes());
     payload.extend(key);
 }
 
-/// Reads the file. `held`: the ids whose vectors the index holds.
+/// Reads the file. `held` are the ids whose vectors the index holds. Rows that have expired by
+/// `now_s`, seconds since the epoch, are to be read again.
 pub fn read(
     path: &Path,
     generation: u64,
@@ -98,7 +102,7 @@ pub fn read(
     held: &ann::IdSet,
     now_s: u32,
 ) -> Result<Restored, Fault> {
-    // Twice, as what stands at the end says which rows count.
+    // The file is read twice, as frames at its end say which rows count.
     let mut touched = ann::IdSet::default();
     let mut unread = Vec::new();
     let hash_seed = each_frame(path, generation, |kind, payload| match kind {
@@ -124,8 +128,8 @@ pub fn read(
     Ok(restored)
 }
 
-/// Gives the payload of every frame behind the header to `take`, as often as there is something left of it;
-/// gives back the seed of the hashes. `take` says nothing of what can't be so.
+/// Passes the payload of every frame behind the header to `take`, until `take` has consumed it.
+/// Returns the seed of the hashes. `take` returns `None` if the payload can't be right.
 fn each_frame(
     path: &Path,
     generation: u64,
@@ -154,7 +158,7 @@ fn each_frame(
     Ok(hash_seed)
 }
 
-/// What is left of a payload.
+/// The part of a payload that is not yet read.
 struct Payload<'a>(&'a [u8]);
 
 impl Payload<'_> {

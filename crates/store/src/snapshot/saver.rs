@@ -22,65 +22,69 @@ use crate::monitor_items::SaveRequest;
 use crate::present::Present;
 use crate::reread::HintMessage;
 
-/// How long the hints that were handed over may take until they are in the index. If they take longer the
-/// database is slow or away, and the position stays where it was.
+/// The longest wait until the hints that were handed over are in the index. If they take longer,
+/// the database is slow or away, and the position stays where it was.
 const SETTLED_WITHIN: Duration = Duration::from_secs(60);
 
-/// The same when the service stops.
+/// The longest wait for those hints when the service stops.
 const SETTLED_AT_STOP_WITHIN: Duration = Duration::from_secs(1);
 
-/// Saving takes no more than one part in so many of the time, however large an index is.
+/// Saving takes no more than one part in this many of the time, however large an index is.
 const SHARE_OF_TIME: u32 = 20;
 
-/// An index that has come to so many times the vectors that it was saved with, and to so many more at least, is saved before
-/// its time: after a crash it would be served from a snapshot that is small beside it.
+/// An index with this many times the vectors of its last save, and with [`OUTGROWN_BY`] more at
+/// least, is saved before its time. After a crash it would be served from a snapshot that is small
+/// beside it.
 const OUTGROWN_TIMES: usize = 2;
+/// See [`OUTGROWN_TIMES`].
 const OUTGROWN_BY: usize = 1000;
 
-/// While nothing happens to a table, its position is moved on when that part of its log's time to live has passed: one in so many.
+/// The part of the log's time to live after which the position of an idle table is moved on: one in
+/// this many.
 const POSITION_SHARE_OF_TTL: u32 = 24;
 
-/// What stands on the disk.
+/// The snapshot on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Saved {
     /// The number of the generation.
     pub generation: u64,
-    /// Its position, since the epoch.
+    /// The position of the snapshot in the log, since the epoch.
     pub position: Duration,
     /// The [revision](crate::items::Items::revision) of the rows.
     pub revision: u64,
 }
 
-/// Saves one index when it is complete, at intervals, when it has grown much, and when the service stops.
+/// Saves one index when it is complete, at intervals, when it has grown much, and when the service
+/// stops.
 pub struct Saver {
-    /// By the clock that positions in the log go by.
+    /// The present by the clock of the log's times.
     pub present: Present,
     /// The index.
     pub index: Arc<IndexHandle>,
-    /// Where to, and how often.
+    /// The directory and the interval of saves.
     pub snapshots: Arc<Snapshots>,
-    /// Where each save is seen.
+    /// The registry that shows each save as a task.
     pub work: Registry,
-    /// How far the readers of the table's log are.
+    /// The progress of each reader of the table's log.
     pub readers: Vec<Arc<Progress>>,
-    /// Where the readers send what they read.
+    /// The sender of hints, by which markers follow them.
     pub hints: mpsc::Sender<HintMessage>,
-    /// The rows of the index.
+    /// The sender to the task that owns the index's rows.
     pub rows: mpsc::Sender<SaveRequest>,
-    /// The table's log.
+    /// Facts about the table's log.
     pub log: LogFacts,
-    /// What stands already.
+    /// The snapshot on the disk, if there is one.
     pub saved: Option<Saved>,
-    /// All that the log told before this is in the index, since the epoch.
+    /// The position: everything that the log named before it is in the index. Since the epoch.
     pub position: Duration,
-    /// How many rows of the log had been handed over at that time.
+    /// The number of rows of the log that had been handed over when the position was last moved on.
     pub heard: u64,
     /// Cancelled when the index goes.
     pub cancel: CancellationToken,
 }
 
 impl Saver {
-    /// Saves until the last snapshot has been taken, or the index goes.
+    /// Saves again and again, until the last snapshot has been taken or the index goes.
     pub async fn run(mut self) {
         let Some(interval) = self.snapshots.interval else {
             return;
@@ -116,15 +120,16 @@ impl Saver {
         }
     }
 
-    /// Waits until the index has outgrown so many vectors, and until then at least.
+    /// Waits until the index has outgrown `vectors`, and at least until `rested`.
     async fn outgrown(&self, vectors: usize, rested: Instant) {
         tokio::time::sleep_until(rested).await;
         let outgrown = (OUTGROWN_TIMES * vectors).max(vectors + OUTGROWN_BY);
         self.index.vectors.grown_to(outgrown).await;
     }
 
-    /// Whether what stands on the disk is what there is, as far as can be told without asking the log's readers: nothing came
-    /// from the log since, no row changed, and the log reaches far enough back beyond the position.
+    /// Whether the snapshot on the disk is up to date, as far as can be told without asking the
+    /// log's readers. Nothing came from the log since, no row changed, and the position is recent
+    /// compared with the log's time to live.
     async fn is_current(&self) -> bool {
         let Some(saved) = self.saved else {
             return false;
@@ -143,7 +148,8 @@ impl Saver {
         self.readers.iter().map(|reader| reader.handed_over()).sum()
     }
 
-    /// Shows how a save went. The log hears of a failure once, not at every interval.
+    /// Shows the result of a save in metrics and log. A failure is logged once, not at every
+    /// interval.
     fn tell(&self, saved: Result<(), Fault>, told: &mut Option<String>) {
         let metrics = &self.index.metrics.snapshots;
         let index = &self.index.identity.name;
@@ -165,7 +171,7 @@ impl Saver {
                     tracing::error!(
                         %index,
                         %error,
-                        "the index can't be saved and goes on without; this is tried again"
+                        "the index can't be saved and goes on without a snapshot; saving is tried again"
                     );
                 }
                 *told = Some(error.to_string());
@@ -173,10 +179,10 @@ impl Saver {
         }
     }
 
-    /// Writes what has changed.
+    /// Saves the index. Writes only the position if no row has changed.
     async fn save(&mut self) -> Result<(), Fault> {
         let snapshots = self.snapshots.clone();
-        // The semaphore is never closed.
+        // Acquiring can't fail, as the semaphore is never closed.
         let _turn = snapshots.turn.acquire().await;
         let revision = self.ask(SaveRequest::Revision).await?;
         match self.saved {
@@ -190,9 +196,9 @@ impl Saver {
         }
     }
 
-    /// Moves the position on, if the hints up to it come through in time.
+    /// Moves the position on, if the hints up to it are applied in time.
     async fn advance(&mut self, stops: bool) {
-        // What is handed over from here on may lie behind the position.
+        // Rows that are handed over from here on may lie behind the position.
         self.heard = self.heard_by_now();
         let (answer, settled) = oneshot::channel();
         let marker = HintMessage::Marker {
@@ -200,7 +206,8 @@ impl Saver {
             answer,
         };
         let come_through = async {
-            // A reader that is told of rows has read nothing lately if there were none.
+            // A reader that is woken by new rows has read nothing lately if there were none, so it
+            // is asked.
             join_all(self.readers.iter().map(|reader| reader.look())).await;
             let confirmed = self.readers.iter().map(|reader| reader.confirmed()).min();
             self.hints.send(marker).await.ok()?;
@@ -215,7 +222,7 @@ impl Saver {
         let come_through = tokio::select! {
             biased;
             come_through = come_through => come_through,
-            // The last save follows, and doesn't wait for as long.
+            // The last save follows, and waits for a shorter time.
             () = self.snapshots.stopping.cancelled(), if !stops => Ok(None),
         };
         if let Ok(Some(confirmed)) = come_through {
@@ -223,21 +230,21 @@ impl Saver {
         }
     }
 
-    /// Writes a generation, which is seen as a task. What only moves the position on is not worth one.
+    /// Writes a generation, which is shown as a task. A save of the position alone has no task.
     async fn save_all(&mut self) -> Result<(), Fault> {
         let task = self.work.start(long_work::snapshot(&self.index.identity));
         let saved = self.save_generation(&task).await;
         match &saved {
             Ok(()) => task.done(),
             Err(Fault::Aborted) => task.stopped(),
-            // Dropped, it says that it was given up.
+            // The dropped task shows that it was given up.
             Err(Fault::Stopped) => {}
             Err(error) => task.failed(error),
         }
         saved
     }
 
-    /// Makes a generation the one that stands, with the position of now.
+    /// Makes a generation the current one, with the present position.
     async fn publish(&mut self, generation: u64, revision: u64) -> Result<(), Fault> {
         let position_ms = u64::try_from(self.position.as_millis()).unwrap_or(u64::MAX);
         let manifest = Manifest {
@@ -271,7 +278,7 @@ impl Saver {
     }
 }
 
-/// Short work with files.
+/// Runs short work with files on another thread.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {

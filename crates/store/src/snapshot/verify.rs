@@ -1,5 +1,5 @@
-//! Full vectors that are not what they were: found by verifying those of an index that was opened, while they
-//! are searched, or by whoever reads them.
+//! Notices damaged full vectors. The vectors of an opened index are verified while they are
+//! searched, and any reader of vectors may find damage too.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,19 +10,21 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::IndexHandle;
 
-/// The pause after each MiB: searches read from the same disk.
+/// The pause after each MiB, as searches read from the same disk.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Logs the name of the file once the vectors of an index are found to be damaged, and hands it to `damaged`.
+/// Waits until the vectors of an index are found to be damaged. Then it logs the name of the file
+/// and sends the index to `damaged`.
 pub async fn watch(index: Arc<IndexHandle>, damaged: mpsc::Sender<Arc<IndexHandle>>) {
     let error = index.vectors.damaged().await;
     let name = &index.identity.name;
     tracing::error!(index = %name, %error, "vectors are damaged; the index is built anew");
-    // When nobody listens any more the service is stopping.
+    // Without a receiver the service is stopping.
     let _ = damaged.send(index).await;
 }
 
-/// Verifies until all is, or the index goes, or is found to be damaged. Blocks.
+/// Verifies the vectors of an index until all are verified, the index goes, or damage is found.
+/// Blocks.
 pub fn verify(index: &Arc<IndexHandle>, cancel: &CancellationToken) {
     let unverified = &index.metrics.snapshots.unverified;
     let state = index.vectors.verify(|state| {
@@ -38,7 +40,7 @@ pub fn verify(index: &Arc<IndexHandle>, cancel: &CancellationToken) {
             unverified.set(0);
             tracing::debug!(index = %name, "all vectors are as they were saved");
         }
-        // Who watches the index has been told.
+        // The function `watch` handles damage.
         VectorsState::Verifying { .. } | VectorsState::Damaged(_) => {}
     }
 }

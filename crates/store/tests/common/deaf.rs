@@ -1,4 +1,4 @@
-//! A database in the same process whose logs nobody follows.
+//! A database in the same process whose logs are never followed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use store::database::{
 };
 use uuid::Uuid;
 
-/// What is written to it after an index's scan goes round the index.
+/// A database whose indexes miss every write after their scan.
 pub struct Deaf(pub Embedded);
 
 #[async_trait]
@@ -33,7 +33,8 @@ impl Database for Deaf {
         self.0.log(table).await
     }
 
-    /// Not known: a search would wait for what never comes.
+    /// The end of the log is not known, as a search would wait in vain until the index has read up
+    /// to it.
     fn log_head(&self, _: &TableIdentity) -> Option<Arc<dyn LogHead>> {
         None
     }

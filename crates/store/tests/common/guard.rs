@@ -1,5 +1,5 @@
-//! A guard before a database: it asks for a password, in TLS if it is told to, and then lets
-//! everything through.
+//! A proxy before a database. It asks for a password, speaks TLS if it has a certificate, and then
+//! passes everything through.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,17 +20,19 @@ pub(super) const ERROR: u8 = 0x00;
 const AUTHENTICATE: u8 = 0x03;
 const AUTH_SUCCESS: u8 = 0x10;
 
-/// How long the part of a frame is that has always the same form.
+/// The length of a frame's header, bytes.
 const HEADER: usize = 9;
 
+/// The proxy. It stands for a database with a password.
 pub struct Guard {
+    /// The address at which it listens.
     pub address: SocketAddr,
     refused: Arc<AtomicUsize>,
     tls: Arc<Mutex<Option<TlsAcceptor>>>,
 }
 
 impl Guard {
-    /// `login`: the only user and password that are let in.
+    /// Starts the proxy. It lets in only the user and password of `login`.
     pub async fn start(database: SocketAddr, login: (&str, &str)) -> Guard {
         let listener = TcpListener::bind(super::loopback()).await.expect("a port");
         let token = format!("\0{}\0{}", login.0, login.1).into_bytes();
@@ -61,12 +63,12 @@ impl Guard {
         guard
     }
 
-    /// Connections that were not let in.
+    /// Returns the number of connections that were not let in.
     pub fn refused(&self) -> usize {
         self.refused.load(Ordering::SeqCst)
     }
 
-    /// Speaks TLS from now on.
+    /// Makes new connections speak TLS with a certificate from now on.
     pub fn set_certificate(&self, certificate: &Certificate) {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let key = PrivateKeyDer::try_from(certificate.key.serialize_der()).expect("a key");
@@ -80,7 +82,7 @@ impl Guard {
     }
 }
 
-/// Fails if the client is not let in.
+/// Serves a connection. Fails if the client is not let in.
 async fn pass<C>(mut client: C, database: SocketAddr, token: &[u8]) -> io::Result<()>
 where
     C: AsyncRead + AsyncWrite + Unpin,
@@ -100,7 +102,7 @@ where
             let nothing = (-1_i32).to_be_bytes();
             let success = answer(&frame, AUTH_SUCCESS, &nothing);
             client.write_all(&success).await?;
-            // A client that ends its connection is one that was let in.
+            // However the connection ends, the client was let in.
             let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
             return Ok(());
         }
@@ -126,7 +128,7 @@ pub(super) async fn read_frame<S: AsyncRead + Unpin>(stream: &mut S) -> io::Resu
     Ok(frame)
 }
 
-/// A frame on the stream of the request.
+/// Makes a frame on the stream of the request.
 pub(super) fn answer(request: &[u8], opcode: u8, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len()).expect("a short body");
     let mut frame = vec![0x84, 0, request[2], request[3], opcode];
@@ -163,7 +165,7 @@ impl Authority {
         }
     }
 
-    /// A certificate that is good until that year.
+    /// Signs a certificate that is valid until the start of the year `until`.
     pub fn sign(&self, until: i32) -> Certificate {
         let mut params = CertificateParams::new(["127.0.0.1".to_owned()]).expect("a name");
         params.not_before = rcgen::date_time_ymd(2000, 1, 1);

@@ -1,4 +1,5 @@
-//! A database and an index service in one process, which meet through sockets alone.
+//! A database and an index service in one process, with a client for each. The service reaches the
+//! database by sockets or by calls.
 #![allow(dead_code, reason = "each test uses a part of this")]
 
 mod deaf;
@@ -28,19 +29,19 @@ use store::{
 use store_api::types::{IndexState, IndexStatus, RepairRequest, TaskState};
 use store_api::{Client, ClientError, ClientOptions, KeyValue, Neighbours};
 
-/// How long anything may take that is waited for.
+/// The longest time that a test waits for anything.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How the index service reaches the database.
+/// The way by which the index service reaches the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// As a client, as it does a cluster.
+    /// By CQL, as it reaches a cluster.
     Cql,
     /// By calls, as in `annulus serve`.
     InProcess,
 }
 
-/// Makes two tests of each of these functions, which take a way: one of either.
+/// Makes two tests of each of these functions, one for each [`Way`].
 #[macro_export]
 macro_rules! both_ways {
     ($($name:ident),* $(,)?) => {
@@ -60,7 +61,8 @@ macro_rules! both_ways {
     };
 }
 
-/// Options of a service that is a client of a database on this machine, and follows it closely.
+/// Options of a service that is a client of a database on this machine, and follows its log with
+/// little delay.
 pub fn client_options(cql: SocketAddr, http: SocketAddr, indexes: IndexesOptions) -> StoreOptions {
     let mut options = StoreOptions::embedded(http, indexes);
     options.database = DatabaseOptions {
@@ -79,7 +81,7 @@ pub fn client_options(cql: SocketAddr, http: SocketAddr, indexes: IndexesOptions
     options
 }
 
-/// A database and an index service, with a session and a client of their own for the test.
+/// A database and an index service, with a session and an HTTP client for the test.
 pub struct World {
     pub session: Arc<Session>,
     pub client: Client,
@@ -92,10 +94,10 @@ pub struct World {
     _directory: tempfile::TempDir,
 }
 
-/// A database, and files that an index service left.
+/// A database without its index service, and the files that the service left.
 pub struct Database {
     pub session: Arc<Session>,
-    /// Where the snapshots of indexes lie.
+    /// The directory of the snapshots of indexes.
     pub snapshots: PathBuf,
 }
 
@@ -105,7 +107,7 @@ impl Database {
         done.unwrap_or_else(|error| panic!("{statement}: {error}"));
     }
 
-    /// The directory of the only snapshot.
+    /// Returns the directory of the only snapshot. Panics if there is not exactly one.
     pub fn snapshot(&self) -> PathBuf {
         let [path] = &self.all_snapshots()[..] else {
             panic!("not one snapshot: {:?}", self.all_snapshots());
@@ -120,7 +122,7 @@ impl Database {
     }
 }
 
-/// Starts a node on a storage, with one listener for all.
+/// Starts a node on a storage, with one listener for all clients.
 pub async fn start_node(storage: Storage, address: SocketAddr) -> Node {
     let listener = node::ListenerOptions {
         address,
@@ -135,7 +137,7 @@ pub async fn start_node(storage: Storage, address: SocketAddr) -> Node {
         .expect("a free port")
 }
 
-/// Indexes with files beside the data of a database.
+/// Options of indexes that keep their vectors in files below the data directory of a database.
 pub fn in_files(data_dir: &Path) -> IndexesOptions {
     IndexesOptions {
         directory: data_dir.join("indexes"),
@@ -153,7 +155,7 @@ impl World {
     }
 
     pub async fn start_with(way: Way, change: impl FnOnce(&mut StoreOptions)) -> World {
-        // Shown when a test fails; `RUST_LOG` says how much of it.
+        // The log is shown when a test fails; `RUST_LOG` sets its level.
         let _ = tracing_subscriber::fmt()
             .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
             .with_test_writer()
@@ -173,7 +175,7 @@ impl World {
         let (store, client) = start_store(&options, way, &storage).await;
         let session = SessionBuilder::new()
             .known_node_addr(cql)
-            // There is one node to agree with itself.
+            // There is only one node, so nothing has to agree.
             .auto_await_schema_agreement(false)
             .build()
             .await
@@ -198,7 +200,7 @@ impl World {
         world
     }
 
-    /// What is there without the index service.
+    /// Returns the parts that exist without the index service.
     pub fn database(&self) -> Database {
         Database {
             session: self.session.clone(),
@@ -206,12 +208,12 @@ impl World {
         }
     }
 
-    /// Stops the index service, lets something happen, and starts it again.
+    /// Stops the index service, calls `while_away`, and starts the service again.
     pub async fn restart(self, while_away: impl AsyncFnOnce(Database)) -> World {
         self.restart_with(while_away, |_| {}).await
     }
 
-    /// The same, with other options.
+    /// Stops the index service, calls `while_away`, and starts the service with changed options.
     pub async fn restart_with(
         self,
         while_away: impl AsyncFnOnce(Database),
@@ -246,7 +248,7 @@ impl World {
         }
     }
 
-    /// A series of an index, from the service's metrics.
+    /// Returns the value of a metric of an index. `None` if there is no such series.
     pub async fn metric(&self, name: &str, index: &str) -> Option<f64> {
         let text = self.get("/metrics").await;
         let begin = format!(r#"{name}{{index_name="{index}","#);
@@ -254,7 +256,7 @@ impl World {
         line.rsplit(' ').next()?.parse().ok()
     }
 
-    /// The body of an answer of the HTTP API.
+    /// Sends a GET request to the HTTP API and returns the body of the answer.
     async fn get(&self, path: &str) -> String {
         use tokio::io::{AsyncReadExt, AsyncWriteExt};
         let mut stream = tokio::net::TcpStream::connect(self.store.addresses()[0])
@@ -288,7 +290,7 @@ impl World {
             .expect("rows")
     }
 
-    /// `ks.<index>` on `ks.<table> (v)`.
+    /// Creates the index `ks.<index>` on `ks.<table> (v)`.
     pub async fn create_index(&self, index: &str, table: &str) {
         self.cql(&format!(
             "CREATE CUSTOM INDEX {index} ON ks.{table} (v) USING 'vector_index' \
@@ -310,7 +312,8 @@ impl World {
         .await;
     }
 
-    /// Repairs an index: nothing differs. `at_once`: not even at the first look.
+    /// Repairs an index and checks that nothing differs; with `at_once`, not even at the first
+    /// look.
     pub async fn assert_repair_finds_nothing(&self, index: &str, at_once: bool) {
         let request = RepairRequest {
             intensity: 4,
@@ -333,7 +336,7 @@ impl World {
         assert!(!at_once || !suspected, "{index}: {tree:?}");
     }
 
-    /// All rows of an index: their keys as JSON text, and their scores for a query.
+    /// Returns all rows of an index: their keys as JSON text, and their scores for a query.
     pub async fn indexed(
         &self,
         index: &str,
@@ -372,14 +375,14 @@ async fn start_store(options: &StoreOptions, way: Way, storage: &Storage) -> (St
     let store = store.expect("it starts");
     let client = Client::new(ClientOptions {
         base_uris: vec![format!("http://{}", store.addresses()[0])],
-        // As the original's answers, for people to read.
+        // JSON answers are readable in the messages of failed tests.
         binary: false,
         ..ClientOptions::default()
     });
     (store, client.expect("a URI"))
 }
 
-/// The keys of an answer, which came in JSON.
+/// Returns the keys of an answer, which must be in JSON.
 pub fn keys(found: Neighbours) -> Vec<Vec<Value>> {
     let value = |value| match value {
         KeyValue::Json(value) => value,
@@ -390,7 +393,7 @@ pub fn keys(found: Neighbours) -> Vec<Vec<Value>> {
         .collect()
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds. Panics with `what` if it takes longer than [`PATIENCE`].
 pub async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let began = Instant::now();
     while !is_so().await {
@@ -399,7 +402,7 @@ pub async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     }
 }
 
-/// The score of a distance in an index by Euclidean similarity.
+/// Returns the score of two vectors in an index with Euclidean similarity.
 pub fn euclidean_score(a: &[f32], b: &[f32]) -> f32 {
     let distance: f32 = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum();
     1.0 / (1.0 + distance)

@@ -1,5 +1,5 @@
-//! A way to a database on which statements with some words in them get no answer for a while: the database
-//! is said to be overloaded.
+//! A proxy before a database. It refuses statements that contain a given text, for a while, with
+//! the error that the database is overloaded.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,7 +14,9 @@ use super::guard::{ERROR, answer, read_frame, string};
 
 const OVERLOADED: i32 = 0x1001;
 
+/// The proxy.
 pub struct Refusing {
+    /// The address at which it listens.
     pub address: SocketAddr,
     state: Arc<State>,
 }
@@ -26,7 +28,8 @@ struct State {
 }
 
 impl Refusing {
-    /// Refuses statements with these words until it is told to stop.
+    /// Starts the proxy. It refuses statements with the text `words` until [`Refusing::stop`] is
+    /// called.
     pub async fn start(database: SocketAddr, words: &'static str) -> Refusing {
         let listener = TcpListener::bind(super::loopback()).await.expect("a port");
         let address = listener.local_addr().expect("bound");
@@ -38,14 +41,14 @@ impl Refusing {
         let of_connections = state.clone();
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                // Either side may end its connection.
+                // The result is ignored, as either side may end its connection.
                 tokio::spawn(pass(client, database, of_connections.clone()));
             }
         });
         Refusing { address, state }
     }
 
-    /// How often.
+    /// Returns the number of refused statements.
     pub fn refused(&self) -> usize {
         self.state.refused.load(Ordering::SeqCst)
     }
@@ -59,7 +62,7 @@ impl Refusing {
 async fn pass(client: TcpStream, database: SocketAddr, state: Arc<State>) -> io::Result<()> {
     let (mut from_client, to_client) = client.into_split();
     let (mut from_database, mut to_database) = TcpStream::connect(database).await?.into_split();
-    // Frames go whole, whoever they are of.
+    // Answers of the database and refusals go to the client one whole frame at a time.
     let to_client = Mutex::new(to_client);
     let requests = async {
         loop {

@@ -45,7 +45,7 @@ fn values(texts: &[&str]) -> Values {
     Values::Positional(texts.iter().map(value).collect())
 }
 
-/// The names of the indexes that are added to an answer without rows.
+/// The names of the indexes whose rows are added to an answer without rows.
 fn added(text: &str, values: &Values) -> Vec<String> {
     let read = IndexesRead::read(text, None).expect("it is of the table of indexes");
     let rows = read.rows(values, None, &snapshot());

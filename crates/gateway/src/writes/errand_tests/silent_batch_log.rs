@@ -1,4 +1,5 @@
-//! A node that died a moment ago keeps Cassandra from writing its batch log, and fails no write that has its quorum.
+//! Tests of writes while the batch log does not answer, as a node has died a moment ago. A write
+//! that has its quorum does not fail.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What values make of a plan.
+//! Tests of the hints that a plan and its values give.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn hints_of(text: &str, values: &[Bytes]) -> Result<Vec<Hint>, Unplanned> {
     hints(&plan?, &bound(values), 0)
 }
 
-/// Operation, partition key, clustering key of each hint, all columns being of type int.
+/// The operation, partition key and clustering key of each hint. All key columns are of type int.
 fn keys_of(text: &str, values: &[Bytes]) -> Vec<(i8, Vec<i32>, Vec<i32>)> {
     let numbers = |key: &[Bytes]| {
         key.iter()

@@ -1,4 +1,4 @@
-//! What the text of a statement tells of the rows that it touches.
+//! Tests of the plans that the texts of statements give.
 
 use cql::ast::Statement;
 use cql::parser::parse_statement;
@@ -16,7 +16,8 @@ fn plan(text: &str, table: LoggedTable) -> Result<WritePlan, Unplanned> {
     }
 }
 
-/// The action and the extent of a statement on `shop.events ((tenant, day), hour, seq)`.
+/// The action and the extent of a statement on `shop.events (PRIMARY KEY ((tenant, day), hour,
+/// seq))`.
 fn of_events(rest: &str) -> (Action, &'static str) {
     let plan = plan(rest, events()).unwrap();
     let extent = match plan.extent {

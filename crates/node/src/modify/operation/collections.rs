@@ -1,8 +1,10 @@
-//! Elements of collections that are kept one cell an element: their paths and values.
+//! The paths and values of the elements of non-frozen collections, which have one cell for each
+//! element.
 //!
-//! A set's path is the element, a map's the key. A list has no natural path: each element gets a
-//! timeuuid, and the list is in their order. What is appended gets the present. What is prepended
-//! gets a time mirrored at a fixed day in the past: the later the write, the earlier the path.
+//! In a set the path is the element, and in a map it is the key. In a list the path is a timeuuid,
+//! and the elements are in the order of their timeuuids. An appended element gets the present time.
+//! A prepended element gets the present time mirrored at a fixed day in the past, so a later write
+//! has an earlier path.
 
 use bytes::Bytes;
 use cql::error::CqlError;
@@ -10,11 +12,11 @@ use cql::value::{split_elements, split_entries};
 
 use crate::clock::{self, StatementClock};
 
-/// 2010-01-01 in 100-ns units since the Unix epoch, Cassandra's own mirror. Every append lies
-/// behind it and every prepend before it.
+/// The day at which times are mirrored: 2010-01-01, in 100-ns units since the Unix epoch. It is the
+/// day that Cassandra uses. Every appended path lies behind it and every prepended one before it.
 const MIRROR_TICKS: i64 = 12_623_040_000_000_000;
 
-/// The elements of a serialised list with paths behind all there are.
+/// The elements of a serialised list as (path, value), with paths behind all that exist.
 pub(super) fn appended(
     list: &[u8],
     clock: &StatementClock,
@@ -24,7 +26,8 @@ pub(super) fn appended(
     Ok(with_paths(elements, first))
 }
 
-/// The elements of a serialised list with paths before all there are, in the order of the list.
+/// The elements of a serialised list as (path, value), with paths before all that exist. The paths
+/// keep the order of the list.
 pub(super) fn prepended(
     list: &[u8],
     clock: &StatementClock,
@@ -35,7 +38,7 @@ pub(super) fn prepended(
     Ok(with_paths(elements, mirrored))
 }
 
-/// The elements of a serialised set, as paths without values.
+/// The elements of a serialised set as (path, value), with empty values.
 pub(super) fn set_elements(set: &[u8]) -> Result<Vec<(Bytes, Bytes)>, CqlError> {
     Ok(elements(set)?
         .into_iter()
@@ -48,7 +51,7 @@ pub(super) fn elements(bytes: &[u8]) -> Result<Vec<Bytes>, CqlError> {
     split_elements(bytes).map_err(|error| CqlError::invalid(error.0))
 }
 
-/// The entries of a serialised map.
+/// The entries of a serialised map as (path, value).
 pub(super) fn map_entries(map: &[u8]) -> Result<Vec<(Bytes, Bytes)>, CqlError> {
     split_entries(map).map_err(|error| CqlError::invalid(error.0))
 }

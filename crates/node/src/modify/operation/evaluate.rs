@@ -1,4 +1,5 @@
-//! From operations and values to what the storage does to a column.
+//! Evaluation of operations: turns an operation and its values into the change of a column that the
+//! storage makes.
 
 use bytes::Bytes;
 use cql::error::CqlError;
@@ -9,7 +10,11 @@ use crate::bind::{Bound, PreparedTerm, StatementClock};
 use crate::query::Parameters;
 
 impl Operation {
-    /// The change; `None` if a value was left unset, or there is nothing to add or remove.
+    /// The change of the column; `None` if a value was left unset, or there is nothing to add or
+    /// remove.
+    ///
+    /// # Errors
+    /// Values that don't fit their places, and null, unset and wrong keys or indexes of elements.
     pub fn evaluate(
         &self,
         parameters: &Parameters,
@@ -39,7 +44,8 @@ impl Operation {
                 Bound::Value(bytes) => Some(CellOperation::ReplaceElements(
                     collection.elements(&bytes, clock)?,
                 )),
-                // As Cassandra: elements of the same write stay, which DELETE would take.
+                // As in Cassandra, elements that the same write adds stay. A DELETE would remove
+                // them.
                 Bound::Null => Some(CellOperation::ReplaceElements(Vec::new())),
                 Bound::Unset => None,
             },
@@ -81,7 +87,7 @@ impl Operation {
                 }
             }
             Action::DeleteElement(collection, key) => match (collection, evaluate(key)?) {
-                // As in Cassandra, where it is an error for the key of a map alone.
+                // As in Cassandra, an unset key deletes nothing. For a map alone it is an error.
                 (Collection::List | Collection::Set, Bound::Unset) => None,
                 (_, key) => Some(self.path(*collection, key)?.deletion()),
             },
@@ -129,7 +135,7 @@ impl Operation {
 }
 
 impl Collection {
-    /// The elements of a serialised value with their paths.
+    /// The elements of a serialised collection as (path, value).
     fn elements(
         self,
         bytes: &[u8],
@@ -143,9 +149,11 @@ impl Collection {
     }
 }
 
-/// Where in a collection.
+/// The place of an element in a collection.
 enum Path {
+    /// The position in a list, counted from 0.
     Index(u32),
+    /// The key in a map, or the element of a set, serialised.
     Key(Bytes),
 }
 

@@ -1,5 +1,5 @@
-//! What is done to one column: prepared from an assignment or a deletion, evaluated to the change
-//! that the storage makes.
+//! Operations on one column. An operation is prepared from an assignment or a deletion, and
+//! evaluated to the change that the storage makes.
 
 mod collections;
 mod evaluate;
@@ -10,33 +10,37 @@ use storage::catalog::{Column, ColumnId};
 
 use crate::bind::PreparedTerm;
 
-/// A change of one column.
+/// An operation on one column.
 #[derive(Debug)]
 pub(super) struct Operation {
+    /// The id of the column.
     pub column: ColumnId,
+    /// The name of the column.
     pub name: String,
     action: Action,
 }
 
 #[derive(Debug)]
 enum Action {
-    /// The whole value of a column that is one cell.
+    /// Sets the whole value of a column that is one cell.
     Set(PreparedTerm),
-    /// The whole value of a collection that is a cell an element.
+    /// Sets the whole value of a non-frozen collection, which has one cell for each element.
     Replace(Collection, PreparedTerm),
+    /// Sets the column to null.
     Delete,
-    /// Elements to the end of a list, or into a set or map.
+    /// Adds elements to the end of a list, or into a set or map.
     Add(Collection, PreparedTerm),
+    /// Adds elements to the beginning of a list.
     Prepend(PreparedTerm),
-    /// From a list by value, from a set or map by path.
+    /// Removes elements, from a list by value and from a set or map by path.
     Remove(Collection, PreparedTerm),
-    /// `l[index] = value`, `m[key] = value`.
+    /// `l[index] = value` or `m[key] = value`.
     SetElement {
         collection: Collection,
         key: PreparedTerm,
         value: PreparedTerm,
     },
-    /// `DELETE l[index]`, `DELETE m[key]`, `DELETE s[element]`.
+    /// `DELETE l[index]`, `DELETE m[key]` or `DELETE s[element]`.
     DeleteElement(Collection, PreparedTerm),
 }
 
@@ -75,8 +79,8 @@ impl Operation {
         }
     }
 
-    /// Whether it gives the column as a whole another value, so that no other operation on the column can stand
-    /// beside it.
+    /// Whether the operation changes the column as a whole, so that no other operation on the
+    /// column can stand beside it.
     pub fn is_whole(&self) -> bool {
         matches!(
             self.action,

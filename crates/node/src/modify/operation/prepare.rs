@@ -1,4 +1,4 @@
-//! From assignments and targets to operations.
+//! Preparation of operations from the assignments of UPDATE and INSERT and the targets of DELETE.
 
 use cql::ast::{Assignment, DeleteTarget, Term};
 use cql::error::CqlError;
@@ -10,7 +10,10 @@ use crate::bind::{PrepareContext, prepare_term};
 use crate::resolve::no_such_column;
 
 impl Operation {
-    /// `column = term`, also of INSERT.
+    /// Prepares `column = term`, of UPDATE or INSERT.
+    ///
+    /// # Errors
+    /// A term that does not fit the column.
     pub fn set(column: &Column, term: &Term, ctx: &mut PrepareContext) -> Result<Self, CqlError> {
         let term = prepare_term(term, &column.cql_type, &column.name, ctx)?;
         let action = match Collection::of(&column.cql_type) {
@@ -22,7 +25,11 @@ impl Operation {
         Ok(Operation::new(column, action))
     }
 
-    /// An assignment of UPDATE; the column is the caller's to look up and check.
+    /// Prepares an assignment of UPDATE. The caller looks up `column`, and checks that it is not
+    /// part of the primary key.
+    ///
+    /// # Errors
+    /// Assignments that the column's type does not have, and terms that don't fit.
     pub fn assign(
         column: &Column,
         assignment: &Assignment,
@@ -70,7 +77,11 @@ impl Operation {
         Ok(Operation::new(column, action))
     }
 
-    /// A target of DELETE.
+    /// Prepares a target of DELETE.
+    ///
+    /// # Errors
+    /// Unknown columns and those of the primary key, elements of columns that have none, and terms
+    /// that don't fit.
     pub fn delete(
         table: &Table,
         target: &DeleteTarget,
@@ -115,7 +126,8 @@ impl Operation {
     }
 }
 
-/// The collection of a column whose elements can be changed one by one.
+/// The kind of collection of a column whose elements can be changed one by one. Other columns are
+/// an error.
 fn multi_cell(column: &Column, sign: &str) -> Result<Collection, CqlError> {
     let name = &column.name;
     match Collection::of(&column.cql_type) {
@@ -161,7 +173,7 @@ fn set_element(
     })
 }
 
-/// The type of what stands in the brackets behind a collection, and the name of the place.
+/// The type of the term in the brackets behind a collection, and the name of its place.
 fn path(column: &Column) -> (CqlType, String) {
     match &column.cql_type {
         CqlType::Map { key, .. } => ((**key).clone(), format!("key({})", column.name)),

@@ -1,4 +1,5 @@
-//! The `WHERE` clause of UPDATE and DELETE: which relation restricts which part of the key.
+//! The `WHERE` clause of UPDATE and DELETE, sorted by the part of the key that each relation
+//! restricts.
 
 mod part;
 
@@ -12,10 +13,11 @@ use crate::bind::PrepareContext;
 use crate::resolve::no_such_column;
 use part::{Place, edge, equal_part, more_than_one, names, operator_of, put_once, unsupported};
 
-/// Sorts the relations into a target.
+/// Makes a target of the relations.
 ///
 /// # Errors
-/// What Cassandra says of relations that don't name the key, from its first column on.
+/// Relations that don't name the key from its first column on without a gap, in the words of
+/// Cassandra; and terms that don't fit.
 pub(super) fn prepare_target(
     table: &Table,
     kind: WriteKind,
@@ -29,16 +31,17 @@ pub(super) fn prepare_target(
     sorted.finish()
 }
 
-/// The relations as they come in.
+/// The relations taken so far, sorted by the part of the key that they restrict.
 struct Sorted<'t> {
     table: &'t Table,
     kind: WriteKind,
+    /// Equalities and INs on partition key columns, by the position of the column.
     partition: Vec<Option<KeyPart>>,
-    /// By the position of the first column.
+    /// Equalities and INs on clustering columns, by the position of their first column.
     clustering: Vec<Option<KeyPart>>,
-    /// By the position of the first column.
+    /// Bounds on clustering columns, by the position of their first column.
     slices: Vec<Option<SlicePlan>>,
-    /// Columns that are no part of the key.
+    /// The names of restricted columns that are not part of the key.
     others: Vec<String>,
 }
 
@@ -112,7 +115,7 @@ impl<'t> Sorted<'t> {
             }
             ColumnKind::Static | ColumnKind::Regular => {
                 self.others.push(name.to_owned());
-                // The markers of a relation that is refused later still get their types.
+                // `finish` refuses the relation, as its error names all such columns.
                 Ok(())
             }
         }
@@ -244,7 +247,7 @@ impl<'t> Sorted<'t> {
     }
 }
 
-/// Takes the restrictions of clustering columns from the first column on, without a gap.
+/// Takes the restrictions of clustering columns from the first column on. A gap is an error.
 fn in_order(
     table: &Table,
     mut parts: Vec<Option<KeyPart>>,
@@ -254,7 +257,7 @@ fn in_order(
     let mut position = 0;
     while let Some(part) = parts.get_mut(position).and_then(Option::take) {
         let next = position + part.columns.len();
-        // A column within a tuple that is restricted on its own as well.
+        // A column within the tuple is restricted by another relation, too.
         if (position + 1..next).any(|inner| parts[inner].is_some() || slices[inner].is_some()) {
             return Err(more_than_one(&part.columns, operator_of(&part)));
         }

@@ -1,4 +1,4 @@
-//! One relation: what it restricts its columns to.
+//! The part of a target that one relation gives: a key part or a bound.
 
 use cql::ast::{Comparand, Operator, Relation, Term};
 use cql::error::CqlError;
@@ -10,15 +10,18 @@ use crate::bind::{
 };
 use crate::modify::target::{EdgePlan, KeyPart, KeyValues};
 
+/// The names of columns.
 pub(super) fn names(columns: &[&Column]) -> Vec<String> {
     columns.iter().map(|column| column.name.clone()).collect()
 }
 
-/// What the right side of a relation stands for: the value of one column, or the values of several as tuples.
+/// The place that the right side of a relation gives values for: one column, or several columns
+/// together as a tuple.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
+    /// The columns, at least one.
     pub columns: &'a [&'a Column],
-    /// The columns stand in parentheses, and so do their values, even if there is but one.
+    /// Whether the columns stand in parentheses. Then their values do, too, even for one column.
     pub is_tuple: bool,
 }
 
@@ -70,6 +73,7 @@ impl Place<'_> {
     }
 }
 
+/// Prepares the part of the key that an equality or an IN gives.
 pub(super) fn equal_part(
     place: Place<'_>,
     relation: &Relation,
@@ -87,6 +91,7 @@ pub(super) fn equal_part(
     })
 }
 
+/// Prepares a bound.
 pub(super) fn edge(
     place: Place<'_>,
     relation: &Relation,
@@ -109,6 +114,7 @@ pub(super) fn edge(
     })
 }
 
+/// Puts a part into an empty place. A place that has a part already is an error.
 pub(super) fn put_once(place: &mut Option<KeyPart>, part: KeyPart) -> Result<(), CqlError> {
     if place.is_some() {
         return Err(more_than_one(&part.columns, operator_of(&part)));
@@ -117,6 +123,7 @@ pub(super) fn put_once(place: &mut Option<KeyPart>, part: KeyPart) -> Result<(),
     Ok(())
 }
 
+/// The operator that the part was made of, `=` or `IN`.
 pub(super) fn operator_of(part: &KeyPart) -> Operator {
     match part.values {
         KeyValues::One(_) => Operator::Eq,
@@ -124,6 +131,7 @@ pub(super) fn operator_of(part: &KeyPart) -> Operator {
     }
 }
 
+/// The error for columns that are restricted by more than an equality or IN.
 pub(super) fn more_than_one(columns: &[String], operator: Operator) -> CqlError {
     let what = match operator {
         Operator::In => "a IN",
@@ -135,6 +143,7 @@ pub(super) fn more_than_one(columns: &[String], operator: Operator) -> CqlError 
     ))
 }
 
+/// The error for an operator that is not supported.
 pub(super) fn unsupported(columns: &[&Column], operator: Operator) -> CqlError {
     let sign = match operator {
         Operator::Eq => "=",

@@ -1,4 +1,4 @@
-//! Asking for neighbours and reading their rows.
+//! Execution of ANN queries: asks the index service for neighbours and reads their rows.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,17 +22,21 @@ use crate::select::page::Page;
 use crate::select::plan::Resolved;
 use crate::select::values::Values;
 
-/// For so long rows are read on the async thread, where that costs less than handing them over.
+/// The time for which rows are read on the async thread. To hand over a few reads to another thread
+/// would cost more.
 const INLINE_TIME: Duration = Duration::from_millis(1);
-/// Rows read by one visit to a blocking thread.
+/// The number of rows that are read in one visit to a blocking thread.
 const CHUNK_ROWS: usize = 64;
-/// Visits at the same time, for one query.
+/// The most visits at the same time for one query.
 const CHUNKS_AT_ONCE: usize = 4;
 
-/// A primary key in serialised form: partition key and clustering key.
+/// A primary key: the serialised values of the partition key and of the clustering key.
 type Key = (Vec<Bytes>, Vec<Bytes>);
 
-/// Executes a nearest-neighbour query.
+/// Executes an ANN query. The answer is one page.
+///
+/// # Errors
+/// A LIMIT or vector that is not allowed, and failures of the index service and of the storage.
 pub(in crate::select) async fn execute(
     database: &Database,
     plan: &Arc<Resolved>,
@@ -69,7 +73,8 @@ pub(in crate::select) async fn execute(
                 warnings.push(refill::SHORT_WARNING.to_owned());
                 break page;
             }
-            // Rows that were read are in memory now: reading them again is little beside the search.
+            // To read the same rows again costs little beside the search, as they are in memory
+            // now.
             Refill::Ask(more) => asked = more,
         }
     };
@@ -90,22 +95,22 @@ pub(in crate::select) async fn execute(
     })
 }
 
-/// One execution.
+/// One execution of an ANN query.
 struct Answering<'a> {
     database: &'a Database,
     plan: &'a Resolved,
     ann: &'a AnnPlan,
     parameters: &'a Parameters,
     clock: &'a StatementClock,
-    /// The values of the terms in the selection.
+    /// The values of the terms in the selection; `None` for null.
     terms: &'a [Option<Bytes>],
-    /// The vector looked for, serialised.
+    /// The vector to look for, serialised.
     vector: Bytes,
     limit: usize,
 }
 
 impl Answering<'_> {
-    /// The keys of the nearest rows, nearest first.
+    /// Asks the index service for the keys of the `wanted` nearest rows. The nearest come first.
     async fn candidates(&self, wanted: usize) -> Result<Vec<Key>, CqlError> {
         let (plan, ann) = (self.plan, self.ann);
         let names: Vec<&str> = ann
@@ -132,7 +137,7 @@ impl Answering<'_> {
             .collect()
     }
 
-    /// Up to LIMIT rows of these keys.
+    /// Reads the rows of these keys, up to LIMIT, into a page.
     async fn page(&self, keys: Vec<Key>) -> Result<Page, CqlError> {
         let view = self
             .database
@@ -187,8 +192,8 @@ fn query_vector(ann: &AnnPlan, values: Values<'_>) -> Result<Bytes, CqlError> {
     }
 }
 
-/// Overload has the code at which drivers ask another node or try again later. All else is the statement's fault, as in
-/// ScyllaDB.
+/// The CQL error for an error of the index service. Overload gets the code at which drivers ask
+/// another node or try again later. All other errors are invalid statements, as in ScyllaDB.
 fn refused(error: ClientError) -> CqlError {
     match error {
         ClientError::Overloaded { .. } => CqlError::new(ErrorKind::Overloaded, error.to_string()),
@@ -210,7 +215,8 @@ fn read_key(ann: &AnnPlan, key: &[KeyValue]) -> Option<Key> {
     Some((values, clustering))
 }
 
-/// Reads the rows of the keys and hands on the first `enough` that still have a vector, in the order of the keys.
+/// Reads the rows of the keys, and gives `take` the first `enough` of them that still have a
+/// vector, in the order of the keys.
 async fn each_row(
     view: &View,
     ann: &AnnPlan,
@@ -219,7 +225,7 @@ async fn each_row(
     take: &mut (dyn FnMut(Row) -> Result<(), CqlError> + Send),
 ) -> Result<(), CqlError> {
     let mut missing = enough;
-    // Whether another row is wanted.
+    // Returns whether another row is wanted.
     let mut take_live = |row: Row| {
         if missing > 0 && ann.place.value(&row).is_some() {
             take(row)?;

@@ -1,10 +1,11 @@
-//! `ORDER BY v ANN OF ...`: the index service names the nearest keys, the rows are read here.
+//! `ORDER BY v ANN OF ...`: the index service names the keys of the nearest rows, and the rows are
+//! read here.
 //!
-//! So an answer never holds a stale row: a row that was deleted since, or lost its vector, is left
-//! out, and the next neighbours take its place (`ann_query::refill`). Where an index keeps its vectors quantized
-//! and `rescoring` is on, the candidates are put in order again by their stored vectors.
+//! So an answer never holds a stale row. A row that has been deleted or has lost its vector is left
+//! out, and the next neighbours take its place (`ann_query::refill`). If an index keeps its vectors
+//! quantized and `rescoring` is on, the candidates are put in order again by their stored vectors.
 //!
-//! What of it does not depend on where rows lie is in the crate `ann-query`.
+//! The crate `ann-query` has the parts that do not depend on where rows lie.
 
 mod execute;
 mod prepare;
@@ -24,17 +25,23 @@ pub(super) use prepare::prepare;
 /// A nearest-neighbour query, resolved.
 #[derive(Debug)]
 pub(super) struct AnnPlan {
+    /// The vector index that is asked.
     pub index: Arc<Index>,
     /// The name of the vector column.
     pub column: String,
+    /// The place of the vector column in a row.
     pub place: Place,
+    /// The number of elements of a vector.
     pub dimensions: u16,
+    /// The vector to look for.
     pub vector: PreparedTerm,
+    /// LIMIT.
     pub limit: PreparedTerm,
     /// All columns of the primary key, partition key first.
     pub key_columns: Vec<storage::catalog::Column>,
-    /// How many columns of it are the partition key's.
+    /// The number of partition key columns, which are the first of `key_columns`.
     pub partition_columns: usize,
+    /// The number of candidates to ask for, and whether they are put in order again.
     pub candidates: Candidates,
 }
 

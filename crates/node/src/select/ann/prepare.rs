@@ -1,4 +1,4 @@
-//! From a parsed ANN query to its plan.
+//! Preparation of an ANN query: resolves the parsed query to its plan.
 
 use std::sync::Arc;
 
@@ -16,10 +16,11 @@ use crate::select::limit;
 use crate::select::place::Place;
 use crate::select::projection::Projection;
 
-/// Settles an ANN query.
+/// Resolves an ANN query.
 ///
 /// # Errors
-/// Everything that such a query can't ask for, in the words of ScyllaDB.
+/// Clauses that such a query can't have, in the words of ScyllaDB, and a column without a vector
+/// index.
 pub(in crate::select) fn prepare(
     table: &Table,
     select: &ast::Select,
@@ -61,7 +62,8 @@ pub(in crate::select) fn prepare(
     })
 }
 
-/// Indexes of one column stand in for each other; the newest was made to replace the others.
+/// The newest index of a column. Several indexes of one column serve the same queries, and the
+/// newest was made to replace the others.
 fn newest_index<'t>(table: &'t Table, column: &Column) -> Option<&'t Arc<Index>> {
     table
         .indexes

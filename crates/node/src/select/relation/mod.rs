@@ -1,4 +1,4 @@
-//! One conjunct of a WHERE clause, with its names and types settled.
+//! A relation of a WHERE clause, with its names and types resolved.
 
 mod prepare;
 mod text;
@@ -17,77 +17,89 @@ pub(super) use prepare::prepare;
 /// A relation whose terms fit its columns.
 #[derive(Clone, Debug)]
 pub(super) struct Relation {
-    /// As CQL, for messages and printed plans.
+    /// The relation as CQL text, for messages and printed plans.
     pub text: String,
+    /// The restricted columns and their test.
     pub kind: RelationKind,
 }
 
 #[derive(Clone, Debug)]
+/// The columns that a relation restricts, and its test of them.
 pub(super) enum RelationKind {
     Column {
         column: Column,
+        /// The test of this one column.
         test: Test,
     },
-    /// `map[key] = value`.
+    /// `map[key] = value`. The column is the map.
     Entry {
         column: Column,
         key: PreparedTerm,
         value: PreparedTerm,
     },
-    /// Successive clustering columns together.
+    /// A test of successive clustering columns together, `(a, b) > (1, 2)`.
     Tuple {
         columns: Vec<Column>,
         test: TupleTest,
     },
-    /// The token of the partition.
+    /// A comparison of the partition's token, `token(p) > 5`.
     Token {
         comparison: Comparison,
         value: TokenTerm,
     },
 }
 
-/// What is asked of one column.
+/// A test of one column.
 #[derive(Clone, Debug)]
 pub(super) enum Test {
+    /// `column > value`, or another comparison.
     Compare(Comparison, PreparedTerm),
+    /// `column IN (...)`.
     In(PreparedInList),
+    /// `column CONTAINS value`.
     Contains(PreparedTerm),
+    /// `column CONTAINS KEY key`.
     ContainsKey(PreparedTerm),
 }
 
-/// What is asked of several columns.
+/// A test of several columns together.
 #[derive(Clone, Debug)]
 pub(super) enum TupleTest {
+    /// `(a, b) > (1, 2)`, or another comparison.
     Compare(Comparison, TupleTerm),
+    /// `(a, b) IN (...)`.
     In(TupleList),
 }
 
-/// The value of a tuple of columns.
+/// The term that several columns together are compared with.
 #[derive(Clone, Debug)]
 pub(super) enum TupleTerm {
-    /// One a column.
+    /// One term for each column.
     Terms(Vec<PreparedTerm>),
-    /// One marker for the tuple.
+    /// One bind marker for the whole tuple.
     Whole(PreparedTerm),
 }
 
 /// The right side of `(a, b) IN ...`.
 #[derive(Clone, Debug)]
 pub(super) enum TupleList {
+    /// The tuples of the list.
     Terms(Vec<TupleTerm>),
-    /// One marker for the list.
+    /// One bind marker for the whole list.
     Whole(PreparedTerm),
 }
 
-/// What a token is compared with.
+/// The term that a token is compared with.
 #[derive(Clone, Debug)]
 pub(super) enum TokenTerm {
+    /// A term of type `bigint`.
     Value(PreparedTerm),
-    /// `token(a, b)` of values of the partition key.
+    /// `token(1, 2)`, with one term for each column of the partition key.
     Of(Vec<PreparedTerm>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A comparison operator.
 pub(super) enum Comparison {
     Eq,
     Lt,
@@ -108,7 +120,7 @@ impl Comparison {
         })
     }
 
-    /// Whether it holds for a left side that lies so to the right side.
+    /// Whether the comparison holds, given the order of its left side relative to its right side.
     pub(super) fn accepts(self, order: Ordering) -> bool {
         match self {
             Comparison::Eq => order.is_eq(),
@@ -119,7 +131,7 @@ impl Comparison {
         }
     }
 
-    /// For a bound from below, whether it includes its value.
+    /// Whether a lower bound includes its value; `None` if the comparison is no lower bound.
     pub(super) fn as_lower(self) -> Option<bool> {
         match self {
             Comparison::Gt => Some(false),
@@ -128,7 +140,7 @@ impl Comparison {
         }
     }
 
-    /// For a bound from above, whether it includes its value.
+    /// Whether an upper bound includes its value; `None` if the comparison is no upper bound.
     pub(super) fn as_upper(self) -> Option<bool> {
         match self {
             Comparison::Lt => Some(false),
@@ -139,7 +151,7 @@ impl Comparison {
 }
 
 impl Relation {
-    /// Whether it is on exactly this column.
+    /// Whether the relation restricts this column, alone or within a tuple.
     pub(super) fn is_on(&self, name: &str) -> bool {
         match &self.kind {
             RelationKind::Column { column, .. } | RelationKind::Entry { column, .. } => {
@@ -150,7 +162,7 @@ impl Relation {
         }
     }
 
-    /// The first column that it is on; `None` for a token.
+    /// The first column that the relation restricts; `None` for a token.
     pub(super) fn first_column(&self) -> Option<&Column> {
         match &self.kind {
             RelationKind::Column { column, .. } | RelationKind::Entry { column, .. } => {

@@ -1,4 +1,4 @@
-//! From a relation as written to one whose terms fit its columns.
+//! Preparation of relations: resolves their names, and fits their terms to the columns.
 
 use cql::ast::{self, Comparand, Operator, Subject, Term};
 use cql::error::CqlError;
@@ -10,7 +10,10 @@ use super::{Comparison, Relation, RelationKind, Test, token, tuple};
 use crate::bind::{PrepareContext, prepare_in_list, prepare_term};
 use crate::select::target;
 
-/// Settles the names and types of a relation.
+/// Prepares a relation.
+///
+/// # Errors
+/// Unknown columns, operators that are not supported, and terms that don't fit their columns.
 pub(in crate::select) fn prepare(
     table: &Table,
     relation: &ast::Relation,
@@ -61,7 +64,7 @@ fn refuse_operator(operator: Operator, text: &str) -> Result<(), CqlError> {
     Err(CqlError::invalid(message))
 }
 
-/// The one term on the right side.
+/// The only term on the right side of a relation; any other right side is an error.
 pub(super) fn single_term<'a>(
     relation: &'a ast::Relation,
     name: &str,
@@ -119,7 +122,7 @@ fn column_test(
     }
 }
 
-/// The type and the name of what a collection is asked to contain.
+/// The type of the value behind CONTAINS or CONTAINS KEY, and the name of its place.
 fn contained_part(column: &Column, operator: Operator) -> Result<(CqlType, String), CqlError> {
     let name = &column.name;
     match (&column.cql_type, operator) {

@@ -4,10 +4,10 @@ use cql::ast::{self, Comparand, Operator, Subject};
 
 use crate::functions::term_excerpt;
 
-/// Of a longer list the rest is left out.
+/// The most terms of a list that a text shows; the others are left out.
 const TERMS_SHOWN: usize = 8;
 
-/// An operator as it is written.
+/// The CQL text of an operator.
 pub(super) fn operator_text(operator: Operator) -> &'static str {
     match operator {
         Operator::Eq => "=",
@@ -25,7 +25,7 @@ pub(super) fn operator_text(operator: Operator) -> &'static str {
     }
 }
 
-/// A relation about as it was written.
+/// The CQL text of a relation, about as the user wrote it.
 pub(super) fn relation_text(relation: &ast::Relation) -> String {
     let subject = match &relation.subject {
         Subject::Column(name) => name.clone(),

@@ -11,7 +11,10 @@ use super::{Comparison, RelationKind, TokenTerm};
 use crate::bind::{PrepareContext, PreparedTerm, prepare_term};
 use crate::select::target;
 
-/// Settles `token(a, b) > ...`.
+/// Prepares `token(a, b) > ...`.
+///
+/// # Errors
+/// Columns that are not the partition key in its order, IN, and terms that don't fit.
 pub(super) fn prepare(
     table: &Table,
     names: &[String],

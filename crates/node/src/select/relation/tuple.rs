@@ -12,7 +12,11 @@ use crate::bind::{PrepareContext, prepare_term};
 use crate::functions::term_excerpt;
 use crate::select::target;
 
-/// Settles `(a, b) > ...`.
+/// Prepares `(a, b) > ...`.
+///
+/// # Errors
+/// Columns that are not successive clustering columns, other operators than comparisons and IN, and
+/// terms that don't fit.
 pub(super) fn prepare(
     table: &Table,
     names: &[String],
@@ -39,7 +43,7 @@ pub(super) fn prepare(
     Ok(RelationKind::Tuple { columns, test })
 }
 
-/// Successive clustering columns.
+/// Finds the columns of a tuple, which must be successive clustering columns.
 fn tuple_columns(table: &Table, names: &[String], text: &str) -> Result<Vec<Column>, CqlError> {
     let mut columns: Vec<Column> = Vec::with_capacity(names.len());
     let mut previous: Option<usize> = None;
@@ -109,7 +113,8 @@ fn tuple_term(
         .map(TupleTerm::Terms)
 }
 
-/// The parser lets only tuples and markers stand behind a tuple of columns.
+/// The error for a term that is neither a tuple nor a bind marker. The parser lets no such term
+/// stand behind a tuple of columns.
 fn no_tuple(term: &Term) -> CqlError {
     CqlError::invalid(format!(
         "Expected a tuple of values in parentheses or a bind marker, but got {}",

@@ -9,7 +9,7 @@ use crate::query::{self, Database, Parameters};
 use crate::system::SystemTables;
 
 thread_local! {
-    /// Bytes that this thread holds, and the most that it held.
+    /// The bytes that this thread holds, and the most that it held.
     static HELD: Cell<(isize, isize)> = const { Cell::new((0, 0)) };
 }
 
@@ -22,20 +22,20 @@ fn count(bytes: isize) {
     });
 }
 
-/// The system's allocator, counting for each thread.
+/// The system's allocator, with a count for each thread.
 struct Counting;
 
-// SAFETY: every call goes on to the system's allocator as it came; counting allocates nothing.
+// SAFETY: every call is passed on unchanged to the system's allocator; counting allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as isize);
-        // SAFETY: the caller's promises are those that are asked for.
+        // SAFETY: the caller's promises are the ones that the system's allocator requires.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         count(-(layout.size() as isize));
-        // SAFETY: the caller's promises are those that are asked for.
+        // SAFETY: the caller's promises are the ones that the system's allocator requires.
         unsafe { System.dealloc(block, layout) }
     }
 }
@@ -49,7 +49,8 @@ async fn run(database: &Database, text: &str) {
     plan.execute(database, Parameters::default()).await.unwrap();
 }
 
-/// Statements of all shapes, long ones: what is estimated is neither less than what they hold nor many times as much.
+/// Long statements of all shapes: the estimate is not below the bytes that they hold, nor many
+/// times as high.
 #[tokio::test]
 async fn estimates_are_about_what_the_allocator_says() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,7 +1,8 @@
-//! How much memory a search takes from the allocator on its way: counted, as a bound that growth has to argue with.
+//! Tests how much memory a search takes from the allocator. The limits are today's values with
+//! little room, so that any growth is noticed and has to be justified.
 //!
-//! Counted is what one thread allocates. The service, its search and the client of these tests share that thread, and the
-//! client allocates nothing.
+//! The allocations of one thread are counted. The service, its search and the client of these tests
+//! share that thread, and the client allocates nothing.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -16,7 +17,7 @@ thread_local! {
     static TAKEN: Cell<Taken> = const { Cell::new(Taken { blocks: 0, bytes: 0 }) };
 }
 
-/// What was asked of the allocator.
+/// The blocks and bytes that were requested from the allocator.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 struct Taken {
     blocks: usize,
@@ -37,7 +38,7 @@ impl Taken {
 }
 
 fn count(bytes: usize) {
-    // Nothing is counted while a thread ends.
+    // Nothing is counted while a thread ends, as its counter is gone.
     let _ = TAKEN.try_with(|taken| {
         let Taken {
             blocks,
@@ -52,22 +53,22 @@ fn count(bytes: usize) {
 
 struct Counting;
 
-// SAFETY: every call goes on to the system's allocator as it came; counting allocates nothing.
+// SAFETY: every call is passed to the system's allocator unchanged, and counting allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
-        // SAFETY: the caller's promises are those that are asked for.
+        // SAFETY: the caller keeps the contract of this function, which is the same.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are those that are asked for.
+        // SAFETY: the caller keeps the contract of this function, which is the same.
         unsafe { System.dealloc(block, layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(size);
-        // SAFETY: the caller's promises are those that are asked for.
+        // SAFETY: the caller keeps the contract of this function, which is the same.
         unsafe { System.realloc(block, layout, size) }
     }
 }
@@ -78,7 +79,7 @@ static COUNTING: Counting = Counting;
 const DIMENSIONS: usize = 1536;
 const K: usize = 10;
 
-/// Enough that an index has codes and a graph.
+/// Enough rows that an index has codes and a graph.
 const ROWS: u32 = 1200;
 
 fn row(number: u32) -> Vec<f32> {
@@ -118,14 +119,14 @@ fn request(query: &str, content_type: &str, accept: &str, body: &[u8]) -> Vec<u8
     [head.as_bytes(), body].concat()
 }
 
-/// What one search takes when many have gone before it.
+/// Returns the memory that one search takes after many others.
 async fn taken(service: &Service, request: &[u8]) -> Taken {
     let mut stream = TcpStream::connect(service.listening.address())
         .await
         .unwrap();
     let mut buffer = vec![0; 1 << 16];
     let mut least = None;
-    // The least of some: now and then something grows, or a timer turns.
+    // The smallest of several counts, as now and then a buffer grows or a timer fires.
     for _ in 0..40 {
         let before = Taken::so_far();
         stream.write_all(request).await.unwrap();
@@ -143,7 +144,8 @@ async fn taken(service: &Service, request: &[u8]) -> Taken {
     least.expect("some searches")
 }
 
-/// The same of a call within the process, the keys of its answer included.
+/// Returns the memory that one search by a call within the process takes, the keys of its answer
+/// included.
 async fn taken_here(service: &Service, query: &[f32]) -> Taken {
     let stores = service.local();
     let mut least = None;
@@ -182,7 +184,8 @@ async fn a_search_takes_few_blocks_and_copies_its_vector_once() {
         "binary {binary:?}; JSON {json:?}, of a body of {} bytes",
         body.len()
     );
-    // What the socket brought, the vector's one copy, and what the index makes of it.
+    // The bytes are the socket's data, one copy of the vector, and the memory of the index's
+    // search.
     let vector_bytes = 4 * DIMENSIONS;
     assert!(binary.blocks <= 26, "{binary:?}");
     assert!(binary.bytes <= 3 * vector_bytes, "{binary:?}");
@@ -191,7 +194,7 @@ async fn a_search_takes_few_blocks_and_copies_its_vector_once() {
     // Each key of the answer is a list of its own.
     assert!(local.blocks <= 26 + K, "{local:?}");
     assert!(local.bytes <= 2 * vector_bytes, "{local:?}");
-    // A body of several reads is put together once.
+    // A body that takes several reads is put together once.
     assert!(json.blocks <= 44, "{json:?}");
     assert!(json.bytes <= 3 * body.len() + 3 * vector_bytes, "{json:?}");
 }

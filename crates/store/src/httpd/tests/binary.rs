@@ -1,18 +1,18 @@
-//! Searches and answers in the binary form.
+//! Tests of searches and answers in the binary form.
 
 use store_api::binary::{ANSWER_MEDIA_TYPE, Rows, SEARCH_MEDIA_TYPE, vector};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 
-/// Bounds whatever a test waits for.
+/// The longest time that a test waits for anything.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
 
-/// Status, content type and body of an answer.
+/// The status, content type and body of an answer.
 type Answered = (u16, String, Bytes);
 
 impl Service {
-    /// Searches `ks.idx`.
+    /// Sends a search of `ks.idx`.
     async fn post(&self, query: &str, content_type: &str, accept: &str, body: Bytes) -> Answered {
         let uri = format!("{}/api/v1/indexes/ks/idx/ann{query}", self.base);
         let request = hyper::Request::post(uri)
@@ -28,7 +28,7 @@ impl Service {
         (status, content_type, body)
     }
 
-    /// A binary search that is answered in JSON or refused.
+    /// Sends a binary search that is answered in JSON or refused. Returns status and body.
     async fn search(&self, query: &str, body: impl Into<Bytes>) -> (u16, String) {
         let answered = self.post(query, SEARCH_MEDIA_TYPE, "*/*", body.into());
         let (status, _, body) = answered.await;
@@ -143,7 +143,7 @@ async fn refusals_are_the_same_for_who_accepts_binary_answers() {
 }
 
 impl Service {
-    /// As while the first index is built.
+    /// Puts the service into the state in which it builds its first index.
     async fn set_connected_with_index(&self) {
         self.engine.set_connected(true);
         self.add(identity("idx"));
@@ -151,12 +151,12 @@ impl Service {
     }
 }
 
-/// Sends a head that promises a body of so many bytes, and a body of others. Returns all that comes
+/// Sends a head that announces a body of `length` bytes, and then `body`. Returns all that comes
 /// until the server closes the connection.
 async fn promise(service: &Service, length: usize, body: &[u8]) -> String {
     let address = service.listening.address();
     let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
-    // What is too much is taken for another request, which ends the connection.
+    // The bytes beyond the announced length count as another request, which ends the connection.
     let close = if body.len() == length {
         "Connection: close\r\n"
     } else {
@@ -183,7 +183,8 @@ async fn lengths_that_are_not_as_promised() {
     let body = vector(&[0.0; 2]);
     let right = promise(&service, body.len(), &body).await;
     assert!(right.starts_with("HTTP/1.1 200"), "{right}");
-    // Cut short, or followed by what is no request: never the answer to another vector.
+    // A body that is cut short, or followed by bytes that are no request, never gets the answer to
+    // another vector.
     for length in [0, 4, 12, 1 << 40] {
         let answer = promise(&service, length, &body).await;
         assert!(!answer.contains("200 OK"), "{length}: {answer}");

@@ -1,18 +1,18 @@
-//! Searches of a node in the same process.
+//! Tests of the searches of a node in the same process.
 
 use store_api::{ClientError, ClientOptions, KeyValue, Stores};
 
 use super::*;
 
 impl Service {
-    /// The service for a node in this process.
+    /// The service as a node in this process reaches it.
     pub(super) fn local(&self) -> Stores {
         let door = LocalDoor::default();
         door.open(self.api.clone());
         Arc::new(door).into()
     }
 
-    /// The same for one elsewhere.
+    /// The service as a node elsewhere reaches it, over HTTP.
     fn remote(&self) -> Stores {
         let client = store_api::Client::new(ClientOptions {
             base_uris: vec![self.base.clone()],
@@ -42,7 +42,8 @@ async fn a_call_comes_to_what_a_request_does() {
         ("none", vec![0.0, 0.0], 2),
         ("building", vec![0.0, 0.0], 2),
     ] {
-        // The first answer over HTTP is in JSON, and tells the client that it need not be.
+        // The first search over HTTP is in JSON. Its binary answer tells the client that the
+        // service takes binary searches too.
         let _ = remote.ann("ks", "idx", vec![0.0, 0.0], 1, &columns).await;
         let there = remote.ann("ks", index, vector.clone(), limit, &columns);
         let there = there.await;

@@ -1,4 +1,4 @@
-//! Tasks as the API shows and stops them.
+//! Tests that the API shows and stops tasks.
 
 use std::time::Duration;
 
@@ -148,7 +148,7 @@ async fn repairs_that_can_not_be_are_refused_with_the_reason() {
         let answer = send(method, path, "{}").await;
         answer.is(404, "missing index: ks.none");
     }
-    // It is there, but nobody has said that it may be repaired.
+    // The index exists, but has not been released for repair.
     let refused = send("POST", "idx/repair", r#"{"intensity": 2}"#).await;
     assert_eq!(refused.status, 409);
     assert!(

@@ -1,4 +1,4 @@
-//! What connections may and may not do.
+//! Tests of connections: their limits, bodies, TLS and host names.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::options::{Pem, TlsClients, TlsOptions};
 use crate::tls;
 use crate::tls::tests::Authority;
 
-/// Bounds whatever a test waits for.
+/// The longest time that a test waits for anything.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 const BODY: &str = r#"{"vector":[0,0]}"#;
@@ -39,7 +39,7 @@ fn status(more_headers: &str) -> String {
 
 const CLOSE: &str = "Connection: close\r\n";
 
-/// Everything that comes until the server closes the connection.
+/// Reads everything that comes until the server closes the connection.
 async fn rest<S: AsyncRead + Unpin>(stream: &mut S) -> std::io::Result<String> {
     let mut bytes = Vec::new();
     tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes))
@@ -48,7 +48,8 @@ async fn rest<S: AsyncRead + Unpin>(stream: &mut S) -> std::io::Result<String> {
     Ok(String::from_utf8(bytes).unwrap())
 }
 
-/// A search that the server has begun with and whose body it waits for, and the body.
+/// Sends the head of a search whose body the server now waits for. Returns the connection and that
+/// body.
 async fn begun(service: &Service) -> (TcpStream, &'static [u8]) {
     let mut stream = service.connect().await;
     let text = search("Expect: 100-continue\r\n", BODY);
@@ -60,7 +61,7 @@ async fn begun(service: &Service) -> (TcpStream, &'static [u8]) {
     (stream, BODY.as_bytes())
 }
 
-/// Sends a text and takes whatever comes back.
+/// Sends a text and reads everything that comes back.
 async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
     mut stream: S,
     text: &str,
@@ -78,7 +79,7 @@ fn certified(authority: &Authority, clients: TlsClients) -> TlsOptions {
     }
 }
 
-/// Who believes that authority, and has that certificate.
+/// A client that trusts `authority` and presents the certificate `own`.
 fn believer(authority: &Authority, own: Option<(Pem, Pem)>) -> Arc<ClientConfig> {
     let own = own.as_ref().map(|(certificate, key)| (certificate, key));
     tls::client(&authority.pem(), own).unwrap()
@@ -111,7 +112,7 @@ async fn one_more_connection_can_always_come_in() {
         let answer = answer.unwrap();
         assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
     }
-    // The first has given way.
+    // The first silent connection has been closed.
     assert_eq!(rest(&mut mute[0]).await.unwrap(), "");
 }
 
@@ -122,7 +123,7 @@ async fn a_connection_that_asks_nothing_is_closed() {
         options.mute_max = Duration::from_millis(50);
     })
     .await;
-    // In the midst of a head too; one that has asked stays.
+    // A connection is closed in the middle of a head, too. One that has sent a request stays.
     for sent in ["", "GET /api/v1/status HTTP/1.1\r\n"] {
         let mut mute = service.connect().await;
         mute.write_all(sent.as_bytes()).await.unwrap();
@@ -137,7 +138,7 @@ async fn bodies_on_their_way_are_charged_as_they_come() {
     let part = vec![b' '; 600 << 10];
     let head = "POST /api/v1/indexes/ks/idx/ann HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
                 Content-Length: 2000000\r\n\r\n";
-    // Announced alone, it takes nothing.
+    // A body that is only announced takes nothing from the budget.
     let mut announced = Vec::new();
     for _ in 0..20 {
         let mut stream = service.connect().await;
@@ -146,7 +147,7 @@ async fn bodies_on_their_way_are_charged_as_they_come() {
     }
     let mut stream = service.connect().await;
     stream.write_all(head.as_bytes()).await.unwrap();
-    // The socket may be closed before all of it is taken.
+    // The server may close the socket before it has read all of the body.
     let _ = stream.write_all(&part).await;
     let mut answer = [0; 12];
     tokio::time::timeout(PATIENCE, stream.read_exact(&mut answer))
@@ -170,7 +171,7 @@ async fn requests_may_come_before_the_last_is_answered() {
     assert!(first < second, "{answers}");
 }
 
-/// A search by HTTP/2, twice on one connection.
+/// Sends two searches over HTTP/2 on one connection.
 async fn search_by_http2<S>(stream: S)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -216,9 +217,9 @@ async fn http2_is_spoken_in_clear_and_in_tls() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_that_nobody_takes_leave_no_room_for_more() {
-    // Room for one small answer.
+    // The budget has room for one small answer.
     let service = Service::serving_with(|options| options.answer_bytes_max = 1024).await;
-    // A client that takes heads of answers, and nothing of their bodies.
+    // This client reads the heads of answers, but no byte of their bodies.
     let (mut sender, connection) = hyper::client::conn::http2::Builder::new(TokioExecutor::new())
         .initial_stream_window_size(0)
         .handshake::<_, Full<Bytes>>(TokioIo::new(service.connect().await))
@@ -348,7 +349,7 @@ async fn where_clients_need_a_certificate_no_other_gets_in() {
         Some(Authority::new().sign()),
         Some(clients.sign_until(2001)),
     ] {
-        // A client of TLS 1.3 learns of it when it reads.
+        // A client of TLS 1.3 learns of the refusal only when it reads.
         let answer = match service.connect_tls(believer(&authority, own)).await {
             Ok(stream) => exchange(stream, &text).await,
             Err(error) => Err(error),
@@ -382,7 +383,7 @@ async fn a_page_with_a_name_of_its_own_reads_and_changes_nothing() {
             assert!(!answer.starts_with("HTTP/1.1 403"), "{taken}: {answer}");
         }
     }
-    // Names are changed while it listens.
+    // Names can be changed while the listener serves.
     service.listening.set_names(&[]);
     let named = status(CLOSE).replace("Host: localhost", "Host: vs");
     let answer = exchange(service.connect().await, &named).await.unwrap();

@@ -13,7 +13,7 @@ fn range(number: i64) -> TokenRange {
     }
 }
 
-/// Ranges of a ring on which each node is followed by the other replicas of its ranges.
+/// The ranges of a ring on which each node is followed by the other replicas of its ranges.
 fn ring(nodes: u8, replicas: u8, ranges: i64) -> Vec<(TokenRange, BTreeSet<Uuid>)> {
     let set = |at: i64| {
         let first = (at % i64::from(nodes)) as u8;
@@ -74,8 +74,8 @@ fn the_speed_changes_while_it_runs() {
 }
 
 proptest! {
-    /// Whatever happens to the speed: no node works for two jobs, no range is left out or handed
-    /// out twice, and the limits hold.
+    /// However the speed changes, no node works for two jobs, no range is left out or handed out
+    /// twice, and the limits hold.
     #[test]
     fn no_node_has_two_jobs(
         nodes in 1..8u8,

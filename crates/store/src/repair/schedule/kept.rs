@@ -1,4 +1,4 @@
-//! What is kept of schedules, and the file that it is kept in.
+//! The entries of schedules and repairs, and the file that keeps them.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
@@ -8,17 +8,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::identity::{IndexIdentity, IndexName};
 
-/// An index, as one statement made it: another one of the same name that is made later has nothing of it.
+/// An index as one CREATE INDEX statement made it. A later index of the same name is another
+/// creation and inherits nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Creation {
-    /// What it is called.
+    /// The name of the index.
     pub name: IndexName,
-    /// What each creation gets anew.
+    /// The id of the creation.
     pub(super) id: String,
 }
 
 impl Creation {
-    /// That of an index. Truncating its table, or building it anew, changes nothing.
+    /// The creation of an index. It stays the same if the table is truncated or the index is built
+    /// anew.
     pub fn of(index: &IndexIdentity) -> Creation {
         let id = index.version.unwrap_or(index.table.id);
         Creation {
@@ -28,26 +30,27 @@ impl Creation {
     }
 }
 
-/// What is kept, by the names of indexes.
+/// The entries, by the full names of indexes.
 pub(super) type Entries = BTreeMap<String, Kept>;
 
-/// What is kept of an index.
+/// The entry of an index.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Kept {
-    /// Of which it is. Absent, as files were written before: of whatever has the name.
+    /// The creation that the entry belongs to. `None` in files of former versions: the entry
+    /// belongs to any index of the name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub creation: Option<String>,
-    /// Its own schedule.
+    /// The index's own schedule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own: Option<Own>,
-    /// When its last repair by schedule began, seconds since the epoch; before the first, when it was
-    /// first seen.
+    /// When its last repair by schedule began, seconds since the epoch. Before the first repair:
+    /// when the index was first seen.
     pub last_s: u64,
 }
 
 impl Kept {
-    /// Of an index that is seen for the first time.
+    /// The entry of an index that is seen for the first time.
     pub fn first(index: &Creation, now_s: u64) -> Kept {
         Kept {
             creation: Some(index.id.clone()),
@@ -56,7 +59,7 @@ impl Kept {
         }
     }
 
-    /// Whether it is of that index, and not of one that had its name.
+    /// Whether the entry belongs to this index, and not to an earlier one of the same name.
     pub fn is_of(&self, index: &Creation) -> bool {
         let creation = self.creation.as_ref();
         creation.is_none_or(|creation| *creation == index.id)
@@ -66,13 +69,15 @@ impl Kept {
 /// A schedule of an index's own.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Own {
-    /// Absent: never.
+    /// The time from the beginning of one repair to that of the next, seconds; `None`: never.
     pub interval_s: Option<u64>,
+    /// See [`RepairSchedule::parallel`](crate::options::RepairSchedule::parallel).
     pub parallel: usize,
+    /// See [`RepairSchedule::intensity`](crate::options::RepairSchedule::intensity).
     pub intensity: usize,
 }
 
-/// What a file holds; nothing, if there is none.
+/// Reads the entries of a file; empty if there is no file.
 pub(super) fn read(file: &Path) -> io::Result<Entries> {
     match std::fs::read(file) {
         Ok(text) => Ok(serde_json::from_slice(&text)?),
@@ -81,7 +86,7 @@ pub(super) fn read(file: &Path) -> io::Result<Entries> {
     }
 }
 
-/// Writes all of it, or nothing.
+/// Replaces the file with these entries. After an error the file is unchanged.
 pub(super) fn write(file: &Path, entries: &Entries) -> io::Result<()> {
     let directory = file.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(directory)?;

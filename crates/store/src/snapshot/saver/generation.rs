@@ -1,4 +1,4 @@
-//! Writing a generation while the index is searched and changed.
+//! Writes a generation while the index is searched and changed.
 
 use std::path::Path;
 
@@ -15,7 +15,8 @@ use crate::snapshot::place::NewGeneration;
 use crate::snapshot::rows::{RowsWriter, encoded_bytes};
 
 impl Saver {
-    /// Writes a generation and makes it the one that stands. Aborted or failed it leaves the one before.
+    /// Writes a generation and makes it the current one. After an abort or a failure the one before
+    /// stays.
     pub(super) async fn save_generation(&mut self, task: &Task) -> Result<(), Fault> {
         let began = Instant::now();
         let snapshots = self.snapshots.clone();
@@ -37,7 +38,7 @@ impl Saver {
                 place.give_up(&new);
                 Ok(())
             });
-            // What counts is why.
+            // The error that is returned is the first one.
             let _ = given_up.await;
         }
         published?;
@@ -50,7 +51,8 @@ impl Saver {
         Ok(())
     }
 
-    /// Writes vectors and rows while both change; gives back the revision of the rows from before.
+    /// Writes vectors and rows while both change. Returns the revision of the rows at the
+    /// beginning.
     async fn write(&self, new: &NewGeneration, task: &Task) -> Result<u64, Fault> {
         let beginning = self.ask(SaveRequest::Begin).await?;
         let written = self.write_all(new, beginning.hash_seed, task).await;
@@ -58,7 +60,7 @@ impl Saver {
         let rows = written?;
         let end = end?;
         blocking(move || rows.finish(&end)).await?;
-        // Rows came and went meanwhile.
+        // The estimated total is corrected, as rows came and went meanwhile.
         task.set_total(task.status().progress_completed);
         go_on(task)?;
         Ok(beginning.revision)
@@ -106,7 +108,7 @@ impl Saver {
     }
 }
 
-/// Whether a save is to go on.
+/// Fails if the task was asked to abort.
 fn go_on(task: &Task) -> Result<(), Fault> {
     match task.abort_requested() {
         true => Err(Fault::Aborted),
@@ -114,8 +116,8 @@ fn go_on(task: &Task) -> Result<(), Fault> {
     }
 }
 
-/// Long work on a thread of its own, which the end of the process doesn't wait for: what it leaves unfinished
-/// counts for nothing.
+/// Runs long work on a thread of its own. The end of the process doesn't wait for it, as unfinished
+/// work counts for nothing.
 async fn detached<T: Send + 'static>(
     path: &Path,
     work: impl FnOnce() -> T + Send + 'static,
@@ -126,7 +128,7 @@ async fn detached<T: Send + 'static>(
     let (sender, done) = oneshot::channel();
     let thread = std::thread::Builder::new().name("snapshot".to_owned());
     let spawned = thread.spawn(move || {
-        // Whoever asked may have gone.
+        // The receiver may be gone.
         let _ = sender.send(work());
     });
     spawned.map_err(Fault::io("start a thread to write", path))?;

@@ -14,13 +14,13 @@ use crate::present::Present;
 use crate::rows::ReadCell;
 use crate::snapshot::manifest::Manifest;
 
-/// An index of some rows and what saves it.
+/// An index of some rows and its saver.
 struct World {
     saver: Saver,
     work: Registry,
     sequencer: Arc<Sequencer>,
     rereads: mpsc::Sender<Message>,
-    /// Where what the saver asks goes on to.
+    /// The sender to the task that owns the rows. Requests of the saver are passed on to it.
     monitor: mpsc::Sender<SaveRequest>,
     asked: mpsc::Receiver<SaveRequest>,
     _directory: tempfile::TempDir,
@@ -99,7 +99,7 @@ impl World {
         taken_in.await.unwrap();
     }
 
-    /// Saves once, with this done to each request before the rows are asked.
+    /// Saves once. Calls `on` with each request before it is passed on.
     async fn save(&mut self, mut on: impl FnMut(&SaveRequest)) -> Result<(), Fault> {
         let (monitor, asked) = (&self.monitor, &mut self.asked);
         let pass_on = async {
@@ -132,7 +132,7 @@ impl World {
         manifest.map(|manifest| manifest.generation)
     }
 
-    /// What lies in the directory of the index.
+    /// Returns the names in the directory of the index.
     fn entries(&self) -> Vec<String> {
         let entries = fs::read_dir(self.place()).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -160,7 +160,7 @@ async fn each_save_is_a_task_that_counts_what_it_writes() {
         (vector..written.len()).contains(&task.progress_completed),
         "{task:?}"
     );
-    // Nothing has changed: there is nothing to show.
+    // Nothing has changed, so there is no task to show.
     world.saver.position = Duration::from_secs(7);
     world.save(|_| {}).await.unwrap();
     let position = Manifest::read(&world.place()).unwrap().unwrap().position();
@@ -191,7 +191,7 @@ async fn a_save_that_is_aborted_leaves_the_last_snapshot() {
     let mut world = World::start();
     world.put_row("a").await;
     world.save(|_| {}).await.unwrap();
-    // Before the vectors are written, and after that.
+    // The save is aborted before the vectors are written, and after.
     for at_rows in [false, true] {
         world.put_row(if at_rows { "b" } else { "c" }).await;
         let work = world.work.clone();
@@ -263,13 +263,13 @@ async fn an_index_that_has_outgrown_its_snapshot_is_saved_before_its_time() {
         panic!("{:?} stands, not {generation}", world.stands());
     };
     stands(1).await;
-    // As many as it has, but not so many more as are worth a save.
+    // The index grows to twice its size, but by too few vectors to be worth a save.
     for row in 1..OUTGROWN_BY {
         world.put_row(&row.to_string()).await;
     }
     world.put_row("one more").await;
     stands(2).await;
-    // It was not saved before that.
+    // The index was not saved before that.
     let [_, second] = &world.tasks()[..] else {
         panic!("two saves: {:?}", world.tasks());
     };

@@ -1,0 +1,35 @@
+//! `annulus bench`: a program that measures vector search on any server of the index service's HTTP
+//! API, and on any server of CQL.
+//!
+//! It is a program of its own, so that no server carries its readers of data sets and its charts.
+//! `annulus bench` runs it.
+//!
+//! - [`data`]: data sets in the field's formats, and the true neighbours of queries.
+//! - [`load`]: the load generator.
+//! - [`target`]: servers that requests go to, by HTTP or CQL, and an index in this process.
+//! - [`report`]: pages and charts of results.
+//! - [`commands`]: the commands, a file for each.
+
+mod cli;
+mod commands;
+mod data;
+mod front;
+mod load;
+mod proc;
+mod report;
+mod spread;
+mod target;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    match cli::run(cli::CommandLine::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("annulus bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
