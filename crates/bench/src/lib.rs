@@ -1,10 +1,10 @@
-//! What is behind `annulus bench`: measuring vector search on any server of the same HTTP API, or of CQL.
+//! `annulus bench`: measures vector search on any server of the Vector Store HTTP API or of CQL.
 //!
 //! - [`data`]: data sets in the field's formats, and the true neighbours of queries.
 //! - [`load`]: the load generator.
-//! - [`target`]: whom the requests go to, by HTTP or CQL, or an index in this process.
-//! - [`report`]: what becomes of results.
-//! - `commands`: what can be asked for, a file for each.
+//! - [`target`]: the servers that requests go to, by HTTP or CQL, and an index in this process.
+//! - [`report`]: prints results, and writes them as JSON lines, an HTML page and charts.
+//! - `commands`: the commands, a file for each.
 
 mod cli;
 mod commands;
