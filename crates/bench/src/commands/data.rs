@@ -28,8 +28,8 @@ pub enum DataCommand {
     /// Make a set of more dimensions, by a random map and noise
     ///
     /// Writes base.fbin and query.fbin, with the true neighbours beside them. Without noise all
-    /// distances stay the same. Noise raises the intrinsic dimension, so that the set is as hard to
-    /// search as real vectors of that many dimensions. The same arguments always make the same set.
+    /// distances stay the same. Noise raises the intrinsic dimension, which makes the set harder to
+    /// search. The same arguments always make the same set.
     Lift {
         #[command(flatten)]
         data: DataArguments,
