@@ -1,7 +1,10 @@
 """Prints the table of `half_load`: P99 by P50 of each load, with and without the requests that met
 a stop of the machine.
 
-    half_load.py RATIOS      lines: way, load that saturates, file of requests (`--requests-log`), file of stops (or -), not sent
+    half_load.py RATIOS
+
+A line of RATIOS has: way, load that saturates, file of requests (`--requests-log`), file of stops
+(or -), number of requests not sent.
 
 A request that failed or was not sent in time counts with an endless latency in the figures of whole
 loads.

@@ -1,8 +1,10 @@
 """Prints on which cores threads were put when they woke, and how long threads that could run
 waited, from a trace of the system's scheduler.
 
-    placement.py TRACE SERVER CLIENT      TRACE: `perf script --ns -F comm,pid,tid,cpu,time,event,trace` of sched_switch,
-                                          sched_wakeup and sched_migrate_task; SERVER, CLIENT: numbers of their processes
+    placement.py TRACE SERVER CLIENT
+
+TRACE is the output of `perf script --ns -F comm,pid,tid,cpu,time,event,trace` for sched_switch,
+sched_wakeup and sched_migrate_task. SERVER and CLIENT are the ids of their processes.
 
 A thread waits from when it was woken, or lost its core to another thread, until it runs.
 """

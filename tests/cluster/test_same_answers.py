@@ -102,7 +102,8 @@ def drop_leftovers(address):
 
 
 def prepare_all(address, area):
-    """Has a node prepare an area's statements, so that the first of two runs is not the first to do it.
+    """Has a node prepare an area's statements, so that not only the second of two runs finds them
+    prepared.
 
     TRUNCATE and changes of the schema stay prepared whatever becomes of the table, and a node warns
     of USE only when it prepares a statement that it did not know."""

@@ -64,7 +64,8 @@ class Log:
         self.streams = set()
 
     def new(self):
-        """(table, operation, key...) of the log rows since the last call, in order; a column without a value is None."""
+        """(table, operation, key...) of the log rows since the last call, in order. A column
+        without a value is None."""
         rows = []
         for table, key in ("events", ["tenant", "day", "hour", "seq"]), ("products", ["id"]):
             for row in self._session.execute(f"SELECT * FROM {table}_scylla_cdc_log"):

@@ -14,7 +14,8 @@ PROTOCOL = 4
 
 
 def literal(cql_type, raw):
-    """The text of `raw`, the serialised form of a value of the driver's type `cql_type`; None is null."""
+    """The text of `raw`, the serialised form of a value of the driver's type `cql_type`. None
+    becomes null."""
     if raw is None:
         return "null"
     if issubclass(cql_type, cqltypes.VectorType):

@@ -86,7 +86,8 @@ def evaluate(python):
 
 
 def encoded(prepared, values):
-    """Values in the form of a prepared statement's variables; those beyond the variables must be `Raw`."""
+    """Values in the form of a prepared statement's variables. Values beyond the variables must be
+    `Raw`."""
     columns = prepared.bind_metadata
     return [encode(columns[i] if i < len(columns) else None, value) for i, value in enumerate(values)]
 

@@ -1,11 +1,12 @@
 """Reads and writes statement files and golden files.
 
-A statement begins in the first column and goes on in indented lines. `--` begins a line of comment. Lines that
-begin with `@` belong to the statement after them:
+A statement begins in the first column and goes on in indented lines. `--` begins a line of comment.
+Lines that begin with `@` belong to the statement after them:
 
     @page 3                 read it in pages of three rows
     @prepare                only prepare it
-    @bind [1, 'a']          prepare it and execute it with these values (Python); several: each in turn
+    @bind [1, 'a']          prepare it and execute it with these values (Python);
+                            several are executed in turn
     @send [typed('int', 1)] send it unprepared with these values
     @wait 2                 wait that many seconds first
 

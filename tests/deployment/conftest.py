@@ -101,7 +101,7 @@ def table(session, stores, texts):
 
 @pytest.fixture
 def one_machine(texts, tmp_path):
-    """The same texts in `annulus serve`."""
+    """A server `annulus serve` with these texts, for comparison."""
     server = Server(tmp_path / "one").start()
     with client_of_all([(server.host, server.cql_port)]) as cluster:
         table = Table(cluster.connect(), replicas=1, texts=texts)

@@ -25,7 +25,7 @@ class Kind:
         return rng.choice(self.values)
 
     def without_empty(self):
-        """The same type for a partition key, which may not be empty."""
+        """This type for a partition key, which may not be empty."""
         return Kind(self.name, [value for value in self.values if self.serialize(value)], self.literal, self.order)
 
     def serialize(self, value):

@@ -88,7 +88,8 @@ def _partition_is(rng, table, text):
 
 
 def _clustering_condition(rng, table, text):
-    """A prefix of equal columns, then perhaps a range, an IN, or a relation over several columns."""
+    """A prefix of equal columns, followed perhaps by a range, an IN, or a relation over several
+    columns."""
     columns = [column for column, _ in table.clustering]
     if not columns or rng.random() < 0.3:
         return Condition()
