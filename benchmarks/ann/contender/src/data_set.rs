@@ -181,7 +181,7 @@ fn map(path: &Path, words: usize) -> anyhow::Result<Mmap> {
     let expected = words * size_of::<u32>();
     ensure!(
         map.len() == expected,
-        "{} has {} bytes where {expected} belong: delete its folder and run again",
+        "{} has {} bytes instead of {expected}: delete its folder and run again",
         path.display(),
         map.len()
     );

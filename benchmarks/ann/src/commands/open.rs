@@ -73,7 +73,7 @@ pub fn run(arguments: &Arguments, cache: &Path) -> anyhow::Result<()> {
     let mut runs = Vec::new();
     for _ in 0..arguments.rounds {
         let opened = in_a_process(arguments, cache, &snapshot)?;
-        ensure!(opened.found == expected, "it answers otherwise than before");
+        ensure!(opened.found == expected, "the opened index gives another answer");
         runs.push(opened);
     }
     let median_of = |part: fn(&Opened) -> Elapsed| {
@@ -149,7 +149,7 @@ fn in_a_process(arguments: &Arguments, cache: &Path, snapshot: &Path) -> anyhow:
 }
 
 fn settings(contender: &str) -> anyhow::Result<Settings> {
-    Settings::of_name(contender).context("the contender is no annulus")
+    Settings::of_name(contender).context("the contender must be annulus")
 }
 
 fn build(data: &DataSet, settings: &Settings) -> anyhow::Result<Annulus> {

@@ -167,7 +167,7 @@ impl LoadArguments {
                 seconds("--requests by --rate", requests as f64 / rate)?
             }
             (Length::Requests(_), None) => {
-                bail!("how long so many --requests take is not known: use --seconds, or --rate too")
+                bail!("the time for --requests is not known: use --seconds, or --rate as well")
             }
         };
         Ok((plan, duration))

@@ -168,7 +168,7 @@ impl Service {
             }
             let late = || match status {
                 Ok(status) => format!("the index is still {:?}", status.status),
-                Err(error) => format!("the index is not known: {error:#}"),
+                Err(error) => format!("the status of the index is not known: {error:#}"),
             };
             self.go_on(arguments, late)?;
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -200,7 +200,7 @@ impl Service {
         self.began = Instant::now();
         let pid = self.process.id().to_string();
         let sent = Command::new("kill").args(["-TERM", &pid]).status();
-        ensure!(sent.context("kill")?.success(), "annulus store has gone");
+        ensure!(sent.context("kill")?.success(), "annulus store has ended by itself");
         while self.process.try_wait()?.is_none() {
             self.go_on(arguments, || "annulus store does not stop".to_owned())?;
             tokio::time::sleep(Duration::from_millis(5)).await;

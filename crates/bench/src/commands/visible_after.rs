@@ -164,7 +164,7 @@ impl Table {
         let deadline = Instant::now() + BUILD_WAIT;
         while let Err(error) = table.nearest(0).await {
             if Instant::now() > deadline {
-                return Err(error.context("the index does not get ready"));
+                return Err(error.context("the index does not become ready"));
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }

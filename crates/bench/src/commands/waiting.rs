@@ -80,7 +80,7 @@ pub async fn dropped(database: &Database, names: &Names, patience: Duration) -> 
     while database.has_index_name(names).await? {
         ensure!(
             Instant::now() < deadline,
-            "keyspace {} has an index {} already; `annulus bench drop-index` removes it, --index names another",
+            "keyspace {} already has an index {}; remove it with `annulus bench drop-index`, or name another with --index",
             names.keyspace,
             names.index
         );
@@ -106,12 +106,12 @@ pub async fn forgotten(url: &Url, names: &Names, patience: Duration) -> anyhow::
             let seconds = patience.as_secs();
             return Err(match status {
                 Ok(_) => anyhow!(
-                    "{url} still knows an index {keyspace}.{index} after {seconds} s, and the database has none: see \
-                     whether the service reads the database that --cql names, and what it logs; --index names another"
+                    "{url} still knows an index {keyspace}.{index} after {seconds} s, but the database has none: check \
+                     that the service reads the database that --cql names, and look at its log, or name another index with --index"
                 ),
                 Err(error) => error.context(format!(
-                    "whether the index service still knows an earlier index {keyspace}.{index} can't be told after \
-                     {seconds} s; see whether it runs, and whether --http names it"
+                    "after {seconds} s it is not known whether the index service still has an earlier index \
+                     {keyspace}.{index}: check that the service runs, and that --http names it"
                 )),
             });
         }

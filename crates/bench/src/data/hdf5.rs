@@ -17,7 +17,7 @@ pub fn read(path: &Path, dataset: &str) -> anyhow::Result<Array> {
         .with_context(|| format!("dataset {dataset:?}"))?;
     let &[_, columns] = dataset.shape() else {
         bail!(
-            "dataset {:?} has the shape {:?}; what is needed is rows of vectors (sparse sets are not supported)",
+            "dataset {:?} has the shape {:?}; it must have rows of vectors (sparse sets are not supported)",
             dataset.name(),
             dataset.shape()
         );

@@ -68,7 +68,7 @@ pub fn locate(set: &Path) -> anyhow::Result<Located> {
     if base.is_none() {
         bail!(
             "no data set at {}: it is neither a file, nor a directory with train.parquet, base.npy or the like, nor \
-             the beginning of such a name",
+             the beginning of the names of such files",
             set.display()
         );
     }

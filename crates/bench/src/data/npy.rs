@@ -117,7 +117,7 @@ fn parse(header: &str) -> anyhow::Result<Header<'_>> {
     let (rows, columns) = match sizes[..] {
         [rows] => (rows, 1),
         [rows, columns] => (rows, columns),
-        _ => bail!("its shape is ({shape}); what is needed is rows of vectors"),
+        _ => bail!("its shape is ({shape}), but it must have rows of vectors"),
     };
     ensure!(
         fortran.starts_with("False") || columns == 1,

@@ -24,7 +24,7 @@ impl Measurement {
         let failed = self.failed() as f64 / (self.failed() + self.operations).max(1) as f64;
         if failed >= FAILED_SHARE_MAX {
             warnings.push(format!(
-                "{:.1} % failed: latencies are those of the others, and a P99 with the failed ones would be higher",
+                "{:.1} % failed: latencies are those of the answered ones, and a P99 with the failed ones would be higher",
                 failed * 100.0
             ));
         }
@@ -58,13 +58,13 @@ impl Measurement {
         }
         if self.client_cpu_cores > 0.8 * self.client_cores as f64 {
             warnings.push(format!(
-                "the client kept {:.1} of {} cores busy: it may be what is slow",
+                "the client kept {:.1} of {} cores busy: the client itself may be what is slow",
                 self.client_cpu_cores, self.client_cores
             ));
         }
         if let Some(share) = self.stolen_share.filter(|share| *share > STOLEN_SHARE_MAX) {
             warnings.push(format!(
-                "the hypervisor gave {:.1} % of this machine's processors to others: latencies have its stops in them",
+                "the hypervisor gave {:.1} % of this machine's processors to others: latencies include these stops",
                 share * 100.0
             ));
         }
@@ -81,7 +81,7 @@ impl Measurement {
             return None;
         }
         Some(format!(
-            "the client's pacer was late by P50 {:.2}, P99 {:.2}, P99.9 {:.2}, max {:.2} ms: so much of the latencies may \
+            "the client's pacer was late by P50 {:.2}, P99 {:.2}, P99.9 {:.2}, max {:.2} ms: this much of the latencies may \
              be the client's",
             late.p50, late.p99, late.p999, late.max
         ))

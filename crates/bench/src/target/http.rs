@@ -212,7 +212,7 @@ pub async fn index_info(url: &Url, names: &Names) -> anyhow::Result<IndexInfo> {
 
 fn no_index(url: &Url, names: &Names) -> anyhow::Error {
     anyhow::anyhow!(
-        "{url} has no index {}.{}; `annulus bench build-index` makes one, --keyspace and --index name another",
+        "{url} has no index {}.{}; make it with `annulus bench build-index`, or name another with --keyspace and --index",
         names.keyspace,
         names.index
     )
@@ -283,8 +283,8 @@ fn disagreement(options: &IndexOptions, expected: Metric) -> Option<String> {
     };
     (!agree).then(|| {
         format!(
-            "the index goes by {similarity_function:?}, and the true neighbours by {}: unless all vectors are of one \
-             length, recall says nothing (build-index --metric)",
+            "the index measures by {similarity_function:?}, but the true neighbours are those by {}: recall means \
+             nothing unless all vectors have one length (build-index --metric)",
             expected.name()
         )
     })

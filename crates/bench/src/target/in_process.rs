@@ -138,7 +138,7 @@ fn ann_options(options: &IndexOptions, dimensions: usize) -> anyhow::Result<ann:
         quantization,
     } = options
     else {
-        bail!("the index is one of text");
+        bail!("it is a full-text index, not a vector index");
     };
     ensure!(
         *of_server == dimensions,

@@ -47,7 +47,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, cache: &Path) -> anyhow::Result<()> {
     let data = data::open(&arguments.dataset, cache)?;
     let settings =
-        Settings::of_name(&arguments.contender).context("the contender is no annulus")?;
+        Settings::of_name(&arguments.contender).context("the contender must be annulus")?;
     let count = data.description().vectors;
     let mut owners = Owners::new(count);
     let index = build(&data, &settings, &owners)?;

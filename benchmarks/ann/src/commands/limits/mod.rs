@@ -43,7 +43,7 @@ pub struct Arguments {
 /// Measures the machine and the searches, and prints tables.
 pub fn run(arguments: &Arguments, cache: &Path) -> anyhow::Result<()> {
     let settings =
-        Settings::of_name(&arguments.contender).context("the contender is no annulus")?;
+        Settings::of_name(&arguments.contender).context("the contender must be annulus")?;
     machine::print_caches();
     let blocks = machine::measure();
     for name in &arguments.datasets {

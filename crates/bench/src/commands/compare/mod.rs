@@ -103,7 +103,7 @@ pub async fn run(arguments: CompareArguments) -> anyhow::Result<()> {
                 output.add(ratios)?;
             }
             Err((side, best)) => println!(
-                "  ! {} finds {best:.4} at most, not {recall}: give it an index with a larger --ef-search",
+                "  ! {} finds {best:.4} at most, not {recall}: give it an index that was made with a larger --ef-search",
                 sides[side].name
             ),
         }
@@ -116,8 +116,8 @@ pub async fn run(arguments: CompareArguments) -> anyhow::Result<()> {
             && let Some((a, b)) = recalls_apart(a, b)
         {
             println!(
-                "  ! recall differs ({a:.4} and {b:.4}): rates are comparable at equal recall only; give each indexes \
-                 with several --ef-search, and this command --recall"
+                "  ! recall differs ({a:.4} and {b:.4}): rates are comparable at equal recall only; give each target several \
+                 indexes with different --ef-search, and use --recall"
             );
         }
     }
