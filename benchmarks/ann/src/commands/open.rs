@@ -73,7 +73,7 @@ pub fn run(arguments: &Arguments, cache: &Path) -> anyhow::Result<()> {
     let mut runs = Vec::new();
     for _ in 0..arguments.rounds {
         let opened = in_a_process(arguments, cache, &snapshot)?;
-        ensure!(opened.found == expected, "the opened index gives another answer");
+        ensure!(opened.found == expected, "opening changed the answer");
         runs.push(opened);
     }
     let median_of = |part: fn(&Opened) -> Elapsed| {

@@ -200,7 +200,7 @@ impl Service {
         self.began = Instant::now();
         let pid = self.process.id().to_string();
         let sent = Command::new("kill").args(["-TERM", &pid]).status();
-        ensure!(sent.context("kill")?.success(), "annulus store has ended by itself");
+        ensure!(sent.context("kill")?.success(), "annulus store has ended");
         while self.process.try_wait()?.is_none() {
             self.go_on(arguments, || "annulus store does not stop".to_owned())?;
             tokio::time::sleep(Duration::from_millis(5)).await;

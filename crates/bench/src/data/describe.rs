@@ -111,7 +111,7 @@ fn metric_hint(facts: &Facts) -> &'static str {
         Some([least, _, most]) if most <= least * (1.0 + UNIT_TOLERANCE) => {
             "all of one length, so cosine, dot_product and euclidean give one order"
         }
-        Some(_) => "lengths differ, so the metrics give different orders; the data set's maker knows the right one",
+        Some(_) => "lengths differ, so the metrics give different orders; ask the set's maker",
         None => "unknown, as no vector is finite",
     }
 }
